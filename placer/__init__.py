@@ -1,0 +1,1 @@
+"""Places network functions on SmartNICs: few NICs, no SLA broken."""

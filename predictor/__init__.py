@@ -1,0 +1,1 @@
+"""Throughput prediction from profiles. Reads profiles, runs nothing."""

@@ -1,0 +1,79 @@
+"""Testbeds: whatever can run workloads side by side on a NIC and measure them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from profiles import Counters, Load, TestbedDescription
+
+
+class TestbedError(Exception):
+    """A testbed that failed; the message carries what it last said."""
+
+    __test__ = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one workload did during a run: throughput (kpps) and its own counters in that company."""
+
+    throughput_kpps: float
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: a measurement per load, in the order asked, and the testbed's time for it (s)."""
+
+    measurements: tuple[Measurement, ...]
+    elapsed_s: float = 0.0
+
+
+class Testbed(ABC):
+    """A NIC on which loads are run together. Use it as a context manager; leaving it frees what it holds."""
+
+    __test__ = False
+
+    @abstractmethod
+    def describe(self) -> TestbedDescription:
+        """What the testbed says of itself."""
+
+    @abstractmethod
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        """Run `loads` side by side and measure each.
+
+        Parameters
+        ----------
+        loads
+            NF workloads and benches that share the NIC.
+        noise
+            False asks a simulated testbed for the noise-free truth; a real one ignores it.
+        seed
+            A simulated testbed draws its noise from the seed and the loads alone.
+
+        Raises
+        ------
+        TestbedError
+            When the testbed fails or refuses the request.
+        """
+
+    def run_many(
+        self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+    ) -> list[Run]:
+        """One run per company, in order; a testbed that can batch overrides this."""
+        return [self.run(loads, noise=noise, seed=seed) for loads in companies]
+
+    def close(self) -> None:
+        """Free what the testbed holds; safe to call twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,66 @@
+"""Faults of people's input, collected so that a file is refused once, with all that is wrong in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong, and where.
+
+    Parameters
+    ----------
+    file
+        The file as the user named it, or what stands for it (`--fleet`, `<stdin>`).
+    line
+        1-based; None when the fault is not of one line.
+    column
+        The column, key or parameter; None when the fault is of the whole line.
+    message
+        What is wrong, with the value that was got.
+    hint
+        What to do about it.
+    """
+
+    file: str
+    line: int | None
+    column: str | None
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.message}" if self.column is None else f"{place}: {self.column}: {self.message}"
+
+
+class InputError(Exception):
+    """Input that is refused whole; the command line prints its faults and exits with 2."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(self.render())
+
+    @classmethod
+    def of(
+        cls,
+        file: str,
+        message: str,
+        *,
+        line: int | None = None,
+        column: str | None = None,
+        hint: str | None = None,
+    ) -> InputError:
+        """An error with one fault."""
+        return cls([Fault(file, line, column, message, hint)])
+
+    def render(self) -> str:
+        """At most twenty faults, a line each, then how many more, then each distinct hint once."""
+        lines = [str(fault) for fault in self.faults[:SHOWN]]
+        if len(self.faults) > SHOWN:
+            lines.append(f"... and {len(self.faults) - SHOWN} more")
+        hints = dict.fromkeys(fault.hint for fault in self.faults[:SHOWN] if fault.hint)
+        return "\n".join(lines + [f"hint: {hint}" for hint in hints])

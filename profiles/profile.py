@@ -1,0 +1,250 @@
+"""The profile directory (docs/formats.md): everything that was measured of the NFs of one testbed.
+
+People may write the files from their own measurements, so what they leave out has a meaning, told at each reader.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydantic import ValidationError
+
+from profiles.aside import directory_aside, file_aside
+from profiles.counters import COUNTERS
+from profiles.description import NfDescription, TestbedDescription
+from profiles.faults import Fault, InputError
+from profiles.table import read_table, write_table
+from profiles.traffic import ATTRIBUTES, TrafficProfile
+
+TRAFFIC_COLUMNS = list(ATTRIBUTES)
+COUNTER_COLUMNS = list(COUNTERS)
+THROUGHPUT = "throughput_kpps"
+FIRST_SERVICE = "competitor_service_ms"
+FIRST_RATE = "competitor_kpps"
+NOT_ACCELERATORS = ("solo", "pattern", "co-runs")
+
+
+def service_column(accelerator: str) -> str:
+    """The column with the competitors' service demand (ms, Tomur's equation 2) on one of several accelerators."""
+    return f"{accelerator}_service_ms"
+
+
+def rate_column(accelerator: str) -> str:
+    """The column with the competitors' offered rate (kpps) on one of several accelerators; NaN when they saturate."""
+    return f"{accelerator}_kpps"
+
+
+@dataclass(frozen=True)
+class NfProfile:
+    """What was measured of one NF. Every table has the traffic columns and `throughput_kpps`; empty means not measured.
+
+    Parameters
+    ----------
+    name
+        The NF.
+    description
+        Cores and accelerators as its testbed described them; None when the profile holds no `nf.json`.
+    solo
+        Alone on the NIC: the NF's own seven counters.
+    memory
+        Beside memory contention only: the competitors' summed seven counters.
+    accelerators
+        Per accelerator: `competitor_service_ms` and `competitor_kpps` (NaN when the competitor saturates).
+    pattern
+        Beside memory and accelerator contention together: the competitors' summed seven counters, and for each
+        accelerator `service_column` and `rate_column`.
+    co_runs
+        In real company; columns of `pattern`.
+    """
+
+    name: str
+    description: NfDescription | None
+    solo: pd.DataFrame
+    memory: pd.DataFrame
+    accelerators: dict[str, pd.DataFrame] = field(default_factory=dict)
+    pattern: pd.DataFrame = field(default_factory=pd.DataFrame)
+    co_runs: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The accelerators it uses: as described, else those it was measured with."""
+        return self.description.accelerators if self.description else tuple(sorted(self.accelerators))
+
+    def write(self, directory: Path) -> None:
+        """Write the NF's files into `directory`, which then holds nothing else."""
+        with directory_aside(directory) as aside:
+            write_table(self.solo, aside / "solo.csv")
+            write_table(self.memory, aside / "memory.csv")
+            for accelerator, table in sorted(self.accelerators.items()):
+                write_table(table, aside / f"{accelerator}.csv")
+            if len(self.pattern):
+                write_table(_with_first(self.pattern, self.uses), aside / "pattern.csv")
+            if len(self.co_runs):
+                write_table(_with_first(self.co_runs, self.uses), aside / "co-runs.csv")
+            if self.description:
+                write_json(self.description.model_dump(mode="json"), aside / "nf.json")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile directory, read whole.
+
+    Parameters
+    ----------
+    source
+        Where it was read from.
+    testbed
+        The `describe` answer; None when the profile was written without one, and then no range is declared.
+    benches
+        The benches alone: bench, its parameters, seven counters, throughput_kpps, `service_column` per accelerator.
+    nfs
+        By name, sorted.
+    """
+
+    source: Path
+    testbed: TestbedDescription | None
+    benches: pd.DataFrame
+    nfs: dict[str, NfProfile]
+
+    def default_traffic(self) -> TrafficProfile:
+        """The testbed's default traffic, else the traffic most often measured."""
+        if self.testbed:
+            return self.testbed.traffic
+        rows = pd.concat(
+            [
+                table[TRAFFIC_COLUMNS]
+                for nf in self.nfs.values()
+                for table in (nf.memory, nf.solo, *nf.accelerators.values())
+                if len(table)
+            ]
+        )
+        flows, packet_size, mtbr = rows.value_counts().index[0]
+        return TrafficProfile(flows, packet_size, mtbr)
+
+
+def read_profile(directory: Path) -> Profile:
+    """The profile in `directory`.
+
+    Raises
+    ------
+    InputError
+        With every fault of every file.
+    """
+    if not directory.is_dir():
+        raise InputError.of(
+            str(directory),
+            "is not a profile directory",
+            hint="`placer profile --testbed SPEC --out PROFILE` writes one",
+        )
+    faults: list[Fault] = []
+    testbed = _read_testbed(directory / "testbed.json", faults)
+    benches = pd.DataFrame()
+    if (directory / "benches.csv").exists():
+        benches, wrong = read_table(directory / "benches.csv", ["bench"], text=["bench"])
+        faults += wrong
+    folders = sorted(path for path in directory.iterdir() if path.is_dir() and list(path.glob("*.csv")))
+    nfs = {folder.name: _read_nf(folder, faults) for folder in folders}
+    if not nfs and not faults:
+        faults.append(Fault(str(directory), None, None, "holds no NF: no folder with memory*.csv or solo.csv in it"))
+    if faults:
+        raise InputError(faults)
+    return Profile(directory, testbed, benches, nfs)
+
+
+def write_json(value: object, path: Path) -> None:
+    """Write JSON aside, then rename; the same value is the same bytes."""
+    with file_aside(path) as aside:
+        aside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def _read_testbed(path: Path, faults: list[Fault]) -> TestbedDescription | None:
+    if not path.exists():
+        return None
+    try:
+        return TestbedDescription.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        faults += [
+            Fault(str(path), None, ".".join(str(part) for part in wrong["loc"]) or None, wrong["msg"])
+            for wrong in error.errors()
+        ]
+        return None
+
+
+def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
+    description = None
+    if (folder / "nf.json").exists():
+        try:
+            description = NfDescription.model_validate_json((folder / "nf.json").read_bytes())
+        except ValidationError as error:
+            faults += [
+                Fault(str(folder / "nf.json"), None, ".".join(map(str, wrong["loc"])) or None, wrong["msg"])
+                for wrong in error.errors()
+            ]
+
+    def table(path: Path, columns: Sequence[str], defaults: dict[str, float]) -> pd.DataFrame:
+        read, wrong = read_table(path, ["flows", "packet_size", *columns, THROUGHPUT], {"mtbr": 0.0, **defaults})
+        faults.extend(wrong)
+        if not wrong:
+            faults.extend(
+                Fault(str(path), line, THROUGHPUT, "0 is not a throughput that an NF can be modelled from")
+                for line in (np.flatnonzero(read[THROUGHPUT] <= 0) + 2).tolist()
+            )
+        return read
+
+    memory = [table(path, COUNTER_COLUMNS, {}) for path in sorted(folder.glob("memory*.csv"))]
+    accelerators = {
+        path.stem: table(path, [FIRST_SERVICE], {FIRST_RATE: np.nan})
+        for path in sorted(folder.glob("*.csv"))
+        if path.stem not in NOT_ACCELERATORS and not path.stem.startswith("memory")
+    }
+    uses = description.accelerators if description else tuple(accelerators)
+    solo = folder / "solo.csv"
+    mixed = {
+        stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _mixed_defaults(uses)), uses)
+        for stem in ("pattern", "co-runs")
+        if (folder / f"{stem}.csv").exists()
+    }
+    return NfProfile(
+        name=folder.name,
+        description=description,
+        solo=table(solo, COUNTER_COLUMNS, {}) if solo.exists() else _nothing(COUNTER_COLUMNS),
+        memory=_joined(memory, COUNTER_COLUMNS),
+        accelerators=accelerators,
+        pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
+        co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
+    )
+
+
+def _nothing(columns: Iterable[str]) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, THROUGHPUT]})
+
+
+def _joined(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:
+    filled = [table for table in tables if len(table)]
+    return pd.concat(filled, ignore_index=True) if filled else _nothing(columns)
+
+
+def _mixed_defaults(uses: Sequence[str]) -> dict[str, float]:
+    """Nothing asked of an accelerator means no demand on it; no rate told means the competitor saturates."""
+    defaults = {FIRST_SERVICE: 0.0, FIRST_RATE: np.nan}
+    for accelerator in uses[1:]:
+        defaults |= {service_column(accelerator): 0.0, rate_column(accelerator): np.nan}
+    return defaults
+
+
+def _first_names(uses: Sequence[str]) -> dict[str, str]:
+    return {service_column(uses[0]): FIRST_SERVICE, rate_column(uses[0]): FIRST_RATE} if uses else {}
+
+
+def _with_first(table: pd.DataFrame, uses: Sequence[str]) -> pd.DataFrame:
+    """In files, the first accelerator's columns carry the contract's names."""
+    return table.rename(columns=_first_names(uses))
+
+
+def _without_first(table: pd.DataFrame, uses: Sequence[str]) -> pd.DataFrame:
+    return table.rename(columns={short: long for long, short in _first_names(uses).items()})

@@ -1,0 +1,108 @@
+"""Numeric CSV tables that people may have written by hand: read whole, or refused with every fault named."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from profiles.aside import file_aside
+from profiles.faults import Fault
+
+SIGNIFICANT = "%.10g"
+
+
+def read_table(
+    path: Path,
+    required: Iterable[str],
+    defaults: Mapping[str, float] | None = None,
+    *,
+    text: Iterable[str] = (),
+    shown_as: str | None = None,
+) -> tuple[pd.DataFrame, list[Fault]]:
+    """The table in `path` and what is wrong with it.
+
+    Parameters
+    ----------
+    path
+        A CSV file, UTF-8 with or without byte order mark.
+    required
+        Columns that must be there and filled.
+    defaults
+        Columns that may be missing or empty, with what that means.
+    text
+        Columns kept as text. All others are numbers: finite and not negative.
+    shown_as
+        How faults name the file.
+
+    Returns
+    -------
+    table, faults
+        One row per data row, in file order, columns of the file plus those of `defaults`; numbers as float64.
+        The table is not to be used when there are faults.
+    """
+    name = shown_as or str(path)
+    required, defaults, text = list(required), dict(defaults or {}), set(text)
+    header, rows = _rows(path)
+    if header is None:
+        return pd.DataFrame(), [Fault(name, None, None, "is empty: not even a header")]
+    faults = [Fault(name, 1, column, "column is missing") for column in required if column not in header]
+    faults += [
+        Fault(name, 1, column, "column named twice") for column in sorted(set(header)) if header.count(column) > 1
+    ]
+    if faults:
+        return pd.DataFrame(), faults
+    columns: dict[str, list[object]] = {column: [] for column in header}
+    for line, row in rows:
+        if len(row) != len(header):
+            faults.append(Fault(name, line, None, f"has {len(row)} values, the header {len(header)}"))
+            continue
+        for column, cell in zip(header, row, strict=True):
+            value, wrong = _cell(cell.strip(), column, column in required, defaults, column in text)
+            columns[column].append(value)
+            if wrong:
+                faults.append(Fault(name, line, column, wrong))
+    if faults:
+        return pd.DataFrame(), faults
+    table = pd.DataFrame(columns)
+    for column, default in defaults.items():
+        if column not in table:
+            table[column] = default
+    for column in map(str, table.columns):
+        if column not in text:
+            table[column] = table[column].astype(np.float64)
+    return table, []
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write `table` aside, then rename: ten significant digits, LF, empty for NaN; the same table is the same bytes."""
+    with file_aside(path) as aside:
+        table.to_csv(aside, index=False, float_format=SIGNIFICANT, lineterminator="\n")
+
+
+def _rows(path: Path) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        header = next(reader, None)
+        rows = [(reader.line_num, row) for row in reader if row]
+    return (None, []) if not header else ([column.strip() for column in header], rows)
+
+
+def _cell(
+    cell: str, column: str, required: bool, defaults: Mapping[str, float], text: bool
+) -> tuple[object, str | None]:
+    if text:
+        return cell, "is empty" if required and not cell else None
+    if not cell:
+        return defaults.get(column, math.nan), "is empty" if required else None
+    try:
+        value = float(cell)
+    except ValueError:
+        return math.nan, f"'{cell}' is not a number"
+    if not math.isfinite(value):
+        return math.nan, f"{cell} is not a finite number"
+    return value, f"{cell} is negative" if value < 0 else None
