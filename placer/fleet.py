@@ -1,0 +1,117 @@
+"""The fleet: kinds of NIC that can be had, the NICs in use, and what runs on each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from placer.oracle import Company, company_of
+from placer.sla import Sla
+from profiles import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class NicKind:
+    """One line of the fleet: NICs of a model, what one costs, and how many there are.
+
+    Parameters
+    ----------
+    index
+        Position in the fleet; oracles are listed in the same order.
+    model
+        The NIC model. Two kinds may share one, say owned NICs at no cost and new ones.
+    cores
+        Cores of one NIC.
+    cores_of
+        Cores that each NF takes on this model.
+    count
+        How many there are; None is unlimited.
+    cost
+        What putting one into use costs.
+    """
+
+    index: int
+    model: str
+    cores: int
+    cores_of: Mapping[str, int]
+    count: int | None = None
+    cost: float = 1.0
+
+    def cores_taken(self, workloads: Iterable[Workload]) -> int:
+        """Cores that these workloads take together."""
+        return sum(self.cores_of[workload.nf] for workload in workloads)
+
+    def hosts(self, workload: Workload) -> bool:
+        """Whether the NF is known on this model and fits an empty NIC."""
+        return self.cores_of.get(workload.nf, self.cores + 1) <= self.cores
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """An NF instance as a NIC sees it: which one, what it runs, what it was promised."""
+
+    id: str
+    workload: Workload
+    sla: Sla
+
+
+@dataclass(eq=False)
+class Nic:
+    """A NIC in use and its tenants, in order of arrival."""
+
+    id: str
+    kind: NicKind
+    tenants: list[Tenant] = field(default_factory=list)
+
+    @property
+    def company(self) -> Company:
+        """What runs on the NIC."""
+        return company_of(tenant.workload for tenant in self.tenants)
+
+    @property
+    def free_cores(self) -> int:
+        """Cores that nobody has."""
+        return self.kind.cores - self.kind.cores_taken(tenant.workload for tenant in self.tenants)
+
+
+class Fleet:
+    """NICs in use, in the order in which they were opened, and the kinds from which another can be opened."""
+
+    def __init__(self, kinds: Sequence[NicKind]) -> None:
+        self.kinds = tuple(kinds)
+        self.nics: dict[str, Nic] = {}
+        self._home: dict[str, Nic] = {}
+        self._opened = 0
+
+    def in_use(self, kind: NicKind) -> int:
+        """How many NICs of the kind are in use."""
+        return sum(nic.kind is kind for nic in self.nics.values())
+
+    def available(self) -> list[NicKind]:
+        """Kinds of which one more can be opened, cheapest first."""
+        kinds = [kind for kind in self.kinds if kind.count is None or self.in_use(kind) < kind.count]
+        return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
+
+    def open(self, kind: NicKind) -> Nic:
+        """Put one more NIC of the kind into use, empty."""
+        self._opened += 1
+        nic = Nic(f"nic-{self._opened}", kind)
+        self.nics[nic.id] = nic
+        return nic
+
+    def place(self, tenant: Tenant, nic: Nic) -> None:
+        """Put the tenant on the NIC."""
+        nic.tenants.append(tenant)
+        self._home[tenant.id] = nic
+
+    def home_of(self, tenant_id: str) -> Nic | None:
+        """The NIC on which the tenant runs, if it runs."""
+        return self._home.get(tenant_id)
+
+    def remove(self, tenant_id: str) -> Nic:
+        """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
+        nic = self._home.pop(tenant_id)
+        nic.tenants = [tenant for tenant in nic.tenants if tenant.id != tenant_id]
+        if not nic.tenants:
+            del self.nics[nic.id]
+        return nic

@@ -1,0 +1,67 @@
+"""Oracles: the throughput of every workload that shares a NIC, by prediction or by experiment."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+from predictor import Predictor
+from profiler.testbed import Testbed
+from profiles import Workload
+
+Company = tuple[Workload, ...]
+"""The workloads that share a NIC, sorted: order on a NIC means nothing, so equal companies are equal tuples."""
+
+
+def company_of(workloads: Iterable[Workload]) -> Company:
+    """The company that these workloads make."""
+    return tuple(sorted(workloads))
+
+
+class Oracle(ABC):
+    """Tells throughputs on one NIC model. Answers depend on the company alone and are remembered."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[Company, tuple[float, ...]] = {}
+
+    @abstractmethod
+    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+        """Throughputs (kpps) of companies that were not asked before, aligned with their workloads."""
+
+    def throughput(self, companies: Sequence[Company]) -> list[tuple[float, ...]]:
+        """Throughput (kpps) of each workload of each company, aligned with the company's own order."""
+        remembered = self._remembered
+        fresh = [company for company in dict.fromkeys(companies) if company not in remembered]
+        if fresh:
+            for company, answer in zip(fresh, self._ask(fresh), strict=True):
+                remembered[company] = tuple(float(value) for value in answer)
+        return [remembered[company] for company in companies]
+
+    def solo(self, workload: Workload) -> float:
+        """Throughput (kpps) of `workload` alone on the NIC."""
+        return self.throughput([(workload,)])[0][0]
+
+
+class PredictorOracle(Oracle):
+    """What a predictor expects."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        super().__init__()
+        self.predictor = predictor
+
+    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+        return [list(answer) for answer in self.predictor.throughput(companies)]
+
+
+class TestbedOracle(Oracle):
+    """What a testbed measures, noise-free where it can be: the ground truth."""
+
+    __test__ = False
+
+    def __init__(self, testbed: Testbed) -> None:
+        super().__init__()
+        self.testbed = testbed
+
+    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+        runs = self.testbed.run_many(companies, noise=False)
+        return [[measured.throughput_kpps for measured in run.measurements] for run in runs]

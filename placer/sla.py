@@ -1,0 +1,37 @@
+"""Service level agreements: how much slower than alone an NF may become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TOLERANCE = 1e-9
+"""Relative slack of every comparison of a throughput with an SLA, so that rounding decides nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sla:
+    """The least throughput an NF instance must keep, whatever its company.
+
+    Parameters
+    ----------
+    max_drop
+        Largest allowed throughput drop against running alone on the same NIC model, as a fraction in [0, 1).
+    min_kpps
+        Smallest allowed throughput. Exactly one of the two is given.
+    """
+
+    max_drop: float | None = None
+    min_kpps: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.max_drop is None) == (self.min_kpps is None):
+            raise ValueError(f"An SLA is a drop or a throughput, got max_drop={self.max_drop}, min_kpps={self.min_kpps}.")
+
+    def required_kpps(self, solo_kpps: float) -> float:
+        """The least throughput (kpps) that is acceptable, tolerance included, where running alone gives `solo_kpps`."""
+        floor = self.min_kpps if self.min_kpps is not None else (1.0 - (self.max_drop or 0.0)) * solo_kpps
+        return floor * (1.0 - TOLERANCE)
+
+    def is_met(self, throughput_kpps: float, solo_kpps: float) -> bool:
+        """Whether `throughput_kpps` is acceptable where running alone gives `solo_kpps`."""
+        return throughput_kpps >= self.required_kpps(solo_kpps)
