@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from placer.oracle import Company, company_of
 from placer.sla import Sla
@@ -55,23 +55,21 @@ class Tenant:
     sla: Sla
 
 
-@dataclass(eq=False)
 class Nic:
-    """A NIC in use and its tenants, in order of arrival."""
+    """A NIC in use: its tenants in order of arrival, the company they make, and the cores that nobody has."""
 
-    id: str
-    kind: NicKind
-    tenants: list[Tenant] = field(default_factory=list)
+    def __init__(self, id: str, kind: NicKind) -> None:
+        self.id = id
+        self.kind = kind
+        self.tenants: tuple[Tenant, ...] = ()
+        self.company: Company = ()
+        self.free_cores = kind.cores
 
-    @property
-    def company(self) -> Company:
-        """What runs on the NIC."""
-        return company_of(tenant.workload for tenant in self.tenants)
-
-    @property
-    def free_cores(self) -> int:
-        """Cores that nobody has."""
-        return self.kind.cores - self.kind.cores_taken(tenant.workload for tenant in self.tenants)
+    def house(self, tenants: Iterable[Tenant]) -> None:
+        """Let the NIC hold these tenants and no others."""
+        self.tenants = tuple(tenants)
+        self.company = company_of(tenant.workload for tenant in self.tenants)
+        self.free_cores = self.kind.cores - self.kind.cores_taken(self.company)
 
 
 class Fleet:
@@ -92,16 +90,16 @@ class Fleet:
         kinds = [kind for kind in self.kinds if kind.count is None or self.in_use(kind) < kind.count]
         return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
 
-    def open(self, kind: NicKind) -> Nic:
-        """Put one more NIC of the kind into use, empty."""
+    def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
+        """Put one more NIC of the kind into use, empty; without an id it is numbered."""
         self._opened += 1
-        nic = Nic(f"nic-{self._opened}", kind)
+        nic = Nic(nic_id or f"nic-{self._opened}", kind)
         self.nics[nic.id] = nic
         return nic
 
     def place(self, tenant: Tenant, nic: Nic) -> None:
         """Put the tenant on the NIC."""
-        nic.tenants.append(tenant)
+        nic.house((*nic.tenants, tenant))
         self._home[tenant.id] = nic
 
     def home_of(self, tenant_id: str) -> Nic | None:
@@ -111,7 +109,7 @@ class Fleet:
     def remove(self, tenant_id: str) -> Nic:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
-        nic.tenants = [tenant for tenant in nic.tenants if tenant.id != tenant_id]
+        nic.house(tenant for tenant in nic.tenants if tenant.id != tenant_id)
         if not nic.tenants:
             del self.nics[nic.id]
         return nic

@@ -37,6 +37,13 @@ class Oracle(ABC):
                 remembered[company] = tuple(float(value) for value in answer)
         return [remembered[company] for company in companies]
 
+    def by_workload(self, company: Company) -> dict[Workload, float]:
+        """Throughput (kpps) of each distinct workload of the company; of equal workloads, the slowest counts."""
+        throughputs: dict[Workload, float] = {}
+        for workload, throughput in zip(company, self.throughput([company])[0], strict=True):
+            throughputs[workload] = min(throughput, throughputs.get(workload, throughput))
+        return throughputs
+
     def solo(self, workload: Workload) -> float:
         """Throughput (kpps) of `workload` alone on the NIC."""
         return self.throughput([(workload,)])[0][0]

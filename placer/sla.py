@@ -25,7 +25,9 @@ class Sla:
 
     def __post_init__(self) -> None:
         if (self.max_drop is None) == (self.min_kpps is None):
-            raise ValueError(f"An SLA is a drop or a throughput, got max_drop={self.max_drop}, min_kpps={self.min_kpps}.")
+            raise ValueError(
+                f"An SLA is a drop or a throughput, got max_drop={self.max_drop}, min_kpps={self.min_kpps}."
+            )
 
     def required_kpps(self, solo_kpps: float) -> float:
         """The least throughput (kpps) that is acceptable, tolerance included, where running alone gives `solo_kpps`."""

@@ -1,0 +1,70 @@
+"""The catalogue: the kinds of NIC that can be had and what is known of each, by prediction and by experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placer.fleet import NicKind
+from placer.oracle import Oracle, PredictorOracle, TestbedOracle
+from predictor import Demand, Models
+from profiler.testbed import Testbed
+from profiles import TrafficProfile, Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Everything that strategies and their judges may ask about the NICs.
+
+    Parameters
+    ----------
+    kinds
+        The kinds of NIC.
+    models
+        Per kind, the trained models.
+    testbeds
+        Per kind, the testbed that tells the truth; None where there is none.
+    """
+
+    kinds: tuple[NicKind, ...]
+    models: tuple[Models, ...]
+    testbeds: tuple[Testbed | None, ...]
+
+    @property
+    def default_traffic(self) -> TrafficProfile:
+        """The traffic of arrivals that tell none: the default of the first kind."""
+        return self.models[0].default_traffic
+
+    def predictors(self) -> list[str]:
+        """Names of the predictors that every kind has, in the order of the first kind's models."""
+        return [name for name in self.models[0].predictors if all(name in models.predictors for models in self.models)]
+
+    def oracles(self, predictor: str) -> tuple[Oracle, ...]:
+        """Per kind, what the predictor of that name expects."""
+        return tuple(PredictorOracle(models.predictors[predictor]) for models in self.models)
+
+    def truth(self) -> tuple[Oracle, ...] | None:
+        """Per kind, what its testbed measures; None unless every kind has a testbed."""
+        testbeds = [testbed for testbed in self.testbeds if testbed is not None]
+        return tuple(map(TestbedOracle, testbeds)) if len(testbeds) == len(self.kinds) else None
+
+    def truth_name(self) -> str:
+        """Who tells the truth: `simulated` for a simulated card, the names of testbeds, or `predicted` for nobody."""
+        testbeds = [testbed.describe() for testbed in self.testbeds if testbed is not None]
+        if len(testbeds) < len(self.kinds):
+            return "predicted"
+        names = ["simulated" if testbed.simulated else testbed.name for testbed in testbeds]
+        return ", ".join(dict.fromkeys(names))
+
+    def demand(self, kind: NicKind, workload: Workload) -> Demand:
+        """What the workload takes of a NIC of that kind when it runs alone."""
+        return self.models[kind.index].demand([workload])[0]
+
+    def check(self, workload: Workload) -> Sequence[tuple[str, str]]:
+        """What keeps the workload out, as (column, message): an unprofiled NF, traffic outside the profiled range."""
+        knowing = [models for models in self.models if workload.nf in models.nfs]
+        faults = [fault for models in knowing or self.models[:1] for fault in models.check(workload)]
+        if not faults and not any(kind.hosts(workload) for kind in self.kinds):
+            cores = min(kind.cores_of[workload.nf] for kind in self.kinds if workload.nf in kind.cores_of)
+            faults = [("nf", f"'{workload.nf}' takes {cores} cores, more than any NIC of the fleet has")]
+        return list(dict.fromkeys(faults))

@@ -1,0 +1,53 @@
+"""Where models come from: a folder the user names, or the recorded simulated BlueField-2, trained once into the cache."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import platformdirs
+
+import predictor
+from predictor import Models, load_models, train
+from profiles.profile import read_profile
+
+RECORDED = "bluefield-2-simulated"
+
+Say = Callable[[str], None]
+
+
+def open_models(directory: Path | None, say: Say) -> Models:
+    """The models in `directory`; without one, those of the recorded simulated BlueField-2.
+
+    Parameters
+    ----------
+    directory
+        A MODELS folder, or None.
+    say
+        Told what takes time.
+
+    Raises
+    ------
+    InputError
+        When the folder holds no models, or models that do not fit this version.
+    """
+    if directory is not None:
+        return load_models(directory)
+    with as_file(files("traces") / RECORDED) as recorded:
+        home = platformdirs.user_cache_path("nf-placer") / f"models-{_fingerprint(recorded)}"
+        if not home.is_dir():
+            say(f"training the models of the recorded simulated BlueField-2 into {home} (once)")
+            train(read_profile(recorded), warn=say).save(home)
+    return load_models(home)
+
+
+def _fingerprint(recorded: Path) -> str:
+    """Changes whenever the recorded profile or the code that learns from it does."""
+    digest = hashlib.sha256()
+    code = Path(predictor.__file__).parent
+    for root, pattern in ((recorded, "*"), (code, "*.py")):
+        for path in sorted(path for path in root.rglob(pattern) if path.is_file()):
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,189 @@
+"""The optimum of a trace: the plan against which wastage is told, with its proof or its bound.
+
+Without departures it is the static optimum over all arrivals. With departures it is a plan without migration, and the
+bound is the static optimum at the fullest moments of the trace: whoever is present at one time must be housed at that
+time, so no plan can do with fewer NICs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from placer.arrivals import Arrival
+from placer.catalogue import Catalogue
+from placer.check import peak_nics, slas_kept
+from placer.fleet import Fleet, NicKind, Tenant
+from placer.optimal import Optimum, optimal_plan
+from placer.oracle import Oracle
+from placer.plan import Placement, Plan, events_of
+from placer.strategies.contention_aware import ContentionAware
+from placer.strategies.strategy import Progress
+
+NAME = "optimal"
+MOMENTS = 3
+"""How many of the fullest moments are solved for the bound of a trace with departures."""
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A plan and how far from the best possible it can be.
+
+    Parameters
+    ----------
+    plan
+        Breaks no SLA by the oracle it was made with.
+    nics, cost
+        Of the plan, at the peak.
+    lower_bound
+        No plan that breaks no SLA and places as many costs less; whole NICs at unit cost.
+    nics_lower_bound
+        No such plan uses fewer NICs.
+    proven
+        Whether plan and bound meet.
+    seconds
+        From oracle answers known to the plan and its proof.
+    oracle_seconds
+        Asking the oracle.
+    scope
+        What the bound is of, in words.
+    """
+
+    plan: Plan
+    nics: int
+    cost: float
+    lower_bound: float
+    nics_lower_bound: int
+    proven: bool
+    seconds: float
+    oracle_seconds: float
+    scope: str
+
+    def improved_by(self, plan: Plan, kinds: Sequence[NicKind]) -> Certified:
+        """The better of this and another plan that breaks no SLA, under the same bound."""
+        cost = _cost(plan, kinds)
+        if (plan.rejected, cost) >= (self.plan.rejected, self.cost):
+            return self
+        return replace(
+            self,
+            plan=replace(plan, strategy=NAME, predictor=None),
+            nics=peak_nics(plan),
+            cost=cost,
+            proven=cost <= self.lower_bound + 1e-9 and plan.rejected == 0,
+        )
+
+
+def find_optimum(
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    oracles: Sequence[Oracle],
+    *,
+    time_limit: float,
+    progress: Progress | None = None,
+) -> Certified:
+    """The cheapest plan for the trace that breaks no SLA by these oracles, with its proof or its bound."""
+    if all(arrival.departure is None for arrival in arrivals):
+        return _static(arrivals, catalogue.kinds, oracles, time_limit, progress)
+    return _over_time(arrivals, catalogue, oracles, time_limit, progress)
+
+
+def _static(
+    arrivals: Sequence[Arrival],
+    kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+    time_limit: float,
+    progress: Progress | None,
+) -> Certified:
+    optimum = optimal_plan([a.tenant for a in arrivals], kinds, oracles, time_limit=time_limit, progress=progress)
+    plan = Plan(NAME, None, tuple(_placements(arrivals, optimum)), optimum.seconds)
+    return Certified(
+        plan=plan,
+        nics=peak_nics(plan),
+        cost=optimum.cost,
+        lower_bound=optimum.lower_bound,
+        nics_lower_bound=optimum.nics_lower_bound,
+        proven=optimum.proven,
+        seconds=optimum.seconds,
+        oracle_seconds=optimum.oracle_seconds,
+        scope="all arrivals at once",
+    )
+
+
+def _placements(arrivals: Sequence[Arrival], optimum: Optimum) -> list[Placement]:
+    homes = {
+        tenant.id: (f"nic-{number}", kind)
+        for number, (kind, tenants) in enumerate(optimum.nics, start=1)
+        for tenant in tenants
+    }
+    return [Placement(arrival, *homes.get(arrival.id, (None, None))) for arrival in arrivals]
+
+
+def _over_time(
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    oracles: Sequence[Oracle],
+    time_limit: float,
+    progress: Progress | None,
+) -> Certified:
+    moments = [
+        optimal_plan([a.tenant for a in present], catalogue.kinds, oracles, time_limit=time_limit / MOMENTS)
+        for present in _fullest_moments(arrivals, catalogue.kinds)
+    ]
+    worst = max(moments, key=lambda optimum: optimum.lower_bound)
+    plan = _without_migration(arrivals, catalogue, oracles, progress)
+    cost = _cost(plan, catalogue.kinds)
+    return Certified(
+        plan=plan,
+        nics=peak_nics(plan),
+        cost=cost,
+        lower_bound=worst.lower_bound,
+        nics_lower_bound=max(optimum.nics_lower_bound for optimum in moments),
+        proven=cost <= worst.lower_bound + 1e-9 and plan.rejected == 0,
+        seconds=sum(optimum.seconds for optimum in moments) + plan.seconds,
+        oracle_seconds=sum(optimum.oracle_seconds for optimum in moments),
+        scope="the fullest moment of the trace, all present at once",
+    )
+
+
+def _without_migration(
+    arrivals: Sequence[Arrival], catalogue: Catalogue, oracles: Sequence[Oracle], progress: Progress | None
+) -> Plan:
+    """First fit by the same oracles. Where a departure would harm those who stay (an oracle may say so), nobody shares."""
+    plan = ContentionAware(catalogue, oracles=oracles).place(arrivals, progress)
+    if any(slas_kept(plan, oracles)):
+        plan = _Alone(catalogue, oracles=oracles).place(arrivals, progress)
+    return replace(plan, strategy=NAME, predictor=None)
+
+
+class _Alone(ContentionAware):
+    """Everybody who can meet the SLA alone gets a NIC alone."""
+
+    def choose(self, fleet: Fleet, tenant: Tenant) -> NicKind | None:
+        return self.cheapest_new(fleet, tenant, self.oracles)
+
+
+def _cost(plan: Plan, kinds: Sequence[NicKind]) -> float:
+    return sum(kind.cost * peak_nics(plan, kind) for kind in kinds)
+
+
+def _fullest_moments(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> list[list[Arrival]]:
+    """Who is present at the moments at which most cores are taken, fullest first; at most `MOMENTS` of them."""
+    cores_of = {nf: min(k.cores_of[nf] for k in kinds if nf in k.cores_of) for k in kinds for nf in k.cores_of}
+    present: dict[int, Arrival] = {}
+    peaks: list[tuple[int, int, list[Arrival]]] = []
+    cores = 0
+    rising = False
+    for number, event in enumerate(events_of(arrivals)):
+        arrival = arrivals[event.index]
+        if event.departs and rising:
+            peaks.append((-cores, number, list(present.values())))
+            peaks = sorted(peaks, key=lambda peak: peak[:2])[:MOMENTS]
+        rising = not event.departs
+        if event.departs:
+            del present[event.index]
+        else:
+            present[event.index] = arrival
+        cores += cores_of[arrival.workload.nf] * (-1 if event.departs else 1)
+    if rising:
+        peaks.append((-cores, len(arrivals) * 2, list(present.values())))
+    return [company for _, _, company in sorted(peaks, key=lambda peak: peak[:2])[:MOMENTS]]

@@ -1,0 +1,168 @@
+"""`placer run`: place a trace with every strategy and hold each plan against the truth and the proven optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from placer.arrivals import Arrival, read_arrivals
+from placer.catalogue import Catalogue
+from placer.check import check_plan
+from placer.evaluation import Evaluation, evaluate
+from placer.open_catalogue import open_catalogue
+from placer.optimum import NAME as OPTIMAL
+from placer.optimum import Certified, find_optimum
+from placer.oracle import Oracle
+from placer.progress import Progress
+from placer.strategies import Strategy, strategies
+from profiles import InputError
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What is asked of a run.
+
+    Parameters
+    ----------
+    arrivals
+        The trace: a path, or `-` for standard input.
+    strategies, predictors
+        Names; empty means all.
+    models
+        A MODELS folder; None means the models of the recorded simulated BlueField-2.
+    testbed
+        The SPEC of the ground truth; None means the simulated card for its own models, and no truth for others.
+    fleet
+        A fleet file; None means unlimited NICs of the model that the models were trained on.
+    seed
+        Passed on to the output.
+    time_limit
+        Seconds for the optimum.
+    timeout
+        Seconds that a testbed may take for one answer.
+    """
+
+    arrivals: str
+    strategies: tuple[str, ...] = ()
+    predictors: tuple[str, ...] = ()
+    models: Path | None = None
+    testbed: str | None = None
+    fleet: Path | None = None
+    seed: int = 0
+    time_limit: float = 60.0
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All strategies on one trace.
+
+    Parameters
+    ----------
+    arrivals
+        The trace.
+    seed
+        As asked.
+    truth
+        Who told the true throughputs: a testbed's name, or `predicted` where nobody did.
+    optimum
+        The plan against which wastage is told.
+    evaluations
+        One per strategy and predictor.
+    """
+
+    arrivals: tuple[Arrival, ...]
+    seed: int
+    truth: str
+    optimum: Certified
+    evaluations: tuple[Evaluation, ...]
+
+    def wastage_pct(self, evaluation: Evaluation) -> float:
+        """NICs beyond the optimum, per 100 of it; beyond the lower bound where the optimum is not proven."""
+        against = self.optimum.nics if self.optimum.proven else self.optimum.nics_lower_bound
+        return 100.0 * (evaluation.nics / against - 1.0) if against else 0.0
+
+
+def run(request: RunRequest, progress: Progress) -> Comparison:
+    """Read, place, judge.
+
+    Raises
+    ------
+    InputError
+        When the trace, the fleet, the models or a name is refused; nothing was placed then.
+    TestbedError
+        When the ground truth's testbed fails.
+    BrokenPlan
+        When a strategy breaks a constraint.
+    """
+    chosen = choose_strategies(request.strategies)
+    with ExitStack() as stack:
+        catalogue = open_catalogue(request, stack, progress.say)
+        arrivals = read_arrivals(request.arrivals, catalogue.default_traffic, catalogue.check)
+        predictors = choose_predictors(request.predictors, catalogue)
+        truth = catalogue.truth()
+        judges = truth or catalogue.oracles(predictors[0])
+        evaluations = list(_online(chosen, predictors, arrivals, catalogue, truth, progress))
+        optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
+        if OPTIMAL in chosen:
+            check_plan(optimum.plan, arrivals, catalogue.kinds)
+            evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))
+        return Comparison(tuple(arrivals), request.seed, catalogue.truth_name(), optimum, tuple(evaluations))
+
+
+def choose_strategies(names: Sequence[str]) -> dict[str, type[Strategy] | None]:
+    """The strategies of these names, all for none; the optimum, which is no online strategy, is None."""
+    known: dict[str, type[Strategy] | None] = {**strategies(), OPTIMAL: None}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError.of("--strategy", f"unknown: {', '.join(unknown)}", hint=f"strategies are {', '.join(known)}")
+    return {name: known[name] for name in known if name in names or not names}
+
+
+def choose_predictors(names: Sequence[str], catalogue: Catalogue) -> list[str]:
+    """The predictors of these names, all in the models for none."""
+    known = catalogue.predictors()
+    if not known:
+        raise InputError.of("--models", "the fleet's models have no predictor in common")
+    if unknown := [name for name in names if name not in known]:
+        hint = f"these models have {', '.join(known)}"
+        raise InputError.of("--predictor", f"not in the models: {', '.join(unknown)}", hint=hint)
+    return [name for name in known if name in names or not names]
+
+
+def _online(
+    chosen: dict[str, type[Strategy] | None],
+    predictors: Sequence[str],
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    truth: Sequence[Oracle] | None,
+    progress: Progress,
+) -> Iterator[Evaluation]:
+    for name, strategy in chosen.items():
+        if strategy is None:
+            continue
+        for predictor in predictors if strategy.needs_predictor else [None]:
+            with progress.task(name if predictor is None else f"{name}, {predictor}") as advance:
+                plan = strategy(catalogue, predictor).place(arrivals, advance)
+            check_plan(plan, arrivals, catalogue.kinds)
+            predicted = None if predictor is None else catalogue.oracles(predictor)
+            yield evaluate(plan, catalogue.kinds, truth, predicted)
+
+
+def _optimum(
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    judges: Sequence[Oracle],
+    evaluations: Sequence[Evaluation],
+    request: RunRequest,
+    progress: Progress,
+) -> Certified:
+    """The optimum by the judges, improved by any strategy's plan that they find faultless."""
+    with progress.task(OPTIMAL) as advance:
+        optimum = find_optimum(arrivals, catalogue, judges, time_limit=request.time_limit, progress=advance)
+    for evaluation in evaluations if not optimum.proven else ():
+        judged = evaluate(evaluation.plan, catalogue.kinds, judges)
+        if judged.violated == 0:
+            optimum = optimum.improved_by(evaluation.plan, catalogue.kinds)
+    return optimum

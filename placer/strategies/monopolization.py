@@ -1,0 +1,16 @@
+"""Monopolization: nobody shares a NIC (Tomur, section 7.5.1)."""
+
+from __future__ import annotations
+
+from placer.fleet import Fleet, NicKind, Tenant
+from placer.strategies.strategy import OnlineStrategy, register
+
+
+@register
+class Monopolization(OnlineStrategy):
+    """Every arrival gets a NIC of its own: no SLA breaks, and most of each NIC idles."""
+
+    name = "monopolization"
+
+    def choose(self, fleet: Fleet, tenant: Tenant) -> NicKind | None:
+        return self.cheapest_new(fleet, tenant)
