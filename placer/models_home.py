@@ -1,4 +1,4 @@
-"""Where models come from: a folder the user names, or the recorded simulated BlueField-2, trained once into the cache."""
+"""Where models come from: a folder the user names, or the simulated card's recorded profile, trained once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 import platformdirs
 
 import predictor
-from predictor import Models, load_models, train
+from predictor import MANIFEST, Models, load_models, train
+from profiles import InputError
 from profiles.profile import read_profile
 
 RECORDED = "bluefield-2-simulated"
@@ -51,3 +52,15 @@ def _fingerprint(recorded: Path) -> str:
         for path in sorted(path for path in root.rglob(pattern) if path.is_file()):
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def refuse_foreign_folder(out: Path) -> None:
+    """Refuses to replace a folder that holds something else than models, or a file.
+
+    Raises
+    ------
+    InputError
+        Naming what is there.
+    """
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST).exists())):
+        raise InputError.of("--out", f"{out} holds something else than models", hint="name a new folder")

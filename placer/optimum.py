@@ -148,7 +148,7 @@ def _over_time(
 def _without_migration(
     arrivals: Sequence[Arrival], catalogue: Catalogue, oracles: Sequence[Oracle], progress: Progress | None
 ) -> Plan:
-    """First fit by the same oracles. Where a departure would harm those who stay (an oracle may say so), nobody shares."""
+    """First fit by the same oracles; where they say that a departure harms those who stay, nobody shares."""
     plan = ContentionAware(catalogue, oracles=oracles).place(arrivals, progress)
     if any(slas_kept(plan, oracles)):
         plan = _Alone(catalogue, oracles=oracles).place(arrivals, progress)

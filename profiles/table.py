@@ -22,6 +22,7 @@ def read_table(
     defaults: Mapping[str, float] | None = None,
     *,
     text: Iterable[str] = (),
+    pass_through: bool = False,
     shown_as: str | None = None,
 ) -> tuple[pd.DataFrame, list[Fault]]:
     """The table in `path` and what is wrong with it.
@@ -36,6 +37,8 @@ def read_table(
         Columns that may be missing or empty, with what that means.
     text
         Columns kept as text. All others are numbers: finite and not negative.
+    pass_through
+        Keep as text, too, whatever is neither required nor has a default.
     shown_as
         How faults name the file.
 
@@ -56,6 +59,8 @@ def read_table(
     ]
     if faults:
         return pd.DataFrame(), faults
+    if pass_through:
+        text |= set(header) - set(required) - set(defaults)
     columns: dict[str, list[object]] = {column: [] for column in header}
     for line, row in rows:
         if len(row) != len(header):

@@ -1,0 +1,47 @@
+"""The command line: `placer COMMAND`. Data on stdout, everything else on stderr; exit 0, 1 (failed) or 2 (refused)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import typer
+
+COMMANDS = ("run", "profile", "train", "predict", "generate", "testbed")
+
+app = typer.Typer(
+    name="placer",
+    help="Place network functions on SmartNICs: few NICs, no SLA broken.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for _name in COMMANDS:
+    app.command(_name)(import_module(f"placer.commands.{_name}").command)
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit status."""
+    from placer.check import BrokenPlan
+    from profiler.testbed import TestbedError
+    from profiles import InputError
+
+    try:
+        app()
+    except InputError as refused:
+        sys.exit(_tell(str(refused), 2))
+    except (TestbedError, BrokenPlan, OSError) as failed:
+        if isinstance(failed, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        sys.exit(_tell(f"error: {failed}", 1))
+    except KeyboardInterrupt:
+        sys.exit(_tell("interrupted", 130))
+
+
+def _tell(message: str, status: int) -> int:
+    print(message, file=sys.stderr)
+    return status

@@ -1,0 +1,90 @@
+"""`placer generate`."""
+
+from __future__ import annotations
+
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placer.commands.options import Seed, one_of
+from profiles import InputError, TestbedDescription
+from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
+
+Count = Annotated[int, typer.Option(min=1, help="Arrivals.")]
+Nfs = Annotated[str, typer.Option(help="NF names, separated by commas.")]
+SlaRange = Annotated[str, typer.Option("--sla", help="Smallest and largest allowed drop, LOW-HIGH.")]
+Traffic = Annotated[
+    str, typer.Option(help="default; mixed: one of nine traffic profiles each; unique: a traffic profile each.")
+]
+Departures = Annotated[
+    float | None, typer.Option(min=0.001, help="Mean stay in seconds; without it nobody leaves.", show_default=False)
+]
+ModelsDir = Annotated[
+    Path | None, typer.Option("--models", help="Draw traffic from the range of these models.", show_default=False)
+]
+Out = Annotated[Path | None, typer.Option(help="Write here instead of stdout.", show_default=False)]
+
+
+NINE = ",".join(TABLE_2_NFS)
+
+
+def command(
+    count: Count = 500,
+    nfs: Nfs = NINE,
+    sla: SlaRange = "0.05-0.20",
+    traffic: Traffic = "default",
+    departures: Departures = None,
+    models: ModelsDir = None,
+    seed: Seed = 0,
+    out: Out = None,
+) -> None:
+    """Generate a trace of arrivals as in Tomur's section 7.5.1: about one every ten seconds, NFs drawn alike."""
+    from profiles.aside import file_aside
+
+    recipe = Recipe(
+        count=count,
+        nfs=_names(nfs),
+        sla=_range(sla),
+        traffic=one_of("--traffic", traffic, TRAFFICS),
+        attributes=dict(_description(models).attributes),
+        mean_stay_s=departures,
+        seed=seed,
+    )
+    if out is None:
+        sys.stdout.writelines(generate(recipe))
+        return
+    with file_aside(out) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(generate(recipe))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise InputError.of("--nfs", "names no NF", hint="as in --nfs NAT,ACL")
+    return names
+
+
+def _range(text: str) -> tuple[float, float]:
+    low, _, high = text.partition("-")
+    try:
+        bounds = float(low), float(high or low)
+    except ValueError:
+        bounds = (1.0, 0.0)
+    if not 0 <= bounds[0] <= bounds[1] < 1:
+        raise InputError.of("--sla", f"'{text}' is not a range of drops within [0, 1)", hint="as in --sla 0.05-0.20")
+    return bounds
+
+
+def _description(models: Path | None) -> TestbedDescription:
+    if models is None:
+        recorded = files("traces") / "bluefield-2-simulated" / "testbed.json"
+        return TestbedDescription.model_validate_json(recorded.read_bytes())
+    from predictor import load_models
+
+    testbed = load_models(models).testbed
+    if testbed is None:
+        raise InputError.of("--models", "came from a profile that declares no range of traffic")
+    return testbed

@@ -1,0 +1,40 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profiles import InputError
+
+ModelsDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder written by `placer train`; by default the recorded simulated BlueField-2.", show_default=False
+    ),
+]
+TestbedSpec = Annotated[
+    str | None,
+    typer.Option(
+        help="The ground truth: simulated, exec:COMMAND, replay:PROFILE or none. "
+        "By default `simulated` for models of the simulated card, `none` for others.",
+        show_default=False,
+    ),
+]
+Fleet = Annotated[
+    Path | None,
+    typer.Option(help="A TOML file with [[nic]] tables; by default NICs without limit.", show_default=False),
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same bytes.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a testbed may take for one answer.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")]
+
+
+def one_of(option: str, value: str, known: Collection[str]) -> str:
+    """The value, if it is known; else InputError."""
+    if value not in known:
+        raise InputError.of(option, f"'{value}' is not understood", hint=f"it is one of {', '.join(known)}")
+    return value

@@ -1,0 +1,50 @@
+"""`placer predict`: of whole companies (`--scenarios`), or of one NF beside measured contention (`--contention`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placer.commands.options import ModelsDir, one_of
+from profiles import InputError
+
+Scenarios = Annotated[
+    Path | None, typer.Option(help="JSON Lines: {workloads: [...]} as in the testbed protocol.", show_default=False)
+]
+Nf = Annotated[str | None, typer.Option(help="The NF of --contention.", show_default=False)]
+Contention = Annotated[
+    Path | None,
+    typer.Option(help="CSV: traffic, the competitors' summed counters, competitor_service_ms.", show_default=False),
+]
+Predictor = Annotated[str, typer.Option(help="tomur or slomo.")]
+Format = Annotated[str | None, typer.Option(help="table instead of JSON Lines or CSV.", show_default=False)]
+
+
+def command(
+    models: ModelsDir = None,
+    scenarios: Scenarios = None,
+    nf: Nf = None,
+    contention: Contention = None,
+    predictor: Predictor = "tomur",
+    format: Format = None,
+) -> None:
+    """Predict throughputs: of every NF of a company, or of one NF beside measured contention."""
+    from placer.models_home import open_models
+    from placer.predictions import predict_contention, predict_scenarios
+    from placer.progress import Progress
+
+    progress = Progress()
+    if (scenarios is None) == (contention is None):
+        raise InputError.of("placer predict", "give --scenarios FILE, or --nf NAME --contention FILE")
+    if contention is not None and nf is None:
+        raise InputError.of("--nf", "is missing", hint="--contention is of one NF")
+    trained = open_models(models, progress.say)
+    one_of("--predictor", predictor, trained.predictors)
+    if scenarios is not None:
+        chosen = one_of("--format", format or "json", ("json", "table"))
+        typer.echo(predict_scenarios(trained, predictor, scenarios, chosen, progress.say), nl=False)
+    elif contention is not None and nf is not None:
+        chosen = one_of("--format", format or "csv", ("csv", "table"))
+        typer.echo(predict_contention(trained, predictor, nf, contention, chosen, progress.say), nl=False)

@@ -1,0 +1,61 @@
+"""`placer run ARRIVALS`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placer.commands.options import Fleet, ModelsDir, Quiet, Seed, TestbedSpec, Timeout, one_of
+
+Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
+Strategy = Annotated[
+    list[str] | None,
+    typer.Option(help="Repeatable; all by default: monopolization, greedy, contention-aware, optimal."),
+]
+Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by default each in the models.")]
+PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write where every instance went, as CSV.")]
+Format = Annotated[str, typer.Option(help="table, json or csv.")]
+TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds for the optimum; then its bound is printed.")]
+
+
+def command(
+    arrivals: Arrivals,
+    strategy: Strategy = None,
+    predictor: Predictor = None,
+    models: ModelsDir = None,
+    testbed: TestbedSpec = None,
+    fleet: Fleet = None,
+    plan: PlanFile = None,
+    format: Format = "table",
+    time_limit: TimeLimit = 60.0,
+    timeout: Timeout = 60.0,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Place the arrivals with every strategy; compare NICs and broken SLAs with the proven optimum.
+
+    Without --models: the models of the recorded simulated BlueField-2, judged on the simulated card.
+    """
+    from placer.plan_file import write_plans
+    from placer.progress import Progress
+    from placer.render import FORMATS
+    from placer.run import RunRequest, run
+
+    render = FORMATS[one_of("--format", format, FORMATS)]
+    request = RunRequest(
+        arrivals=arrivals,
+        strategies=tuple(strategy or ()),
+        predictors=tuple(predictor or ()),
+        models=models,
+        testbed=testbed,
+        fleet=fleet,
+        seed=seed,
+        time_limit=time_limit,
+        timeout=timeout,
+    )
+    comparison = run(request, Progress(quiet=quiet))
+    if plan is not None:
+        write_plans(comparison, plan)
+    typer.echo(render(comparison), nl=False)

@@ -1,0 +1,33 @@
+"""`placer train PROFILE --out MODELS`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placer.commands.options import Quiet, Seed, one_of
+
+ProfileDir = Annotated[
+    Path, typer.Argument(help="A folder written by `placer profile`, or by hand.", show_default=False)
+]
+Out = Annotated[Path, typer.Option(help="The MODELS folder to write; replaced if it is there.", show_default=False)]
+Names = Annotated[list[str] | None, typer.Option("--predictor", help="Repeatable: tomur, slomo; both by default.")]
+
+
+def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed = 0, quiet: Quiet = False) -> None:
+    """Train every NF of a profile for every predictor."""
+    from placer.models_home import refuse_foreign_folder
+    from placer.progress import Progress
+    from predictor import predictor_names, train
+    from profiles.profile import read_profile
+
+    progress = Progress(quiet=quiet)
+    names = [one_of("--predictor", name, predictor_names()) for name in predictor or ()] or None
+    refuse_foreign_folder(out)
+    read = read_profile(profile)
+    with progress.task("training") as advance:
+        models = train(read, names, seed=seed, progress=advance, warn=progress.say)
+    models.save(out)
+    progress.say(f"trained {', '.join(models.predictors)} for {', '.join(models.nfs)}: {out}")

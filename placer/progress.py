@@ -1,0 +1,59 @@
+"""Progress on stderr: a bar for what takes over a second on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+PATIENCE_S = 1.0
+LINE_EVERY_S = 15.0
+
+Advance = Callable[[int, int], None]
+
+
+class Progress:
+    """Tells what is going on, and nothing of what ends within a second."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+
+    def say(self, message: str) -> None:
+        """Print a message."""
+        self._console.print(message, markup=False, soft_wrap=True)
+
+    @contextmanager
+    def task(self, name: str) -> Iterator[Advance]:
+        """A task; what it yields is told how many of how many steps are done."""
+        if not self._console.is_terminal:
+            yield self._lines(name)
+            return
+        bar = Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                  console=self._console, transient=True)  # fmt: skip
+        task = bar.add_task(name, total=None)
+        begun = time.monotonic()
+
+        def advance(done: int, total: int) -> None:
+            if not bar.live.is_started and time.monotonic() - begun > PATIENCE_S:
+                bar.start()
+            bar.update(task, completed=done, total=total)
+
+        try:
+            yield advance
+        finally:
+            bar.stop()
+
+    def _lines(self, name: str) -> Advance:
+        told = time.monotonic()
+
+        def advance(done: int, total: int) -> None:
+            nonlocal told
+            if time.monotonic() - told > LINE_EVERY_S:
+                told = time.monotonic()
+                self.say(f"{name}: {done} of {total}")
+
+        return advance

@@ -1,0 +1,94 @@
+"""Generates arrival sequences like those of Tomur's section 7.5.1, and others that are harder."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+TABLE_2_NFS = (
+    "ACL", "NIDS", "IPTunnel", "IPRouter", "FlowClassifier", "FlowTracker", "FlowStats", "FlowMonitor", "NAT",
+)  # fmt: skip
+"""The nine NFs that Tomur places (tables 2 and 6)."""
+
+TRAFFICS = ("default", "mixed", "unique")
+"""All default traffic; one of nine traffic profiles per arrival (section 7.2); a profile of its own per arrival."""
+
+_T = TypeVar("_T")
+
+PROFILES = 9
+SECONDS_BETWEEN_ARRIVALS = 10.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a generated trace looks like.
+
+    Parameters
+    ----------
+    count
+        Arrivals.
+    nfs
+        Names from which each arrival draws one, all alike.
+    sla
+        Smallest and largest allowed drop; each arrival draws one between, uniformly, in steps of 0.001.
+    traffic
+        One of `TRAFFICS`.
+    attributes
+        Range of each traffic attribute; flows are drawn uniformly in their logarithm, the others uniformly.
+    mean_stay_s
+        Mean of the exponentially distributed stay; None is for ever.
+    seed
+        The same recipe and seed give the same bytes.
+    """
+
+    count: int = 500
+    nfs: tuple[str, ...] = TABLE_2_NFS
+    sla: tuple[float, float] = (0.05, 0.20)
+    traffic: str = "default"
+    attributes: Mapping[str, tuple[float, float]] | None = None
+    mean_stay_s: float | None = None
+    seed: int = 0
+
+
+def generate(recipe: Recipe) -> Iterator[str]:
+    """The lines of the trace, header first, each with its line end."""
+    draw = random.Random(recipe.seed)
+    attributes = dict(recipe.attributes or {}) if recipe.traffic != "default" else {}
+    profiles = [_traffic(draw, attributes) for _ in range(PROFILES)] if recipe.traffic == "mixed" else []
+    stays = recipe.mean_stay_s is not None
+    yield ",".join(["id", "time", "nf", *attributes, "sla_drop", *(["departure"] if stays else [])]) + "\n"
+    now = 0.0
+    width = len(str(recipe.count))
+    for number in range(1, recipe.count + 1):
+        now += _exponential(draw, SECONDS_BETWEEN_ARRIVALS)
+        cells = [f"nf-{number:0{width}d}", f"{now:.3f}", _one_of(draw, recipe.nfs)]
+        if recipe.traffic == "unique":
+            cells += _traffic(draw, attributes)
+        elif recipe.traffic == "mixed":
+            cells += _one_of(draw, profiles)
+        cells.append(f"{recipe.sla[0] + draw.random() * (recipe.sla[1] - recipe.sla[0]):.3f}")
+        if recipe.mean_stay_s is not None:
+            cells.append(f"{now + max(0.001, _exponential(draw, recipe.mean_stay_s)):.3f}")
+        yield ",".join(cells) + "\n"
+
+
+def _traffic(draw: random.Random, attributes: Mapping[str, tuple[float, float]]) -> list[str]:
+    return [f"{_value(draw, name, *bounds):g}" for name, bounds in attributes.items()]
+
+
+def _value(draw: random.Random, name: str, low: float, high: float) -> float:
+    share = draw.random()
+    if name == "flows":
+        return float(round(math.exp(math.log(max(low, 1.0)) * (1 - share) + math.log(max(high, 1.0)) * share)))
+    return float(round(low + share * (high - low)))
+
+
+def _exponential(draw: random.Random, mean: float) -> float:
+    return -mean * math.log(1.0 - draw.random())
+
+
+def _one_of(draw: random.Random, options: Sequence[_T]) -> _T:
+    return options[int(draw.random() * len(options))]
