@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 import numpy as np
@@ -61,16 +61,7 @@ def read_table(
         return pd.DataFrame(), faults
     if pass_through:
         text |= set(header) - set(required) - set(defaults)
-    columns: dict[str, list[object]] = {column: [] for column in header}
-    for line, row in rows:
-        if len(row) != len(header):
-            faults.append(Fault(name, line, None, f"has {len(row)} values, the header {len(header)}"))
-            continue
-        for column, cell in zip(header, row, strict=True):
-            value, wrong = _cell(cell.strip(), column, column in required, defaults, column in text)
-            columns[column].append(value)
-            if wrong:
-                faults.append(Fault(name, line, column, wrong))
+    columns, faults = _columns(name, header, rows, required, defaults, text)
     if faults:
         return pd.DataFrame(), faults
     table = pd.DataFrame(columns)
@@ -95,6 +86,28 @@ def _rows(path: Path) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
         header = next(reader, None)
         rows = [(reader.line_num, row) for row in reader if row]
     return (None, []) if not header else ([column.strip() for column in header], rows)
+
+
+def _columns(
+    name: str,
+    header: Sequence[str],
+    rows: Iterable[tuple[int, list[str]]],
+    required: Sequence[str],
+    defaults: Mapping[str, float],
+    text: Set[str],
+) -> tuple[dict[str, list[object]], list[Fault]]:
+    columns: dict[str, list[object]] = {column: [] for column in header}
+    faults = []
+    for line, row in rows:
+        if len(row) != len(header):
+            faults.append(Fault(name, line, None, f"has {len(row)} values, the header {len(header)}"))
+            continue
+        for column, cell in zip(header, row, strict=True):
+            value, wrong = _cell(cell.strip(), column, column in required, defaults, column in text)
+            columns[column].append(value)
+            if wrong:
+                faults.append(Fault(name, line, column, wrong))
+    return columns, faults
 
 
 def _cell(

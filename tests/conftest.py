@@ -1,0 +1,18 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real measurements and packing instances that lie beside the project; tests of them are skipped without it."""
+    data = SHARED / "data"
+    if not data.is_dir():
+        pytest.skip("../shared/data is not there: real measurements are not tested")
+    return data
