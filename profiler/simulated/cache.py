@@ -1,0 +1,65 @@
+"""Caches with random replacement, shared by access pressure.
+
+A line that is touched at rate q stays for a mean time T after it was brought in, so it is found with probability
+qT / (1 + qT). T is the same for all lines and such that the lines present fill the cache (the characteristic time
+approximation of Che, Tung and Wang, here for random replacement). Who touches more often therefore holds more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+NEWTON_STEPS_ALONE = 30
+LEAST = 1e-300
+
+
+def private_hits(lines: Sequence[float], accesses: Sequence[float], capacity: float) -> list[float]:
+    """Share of the accesses to each structure that a cache of `capacity` lines answers; only their ratios matter."""
+    if sum(lines) <= capacity:
+        return [1.0] * len(lines)
+    pressure = 0.0
+    for _ in range(NEWTON_STEPS_ALONE):
+        held = slope = 0.0
+        for n, a in zip(lines, accesses, strict=True):
+            if n > 0 and a > 0:
+                share = a / (n * pressure + a)
+                held += n * share
+                slope += n * n * share * share / a
+        if held <= capacity:
+            break
+        pressure += (held / capacity - 1) * held / slope
+    return [a / (n * pressure + a) if a > 0 else 0.0 for n, a in zip(lines, accesses, strict=True)]
+
+
+def pressure_step(pressure: Array, lines: Array, rates: Array, capacity: float) -> Array:
+    """One Newton step towards the replacement pressure 1/T (1/us) at which what is held fills the cache.
+
+    The reciprocal of what is held is concave in the pressure and a straight line for one structure, so the step
+    never passes the solution from below, and from above it lands below.
+
+    Parameters
+    ----------
+    pressure
+        Shape (batch,).
+    lines, rates
+        Size in lines and accesses/us of each structure, shape (structures, batch).
+    """
+    held = np.zeros_like(pressure)
+    slope = np.zeros_like(pressure)
+    for n, a in zip(lines, rates, strict=True):
+        share = a / (n * pressure + a)
+        held += n * share
+        slope += n * n * share * share / a
+    step: Array = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST), 0.0)
+    return step
+
+
+def hits(pressure: Array, lines: Array, rates: Array) -> Array:
+    """Share of the accesses that the cache answers; shapes as in `pressure_step`."""
+    share: Array = rates / (lines * pressure + rates)
+    return share

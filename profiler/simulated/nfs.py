@@ -1,0 +1,123 @@
+"""The eleven network functions of Tomur's table 1, as what they do to the card for one packet.
+
+No figure here is a throughput or a drop: those come out of `solve`. Instructions and lines were chosen so that what
+comes out agrees with what is known: FlowMonitor over flows and under memory contention as measured on a BlueField-2, and the
+drops of Tomur's figure 1 and the shapes of figures 4 to 6 for the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Pattern = Literal["pipeline", "run-to-completion"]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A data structure that is touched evenly: each line as likely as the next.
+
+    Parameters
+    ----------
+    fixed_bytes, bytes_per_flow
+        Its size, which may grow with the flows.
+    accesses
+        Accesses per packet that the L1 cache does not answer.
+    accesses_per_byte
+        Further ones per byte of payload.
+    writes
+        Share of the accesses that write.
+    overlap
+        Accesses under way at the same time.
+    """
+
+    fixed_bytes: float = 0.0
+    bytes_per_flow: float = 0.0
+    accesses: float = 0.0
+    accesses_per_byte: float = 0.0
+    writes: float = 0.3
+    overlap: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NfSpec:
+    """A network function.
+
+    Parameters
+    ----------
+    instructions, instructions_per_byte, instructions_per_fragment
+        Per packet, per payload byte that a core touches, and per outgoing fragment.
+    ipc
+        Instructions per cycle while no access leaves the L1 cache.
+    fragment_bytes
+        Payload of a fragment; None: not fragmented. Sizes vary around their mean, so the mean number of fragments is
+        not whole.
+    queues
+        Request queues per accelerator, in the order in which a packet visits them.
+    """
+
+    name: str
+    instructions: float
+    structures: tuple[Structure, ...]
+    instructions_per_byte: float = 0.0
+    instructions_per_fragment: float = 0.0
+    fragment_bytes: float | None = None
+    ipc: float = 1.4
+    cores: int = 2
+    queues: tuple[tuple[str, int], ...] = ()
+    pattern: Pattern = "pipeline"
+
+
+MB = 1e6
+
+
+def headers(accesses: float = 3.0, *, ring_bytes: float = 0.4 * MB) -> Structure:
+    """The packet buffers of which only headers and descriptors are touched."""
+    return Structure(fixed_bytes=ring_bytes, accesses=accesses, writes=0.3, overlap=2.0)
+
+
+def per_flow(flow_bytes: float, accesses: float, *, fixed_bytes: float = 0.0, writes: float = 0.3) -> Structure:
+    """A hash table with an entry per flow, walked by dependent accesses."""
+    return Structure(fixed_bytes, flow_bytes, accesses, writes=writes)
+
+
+NFS: tuple[NfSpec, ...] = (
+    NfSpec("FlowStats", 3200, (headers(), per_flow(300, 6, writes=0.5))),
+    NfSpec("IPRouter", 2200, (headers(), Structure(fixed_bytes=3.5 * MB, accesses=3, writes=0.0))),
+    NfSpec(
+        "IPTunnel",
+        1500,
+        (
+            headers(),
+            per_flow(24, 1),
+            Structure(fixed_bytes=1.2 * MB, accesses_per_byte=2 / 64, writes=0.5, overlap=6.0),
+        ),
+        instructions_per_byte=2.0,
+        instructions_per_fragment=800,
+        fragment_bytes=512,
+    ),
+    NfSpec("NAT", 3000, (headers(), per_flow(320, 7, writes=0.2))),
+    NfSpec("FlowMonitor", 5400, (headers(), per_flow(300, 10, writes=0.4)), queues=(("regex", 1),)),
+    NfSpec(
+        "NIDS",
+        1200,
+        (headers(), per_flow(48, 1)),
+        queues=(("regex", 2),),
+        pattern="run-to-completion",
+    ),
+    NfSpec(
+        "IPCompGateway",
+        5000,
+        (
+            headers(),
+            per_flow(64, 2),
+            Structure(fixed_bytes=0.8 * MB, accesses_per_byte=1 / 64, writes=0.5, overlap=6.0),
+        ),
+        queues=(("regex", 1), ("compression", 1)),
+    ),
+    NfSpec("ACL", 1500, (headers(2, ring_bytes=0.3 * MB), Structure(fixed_bytes=0.3 * MB, accesses=2, writes=0.0))),
+    NfSpec("FlowClassifier", 1500, (headers(2), per_flow(160, 3, writes=0.3))),
+    NfSpec("FlowTracker", 1300, (headers(2), per_flow(128, 2, writes=0.4))),
+    NfSpec("PacketFilter", 2500, (headers(2),), queues=(("regex", 1),)),
+)
+"""The hosted NFs by name, two cores each (Tomur, section 7.1)."""

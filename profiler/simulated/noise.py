@@ -1,0 +1,35 @@
+"""Measurement noise that hangs on nothing but a seed and the loads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtri
+
+from profiler.simulated.cache import Array
+
+THROUGHPUT_SPREAD = 0.01
+COUNTER_SPREADS = (0.006, 0.006, 0.008, 0.008, 0.006, 0.006, 0.003)
+"""Standard deviations; repeats of one configuration on a BlueField-2 differ by about 1 %."""
+
+
+def factors(keys: Sequence[bytes], loads: int) -> Array:
+    """Lognormal factors for throughput and counters, shape (8, loads, len(keys)).
+
+    Parameters
+    ----------
+    keys
+        What the noise of each company hangs on.
+    loads
+        Places per company. A company's first places get the same factors however many follow.
+    """
+    draws = 7 * loads
+    bits = b"".join(hashlib.shake_256(key).digest(8 * draws) for key in keys)
+    uniform = (np.frombuffer(bits, dtype="<u8") >> np.uint64(11)).astype(np.float64)
+    normal = ndtri((uniform + 0.5) * 2.0**-53).reshape(len(keys), loads, 7).transpose(2, 1, 0)
+    independent = np.stack([normal[0], normal[1], normal[1], *normal[2:]])
+    spreads = np.array([THROUGHPUT_SPREAD, *COUNTER_SPREADS])[:, np.newaxis, np.newaxis]
+    drawn: Array = np.exp(spreads * independent)
+    return drawn

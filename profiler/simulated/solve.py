@@ -1,0 +1,197 @@
+"""The joint fixed point: how fast each load of each company runs, when each slows the others by what it does.
+
+The loads meet in the shared cache, the memory channel and the accelerators. From the present throughputs follow the
+hits of each structure, the time of a memory access and the turns of each request queue; from those the throughputs.
+Half a step is taken a fixed number of times, so that a company's answer does not depend on the rest of the batch.
+
+Arrays are indexed [load, ..., company]; what is added over loads is added one by one in that order, for which adding
+the zeros of an empty place changes nothing, to the last bit.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.simulated.accelerator import turns_step
+from profiler.simulated.cache import Array, hits, pressure_step
+from profiler.simulated.card import LINE_BYTES, Card
+from profiler.simulated.demand import Demand
+from profiler.simulated.memory import dram_ns
+
+ITERATIONS = 60
+NEWTON_STEPS = 2
+UNBOUNDED = 1e6
+"""Packets/us of a stage that is no limit."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Demands as arrays: [load, company], structures [load, structure, company], engines [engine, load, company]."""
+
+    active: Array
+    cores: Array
+    instructions: Array
+    compute_ns: Array
+    offered: Array
+    dma_bytes: Array
+    serial: Array
+    wss_mb: Array
+    lines: Array
+    l2: Array
+    l3: Array
+    writes: Array
+    overlap: Array
+    queues: Array
+    service_us: Array
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What each load reaches, and what it meets there; shapes as in `Batch`.
+
+    Parameters
+    ----------
+    throughput
+        Packets/us.
+    core_rate
+        Packets/us that the cores alone would reach in this company.
+    turns
+        Requests/us that the engine would serve each queue if it never ran dry, [engine, load, company].
+    stall_ns
+        Core time per packet waiting for the L2 cache, the L3 cache and the memory, [3, load, company].
+    """
+
+    throughput: Array
+    core_rate: Array
+    turns: Array
+    stall_ns: Array
+
+
+def batch_of(companies: Sequence[Sequence[Demand]], card: Card) -> Batch:
+    """The companies side by side, short ones filled up with loads that ask for nothing."""
+    loads = max(map(len, companies))
+    structures = max(len(demand.accesses) for company in companies for demand in company)
+    distinct: dict[int, int] = {}
+    rows = [_row(NOBODY, structures, len(card.engines))]
+    index = np.zeros((loads, len(companies)), dtype=np.intp)
+    for c, company in enumerate(companies):
+        for i, demand in enumerate(company):
+            if id(demand) not in distinct:
+                distinct[id(demand)] = len(rows)
+                rows.append(_row(demand, structures, len(card.engines)))
+            index[i, c] = distinct[id(demand)]
+    table = np.ascontiguousarray(np.array(rows).T[:, index])
+    scalars, rest = table[:8], table[8:]
+    parts = rest[: 5 * structures].reshape(5, structures, loads, len(companies)).swapaxes(1, 2)
+    engines = rest[5 * structures :].reshape(2, len(card.engines), loads, len(companies))
+    return Batch(*scalars, *np.ascontiguousarray(parts), *engines)
+
+
+NOBODY = Demand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
+
+
+def _row(demand: Demand, structures: int, engines: int) -> list[float]:
+    empty = structures - len(demand.accesses)
+    row = [
+        float(demand is not NOBODY),
+        max(float(demand.cores), 1.0),
+        demand.instructions,
+        demand.compute_ns,
+        demand.offered,
+        demand.dma_bytes,
+        float(demand.serial),
+        demand.wss_mb,
+    ]
+    for name, filler in (("lines", 0.0), ("l2", 0.0), ("l3", 0.0), ("writes", 0.0), ("overlap", 1.0)):
+        row += [getattr(access, name) for access in demand.accesses] + [filler] * empty
+    row += [float(n) for n in demand.queues] or [0.0] * engines
+    row += list(demand.service_us) or [0.0] * engines
+    return row
+
+
+def solve(batch: Batch, card: Card) -> Solution:
+    """Throughput of every load of every company."""
+    companies = batch.active.shape[1]
+    alone_ns = batch.compute_ns + _added(batch.l2 / batch.overlap, axis=1) * card.l2_ns
+    throughput = np.minimum(batch.offered, batch.cores * 1e3 / alone_ns) * batch.active
+    pressure = np.zeros(companies)
+    turns = np.full(batch.queues.shape, UNBOUNDED)
+    for _ in range(ITERATIONS):
+        pressure, stall_ns = _stalls(batch, throughput, pressure, card)
+        core_rate = batch.cores * 1e3 / (batch.compute_ns + _added(stall_ns))
+        turns = _turns(batch, throughput, core_rate, turns, card)
+        throughput = np.sqrt(throughput * reached(batch, core_rate, turns, card))
+    return Solution(throughput, core_rate, turns, stall_ns)
+
+
+def reached(batch: Batch, core_rate: Array, turns: Array, card: Card) -> Array:
+    """Throughput (packets/us) of loads whose cores and accelerators can go at these rates."""
+    stages = [batch.offered, *_stages(batch, core_rate, turns)]
+    return _narrowest(stages, card.window) * batch.active
+
+
+def _stalls(batch: Batch, throughput: Array, pressure: Array, card: Card) -> tuple[Array, Array]:
+    """The pressure on the shared cache, and the core time per packet lost in L2, L3 and memory."""
+    loads, structures, companies = batch.lines.shape
+    rates = np.where(batch.l3 > 0, throughput[:, np.newaxis] * batch.l3, 1.0)
+    lines = np.where(batch.l3 > 0, batch.lines, 0.0)
+    flat = (loads * structures, companies)
+    for _ in range(NEWTON_STEPS):
+        pressure = pressure_step(pressure, lines.reshape(flat), rates.reshape(flat), card.llc_bytes / LINE_BYTES)
+    missed = batch.l3 * (1 - hits(pressure, lines, rates))
+    bytes_moved = _added(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes
+    memory_ns = dram_ns(card, _added(throughput * bytes_moved) * 1e-3)
+    return pressure, np.stack(
+        [
+            _added(batch.l2 / batch.overlap, axis=1) * card.l2_ns,
+            _added(batch.l3 / batch.overlap, axis=1) * card.l3_ns,
+            _added(missed / batch.overlap, axis=1) * memory_ns,
+        ]
+    )
+
+
+def _turns(batch: Batch, throughput: Array, core_rate: Array, turns: Array, card: Card) -> Array:
+    """Turns of each queue at each engine, given what the other stages let the loads offer."""
+    updated = turns.copy()
+    for k in range(len(turns)):
+        if not batch.queues[k].any():
+            continue
+        others = [stage for e, stage in enumerate(_stages(batch, core_rate, turns)) if e != k + 1]
+        ahead = _narrowest([batch.offered, *others], card.window)
+        offered = np.where(batch.serial > 0, throughput, ahead) / np.maximum(batch.queues[k], 1.0)
+        for _ in range(NEWTON_STEPS):
+            updated[k] = turns_step(updated[k], offered, batch.queues[k], batch.service_us[k])
+    return updated
+
+
+def _stages(batch: Batch, core_rate: Array, turns: Array) -> list[Array]:
+    """Rates of the stages that packets pass: a run-to-completion load passes all of them as its only one."""
+    rates = [np.where(queues > 0, queues * turn, UNBOUNDED) for queues, turn in zip(batch.queues, turns, strict=True)]
+    in_turn = 1 / core_rate
+    for queues, rate in zip(batch.queues, rates, strict=True):
+        in_turn = in_turn + np.where(queues > 0, 1 / rate, 0.0)
+    serial = batch.serial > 0
+    return [np.where(serial, 1 / in_turn, core_rate), *(np.where(serial, UNBOUNDED, rate) for rate in rates)]
+
+
+def _narrowest(stages: Sequence[Array], window: int) -> Array:
+    """Rate of stages with `window` requests in flight between them: the least, less 1 / (window + 1) where two tie."""
+    exponent = math.log(2) / math.log1p(1 / window)
+    least = stages[0]
+    for stage in stages[1:]:
+        least = np.minimum(least, stage)
+    crowd = np.zeros_like(least)
+    for stage in stages:
+        crowd = crowd + np.exp(exponent * np.log(least / stage))
+    rate: Array = least * np.exp(np.log(crowd) / -exponent)
+    return rate
+
+
+def _added(values: Array, axis: int = 0) -> Array:
+    total: Array = functools.reduce(np.add, np.moveaxis(values, axis, 0))
+    return total

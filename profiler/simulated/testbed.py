@@ -1,0 +1,165 @@
+"""A SmartNIC computed from mechanisms: what packets ask of cores, caches, memory and accelerators, and who waits.
+
+A run takes five steps: refuse what cannot run, put the loads in order, add up what each asks of the card (`demand`),
+find the throughputs at which all that fits together (`solve`), read the counters (`readings`) and add noise (`noise`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.serve import refusals
+from profiler.simulated.benches import BENCHES
+from profiler.simulated.cache import Array
+from profiler.simulated.card import BLUEFIELD_2, Card
+from profiler.simulated.demand import Demand, nf_demand
+from profiler.simulated.nfs import NFS
+from profiler.simulated.noise import factors
+from profiler.simulated.readings import readings
+from profiler.simulated.solve import batch_of, solve
+from profiler.testbed import Measurement, Run, Testbed, TestbedError
+from profiles import (
+    BenchDescription,
+    BenchLoad,
+    Counters,
+    Load,
+    NfDescription,
+    NicModel,
+    TestbedDescription,
+)
+
+DIGITS = 6
+CHUNK = 2048
+ATTRIBUTES = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
+DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
+
+Company = Sequence[Load]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A load with what it asks of the card and the text that orders it and seeds its noise."""
+
+    text: str
+    demand: Demand
+
+
+class SimulatedTestbed(Testbed):
+    """Runs NFs and benches on a simulated card.
+
+    Parameters
+    ----------
+    seed
+        Of the noise of runs that bring no seed of their own. Repeats of such a run differ.
+    card
+        What is simulated.
+    """
+
+    def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2) -> None:
+        self._seed = seed
+        self._card = card
+        self._description = _describe(card)
+        self._prepared: dict[Load, _Prepared] = {}
+        self._asked: Counter[tuple[str, ...]] = Counter()
+
+    def describe(self) -> TestbedDescription:
+        """The card, the NFs and benches of the simulation, and the traffic it takes."""
+        return self._description
+
+    def run(self, loads: Company, *, noise: bool = True, seed: int | None = None) -> Run:
+        """Run `loads` side by side; see `Testbed.run`."""
+        return self.run_many([loads], noise=noise, seed=seed)[0]
+
+    def run_many(self, companies: Sequence[Company], *, noise: bool = True, seed: int | None = None) -> list[Run]:
+        """One run per company. Its answer hangs neither on the other companies nor on the order of its loads.
+
+        Raises
+        ------
+        TestbedError
+            When a company cannot run: unknown names, values out of range, too many cores.
+        """
+        runs: list[Run] = []
+        for first in range(0, len(companies), CHUNK):
+            runs += self._run_chunk(companies[first : first + CHUNK], noise, seed)
+        return runs
+
+    def _run_chunk(self, companies: Sequence[Company], noise: bool, seed: int | None) -> list[Run]:
+        prepared = [[self._prepare(load) for load in loads] for loads in companies]
+        for loads, company in zip(companies, prepared, strict=True):
+            if not loads:
+                raise TestbedError("bad-request: nothing to run")
+            if sum(load.demand.cores for load in company) > self._card.cores:
+                raise TestbedError(f"bad-request: {'; '.join(refusals(self._description, loads))}")
+        orders = [sorted(range(len(company)), key=lambda i: company[i].text) for company in prepared]
+        ordered = [[company[i] for i in order] for company, order in zip(prepared, orders, strict=True)]
+        answers = self._truth([[load.demand for load in company] for company in ordered])
+        if noise:
+            answers *= self._noise(
+                [tuple(load.text for load in company) for company in ordered], seed, answers.shape[1]
+            )
+        return [_run(answers[:, :, c], order) for c, order in enumerate(orders)]
+
+    def _truth(self, companies: Sequence[Sequence[Demand]]) -> Array:
+        """Throughput (kpps) and the seven counters, shape (8, loads, companies)."""
+        batch = batch_of(companies, self._card)
+        solution = solve(batch, self._card)
+        return np.concatenate([solution.throughput[np.newaxis] * 1e3, readings(batch, solution, self._card)])
+
+    def _noise(self, texts: Sequence[tuple[str, ...]], seed: int | None, loads: int) -> Array:
+        keys = []
+        for text in texts:
+            origin = str(seed)
+            if seed is None:
+                origin = f"{self._seed}/{self._asked[text]}"
+                self._asked[text] += 1
+            keys.append("\n".join([origin, *text]).encode())
+        return factors(keys, loads)
+
+    def _prepare(self, load: Load) -> _Prepared:
+        if load not in self._prepared:
+            if faults := refusals(self._description, [load]):
+                raise TestbedError(f"bad-request: {'; '.join(faults)}")
+            self._prepared[load] = _Prepared(_text(load), self._demand(load))
+        return self._prepared[load]
+
+    def _demand(self, load: Load) -> Demand:
+        if isinstance(load, BenchLoad):
+            bench = next(spec for spec in BENCHES if spec.name == load.name)
+            return bench.demand(dict(load.parameters), self._card)
+        return nf_demand(next(spec for spec in NFS if spec.name == load.nf), load.traffic, self._card)
+
+
+def _text(load: Load) -> str:
+    """What a load is, for ordering and seeding: the same for equal loads, whatever number types they came in."""
+    if isinstance(load, BenchLoad):
+        return f"bench {load.name} " + " ".join(f"{name}={float(value)!r}" for name, value in load.parameters)
+    return f"nf {load.nf} " + " ".join(repr(float(value)) for value in load.traffic.as_tuple())
+
+
+def _run(answers: Array, order: Sequence[int]) -> Run:
+    """The answers, which are in sorted order, at the places where the loads were asked."""
+    measured: list[Measurement | None] = [None] * len(order)
+    for place, values in zip(order, answers.T.tolist(), strict=False):
+        rounded = [float(f"{value:.{DIGITS - 1}e}") for value in values]
+        measured[place] = Measurement(rounded[0], Counters(*rounded[1:]))
+    return Run(tuple(measurement for measurement in measured if measurement is not None))
+
+
+def _describe(card: Card) -> TestbedDescription:
+    return TestbedDescription(
+        name=f"simulated-{card.model}",
+        simulated=True,
+        nic=NicModel(model=card.model, cores=card.cores, llc_bytes=card.llc_bytes, accelerators=tuple(card.engines)),
+        attributes=ATTRIBUTES,
+        default_traffic=DEFAULT_TRAFFIC,
+        nfs=tuple(
+            NfDescription(name=nf.name, cores=nf.cores, accelerators=tuple(name for name, _ in nf.queues)) for nf in NFS
+        ),
+        benches=tuple(
+            BenchDescription(name=bench.name, cores=1, parameters=dict(bench.parameters)) for bench in BENCHES
+        ),
+    )
