@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from placer.fleet import NicKind
 from placer.oracle import Oracle, PredictorOracle, TestbedOracle
-from predictor import Demand, Models
+from predictor import Models
 from profiler.testbed import Testbed
 from profiles import TrafficProfile, Workload
+
+BYTES_PER_MB = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +58,18 @@ class Catalogue:
         names = ["simulated" if testbed.simulated else testbed.name for testbed in testbeds]
         return ", ".join(dict.fromkeys(names))
 
-    def demand(self, kind: NicKind, workload: Workload) -> Demand:
-        """What the workload takes of a NIC of that kind when it runs alone."""
-        return self.models[kind.index].demand([workload])[0]
+    def shares(self, kind: NicKind, workload: Workload) -> dict[str, float]:
+        """The share of each of a NIC's resources that the workload takes when alone.
+
+        Resources are `cores`, `cache` (its working set against the last-level cache, where the testbed told its size)
+        and each accelerator (of its time). A share above 1 is a demand for more than there is.
+        """
+        models = self.models[kind.index]
+        demand = models.demand([workload])[0]
+        shares = {"cores": demand.cores / kind.cores, **demand.accelerators}
+        if models.testbed and models.testbed.nic.llc_bytes:
+            shares["cache"] = demand.wss_mb * BYTES_PER_MB / models.testbed.nic.llc_bytes
+        return shares
 
     def check(self, workload: Workload) -> Sequence[tuple[str, str]]:
         """What keeps the workload out, as (column, message): an unprofiled NF, traffic outside the profiled range."""

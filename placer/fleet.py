@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from placer.oracle import Company, company_of
@@ -89,6 +89,12 @@ class Fleet:
         """Kinds of which one more can be opened, cheapest first."""
         kinds = [kind for kind in self.kinds if kind.count is None or self.in_use(kind) < kind.count]
         return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
+
+    def roomy(self, workload: Workload) -> Iterator[Nic]:
+        """NICs in use that host the NF and have the cores for it, in the order in which they were opened."""
+        for nic in self.nics.values():
+            if nic.free_cores >= nic.kind.cores_of.get(workload.nf, nic.kind.cores + 1):
+                yield nic
 
     def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
         """Put one more NIC of the kind into use, empty; without an id it is numbered."""

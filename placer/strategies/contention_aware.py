@@ -34,11 +34,7 @@ class ContentionAware(OnlineStrategy):
         self.oracles = oracles
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
-        roomy = [
-            nic
-            for nic in fleet.nics.values()
-            if nic.kind.hosts(tenant.workload) and nic.free_cores >= nic.kind.cores_of[tenant.workload.nf]
-        ]
+        roomy = list(fleet.roomy(tenant.workload))
         joined = {nic.id: company_of([*nic.company, tenant.workload]) for nic in roomy}
         self._ask_at_once(roomy, joined)
         for nic in roomy:
