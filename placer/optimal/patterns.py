@@ -50,6 +50,16 @@ class Patterns:
         return Patterns(self.kind[which], self.slots[which], self.levels[which], self.strict[which])
 
 
+def joined(parts: Sequence[Patterns]) -> Patterns:
+    """Patterns of several NIC kinds as one."""
+    return Patterns(
+        np.concatenate([part.kind for part in parts]),
+        np.concatenate([part.slots for part in parts]),
+        np.concatenate([part.levels for part in parts]),
+        np.concatenate([part.strict for part in parts]),
+    )
+
+
 def companies_within(kind: NicKind, demands: Sequence[Demand]) -> Iterator[Members]:
     """Every non-empty company of the demands' tenants that has the cores it needs, each once."""
     hosted = [i for i, demand in enumerate(demands) if kind.hosts(demand.workload)]
@@ -78,12 +88,12 @@ def rated(kind: int, companies: Sequence[Members], demands: Sequence[Demand], or
     Where an oracle tells equal workloads of one company different throughputs, the lowest counts for all of them.
     """
     answers = oracle.throughput([workloads_of(members, demands) for members in companies])
-    sizes = np.array([len(members) for members in companies])
+    sizes = np.array([len(members) for members in companies], dtype=np.int64)
     row = np.repeat(np.arange(len(companies)), sizes)
     member = np.array([i for members in companies for i in members], dtype=np.int64)
     throughput = np.array([value for answer in answers for value in answer], dtype=np.float64)
     first = {demand.workload: i for i, demand in reversed(list(enumerate(demands)))}
-    twin = np.array([first[demand.workload] for demand in demands])
+    twin = np.array([first[demand.workload] for demand in demands], dtype=np.int64)
     lowest = np.full((len(companies), len(demands)), np.inf)
     np.minimum.at(lowest, (row, twin[member]), throughput)
     slots = np.zeros((len(companies), len(demands)), dtype=np.int64)
@@ -105,7 +115,7 @@ def patterns_of(kind: int, companies: Sequence[Members], slots: Ints, levels: In
     """
     leave = _one_left(companies)
     loose = np.where(slots > 0, levels, UNTOUCHED)
-    order = np.argsort([len(members) for members in companies], kind="stable")
+    order = np.argsort(slots.sum(axis=1), kind="stable")
     sizes = slots.sum(axis=1)[order]
     for size in range(2, int(sizes.max(initial=0)) + 1):
         rows = order[sizes == size]

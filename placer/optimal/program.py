@@ -1,0 +1,146 @@
+"""The pattern program: how often to use each co-location pattern. It does not grow with the number of tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from scipy import sparse
+
+from placer.fleet import NicKind
+from placer.optimal.demand import Demand, Floats, Ints
+from placer.optimal.patterns import Patterns
+
+LARGEST_COST = 10**6
+"""Costs are whole numbers of the fleet's cost unit, at most this many, so that integer solvers are exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Minimise `cost @ v` over whole `v` between 0 and `upper`, subject to `matrix @ v >= least`.
+
+    The first variables say how many NICs carry each pattern, the last ones how many tenants of each demand are left
+    out, the hardest first. The rows are Hall's condition, twice. For every demand and level l, slots below which no
+    tenant beyond the easiest l can be served: slots of a level above l number no fewer than tenants beyond l, less
+    those left out. And since the slots of strict patterns must be taken: those of a level up to l number no more than
+    l, nor all of them more than are placed. A matching that saturates the tenants and another that saturates the
+    strict slots make one that does both (Mendelsohn and Dulmage, 1958). Limited kinds add a row each.
+
+    Parameters
+    ----------
+    matrix, least, cost, upper
+        As above; all whole numbers.
+    patterns
+        How many of the variables are patterns; the others are tenants left out.
+    """
+
+    matrix: sparse.csr_array
+    least: Ints
+    cost: Ints
+    upper: Ints
+    patterns: int
+
+    @property
+    def left_out(self) -> Ints:
+        """The objective that counts the tenants left out."""
+        objective = np.zeros_like(self.cost)
+        objective[self.patterns :] = 1
+        return objective
+
+    def placing_first(self) -> Program:
+        """The same program with the number of tenants left out as its cost."""
+        return replace(self, cost=self.left_out)
+
+    def leaving_out_at_most(self, tenants: int) -> Program:
+        """The same program with a limit on the tenants left out."""
+        row = sparse.csr_array(-self.left_out[None, :])
+        return replace(
+            self,
+            matrix=sparse.csr_array(sparse.vstack([self.matrix, row])),
+            least=np.append(self.least, -tenants),
+            upper=np.where(self.left_out > 0, np.minimum(self.upper, tenants), self.upper),
+        )
+
+    def costing_at_least(self, cost: int) -> Program:
+        """The same program with a limit on its cost from below, where that is known to cut nothing off."""
+        return replace(
+            self,
+            matrix=sparse.csr_array(sparse.vstack([self.matrix, sparse.csr_array(self.cost[None, :])])),
+            least=np.append(self.least, cost),
+        )
+
+    def at_unit_cost(self) -> Program:
+        """The same program with the number of NICs as its cost."""
+        return replace(self, cost=1 - self.left_out)
+
+    def is_feasible(self, values: Ints) -> bool:
+        """Whether `values` satisfy every row and bound."""
+        within = bool(np.all(values >= 0) and np.all(values <= self.upper))
+        return within and bool(np.all(self.matrix @ values >= self.least))
+
+
+def program_of(patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[NicKind]) -> Program:
+    """The pattern program of these patterns."""
+    rows: list[Ints] = []
+    least: list[int] = []
+    out = np.eye(len(demands), dtype=np.int64)
+    none_out = np.zeros(len(demands), dtype=np.int64)
+    for i, demand in enumerate(demands):
+        slots, levels, tenants = patterns.slots[:, i], patterns.levels[:, i], len(demand.tenants)
+        served = 0
+        for level in np.unique(np.append(levels[slots > 0], tenants)).tolist():
+            if served < tenants:
+                rows.append(np.concatenate([np.where(levels > served, slots, 0), out[i]]))
+                least.append(tenants - served)
+            served = level
+        strict = np.where(patterns.strict, slots, 0)
+        for level in np.unique(levels[strict > 0]).tolist():
+            if level < tenants:
+                rows.append(np.concatenate([-np.where(levels <= level, strict, 0), none_out]))
+                least.append(-level)
+        if strict.any():
+            rows.append(np.concatenate([-strict, -out[i]]))
+            least.append(-tenants)
+    for number, kind in enumerate(kinds):
+        if kind.count is not None:
+            rows.append(np.concatenate([-(patterns.kind == number).astype(np.int64), none_out]))
+            least.append(-kind.count)
+    everyone = np.array([len(demand.tenants) for demand in demands], dtype=np.int64)
+    total = int(everyone.sum())
+    counts = np.array([total if kind.count is None else min(kind.count, total) for kind in kinds], dtype=np.int64)
+    matrix = np.array(rows, dtype=np.int64).reshape(len(rows), len(patterns) + len(demands))
+    return Program(
+        matrix=sparse.csr_array(matrix),
+        least=np.array(least, dtype=np.int64),
+        cost=np.concatenate([costs_in_units(kinds)[0][patterns.kind], none_out]),
+        upper=np.concatenate([counts[patterns.kind], everyone]),
+        patterns=len(patterns),
+    )
+
+
+def costs_in_units(kinds: Sequence[NicKind]) -> tuple[Ints, Fraction]:
+    """The cost of every kind as a whole number of units, and the unit; rounded down where the unit would be tiny.
+
+    Every plan costs a whole number of units, so a bound may be rounded up to one.
+    """
+    exact = [exact_cost(kind) for kind in kinds]
+    unit = Fraction(1, lcm(*(cost.denominator for cost in exact)))
+    largest = max(exact)
+    if largest > unit * LARGEST_COST:
+        unit = largest / LARGEST_COST
+    return np.array([int(cost / unit) for cost in exact], dtype=np.int64), unit
+
+
+def exact_cost(kind: NicKind) -> Fraction:
+    """What a NIC of the kind costs, as the decimal number that it was written as."""
+    return Fraction(repr(float(kind.cost)))
+
+
+def weak_duality(program: Program, duals: Floats) -> float:
+    """A lower bound on the program's cost from any `duals`, exact or not: what they get wrong is paid at `upper`."""
+    prices = np.maximum(duals, 0.0)
+    overpriced = np.maximum(program.matrix.T @ prices - program.cost, 0.0)
+    return float(prices @ program.least - overpriced @ program.upper)

@@ -1,0 +1,104 @@
+"""Small instances with oracles made for the occasion, and a checker of plans that is independent of all solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from placer.fleet import NicKind, Tenant
+from placer.optimal import Optimum
+from placer.oracle import Company, Oracle
+from placer.sla import Sla
+from profiles import TrafficProfile, Workload
+
+TRAFFIC = TrafficProfile(16000, 1500, 600)
+
+
+def workload(nf: str) -> Workload:
+    """The NF under the traffic that all tests use."""
+    return Workload(nf, TRAFFIC)
+
+
+def tenant(identity: str, nf: str, *, drop: float | None = None, kpps: float | None = None) -> Tenant:
+    """A tenant with one of the two kinds of SLA."""
+    return Tenant(identity, workload(nf), Sla(max_drop=drop, min_kpps=kpps))
+
+
+class TableOracle(Oracle):
+    """Answers from a table of companies, written as NF names in order; alone and elsewhere everybody gets `alone`."""
+
+    def __init__(self, table: Mapping[str, Sequence[float]], alone: float = 100.0) -> None:
+        super().__init__()
+        self.table = table
+        self.alone = alone
+
+    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+        return [
+            self.table.get(" ".join(workload.nf for workload in company), [self.alone] * len(company))
+            for company in companies
+        ]
+
+
+class ErraticOracle(Oracle):
+    """Coarse random throughputs, drawn from a seed and the company: who leaves may well slow down the others."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.seed = seed
+
+    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+        return [self._answer([workload.nf for workload in company]) for company in companies]
+
+    def _answer(self, names: list[str]) -> list[float]:
+        random = np.random.default_rng([self.seed, *" ".join(names).encode()])
+        rates = {nf: float(random.integers(0, 6)) * 10.0 + 60.0 for nf in dict.fromkeys(names)}
+        return [rates[nf] for nf in names]
+
+
+class CrowdingOracle(Oracle):
+    """Everybody takes something from everybody else: who leaves never slows down the others."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.seed = seed
+
+    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+        return [self._answer([workload.nf for workload in company]) for company in companies]
+
+    def _answer(self, names: list[str]) -> list[float]:
+        return [
+            100.0 - sum(self._taken(nf, other) for j, other in enumerate(names) if i != j) for i, nf in enumerate(names)
+        ]
+
+    def _taken(self, by: str, other: str) -> float:
+        return float(np.random.default_rng([self.seed, *f"{by} {other}".encode()]).integers(0, 5)) * 5.0
+
+
+def faults_of(
+    optimum: Optimum, tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]
+) -> list[str]:
+    """All that is wrong with a plan, judged from tenants, kinds and oracles alone."""
+    faults = []
+    seen = [tenant.id for _, housed in optimum.nics for tenant in housed] + [tenant.id for tenant in optimum.unplaced]
+    if sorted(seen) != sorted(tenant.id for tenant in tenants):
+        faults.append("not every tenant is placed or left out exactly once")
+    for kind in kinds:
+        used = sum(nic is kind for nic, _ in optimum.nics)
+        if kind.count is not None and used > kind.count:
+            faults.append(f"{used} of {kind.count} {kind.model}")
+    for kind, housed in optimum.nics:
+        if not housed or sum(kind.cores_of[tenant.workload.nf] for tenant in housed) > kind.cores:
+            faults.append("an empty NIC, or too many cores")
+        company = tuple(sorted(tenant.workload for tenant in housed))
+        rates = oracles[kind.index].throughput([company])[0]
+        for tenant in housed:
+            alone = oracles[kind.index].throughput([(tenant.workload,)])[0][0]
+            slowest = min(rate for who, rate in zip(company, rates, strict=True) if who == tenant.workload)
+            if not tenant.sla.is_met(slowest, alone):
+                faults.append(f"{tenant.id} gets {slowest}")
+    if abs(optimum.cost - sum(kind.cost for kind, _ in optimum.nics)) > 1e-9:
+        faults.append("the cost is not that of the NICs")
+    if optimum.lower_bound > optimum.cost + 1e-9 or optimum.nics_lower_bound > len(optimum.nics):
+        faults.append("the bound is above the plan")
+    return faults

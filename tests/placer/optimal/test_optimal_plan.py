@@ -1,0 +1,108 @@
+"""The pattern program on cases worked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from placer.fleet import NicKind
+from placer.optimal import optimal_plan
+from placer.optimal.solvers import SOLVERS
+from tests.placer.optimal.instances import TableOracle, faults_of, tenant, workload
+
+CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
+BLUEFIELD = NicKind(0, "bluefield-2", 8, CORES_OF)
+
+
+def test_nobody_needs_no_nic() -> None:
+    """Without tenants the optimum is no NIC, proven."""
+    optimum = optimal_plan([], [BLUEFIELD], [TableOracle({})])
+    assert (optimum.nics, optimum.cost, optimum.lower_bound, optimum.proven) == ([], 0, 0, True)
+
+
+def test_cores_alone_decide_without_contention() -> None:
+    """Ten NFs of two cores need three NICs of eight, and no search can do with fewer."""
+    tenants = [tenant(f"t{i}", "acl", drop=0.05) for i in range(10)]
+    optimum = optimal_plan(tenants, [BLUEFIELD], [TableOracle({})])
+    assert (len(optimum.nics), optimum.lower_bound, optimum.nics_lower_bound, optimum.proven) == (3, 3, 3, True)
+    assert faults_of(optimum, tenants, [BLUEFIELD], [TableOracle({})]) == []
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_patient_tenants_share_and_impatient_ones_do_not(solver: str) -> None:
+    """Two ACLs slow each other by a tenth: of four, the two that tolerate it share a NIC, the others get their own."""
+    oracle = TableOracle({"acl acl": [90, 90], "acl acl acl": [70] * 3, "acl acl acl acl": [60] * 4})
+    tenants = [tenant(str(i), "acl", drop=drop) for i, drop in enumerate((0.2, 0.05, 0.1, 0.0))]
+    optimum = optimal_plan(tenants, [BLUEFIELD], [oracle], solver=solver)
+    assert (optimum.cost, optimum.proven) == (3, True)
+    assert sorted(sorted(t.id for t in housed) for _, housed in optimum.nics) == [["0", "2"], ["1"], ["3"]]
+
+
+def test_a_slot_may_not_be_left_empty_when_that_hurts() -> None:
+    """ACL and NAT together are fast, an ACL beside another without NAT is not: the company must be complete."""
+    table = {"acl acl": [50, 50], "acl nat": [50, 50], "nat nat": [50, 50], "acl acl nat": [95, 95, 95]}
+    table |= {"acl nat nat": [50] * 3, "acl acl acl": [50] * 3, "nat nat nat": [50] * 3}
+    table |= {" ".join(["acl"] * i + ["nat"] * (4 - i)): [50] * 4 for i in range(5)}
+    tenants = [tenant("a", "acl", drop=0.1), tenant("b", "acl", drop=0.1)]
+    assert optimal_plan(tenants, [BLUEFIELD], [TableOracle(table)]).cost == 2
+    tenants.append(tenant("c", "nat", drop=0.1))
+    optimum = optimal_plan(tenants, [BLUEFIELD], [TableOracle(table)])
+    assert (optimum.cost, optimum.proven) == (1, True)
+
+
+def test_who_cannot_be_served_is_left_out() -> None:
+    """More throughput than the NF has alone, or an NF that no NIC knows: left out, and the rest is placed."""
+    tenants = [tenant("a", "acl", kpps=90), tenant("b", "acl", kpps=101), tenant("c", "firewall", drop=0.1)]
+    optimum = optimal_plan(tenants, [BLUEFIELD], [TableOracle({})])
+    assert sorted(t.id for t in optimum.unplaced) == ["b", "c"]
+    assert (optimum.cost, optimum.proven) == (1, True)
+
+
+def test_a_small_fleet_places_as_many_as_it_can() -> None:
+    """One NIC takes four ACLs or two NIDS: with one of them, the four are placed and the two are left out."""
+    kinds = [NicKind(0, "bluefield-2", 8, CORES_OF, count=1)]
+    tenants = [tenant(f"a{i}", "acl", drop=0.1) for i in range(4)] + [tenant(f"n{i}", "nids", drop=0.1) for i in (1, 2)]
+    optimum = optimal_plan(tenants, kinds, [TableOracle({})])
+    assert sorted(t.id for t in optimum.unplaced) == ["n1", "n2"]
+    assert (optimum.cost, optimum.proven) == (1, True)
+
+
+def test_owned_nics_are_used_before_new_ones_are_bought() -> None:
+    """Ten ACLs on one owned NIC and on new ones at 1.5: two are bought."""
+    kinds = [NicKind(0, "owned", 8, CORES_OF, count=1, cost=0.0), NicKind(1, "new", 8, CORES_OF, cost=1.5)]
+    tenants = [tenant(f"t{i}", "acl", drop=0.1) for i in range(10)]
+    optimum = optimal_plan(tenants, kinds, [TableOracle({}), TableOracle({})])
+    assert (optimum.cost, optimum.lower_bound, optimum.nics_lower_bound, optimum.proven) == (3.0, 3.0, 3, True)
+
+
+def test_two_kinds_of_sla_on_two_kinds_of_nic() -> None:
+    """On a NIC twice as fast a drop is harder to keep and a throughput easier: each tenant goes where it is served."""
+    kinds = [NicKind(0, "slow", 4, CORES_OF), NicKind(1, "fast", 4, CORES_OF)]
+    oracles = [TableOracle({"acl acl": [95, 95]}), TableOracle({"acl acl": [150, 150]}, alone=200)]
+    tenants = [
+        *(tenant(f"d{i}", "acl", drop=0.1) for i in (1, 2)),
+        *(tenant(f"k{i}", "acl", kpps=140) for i in (1, 2)),
+    ]
+    optimum = optimal_plan(tenants, kinds, oracles)
+    assert (optimum.cost, optimum.proven) == (2, True)
+    homes = {t.id: kind.model for kind, housed in optimum.nics for t in housed}
+    assert homes == {"d1": "slow", "d2": "slow", "k1": "fast", "k2": "fast"}
+
+
+def test_the_same_question_gets_the_same_plan() -> None:
+    """Two calls return the same tenants on the same NICs in the same order."""
+    tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
+    oracle = TableOracle({"acl nat": [93, 91], "acl acl nat nat": [89, 89, 88, 88], "nat nids": [90, 92]})
+    plans = [
+        [(k.index, [t.id for t in ts]) for k, ts in optimal_plan(tenants, [BLUEFIELD], [oracle]).nics] for _ in "ab"
+    ]
+    assert plans[0] == plans[1]
+
+
+def test_a_million_are_no_larger_than_a_few() -> None:
+    """The program has as many variables for many tenants as for few with the same thresholds."""
+    oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85]})
+    tenants = [tenant(str(i), "acl" if i % 3 else "nat", drop=0.05 + 0.1 * (i % 2)) for i in range(3000)]
+    optimum = optimal_plan(tenants, [BLUEFIELD], [oracle])
+    assert optimum.proven
+    assert faults_of(optimum, tenants, [BLUEFIELD], [oracle]) == []
+    assert workload("acl") in {t.workload for _, housed in optimum.nics for t in housed}

@@ -1,0 +1,86 @@
+"""The pattern program against exhaustive search, with oracles of every temper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placer.fleet import NicKind, Tenant
+from placer.optimal import optimal_plan
+from placer.optimal.exhaustive import exhaustive_plan
+from placer.oracle import Oracle
+from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, faults_of, tenant
+
+NFS = ("acl", "nat", "nids")
+Instance = tuple[list[Tenant], list[NicKind], list[Oracle]]
+
+
+@st.composite
+def tenants_of(draw: st.DrawFn, least: int = 0, most: int = 6, drops_only: bool = False) -> list[Tenant]:
+    """A few tenants of a few NFs with either kind of SLA."""
+    tenants = []
+    for i in range(draw(st.integers(least, most))):
+        nf = draw(st.sampled_from(NFS))
+        if drops_only or draw(st.booleans()):
+            tenants.append(tenant(f"t{i}", nf, drop=draw(st.sampled_from((0.0, 0.05, 0.1, 0.2, 0.3, 0.4)))))
+        else:
+            tenants.append(tenant(f"t{i}", nf, kpps=draw(st.sampled_from((60.0, 75.0, 90.0, 100.0, 110.0)))))
+    return tenants
+
+
+@st.composite
+def instances(draw: st.DrawFn, oracle: Callable[[int], Oracle] = ErraticOracle) -> Instance:
+    """Tenants, one to three kinds of NIC with counts and costs, and an oracle for each."""
+    kinds = []
+    for index in range(draw(st.integers(1, 3))):
+        cores_of = {nf: draw(st.integers(1, 3)) for nf in NFS if index or nf != "nids"}
+        count = draw(st.sampled_from((None, None, 0, 1, 2)))
+        kinds.append(
+            NicKind(index, f"nic-{index}", 4, cores_of, count, draw(st.sampled_from((1.0, 1.0, 0.0, 0.7, 2.5))))
+        )
+    oracles = [oracle(draw(st.integers(0, 10**6))) for _ in kinds]
+    return draw(tenants_of()), kinds, oracles
+
+
+@given(instances())
+@settings(max_examples=150, deadline=None)
+def test_the_pattern_program_agrees_with_exhaustive_search(instance: Instance) -> None:
+    """Whatever the oracle, the program places as many tenants as can be, at the least cost, and proves it."""
+    tenants, kinds, oracles = instance
+    optimum, judge = optimal_plan(*instance), exhaustive_plan(*instance)
+    assert faults_of(optimum, tenants, kinds, oracles) == []
+    assert faults_of(judge, tenants, kinds, oracles) == []
+    assert len(optimum.unplaced) == len(judge.unplaced)
+    assert abs(optimum.cost - judge.cost) < 1e-9
+    assert optimum.proven
+
+
+@given(instances(CrowdingOracle), tenants_of(1, 1))
+@settings(max_examples=60, deadline=None)
+def test_one_more_tenant_never_lowers_the_optimum(instance: Instance, newcomer: list[Tenant]) -> None:
+    """Where company only hurts and everybody is placed, one tenant more costs at least as much.
+
+    Where it may help, this need not be so: the newcomer can make others faster.
+    """
+    tenants, kinds, oracles = instance
+    more = [*tenants, Tenant("newcomer", newcomer[0].workload, newcomer[0].sla)]
+    after = optimal_plan(more, kinds, oracles)
+    if not after.unplaced:
+        assert optimal_plan(tenants, kinds, oracles).cost <= after.cost + 1e-9
+
+
+@given(instances(), st.integers(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_a_looser_sla_never_makes_the_optimum_worse(instance: Instance, which: int) -> None:
+    """Whatever the oracle, when one tenant asks for less, no fewer are placed, and as many cost no more."""
+    tenants, kinds, oracles = instance
+    looser = [
+        tenant(t.id, t.workload.nf, drop=min(t.sla.max_drop + 0.2, 0.9))
+        if i == which and t.sla.max_drop is not None
+        else t
+        for i, t in enumerate(tenants)
+    ]
+    before, after = optimal_plan(tenants, kinds, oracles), optimal_plan(looser, kinds, oracles)
+    assert (len(after.unplaced), after.cost) <= (len(before.unplaced), before.cost + 1e-9)
