@@ -67,6 +67,11 @@ class Testbed(ABC):
         """One run per company, in order; a testbed that can batch overrides this."""
         return [self.run(loads, noise=noise, seed=seed) for loads in companies]
 
+    @property
+    def batches(self) -> bool:
+        """Whether it answers several companies together faster than one after another."""
+        return type(self).run_many is not Testbed.run_many
+
     def close(self) -> None:
         """Free what the testbed holds; safe to call twice."""
 

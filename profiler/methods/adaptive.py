@@ -1,0 +1,180 @@
+"""Adaptive profiling: Tomur's algorithm 1 (section 5.2), made whole where the paper is silent.
+
+1. *Prune* every attribute between whose ends throughput differs by less than `epsilon_0`.
+2. *Bisect* the ranges of the others where throughput changes by `epsilon_1` or more, with `LEVELS` random contention
+   levels at each midpoint, for up to half of the quota.
+3. *Spread* what is left of the quota over the product of the ranges, densest where throughput was found to change.
+
+Decisions the paper leaves open:
+
+- Throughput is compared alone *and* beside the strongest memory contention, at each end and midpoint. A table that
+  fits the cache while the NF is alone shows its size only in company, so solo throughput by itself would prune it.
+- With several attributes, each is judged along lines on which the others are at their default, all smallest, and all
+  largest, and bisected along the line on which it matters most; step 3 then covers their combinations. Bisecting
+  boxes would cost runs exponential in the attributes; bisecting their diagonal would not tell them apart.
+- Ranges whose ends differ a hundredfold are halved on a logarithmic scale: data structures grow with the number of
+  flows, and their effect ends at the first few percent of its range.
+- Changes are relative to solo throughput at default traffic. Both epsilons are 5 %, or four standard deviations of a
+  difference when repeats show more noise than that allows.
+- Widest changes are halved first, so that a small quota is spent where it tells most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from profiler.contention import ALONE, Contention
+from profiler.methods.method import Method, register
+from profiler.nf_runs import NfRuns
+from profiler.sampling import EvenPoints, Range, at, traffic_with
+from profiles import TrafficProfile
+
+EPSILON = 0.05
+LEVELS = 3
+REPEATS = 3
+BISECTED = 0.5
+NARROWEST = 1 / 64
+EVERYWHERE = 0.5
+BATCH = 32
+
+Throughputs = tuple[float, ...]
+"""At one traffic profile: alone, and beside the strongest contention."""
+
+
+@dataclass
+class Line:
+    """One attribute's range, the others held at `base`; what was measured on it, by position in [0, 1].
+
+    Parameters
+    ----------
+    attribute, bounds
+        The attribute and its range.
+    base
+        The traffic on which it varies.
+    found
+        Throughputs relative to solo at default traffic.
+    """
+
+    attribute: str
+    bounds: Range
+    base: TrafficProfile
+    found: dict[float, Throughputs] = field(default_factory=dict)
+
+    def traffic(self, position: float) -> TrafficProfile:
+        """The traffic profile at a position."""
+        return traffic_with(self.base, {self.attribute: at(self.bounds, position)})
+
+    def changes(self) -> list[tuple[float, float, float]]:
+        """Between each two neighbours: the largest change of throughput, and both positions."""
+        ends = sorted(self.found)
+        return [
+            (max(abs(a - b) for a, b in zip(self.found[start], self.found[end], strict=True)), start, end)
+            for start, end in pairwise(ends)
+        ]
+
+
+@register
+class Adaptive(Method):
+    """Prune, bisect, spread."""
+
+    name = "adaptive"
+
+    def profile(self, runs: NfRuns, rng: Generator) -> None:
+        solo, epsilon = _noise(runs)
+        views = tuple(dict.fromkeys((ALONE, runs.memory.strongest())))
+        lines = _prune(runs, views, solo, epsilon)
+        _bisect(runs, lines, views, solo, epsilon)
+        _spread(runs, lines, rng)
+
+
+def _noise(runs: NfRuns) -> tuple[float, float]:
+    """Solo throughput at default traffic, and the smallest relative change that is no noise."""
+    repeats = np.array(runs.repeat((runs.base, ALONE), REPEATS))
+    deviation = float(repeats.std(ddof=1) / repeats.mean())
+    return float(repeats.mean()), max(EPSILON, 4 * math.sqrt(2) * deviation)
+
+
+def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: float) -> list[Line]:
+    """For each attribute that matters, the line on which it matters most."""
+    lines = [
+        Line(name, bounds, base)
+        for name, bounds in runs.attributes.items()
+        for base in _bases(runs.base, runs.attributes)
+    ]
+    _measure(runs, [(line, position) for line in lines for position in (0.0, 1.0)], views, solo)
+    best: dict[str, tuple[float, Line]] = {}
+    for line in lines:
+        ((change, _, _),) = line.changes()
+        if change >= max(epsilon, best.get(line.attribute, (0.0, line))[0]):
+            best[line.attribute] = (change, line)
+    return [line for _, line in best.values()]
+
+
+def _bases(base: TrafficProfile, ranges: Mapping[str, Range]) -> list[TrafficProfile]:
+    ends = [traffic_with(base, {name: bounds[end] for name, bounds in ranges.items()}) for end in (0, 1)]
+    return list(dict.fromkeys([base, *ends]))
+
+
+def _bisect(runs: NfRuns, lines: Sequence[Line], views: Sequence[Contention], solo: float, epsilon: float) -> None:
+    """Halve, in rounds, every interval over which throughput changes by `epsilon`, the widest changes first."""
+    keep = runs.left * (1 - BISECTED)
+    while salient := sorted(
+        (
+            (-change, number, start, end)
+            for number, line in enumerate(lines)
+            for change, start, end in line.changes()
+            if change >= epsilon
+            and end - start > NARROWEST
+            and line.traffic((start + end) / 2) not in (line.traffic(start), line.traffic(end))
+        )
+    ):
+        affordable = max(int((runs.left - keep) / (len(views) + LEVELS)), 0) if math.isfinite(keep) else len(salient)
+        if not affordable:
+            return
+        middles = [(lines[number], (start + end) / 2) for _, number, start, end in salient[:affordable]]
+        _measure(runs, middles, views, solo)
+        for line, middle in middles:
+            runs.measure((line.traffic(middle), level) for level in runs.memory.mixtures(LEVELS))
+
+
+def _measure(runs: NfRuns, spots: Sequence[tuple[Line, float]], views: Sequence[Contention], solo: float) -> None:
+    """Find out, at each position of each line, throughput under each view."""
+    throughputs = iter(runs.measure((line.traffic(position), view) for line, position in spots for view in views))
+    for line, position in spots:
+        line.found[position] = tuple(next(throughputs) / solo for _ in views)
+
+
+def _spread(runs: NfRuns, lines: Sequence[Line], rng: Generator) -> None:
+    """Even coverage of all combinations, on scales stretched where throughput changes, until the quota is spent."""
+    points = EvenPoints(len(lines), rng)
+    left = None
+    while left != runs.left:
+        left = runs.left
+        spots = zip(
+            *(_stretched(line, column) for line, column in zip(lines, points.take(BATCH).T, strict=True)), strict=True
+        )
+        traffics = [
+            traffic_with(runs.base, {line.attribute: at(line.bounds, p) for line, p in zip(lines, spot, strict=True)})
+            for spot in spots
+        ] or [runs.base] * BATCH
+        runs.measure(zip(traffics, runs.memory.draw(BATCH), strict=True))
+
+
+def _stretched(line: Line, evenly: NDArray[np.float64]) -> list[float]:
+    """Positions on a line so that equal steps are equal changes of throughput, a part of them everywhere alike."""
+    changes = line.changes()
+    total = sum(change for change, _, _ in changes)
+    weights = [
+        EVERYWHERE * (end - start) + (1 - EVERYWHERE) * (change / total if total else end - start)
+        for change, start, end in changes
+    ]
+    knots = [0.0, *(end for _, _, end in changes)]
+    reached = np.concatenate([[0.0], np.cumsum(weights)])
+    return [float(position) for position in np.interp(evenly, reached / reached[-1], knots)]

@@ -1,0 +1,35 @@
+"""Full profiling: every traffic profile of a grid beside every contention level (Tomur, section 5.2)."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from numpy.random import Generator
+
+from profiler.methods.method import Method, register
+from profiler.nf_runs import NfRuns
+from profiler.sampling import at, traffic_with
+
+POINTS = 10
+LEVELS = 48
+
+
+@register
+class Full(Method):
+    """A grid, even on the scale of each attribute, times contention levels. Costly: the yardstick of the others.
+
+    A quota makes the grid coarser.
+    """
+
+    name = "full"
+    quota = None
+
+    def profile(self, runs: NfRuns, rng: Generator) -> None:
+        levels = list(dict.fromkeys(runs.memory.draw(LEVELS)))
+        points = POINTS
+        while points > 2 and points ** len(runs.attributes) * len(levels) > runs.left:
+            points -= 1
+        axes = [[at(bounds, step / (points - 1)) for step in range(points)] for bounds in runs.attributes.values()]
+        for values in product(*axes):
+            traffic = traffic_with(runs.base, dict(zip(runs.attributes, values, strict=True)))
+            runs.measure((traffic, level) for level in levels)

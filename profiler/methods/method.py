@@ -1,0 +1,48 @@
+"""What a profiling method is, and where methods are known by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from numpy.random import Generator
+
+from profiler.nf_runs import NfRuns
+
+QUOTA = 400
+
+
+class Method(ABC):
+    """Chooses the runs that teach the memory model of one NF: traffic and memory contention of each.
+
+    Attributes
+    ----------
+    name
+        As `--method` says it.
+    quota
+        Runs per NF unless told otherwise; None for no limit.
+    """
+
+    name: ClassVar[str]
+    quota: ClassVar[int | None] = QUOTA
+
+    @abstractmethod
+    def profile(self, runs: NfRuns, rng: Generator) -> None:
+        """Measure with `runs.measure` until satisfied; QuotaSpent, raised there, ends the method as well.
+
+        Parameters
+        ----------
+        runs
+            Makes the runs, and knows the NF's traffic attributes and memory contention.
+        rng
+            The only source of chance.
+        """
+
+
+METHODS: dict[str, Method] = {}
+
+
+def register(method: type[Method]) -> type[Method]:
+    """Class decorator: the method can be named from now on."""
+    METHODS[method.name] = method()
+    return method

@@ -1,0 +1,30 @@
+"""Random profiling: traffic and contention drawn uniformly, as Tomur's section 7.6 compares with."""
+
+from __future__ import annotations
+
+from numpy.random import Generator
+
+from profiler.methods.method import Method, register
+from profiler.nf_runs import NfRuns
+from profiler.sampling import traffic_with, whole
+
+BATCH = 32
+
+
+@register
+class Random(Method):
+    """Uniform over the ranges as they are told, no attribute pruned, until the quota is spent."""
+
+    name = "random"
+
+    def profile(self, runs: NfRuns, rng: Generator) -> None:
+        left = None
+        while left != runs.left:
+            left = runs.left
+            traffics = [
+                traffic_with(
+                    runs.base, {name: whole(bounds, rng.uniform(*bounds)) for name, bounds in runs.attributes.items()}
+                )
+                for _ in range(BATCH)
+            ]
+            runs.measure(zip(traffics, runs.memory.draw(BATCH), strict=True))

@@ -1,0 +1,92 @@
+"""Where to measure: even coverage of ranges, and the scale on which a range is even."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from profiles import TrafficProfile
+
+WIDE = 100.0
+"""A range whose ends differ by this factor is searched on a logarithmic scale."""
+
+Range = tuple[float, float]
+
+
+class EvenPoints:
+    """An endless sequence of points that fills the unit cube evenly, however many are taken.
+
+    The additive recurrence of Roberts, a generalisation of the golden ratio sequence, shifted at random.
+
+    Parameters
+    ----------
+    dimensions
+        Of the cube; may be zero.
+    rng
+        Draws the shift.
+    """
+
+    def __init__(self, dimensions: int, rng: Generator) -> None:
+        root = 2.0
+        for _ in range(64):
+            root = (1 + root) ** (1 / (dimensions + 1))
+        self._steps = root ** -np.arange(1, dimensions + 1)
+        self._at = rng.random(dimensions)
+
+    def take(self, count: int) -> NDArray[np.float64]:
+        """The next `count` points, shape (count, dimensions)."""
+        points = (self._at + np.arange(1, count + 1)[:, None] * self._steps) % 1.0
+        self._at = (self._at + count * self._steps) % 1.0
+        return points
+
+
+def at(bounds: Range, position: float) -> float:
+    """The traffic attribute value at a position in [0, 1] of its range: a whole number wherever the range holds one."""
+    low, high = bounds
+    return whole(bounds, low * (high / low) ** position if _wide(bounds) else low + (high - low) * position)
+
+
+def whole(bounds: Range, value: float) -> float:
+    """The nearest whole number inside the range; `value` itself, kept inside, where there is none."""
+    low, high = bounds
+    rounded = float(round(value))
+    return rounded if low <= rounded <= high else min(max(value, low), high)
+
+
+def position_of(bounds: Range, value: float) -> float:
+    """The position in [0, 1] of a value in its range; inverse of `at` but for rounding."""
+    low, high = bounds
+    if high == low:
+        return 0.0
+    if _wide(bounds):
+        return float(np.log(max(value, low) / low) / np.log(high / low))
+    return (value - low) / (high - low)
+
+
+def parameter_at(bounds: Range, position: float) -> float:
+    """The bench parameter value at a position in [0, 1]: small values closer together when the range is wide.
+
+    Between linear, which misses light contention, and logarithmic, which misses heavy contention.
+    """
+    low, high = bounds
+    bend = 2.0 if low >= 0 and high >= 10 * max(low, 1e-9) else 1.0
+    return min(max(float(f"{low + (high - low) * position**bend:.4g}"), low), high)
+
+
+def corners(names: tuple[str, ...]) -> list[dict[str, float]]:
+    """Positions 0 and 1 in every combination; only all 0 and all 1 beyond three names."""
+    if len(names) > 3:
+        return [dict.fromkeys(names, 0.0), dict.fromkeys(names, 1.0)]
+    return [{name: float(number >> bit & 1) for bit, name in enumerate(names)} for number in range(2 ** len(names))]
+
+
+def traffic_with(base: TrafficProfile, values: Mapping[str, float]) -> TrafficProfile:
+    """`base` with other values for some of its attributes."""
+    return TrafficProfile.from_mapping({**base.as_dict(), **values})
+
+
+def _wide(bounds: Range) -> bool:
+    return bounds[0] > 0 and bounds[1] / bounds[0] >= WIDE

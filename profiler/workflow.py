@@ -1,0 +1,184 @@
+"""Offline profiling of NFs, as in Tomur's appendix F.2: the benches alone, then each NF alone and in their company."""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from profiler.accelerators import accelerator_companies, pattern_companies
+from profiler.contention import ALONE, BenchLevels, MemoryContention, measure_benches
+from profiler.export import export, nf_profile, refuse_taken, refuse_unwritable
+from profiler.journal import Journal, JournaledTestbed
+from profiler.methods import QUOTA, Method, find_method
+from profiler.nf_runs import NfRuns, QuotaSpent, alone, traffic_ranges
+from profiler.sampling import EvenPoints, at, corners, traffic_with
+from profiler.testbed import Testbed
+from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
+from profiles.profile import NfProfile
+
+SOLO_SHARE = 0.2
+SOLO_REPEATS = 3
+LEAST = 20
+"""Fewest runs left for a method to choose."""
+
+Progress = Callable[[str, int, int | None], None]
+"""Told what is being measured (`benches` or an NF), how many of its runs are done, and how many there will be at most
+(None when not known)."""
+
+
+def profile(
+    testbed: Testbed,
+    out: Path,
+    *,
+    nfs: Sequence[str] | None = None,
+    method: str = "adaptive",
+    quota: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Path:
+    """Profile NFs on a testbed into the profile directory `out`.
+
+    Every run is kept in a journal beside `out` before the next begins: the same call resumes what was interrupted, and
+    measures nothing when nothing is missing. The directory appears when all is measured, never in part. NFs profiled
+    into it before stay.
+
+    Parameters
+    ----------
+    testbed
+        Where NFs and benches run. What it has, it describes; nothing else is assumed of it.
+    out
+        The profile directory.
+    nfs
+        Their names; all that the testbed hosts when None.
+    method
+        Which runs teach the memory model: `adaptive`, `random` or `full`.
+    quota
+        Runs per NF, everything counted; the method's own when None.
+    seed
+        Of every choice, and of the noise of a simulated testbed.
+    progress
+        Told of every step.
+
+    Returns
+    -------
+    out
+
+    Raises
+    ------
+    InputError
+        When an NF or method is not known, the quota too small, or `out` taken by something else.
+    TestbedError
+        When the testbed fails; what it measured before is in the journal.
+    """
+    chosen = find_method(method)
+    description = testbed.describe()
+    refuse_unwritable(description)
+    refuse_taken(out, journal_of(out))
+    targets = _targets(description, nfs)
+    with Journal(journal_of(out)) as journal:
+        journal.claim(description, seed)
+        recorded = JournaledTestbed(testbed, journal)
+        steps = _Steps(progress)
+        steps.begin("benches", None)
+        benches = measure_benches(recorded, seed, steps.done)
+        profiles = []
+        for nf in targets:
+            steps.begin(nf.name, quota or chosen.quota)
+            profiles.append(profile_nf(recorded, nf, benches, chosen, quota=quota, seed=seed, done=steps.done))
+    export(out, description, benches, profiles)
+    return out
+
+
+def journal_of(out: Path) -> Path:
+    """Where the journal of a profile directory is: beside it, so that the directory holds nothing but the profile."""
+    return out.with_name(f"{out.name}.journal.sqlite")
+
+
+def profile_nf(
+    testbed: Testbed,
+    nf: NfDescription,
+    benches: BenchLevels,
+    method: Method,
+    *,
+    quota: int | None = None,
+    seed: int = 0,
+    done: Callable[[int], None] = lambda runs: None,
+) -> NfProfile:
+    """Everything that is measured of one NF: alone, beside accelerator benches, beside both kinds, beside memory.
+
+    Raises
+    ------
+    InputError
+        When the quota is too small.
+    TestbedError
+        When the testbed fails.
+    """
+    description = testbed.describe()
+    rng = np.random.default_rng([seed, zlib.crc32(nf.name.encode())])
+    memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng)
+    quota = quota or method.quota
+    runs = NfRuns(testbed, nf, memory, quota=quota, seed=seed, done=done)
+    companies = [
+        *accelerator_companies(description, nf, benches),
+        *pattern_companies(description, nf, benches, memory),
+    ]
+    _refuse_small(nf, quota, len(companies))
+    runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
+    runs.measure(companies)
+    runs.measure(alone(_solo_traffics(description, int(min(runs.left, QUOTA) * SOLO_SHARE), rng)))
+    with contextlib.suppress(QuotaSpent):
+        method.profile(runs, rng)
+    return nf_profile(description, runs)
+
+
+def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.Generator) -> list[TrafficProfile]:
+    """Each attribute from end to end with the others at default, then all of them evenly together."""
+    ranges = traffic_ranges(description)
+    names = tuple(ranges)
+    ends = [{name: end} for name in names for end in (0.0, 1.0)] + corners(names)
+    between = EvenPoints(len(names), rng).take(max(count - len(ends), 0)).tolist()
+    spots = [*ends, *(dict(zip(names, point, strict=True)) for point in between)]
+    return [
+        traffic_with(description.traffic, {name: at(ranges[name], position) for name, position in spot.items()})
+        for spot in spots[:count]
+    ]
+
+
+def _targets(description: TestbedDescription, names: Sequence[str] | None) -> list[NfDescription]:
+    """The NFs to profile, in the order of the testbed."""
+    known = {nf.name: nf for nf in description.nfs}
+    wanted = names or list(known)
+    if unknown := [name for name in wanted if name not in known]:
+        raise InputError.of(
+            "--nf", f"the testbed has no {', '.join(unknown)}", hint=f"it has {', '.join(known) or 'no NFs'}"
+        )
+    return [nf for name, nf in known.items() if name in wanted]
+
+
+def _refuse_small(nf: NfDescription, quota: int | None, fixed: int) -> None:
+    least = fixed + SOLO_REPEATS + LEAST
+    if quota is not None and quota < least:
+        raise InputError.of("--quota", f"{quota} runs are too few for {nf.name}", hint=f"it needs at least {least}")
+
+
+class _Steps:
+    """Adds up runs for the progress callback."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._what = ""
+        self._runs = 0
+        self._planned: int | None = None
+
+    def begin(self, what: str, planned: int | None) -> None:
+        self._what, self._planned, self._runs = what, planned, 0
+        self.done(0)
+
+    def done(self, runs: int) -> None:
+        self._runs += runs
+        if self._progress:
+            self._progress(self._what, self._runs, self._planned)
