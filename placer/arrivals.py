@@ -93,14 +93,20 @@ def _text(path: str, name: str) -> str:
     try:
         raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
         raw = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+        if b"\0" in raw:
+            raise InputError.of(name, "holds a NUL byte: it is not text", line=_line_at(raw, raw.index(b"\0")))
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
+        line = _line_at(raw, error.start)
         raise InputError.of(name, "is not UTF-8 text", line=line, hint="save the file as UTF-8") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError.of(name, f"is not a whole gzip file: {error}") from error
     except OSError as error:
         raise InputError.of(name, error.strerror or str(error)) from error
+
+
+def _line_at(raw: bytes, position: int) -> int:
+    return raw[:position].count(b"\n") + 1
 
 
 def _header_faults(name: str, header: Sequence[str]) -> list[Fault]:

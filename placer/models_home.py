@@ -10,7 +10,8 @@ from pathlib import Path
 import platformdirs
 
 import predictor
-from predictor import MANIFEST, Models, load_models, train
+from predictor import Models, load_models, train
+from predictor.store import MANIFEST
 from profiles import InputError
 from profiles.profile import read_profile
 

@@ -32,9 +32,9 @@ def write_plans(comparison: Comparison, path: Path) -> None:
                         placement.nic or "",
                         placement.kind.model if placement.kind else "",
                         f"{placement.arrival.time:.10g}",
-                        _kpps(expected and expected.throughput_kpps),
-                        _kpps(solo and solo.solo_kpps),
-                        _kpps(true and true.throughput_kpps),
+                        _kpps(expected.throughput_kpps if expected else None),
+                        _kpps(solo.solo_kpps if solo else None),
+                        _kpps(true.throughput_kpps if true else None),
                         "" if true is None else str(true.sla_met).lower(),
                     ]
                 )

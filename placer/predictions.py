@@ -68,8 +68,9 @@ def predict_contention(models: Models, predictor: str, nf: str, path: Path, form
         raise InputError.of(str(path), error.strerror or str(error)) from error
     except (UnicodeDecodeError, pd.errors.ParserError) as error:
         raise InputError.of(str(path), f"is not CSV: {error}") from error
-    for line, row in enumerate(rows.itertuples() if not faults else (), start=2):
-        workload = Workload(nf, TrafficProfile(row.flows, row.packet_size, row.mtbr))
+    traffic = rows[list(ATTRIBUTES)].to_numpy() if not faults else ()
+    for line, values in enumerate(traffic, start=2):
+        workload = Workload(nf, TrafficProfile(*map(float, values)))
         faults += [Fault(str(path), line, column, message) for column, message in models.check(workload)]
     if faults:
         raise InputError(faults)

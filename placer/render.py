@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -75,7 +76,7 @@ FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as
 """Renderers by the name of their format."""
 
 
-def _summary(comparison: Comparison) -> dict[str, object] | dict[str, dict[str, object]]:
+def _summary(comparison: Comparison) -> dict[str, Any]:
     optimum = comparison.optimum
     return {
         "arrivals": len(comparison.arrivals),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, model_validator
 
 from profiles.counters import COUNTERS
 from profiles.traffic import ATTRIBUTES, TrafficProfile
@@ -17,6 +17,10 @@ def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
 
 
 Range = Annotated[tuple[FiniteFloat, FiniteFloat], AfterValidator(_ordered)]
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[^/\\\x00.][^/\\\x00]*$")]
+"""A name that may also name a file."""
 
 
 class _Described(BaseModel):
@@ -35,9 +39,9 @@ class NicModel(_Described):
 class NfDescription(_Described):
     """A network function that a testbed hosts, with the cores it takes and the accelerators it uses."""
 
-    name: str = Field(min_length=1)
+    name: Name
     cores: int = Field(gt=0)
-    accelerators: tuple[str, ...] = ()
+    accelerators: tuple[Name, ...] = ()
 
 
 class BenchDescription(_Described):

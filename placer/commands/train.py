@@ -28,6 +28,6 @@ def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed =
     refuse_foreign_folder(out)
     read = read_profile(profile)
     with progress.task("training") as advance:
-        models = train(read, names, seed=seed, progress=advance, warn=progress.say)
+        models = train(read, names, seed=seed, progress=lambda _, done, total: advance(done, total), warn=progress.say)
     models.save(out)
     progress.say(f"trained {', '.join(models.predictors)} for {', '.join(models.nfs)}: {out}")

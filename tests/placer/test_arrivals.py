@@ -139,7 +139,7 @@ def test_bad_files_are_refused_with_every_fault(tmp_path: Path, text: str, fault
     [
         (b"id,time,nf,sla_drop\nx\xff,0,NAT,0.1\n", ":2: is not UTF-8 text"),
         (gzip.compress(PLAIN.encode() * 50)[:-12], "is not a whole gzip file"),
-        (b"id,time,nf,sla_drop\na\x00,0,NAT,0.1\n", "is not CSV"),
+        (b"id,time,nf,sla_drop\na\x00,0,NAT,0.1\n", ":2: holds a NUL byte"),
     ],
 )
 def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, fault: str) -> None:
