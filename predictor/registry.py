@@ -1,0 +1,107 @@
+"""The predictors: what each must answer, and how one makes itself known."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from predictor.nf_model import NfModel
+from predictor.prediction import Prediction
+from profiles import InputError, Workload
+from profiles.profile import Profile
+
+ENTRY_POINTS = "placer.predictors"
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many are done, and of how many."""
+
+Warn = Callable[[str], None]
+"""Called with one sentence that the user should read."""
+
+
+class Predictor(ABC):
+    """Answers how fast NFs run in company. A new one is one file that calls `register`."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
+        """A predictor for every NF of `nfs`, which holds what training already found of each."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write into `folder`, which exists, what `load` needs; nothing that executes."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, nfs: Mapping[str, NfModel]) -> Self:
+        """The predictor that `save` wrote."""
+
+    @abstractmethod
+    def solo(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
+        """Throughput (kpps) of each workload alone on the NIC, shape (len(workloads),)."""
+
+    @abstractmethod
+    def throughput(self, companies: Sequence[Sequence[Workload]]) -> list[NDArray[np.float64]]:
+        """Throughput (kpps) of every workload of every company, each company one NIC."""
+
+    @abstractmethod
+    def predict(self, companies: Sequence[Sequence[Workload]]) -> list[list[Prediction]]:
+        """What `throughput` answers, taken apart."""
+
+    @abstractmethod
+    def predict_contention(self, nf: str, table: pd.DataFrame) -> NDArray[np.float64]:
+        """Throughput (kpps) of `nf` per row of `table`: its traffic, and the contention it meets.
+
+        Parameters
+        ----------
+        nf
+            The NF.
+        table
+            Columns flows, packet_size, mtbr, the competitors' summed seven counters, and per accelerator what
+            docs/formats.md names: `competitor_service_ms` and `competitor_kpps` for the first, and
+            `ACCELERATOR_service_ms` and `ACCELERATOR_kpps` for any. A missing column means no contention.
+        """
+
+
+_registered: dict[str, type[Predictor]] = {}
+
+
+def register(predictor: type[Predictor]) -> type[Predictor]:
+    """Make `predictor` known under its name; a decorator."""
+    _registered[predictor.name] = predictor
+    return predictor
+
+
+def predictor_names() -> tuple[str, ...]:
+    """Every predictor there is: ours first, then other people's from the entry-point group `placer.predictors`."""
+    return tuple(_all())
+
+
+def predictor_class(name: str) -> type[Predictor]:
+    """The predictor of that name.
+
+    Raises
+    ------
+    InputError
+        When there is none.
+    """
+    known = _all()
+    if name not in known:
+        raise InputError.of("--predictor", f"'{name}' is not a predictor", hint=f"one of {', '.join(known)}")
+    return known[name]
+
+
+def _all() -> dict[str, type[Predictor]]:
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+        if entry.name not in _registered:
+            register(entry.load())
+    return _registered

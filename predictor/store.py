@@ -1,0 +1,151 @@
+"""The models directory: JSON and plain arrays, checked by digest; loading executes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.accelerators import AcceleratorUse, ServiceTime
+from predictor.memory import MemoryModel
+from predictor.nf_model import Execution, NfModel
+from predictor.registry import Predictor, predictor_class
+from predictor.solo import SoloModel
+from profiles import InputError, TestbedDescription, TrafficProfile
+from profiles.aside import directory_aside
+from profiles.profile import write_json
+
+FORMAT = 1
+MANIFEST = "models.json"
+MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
+HINT = "train them again with `placer train PROFILE --out MODELS`"
+
+Loaded = tuple[dict[str, Predictor], TestbedDescription | None, TrafficProfile, dict[str, NfModel], int]
+
+
+def save(
+    directory: Path,
+    predictors: Mapping[str, Predictor],
+    testbed: TestbedDescription | None,
+    default_traffic: TrafficProfile,
+    models: Mapping[str, NfModel],
+    seed: int,
+) -> None:
+    """Write everything aside, then rename."""
+    with directory_aside(directory) as aside:
+        for name, model in models.items():
+            _save_nf(model, aside / name)
+        for name, predictor in predictors.items():
+            (aside / f"predictor-{name}").mkdir()
+            predictor.save(aside / f"predictor-{name}")
+        if testbed:
+            write_json(testbed.model_dump(mode="json"), aside / "testbed.json")
+        files = sorted(path for path in aside.rglob("*") if path.is_file())
+        manifest = {
+            "format": FORMAT,
+            "made_with": {"python": platform.python_version(), **{name: _version(name) for name in MADE_WITH}},
+            "seed": seed,
+            "predictors": list(predictors),
+            "nfs": list(models),
+            "default_traffic": default_traffic.as_dict(),
+            "files": {path.relative_to(aside).as_posix(): _digest(path) for path in files},
+        }
+        write_json(manifest, aside / MANIFEST)
+
+
+def load(directory: Path) -> Loaded:
+    """Everything that `save` wrote, or InputError."""
+    manifest = _manifest(directory)
+    try:
+        models = {name: _load_nf(directory / name) for name in manifest["nfs"]}
+        predictors = {
+            name: predictor_class(name).load(directory / f"predictor-{name}", models) for name in manifest["predictors"]
+        }
+        described = directory / "testbed.json"
+        testbed = TestbedDescription.model_validate_json(described.read_bytes()) if described.exists() else None
+        return predictors, testbed, TrafficProfile.from_mapping(manifest["default_traffic"]), models, manifest["seed"]
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise InputError.of(str(directory), f"does not hold models that can be read: {error}", hint=HINT) from error
+
+
+def completed(model: NfModel) -> dict[str, object]:
+    """What nf.json says of an NF, completed with what training found."""
+    execution = model.execution
+    return {
+        "name": model.name,
+        "cores": model.cores,
+        "accelerators": list(model.accelerators),
+        "execution_pattern": execution.pattern,
+        "evidence": {"mape_pct": dict(model.evidence)},
+        "queues": {use.name: use.queues for use in execution.uses},
+        "service_ms": {use.name: use.service.as_dict() for use in execution.uses},
+        "measured": {name: list(bounds) for name, bounds in model.measured.items()},
+    }
+
+
+def _save_nf(model: NfModel, folder: Path) -> None:
+    folder.mkdir()
+    write_json(completed(model), folder / "nf.json")
+    np.savez(folder / "memory.npz", **model.memory.as_arrays())
+    if model.solo:
+        np.savez(folder / "solo.npz", **model.solo.as_arrays())
+
+
+def _load_nf(folder: Path) -> NfModel:
+    found = json.loads((folder / "nf.json").read_text(encoding="utf-8"))
+    uses = tuple(
+        AcceleratorUse(name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())))
+        for name, queues in found["queues"].items()
+    )
+    return NfModel(
+        found["name"],
+        found["cores"],
+        Execution(found["execution_pattern"], uses),
+        SoloModel.from_arrays(_arrays(folder / "solo.npz")) if (folder / "solo.npz").exists() else None,
+        MemoryModel.from_arrays(_arrays(folder / "memory.npz")),
+        {name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
+        found["evidence"]["mape_pct"],
+    )
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
+def _manifest(directory: Path) -> dict[str, Any]:
+    """The manifest, after every file it names was compared with its digest."""
+    path = directory / MANIFEST
+    if not path.is_file():
+        raise InputError.of(str(directory), f"is not a models directory: no {MANIFEST} in it", hint=HINT)
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        made, files = manifest["format"], dict(manifest["files"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError.of(str(path), "is damaged", hint=HINT) from error
+    if made != FORMAT:
+        raise InputError.of(str(path), f"format {made}, only format {FORMAT} is understood", column="format", hint=HINT)
+    for name, digest in files.items():
+        if not (directory / name).is_file():
+            raise InputError.of(str(directory / name), "is missing", hint=HINT)
+        if _digest(directory / name) != digest:
+            raise InputError.of(str(directory / name), "is damaged: not the bytes that training wrote", hint=HINT)
+    return dict(manifest)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
