@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from profiler.sampling import EvenPoints, corners, parameter_at
+from profiler.sampling import EvenPoints, corners, neat, parameter_at
 from profiler.testbed import Testbed
 from profiles import BenchDescription, BenchLoad, Counters, TestbedDescription
 
@@ -148,6 +148,13 @@ def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) ->
     return BenchLevels(tuple(memory), accelerators)
 
 
+def bench_runs(description: TestbedDescription) -> int:
+    """About how many runs `measure_benches` takes."""
+    benches = [description.bench(accelerator_bench(name)) for name in described_accelerators(description)]
+    memory = MEMORY_LEVELS if description.bench(MEMORY_BENCH) else 0
+    return memory + sum(ACCELERATOR_LEVELS + 2 * len(LIGHT) for bench in benches if bench)
+
+
 def described_accelerators(description: TestbedDescription) -> list[str]:
     """The accelerators of the NIC and of its NFs, each once, in the order told."""
     used = (accelerator for nf in description.nfs for accelerator in nf.accelerators)
@@ -164,7 +171,7 @@ def _accelerator_levels(
     if RATE in bench.parameters:
         low, high = bench.parameters[RATE]
         for level in dict.fromkeys((saturating[len(saturating) // 2], saturating[-1])):
-            rates = [rate for share in LIGHT if max(low, 1e-9) <= (rate := _neat(share / level.service_ms)) <= high]
+            rates = [rate for share in LIGHT if max(low, 1e-9) <= (rate := neat(share / level.service_ms)) <= high]
             settings = [dict(level.load.parameters) | {RATE: rate} for rate in rates]
             light += _alone(testbed, bench, settings, accelerator, seed, service_ms=level.service_ms)
     return AcceleratorLevels(tuple(saturating), tuple(light))
@@ -207,10 +214,6 @@ def _alone(
         rate = math.nan if service_ms is None else dict(load.parameters)[RATE]
         levels.append(BenchLevel(load, bench.cores, alone.counters, alone.throughput_kpps, accelerator, demand, rate))
     return levels
-
-
-def _neat(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 class MemoryContention:

@@ -67,13 +67,21 @@ def position_of(bounds: Range, value: float) -> float:
 
 
 def parameter_at(bounds: Range, position: float) -> float:
-    """The bench parameter value at a position in [0, 1]: small values closer together when the range is wide.
+    """The bench parameter value at a position in [0, 1], even on a logarithmic scale where the ends differ tenfold.
 
-    Between linear, which misses light contention, and logarithmic, which misses heavy contention.
+    What NFs exert on memory spans decades, and most of it is little beside what a bench can exert.
     """
     low, high = bounds
-    bend = 2.0 if low >= 0 and high >= 10 * max(low, 1e-9) else 1.0
-    return min(max(float(f"{low + (high - low) * position**bend:.4g}"), low), high)
+    if low > 0 and high >= 10 * low:
+        value = low * (high / low) ** position
+    else:
+        value = low + (high - low) * position
+    return min(max(neat(value), low), high)
+
+
+def neat(value: float) -> float:
+    """The value with four significant digits."""
+    return float(f"{value:.4g}")
 
 
 def corners(names: tuple[str, ...]) -> list[dict[str, float]]:

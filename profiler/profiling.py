@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from profiler.accelerators import accelerator_companies, pattern_companies
-from profiler.contention import ALONE, BenchLevels, MemoryContention, measure_benches
+from profiler.contention import ALONE, BenchLevels, MemoryContention, bench_runs, measure_benches
 from profiler.export import export, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import Journal, JournaledTestbed
 from profiler.methods import QUOTA, Method, find_method
@@ -25,9 +25,10 @@ SOLO_REPEATS = 3
 LEAST = 20
 """Fewest runs left for a method to choose."""
 
-Progress = Callable[[str, int, int | None], None]
-"""Told what is being measured (`benches` or an NF), how many of its runs are done, and how many there will be at most
-(None when not known)."""
+DEFAULT_QUOTA = QUOTA
+
+Progress = Callable[[int, int], None]
+"""Told how many runs are done, and how many there will be."""
 
 
 def profile(
@@ -82,13 +83,11 @@ def profile(
     with Journal(journal_of(out)) as journal:
         journal.claim(description, seed)
         recorded = JournaledTestbed(testbed, journal)
-        steps = _Steps(progress)
-        steps.begin("benches", None)
+        steps = _Steps(progress, bench_runs(description) + len(targets) * (quota or chosen.quota or 0))
         benches = measure_benches(recorded, seed, steps.done)
-        profiles = []
-        for nf in targets:
-            steps.begin(nf.name, quota or chosen.quota)
-            profiles.append(profile_nf(recorded, nf, benches, chosen, quota=quota, seed=seed, done=steps.done))
+        profiles = [
+            profile_nf(recorded, nf, benches, chosen, quota=quota, seed=seed, done=steps.done) for nf in targets
+        ]
     export(out, description, benches, profiles)
     return out
 
@@ -168,17 +167,12 @@ def _refuse_small(nf: NfDescription, quota: int | None, fixed: int) -> None:
 class _Steps:
     """Adds up runs for the progress callback."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: Progress | None, planned: int) -> None:
         self._progress = progress
-        self._what = ""
+        self._planned = planned
         self._runs = 0
-        self._planned: int | None = None
-
-    def begin(self, what: str, planned: int | None) -> None:
-        self._what, self._planned, self._runs = what, planned, 0
-        self.done(0)
 
     def done(self, runs: int) -> None:
         self._runs += runs
         if self._progress:
-            self._progress(self._what, self._runs, self._planned)
+            self._progress(self._runs, max(self._runs, self._planned))
