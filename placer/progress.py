@@ -14,6 +14,10 @@ PATIENCE_S = 1.0
 LINE_EVERY_S = 15.0
 
 Advance = Callable[[int, int], None]
+"""Told how many of how many steps are done."""
+
+Stage = Callable[[str, int, int | None], None]
+"""Told the stage, how many of its steps are done, and how many there are, if that is known."""
 
 
 class Progress:
@@ -29,31 +33,37 @@ class Progress:
     @contextmanager
     def task(self, name: str) -> Iterator[Advance]:
         """A task; what it yields is told how many of how many steps are done."""
+        with self.stages() as stage:
+            yield lambda done, total: stage(name, done, total)
+
+    @contextmanager
+    def stages(self, prefix: str = "") -> Iterator[Stage]:
+        """A task of several stages; what it yields is told the stage, and how many of its steps are done."""
         if not self._console.is_terminal:
-            yield self._lines(name)
+            yield self._lines(prefix)
             return
         bar = Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                   console=self._console, transient=True)  # fmt: skip
-        task = bar.add_task(name, total=None)
+        task = bar.add_task(prefix, total=None)
         begun = time.monotonic()
 
-        def advance(done: int, total: int) -> None:
+        def stage(name: str, done: int, total: int | None) -> None:
             if not bar.live.is_started and time.monotonic() - begun > PATIENCE_S:
                 bar.start()
-            bar.update(task, completed=done, total=total)
+            bar.update(task, description=prefix + name, completed=done, total=total)
 
         try:
-            yield advance
+            yield stage
         finally:
             bar.stop()
 
-    def _lines(self, name: str) -> Advance:
+    def _lines(self, prefix: str) -> Stage:
         told = time.monotonic()
 
-        def advance(done: int, total: int) -> None:
+        def stage(name: str, done: int, total: int | None) -> None:
             nonlocal told
             if time.monotonic() - told > LINE_EVERY_S:
                 told = time.monotonic()
-                self.say(f"{name}: {done} of {total}")
+                self.say(f"{prefix}{name}: {done} of {total or '?'}")
 
-        return advance
+        return stage

@@ -13,7 +13,7 @@ TestbedSpec = Annotated[str, typer.Option(help="simulated, exec:COMMAND or repla
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
 Nf = Annotated[list[str] | None, typer.Option(help="Repeatable; all that the testbed hosts by default.")]
 Method = Annotated[str, typer.Option(help="adaptive, random or full.")]
-Quota = Annotated[int | None, typer.Option(min=1, help="Runs beside mem-bench per NF.", show_default=False)]
+Quota = Annotated[int | None, typer.Option(min=1, help="Runs per NF; the method's own by default.", show_default=False)]
 
 
 def command(
@@ -28,10 +28,10 @@ def command(
 ) -> None:
     """Profile NFs on a testbed. An interrupted profile goes on where it was with the same command."""
     from placer.progress import Progress
-    from profiler.profiling import DEFAULT_QUOTA, profile
+    from profiler.profiling import profile
     from profiler.testbeds import open_testbed
 
     progress = Progress(quiet=quiet)
-    with open_testbed(testbed, timeout=timeout) as card, progress.task("profiling") as advance:
-        profile(card, out, nfs=nf or None, method=method, quota=quota or DEFAULT_QUOTA, seed=seed, progress=advance)
+    with open_testbed(testbed, timeout=timeout) as card, progress.stages() as stage:
+        profile(card, out, nfs=nf or None, method=method, quota=quota, seed=seed, progress=stage)
     progress.say(f"profile written: {out}")

@@ -27,7 +27,7 @@ def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed =
     names = [one_of("--predictor", name, predictor_names()) for name in predictor or ()] or None
     refuse_foreign_folder(out)
     read = read_profile(profile)
-    with progress.task("training") as advance:
-        models = train(read, names, seed=seed, progress=lambda _, done, total: advance(done, total), warn=progress.say)
+    with progress.stages("training ") as stage:
+        models = train(read, names, seed=seed, progress=stage, warn=progress.say)
     models.save(out)
     progress.say(f"trained {', '.join(models.predictors)} for {', '.join(models.nfs)}: {out}")
