@@ -12,6 +12,7 @@ from profiler.testbed import Testbed
 from profiles import TrafficProfile, Workload
 
 BYTES_PER_MB = 1e6
+DEFAULT_PREDICTOR = "tomur"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +39,9 @@ class Catalogue:
         return self.models[0].default_traffic
 
     def predictors(self) -> list[str]:
-        """Names of the predictors that every kind has, in the order of the first kind's models."""
-        return [name for name in self.models[0].predictors if all(name in models.predictors for models in self.models)]
+        """Names of the predictors that every kind has, the default one first."""
+        shared = set.intersection(*(set(models.predictors) for models in self.models))
+        return sorted(shared, key=lambda name: (name != DEFAULT_PREDICTOR, name))
 
     def oracles(self, predictor: str) -> tuple[Oracle, ...]:
         """Per kind, what the predictor of that name expects."""
