@@ -9,8 +9,8 @@ cores, clock        8 x 2.5 GHz Armv8 A72             Tomur, section 7.1
 llc                 6 MB, shared by all cores         Tomur, section 7.1 and appendix B
 l2                  1 MB a core pair                  data sheet; half of it counts for a core alone
 dram                one DDR4-3200 channel, 25.6 GB/s  data sheet; about 0.8 of it is reached
-l2, l3, dram time   9, 34 and 124 ns unloaded         usual for the A72; with the tables of `nfs` they give the
-                                                      measured FlowMonitor over flows and under contention
+l2, l3, dram time   9, 34 and 88 ns unloaded, each    fitted, with the tables of `nfs`, to FlowMonitor measured on
+                    on top of the one before          a BlueField-2 over flows and beside mem-bench
 line rate           100 Gb/s                          Tomur, section 7.1
 regex               49 ns a request, 0.068 ns a byte  FlowMonitor measured on a BlueField-2: 1 / 1176.2 ms at
                     and 1454 ns a match               330.2 and 1 / 673.89 ms at 628.03 matches/MB, 1518 B
@@ -98,9 +98,9 @@ BLUEFIELD_2 = Card(
     llc_bytes=6 * 1024 * 1024,
     l2_ns=9.0,
     l3_ns=34.0,
-    dram_ns=124.0,
+    dram_ns=88.0,
     dram_gbps=20.5,
-    dram_queue_ns=40.0,
+    dram_queue_ns=45.0,
     dma_leak=0.1,
     line_gbps=100.0,
     window=48,

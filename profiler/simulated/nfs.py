@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from profiler.simulated.card import LINE_BYTES
+
 Pattern = Literal["pipeline", "run-to-completion"]
 
 
@@ -71,7 +73,7 @@ class NfSpec:
 MB = 1e6
 
 
-def headers(accesses: float = 3.0, *, ring_bytes: float = 0.4 * MB) -> Structure:
+def headers(accesses: float = 2.0, *, ring_bytes: float = 0.7 * MB) -> Structure:
     """The packet buffers of which only headers and descriptors are touched."""
     return Structure(fixed_bytes=ring_bytes, accesses=accesses, writes=0.3, overlap=2.0)
 
@@ -81,43 +83,45 @@ def per_flow(flow_bytes: float, accesses: float, *, fixed_bytes: float = 0.0, wr
     return Structure(fixed_bytes, flow_bytes, accesses, writes=writes)
 
 
+def shared_table(size_mb: float, accesses: float) -> Structure:
+    """A read-only table that does not depend on the traffic."""
+    return Structure(fixed_bytes=size_mb * MB, accesses=accesses, writes=0.0)
+
+
+def payload(pool_mb: float, touches: float, overlap: float) -> Structure:
+    """Packet buffers whose payload is touched, one line after the next, as often as `touches` says, half of it writing."""
+    return Structure(fixed_bytes=pool_mb * MB, accesses_per_byte=touches / LINE_BYTES, writes=0.5, overlap=overlap)
+
+
 NFS: tuple[NfSpec, ...] = (
-    NfSpec("FlowStats", 3200, (headers(), per_flow(300, 6, writes=0.5))),
-    NfSpec("IPRouter", 2200, (headers(), Structure(fixed_bytes=3.5 * MB, accesses=3, writes=0.0))),
+    NfSpec("FlowStats", 3600, (headers(), per_flow(450, 3.1, writes=0.5))),
+    NfSpec("IPRouter", 3000, (headers(), shared_table(3.5, 2.0))),
     NfSpec(
         "IPTunnel",
         1500,
-        (
-            headers(),
-            per_flow(24, 1),
-            Structure(fixed_bytes=1.2 * MB, accesses_per_byte=2 / 64, writes=0.5, overlap=6.0),
-        ),
+        (headers(), per_flow(24, 1), payload(1.0, touches=2, overlap=10)),
         instructions_per_byte=2.0,
         instructions_per_fragment=800,
         fragment_bytes=512,
     ),
-    NfSpec("NAT", 3000, (headers(), per_flow(320, 7, writes=0.2))),
-    NfSpec("FlowMonitor", 5400, (headers(), per_flow(300, 10, writes=0.4)), queues=(("regex", 1),)),
+    NfSpec("NAT", 3400, (headers(), per_flow(400, 2.1, writes=0.2))),
+    NfSpec("FlowMonitor", 6100, (headers(), per_flow(600, 11.5, writes=0.4)), queues=(("regex", 1),)),
     NfSpec(
         "NIDS",
         1200,
-        (headers(), per_flow(48, 1)),
+        (headers(), per_flow(400, 0.7), payload(4.4, touches=2.5, overlap=16)),
         queues=(("regex", 2),),
         pattern="run-to-completion",
     ),
     NfSpec(
         "IPCompGateway",
         5000,
-        (
-            headers(),
-            per_flow(64, 2),
-            Structure(fixed_bytes=0.8 * MB, accesses_per_byte=1 / 64, writes=0.5, overlap=6.0),
-        ),
+        (headers(), per_flow(64, 2), payload(0.8, touches=1, overlap=6)),
         queues=(("regex", 1), ("compression", 1)),
     ),
-    NfSpec("ACL", 1500, (headers(2, ring_bytes=0.3 * MB), Structure(fixed_bytes=0.3 * MB, accesses=2, writes=0.0))),
-    NfSpec("FlowClassifier", 1500, (headers(2), per_flow(160, 3, writes=0.3))),
-    NfSpec("FlowTracker", 1300, (headers(2), per_flow(128, 2, writes=0.4))),
-    NfSpec("PacketFilter", 2500, (headers(2),), queues=(("regex", 1),)),
+    NfSpec("ACL", 1900, (headers(), shared_table(0.8, 0.45))),
+    NfSpec("FlowClassifier", 1650, (headers(), per_flow(340, 0.85))),
+    NfSpec("FlowTracker", 1600, (headers(), per_flow(170, 1.4, writes=0.4))),
+    NfSpec("PacketFilter", 2500, (headers(),), queues=(("regex", 1),)),
 )
 """The hosted NFs by name, two cores each (Tomur, section 7.1)."""
