@@ -32,6 +32,6 @@ def command(
     from profiler.testbeds import open_testbed
 
     progress = Progress(quiet=quiet)
-    with open_testbed(testbed, timeout=timeout) as card, progress.stages() as stage:
-        profile(card, out, nfs=nf or None, method=method, quota=quota, seed=seed, progress=stage)
+    with open_testbed(testbed, timeout=timeout) as card, progress.task("profiling") as advance:
+        profile(card, out, nfs=nf or None, method=method, quota=quota, seed=seed, progress=advance)
     progress.say(f"profile written: {out}")

@@ -1,0 +1,83 @@
+"""From a testbed that this project has never seen to a judged plan, through the commands alone."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).parents[1]
+FOREIGN = f"exec:{sys.executable} {REPO / 'tests' / 'data' / 'foreign_testbed.py'}"
+NFS = ("edge-firewall", "load-balancer", "packet-sampler", "tls-proxy", "vpn-gateway")
+
+
+def placer(*arguments: object) -> str:
+    """The stdout of `placer` with these arguments, which must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "placer", *map(str, arguments)], capture_output=True, text=True, cwd=REPO, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of the foreign testbed, from 120 runs per NF."""
+    folder = tmp_path_factory.mktemp("foreign")
+    placer("profile", "--testbed", FOREIGN, "--out", folder / "profile", "--quota", 120, "--quiet")
+    placer("train", folder / "profile", "--out", folder / "models", "--quiet")
+    return folder / "models"
+
+
+def test_a_foreign_testbed_is_planned_and_judged(models: Path, tmp_path: Path) -> None:
+    """Names, cores, NIC and ranges come from `describe`: twelve cores, one-core NFs, an accelerator called crypto."""
+    trace, plan = tmp_path / "a.csv", tmp_path / "plan.csv"
+    placer("generate", "--count", 60, "--nfs", ",".join(NFS), "--models", models, "--out", trace)
+    told = json.loads(
+        placer("run", trace, "--models", models, "--testbed", FOREIGN, "--format", "json", "--plan", plan, "--quiet")
+    )
+    assert told["truth"] == "somewhere-else"
+    assert told["optimal"]["proven"]
+    assert {row["nic_model"] for row in csv.DictReader(plan.open(encoding="utf-8"))} == {"nfp-7000"}
+    tomur = next(row for row in told["strategies"] if row["predictor"] == "tomur")
+    assert tomur["nics"] < 60
+    assert tomur["violated"] < 60 * 0.2
+
+
+def test_nobody_else_s_models_are_judged_on_the_simulated_card(models: Path, tmp_path: Path) -> None:
+    """Without --testbed, models of a foreign card have no ground truth."""
+    trace = tmp_path / "a.csv"
+    placer("generate", "--count", 20, "--nfs", ",".join(NFS), "--models", models, "--out", trace)
+    assert json.loads(placer("run", trace, "--models", models, "--format", "json", "--quiet"))["truth"] == "predicted"
+
+
+def test_foreign_predictions_are_near_the_foreign_truth(models: Path, tmp_path: Path) -> None:
+    """Mean error of 40 random companies at random traffic is below 10 % with these few runs."""
+    from profiler.testbeds import open_testbed
+    from profiles import TrafficProfile, Workload
+
+    draw = random.Random(3)
+    companies = [
+        [Workload(draw.choice(NFS), TrafficProfile(draw.randint(10, 100000), draw.randint(128, 9000)))
+         for _ in range(draw.randint(1, 4))]
+        for _ in range(40)
+    ]  # fmt: skip
+    scenarios = tmp_path / "s.jsonl"
+    scenarios.write_text(
+        "".join(json.dumps({"workloads": [workload.as_request() for workload in c]}) + "\n" for c in companies),
+        encoding="utf-8",
+    )
+    lines = placer("predict", "--models", models, "--scenarios", scenarios).splitlines()
+    with open_testbed(FOREIGN) as testbed:
+        truths = [[m.throughput_kpps for m in run.measurements] for run in testbed.run_many(companies)]
+    errors = [
+        abs(predicted / true - 1)
+        for line, truth in zip(lines, truths, strict=True)
+        for predicted, true in zip(json.loads(line)["throughput_kpps"], truth, strict=True)
+    ]
+    assert sum(errors) / len(errors) < 0.10
