@@ -76,6 +76,10 @@ class TestbedDescription(_Described):
                 raise ValueError(f"default_traffic lacks {name}")
         if unknown := [name for name in self.attributes if name not in ATTRIBUTES]:
             raise ValueError(f"attributes not understood: {', '.join(unknown)}")
+        for name, (low, high) in self.attributes.items():
+            default = self.default_traffic.get(name, 0.0)
+            if not max(low, 0.0) <= default <= high:
+                raise ValueError(f"default_traffic {name} {default:g} is not inside its range [{low:g}, {high:g}]")
         for kind, names in (
             ("nfs", [nf.name for nf in self.nfs]),
             ("benches", [b.name for b in self.benches]),
