@@ -256,7 +256,7 @@ class MemoryContention:
         if not self.most:
             return [ALONE] * count
         while len(self._hand) < count:
-            extremes = [ALONE, ALONE, self.strongest(), self.strongest()]
+            extremes = [ALONE, self.strongest()] * 2
             sizes = self._rng.permutation(np.arange(self.DECK - len(extremes)) % self.most) + 1
             deck = extremes + [self._mixture(size, mixed=index % 2 == 1) for index, size in enumerate(sizes.tolist())]
             self._hand += [deck[index] for index in self._rng.permutation(len(deck))]

@@ -59,18 +59,18 @@ def refuse_taken(out: Path, journal: Path) -> None:
 
 
 def refuse_unwritable(description: TestbedDescription) -> None:
-    """TestbedError when the testbed has names that cannot be those of files."""
-    reserved = {*NOT_ACCELERATORS, "memory"}
-    nfs = [nf.name for nf in description.nfs]
-    accelerators = [name for nf in description.nfs for name in nf.accelerators]
-    wrong = [name for name in nfs if not _is_file_name(name)]
-    wrong += [name for name in accelerators if not _is_file_name(name) or name in reserved or name.startswith("memory")]
-    if wrong:
-        raise TestbedError(f"testbed {description.name} has names that cannot be file names: {', '.join(wrong)}")
+    """TestbedError when an accelerator is called like another file of an NF."""
+    for nf in description.nfs:
+        for name in nf.accelerators:
+            if name in NOT_ACCELERATORS or name.startswith("memory"):
+                raise TestbedError(f"testbed {description.name} calls an accelerator {name}; {name}.csv means another")
 
 
 def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
-    """The tables of one NF, from its runs; repeated runs become their mean."""
+    """The tables of one NF, from its runs; repeated runs become their mean.
+
+    An accelerator whose bench does not exist, or does not fit beside the NF, is known from the solo runs.
+    """
     measured, nf = runs.all(), runs.nf
     fewest = least_work(description, nf).mtbr
 
@@ -81,17 +81,18 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
     def is_accelerator(one: Measured) -> bool:
         return len(one[1].accelerators) == 1 and not one[1].loads_memory
 
-    accelerators = {
-        name: _table([one for one in measured if is_accelerator(one) and name in one[1].accelerators], _demand_on(name))
-        for name in nf.accelerators
-    }
+    solo = [one for one in measured if not one[1].levels]
+    accelerators = {}
+    for name in nf.accelerators:
+        beside = [one for one in measured if is_accelerator(one) and name in one[1].accelerators]
+        accelerators[name] = _table(beside or solo, _demand_on(name))
     mixed = [one for one in measured if one[1].levels and not is_memory(one) and not is_accelerator(one)]
     return NfProfile(
         name=nf.name,
         description=nf,
-        solo=_table([one for one in measured if not one[1].levels], _own_counters),
+        solo=_table(solo, _own_counters),
         memory=_table([one for one in measured if is_memory(one)], _exerted),
-        accelerators={name: table for name, table in accelerators.items() if len(table)},
+        accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
     )
 
@@ -156,7 +157,3 @@ def _demand_on_all(nf: NfDescription) -> Columns:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-def _is_file_name(name: str) -> bool:
-    return not name.startswith(".") and not any(letter in "/\\\0" or ord(letter) < 32 for letter in name)

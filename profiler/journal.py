@@ -32,7 +32,8 @@ CREATE TABLE IF NOT EXISTS runs (request TEXT PRIMARY KEY, answer TEXT NOT NULL,
 class Journal:
     """The runs of one testbed under one seed.
 
-    Only one process at a time may hold it. What it has been given survives kill -9 and a loss of power.
+    Only one process at a time may hold it. What it was given survives kill -9; a loss of power may cost the last runs,
+    never more.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ class Journal:
         self._database = sqlite3.connect(path, timeout=0.5, isolation_level=None)
         try:
             self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._database.execute("PRAGMA synchronous = FULL")
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("BEGIN IMMEDIATE")
             for statement in TABLES.split(";\n"):
                 self._database.execute(statement)
@@ -97,7 +99,7 @@ class Journal:
         return None if row is None else _read(row[0])
 
     def add(self, runs: Iterable[tuple[str, Run]]) -> None:
-        """Keep what each request was answered; it is on disk when this returns."""
+        """Keep what each request was answered; it outlives this process when this returns."""
         rows = [(request, _written(run), time.time()) for request, run in runs]
         with self._transaction():
             self._database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", rows)

@@ -72,10 +72,8 @@ def parameter_at(bounds: Range, position: float) -> float:
     What NFs exert on memory spans decades, and most of it is little beside what a bench can exert.
     """
     low, high = bounds
-    if low > 0 and high >= 10 * low:
-        value = low * (high / low) ** position
-    else:
-        value = low + (high - low) * position
+    decades = low > 0 and high >= 10 * low
+    value = low * (high / low) ** position if decades else low + (high - low) * position
     return min(max(neat(value), low), high)
 
 

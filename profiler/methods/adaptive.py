@@ -3,20 +3,22 @@
 1. *Prune* every attribute between whose ends throughput differs by less than `epsilon_0`.
 2. *Bisect* the ranges of the others where throughput changes by `epsilon_1` or more, with `LEVELS` random contention
    levels at each midpoint, for up to half of the quota.
-3. *Spread* what is left of the quota over the product of the ranges, densest where throughput was found to change.
+3. *Spread* what is left of the quota over the product of the ranges, densest where throughput was found to change,
+   a quarter of it at default traffic.
 
 Decisions the paper leaves open:
 
 - Throughput is compared alone *and* beside the strongest memory contention, at each end and midpoint. A table that
   fits the cache while the NF is alone shows its size only in company, so solo throughput by itself would prune it.
 - With several attributes, each is judged along lines on which the others are at their default, all smallest, and all
-  largest, and bisected along the line on which it matters most; step 3 then covers their combinations. Bisecting
-  boxes would cost runs exponential in the attributes; bisecting their diagonal would not tell them apart.
+  largest, and bisected along the first unless it matters more on another; step 3 then covers their combinations.
+  Bisecting boxes would cost runs exponential in the attributes; bisecting their diagonal would not tell them apart.
 - Ranges whose ends differ a hundredfold are halved on a logarithmic scale: data structures grow with the number of
   flows, and their effect ends at the first few percent of its range.
 - Changes are relative to solo throughput at default traffic. Both epsilons are 5 %, or four standard deviations of a
   difference when repeats show more noise than that allows.
 - Widest changes are halved first, so that a small quota is spent where it tells most.
+- Default traffic is where most NFs will run, so much of the contention levels are seen there.
 """
 
 from __future__ import annotations
@@ -37,12 +39,13 @@ from profiler.sampling import EvenPoints, Range, at, traffic_with
 from profiles import TrafficProfile
 
 EPSILON = 0.05
-LEVELS = 3
+LEVELS = 4
 REPEATS = 3
 BISECTED = 0.5
 NARROWEST = 1 / 64
 EVERYWHERE = 0.5
 BATCH = 32
+AT_DEFAULT = 0.25
 
 Throughputs = tuple[float, ...]
 """At one traffic profile: alone, and beside the strongest contention."""
@@ -102,7 +105,7 @@ def _noise(runs: NfRuns) -> tuple[float, float]:
 
 
 def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: float) -> list[Line]:
-    """For each attribute that matters, the line on which it matters most."""
+    """For each attribute that matters, the line at default traffic unless it matters much more on another."""
     lines = [
         Line(name, bounds, base)
         for name, bounds in runs.attributes.items()
@@ -112,7 +115,7 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
     best: dict[str, tuple[float, Line]] = {}
     for line in lines:
         ((change, _, _),) = line.changes()
-        if change >= max(epsilon, best.get(line.attribute, (0.0, line))[0]):
+        if change >= epsilon + best.get(line.attribute, (0.0, line))[0]:
             best[line.attribute] = (change, line)
     return [line for _, line in best.values()]
 
@@ -164,6 +167,7 @@ def _spread(runs: NfRuns, lines: Sequence[Line], rng: Generator) -> None:
             traffic_with(runs.base, {line.attribute: at(line.bounds, p) for line, p in zip(lines, spot, strict=True)})
             for spot in spots
         ] or [runs.base] * BATCH
+        traffics[: int(BATCH * AT_DEFAULT)] = [runs.base] * int(BATCH * AT_DEFAULT)
         runs.measure(zip(traffics, runs.memory.draw(BATCH), strict=True))
 
 

@@ -1,0 +1,110 @@
+"""Profiling methods, on a toy testbed whose surface is known."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+
+import numpy as np
+import pytest
+
+from profiler.contention import MemoryContention, measure_benches
+from profiler.methods import find_method
+from profiler.nf_runs import NfRuns, QuotaSpent
+from profiler.sampling import EvenPoints, at, parameter_at, position_of
+from tests.profiler.toy_testbed import STEP, ToyTestbed, description
+
+
+def profiled(method: str, toy: ToyTestbed, quota: int | None) -> NfRuns:
+    """The toy's NF after a method has had its runs."""
+    rng = np.random.default_rng(1)
+    memory = MemoryContention(measure_benches(toy, 0, lambda runs: None).memory, 4, rng)
+    runs = NfRuns(toy, toy.told.nfs[0], memory, quota=quota, seed=0, done=lambda runs: None)
+    with contextlib.suppress(QuotaSpent):
+        find_method(method).profile(runs, rng)
+    return runs
+
+
+def test_adaptive_prunes_what_does_not_matter() -> None:
+    """Packet size changes nothing: beyond the ends of its range, it stays at its default."""
+    runs = profiled("adaptive", ToyTestbed(), 200)
+    sizes = [traffic.packet_size for traffic, _, _ in runs.all()]
+    assert set(sizes) == {64, 512, 1500}
+    assert sizes.count(512) > 0.9 * len(sizes)
+
+
+def test_adaptive_bisects_where_throughput_falls() -> None:
+    """Half of all runs off default traffic are within a factor of four of the step, which is a fifth of the range."""
+    toy = ToyTestbed()
+    runs = profiled("adaptive", toy, 200)
+    flows = np.array([traffic.flows for traffic, _, _ in runs.all() if traffic.flows not in (1, 1000, 100000)])
+    near = np.abs(np.log(flows / STEP)) < math.log(4)
+    assert near.mean() > 0.5
+    assert min(abs(flows / STEP - 1)) < 0.2
+
+
+def test_adaptive_finds_what_shows_only_in_company() -> None:
+    """A change that solo throughput hides, because the NF's data fits the cache alone, is bisected as well."""
+    runs = profiled("adaptive", ToyTestbed(hidden=True), 200)
+    flows = {traffic.flows for traffic, _, _ in runs.all()}
+    assert len(flows) > 10
+    assert min(abs(np.array(sorted(flows)) / STEP - 1)) < 0.2
+
+
+@pytest.mark.parametrize("method", ["adaptive", "random"])
+@pytest.mark.parametrize("quota", [25, 200])
+def test_the_quota_is_never_exceeded(method: str, quota: int) -> None:
+    """A method has exactly the runs it was given, both extremes of contention among them."""
+    toy = ToyTestbed()
+    runs = profiled(method, toy, quota)
+    assert sum(len(measured) for _, _, measured in runs.all()) == quota
+    assert runs.left == 0
+    instances = {len(contention.levels) for _, contention, _ in runs.all()}
+    assert {0, 4} <= instances
+
+
+@pytest.mark.parametrize("method", ["adaptive", "random", "full"])
+def test_methods_end_where_there_is_nothing_to_choose(method: str) -> None:
+    """With fixed traffic and no bench there is one company, and no method asks for it forever."""
+    toy = ToyTestbed(description(attributes={}, benches=[]))
+    assert len(profiled(method, toy, 200).all()) == 1
+
+
+def test_random_is_uniform_as_told() -> None:
+    """Random takes the ranges as they are: half of the flows above the middle of the range."""
+    runs = profiled("random", ToyTestbed(), 300)
+    flows = np.array([traffic.flows for traffic, _, _ in runs.all()])
+    assert 0.35 < (flows > 50000).mean() < 0.65
+
+
+def test_full_is_a_grid() -> None:
+    """Every traffic profile of a grid meets every contention level; a quota makes the grid coarser."""
+    runs = profiled("full", ToyTestbed(), 1000)
+    traffics = {traffic for traffic, _, _ in runs.all()}
+    levels = {contention for _, contention, _ in runs.all()}
+    assert len(runs.all()) == len(traffics) * len(levels) <= 1000
+    assert len({t.flows for t in traffics}) * len({t.packet_size for t in traffics}) == len(traffics)
+
+
+@pytest.mark.parametrize("dimensions", [0, 1, 2, 5])
+def test_even_points_fill_every_part(dimensions: int) -> None:
+    """However they are taken, points stay in the unit cube and no tenth of any axis stays empty."""
+    points = EvenPoints(dimensions, np.random.default_rng(0))
+    taken = np.concatenate([points.take(30), points.take(34)])
+    assert taken.shape == (64, dimensions)
+    assert ((taken >= 0) & (taken < 1)).all()
+    for axis in taken.T:
+        assert set((axis * 10).astype(int)) == set(range(10))
+
+
+@pytest.mark.parametrize("bounds", [(1, 500000), (64, 1500), (0, 1100), (5, 5), (0.2, 0.7)])
+def test_positions_span_a_range(bounds: tuple[float, float]) -> None:
+    """Position 0 is the lower end, 1 the upper, and everything between lies inside, in order."""
+    values = [at(bounds, step / 50) for step in range(51)]
+    assert values == sorted(values)
+    assert bounds[0] <= values[0] and values[-1] <= bounds[1]
+    assert values[0] == pytest.approx(bounds[0], abs=0.5) and values[-1] == pytest.approx(bounds[1], abs=0.5)
+    parameters = [parameter_at(bounds, step / 50) for step in range(51)]
+    assert parameters == sorted(parameters)
+    assert parameters[0] == bounds[0] and parameters[-1] == bounds[1]
+    assert 0 <= position_of(bounds, values[20]) <= 1

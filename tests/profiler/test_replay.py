@@ -1,0 +1,64 @@
+"""A testbed that answers from a recorded profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from profiler.profiling import profile
+from profiler.replay import ReplayTestbed
+from profiler.testbed import TestbedError
+from profiler.testbeds import open_testbed
+from profiles import BenchLoad, InputError, TrafficProfile, Workload
+from profiles.profile import read_profile
+from tests.profiler.toy_testbed import ToyTestbed
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The profile of the toy."""
+    return profile(ToyTestbed(), tmp_path_factory.mktemp("replay") / "p", quota=80)
+
+
+def test_every_recorded_solo_run_is_answered(recorded: Path) -> None:
+    """NFs and benches alone are answered as the toy did, and so is describe."""
+    toy = ToyTestbed()
+    with open_testbed(f"replay:{recorded}") as replay:
+        assert replay.describe() == toy.describe()
+        written = read_profile(recorded)
+        loads = [
+            *(
+                Workload("counter", TrafficProfile.from_mapping(row))
+                for _, row in written.nfs["counter"].solo.iterrows()
+            ),
+            *(BenchLoad.of("mem-bench", row[["wss_mb", "access_mops"]]) for _, row in written.benches.iterrows()),
+        ]
+        for load in loads:
+            there, here = replay.run([load]).measurements[0], toy.run([load]).measurements[0]
+            assert there.throughput_kpps == pytest.approx(here.throughput_kpps)
+            assert there.counters.irt == pytest.approx(here.counters.irt)
+
+
+def test_what_is_not_recorded_names_the_nearest(recorded: Path) -> None:
+    """Other traffic, company, and NFs never measured are refused; the first two with the nearest recorded run."""
+    replay = ReplayTestbed(recorded)
+    near = Workload("counter", TrafficProfile(1001, 512))
+    with pytest.raises(
+        TestbedError, match=r"no such run is recorded; the nearest recorded is counter \(flows 1000, pac"
+    ):
+        replay.run([near])
+    with pytest.raises(TestbedError, match=r"who ran together is not recorded.*counter \(flows 1000, packet_size 512"):
+        replay.run([near, near])
+    with pytest.raises(TestbedError, match="nothing is recorded of"):
+        replay.run([Workload("NAT", TrafficProfile(1, 64))])
+
+
+def test_a_profile_without_description_is_refused(recorded: Path, tmp_path: Path) -> None:
+    """Measurements that nobody described cannot stand for a testbed, nor can an empty folder."""
+    (tmp_path / "p" / "counter").mkdir(parents=True)
+    (tmp_path / "p" / "counter" / "memory.csv").write_bytes((recorded / "counter" / "memory.csv").read_bytes())
+    with pytest.raises(InputError, match=r"no testbed\.json"):
+        ReplayTestbed(tmp_path / "p")
+    with pytest.raises(InputError, match="is not a profile directory"):
+        ReplayTestbed(tmp_path / "nowhere")

@@ -1,0 +1,71 @@
+"""A testbed whose throughput is a formula on a page, so that tests know what there is to find."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from profiler.testbed import Measurement, Run, Testbed, TestbedError
+from profiles import BenchLoad, Counters, Load, TestbedDescription, Workload
+
+CORES = 6
+STEP = 3000.0
+
+
+def description(**changes: object) -> TestbedDescription:
+    """One NF of two cores on six, a memory bench, no accelerator, unless changed."""
+    told: dict[str, object] = {
+        "name": "toy",
+        "simulated": True,
+        "nic": {"model": "toy-nic", "cores": CORES},
+        "attributes": {"flows": (1, 100000), "packet_size": (64, 1500)},
+        "default_traffic": {"flows": 1000, "packet_size": 512},
+        "nfs": [{"name": "counter", "cores": 2}],
+        "benches": [{"name": "mem-bench", "cores": 1, "parameters": {"wss_mb": (0.5, 8), "access_mops": (1, 100)}}],
+    }
+    return TestbedDescription.model_validate(told | changes)
+
+
+class ToyTestbed(Testbed):
+    """Throughput is 1000 kpps, half of it above 3000 flows, and less with the benches' accesses; packets do not matter.
+
+    Parameters
+    ----------
+    told
+        What it says of itself.
+    fails_after
+        It dies at the run after that many.
+    hidden
+        The step shows only beside a bench.
+    """
+
+    def __init__(
+        self, told: TestbedDescription | None = None, *, fails_after: float = math.inf, hidden: bool = False
+    ) -> None:
+        self.told = told or description()
+        self.fails_after = fails_after
+        self.hidden = hidden
+        self.asked: list[tuple[Load, ...]] = []
+
+    def describe(self) -> TestbedDescription:
+        return self.told
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        if len(self.asked) >= self.fails_after:
+            raise TestbedError("toy fell off the table")
+        self.asked.append(tuple(loads))
+        return Run(tuple(self._measured(load, loads) for load in loads), 0.0)
+
+    def _measured(self, load: Load, loads: Sequence[Load]) -> Measurement:
+        accesses = sum(dict(one.parameters).get("access_mops", 0.0) for one in loads if isinstance(one, BenchLoad))
+        if isinstance(load, BenchLoad):
+            values = dict(load.parameters)
+            rate = values.get("access_mops", 1.0)
+            counters = Counters(
+                1.0, rate * 1e6, rate * 1e6, rate * 5e5, rate * 1e7, rate * 3e6, values.get("wss_mb", 1)
+            )
+            return Measurement(rate * 1000.0, counters)
+        assert isinstance(load, Workload)
+        falls = load.traffic.flows > STEP and (bool(accesses) or not self.hidden)
+        kpps = 1000.0 * (0.5 if falls else 1.0) / (1.0 + accesses / 400.0)
+        return Measurement(kpps, Counters(1.0, 1e9, 1e6, 5e5, 1e8, 5e7, load.traffic.flows / 1000))
