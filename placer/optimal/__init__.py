@@ -85,7 +85,7 @@ def optimal_plan(
     if len(set(costs.tolist())) == 1 and costs[0] > 0:
         fewest = -(-solution.bound // int(costs[0]))
     else:
-        fewest = relaxation(program.at_unit_cost(), deadline - time.monotonic()).bound
+        fewest = relaxation(program.at_unit_cost(), deadline - time.monotonic()).proof.bound
     cost = sum((exact_cost(kind) for kind, _ in nics), start=Fraction(0))
     bound = min(cost, solution.bound * unit)
     return Optimum(

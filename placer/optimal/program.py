@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,6 +14,9 @@ from scipy import sparse
 from placer.fleet import NicKind
 from placer.optimal.demand import Demand, Floats, Ints
 from placer.optimal.patterns import Patterns
+
+ROUNDING = 1e-6
+"""A bound this little above a whole number is not rounded up past it."""
 
 LARGEST_COST = 10**6
 """Costs are whole numbers of the fleet's cost unit, at most this many, so that integer solvers are exact."""
@@ -64,12 +68,22 @@ class Program:
             upper=np.where(self.left_out > 0, np.minimum(self.upper, tenants), self.upper),
         )
 
-    def costing_at_least(self, cost: int) -> Program:
-        """The same program with a limit on its cost from below, where that is known to cut nothing off."""
+    def costing_at_most(self, cost: int) -> Program:
+        """The same program with a limit on its cost."""
         return replace(
             self,
-            matrix=sparse.csr_array(sparse.vstack([self.matrix, sparse.csr_array(self.cost[None, :])])),
-            least=np.append(self.least, cost),
+            matrix=sparse.csr_array(sparse.vstack([self.matrix, sparse.csr_array(-self.cost[None, :])])),
+            least=np.append(self.least, -cost),
+        )
+
+    def only(self, variables: Ints) -> Program:
+        """The program with these variables alone, the others being zero; ascending."""
+        return Program(
+            matrix=sparse.csr_array(self.matrix[:, variables]),
+            least=self.least,
+            cost=self.cost[variables],
+            upper=self.upper[variables],
+            patterns=int(np.searchsorted(variables, self.patterns)),
         )
 
     def at_unit_cost(self) -> Program:
@@ -139,8 +153,36 @@ def exact_cost(kind: NicKind) -> Fraction:
     return Fraction(repr(float(kind.cost)))
 
 
-def weak_duality(program: Program, duals: Floats) -> float:
-    """A lower bound on the program's cost from any `duals`, exact or not: what they get wrong is paid at `upper`."""
-    prices = np.maximum(duals, 0.0)
-    overpriced = np.maximum(program.matrix.T @ prices - program.cost, 0.0)
-    return float(prices @ program.least - overpriced @ program.upper)
+@dataclass(frozen=True, eq=False)
+class WeakDuality:
+    """What row prices prove, exact or not: prices below zero count as zero, and what they get wrong is paid in full.
+
+    Parameters
+    ----------
+    value
+        A lower bound on the program's cost, not rounded.
+    reduced
+        What one more of each variable adds to that bound.
+    """
+
+    value: float
+    reduced: Floats
+
+    @classmethod
+    def of(cls, program: Program, duals: Floats) -> WeakDuality:
+        """The bound from these prices; each variable that they make too dear to leave is bought up to its limit."""
+        prices = np.maximum(duals, 0.0)
+        reduced = program.cost - program.matrix.T @ prices
+        value = float(prices @ program.least + np.minimum(reduced, 0.0) @ program.upper)
+        return cls(value, np.maximum(reduced, 0.0))
+
+    @property
+    def bound(self) -> int:
+        """The lower bound, rounded up, as every cost is whole."""
+        return math.ceil(self.value - ROUNDING * max(1.0, abs(self.value) * 1e-6))
+
+    def limits(self, program: Program, cost: int) -> Ints:
+        """How often each variable can be used at most by a solution that costs no more than `cost`."""
+        room = max(cost - self.value, 0.0) + ROUNDING
+        most = np.divide(room, self.reduced, out=np.full_like(self.reduced, np.inf), where=self.reduced > ROUNDING)
+        return np.minimum(program.upper, np.floor(np.minimum(most, program.upper) + ROUNDING)).astype(np.int64)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placer.optimal.demand import Floats, Ints
+from placer.optimal.demand import Ints
 from placer.optimal.program import Program
-from placer.optimal.solvers import integers, relaxation
+from placer.optimal.solvers import Relaxation, integers, relaxation
 
 NEARLY = 1e-6
 """A variable of the relaxation this close to a whole number is one."""
 
-NARROW = (0, 2)
-"""How far from the relaxation's whole part each variable may move in the first searches; the last one is unlimited."""
+SLACKS = (0, 1)
+"""How far below the relaxation's whole part each variable may go in brief searches, which keep the rest of it."""
+
+SHARE = 0.5
+"""Share of the remaining time for the search at the bound, so that something is left for a search above it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,47 +38,55 @@ class Solution:
 def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Solution:
     """The best solution found until `deadline` (of `time.monotonic`), no worse than the feasible `start`.
 
-    The relaxation gives the bound. It also says roughly how often each pattern is used, so most of its whole part is
-    kept at first and the integer solver distributes the rest: with a million tenants as with a few hundred. Only the
-    last search, which keeps nothing, may raise the bound.
+    The relaxation gives a bound, mostly the optimum itself, so the search asks for a solution that costs just that.
+    Briefly at first, keeping most of the relaxation's whole part: what is left to decide is small even with a million
+    tenants. Then in full; if there is none, the bound rises by one and the question is asked again.
     """
     relaxed = relaxation(program, deadline - time.monotonic())
-    best = Solution(start, int(start @ program.cost), relaxed.bound)
-    if relaxed.values is not None:
-        best = _better(program, best, np.ceil(relaxed.values - NEARLY).astype(np.int64))
-    for lower in _kept(program, relaxed.values):
-        remaining = deadline - time.monotonic()
-        if best.proven or remaining <= 0:
-            break
-        whole = not lower.any()
-        found = integers(
-            program,
-            lower,
-            program.upper,
-            bound=best.bound,
-            start=best.values if program.is_feasible(best.values) and np.all(best.values >= lower) else None,
-            solver=solver,
-            seconds=remaining if whole else remaining / 4,
-        )
-        if found.values is not None:
-            best = _better(program, best, found.values)
-        if whole:
-            best = Solution(best.values, best.cost, min(best.cost, max(best.bound, found.bound)))
+    best = Solution(start, int(start @ program.cost), relaxed.proof.bound)
+    if relaxed.values is None:
+        return best
+    best = _better(program, best, np.ceil(relaxed.values - NEARLY).astype(np.int64))
+    whole = np.floor(relaxed.values + NEARLY).astype(np.int64)
+    nothing = np.zeros_like(whole)
+    target = best.bound - 1
+    while not best.proven and best.bound > target:
+        target = best.bound
+        for slack in SLACKS:
+            best = _attempt(program, relaxed, best, target, np.maximum(whole - slack, 0), solver, deadline)
+        best = _attempt(program, relaxed, best, target, nothing, solver, deadline)
+    return _attempt(program, relaxed, best, best.cost - 1, nothing, solver, deadline)
+
+
+def _attempt(
+    program: Program, relaxed: Relaxation, best: Solution, target: int, lower: Ints, solver: str, deadline: float
+) -> Solution:
+    """Search for a solution that costs at most `target`; if nothing is kept and there is none, the bound rises.
+
+    Variables whose reduced cost is too high for that target are left out.
+    """
+    remaining = deadline - time.monotonic()
+    if best.proven or remaining <= 0:
+        return best
+    upper = relaxed.proof.limits(program, target)
+    if np.any(lower > upper):
+        return best
+    found = integers(
+        program.costing_at_most(target),
+        lower,
+        upper,
+        start=best.values,
+        solver=solver,
+        seconds=remaining if target == best.cost - 1 else SHARE * remaining,
+        briefly=bool(lower.any()),
+    )
+    if found.values is not None:
+        best = _better(program, best, found.values)
+    if found.complete and not lower.any():
+        best = replace(best, bound=max(best.bound, best.cost if best.cost <= target else target + 1))
     return best
 
 
 def _better(program: Program, best: Solution, values: Ints) -> Solution:
     cost = int(values @ program.cost)
     return Solution(values, cost, best.bound) if cost < best.cost and program.is_feasible(values) else best
-
-
-def _kept(program: Program, relaxed: Floats | None) -> Iterator[Ints]:
-    """Lower limits of the variables for one search after the other, the last of them zero."""
-    previous = np.zeros_like(program.upper)
-    if relaxed is not None:
-        for distance in NARROW:
-            lower = np.maximum(np.floor(relaxed + NEARLY).astype(np.int64) - distance, 0)
-            if lower.sum() > len(program.least) and not np.array_equal(lower, previous):
-                yield lower
-                previous = lower
-    yield np.zeros_like(program.upper)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,89 +10,77 @@ from ortools.linear_solver.python import model_builder_helper as ortools
 from scipy import sparse
 
 from placer.optimal.demand import Floats, Ints
-from placer.optimal.program import Program, weak_duality
-
-ROUNDING = 1e-6
-"""A bound this little above a whole number is not rounded up past it."""
+from placer.optimal.program import Program, WeakDuality
 
 SOLVERS = {
-    "cp-sat": ("sat", "num_workers:1 random_seed:0"),
-    "highs": ("highs", "output_flag=false threads=1 random_seed=0 mip_rel_gap=0 mip_abs_gap=0.999"),
+    "cp-sat": ("sat", "num_workers:1 linearization_level:2"),
+    "highs": ("highs", "output_flag=false\nthreads=1\nmip_rel_gap=0\nmip_abs_gap=0.999"),
 }
 """The integer solvers by name: what OR-Tools calls them, and settings that make them silent, exact and repeatable."""
+
+BRIEFLY = {"cp-sat": " max_deterministic_time:1", "highs": "\nmip_max_nodes=500"}
+"""Settings for a brief search: an effort that is the same on every machine, unlike a number of seconds."""
 
 LEAST_SECONDS = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The program without integrality.
-
-    Parameters
-    ----------
-    values
-        A solution; None where there was no time for one.
-    duals
-        The price of every row.
-    bound
-        What no integer solution goes below: weak duality with these prices, rounded up.
-    """
+    """The program without integrality: a solution (None if there was no time for one), and what its prices prove."""
 
     values: Floats | None
-    duals: Floats
-    bound: int
+    proof: WeakDuality
 
 
 @dataclass(frozen=True, eq=False)
 class Integers:
-    """What an integer solver found: a feasible solution or None, and a proven bound on the cost."""
+    """What an integer solver found: a feasible solution or None, and whether it searched everything."""
 
     values: Ints | None
-    bound: int
+    complete: bool
 
 
 def relaxation(program: Program, seconds: float) -> Relaxation:
     """The relaxation of the program by the simplex method; its bound is safe against rounding errors."""
     solver = _solve("glop", "", _model(program, np.zeros_like(program.upper), program.upper), seconds)
     if solver.status() != ortools.SolveStatus.OPTIMAL:
-        nothing = np.zeros(len(program.least))
-        return Relaxation(None, nothing, _rounded_up(weak_duality(program, nothing)))
-    duals = np.array(solver.dual_values())
-    return Relaxation(np.array(solver.variable_values()), duals, _rounded_up(weak_duality(program, duals)))
+        return Relaxation(None, WeakDuality.of(program, np.zeros(len(program.least))))
+    proof = WeakDuality.of(program, np.array(solver.dual_values()))
+    return Relaxation(np.array(solver.variable_values()), proof)
 
 
 def integers(
-    program: Program, lower: Ints, upper: Ints, *, bound: int, start: Ints | None, solver: str, seconds: float
+    program: Program, lower: Ints, upper: Ints, *, start: Ints, solver: str, seconds: float, briefly: bool
 ) -> Integers:
     """The program's best whole numbers between `lower` and `upper`.
 
     Parameters
     ----------
-    bound
-        A cost that is known not to be beaten; reaching it ends the search.
     start
-        A solution to start from.
+        A solution to start from, which need not be feasible.
     solver
         One of `SOLVERS`.
     seconds
         Time limit.
+    briefly
+        Whether to give up after about a second's effort.
     """
     name, settings = SOLVERS[solver]
-    model = _model(program.costing_at_least(bound), lower, upper)
-    for variable in range(len(program.cost)):
-        model.set_var_integrality(variable, True)
-        if start is not None:
-            model.add_hint(variable, float(start[variable]))
-    answer = _solve(name, settings, model, seconds)
+    free = np.flatnonzero(upper > 0)
+    model = _model(program.only(free), lower[free], upper[free])
+    for position, variable in enumerate(free.tolist()):
+        model.set_var_integrality(position, True)
+        model.add_hint(position, float(start[variable]))
+    answer = _solve(name, settings + BRIEFLY[solver] * briefly, model, seconds)
     if answer.status() == ortools.SolveStatus.INFEASIBLE:
-        return Integers(None, int(program.upper @ program.cost) + 1)
+        return Integers(None, complete=True)
     if answer.status() not in (ortools.SolveStatus.OPTIMAL, ortools.SolveStatus.FEASIBLE):
-        return Integers(None, bound)
-    values = np.rint(np.array(answer.variable_values())).astype(np.int64)
-    proven = answer.best_objective_bound()
+        return Integers(None, complete=False)
+    values = np.zeros_like(upper)
+    values[free] = np.rint(np.array(answer.variable_values())).astype(np.int64)
     if not program.is_feasible(values):
-        return Integers(None, bound)
-    return Integers(values, max(bound, _rounded_up(proven)) if math.isfinite(proven) else bound)
+        return Integers(None, complete=False)
+    return Integers(values, complete=answer.status() == ortools.SolveStatus.OPTIMAL)
 
 
 def _model(program: Program, lower: Ints, upper: Ints) -> ortools.ModelBuilderHelper:
@@ -112,7 +99,3 @@ def _solve(name: str, settings: str, model: ortools.ModelBuilderHelper, seconds:
     solver.set_time_limit_in_seconds(max(seconds, LEAST_SECONDS))
     solver.solve(model)
     return solver
-
-
-def _rounded_up(bound: float) -> int:
-    return math.ceil(bound - ROUNDING * max(1.0, abs(bound) * 1e-6))
