@@ -1,6 +1,7 @@
 """A simulated BlueField-2: a testbed computed from mechanisms."""
 
+from profiler.simulated.account import Account
 from profiler.simulated.card import BLUEFIELD_2, BLUEFIELD_3, Card
 from profiler.simulated.testbed import SimulatedTestbed
 
-__all__ = ["BLUEFIELD_2", "BLUEFIELD_3", "Card", "SimulatedTestbed"]
+__all__ = ["BLUEFIELD_2", "BLUEFIELD_3", "Account", "Card", "SimulatedTestbed"]

@@ -29,7 +29,7 @@ def mem_bench(parameters: Mapping[str, float], card: Card) -> Demand:
     the bench reached on a BlueField-2 with an array larger than the cache.
     """
     size = parameters["wss_mb"] * 1e6
-    instructions = 9.0
+    instructions = 6.0
     return Demand(
         cores=1,
         instructions=instructions,

@@ -58,6 +58,8 @@ class Card:
     ----------
     l2_bytes_per_core
         Share of a core in the L2 cache that its cluster shares.
+    io_share
+        Share of the last-level cache that packets on their way in and out take from the cores.
     l2_ns, l3_ns, dram_ns
         Time of an access that the L2 cache, the L3 cache or the unloaded memory answers.
     dram_gbps
@@ -75,6 +77,7 @@ class Card:
     clock_ghz: float
     l2_bytes_per_core: float
     llc_bytes: int
+    io_share: float
     l2_ns: float
     l3_ns: float
     dram_ns: float
@@ -84,6 +87,11 @@ class Card:
     line_gbps: float
     window: int
     engines: Mapping[str, Engine] = field(hash=False)
+
+    @property
+    def shared_lines(self) -> float:
+        """Lines of the last-level cache that the cores share."""
+        return self.llc_bytes * (1 - self.io_share) / LINE_BYTES
 
     def line_mpps(self, packet_size: float) -> float:
         """Packets/us that the port carries."""
@@ -96,11 +104,12 @@ BLUEFIELD_2 = Card(
     clock_ghz=2.5,
     l2_bytes_per_core=512 * 1024,
     llc_bytes=6 * 1024 * 1024,
+    io_share=0.4,
     l2_ns=9.0,
-    l3_ns=34.0,
-    dram_ns=88.0,
+    l3_ns=40.0,
+    dram_ns=90.0,
     dram_gbps=20.5,
-    dram_queue_ns=45.0,
+    dram_queue_ns=48.0,
     dma_leak=0.1,
     line_gbps=100.0,
     window=48,
@@ -116,6 +125,7 @@ BLUEFIELD_3 = Card(
     clock_ghz=2.6,
     l2_bytes_per_core=512 * 1024,
     llc_bytes=16 * 1024 * 1024,
+    io_share=0.25,
     l2_ns=6.0,
     l3_ns=30.0,
     dram_ns=110.0,

@@ -1,19 +1,27 @@
-"""The memory channel: waiting grows with utilisation."""
+"""The memory channel: waiting grows with utilisation u as u / (1 - u), as in a queue with exponential service."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from profiler.simulated.cache import Array
 from profiler.simulated.card import Card
 
-KNEE = 0.95
+SLACK_NS = 20.0
 
 
-def dram_ns(card: Card, gbps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Time (ns) of an access when `gbps` GB/s pass: a queue with exponential service, past the knee its tangent."""
-    utilisation = gbps / card.dram_gbps
-    below = np.minimum(utilisation, KNEE)
-    waiting = below / (1 - below) + np.maximum(utilisation - KNEE, 0.0) / (1 - KNEE) ** 2
-    time: NDArray[np.float64] = card.dram_ns + card.dram_queue_ns * waiting
-    return time
+def waiting_step(card: Card, waiting: Array, gbps: Array, slope: Array) -> Array:
+    """One Newton step towards the waiting (ns) at which the channel carries what the loads move.
+
+    Parameters
+    ----------
+    waiting
+        The present guess; the step goes no further than half or twice that.
+    gbps, slope
+        What the loads move when they wait so long, GB/s, and its derivative, which is not positive.
+    """
+    gap = waiting + card.dram_queue_ns
+    carried = card.dram_gbps * waiting / gap
+    steepness = card.dram_gbps * card.dram_queue_ns / gap**2
+    step: Array = np.clip(waiting + (gbps - carried) / (steepness - slope), waiting / 2, 2 * waiting + SLACK_NS)
+    return step

@@ -1,7 +1,7 @@
 """The joint fixed point: how fast each load of each company runs, when each slows the others by what it does.
 
 The loads meet in the shared cache, the memory channel and the accelerators. From the present throughputs follow the
-hits of each structure, the time of a memory access and the turns of each request queue; from those the throughputs.
+misses of each structure, the waiting for the memory and the turns of each request queue; from those the throughputs.
 Half a step is taken a fixed number of times, so that a company's answer does not depend on the rest of the batch.
 
 Arrays are indexed [load, ..., company]; what is added over loads is added one by one in that order, for which adding
@@ -21,9 +21,9 @@ from profiler.simulated.accelerator import turns_step
 from profiler.simulated.cache import Array, hits, pressure_step
 from profiler.simulated.card import LINE_BYTES, Card
 from profiler.simulated.demand import Demand
-from profiler.simulated.memory import dram_ns
+from profiler.simulated.memory import waiting_step
 
-ITERATIONS = 60
+ITERATIONS = 64
 NEWTON_STEPS = 2
 UNBOUNDED = 1e6
 """Packets/us of a stage that is no limit."""
@@ -117,42 +117,56 @@ def _row(demand: Demand, structures: int, engines: int) -> list[float]:
 def solve(batch: Batch, card: Card) -> Solution:
     """Throughput of every load of every company."""
     companies = batch.active.shape[1]
-    alone_ns = batch.compute_ns + _added(batch.l2 / batch.overlap, axis=1) * card.l2_ns
-    throughput = np.minimum(batch.offered, batch.cores * 1e3 / alone_ns) * batch.active
-    pressure = np.zeros(companies)
+    throughput = np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns) * batch.active
+    pressure, waiting = np.zeros(companies), np.zeros(companies)
     turns = np.full(batch.queues.shape, UNBOUNDED)
     for _ in range(ITERATIONS):
-        pressure, stall_ns = _stalls(batch, throughput, pressure, card)
+        pressure, missed = _misses(batch, throughput, pressure, card)
+        stall_ns = _stalls(batch, missed, waiting, card)
         core_rate = batch.cores * 1e3 / (batch.compute_ns + _added(stall_ns))
         turns = _turns(batch, throughput, core_rate, turns, card)
-        throughput = np.sqrt(throughput * reached(batch, core_rate, turns, card))
+        possible = reached(batch, core_rate, turns, card)
+        waiting = _waiting(batch, possible, core_rate, turns, missed, waiting, card)
+        throughput = np.sqrt(throughput * possible)
     return Solution(throughput, core_rate, turns, stall_ns)
 
 
 def reached(batch: Batch, core_rate: Array, turns: Array, card: Card) -> Array:
     """Throughput (packets/us) of loads whose cores and accelerators can go at these rates."""
-    stages = [batch.offered, *_stages(batch, core_rate, turns)]
-    return _narrowest(stages, card.window) * batch.active
+    return _narrowest([batch.offered, *_stages(batch, core_rate, turns)], card.window) * batch.active
 
 
-def _stalls(batch: Batch, throughput: Array, pressure: Array, card: Card) -> tuple[Array, Array]:
-    """The pressure on the shared cache, and the core time per packet lost in L2, L3 and memory."""
+def _misses(batch: Batch, throughput: Array, pressure: Array, card: Card) -> tuple[Array, Array]:
+    """The pressure on the shared cache, and the accesses per packet that it does not answer, as `batch.l3`."""
     loads, structures, companies = batch.lines.shape
     rates = np.where(batch.l3 > 0, throughput[:, np.newaxis] * batch.l3, 1.0)
     lines = np.where(batch.l3 > 0, batch.lines, 0.0)
     flat = (loads * structures, companies)
     for _ in range(NEWTON_STEPS):
-        pressure = pressure_step(pressure, lines.reshape(flat), rates.reshape(flat), card.llc_bytes / LINE_BYTES)
-    missed = batch.l3 * (1 - hits(pressure, lines, rates))
-    bytes_moved = _added(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes
-    memory_ns = dram_ns(card, _added(throughput * bytes_moved) * 1e-3)
-    return pressure, np.stack(
+        pressure = pressure_step(pressure, lines.reshape(flat), rates.reshape(flat), card.shared_lines)
+    return pressure, batch.l3 * (1 - hits(pressure, lines, rates))
+
+
+def _stalls(batch: Batch, missed: Array, waiting: Array, card: Card) -> Array:
+    """Core time per packet lost in L2, L3 and memory, ns."""
+    return np.stack(
         [
             _added(batch.l2 / batch.overlap, axis=1) * card.l2_ns,
             _added(batch.l3 / batch.overlap, axis=1) * card.l3_ns,
-            _added(missed / batch.overlap, axis=1) * memory_ns,
+            _added(missed / batch.overlap, axis=1) * (card.dram_ns + waiting),
         ]
     )
+
+
+def _waiting(
+    batch: Batch, possible: Array, core_rate: Array, turns: Array, missed: Array, waiting: Array, card: Card
+) -> Array:
+    """Waiting for the memory channel, one step closer to where it carries what the loads move, ns."""
+    moved = (_added(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes) * possible * 1e-3
+    in_turn = _stages(batch, core_rate, turns)[0]
+    core_bound = (possible / in_turn) ** _exponent(card.window) * in_turn / core_rate
+    slowing = core_bound * core_rate * _added(missed / batch.overlap, axis=1) / (batch.cores * 1e3)
+    return waiting_step(card, waiting, _added(moved), -_added(moved * slowing))
 
 
 def _turns(batch: Batch, throughput: Array, core_rate: Array, turns: Array, card: Card) -> Array:
@@ -181,7 +195,7 @@ def _stages(batch: Batch, core_rate: Array, turns: Array) -> list[Array]:
 
 def _narrowest(stages: Sequence[Array], window: int) -> Array:
     """Rate of stages with `window` requests in flight between them: the least, less 1 / (window + 1) where two tie."""
-    exponent = math.log(2) / math.log1p(1 / window)
+    exponent = _exponent(window)
     least = stages[0]
     for stage in stages[1:]:
         least = np.minimum(least, stage)
@@ -190,6 +204,10 @@ def _narrowest(stages: Sequence[Array], window: int) -> Array:
         crowd = crowd + np.exp(exponent * np.log(least / stage))
     rate: Array = least * np.exp(np.log(crowd) / -exponent)
     return rate
+
+
+def _exponent(window: int) -> float:
+    return math.log(2) / math.log1p(1 / window)
 
 
 def _added(values: Array, axis: int = 0) -> Array:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.serve import refusals
+from profiler.simulated.account import Account, accounts
 from profiler.simulated.benches import BENCHES
 from profiler.simulated.cache import Array
 from profiler.simulated.card import BLUEFIELD_2, Card
@@ -87,21 +88,34 @@ class SimulatedTestbed(Testbed):
             runs += self._run_chunk(companies[first : first + CHUNK], noise, seed)
         return runs
 
+    def account(self, companies: Sequence[Company]) -> list[list[Account]]:
+        """Where the time of each load of each company went, without noise; loads in the order asked.
+
+        Raises
+        ------
+        TestbedError
+            As `run_many`.
+        """
+        return accounts([[load.demand for load in self._accepted(loads)] for loads in companies], self._card)
+
     def _run_chunk(self, companies: Sequence[Company], noise: bool, seed: int | None) -> list[Run]:
-        prepared = [[self._prepare(load) for load in loads] for loads in companies]
-        for loads, company in zip(companies, prepared, strict=True):
-            if not loads:
-                raise TestbedError("bad-request: nothing to run")
-            if sum(load.demand.cores for load in company) > self._card.cores:
-                raise TestbedError(f"bad-request: {'; '.join(refusals(self._description, loads))}")
-        orders = [sorted(range(len(company)), key=lambda i: company[i].text) for company in prepared]
-        ordered = [[company[i] for i in order] for company, order in zip(prepared, orders, strict=True)]
+        accepted = [self._accepted(loads) for loads in companies]
+        orders = [sorted(range(len(company)), key=lambda i: company[i].text) for company in accepted]
+        ordered = [[company[i] for i in order] for company, order in zip(accepted, orders, strict=True)]
         answers = self._truth([[load.demand for load in company] for company in ordered])
         if noise:
-            answers *= self._noise(
-                [tuple(load.text for load in company) for company in ordered], seed, answers.shape[1]
-            )
+            texts = [tuple(load.text for load in company) for company in ordered]
+            answers *= self._noise(texts, seed, answers.shape[1])
         return [_run(answers[:, :, c], order) for c, order in enumerate(orders)]
+
+    def _accepted(self, loads: Company) -> list[_Prepared]:
+        """The loads of a company, if it can run."""
+        if not loads:
+            raise TestbedError("bad-request: nothing to run")
+        company = [self._prepare(load) for load in loads]
+        if sum(load.demand.cores for load in company) > self._card.cores:
+            raise TestbedError(f"bad-request: {'; '.join(refusals(self._description, loads))}")
+        return company
 
     def _truth(self, companies: Sequence[Sequence[Demand]]) -> Array:
         """Throughput (kpps) and the seven counters, shape (8, loads, companies)."""
