@@ -1,11 +1,13 @@
-"""Asking an oracle, timed."""
+"""Asking an oracle: timed, and whether it lets tenants share a NIC."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 
-from placer.oracle import Company, Oracle
+from placer.fleet import NicKind, Tenant
+from placer.oracle import Company, Oracle, company_of
+from profiles import Workload
 
 Progress = Callable[[int, int], None]
 """Told how much is done, of how much."""
@@ -37,3 +39,23 @@ class TimedOracle(Oracle):
 
     def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
         return self.oracle.throughput(companies)
+
+
+def serves(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) -> list[bool]:
+    """For each group of tenants, whether a NIC of the kind can host it with every SLA met."""
+    hosted = [
+        all(kind.hosts(tenant.workload) for tenant in group)
+        and kind.cores_taken(tenant.workload for tenant in group) <= kind.cores
+        for group in groups
+    ]
+    asked = [group for group, fits in zip(groups, hosted, strict=True) if fits]
+    companies = [company_of(tenant.workload for tenant in group) for group in asked]
+    answers = iter(zip(asked, companies, oracle.throughput(companies), strict=True))
+    return [fits and _all_met(oracle, *next(answers)) for fits in hosted]
+
+
+def _all_met(oracle: Oracle, tenants: Sequence[Tenant], company: Company, throughput: Sequence[float]) -> bool:
+    slowest: dict[Workload, float] = {}
+    for workload, kpps in zip(company, throughput, strict=True):
+        slowest[workload] = min(kpps, slowest.get(workload, kpps))
+    return all(tenant.sla.is_met(slowest[tenant.workload], oracle.solo(tenant.workload)) for tenant in tenants)

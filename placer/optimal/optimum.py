@@ -37,5 +37,5 @@ class Optimum:
     lower_bound: float
     nics_lower_bound: int
     proven: bool
-    seconds: float
-    oracle_seconds: float
+    seconds: float = 0.0
+    oracle_seconds: float = 0.0

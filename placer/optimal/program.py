@@ -98,41 +98,60 @@ class Program:
 
 def program_of(patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[NicKind]) -> Program:
     """The pattern program of these patterns."""
-    rows: list[Ints] = []
-    least: list[int] = []
-    out = np.eye(len(demands), dtype=np.int64)
-    none_out = np.zeros(len(demands), dtype=np.int64)
+    rows = _Rows()
     for i, demand in enumerate(demands):
-        slots, levels, tenants = patterns.slots[:, i], patterns.levels[:, i], len(demand.tenants)
+        tenants, out = len(demand.tenants), np.array([len(patterns) + i])
+        offering = np.flatnonzero(patterns.slots[:, i])
+        slots, levels = patterns.slots[offering, i], patterns.levels[offering, i]
         served = 0
-        for level in np.unique(np.append(levels[slots > 0], tenants)).tolist():
+        for level in np.unique(np.append(levels, tenants)).tolist():
             if served < tenants:
-                rows.append(np.concatenate([np.where(levels > served, slots, 0), out[i]]))
-                least.append(tenants - served)
+                better = levels > served
+                rows.add(np.append(offering[better], out), np.append(slots[better], 1), tenants - served)
             served = level
-        strict = np.where(patterns.strict, slots, 0)
-        for level in np.unique(levels[strict > 0]).tolist():
+        strict = patterns.strict[offering]
+        for level in np.unique(levels[strict]).tolist():
             if level < tenants:
-                rows.append(np.concatenate([-np.where(levels <= level, strict, 0), none_out]))
-                least.append(-level)
+                low = strict & (levels <= level)
+                rows.add(offering[low], -slots[low], -level)
         if strict.any():
-            rows.append(np.concatenate([-strict, -out[i]]))
-            least.append(-tenants)
+            rows.add(np.append(offering[strict], out), -np.append(slots[strict], 1), -tenants)
     for number, kind in enumerate(kinds):
         if kind.count is not None:
-            rows.append(np.concatenate([-(patterns.kind == number).astype(np.int64), none_out]))
-            least.append(-kind.count)
+            used = np.flatnonzero(patterns.kind == number)
+            rows.add(used, np.full(len(used), -1), -kind.count)
     everyone = np.array([len(demand.tenants) for demand in demands], dtype=np.int64)
     total = int(everyone.sum())
     counts = np.array([total if kind.count is None else min(kind.count, total) for kind in kinds], dtype=np.int64)
-    matrix = np.array(rows, dtype=np.int64).reshape(len(rows), len(patterns) + len(demands))
+    none_out = np.zeros(len(demands), dtype=np.int64)
     return Program(
-        matrix=sparse.csr_array(matrix),
-        least=np.array(least, dtype=np.int64),
+        matrix=rows.matrix(len(patterns) + len(demands)),
+        least=np.array(rows.least, dtype=np.int64),
         cost=np.concatenate([costs_in_units(kinds)[0][patterns.kind], none_out]),
         upper=np.concatenate([counts[patterns.kind], everyone]),
         patterns=len(patterns),
     )
+
+
+class _Rows:
+    """Rows of a sparse matrix and their right-hand sides, one after the other."""
+
+    def __init__(self) -> None:
+        self.least: list[int] = []
+        self._variables: list[Ints] = []
+        self._values: list[Ints] = []
+
+    def add(self, variables: Ints, values: Ints, least: int) -> None:
+        self._variables.append(variables)
+        self._values.append(values)
+        self.least.append(least)
+
+    def matrix(self, width: int) -> sparse.csr_array:
+        if not self.least:
+            return sparse.csr_array((0, width), dtype=np.int64)
+        ends = np.cumsum([0, *(len(variables) for variables in self._variables)])
+        entries = (np.concatenate(self._values), np.concatenate(self._variables), ends)
+        return sparse.csr_array(entries, shape=(len(self.least), width))
 
 
 def costs_in_units(kinds: Sequence[NicKind]) -> tuple[Ints, Fraction]:

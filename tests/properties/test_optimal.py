@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import placer.optimal
 from placer.fleet import NicKind, Tenant
 from placer.optimal import optimal_plan
 from placer.optimal.exhaustive import exhaustive_plan
@@ -55,6 +57,22 @@ def test_the_pattern_program_agrees_with_exhaustive_search(instance: Instance) -
     assert len(optimum.unplaced) == len(judge.unplaced)
     assert abs(optimum.cost - judge.cost) < 1e-9
     assert optimum.proven
+
+
+@given(instances())
+@settings(max_examples=40, deadline=None)
+def test_without_all_companies_the_plan_is_sound_and_the_bound_valid(instance: Instance) -> None:
+    """Whatever the oracle, the search over neighbourhoods breaks nothing, beats nothing, and claims nothing false."""
+    tenants, kinds, oracles = instance
+    with patch.object(placer.optimal, "MOST_COMPANIES", 0):
+        optimum = optimal_plan(*instance, time_limit=0.03)
+    judge = exhaustive_plan(*instance)
+    assert faults_of(optimum, tenants, kinds, oracles) == []
+    assert (len(judge.unplaced), judge.cost) <= (len(optimum.unplaced), optimum.cost + 1e-9)
+    if len(judge.unplaced) == len(optimum.unplaced):
+        assert optimum.lower_bound <= judge.cost + 1e-9
+    if optimum.proven:
+        assert abs(optimum.cost - judge.cost) < 1e-9
 
 
 @given(instances(CrowdingOracle), tenants_of(1, 1))

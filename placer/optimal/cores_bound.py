@@ -1,0 +1,60 @@
+"""The bound by cores alone: what is left of the problem when nobody slows down anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from placer.fleet import NicKind, Tenant
+from placer.optimal.demand import demands_of
+from placer.optimal.patterns import companies_within, joined, patterns_of, rated
+from placer.optimal.program import Program, program_of
+from placer.optimal.solvers import relaxation
+from placer.oracle import Company, Oracle
+from placer.sla import Sla
+from profiles import Workload
+
+MOST_COMPANIES = 20_000
+"""More companies of cores than this are not looked at: then nothing is proven."""
+
+
+class Undisturbed(Oracle):
+    """Everybody runs as fast in company as alone."""
+
+    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+        return [[1.0] * len(company) for company in companies]
+
+
+def cores_bounds(tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: int, seconds: float) -> tuple[int, int]:
+    """Bounds on the cost, in units, and on the NICs of every plan that leaves out no more than `left_out` tenants.
+
+    Every NF is taken for another that needs as many cores on every kind, and every SLA for met. So few workloads
+    remain that the relaxed pattern program is small, and each plan for the tenants is one for it.
+    """
+    program = _program(tenants, kinds)
+    if program is None:
+        return 0, 0
+    program = program.leaving_out_at_most(left_out)
+    by_cost = relaxation(program, seconds).proof.bound
+    return by_cost, relaxation(program.at_unit_cost(), seconds).proof.bound
+
+
+def _program(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> Program | None:
+    alike: dict[tuple[int | None, ...], Workload] = {}
+    taken_for = [
+        Tenant(
+            tenant.id,
+            alike.setdefault(tuple(kind.cores_of.get(tenant.workload.nf) for kind in kinds), tenant.workload),
+            Sla(max_drop=0.0),
+        )
+        for tenant in tenants
+    ]
+    oracles = [Undisturbed() for _ in kinds]
+    demands = demands_of(taken_for, kinds, oracles)
+    parts = []
+    for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
+        companies = list(islice(companies_within(kind, demands), MOST_COMPANIES + 1))
+        if len(companies) > MOST_COMPANIES:
+            return None
+        parts.append(patterns_of(number, companies, *rated(number, companies, demands, oracle)))
+    return program_of(joined(parts), demands, kinds)
