@@ -2,22 +2,29 @@
 
 Where the figures of `BLUEFIELD_2` come from:
 
-==================  ================================  =======================================================
-field               value                             source
-==================  ================================  =======================================================
-cores, clock        8 x 2.5 GHz Armv8 A72             Tomur, section 7.1
-llc                 6 MB, shared by all cores         Tomur, section 7.1 and appendix B
-l2                  1 MB a core pair                  data sheet; half of it counts for a core alone
-dram                one DDR4-3200 channel, 25.6 GB/s  data sheet; about 0.8 of it is reached
-l2, l3, dram time   9, 34 and 88 ns unloaded, each    fitted, with the tables of `nfs`, to FlowMonitor measured on
-                    on top of the one before          a BlueField-2 over flows and beside mem-bench
-line rate           100 Gb/s                          Tomur, section 7.1
-regex               49 ns a request, 0.068 ns a byte  FlowMonitor measured on a BlueField-2: 1 / 1176.2 ms at
-                    and 1454 ns a match               330.2 and 1 / 673.89 ms at 628.03 matches/MB, 1518 B
-compression         100 ns a request, 0.5 ns a byte   assumed: 16 Gb/s of deflate with small requests
-window              48 requests in flight             assumed; rounds the knee where two stages are equally
-                                                      fast by 2 %
-==================  ================================  =======================================================
+==================  ==============================  =========================================================
+field               value                           source
+==================  ==============================  =========================================================
+cores, clock        8 x 2.5 GHz Armv8 A72           Tomur, section 7.1
+llc                 6 MB, shared by all cores       Tomur, section 7.1 and appendix B
+l2                  1 MB a core pair                data sheet; half of it counts for a core
+line rate           100 Gb/s                        Tomur, section 7.1
+dram                20.5 GB/s                       data sheet: one DDR4-3200 channel, 25.6 GB/s, of which about
+                                                    0.8 is reached
+l2, l3, dram time   9, 40 and 90 ns, each on top    fitted, with FlowMonitor's table in `nfs`, to FlowMonitor
+and waiting         of the one before; 48 ns        measured on a BlueField-2 over flows and beside mem-bench
+io share            0.4 of the last-level cache     fitted likewise: FlowMonitor leaves the cache as if 3.8 MB
+                                                    were there for it
+dma leak            0.1 of the packets' bytes       assumed; small, since FlowStats does not depend on packet
+                                                    size (Tomur, figure 6)
+regex               49 ns a request, 0.067 ns a     FlowMonitor measured on a BlueField-2: 1 / 1176.2 ms at 330.2
+                    byte, 1.454 us a match          and 1 / 673.89 ms at 628.03 matches/MB, 1518 B; the split
+                                                    between request and byte is assumed
+compression         100 ns a request, 0.5 ns a      assumed: 16 Gb/s of deflate, a little less with small requests
+                    byte
+window              48 requests in flight           assumed; rounds the knee where two stages are equally fast
+                                                    by 2 %
+==================  ==============================  =========================================================
 """
 
 from __future__ import annotations

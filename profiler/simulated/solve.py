@@ -23,7 +23,7 @@ from profiler.simulated.card import LINE_BYTES, Card
 from profiler.simulated.demand import Demand
 from profiler.simulated.memory import waiting_step
 
-ITERATIONS = 64
+ITERATIONS = 80
 NEWTON_STEPS = 2
 UNBOUNDED = 1e6
 """Packets/us of a stage that is no limit."""

@@ -1,13 +1,207 @@
-"""The simulated testbed keeps the testbed protocol's promises."""
+"""The simulated testbed keeps the promises of the testbed protocol."""
 
-from profiler.simulated import SimulatedTestbed
-from profiles import Workload
+from __future__ import annotations
+
+import io
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profiler.serve import serve
+from profiler.simulated import BLUEFIELD_3, SimulatedTestbed
+from profiler.testbed import Run, TestbedError
+from profiles import COUNTERS, BenchLoad, Load, TrafficProfile, Workload
+
+TABLE_1 = [
+    "FlowStats",
+    "IPRouter",
+    "IPTunnel",
+    "NAT",
+    "FlowMonitor",
+    "NIDS",
+    "IPCompGateway",
+    "ACL",
+    "FlowClassifier",
+    "FlowTracker",
+    "PacketFilter",
+]
+TRUTH = SimulatedTestbed()
+DEFAULT = TRUTH.describe().traffic
+
+traffics = st.builds(
+    TrafficProfile,
+    flows=st.integers(1, 500000).map(float),
+    packet_size=st.integers(64, 1500).map(float),
+    mtbr=st.integers(0, 1100).map(float),
+)
+workloads = st.builds(Workload, nf=st.sampled_from(TABLE_1), traffic=traffics)
+mem_benches = st.builds(
+    lambda wss, rate: BenchLoad.of("mem-bench", {"wss_mb": wss, "access_mops": rate}),
+    wss=st.floats(0.1, 24),
+    rate=st.floats(1, 180),
+)
+regex_benches = st.builds(
+    lambda mtbr, rate, size: BenchLoad.of("regex-bench", {"mtbr": mtbr, "rate_kpps": rate, "packet_size": size}),
+    mtbr=st.floats(0, 1100),
+    rate=st.floats(0, 4000),
+    size=st.floats(64, 1500),
+)
+companies = st.lists(workloads | mem_benches | regex_benches, min_size=1, max_size=4)
 
 
-def test_every_nf_runs_alone_at_default_traffic() -> None:
-    """Every NF that the testbed describes runs."""
-    testbed = SimulatedTestbed()
-    description = testbed.describe()
-    for nf in description.nfs:
-        (measured,) = testbed.run([Workload(nf.name, description.traffic)], noise=False).measurements
-        assert 100 < measured.throughput_kpps < 20000
+def throughputs(run: Run) -> list[float]:
+    return [measured.throughput_kpps for measured in run.measurements]
+
+
+def test_describes_the_nfs_of_table_1_and_three_benches() -> None:
+    """The description names the eleven NFs with two cores each, and the benches with one."""
+    description = TRUTH.describe()
+    assert [nf.name for nf in description.nfs] == TABLE_1
+    assert {nf.cores for nf in description.nfs} == {2}
+    assert [(bench.name, bench.cores) for bench in description.benches] == [
+        ("mem-bench", 1),
+        ("regex-bench", 1),
+        ("compression-bench", 1),
+    ]
+    assert description.nf("IPCompGateway").accelerators == ("regex", "compression")
+    assert (description.nic.model, description.nic.cores, description.nic.llc_bytes) == ("bluefield-2", 8, 6291456)
+    assert description.simulated and description.protocol == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(companies, companies, st.randoms(use_true_random=False), st.booleans())
+def test_neither_order_nor_batch_changes_an_answer(
+    company: list[Load], other: list[Load], random: object, noise: bool
+) -> None:
+    """A company measured alone, shuffled, or in a batch with others gets the same answer to the last bit."""
+    order = list(range(len(company)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    alone = TRUTH.run(company, noise=noise, seed=3)
+    batch = TRUTH.run_many([other, [company[i] for i in order], company], noise=noise, seed=3)
+    assert batch[2] == alone
+    if len(set(company)) == len(company):
+        assert [batch[1].measurements[order.index(i)] for i in range(len(company))] == list(alone.measurements)
+    else:
+        assert sorted(throughputs(batch[1])) == sorted(throughputs(alone))
+
+
+@settings(max_examples=40, deadline=None)
+@given(companies)
+def test_answers_are_finite_and_counters_agree_with_each_other(company: list[Load]) -> None:
+    """Every reading is finite and positive, and irt is ipc times the cycles of the load's cores."""
+    for load, measured in zip(company, TRUTH.run(company, noise=False).measurements, strict=True):
+        values = [measured.throughput_kpps, *measured.counters.as_dict().values()]
+        assert all(math.isfinite(value) and value > 0 for value in values)
+        cores = 2 if isinstance(load, Workload) else 1
+        assert measured.counters.irt == pytest.approx(measured.counters.ipc * cores * 2.5e9, rel=1e-5)
+        assert measured.counters.memrd > measured.counters.memwr
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        mem_benches | workloads.filter(lambda load: load.nf in ("ACL", "NAT", "FlowStats", "IPTunnel")),
+        min_size=2,
+        max_size=4,
+    )
+)
+def test_a_further_load_never_helps_where_only_memory_is_shared(company: list[Load]) -> None:
+    """Without accelerators, nobody runs faster because another load came."""
+    fewer, more = TRUTH.run_many([company[:-1], company], noise=False)
+    for before, after in zip(throughputs(fewer), throughputs(more), strict=False):
+        assert after <= before * (1 + 2e-5)
+
+
+def test_noise_hangs_on_seed_and_loads_alone() -> None:
+    """The same seed gives the same noise whatever was run before; another seed gives another."""
+    company = [Workload("NAT", DEFAULT), Workload("ACL", DEFAULT)]
+    fresh, used = SimulatedTestbed(), SimulatedTestbed(seed=5)
+    used.run_many([company[:1], company], seed=1)
+    assert fresh.run(company, seed=7) == used.run(company, seed=7)
+    assert fresh.run(company, seed=7) != fresh.run(company, seed=8)
+    assert fresh.run(company, noise=False, seed=7) == used.run(company, noise=False)
+
+
+def test_repeats_without_a_seed_differ_but_can_be_repeated() -> None:
+    """Without a seed of its own each repeat is a new measurement; a new testbed with that seed repeats the series."""
+    company = [Workload("NAT", DEFAULT)] * 2
+    series = [SimulatedTestbed(seed=4).run_many([company] * 3) for _ in range(2)]
+    assert series[0] == series[1]
+    assert len({run.measurements for run in series[0]}) == 3
+    assert series[0][0].measurements[0] != series[0][0].measurements[1]
+    assert SimulatedTestbed(seed=5).run(company) != series[0][0]
+
+
+def test_noise_is_about_one_percent() -> None:
+    """Over many repeats throughput spreads by 1 % around the truth, counters by less."""
+    load = Workload("FlowStats", DEFAULT)
+    (truth,) = TRUTH.run([load], noise=False).measurements
+    repeats = [run.measurements[0] for run in SimulatedTestbed().run_many([[load]] * 2000)]
+    errors = np.log([repeat.throughput_kpps / truth.throughput_kpps for repeat in repeats])
+    assert abs(errors.mean()) < 0.001
+    assert 0.009 < errors.std() < 0.011
+    for name in COUNTERS:
+        spread = np.std(
+            [math.log(getattr(repeat.counters, name) / getattr(truth.counters, name)) for repeat in repeats]
+        )
+        assert 0.002 < spread < 0.01
+
+
+@pytest.mark.parametrize(
+    ("company", "message"),
+    [
+        ([], "nothing to run"),
+        ([Workload("Firewall", DEFAULT)], "Firewall"),
+        ([BenchLoad.of("disk-bench", {})], "disk-bench"),
+        ([Workload("NAT", TrafficProfile(500001, 1500, 600))], "flows"),
+        ([Workload("NAT", TrafficProfile(16000, 63, 600))], "packet_size"),
+        ([Workload("NAT", TrafficProfile(16000, 1500, math.nan))], "mtbr"),
+        ([BenchLoad.of("mem-bench", {"wss_mb": 10})], "access_mops"),
+        ([BenchLoad.of("mem-bench", {"wss_mb": 10, "access_mops": 181})], "access_mops"),
+        # Four NFs take all eight cores.
+        ([Workload("NAT", DEFAULT)] * 5, "10 cores"),
+        (
+            [Workload("NAT", DEFAULT)] * 4 + [BenchLoad.of("compression-bench", {"rate_kpps": 0, "packet_size": 64})],
+            "9 cores",
+        ),
+    ],
+)
+def test_refuses_what_cannot_run(company: list[Load], message: str) -> None:
+    """Unknown names, values out of range and too many cores are refused, with what is wrong."""
+    with pytest.raises(TestbedError, match=f"^bad-request: .*{message}"):
+        TRUTH.run_many([[Workload("NAT", DEFAULT)], company])
+
+
+def test_one_run_takes_milliseconds_and_ten_thousand_two_seconds() -> None:
+    """A batch of 10,000 co-runs of four NFs takes about 0.1 ms each."""
+    generator = np.random.default_rng(0)
+    batch = [[Workload(str(nf), DEFAULT) for nf in names] for names in generator.choice(TABLE_1, (10000, 4))]
+    started = time.process_time()
+    TRUTH.run_many(batch, noise=False)
+    assert time.process_time() - started < 4
+
+
+def test_speaks_the_protocol_behind_serve() -> None:
+    """Served over text streams, a run answers with throughput and counters of each load in order."""
+    request = {"id": 1, "op": "run", "noise": False, "workloads": [Workload("NAT", DEFAULT).as_request()]}
+    answered = io.StringIO()
+    serve(SimulatedTestbed(), io.StringIO(json.dumps(request) + "\n"), answered)
+    answer = json.loads(answered.getvalue())
+    assert answer["ok"]
+    assert (
+        answer["workloads"][0]["throughput_kpps"] == throughputs(TRUTH.run([Workload("NAT", DEFAULT)], noise=False))[0]
+    )
+
+
+def test_another_card_is_another_value() -> None:
+    """The larger card hosts more NFs and slows them less."""
+    larger = SimulatedTestbed(card=BLUEFIELD_3)
+    company = [Workload("FlowStats", DEFAULT), Workload("NAT", DEFAULT), Workload("FlowMonitor", DEFAULT)]
+    assert larger.describe().nic.cores == 16
+    assert min(throughputs(larger.run(company, noise=False))) > min(throughputs(TRUTH.run(company, noise=False)))
+    assert len(throughputs(larger.run(company * 2, noise=False))) == 6

@@ -1,0 +1,173 @@
+"""The simulated BlueField-2 lies in the bands of what is known of the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from profiler.simulated import SimulatedTestbed
+from profiles import BenchLoad, Load, TrafficProfile, Workload
+
+TABLE_2 = ("ACL", "NIDS", "IPTunnel", "IPRouter", "FlowClassifier", "FlowTracker", "FlowStats", "FlowMonitor", "NAT")
+TESTBED = SimulatedTestbed()
+
+
+def first(companies: Sequence[Sequence[Load]]) -> np.ndarray:
+    """Noise-free throughput (kpps) of the first load of each company."""
+    return np.array([run.measurements[0].throughput_kpps for run in TESTBED.run_many(companies, noise=False)])
+
+
+def nf(name: str, flows: float = 16000, packet_size: float = 1500, mtbr: float = 600) -> Workload:
+    return Workload(name, TrafficProfile(flows, packet_size, mtbr))
+
+
+def mem_bench(wss_mb: float, access_mops: float) -> BenchLoad:
+    return BenchLoad.of("mem-bench", {"wss_mb": wss_mb, "access_mops": access_mops})
+
+
+def regex_bench(mtbr: float, rate_kpps: float) -> BenchLoad:
+    return BenchLoad.of("regex-bench", {"mtbr": mtbr, "rate_kpps": rate_kpps, "packet_size": 1500})
+
+
+@pytest.fixture(scope="module")
+def figure_1() -> pd.DataFrame:
+    """Median and 95th percentile drop (%) of each NF beside one, two or three others, each number as likely."""
+    rows = {}
+    for name in TABLE_2:
+        others = [[nf(other) for other in TABLE_2 if other != name]] * 3
+        groups = [[[nf(name), *c] for c in combinations(pool, k + 1)] for k, pool in enumerate(others)]
+        drops = np.concatenate([100 * (1 - first(group) / first([[nf(name)]])) for group in groups])
+        weights = np.concatenate([np.full(len(group), 1 / len(group) / 3) for group in groups])
+        order = np.argsort(drops)
+        at = np.cumsum(weights[order])
+        rows[name] = [drops[order][np.searchsorted(at, share)] for share in (0.5, 0.95)]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["median", "p95"])
+
+
+def test_drops_lie_in_the_bands_of_figure_1(figure_1: pd.DataFrame) -> None:
+    """Medians lie between 1.9 and 10.6 %, 95th percentiles between 4.2 and 62.2 %, with a point of tolerance."""
+    assert figure_1["median"].between(0.9, 11.6).all()
+    assert figure_1["p95"].between(3.2, 63.2).all()
+
+
+def test_acl_suffers_least_and_regex_users_most(figure_1: pd.DataFrame) -> None:
+    """The engine that two NFs share costs more than any memory contention; ACL hardly notices company."""
+    assert figure_1["p95"].idxmin() == "ACL"
+    assert set(figure_1["p95"].nlargest(2).index) == {"FlowMonitor", "NIDS"}
+    assert figure_1["p95"].max() > 50
+
+
+def test_two_regex_users_break_a_usual_sla() -> None:
+    """Whoever uses the regex engine loses more than 20 % beside another user."""
+    users = [nf("FlowMonitor"), nf("NIDS")]
+    for target in users:
+        for other in users:
+            pair, alone = first([[target, other], [target]])
+            assert pair < 0.8 * alone
+
+
+def test_regex_drop_is_linear_then_flat() -> None:
+    """Figure 4: each request of the bench takes one of FlowMonitor until both are served equally often."""
+    rates = [100, 200, 300, 1000, 2000, 0]
+    measured = first([[nf("FlowMonitor"), regex_bench(600, rate)] for rate in rates])
+    assert np.diff(measured[:3]) == pytest.approx([-100, -100], rel=0.02)
+    assert measured[3:] == pytest.approx(measured[3], rel=0.001)
+    both = TESTBED.run([nf("FlowMonitor"), regex_bench(600, 0)], noise=False).measurements
+    assert both[0].throughput_kpps == pytest.approx(both[1].throughput_kpps, rel=0.001)
+
+
+def test_pipeline_ignores_memory_while_the_engine_is_slower() -> None:
+    """Figure 5: regex-bound FlowMonitor keeps its throughput beside mem-bench, run-to-completion NIDS loses more."""
+    for name, low, high in (("FlowMonitor", 0.995, 1.0001), ("NIDS", 0.5, 0.98)):
+        calm, busy = first([[nf(name), regex_bench(600, 0)], [nf(name), regex_bench(600, 0), mem_bench(10, 180)]])
+        assert low < busy / calm < high
+
+
+def test_flowstats_falls_with_flows_until_the_cache_is_lost() -> None:
+    """Figure 6: beside a 10 MB competitor about 30 % down between 1 and 20K flows, nearly flat from 40K."""
+    one, twenty, forty, sixty = first([[nf("FlowStats", flows), mem_bench(10, 100)] for flows in (1, 2e4, 4e4, 6e4)])
+    assert 0.25 < 1 - twenty / one < 0.35
+    assert 1 - sixty / forty < 0.03
+
+
+def test_competitor_matters_by_size_below_the_cache_and_by_rate_above() -> None:
+    """Figure 9: FlowStats loses more to a larger array, and above 6 MB more to a faster one."""
+    sizes = first([[nf("FlowStats"), mem_bench(wss, 100)] for wss in (0.5, 2, 4, 8, 12)])
+    assert (np.diff(sizes) < 0).all()
+    slow, fast = first([[nf("FlowStats"), mem_bench(10, rate)] for rate in (5, 100)])
+    assert fast < 0.95 * slow
+
+
+@pytest.mark.parametrize("name", ["FlowStats", "IPRouter", "NAT", "ACL", "FlowClassifier", "FlowTracker"])
+def test_header_only_nfs_ignore_packet_size_and_matches(name: str) -> None:
+    """An NF that reads headers runs as fast with large packets and matching payloads as with small ones."""
+    measured = first([[nf(name, packet_size=size, mtbr=mtbr)] for size, mtbr in ((64, 0), (1500, 0), (1500, 1100))])
+    assert measured == pytest.approx(measured[0], rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["IPRouter", "ACL"])
+def test_nfs_without_flow_state_ignore_flows(name: str) -> None:
+    """Table 1 marks IPRouter and ACL as insensitive to traffic."""
+    measured = first([[nf(name, flows)] for flows in (1, 500000)])
+    assert measured[0] == measured[1]
+
+
+def test_iptunnel_halves_with_large_packets() -> None:
+    """Fragmentation makes IPTunnel depend on packet size."""
+    small, large = first([[nf("IPTunnel", packet_size=size)] for size in (64, 1500)])
+    assert large < 0.5 * small
+
+
+def test_flowmonitor_alone_follows_the_measured_curve() -> None:
+    """Over flows, FlowMonitor without regex work is within 8 % of what a BlueField-2 did with little contention."""
+    measured = {200: 1080, 900: 1000, 3000: 970, 8000: 870, 16000: 735, 30000: 650, 184000: 610}
+    simulated = first([[nf("FlowMonitor", flows, mtbr=0)] for flows in measured])
+    assert simulated == pytest.approx(list(measured.values()), rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("file", "mean", "most"), [("memory-default-traffic.csv", 0.04, 0.08), ("memory.csv", 0.09, 0.2)]
+)
+def test_flowmonitor_beside_mem_bench_agrees_with_the_measured(
+    shared_data: Path, file: str, mean: float, most: float
+) -> None:
+    """With mem-bench set to the measured access rate and array, throughput agrees; both files differ by 20 %
+    between themselves at one configuration, and rows beyond the simulated flows are left out."""
+    rows = pd.read_csv(shared_data / "flowmon-bf2" / "FlowMonitor" / file)
+    rows = rows[rows["flows"] <= 500000]
+    benches = [
+        mem_bench(max(wss - 0.14, 0.1), min(reads / 1e6, 180))
+        for wss, reads in zip(rows["wss"], rows["l2crd"], strict=True)
+    ]
+    simulated = first([[nf("FlowMonitor", f, mtbr=0), b] for f, b in zip(rows["flows"], benches, strict=True)])
+    errors = abs(simulated / rows["throughput_kpps"].to_numpy() - 1)
+    assert errors.mean() < mean
+    assert np.quantile(errors, 0.95) < most
+
+
+def test_mem_benches_span_the_pressure_of_three_nfs() -> None:
+    """Three benches at their most slow every NF more, and one at its least slows it less, than any three NFs do."""
+    for name in TABLE_2:
+        users = ("FlowMonitor", "NIDS")
+        company = [[nf(name), *map(nf, c)] for c in combinations([n for n in TABLE_2 if n not in users], 3)]
+        hardest, lightest = first([[nf(name), *[mem_bench(24, 180)] * 3], [nf(name), mem_bench(0.1, 1)]])
+        assert hardest < first(company).min()
+        assert lightest >= first(company).max()
+
+
+def test_account_names_the_bottleneck_as_it_shifts_with_matches() -> None:
+    """Beside mem-bench, FlowMonitor is bound by memory with few matches and by the regex engine with many."""
+    beside = [mem_bench(10, 100), regex_bench(300, 200)]
+    few, many = TESTBED.account([[nf("FlowMonitor", mtbr=80), *beside], [nf("FlowMonitor", mtbr=1000), *beside]])
+    assert (few[0].bottleneck, many[0].bottleneck) == ("memory", "regex")
+    assert few[0].lost_kpps["memory"] > few[0].lost_kpps["regex"]
+    assert many[0].lost_kpps["regex"] > many[0].lost_kpps["memory"]
+    (stats,) = TESTBED.account([[nf("FlowStats")]])[0]
+    assert stats.bottleneck == "cpu"
+    assert stats.throughput_kpps == pytest.approx(stats.solo_kpps)
+    assert 2e6 / sum(stats.core_ns.values()) == pytest.approx(stats.throughput_kpps, rel=0.001)
