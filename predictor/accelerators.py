@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[np.float64]
+
 TERMS = ("constant", "packet_size", "mtbr", "matches")
 
 
@@ -60,26 +62,21 @@ class AcceleratorUse:
     """How one NF uses one accelerator: number of request queues and service time."""
 
     name: str
-    queues: int
+    queues: float
     service: ServiceTime
 
 
-def beside_bench(
-    own_ms: NDArray[np.float64],
-    queues: float,
-    service_ms: NDArray[np.float64],
-    rate_kpps: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Time per packet of an NF that keeps its queues filled, beside competitors known by their sum.
+def beside_bench(own_ms: Array, queues: float, service_ms: Array, rate_kpps: Array) -> Array:
+    """Time per packet on the accelerator, waiting included, beside competitors known by their sum, shape (N,).
 
-    Saturating competitors are served once per round: t_i + S / n_i (Tomur, equation 2). A competitor that asks for less
-    takes its share of time from the NF, which slows linearly: t_i / (1 - rate * S) (Tomur, equation 8), until both
-    saturate.
+    Saturating competitors are served once per turn: t_i + S / n_i (Tomur, equation 2). A competitor that asks for less
+    takes its share of the accelerator's time, which slows the NF linearly: t_i / (1 - rate * S) (Tomur, equation 8),
+    until it saturates as well.
 
     Parameters
     ----------
     own_ms
-        The NF's own time per packet, shape (N,).
+        The NF's own service time, shape (N,).
     queues
         Its number of queues.
     service_ms
@@ -88,33 +85,22 @@ def beside_bench(
         Their offered rate; NaN when they saturate, shape (N,).
     """
     saturated = own_ms + service_ms / queues
-    spare = 1.0 - np.nan_to_num(rate_kpps * service_ms, nan=1.0)
-    with np.errstate(divide="ignore"):
-        light = np.where(spare > 0, own_ms / np.maximum(spare, 1e-12), np.inf)
+    spare = 1.0 - np.where(np.isnan(rate_kpps), 1.0, rate_kpps * service_ms)
+    light = np.where(spare > 0, own_ms / np.maximum(spare, 1e-9), np.inf)
     return np.minimum(saturated, light)
 
 
-def limits(
-    own_ms: NDArray[np.float64],
-    service_ms: NDArray[np.float64],
-    queues: NDArray[np.float64],
-    demand_kpps: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def limits(service_ms: Array, queues: Array, demand_kpps: Array) -> Array:
     """Throughput of each NF on an accelerator that it shares, were nothing else to hold that NF back.
 
-    Round robin gives every waiting queue the same rate u. Competitor k takes min(n_k u, demand_k) of it, so NF i has
-    n_i u with n_i u own_i + sum_k min(n_k u, demand_k) t_k = 1: equation 2 of Tomur where all saturate, and water-filling
-    between the queues where some ask for less.
+    Round robin serves every waiting queue at the same rate u. Competitor k takes min(n_k u, demand_k) of it, so NF i
+    has n_i u, where n_i u t_i + sum_k min(n_k u, demand_k) t_k = 1: equation 2 of Tomur where all saturate,
+    water-filling between the queues where some ask for less.
 
     Parameters
     ----------
-    own_ms
-        Time per packet of the NF in question between two of its requests on one queue; its service time when it keeps
-        the queue filled. Shape (companies, members).
-    service_ms
-        Service time as others feel it; 0 where the accelerator is not used.
-    queues
-        Number of queues; 0 where the accelerator is not used.
+    service_ms, queues
+        Service time and number of queues; 0 queues where the accelerator is not used. Shape (companies, members).
     demand_kpps
         What each would ask for if the accelerator were free.
 
@@ -123,32 +109,30 @@ def limits(
     kpps
         Shape (companies, members); inf where the accelerator is not used.
     """
-    uses = (queues > 0) & (own_ms > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        asked = np.where(queues > 0, demand_kpps / queues, np.inf)
+    uses = queues > 0
+    turn = queues * service_ms
+    taken = np.where(uses, demand_kpps * service_ms, 0.0)
+    asked = np.where(uses, demand_kpps / np.maximum(queues, 1.0), np.inf)
     order = np.argsort(asked, axis=1, kind="stable")
-    share = np.take_along_axis(np.where(queues > 0, demand_kpps, 0.0) * service_ms, order, axis=1)
-    turn = np.take_along_axis(queues * service_ms, order, axis=1)
-    companies, members = own_ms.shape
-    first = np.zeros((companies, 1))
-    light = np.concatenate([first, np.cumsum(share, axis=1)], axis=1)
-    heavy = turn.sum(axis=1, keepdims=True) - np.concatenate([first, np.cumsum(turn, axis=1)], axis=1)
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(members), order.shape), axis=1)
-    # the NF in question is neither light nor heavy to itself
-    among_light = rank[:, :, None] < np.arange(members + 1)[None, None, :]
-    own_share = np.where(queues > 0, demand_kpps, 0.0) * service_ms
-    own_turn = queues * service_ms
-    light_of = light[:, None, :] - np.where(among_light, own_share[:, :, None], 0.0)
-    heavy_of = heavy[:, None, :] - np.where(among_light, 0.0, own_turn[:, :, None])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # a wrong split into light and heavy overstates what the others take, so the right one is the largest
-        rate = ((1.0 - light_of) / ((queues * own_ms)[:, :, None] + heavy_of)).max(axis=2)
+    light = _before(np.take_along_axis(taken, order, axis=1))
+    heavy = turn.sum(axis=1, keepdims=True) - _before(np.take_along_axis(turn, order, axis=1))
+    splits = np.arange(order.shape[1] + 1)
+    among_light = np.argsort(order, axis=1)[:, :, None] < splits
+    # an NF is neither light nor heavy to itself
+    light_beside = light[:, None, :] - np.where(among_light, taken[:, :, None], 0.0)
+    heavy_beside = heavy[:, None, :] - np.where(among_light, 0.0, turn[:, :, None])
+    # a wrong split into light and heavy overstates what the others take, so the right one gives the highest rate
+    rate = ((1.0 - light_beside) / np.maximum(turn[:, :, None] + heavy_beside, 1e-12)).max(axis=2)
     return np.where(uses, queues * rate, np.inf)
 
 
-def equilibrium(queues: Sequence[float], service_ms: Sequence[float]) -> NDArray[np.float64]:
+def _before(values: Array) -> Array:
+    """Sums over the first 0, 1, ... of each row, shape (rows, columns + 1)."""
+    return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+
+
+def equilibrium(queues: Sequence[float], service_ms: Sequence[float]) -> Array:
     """Throughput (kpps) of NFs that all saturate one accelerator: T_i = n_i / sum_j n_j t_j (Tomur, equation 2)."""
     number, time = np.asarray(queues, dtype=np.float64), np.asarray(service_ms, dtype=np.float64)
-    rates: NDArray[np.float64] = number / (number * time).sum()
+    rates: Array = number / (number * time).sum()
     return rates

@@ -32,10 +32,16 @@ class Companies:
     order: NDArray[np.intp]
     sizes: NDArray[np.intp]
 
+    @property
+    def seated(self) -> NDArray[np.bool_]:
+        """Where there is a workload, shape (companies, members)."""
+        there: NDArray[np.bool_] = self.member >= 0
+        return there
+
     def in_given_order(self, values: Array) -> list[Array]:
-        """Per company, the values of shape (companies, members) in the order in which its workloads were given."""
+        """Per company, the values of shape (companies, members, ...) in the order its workloads were given."""
         given = np.empty_like(values)
-        np.put_along_axis(given, self.order, values, axis=1)
+        given[np.arange(len(values))[:, None], self.order] = values
         return [row[:size] for row, size in zip(given, self.sizes.tolist(), strict=True)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -14,34 +14,57 @@ PIPELINE: Pattern = "pipeline"
 RUN_TO_COMPLETION: Pattern = "run-to-completion"
 PATTERNS: tuple[Pattern, ...] = (PIPELINE, RUN_TO_COMPLETION)
 
+Composition = Callable[[Array, Array], Array]
+"""Throughput of solo throughput, any shape, and the drop on each resource alone, one more axis."""
 
-def pipeline(solo: Array, drops: Sequence[Array]) -> Array:
+
+def pipeline(solo: Array, drops: Array) -> Array:
     """The slowest stage decides: T = T_solo - max(dT_k) (Tomur, equations 3 and 7)."""
-    return solo - np.maximum.reduce([np.zeros_like(solo), *drops])
+    throughput: Array = solo - drops.max(axis=-1, initial=0.0)
+    return throughput
 
 
-def run_to_completion(solo: Array, drops: Sequence[Array]) -> Array:
+def run_to_completion(solo: Array, drops: Array) -> Array:
     """Every added wait counts: T = 1 / (sum_k 1/(T_solo - dT_k) - (r-1)/T_solo) (Tomur, equations 4 and 7)."""
-    time = 1.0 / solo
-    with np.errstate(divide="ignore"):
-        time = time + sum(1.0 / (solo - drop) - 1.0 / solo for drop in drops)
-    rates: Array = 1.0 / time
-    return rates
+    times = 1.0 / (solo[..., None] - drops)
+    throughput: Array = 1.0 / (times.sum(axis=-1) - (drops.shape[-1] - 1) / solo)
+    return throughput
 
 
-def summed(solo: Array, drops: Sequence[Array]) -> Array:
+def summed(solo: Array, drops: Array) -> Array:
     """Strawman: every resource's loss is added (Tomur, section 2.2)."""
-    return np.maximum(solo - sum(drops), 0.0)
+    throughput: Array = np.maximum(solo - drops.sum(axis=-1), 0.0)
+    return throughput
 
 
-def smallest(solo: Array, drops: Sequence[Array]) -> Array:
-    """Strawman: the lowest of the single-resource predictions (Tomur, section 2.2)."""
-    return np.minimum.reduce([solo, *(solo - drop for drop in drops)])
-
-
-COMPOSITIONS: dict[str, Callable[[Array, Sequence[Array]], Array]] = {
-    "pipeline": pipeline,
-    "run-to-completion": run_to_completion,
+COMPOSITIONS: dict[str, Composition] = {
+    PIPELINE: pipeline,
+    RUN_TO_COMPLETION: run_to_completion,
     "sum": summed,
-    "min": smallest,
+    "min": pipeline,
 }
+"""By name. The strawman `min`, the lowest of the single-resource predictions, is what is right for a pipeline."""
+
+
+def drops_on_accelerators(pattern: Pattern, rate: Array, service_ms: Array, limited: Array) -> Array:
+    """What contention for each accelerator alone costs an NF that runs at `rate` without it.
+
+    A pipeline loses what is above the accelerator's limit. Run to completion loses by the time that a packet waits in
+    the accelerator's queues, which is what the limit adds to the service time.
+
+    Parameters
+    ----------
+    pattern
+        The execution pattern.
+    rate
+        Throughput (kpps) without that contention.
+    service_ms, limited
+        Service time, and throughput were nothing but that accelerator to bind (inf where it is not used); as `rate`,
+        with one more axis for the accelerators.
+    """
+    rate = rate[..., None]
+    if pattern == PIPELINE:
+        return np.maximum(rate - limited, 0.0)
+    waits = np.where(np.isinf(limited), 0.0, np.maximum(1.0 / limited - service_ms, 0.0))
+    drops: Array = rate - 1.0 / (1.0 / rate + waits)
+    return drops

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ class Facts:
     ----------
     nf
         Place of the NF in `names`, shape (workloads,).
+    pipeline
+        Whether its execution pattern is pipeline, shape (workloads,).
     traffic, counters
-        Shapes (workloads, 3) and (workloads, 7).
-    base, reached, solo
-        `NfModel.base_kpps`, `Execution.without_contention` and `NfModel.solo_kpps`, shape (workloads,).
+        Shapes (workloads, 3) and (workloads, 7); counters are NaN where the NF was not measured alone.
+    base, match_ms, solo
+        `NfModel.base_kpps`, time that matches add to run-to-completion, and `NfModel.solo_kpps`, shape (workloads,).
     queues, service
         Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
     """
@@ -34,60 +36,81 @@ class Facts:
         self.models = nfs
         self.names = tuple(nfs)
         self.accelerators = tuple(sorted({name for model in nfs.values() for name in model.accelerators}))
-        self._index = {name: at for at, name in enumerate(self.names)}
         self._roster = Roster(self._add)
         self.nf: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-        self.traffic = np.zeros((0, 3))
-        self.counters = np.zeros((0, 7))
-        self.base, self.reached, self.solo = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.pipeline: NDArray[np.bool_] = np.zeros(0, dtype=bool)
+        self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
+        self.base, self.match_ms, self.solo = np.zeros(0), np.zeros(0), np.zeros(0)
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
-        self.pipeline = np.zeros(0, dtype=bool)
 
     def places(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
-        """The row of each workload."""
+        """The row of each workload.
+
+        Raises
+        ------
+        InputError
+            When an NF is not modelled.
+        """
         return self._roster.places(workloads)
+
+    def solo_of(self, workloads: Sequence[Workload]) -> Array:
+        """Throughput (kpps) of each workload alone."""
+        places = self.places(workloads)
+        return self.solo[places]
 
     def companies(self, companies: Sequence[Sequence[Workload]]) -> Companies:
         """The companies as rows of places."""
         return self._roster.companies(companies)
 
+    def by_nf(self, places: NDArray[np.intp]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Each NF that occurs, and where."""
+        for at in np.unique(self.nf[places]):
+            yield self.names[at], self.nf[places] == at
+
     def competitors(self, member: NDArray[np.intp]) -> Array:
-        """The summed counters of each member's competitors, shape (companies, members, 7)."""
-        own = np.where((member >= 0)[:, :, None], self.counters[member], 0.0)
-        total: Array = own.sum(axis=1, keepdims=True) - own
-        total[(member >= 0).sum(axis=1) < 2] = 0.0
-        return np.maximum(total, 0.0)
+        """The summed counters of each member's competitors, shape (companies, members, 7).
+
+        Raises
+        ------
+        InputError
+            When a competitor was not measured alone, so that its counters are not known.
+        """
+        seated = member >= 0
+        own = np.where(seated[:, :, None], self.counters[member], 0.0) if member.size else np.zeros((*member.shape, 7))
+        crowded = seated.sum(axis=1) > 1
+        if np.isnan(own[crowded]).any():
+            missing = next(name for name, model in self.models.items() if not model.solo)
+            raise InputError.of(
+                f"{missing}/solo.csv", "is missing, so what the NF does to others is not known", hint="measure it alone"
+            )
+        total: Array = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
+        total[~crowded] = 0.0
+        return total
 
     def _add(self, workloads: Sequence[Workload]) -> None:
         unknown = sorted({workload.nf for workload in workloads} - set(self.names))
         if unknown:
             raise InputError.of(
-                "workloads", f"no model of {', '.join(unknown)}", column="nf", hint=f"modelled: {', '.join(self.names)}"
+                "workloads", f"no model of {', '.join(unknown)}", column="nf", hint=f"one of {', '.join(self.names)}"
             )
-        nf = np.array([self._index[workload.nf] for workload in workloads], dtype=np.intp)
+        nf = np.array([self.names.index(workload.nf) for workload in workloads], dtype=np.intp)
         traffic = np.array([workload.traffic.as_tuple() for workload in workloads])
-        size = len(workloads)
-        counters, base, reached, solo = np.zeros((size, 7)), np.zeros(size), np.zeros(size), np.zeros(size)
-        queues, service = np.zeros((size, len(self.accelerators))), np.zeros((size, len(self.accelerators)))
-        pipeline = np.zeros(size, dtype=bool)
+        new = range(len(self.nf), len(self.nf) + len(workloads))
+        self.nf, self.traffic = np.concatenate([self.nf, nf]), np.concatenate([self.traffic, traffic])
+        for name in ("pipeline", "counters", "base", "match_ms", "solo", "queues", "service"):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.zeros((len(workloads), *old.shape[1:]), dtype=old.dtype)]))
         for at in np.unique(nf):
-            model, rows = self.models[self.names[at]], nf == at
-            here = traffic[rows]
-            counters[rows] = model.solo.own_counters(here) if model.solo else np.nan
-            base[rows] = model.base_kpps(here)
-            reached[rows] = model.execution.without_contention(base[rows], here)
-            solo[rows] = model.solo_kpps(here)
-            pipeline[rows] = model.execution.pattern == PIPELINE
-            for use, time in zip(model.execution.uses, model.execution.service_ms(here).T, strict=True):
-                column = self.accelerators.index(use.name)
-                queues[rows, column], service[rows, column] = use.queues, time
-        self.nf = np.concatenate([self.nf, nf])
-        self.traffic = np.concatenate([self.traffic, traffic])
-        self.counters = np.concatenate([self.counters, counters])
-        self.base = np.concatenate([self.base, base])
-        self.reached = np.concatenate([self.reached, reached])
-        self.solo = np.concatenate([self.solo, solo])
-        self.queues = np.concatenate([self.queues, queues])
-        self.service = np.concatenate([self.service, service])
-        self.pipeline = np.concatenate([self.pipeline, pipeline])
+            self._describe(self.models[self.names[at]], np.array(new)[nf == at])
+
+    def _describe(self, model: NfModel, rows: NDArray[np.intp]) -> None:
+        traffic, execution = self.traffic[rows], model.execution
+        self.pipeline[rows] = execution.pattern == PIPELINE
+        self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan
+        self.base[rows] = model.base_kpps(traffic)
+        self.match_ms[rows] = 0.0 if execution.pattern == PIPELINE else execution.match_ms(traffic)
+        self.solo[rows] = model.solo_kpps(traffic)
+        for use, time in zip(execution.uses, execution.service_ms(traffic).T, strict=True):
+            column = self.accelerators.index(use.name)
+            self.queues[rows, column], self.service[rows, column] = use.queues, time

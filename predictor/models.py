@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from predictor import store
+from predictor.benches import bench_services, most_accesses
 from predictor.facts import Facts
 from predictor.nf_model import NfModel
-from predictor.nf_training import bench_services, train_nf
+from predictor.nf_training import train_nf
 from predictor.prediction import Demand
 from predictor.registry import Predictor, Progress, Warn, predictor_class, predictor_names
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
@@ -126,13 +127,20 @@ def train(
         When a predictor is unknown, or an NF was measured too little.
     """
     chosen = {name: predictor_class(name) for name in (names or predictor_names())}
-    benches = bench_services(profile.benches, profile.testbed)
+    benches = bench_services(profile)
     steps = len(profile.nfs) + len(chosen)
     models: dict[str, NfModel] = {}
     for done, (name, nf) in enumerate(sorted(profile.nfs.items())):
         if progress:
             progress(name, done, steps)
-        models[name] = train_nf(nf, benches, cores=_cores(profile, name), seed=seed, warn=warn)
+        models[name] = train_nf(
+            nf,
+            benches,
+            cores=_cores(profile, name),
+            most_accesses=most_accesses(profile, name, seed),
+            seed=seed,
+            warn=warn,
+        )
     predictors: dict[str, Predictor] = {}
     for done, (name, predictor) in enumerate(chosen.items(), start=len(models)):
         if progress:

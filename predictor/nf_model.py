@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.accelerators import AcceleratorUse, beside_bench
-from predictor.composition import PIPELINE, Pattern
-from predictor.memory import MemoryModel
+from predictor.composition import COMPOSITIONS, PIPELINE, Pattern, drops_on_accelerators
+from predictor.memory import WORKING_SET, MemoryModel, MemoryRuns
 from predictor.solo import SoloModel
+from profiles import ATTRIBUTES, COUNTERS, TrafficProfile
 
 Array = NDArray[np.float64]
 
@@ -26,49 +27,23 @@ class Execution:
 
     def service_ms(self, traffic: Array) -> Array:
         """Service time per accelerator at each row of `traffic`, shape (N, accelerators)."""
-        return (
-            np.column_stack([use.service(traffic) for use in self.uses]) if self.uses else np.zeros((len(traffic), 0))
-        )
+        times = [use.service(traffic) for use in self.uses]
+        return np.column_stack(times) if times else np.zeros((len(traffic), 0))
 
-    def without_contention(self, base: Array, traffic: Array) -> Array:
-        """Throughput when the cores alone would reach `base` with the least accelerator work, before any queueing.
+    def match_ms(self, traffic: Array) -> Array:
+        """Time that matches take on all accelerators, at each row of `traffic`."""
+        unmatched = traffic * np.array([1.0, 1.0, 0.0])
+        total: Array = (self.service_ms(traffic) - self.service_ms(unmatched)).sum(axis=1)
+        return total
+
+    def unqueued(self, base: Array, traffic: Array) -> Array:
+        """Throughput before any queueing when the cores reach `base` with the least accelerator work.
 
         A pipeline's cores do not wait; run to completion spends the time of every match on top (Tomur, equation 4).
         """
         if self.pattern == PIPELINE or not self.uses:
             return base
-        return 1.0 / (1.0 / base + self.match_ms(traffic))
-
-    def match_ms(self, traffic: Array) -> Array:
-        """Time that matches take on all accelerators, at each row of `traffic`."""
-        unmatched = traffic * [1.0, 1.0, 0.0]
-        total: Array = (self.service_ms(traffic) - self.service_ms(unmatched)).sum(axis=1)
-        return total
-
-    def own_ms(self, reached: Array, traffic: Array) -> Array:
-        """Time between two requests of one packet stream, per accelerator, shape (N, accelerators).
-
-        A pipeline keeps its queues filled; run to completion comes back only when the packet is done.
-        """
-        service = self.service_ms(traffic)
-        return service if self.pattern == PIPELINE else np.repeat(1.0 / reached[:, None], service.shape[1], axis=1)
-
-    def compose(self, reached: Array, limited: Array) -> Array:
-        """End-to-end throughput (Tomur, equation 7) of what the cores reach and what each accelerator allows.
-
-        Parameters
-        ----------
-        reached
-            `without_contention`, shape (N,).
-        limited
-            Throughput with contention on one accelerator only, shape (N, accelerators).
-        """
-        if not self.uses:
-            return reached
-        if self.pattern == PIPELINE:
-            return np.minimum(reached, limited.min(axis=1))
-        waits = 1.0 / limited - 1.0 / reached[:, None]
-        rates: Array = 1.0 / (1.0 / reached + waits.sum(axis=1))
+        rates: Array = 1.0 / (1.0 / base + self.match_ms(traffic))
         return rates
 
     def throughput(self, base: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
@@ -83,17 +58,16 @@ class Execution:
         competitor_ms, competitor_kpps
             As `beside_bench` takes them, shape (N, accelerators).
         """
-        reached = self.without_contention(base, traffic)
-        return self.compose(reached, self.limited(reached, traffic, competitor_ms, competitor_kpps))
-
-    def limited(self, reached: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
-        """What each accelerator allows beside competitors known by their sum, shape (N, accelerators)."""
-        own = self.own_ms(reached, traffic)
+        rate = self.unqueued(base, traffic)
+        if not self.uses:
+            return rate
+        service = self.service_ms(traffic)
         times = [
-            beside_bench(own[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at])
+            beside_bench(service[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at])
             for at, use in enumerate(self.uses)
         ]
-        return 1.0 / np.maximum(np.column_stack(times), 1e-12) if times else np.zeros((len(reached), 0))
+        limited = 1.0 / np.maximum(np.column_stack(times), 1e-12)
+        return COMPOSITIONS[self.pattern](rate, drops_on_accelerators(self.pattern, rate, service, limited))
 
 
 @dataclass(frozen=True)
@@ -115,7 +89,7 @@ class NfModel:
     measured
         Per traffic attribute, the range that was measured.
     evidence
-        Mean absolute percentage error under each execution pattern that was tried, and on how many rows.
+        Mean absolute percentage error under each execution pattern that was tried.
     """
 
     name: str
@@ -126,11 +100,21 @@ class NfModel:
     measured: Mapping[str, tuple[float, float]]
     evidence: Mapping[str, float] = field(default_factory=dict)
 
+    @cached_property
+    def accelerators(self) -> tuple[str, ...]:
+        """Names of the accelerators it uses."""
+        return tuple(use.name for use in self.execution.uses)
+
+    def is_extrapolated(self, traffic: TrafficProfile) -> bool:
+        """Whether the traffic lies outside what was measured."""
+        values = traffic.as_dict()
+        return any(not self.measured[name][0] <= values[name] <= self.measured[name][1] for name in ATTRIBUTES)
+
     def base_kpps(self, traffic: Array) -> Array:
         """Throughput alone with the least accelerator work."""
         if self.solo:
             return self.solo.kpps(traffic)
-        rates: Array = np.exp(self.memory(np.zeros((len(traffic), 7)), traffic))
+        rates: Array = np.exp(self.memory(self.memory_runs(np.zeros((len(traffic), len(COUNTERS))), traffic)))
         return rates
 
     def solo_kpps(self, traffic: Array) -> Array:
@@ -138,15 +122,22 @@ class NfModel:
         nothing = np.zeros((len(traffic), len(self.execution.uses)))
         return self.execution.throughput(self.base_kpps(traffic), traffic, nothing, nothing)
 
-    def memory_share(self, counters: Array, traffic: Array, base: Array) -> Array:
+    def memory_runs(self, counters: Array, traffic: Array, own_wss: Array | None = None) -> MemoryRuns:
+        """The contention as the memory model takes it; matches are the accelerators' matter, where there are any."""
+        if own_wss is None:
+            own_wss = self.solo.own_counters(traffic)[:, WORKING_SET] if self.solo else np.zeros(len(traffic))
+        return MemoryRuns(counters, traffic * np.array([1.0, 1.0, 0.0 if self.execution.uses else 1.0]), own_wss)
+
+    def memory_share(self, runs: MemoryRuns, base: Array) -> Array:
         """Share of `base` that memory contention leaves, between 0 and 1."""
-        logarithm = self.memory(counters, traffic)
+        logarithm = self.memory(runs)
         if not self.solo:
             logarithm = logarithm - np.log(base)
         share: Array = np.exp(np.minimum(logarithm, 0.0))
         return share
 
-    @cached_property
-    def accelerators(self) -> tuple[str, ...]:
-        """Names of the accelerators it uses."""
-        return tuple(use.name for use in self.execution.uses)
+    def beside(self, counters: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
+        """Throughput beside contention known by its sums: counters of shape (N, 7), and what `Execution` takes."""
+        base = self.base_kpps(traffic)
+        left = base * self.memory_share(self.memory_runs(counters, traffic), base)
+        return self.execution.throughput(left, traffic, competitor_ms, competitor_kpps)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,26 +15,29 @@ from predictor.memory import MemoryModel
 from predictor.nf_model import Execution, NfModel
 from predictor.queues import QueueRuns, fit_uses
 from predictor.solo import SoloModel
-from predictor.tables import contention_of, traffic_of
-from profiles import ATTRIBUTES, InputError, TestbedDescription
-from profiles.profile import (
-    COUNTER_COLUMNS,
-    FIRST_RATE,
-    FIRST_SERVICE,
-    THROUGHPUT,
-    NfProfile,
-    service_column,
-)
+from predictor.tables import contention_of, counters_of, traffic_of
+from profiles import ATTRIBUTES, COUNTERS, InputError
+from profiles.profile import COUNTER_COLUMNS, FIRST_RATE, FIRST_SERVICE, THROUGHPUT, TRAFFIC_COLUMNS, NfProfile
 
 Array = NDArray[np.float64]
-ROUNDS = 2
+
+ROUNDS = 3
 MEMORY_ROWS = 10
 SOLO_ROWS = 3
 BOUND = 0.97
+"""Share of what an accelerator allows, below which it does not bind."""
+STRAY = 0.25
+"""The most that one run counts when patterns are compared."""
 
 
 def train_nf(
-    nf: NfProfile, benches: dict[str, ServiceTime], *, cores: int | None, seed: int, warn: Callable[[str], None]
+    nf: NfProfile,
+    benches: Mapping[str, ServiceTime],
+    *,
+    cores: int | None,
+    most_accesses: float,
+    seed: int,
+    warn: Callable[[str], None],
 ) -> NfModel:
     """What the measurements tell of one NF.
 
@@ -46,6 +49,8 @@ def train_nf(
         Per accelerator, the service time of its bench.
     cores
         Dedicated cores, if known.
+    most_accesses
+        Cache accesses per second that the other NFs of a NIC can exert on it.
     seed
         Seeds the boosting.
     warn
@@ -56,129 +61,126 @@ def train_nf(
     InputError
         When there are too few measurements.
     """
-    _enough(nf)
+    _refuse_few(nf)
     if nf.description is None:
-        assumed = "one queue per accelerator, pipeline" if nf.uses else "no accelerators"
-        warn(f"{nf.name}: no nf.json, so {assumed} is assumed")
+        assumed = "one queue per accelerator and a pipeline are" if nf.uses else "no accelerator is"
+        warn(f"{nf.name}: no nf.json, {assumed} assumed")
     detect = nf.description is not None and bool(nf.uses)
-    fits = [_fit(nf, pattern, benches, detect, seed) for pattern in (PATTERNS if detect else (PIPELINE,))]
-    chosen = min(fits, key=lambda fit: fit.error)
-    return NfModel(
-        nf.name,
-        cores,
-        chosen.execution,
-        chosen.solo,
-        chosen.memory,
-        _measured(nf),
-        {fit.execution.pattern: round(fit.error, 3) for fit in fits} if detect else {},
-    )
+    models = [
+        _fit(nf, pattern, benches, infer_queues=detect, cores=cores, most_accesses=most_accesses, seed=seed)
+        for pattern in (PATTERNS if detect else (PIPELINE,))
+    ]
+    if not detect:
+        return models[0]
+    errors = [_pattern_error(nf, model) for model in models]
+    evidence = {str(model.execution.pattern): round(error, 3) for model, error in zip(models, errors, strict=True)}
+    return replace(models[int(np.argmin(errors))], evidence=evidence)
 
 
-@dataclass(frozen=True)
-class _Fit:
-    execution: Execution
-    solo: SoloModel | None
-    memory: MemoryModel
-    error: float
-
-
-def _fit(nf: NfProfile, pattern: Pattern, benches: dict[str, ServiceTime], infer_queues: bool, seed: int) -> _Fit:
-    execution, solo, memory = (
-        Execution(pattern),
-        None,
-        _fit_memory(nf, Execution(pattern), None, seed) if nf.uses else None,
-    )
-    for _ in range(ROUNDS if nf.uses else 1):
-        solo = _fit_solo(nf, execution)
-        if nf.uses:
-            runs = _queue_runs(nf)
-            base = solo.kpps(runs.traffic) if solo else np.exp(memory(np.zeros((len(runs.traffic), 7)), runs.traffic))  # type: ignore[misc]
-            execution = Execution(pattern, fit_uses(pattern, nf.uses, runs, base, benches, infer_queues=infer_queues))
+def _fit(
+    nf: NfProfile,
+    pattern: Pattern,
+    benches: Mapping[str, ServiceTime],
+    *,
+    infer_queues: bool,
+    cores: int | None,
+    most_accesses: float,
+    seed: int,
+) -> NfModel:
+    """The NF under one pattern: queues and solo throughput in turn, as each frees the other, then the memory model."""
+    execution = Execution(pattern)
     solo = _fit_solo(nf, execution)
-    memory = _fit_memory(nf, execution, solo, seed)
-    fitted = _Fit(execution, solo, memory, 0.0)
-    return _Fit(execution, solo, memory, _error(nf, fitted))
+    memory = _fit_memory(nf, execution, None, most_accesses, seed) if nf.uses and not solo else None
+    if nf.uses:
+        runs, base = _queue_runs(nf), None
+        if memory:
+            unbound = NfModel(nf.name, cores, execution, None, memory, {})
+            base = unbound.base_kpps(runs.traffic * [1.0, 1.0, 0.0])
+        for _ in range(ROUNDS):
+            uses = fit_uses(pattern, nf.uses, runs, base, benches, infer_queues=infer_queues)
+            execution = Execution(pattern, uses)
+            solo = _fit_solo(nf, execution)
+            base = solo.kpps(runs.traffic) if solo else base
+    memory = _fit_memory(nf, execution, solo, most_accesses, seed)
+    return NfModel(nf.name, cores, execution, solo, memory, _measured(nf))
 
 
 def _fit_solo(nf: NfProfile, execution: Execution) -> SoloModel | None:
-    """From the solo runs that no accelerator bound, freed of the time that matches took."""
+    """From the runs without competitors that no accelerator bound, freed of the time that matches took."""
     if len(nf.solo) < SOLO_ROWS:
         return None
-    traffic, throughput = traffic_of(nf.solo), nf.solo[THROUGHPUT].to_numpy()
-    base, free = _cores_alone(execution, nf.uses, traffic, throughput)
-    attributes = (0, 1) if nf.uses else (0, 1, 2)
-    return SoloModel.fit(attributes, traffic[free], base[free], traffic, nf.solo[COUNTER_COLUMNS].to_numpy())
+    alone = pd.concat([nf.solo, nf.memory[(nf.memory[COUNTER_COLUMNS] == 0).all(axis=1)]])
+    alone = alone[[*TRAFFIC_COLUMNS, THROUGHPUT]].drop_duplicates()
+    base, free = _cores_alone(nf, execution, alone)
+    return SoloModel.fit(
+        attributes=(0, 1) if nf.uses else (0, 1, 2),
+        traffic=traffic_of(alone)[free],
+        throughput=base[free],
+        counters_at=traffic_of(nf.solo),
+        counters=counters_of(nf.solo),
+    )
 
 
-def _cores_alone(
-    execution: Execution, uses: tuple[str, ...], traffic: Array, throughput: Array
-) -> tuple[Array, NDArray[np.bool_]]:
-    """What the cores would reach with the least accelerator work, and for which runs it can be told."""
-    if not uses:
-        return throughput, np.ones(len(traffic), dtype=bool)
-    if not execution.uses:
-        return throughput, traffic[:, 2] == traffic[:, 2].min()
-    if execution.pattern == PIPELINE:
-        allowed = 1.0 / np.maximum(execution.service_ms(traffic).max(axis=1), 1e-12)
-        free = throughput < BOUND * allowed
-        return throughput, free if free.any() else traffic[:, 2] == traffic[:, 2].min()
-    return 1.0 / np.maximum(1.0 / throughput - execution.match_ms(traffic), 1e-9), np.ones(len(traffic), dtype=bool)
-
-
-def _fit_memory(nf: NfProfile, execution: Execution, solo: SoloModel | None, seed: int) -> MemoryModel:
+def _fit_memory(
+    nf: NfProfile, execution: Execution, solo: SoloModel | None, most_accesses: float, seed: int
+) -> MemoryModel:
     """From the runs beside mem-bench, and the solo runs as runs beside nothing."""
-    tables = [nf.memory] + ([nf.solo.assign(**dict.fromkeys(COUNTER_COLUMNS, 0.0))] if solo else [])
-    runs = pd.concat(tables, ignore_index=True)
-    traffic, counters = traffic_of(runs), runs[COUNTER_COLUMNS].to_numpy()
-    base, free = _cores_alone(execution, nf.uses, traffic, runs[THROUGHPUT].to_numpy())
-    free |= np.arange(len(runs)) < len(nf.memory)
-    traffic, counters, logarithm = traffic[free], counters[free], np.log(base[free])
+    alone = nf.solo.assign(**dict.fromkeys(COUNTERS, 0.0)) if solo else nf.solo[:0]
+    base, free = _cores_alone(nf, execution, alone)
+    beside, _ = _cores_alone(nf, execution, nf.memory)
+    table = pd.concat([nf.memory, alone[free]], ignore_index=True)
+    logarithm = np.log(np.concatenate([beside, base[free]]))
+    traffic = traffic_of(table)
     if solo:
         logarithm = logarithm - np.log(solo.kpps(traffic))
-    if nf.uses:
-        traffic = traffic * [1.0, 1.0, 0.0]
-    return MemoryModel.fit(counters, traffic, logarithm, seed)
+    # only how runs are laid out for the memory model is taken from this
+    layout = NfModel(nf.name, None, execution, solo, None, {})  # type: ignore[arg-type]
+    runs = layout.memory_runs(counters_of(table), traffic)
+    return MemoryModel.fit(runs, logarithm, most_accesses=most_accesses, seed=seed)
+
+
+def _cores_alone(nf: NfProfile, execution: Execution, table: pd.DataFrame) -> tuple[Array, NDArray[np.bool_]]:
+    """What the cores would reach with the least accelerator work, and for which runs it can be told."""
+    traffic, throughput = traffic_of(table), table[THROUGHPUT].to_numpy(dtype=np.float64)
+    always = np.ones(len(table), dtype=bool)
+    if not nf.uses or not len(table):
+        return throughput, always
+    fewest = traffic[:, 2] == traffic[:, 2].min()
+    if not execution.uses:
+        return throughput, fewest
+    if execution.pattern == PIPELINE:
+        free = throughput * execution.service_ms(traffic).max(axis=1) < BOUND
+        return throughput, free if free.any() else fewest
+    return 1.0 / np.maximum(1.0 / throughput - execution.match_ms(traffic), 1e-9), always
 
 
 def _queue_runs(nf: NfProfile) -> QueueRuns:
     """The runs beside accelerator benches, and the solo runs."""
-    parts = []
-    for at, accelerator in enumerate(nf.uses):
-        table = nf.accelerators[accelerator]
-        parts.append((table, at))
-    if len(nf.solo):
-        parts.append((nf.solo, -1))
-    traffic = np.concatenate([traffic_of(table) for table, _ in parts])
-    throughput = np.concatenate([table[THROUGHPUT].to_numpy() for table, _ in parts])
-    service = np.zeros((len(traffic), len(nf.uses)))
-    rate = np.full((len(traffic), len(nf.uses)), np.nan)
+    tables = [nf.accelerators[name] for name in nf.uses] + [nf.solo]
+    traffic = np.concatenate([traffic_of(table) for table in tables])
+    throughput = np.concatenate([table[THROUGHPUT].to_numpy(dtype=np.float64) for table in tables])
+    service, rate = np.zeros((len(traffic), len(nf.uses))), np.full((len(traffic), len(nf.uses)), np.nan)
     start = 0
-    for table, at in parts:
-        rows = slice(start, start + len(table))
-        if at >= 0:
-            service[rows, at] = table[FIRST_SERVICE]
-            rate[rows, at] = table[FIRST_RATE]
+    for at, table in enumerate(tables[:-1]):
+        service[start : start + len(table), at] = table[FIRST_SERVICE]
+        rate[start : start + len(table), at] = table[FIRST_RATE]
         start += len(table)
-    return QueueRuns(traffic, service, rate, throughput)
+    maybe_bare = (service == 0).all(axis=1) & (len(nf.solo) == 0)
+    return QueueRuns(traffic, service, rate, throughput, maybe_bare)
 
 
-def _error(nf: NfProfile, fit: _Fit) -> float:
-    """Mean absolute percentage error on runs beside several benches, else on those beside accelerator benches."""
-    if not nf.uses:
-        return 0.0
+def _pattern_error(nf: NfProfile, model: NfModel) -> float:
+    """Mean absolute percentage error beside accelerator benches, with and without memory contention."""
+    runs = _queue_runs(nf)
+    base = model.base_kpps(runs.traffic)
+    predicted = [model.execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)]
+    measured = [runs.throughput]
     if len(nf.pattern):
-        traffic, throughput = traffic_of(nf.pattern), nf.pattern[THROUGHPUT].to_numpy()
-        service, rate = contention_of(nf.pattern, nf.uses)
-        counters = nf.pattern[COUNTER_COLUMNS].to_numpy()
-    else:
-        runs = _queue_runs(nf)
-        traffic, throughput, service, rate = runs.traffic, runs.throughput, runs.service_ms, runs.rate_kpps
-        counters = np.zeros((len(traffic), 7))
-    model = NfModel(nf.name, None, fit.execution, fit.solo, fit.memory, {})
-    base = model.base_kpps(traffic)
-    share = model.memory_share(counters, traffic, base) if len(nf.pattern) else 1.0
-    predicted = fit.execution.throughput(base * share, traffic, service, rate)
-    return float(100 * np.mean(np.abs(predicted / throughput - 1)))
+        contention = contention_of(nf.pattern, nf.uses)
+        predicted.append(model.beside(counters_of(nf.pattern), traffic_of(nf.pattern), *contention))
+        measured.append(nf.pattern[THROUGHPUT].to_numpy(dtype=np.float64))
+    errors = np.abs(np.concatenate(predicted) / np.concatenate(measured) - 1)
+    return float(100 * np.mean(np.minimum(errors, STRAY)))
 
 
 def _measured(nf: NfProfile) -> dict[str, tuple[float, float]]:
@@ -188,7 +190,7 @@ def _measured(nf: NfProfile) -> dict[str, tuple[float, float]]:
     return {name: (float(rows[:, at].min()), float(rows[:, at].max())) for at, name in enumerate(ATTRIBUTES)}
 
 
-def _enough(nf: NfProfile) -> None:
+def _refuse_few(nf: NfProfile) -> None:
     if len(nf.memory) < MEMORY_ROWS:
         raise InputError.of(
             f"{nf.name}/memory.csv",
@@ -202,21 +204,3 @@ def _enough(nf: NfProfile) -> None:
                 "no runs, at least 1 is needed, and 2 beside the bench to tell the number of queues",
                 hint=f"profile {nf.name} beside the bench of {accelerator}",
             )
-
-
-def bench_services(benches: pd.DataFrame, testbed: TestbedDescription | None) -> dict[str, ServiceTime]:
-    """Per accelerator, the service time of its bench over match rate and packet size, where benches were measured."""
-    services: dict[str, ServiceTime] = {}
-    accelerators = testbed.nic.accelerators if testbed else ()
-    for accelerator in accelerators:
-        column = service_column(accelerator)
-        if column not in benches:
-            continue
-        rows = benches[benches[column] > 0]
-        if len(rows) < 1:
-            continue
-        terms = ["constant"] + [name for name in ("mtbr", "packet_size") if name in rows and rows[name].nunique() > 1]
-        design = np.column_stack([np.ones(len(rows)), *(rows[name].fillna(0.0) for name in terms[1:])])
-        solution = np.linalg.lstsq(design, rows[column].to_numpy(dtype=np.float64), rcond=None)[0]
-        services[accelerator] = ServiceTime(tuple(zip(terms, map(float, solution), strict=True)))
-    return services

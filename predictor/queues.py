@@ -1,9 +1,9 @@
-"""Number of queues and service time of an NF, inferred from runs beside a bench of known service time (Tomur, 4.1.1)."""
+"""Queues and service times of an NF, inferred from runs beside benches of known service time (Tomur, section 4.1.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,18 @@ from predictor.nf_model import Execution
 Array = NDArray[np.float64]
 MOST_QUEUES = 64
 ABOVE = 1.03
+"""A run alone that is faster than the cores by this factor is the accelerator alone."""
+STRAY = 0.03
+"""Relative error from which a run counts as stray and pulls less."""
+KNOTS = 5
+ROWS_PER_KNOT = 6
+UNBOUND, MOST_LOG = 1e9, 20.0
+EVERY_PACKET = ("constant", "packet_size")
 
 
 @dataclass(frozen=True)
 class QueueRuns:
-    """Runs of one NF beside accelerator benches: N rows, one column per accelerator where it is a matrix.
+    """Runs of one NF beside accelerator benches and alone.
 
     Parameters
     ----------
@@ -30,28 +37,37 @@ class QueueRuns:
         Of the competitors, as `beside_bench` takes them, shape (N, accelerators).
     throughput
         Of the NF (kpps), shape (N,).
+    maybe_bare
+        Runs that may be of the accelerator without the NF's cores, shape (N,).
     """
 
     traffic: Array
     service_ms: Array
     rate_kpps: Array
     throughput: Array
+    maybe_bare: NDArray[np.bool_]
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Whether nothing competes."""
+        free: NDArray[np.bool_] = (self.service_ms == 0).all(axis=1)
+        return free
 
 
 def fit_uses(
     pattern: Pattern,
-    names: tuple[str, ...],
+    names: Sequence[str],
     runs: QueueRuns,
-    base: Array,
+    base: Array | None,
     benches: Mapping[str, ServiceTime],
     *,
     infer_queues: bool,
 ) -> tuple[AcceleratorUse, ...]:
     """Queues and service time per accelerator.
 
-    The throughput that `Execution` predicts is fitted to all runs at once, so that runs in which the accelerator does
-    not bind tell that it does not. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in a
-    pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
+    The throughput that `Execution` predicts is fitted to all runs at once, so that runs in which an accelerator does
+    not bind tell that it does not. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in
+    a pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
     packet takes cannot be told from the cores' time; the bench's is taken.
 
     Parameters
@@ -63,144 +79,125 @@ def fit_uses(
     runs
         The runs.
     base
-        What the cores reach with the least accelerator work at each run's traffic (kpps).
+        What the cores reach with the least accelerator work at each run's traffic (kpps); None to infer it as well.
     benches
         Per accelerator, the service time of its bench, where known.
     infer_queues
         Whether to infer queue counts; else each is one.
     """
-    terms = [_terms(pattern, runs) for _ in names]
-    contended = [bool((runs.service_ms[:, at] > 0).sum() >= 2) and infer_queues for at in range(len(names))]
-    start = _start(pattern, names, runs, base, terms, contended)
-    fitted = _solve(pattern, names, runs, base, terms, start, contended)
-    queues = [max(1, round(1 / share)) for share in fitted.shares]
-    fixed = _Parameters(fitted.coefficients, [1 / number for number in queues])
-    fitted = _solve(pattern, names, runs, base, terms, fixed, [False] * len(names))
-    uses = fitted.uses(names, terms)
-    return uses if pattern == PIPELINE else tuple(_with_bench_constant(use, benches.get(use.name)) for use in uses)
+    fit = _Fit(pattern, tuple(names), runs, base, benches)
+    loose = [infer_queues and len(set(column[column > 0].tolist())) > 1 for column in runs.service_ms.T]
+    shares, coefficients = fit.solve(*fit.start(loose), loose)
+    whole = [1.0 / max(1, round(1.0 / share)) for share in shares]
+    shares, coefficients = fit.solve(whole, coefficients, [False] * len(names))
+    return tuple(replace(use, queues=round(use.queues)) for use in fit.uses(shares, coefficients))
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Per accelerator: coefficients of the service time, relative to their typical size, and 1 / queues."""
+class _Fit:
+    """Least squares on the logarithm of throughput."""
 
-    coefficients: list[Array]
-    shares: list[float]
+    def __init__(
+        self,
+        pattern: Pattern,
+        names: tuple[str, ...],
+        runs: QueueRuns,
+        base: Array | None,
+        benches: Mapping[str, ServiceTime],
+    ) -> None:
+        self.pattern, self.names, self.runs, self.base = pattern, names, runs, base
+        self.known = [() if pattern == PIPELINE else _of_every_packet(benches.get(name)) for name in names]
+        self.terms = _terms(pattern, runs)
+        self.columns = [term_values(term, runs.traffic) for term in self.terms]
+        self.units = [float(np.median(1 / runs.throughput) / max(column.max(), 1e-300)) for column in self.columns]
+        self.curve = np.zeros((len(runs.throughput), 0)) if base is not None else _curve(runs.traffic, runs.alone)
 
-    def uses(self, names: tuple[str, ...], terms: list[list[str]]) -> tuple[AcceleratorUse, ...]:
+    def start(self, loose: Sequence[bool]) -> tuple[list[float], list[Array]]:
+        """The linear fit of 1/T to the runs with most contention, as if the accelerator bound in each."""
+        found = [self._start_of(at, free) for at, free in enumerate(loose)]
+        return [share for share, _ in found], [values for _, values in found]
+
+    def solve(
+        self, shares: Sequence[float], coefficients: Sequence[Array], loose: Sequence[bool]
+    ) -> tuple[list[float], list[Array]]:
+        """Shares (1 / queues) and coefficients of the service times that fit best; robust against a stray run."""
+        first = np.concatenate(
+            [
+                *(values / self.units for values in coefficients),
+                [share for share, free in zip(shares, loose, strict=True) if free],
+                np.full(self.curve.shape[1], np.log(self.runs.throughput[self.runs.alone].max(initial=1e-9))),
+            ]
+        )
+        if not len(first):
+            return list(shares), list(coefficients)
+
+        def unpack(vector: Array) -> tuple[list[float], list[Array]]:
+            ends = np.cumsum([len(self.terms)] * len(self.names) + [sum(loose)])
+            *values, free, _ = np.split(vector, ends)
+            filled = iter(free.tolist())
+            kept = [next(filled) if may else share for share, may in zip(shares, loose, strict=True)]
+            return kept, [part * self.units for part in values]
+
+        def residuals(vector: Array) -> Array:
+            base = self.base
+            if base is None:
+                base = np.exp(np.clip(self.curve @ vector[len(vector) - self.curve.shape[1] :], -MOST_LOG, MOST_LOG))
+            return np.asarray(np.log(np.maximum(self._predict(*unpack(vector), base), 1e-9) / self.runs.throughput))
+
+        shared = np.zeros(len(first), dtype=bool)
+        shared[len(self.names) * len(self.terms) :][: sum(loose)] = True
+        low, high = np.where(shared, 1 / MOST_QUEUES, -np.inf), np.where(shared, 1.0 + 1e-6, np.inf)
+        first = np.clip(first, low, high)
+        for stray in (10 * STRAY, STRAY):
+            first = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=stray, x_scale="jac").x
+        return unpack(first)
+
+    def uses(self, shares: Sequence[float], coefficients: Sequence[Array]) -> tuple[AcceleratorUse, ...]:
+        """Queues and service times of these parameters."""
         return tuple(
-            AcceleratorUse(
-                name, max(1, round(1 / share)), ServiceTime(tuple(zip(which, map(float, values), strict=True)))
-            )
-            for name, which, values, share in zip(names, terms, self.coefficients, self.shares, strict=True)
+            AcceleratorUse(name, 1 / share, ServiceTime((*known, *zip(self.terms, values.tolist(), strict=True))))
+            for name, known, share, values in zip(self.names, self.known, shares, coefficients, strict=True)
         )
 
+    def _predict(self, shares: Sequence[float], coefficients: Sequence[Array], base: Array) -> Array:
+        if self.pattern == PIPELINE:
+            base = np.where(self.runs.maybe_bare & (self.runs.throughput > ABOVE * base), UNBOUND, base)
+        runs = self.runs
+        execution = Execution(self.pattern, self.uses(shares, coefficients))
+        return execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)
 
-def _terms(pattern: Pattern, runs: QueueRuns) -> list[str]:
+    def _start_of(self, at: int, free: bool) -> tuple[float, Array]:
+        service, rate = self.runs.service_ms[:, at], self.runs.rate_kpps[:, at]
+        rows = (service > 0) & np.isnan(rate) if free else np.ones(len(service), dtype=bool)
+        throughput = self.runs.throughput[rows]
+        columns = [column[rows] for column in self.columns] + ([service[rows]] if free else [])
+        if not columns:
+            return 1.0, np.zeros(0)
+        design = np.column_stack(columns)
+        units = np.maximum(np.abs(design).max(axis=0), 1e-300)
+        time = 1 / throughput
+        if self.pattern != PIPELINE:
+            time = time - (1 / self.base[rows] if self.base is not None else 1 / self.runs.throughput.max())
+        # slow runs weigh most: in them the accelerator binds
+        solution = np.linalg.lstsq(design / units, time, rcond=None)[0] / units
+        return (float(np.clip(solution[-1], 1 / MOST_QUEUES, 1.0)), solution[:-1]) if free else (1.0, solution)
+
+
+def _terms(pattern: Pattern, runs: QueueRuns) -> tuple[str, ...]:
     """The terms of the service time that the runs can tell."""
     _, sizes, matches = (runs.traffic.max(axis=0) > 1.001 * runs.traffic.min(axis=0)).tolist()
-    terms = [] if pattern != PIPELINE else ["constant"] + ["packet_size"] * sizes
-    return terms + (["matches"] if sizes else ["mtbr"]) * bool(matches and runs.traffic[:, 2].max() > 0)
+    terms = ["constant"] + ["packet_size"] * sizes if pattern == PIPELINE else []
+    return (*terms, *((["matches"] if sizes else ["mtbr"]) * matches))
 
 
-def _start(
-    pattern: Pattern,
-    names: tuple[str, ...],
-    runs: QueueRuns,
-    base: Array,
-    terms: list[list[str]],
-    contended: list[bool],
-) -> _Parameters:
-    """The linear fit of 1/T on the runs with most contention, as if the accelerator bound in each."""
-    coefficients, shares = [], []
-    for at in range(len(names)):
-        service = runs.service_ms[:, at]
-        rows = service >= (np.median(service[service > 0]) if contended[at] else 0.0)
-        rows &= np.isnan(runs.rate_kpps[:, at]) | (not contended[at])
-        rows = rows if rows.sum() > len(terms[at]) else service >= 0
-        traffic, time = runs.traffic[rows], 1.0 / runs.throughput[rows]
-        if pattern != PIPELINE:
-            time = time - 1.0 / base[rows]
-        columns = [term_values(term, traffic) for term in terms[at]]
-        columns += [service[rows]] if contended[at] else []
-        share = 1.0
-        solution = np.zeros(0)
-        if columns:
-            design = np.column_stack(columns)
-            weight = runs.throughput[rows]
-            unit = np.maximum(np.abs(design).max(axis=0), 1e-300)
-            solution = np.linalg.lstsq(design / unit * weight[:, None], time * weight, rcond=None)[0] / unit
-        if contended[at]:
-            share, solution = float(solution[-1]), solution[:-1]
-        else:
-            solution = solution if pattern != PIPELINE or not len(solution) else solution
-        coefficients.append(solution)
-        shares.append(float(np.clip(share, 1 / MOST_QUEUES, 1.0)))
-    return _Parameters(coefficients, shares)
+def _curve(traffic: Array, alone: NDArray[np.bool_]) -> Array:
+    """What the cores reach as a curve over flows that tilts with packet size: weights of its knots, one row per run."""
+    flows, size = np.log(np.maximum(traffic[:, 0], 1.0)), traffic[:, 1] / max(traffic[:, 1].max(), 1e-9)
+    count = int(np.clip(alone.sum() // ROWS_PER_KNOT, 1, KNOTS))
+    knots = np.unique(np.quantile(flows[alone], np.linspace(0, 1, count))) if alone.any() else np.zeros(1)
+    hats = np.column_stack([np.interp(flows, knots, unit) for unit in np.eye(len(knots))])
+    tilt = hats * (size - size.mean())[:, None] if np.ptp(size) > 0 and count > 1 else hats[:, :0]
+    return np.column_stack([hats, tilt])
 
 
-def _solve(
-    pattern: Pattern,
-    names: tuple[str, ...],
-    runs: QueueRuns,
-    base: Array,
-    terms: list[list[str]],
-    start: _Parameters,
-    free: list[bool],
-) -> _Parameters:
-    """Least squares on the logarithm of throughput, robust against a stray run."""
-    units = [
-        np.array(
-            [np.median(1.0 / runs.throughput) / max(term_values(term, runs.traffic).max(), 1e-300) for term in which]
-        )
-        for which in terms
-    ]
-    above = (runs.service_ms.sum(axis=1) == 0) & (runs.throughput > ABOVE * base) & (pattern == PIPELINE)
-
-    def unpack(vector: Array) -> _Parameters:
-        values: Iterator[float] = iter(vector.tolist())
-        coefficients = [np.array([next(values) * unit for unit in scale]) for scale in units]
-        return _Parameters(
-            coefficients, [next(values) if loose else kept for loose, kept in zip(free, start.shares, strict=True)]
-        )
-
-    def residuals(vector: Array) -> Array:
-        parameters = unpack(vector)
-        execution = _Loose(pattern, parameters.uses(names, terms), tuple(parameters.shares))
-        # a run alone and above what the cores reach is the accelerator alone
-        reachable = np.where(above, 1e9, base)
-        predicted = execution.throughput(reachable, runs.traffic, runs.service_ms, runs.rate_kpps)
-        return np.asarray(np.log(np.maximum(predicted, 1e-9) / runs.throughput))
-
-    first = np.concatenate(
-        [
-            *(values / scale for values, scale in zip(start.coefficients, units, strict=True)),
-            [s for s, loose in zip(start.shares, free, strict=True) if loose],
-        ]
-    )
-    if not len(first):
-        return start
-    low = np.concatenate([np.full(sum(map(len, units)), -np.inf), np.full(sum(free), 1 / MOST_QUEUES)])
-    high = np.concatenate([np.full(sum(map(len, units)), np.inf), np.full(sum(free), 1.0)])
-    first = np.clip(first, low + 1e-9, high - 1e-9)
-    solved = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=0.03, x_scale="jac")
-    return unpack(solved.x)
-
-
-class _Loose(Execution):
-    """An execution whose queue counts need not be whole yet."""
-
-    def __init__(self, pattern: Pattern, uses: tuple[AcceleratorUse, ...], shares: tuple[float, ...]) -> None:
-        loose = tuple(
-            AcceleratorUse(use.name, 1 / share, use.service)  # type: ignore[arg-type]
-            for use, share in zip(uses, shares, strict=True)
-        )
-        super().__init__(pattern, loose)
-
-
-def _with_bench_constant(use: AcceleratorUse, bench: ServiceTime | None) -> AcceleratorUse:
-    known = use.service.as_dict()
-    for term, coefficient in (bench.as_dict() if bench else {}).items():
-        if term in ("constant", "packet_size"):
-            known.setdefault(term, coefficient)
-    return AcceleratorUse(use.name, use.queues, ServiceTime(tuple(sorted(known.items()))))
+def _of_every_packet(bench: ServiceTime | None) -> tuple[tuple[str, float], ...]:
+    return tuple((term, value) for term, value in (bench.coefficients if bench else ()) if term in EVERY_PACKET)

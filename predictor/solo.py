@@ -36,14 +36,14 @@ class SoloModel:
         attributes: tuple[int, ...],
         traffic: NDArray[np.float64],
         throughput: NDArray[np.float64],
-        measured_at: NDArray[np.float64],
+        counters_at: NDArray[np.float64],
         counters: NDArray[np.float64],
     ) -> SoloModel:
         """Learn throughput (N,) at traffic (N, 3), and counters (M, 7) at traffic (M, 3)."""
         return cls(
             attributes,
             Smooth.fit(_axes(traffic)[:, list(attributes)], np.log(throughput)[:, None]),
-            Smooth.fit(_axes(measured_at), np.log(np.maximum(counters, TINY))),
+            Smooth.fit(_axes(counters_at), np.log(np.maximum(counters, TINY))),
         )
 
     def kpps(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,10 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from predictor.accelerators import AcceleratorUse, ServiceTime
+from predictor.arrays import read_arrays, write_arrays
 from predictor.memory import MemoryModel
 from predictor.nf_model import Execution, NfModel
 from predictor.registry import Predictor, predictor_class
@@ -93,9 +91,9 @@ def completed(model: NfModel) -> dict[str, object]:
 def _save_nf(model: NfModel, folder: Path) -> None:
     folder.mkdir()
     write_json(completed(model), folder / "nf.json")
-    np.savez(folder / "memory.npz", **model.memory.as_arrays())
+    write_arrays(folder / "memory.npz", model.memory.as_arrays())
     if model.solo:
-        np.savez(folder / "solo.npz", **model.solo.as_arrays())
+        write_arrays(folder / "solo.npz", model.solo.as_arrays())
 
 
 def _load_nf(folder: Path) -> NfModel:
@@ -108,16 +106,11 @@ def _load_nf(folder: Path) -> NfModel:
         found["name"],
         found["cores"],
         Execution(found["execution_pattern"], uses),
-        SoloModel.from_arrays(_arrays(folder / "solo.npz")) if (folder / "solo.npz").exists() else None,
-        MemoryModel.from_arrays(_arrays(folder / "memory.npz")),
+        SoloModel.from_arrays(read_arrays(folder / "solo.npz")) if (folder / "solo.npz").exists() else None,
+        MemoryModel.from_arrays(read_arrays(folder / "memory.npz")),
         {name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
         found["evidence"]["mape_pct"],
     )
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    with np.load(path, allow_pickle=False) as file:
-        return dict(file)
 
 
 def _manifest(directory: Path) -> dict[str, Any]:

@@ -1,14 +1,32 @@
-"""Columns of profile tables as arrays."""
+"""What people hand in, as arrays: the columns of a table, the name of an NF."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from profiles.profile import FIRST_RATE, FIRST_SERVICE, TRAFFIC_COLUMNS, rate_column, service_column
+from profiles import InputError
+from profiles.profile import COUNTER_COLUMNS, FIRST_RATE, FIRST_SERVICE, TRAFFIC_COLUMNS, rate_column, service_column
 
 Array = NDArray[np.float64]
+Model = TypeVar("Model")
+
+
+def model_of(models: Mapping[str, Model], nf: str) -> Model:
+    """The model of that NF.
+
+    Raises
+    ------
+    InputError
+        When there is none.
+    """
+    if nf not in models:
+        raise InputError.of("--nf", f"'{nf}' is not modelled", hint=f"one of {', '.join(models)}")
+    return models[nf]
 
 
 def traffic_of(table: pd.DataFrame) -> Array:
@@ -16,6 +34,11 @@ def traffic_of(table: pd.DataFrame) -> Array:
     return np.column_stack(
         [table[name].to_numpy(dtype=np.float64) if name in table else np.zeros(len(table)) for name in TRAFFIC_COLUMNS]
     )
+
+
+def counters_of(table: pd.DataFrame) -> Array:
+    """The seven counters of each row, shape (rows, 7)."""
+    return table[COUNTER_COLUMNS].to_numpy(dtype=np.float64)
 
 
 def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Array, Array]:

@@ -1,7 +1,7 @@
 """Tomur: a model per resource, composed by execution pattern (Tomur, appendix F).
 
-A company is predicted in the paper's steps: what memory contention leaves of each NF's cores (4.1.2), what each shared
-accelerator allows (4.1.1), and both composed (4.2).
+A company is predicted in the paper's steps: what memory contention leaves of each NF's cores (section 4.1.2), what each
+shared accelerator allows (4.1.1), and both composed (4.2).
 """
 
 from __future__ import annotations
@@ -17,49 +17,72 @@ from numpy.typing import NDArray
 
 from predictor.accelerators import limits
 from predictor.company import Companies
+from predictor.composition import (
+    COMPOSITIONS,
+    PIPELINE,
+    RUN_TO_COMPLETION,
+    drops_on_accelerators,
+    pipeline,
+    run_to_completion,
+)
 from predictor.facts import Facts
+from predictor.memory import WORKING_SET
 from predictor.nf_model import NfModel
 from predictor.prediction import Prediction
 from predictor.registry import Predictor, Warn, register
-from predictor.tables import contention_of, traffic_of
-from profiles import ATTRIBUTES, InputError, Workload
-from profiles.profile import COUNTER_COLUMNS, Profile
+from predictor.tables import contention_of, counters_of, model_of, traffic_of
+from profiles import Workload
+from profiles.profile import Profile
 
 Array = NDArray[np.float64]
+
 SETTLED = 1e-6
-MOST_ROUNDS = 12
+MOST_ROUNDS = 20
 FELT = 0.005
+"""Share of throughput from which contention is said to be felt."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Per company and member: throughput, and what each single resource would leave of it (kpps).
+    """Per company and member, in kpps.
 
     Parameters
     ----------
-    companies
-        The companies.
-    throughput, memory
+    seats
+        Who sits where.
+    throughput, solo
         Shape (companies, members).
-    accelerators
-        Shape (companies, members, accelerators); inf where one is not used.
+    drops
+        On memory, then on each accelerator, each as if it alone were contended. Shape (companies, members, resources).
+    bound
+        What the cores reach, then what each accelerator allows; inf where it is not used. Shape as `drops`.
     """
 
-    companies: Companies
+    seats: Companies
     throughput: Array
-    memory: Array
-    accelerators: Array
+    solo: Array
+    drops: Array
+    bound: Array
 
 
 @register
 class TomurPredictor(Predictor):
-    """Multi-resource prediction from the NF models alone."""
+    """Multi-resource prediction from the NF models alone.
+
+    Parameters
+    ----------
+    nfs
+        The NF models.
+    composition
+        A name in `COMPOSITIONS` for all NFs, such as the strawmen `sum` and `min`; each NF's own pattern when None.
+    """
 
     name: ClassVar[str] = "tomur"
 
-    def __init__(self, nfs: Mapping[str, NfModel]) -> None:
+    def __init__(self, nfs: Mapping[str, NfModel], *, composition: str | None = None) -> None:
         self._nfs = nfs
         self._facts = Facts(nfs)
+        self._composition = COMPOSITIONS[composition] if composition else None
 
     @classmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
@@ -76,173 +99,128 @@ class TomurPredictor(Predictor):
 
     def solo(self, workloads: Sequence[Workload]) -> Array:
         """Throughput (kpps) of each workload alone on the NIC."""
-        places = self._facts.places(workloads)
-        return self._facts.solo[places]
+        return self._facts.solo_of(workloads)
 
     def throughput(self, companies: Sequence[Sequence[Workload]]) -> list[Array]:
         """Throughput (kpps) of every workload of every company."""
         answer = self._answer(companies)
-        return answer.companies.in_given_order(answer.throughput)
+        return answer.seats.in_given_order(answer.throughput)
 
     def predict(self, companies: Sequence[Sequence[Workload]]) -> list[list[Prediction]]:
         """Throughput, the drop on each resource, and the bottleneck."""
         answer = self._answer(companies)
-        solo = np.where(answer.companies.member >= 0, self._facts.solo[answer.companies.member], np.nan)
-        rows = zip(
-            companies,
-            answer.companies.in_given_order(answer.throughput),
-            answer.companies.in_given_order(solo),
-            answer.companies.in_given_order(answer.memory),
-            zip(
-                *(
-                    answer.companies.in_given_order(answer.accelerators[:, :, at])
-                    for at in range(len(self._facts.accelerators))
-                ),
-                strict=True,
-            )
-            if self._facts.accelerators
-            else [()] * len(companies),
-            strict=True,
-        )
+        columns = [answer.throughput[:, :, None], answer.solo[:, :, None], answer.drops, answer.bound]
+        rows = answer.seats.in_given_order(np.concatenate(columns, axis=2))
         return [
-            [
-                self._prediction(
-                    workload, *(float(part[at]) for part in (kpps, alone, memory)), [float(a[at]) for a in allowed]
-                )
-                for at, workload in enumerate(company)
-            ]
-            for company, kpps, alone, memory, allowed in rows
+            [self._prediction(workload, *values) for workload, values in zip(company, of_company.tolist(), strict=True)]
+            for company, of_company in zip(companies, rows, strict=True)
         ]
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
-        """Throughput (kpps) of `nf` per row, beside contention known by its sum."""
-        if nf not in self._nfs:
-            raise InputError.of("--nf", f"no model of {nf}", hint=f"modelled: {', '.join(self._nfs)}")
-        model = self._nfs[nf]
-        traffic = traffic_of(table)
-        base = model.base_kpps(traffic)
-        left = base * model.memory_share(table[COUNTER_COLUMNS].to_numpy(dtype=np.float64), traffic, base)
-        predicted = model.execution.throughput(left, traffic, *contention_of(table, model.accelerators))
+        """Throughput (kpps) of `nf` per row, beside contention known by its sums."""
+        model, traffic = model_of(self._nfs, nf), traffic_of(table)
+        predicted = model.beside(counters_of(table), traffic, *contention_of(table, model.accelerators))
         return np.minimum(predicted, model.solo_kpps(traffic))
 
     def _answer(self, companies: Sequence[Sequence[Workload]]) -> Answer:
-        facts = self._facts
-        seats = facts.companies(companies)
-        member = seats.member
-        here = member >= 0
-        contended = np.where(here, facts.base[member], 1.0) * self._memory_share(member)
-        match_ms = np.where(here, 1.0 / facts.reached[member] - 1.0 / facts.base[member], 0.0)
-        reached = 1.0 / (1.0 / contended + match_ms)
-        solo = np.where(here, facts.solo[member], 0.0)
-        throughput, allowed = self._share_accelerators(member, reached)
-        alone = seats.sizes[:, None] < 2
-        throughput = np.where(alone, solo, np.minimum(throughput, solo))
-        return Answer(seats, throughput, np.where(alone, solo, np.minimum(reached, solo)), allowed)
+        facts, seats = self._facts, self._facts.companies(companies)
+        shape = (*seats.member.shape, 1 + len(facts.accelerators))
+        solo, cores = np.ones(shape[:2]), np.ones(shape[:2])
+        solo[seats.seated] = facts.solo[seats.member[seats.seated]]
+        cores[seats.seated] = self._cores(seats)
+        drops, bound = np.zeros(shape), np.full(shape, np.inf)
+        drops[:, :, 0], bound[:, :, 0] = np.maximum(solo - cores, 0.0), cores
+        throughput = self._composed(seats.member, solo, drops)
+        sharing = seats.seated.any(axis=1) & (seats.sizes > 1)
+        if facts.accelerators and sharing.any():
+            part = self._share_accelerators(seats.member[sharing], solo[sharing], cores[sharing], throughput[sharing])
+            throughput[sharing], drops[sharing, :, 1:], bound[sharing, :, 1:] = part
+        alone = seats.sizes < 2
+        throughput[alone], drops[alone] = solo[alone], 0.0
+        return Answer(seats, np.minimum(throughput, solo), solo, drops, bound)
 
-    def _memory_share(self, member: NDArray[np.intp]) -> Array:
-        """What memory contention leaves of each member, between 0 and 1."""
-        facts = self._facts
-        share = np.ones(member.shape)
-        crowded = (member >= 0) & ((member >= 0).sum(axis=1, keepdims=True) > 1)
-        if not crowded.any():
-            return share
-        counters = facts.competitors(member)[crowded]
-        if np.isnan(counters).any():
-            missing = [name for name, model in self._nfs.items() if not model.solo]
-            raise InputError.of(
-                f"{missing[0]}/solo.csv",
-                "is missing, so what the NF does to others is not known",
-                hint="profile it alone",
-            )
-        places = member[crowded]
-        left = np.empty(len(places))
-        for at in np.unique(facts.nf[places]):
-            rows = facts.nf[places] == at
-            model, which = self._nfs[facts.names[at]], places[rows]
-            left[rows] = model.memory_share(counters[rows], facts.traffic[which], facts.base[which])
-        share[crowded] = left
-        return share
+    def _cores(self, seats: Companies) -> Array:
+        """What the cores of everybody seated reach beside the others' memory accesses, before any queueing."""
+        facts, places = self._facts, seats.member[seats.seated]
+        counters = facts.competitors(seats.member)[seats.seated]
+        crowded = np.broadcast_to(seats.sizes[:, None] > 1, seats.member.shape)[seats.seated]
+        share = np.ones(len(places))
+        for name, rows in facts.by_nf(places):
+            rows = rows & crowded
+            model, which = self._nfs[name], places[rows]
+            runs = model.memory_runs(counters[rows], facts.traffic[which], facts.counters[which, WORKING_SET])
+            share[rows] = model.memory_share(runs, facts.base[which])
+        reached: Array = 1.0 / (1.0 / (facts.base[places] * share) + facts.match_ms[places])
+        return reached
 
-    def _share_accelerators(self, member: NDArray[np.intp], reached: Array) -> tuple[Array, Array]:
-        """Throughput of every member, and what each accelerator alone would allow it.
+    def _share_accelerators(
+        self, member: NDArray[np.intp], solo: Array, cores: Array, throughput: Array
+    ) -> tuple[Array, Array, Array]:
+        """Throughput of every member, its drop on each accelerator, and what each allows.
 
-        What one NF asks of an accelerator depends on what the other resources leave it; a few rounds settle it.
+        What an NF asks of an accelerator depends on what its other resources leave it; a few rounds settle that.
         """
-        facts = self._facts
-        here = member >= 0
-        queues = np.where(here[:, :, None], facts.queues[member], 0.0)
-        service = np.where(here[:, :, None], facts.service[member], 0.0)
-        staged = here & facts.pipeline[member]
-        allowed = np.full(queues.shape, np.inf)
-        throughput = np.where(here, np.minimum(reached, facts.solo[member]), 0.0)
-        if not len(facts.accelerators):
-            return throughput, allowed
-        own = np.where(staged[:, :, None], service, 1.0 / reached[:, :, None])
-        rows = ((queues > 0).sum(axis=1) > 0).any(axis=1)
-        queues, service, own, staged = queues[rows], service[rows], own[rows], staged[rows]
-        settled = throughput[rows]
-        free = reached[rows]
+        facts, seated = self._facts, (member >= 0)[:, :, None]
+        queues = np.where(seated, facts.queues[member], 0.0)
+        service = np.where(queues > 0, facts.service[member], 0.0)
+        staged = facts.pipeline[member]
+        memory = np.maximum(solo - cores, 0.0)[:, :, None]
         bound = np.full(queues.shape, np.inf)
-        for _ in range(MOST_ROUNDS):
-            before = settled
+        for turn in range(MOST_ROUNDS):
+            asked = _asked(staged, cores, bound, throughput)
             bound = np.stack(
-                [
-                    limits(own[:, :, at], service[:, :, at], queues[:, :, at], _asked(at, staged, free, bound, settled))
-                    for at in range(len(facts.accelerators))
-                ],
-                axis=2,
+                [limits(service[:, :, at], queues[:, :, at], asked[:, :, at]) for at in range(queues.shape[2])], axis=2
             )
-            waits = np.where(np.isinf(bound), 0.0, 1.0 / bound - 1.0 / free[:, :, None]).sum(axis=2)
-            composed = np.where(staged, np.minimum(free, bound.min(axis=2)), 1.0 / (1.0 / free + waits))
-            settled = np.where(staged, composed, (composed + before) / 2)
-            if np.all(np.abs(settled - before) <= SETTLED * np.maximum(before, SETTLED)):
+            drops = np.where(
+                staged[:, :, None],
+                drops_on_accelerators(PIPELINE, solo, service, bound),
+                drops_on_accelerators(RUN_TO_COMPLETION, solo, service, bound),
+            )
+            composed = self._composed(member, solo, np.concatenate([memory, drops], axis=2))
+            change = np.abs(composed - throughput).max()
+            # half steps: of two NFs that wait for each other, neither jumps ahead
+            throughput = composed if turn == 0 else (composed + throughput) / 2
+            if change <= SETTLED * throughput.max():
                 break
-        throughput[rows] = np.where(member[rows] >= 0, composed, 0.0)
-        allowed[rows] = bound
-        return throughput, allowed
+        return throughput, drops, bound
 
-    def _prediction(
-        self, workload: Workload, kpps: float, solo: float, memory: float, allowed: list[float]
-    ) -> Prediction:
-        model = self._nfs[workload.nf]
-        drops = {"memory": max(solo - memory, 0.0)}
-        for name, limit in zip(self._facts.accelerators, allowed, strict=True):
-            if name in model.accelerators:
-                drops[name] = max(solo - limit, 0.0)
+    def _composed(self, member: NDArray[np.intp], solo: Array, drops: Array) -> Array:
+        """End-to-end throughput by each NF's execution pattern (Tomur, equation 7)."""
+        if self._composition:
+            return self._composition(solo, drops)
+        staged = self._facts.pipeline[member]
+        return np.where(staged, pipeline(solo, drops), run_to_completion(solo, drops))
+
+    def _prediction(self, workload: Workload, kpps: float, solo: float, *resources: float) -> Prediction:
+        model, names = self._nfs[workload.nf], ("memory", *self._facts.accelerators)
+        drops = dict(zip(names, resources[: len(names)], strict=True))
+        bound = dict(zip(names, resources[len(names) :], strict=True))
+        uses = ("memory", *model.accelerators)
         return Prediction(
             kpps,
             solo,
-            drops,
-            _bottleneck(model, workload, kpps, solo, memory, dict(zip(self._facts.accelerators, allowed, strict=True))),
-            extrapolated=is_extrapolated(model, workload),
+            {name: drops[name] for name in uses},
+            _bottleneck(solo, {name: drops[name] for name in uses}, {name: bound[name] for name in uses}),
+            extrapolated=model.is_extrapolated(workload.traffic),
         )
 
 
-def _asked(at: int, staged: NDArray[np.bool_], free: Array, bound: Array, settled: Array) -> Array:
-    """What each member asks of accelerator `at`: what its other stages would carry, or how often it comes back."""
-    others = np.delete(bound, at, axis=2)
-    elsewhere = np.minimum(free, others.min(axis=2)) if others.shape[2] else free
-    return np.where(staged, elsewhere, settled)
+def _asked(staged: NDArray[np.bool_], cores: Array, bound: Array, throughput: Array) -> Array:
+    """What each member asks of each accelerator, shape (companies, members, accelerators).
+
+    A pipeline sends what its other stages carry; run to completion sends a packet when the last has come back.
+    """
+    asked = np.empty(bound.shape)
+    for at in range(bound.shape[2]):
+        others = np.delete(bound, at, axis=2).min(axis=2, initial=np.inf)
+        asked[:, :, at] = np.where(staged, np.minimum(cores, others), throughput)
+    return asked
 
 
-def _bottleneck(
-    model: NfModel, workload: Workload, kpps: float, solo: float, memory: float, allowed: Mapping[str, float]
-) -> str:
-    """The accelerator that binds; else memory when its contention is felt, else the cores."""
-    limits_here = {name: allowed[name] for name in model.accelerators}
-    slowest = min(limits_here, key=lambda name: limits_here[name], default=None)
-    if (
-        slowest is not None
-        and model.execution.pattern == "pipeline"
-        and limits_here[slowest] <= min(memory, solo) * (1 + 1e-9)
-    ):
-        return slowest
-    if slowest is not None and model.execution.pattern != "pipeline" and limits_here[slowest] < memory * (1 - FELT):
-        return slowest
-    return "memory" if memory < solo * (1 - FELT) else "cpu"
-
-
-def is_extrapolated(model: NfModel, workload: Workload) -> bool:
-    """Whether the traffic lies outside what was measured of the NF."""
-    values = workload.traffic.as_dict()
-    return any(not low <= values[name] <= high for name in ATTRIBUTES for low, high in [model.measured[name]])
+def _bottleneck(solo: float, drops: Mapping[str, float], bound: Mapping[str, float]) -> str:
+    """The resource that costs most; where none is felt, the stage that is slowest alone."""
+    worst = max(drops, key=lambda name: drops[name])
+    if drops[worst] > FELT * solo:
+        return worst
+    slowest = min(bound, key=lambda name: bound[name])
+    return "cpu" if slowest == "memory" else slowest

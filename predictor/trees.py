@@ -57,7 +57,7 @@ class Trees:
             for fitted in model.estimators_[:, 0]:
                 weight = model.learning_rate / len(models)
                 _flatten(fitted.tree_, len(leaves), weight, nodes, thresholds, leaves)
-        base = float(np.mean([float(np.ravel(model.init_.constant_)[0]) for model in models]))
+        base = float(np.mean([np.ravel(model.init_.constant_)[0] for model in models]))
         return cls(
             base,
             np.array(nodes, dtype=np.int64).reshape(-1, 3),
@@ -66,8 +66,16 @@ class Trees:
             int(models[0].n_features_in_),
         )
 
+    @classmethod
+    def none(cls, features: int) -> Trees:
+        """No trees: zero everywhere."""
+        nothing = np.zeros(0)
+        return cls(0.0, np.zeros((0, 3), dtype=np.int64), nothing, np.zeros((0, MAX_LEAVES)), features)
+
     def predict(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The prediction for each of `rows`, shape (N, features); equal to scikit-learn's to rounding."""
+        if not len(self.leaves):
+            return np.full(len(rows), self.base)
         # scikit-learn compares single-precision values with double-precision thresholds
         single = rows.astype(np.float32).astype(np.float64)
         places = [
@@ -86,14 +94,14 @@ class Trees:
             predicted[part] = self.leaves.ravel()[exits].sum(axis=1)
         return predicted + self.base
 
-    def as_arrays(self) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
+    def as_arrays(self) -> dict[str, NDArray[np.float64]]:
         """The ensemble as plain arrays."""
         return {
             "base": np.array([self.base]),
-            "nodes": self.nodes,
+            "nodes": self.nodes.astype(np.float64),
             "thresholds": self.thresholds,
             "leaves": self.leaves,
-            "features": np.array([self.features], dtype=np.int64),
+            "features": np.array([float(self.features)]),
         }
 
     @classmethod
