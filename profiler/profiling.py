@@ -71,11 +71,13 @@ def profile(
     Raises
     ------
     InputError
-        When an NF or method is not known, the quota too small, or `out` taken by something else.
+        When an NF or method is not known, the quota too small, the seed negative, or `out` taken by something else.
     TestbedError
         When the testbed fails; what it measured before is in the journal.
     """
     chosen = find_method(method)
+    if seed < 0:
+        raise InputError.of("--seed", f"{seed} is negative")
     description = testbed.describe()
     refuse_unwritable(description)
     refuse_taken(out, journal_of(out))

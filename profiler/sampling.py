@@ -56,16 +56,6 @@ def whole(bounds: Range, value: float) -> float:
     return rounded if low <= rounded <= high else min(max(value, low), high)
 
 
-def position_of(bounds: Range, value: float) -> float:
-    """The position in [0, 1] of a value in its range; inverse of `at` but for rounding."""
-    low, high = bounds
-    if high == low:
-        return 0.0
-    if _wide(bounds):
-        return float(np.log(max(value, low) / low) / np.log(high / low))
-    return (value - low) / (high - low)
-
-
 def parameter_at(bounds: Range, position: float) -> float:
     """The bench parameter value at a position in [0, 1], even on a logarithmic scale where the ends differ tenfold.
 

@@ -11,7 +11,7 @@ import pytest
 from profiler.contention import MemoryContention, measure_benches
 from profiler.methods import find_method
 from profiler.nf_runs import NfRuns, QuotaSpent
-from profiler.sampling import EvenPoints, at, parameter_at, position_of
+from profiler.sampling import EvenPoints, at, parameter_at
 from tests.profiler.toy_testbed import STEP, ToyTestbed, description
 
 
@@ -107,4 +107,3 @@ def test_positions_span_a_range(bounds: tuple[float, float]) -> None:
     parameters = [parameter_at(bounds, step / 50) for step in range(51)]
     assert parameters == sorted(parameters)
     assert parameters[0] == bounds[0] and parameters[-1] == bounds[1]
-    assert 0 <= position_of(bounds, values[20]) <= 1
