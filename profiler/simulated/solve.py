@@ -127,7 +127,7 @@ def solve(batch: Batch, card: Card) -> Solution:
         turns = _turns(batch, throughput, core_rate, turns, card)
         possible = reached(batch, core_rate, turns, card)
         waiting = _waiting(batch, possible, core_rate, turns, missed, waiting, card)
-        throughput = np.sqrt(throughput * possible)
+        throughput = np.sqrt(throughput) * np.sqrt(possible)
     return Solution(throughput, core_rate, turns, stall_ns)
 
 

@@ -35,6 +35,7 @@ from profiles import (
 
 DIGITS = 6
 CHUNK = 2048
+REMEMBERED = 100_000
 ATTRIBUTES = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
 
@@ -135,6 +136,8 @@ class SimulatedTestbed(Testbed):
 
     def _prepare(self, load: Load) -> _Prepared:
         if load not in self._prepared:
+            if len(self._prepared) >= REMEMBERED:
+                self._prepared.clear()
             if faults := refusals(self._description, [load]):
                 raise TestbedError(f"bad-request: {'; '.join(faults)}")
             self._prepared[load] = _Prepared(_text(load), self._demand(load))
@@ -148,10 +151,10 @@ class SimulatedTestbed(Testbed):
 
 
 def _text(load: Load) -> str:
-    """What a load is, for ordering and seeding: the same for equal loads, whatever number types they came in."""
+    """What a load is, for ordering and seeding: the same for equal loads, be they whole numbers or minus zero."""
     if isinstance(load, BenchLoad):
-        return f"bench {load.name} " + " ".join(f"{name}={float(value)!r}" for name, value in load.parameters)
-    return f"nf {load.nf} " + " ".join(repr(float(value)) for value in load.traffic.as_tuple())
+        return f"bench {load.name} " + " ".join(f"{name}={value + 0.0!r}" for name, value in sorted(load.parameters))
+    return f"nf {load.nf} " + " ".join(repr(value + 0.0) for value in load.traffic.as_tuple())
 
 
 def _run(answers: Array, order: Sequence[int]) -> Run:

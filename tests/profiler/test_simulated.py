@@ -98,7 +98,7 @@ def test_answers_are_finite_and_counters_agree_with_each_other(company: list[Loa
         values = [measured.throughput_kpps, *measured.counters.as_dict().values()]
         assert all(math.isfinite(value) and value > 0 for value in values)
         cores = 2 if isinstance(load, Workload) else 1
-        assert measured.counters.irt == pytest.approx(measured.counters.ipc * cores * 2.5e9, rel=1e-5)
+        assert measured.counters.irt == pytest.approx(measured.counters.ipc * cores * 2.5e9, rel=2e-5)
         assert measured.counters.memrd > measured.counters.memwr
 
 
