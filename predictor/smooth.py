@@ -17,11 +17,15 @@ from scipy.optimize import minimize
 Array = NDArray[np.float64]
 
 ENOUGH = 4
+FLAT = 0.05
+"""A range of an input below which it is noise; inputs are logarithms, or far wider."""
 TUNED_ON = 300
 LENGTH, LENGTHS, LENGTH_SPREAD = 1.0, (0.03, 30.0), 1.5
 """Typical length in which functions change, as a share of the measured range; its bounds; its spread (natural log)."""
-NOISE, NOISES = 1e-2, (1e-6, 1.0)
-"""Noise variance to begin with, and its bounds, as a share of the function's variance."""
+NOISE, NOISES, NOISE_SPREAD = 1e-2, (1e-6, 1.0), 5.0
+"""Typical noise variance as a share of the function's; its bounds; its spread (natural log)."""
+SHARED, SHARED_SPREAD = 1e-3, 2.0
+"""Typical variance that measurements of one setting share, and its spread (natural log)."""
 ITERATIONS = 60
 ROOT5 = 5**0.5
 ROWS_AT_ONCE = 4096
@@ -62,7 +66,7 @@ class Smooth:
         `settings` tells, by equal numbers, which measurements were made at one setting.
         """
         low, high = inputs.min(axis=0), inputs.max(axis=0)
-        varying, spread = high > low, outputs.std(axis=0)
+        varying, spread = high - low > FLAT, outputs.std(axis=0)
         scale, noise = np.zeros(len(low)), np.array([NOISE, 0.0])
         if len(inputs) >= ENOUGH and varying.any() and spread.max() > 0:
             unit = np.where(varying, high - low, 1.0)
@@ -166,14 +170,13 @@ def _tune(inputs: Array, outputs: Array, same: Array | None) -> tuple[Array, Arr
         gradient.append(0.5 * float(np.diag(pull).sum() * noise[0]))
         if same is not None:
             gradient.append(0.5 * float((pull * same).sum() * noise[1]))
-        away = np.log(lengths / LENGTH) / LENGTH_SPREAD**2
-        gradient_array = np.array(gradient)
-        gradient_array[:width] += away
-        return float(value + 0.5 * (away * np.log(lengths / LENGTH)).sum()), gradient_array
+        away = (logarithms - typical) / spread
+        return float(value + 0.5 * (away**2).sum()), np.array(gradient) + away / spread
 
     noises = 1 if same is None else 2
-    first = np.log(np.concatenate([np.full(width, LENGTH), np.full(noises, NOISE)]))
+    typical = np.log([LENGTH] * width + [NOISE, SHARED][:noises])
+    spread = np.array([LENGTH_SPREAD] * width + [NOISE_SPREAD, SHARED_SPREAD][:noises])
     bounds = [tuple(np.log(LENGTHS))] * width + [tuple(np.log(NOISES))] * noises
-    found = minimize(cost, first, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
+    found = minimize(cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
     noise = np.exp(found[width:])
     return np.exp(found[:width]), np.array([noise[0], noise[1] if noises == 2 else 0.0])
