@@ -28,16 +28,15 @@ def turns_step(turns: Array, offered: Array, queues: Array, service: Array) -> A
         Number of queues and time of a request (us), shape (loads, batch); zero queues where the engine is not used.
     """
     work = queues * service
+    taken = np.zeros_like(turns)
+    slope = work.copy()
+    for j in range(len(turns)):
+        waiting = offered[j] > turns
+        others_slope = np.where(waiting, work[j], 0.0)
+        others_taken = np.where(waiting, 0.0, work[j] * offered[j])
+        others_slope[j] = others_taken[j] = 0.0
+        slope += others_slope
+        taken += others_taken
     updated = turns.copy()
-    for i in range(len(turns)):
-        guess = turns[i]
-        taken = np.zeros_like(guess)
-        slope = work[i].copy()
-        for j in range(len(turns)):
-            if j != i:
-                waiting = offered[j] > guess
-                taken += np.where(waiting, 0.0, work[j] * np.minimum(offered[j], guess))
-                slope += np.where(waiting, work[j], 0.0)
-        used = queues[i] > 0
-        np.divide(np.maximum(1 - taken, 0.0), slope, out=updated[i], where=used)
+    np.divide(np.maximum(1 - taken, 0.0), slope, out=updated, where=queues > 0)
     return updated

@@ -7,6 +7,7 @@ approximation of Che, Tung and Wang, here for random replacement). Who touches m
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,12 +50,10 @@ def pressure_step(pressure: Array, lines: Array, rates: Array, capacity: float) 
     lines, rates
         Size in lines and accesses/us of each structure, shape (structures, batch).
     """
-    held = np.zeros_like(pressure)
-    slope = np.zeros_like(pressure)
-    for n, a in zip(lines, rates, strict=True):
-        share = a / (n * pressure + a)
-        held += n * share
-        slope += n * n * share * share / a
+    share = hits(pressure, lines, rates)
+    present = lines * share
+    held = functools.reduce(np.add, present)
+    slope = functools.reduce(np.add, present**2 / rates)
     step: Array = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST), 0.0)
     return step
 

@@ -2,7 +2,8 @@
 
 The loads meet in the shared cache, the memory channel and the accelerators. From the present throughputs follow the
 misses of each structure, the waiting for the memory and the turns of each request queue; from those the throughputs.
-Half a step is taken a fixed number of times, so that a company's answer does not depend on the rest of the batch.
+Half steps are taken until a company stands still; then it keeps its answer, so that this does not depend on the rest
+of the batch.
 
 Arrays are indexed [load, ..., company]; what is added over loads is added one by one in that order, for which adding
 the zeros of an empty place changes nothing, to the last bit.
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from profiler.simulated.accelerator import turns_step
 from profiler.simulated.cache import Array, hits, pressure_step
@@ -25,6 +27,7 @@ from profiler.simulated.memory import waiting_step
 
 ITERATIONS = 80
 NEWTON_STEPS = 2
+SETTLED = 1e-9
 UNBOUNDED = 1e6
 """Packets/us of a stage that is no limit."""
 
@@ -120,15 +123,31 @@ def solve(batch: Batch, card: Card) -> Solution:
     throughput = np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns) * batch.active
     pressure, waiting = np.zeros(companies), np.zeros(companies)
     turns = np.full(batch.queues.shape, UNBOUNDED)
+    core_rate = np.full(throughput.shape, UNBOUNDED)
+    stall_ns = np.zeros((3, *throughput.shape))
+    moving = np.ones(companies, dtype=np.bool_)
     for _ in range(ITERATIONS):
-        pressure, missed = _misses(batch, throughput, pressure, card)
-        stall_ns = _stalls(batch, missed, waiting, card)
+        before = throughput, core_rate
+        new_pressure, missed = _misses(batch, throughput, pressure, card)
+        pressure = np.where(moving, new_pressure, pressure)
+        stall_ns = np.where(moving, _stalls(batch, missed, waiting, card), stall_ns)
         core_rate = batch.cores * 1e3 / (batch.compute_ns + _added(stall_ns))
-        turns = _turns(batch, throughput, core_rate, turns, card)
+        turns = np.where(moving, _turns(batch, throughput, core_rate, turns, card), turns)
         possible = reached(batch, core_rate, turns, card)
-        waiting = _waiting(batch, possible, core_rate, turns, missed, waiting, card)
-        throughput = np.sqrt(throughput) * np.sqrt(possible)
+        new_waiting = _waiting(batch, possible, core_rate, turns, missed, waiting, card)
+        waiting = np.where(moving, new_waiting, waiting)
+        throughput = np.where(moving, np.sqrt(throughput) * np.sqrt(possible), throughput)
+        moving &= _moved(before, (throughput, core_rate))
+        if not moving.any():
+            break
     return Solution(throughput, core_rate, turns, stall_ns)
+
+
+def _moved(before: tuple[Array, Array], after: tuple[Array, Array]) -> NDArray[np.bool_]:
+    """The companies of which a load's throughput or core rate still changes."""
+    changes = [np.abs(new - old) > SETTLED * new for old, new in zip(before, after, strict=True)]
+    moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
+    return moved
 
 
 def reached(batch: Batch, core_rate: Array, turns: Array, card: Card) -> Array:
@@ -211,5 +230,5 @@ def _exponent(window: int) -> float:
 
 
 def _added(values: Array, axis: int = 0) -> Array:
-    total: Array = functools.reduce(np.add, np.moveaxis(values, axis, 0))
+    total: Array = functools.reduce(np.add, values.swapaxes(0, axis))
     return total
