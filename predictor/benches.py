@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from predictor.accelerators import ServiceTime, term_values
+from predictor.accelerators import TERMS, ServiceTime, term_values
 from predictor.memory import access_rate
 from predictor.tables import counters_of
 from profiles.profile import TRAFFIC_COLUMNS, Profile, service_column
@@ -56,14 +56,16 @@ def most_accesses(profile: Profile, nf: str, seed: int) -> float:
 
 
 def _service(traffic: Array, time: Array) -> ServiceTime:
-    terms = [term for term in ("constant", "packet_size", "matches") if np.ptp(term_values(term, traffic)) > 0]
-    terms = ["constant", *terms] if len(time) > len(terms) else ["constant"]
-    design = np.column_stack([term_values(term, traffic) for term in terms]) / time[:, None]
+    """The linear part; where the accelerator is faster than the bench's core, its time is the core's, a floor."""
+    varying = [term for term in TERMS if np.ptp(term_values(term, traffic)) > 0]
+    terms = ["constant", *varying] if len(time) > len(varying) + 1 else ["constant"]
+    design = np.column_stack([term_values(term, traffic) for term in terms])
     units = np.abs(design).max(axis=0)
 
-    def errors(scaled: Array) -> Array:
-        relative: Array = design / units @ scaled - 1.0
+    def errors(parameters: Array) -> Array:
+        relative: Array = np.maximum(design / units @ parameters[1:], parameters[0]) / time - 1.0
         return relative
 
-    found = least_squares(errors, np.zeros(len(terms)), loss="soft_l1", f_scale=STRAY).x
-    return ServiceTime(tuple(zip(terms, (found / units).tolist(), strict=True)))
+    start = np.concatenate([[0.9 * time.min()], np.linalg.lstsq(design / units, time, rcond=None)[0]])
+    found = least_squares(errors, start, loss="soft_l1", f_scale=STRAY, x_scale=time.max()).x
+    return ServiceTime(tuple(zip(terms, (found[1:] / units).tolist(), strict=True)))

@@ -26,6 +26,8 @@ MEMORY_ROWS = 10
 SOLO_ROWS = 3
 BOUND = 0.97
 """Share of what an accelerator allows, below which it does not bind."""
+MOSTLY_CORES = 0.6
+"""Share of time on matches, above which the cores' share is too uncertain to learn from."""
 STRAY = 0.25
 """The most that one run counts when patterns are compared."""
 
@@ -151,7 +153,9 @@ def _cores_alone(nf: NfProfile, execution: Execution, table: pd.DataFrame) -> tu
     if execution.pattern == PIPELINE:
         free = throughput * execution.service_ms(traffic).max(axis=1) < BOUND
         return throughput, free if free.any() else fewest
-    return 1.0 / np.maximum(1.0 / throughput - execution.match_ms(traffic), 1e-9), always
+    matching = execution.match_ms(traffic) * throughput
+    free = matching < MOSTLY_CORES
+    return throughput / np.maximum(1.0 - matching, 1.0 - BOUND), free if free.any() else fewest
 
 
 def _queue_runs(nf: NfProfile) -> QueueRuns:

@@ -19,6 +19,8 @@ ABOVE = 1.03
 """A run alone that is faster than the cores by this factor is the accelerator alone."""
 STRAY = 0.03
 """Relative error from which a run counts as stray and pulls less."""
+ENOUGH = 30
+"""Runs from which on the service time may have a term more."""
 KNOTS = 5
 ROWS_PER_KNOT = 6
 UNBOUND, MOST_LOG = 1e9, 20.0
@@ -186,7 +188,10 @@ def _terms(pattern: Pattern, runs: QueueRuns) -> tuple[str, ...]:
     """The terms of the service time that the runs can tell."""
     _, sizes, matches = (runs.traffic.max(axis=0) > 1.001 * runs.traffic.min(axis=0)).tolist()
     terms = ["constant"] + ["packet_size"] * sizes if pattern == PIPELINE else []
-    return (*terms, *((["matches"] if sizes else ["mtbr"]) * matches))
+    if matches:
+        # headers bring no matches, so that matches per packet are not quite in proportion to its size
+        terms += ["matches"] * sizes + ["mtbr"] * (not sizes or len(runs.throughput) >= ENOUGH)
+    return tuple(terms)
 
 
 def _curve(traffic: Array, alone: NDArray[np.bool_]) -> Array:
