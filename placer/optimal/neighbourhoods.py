@@ -29,8 +29,9 @@ from placer.optimal.patterns import companies_within
 from placer.optimal.program import costs_in_units, exact_cost
 from placer.oracle import Oracle
 
-HOUSEHOLDS = 4
-"""NICs whose tenants are placed anew at once."""
+ROOMY = 2
+ANY = 2
+"""NICs whose tenants are placed anew at once: with free cores if there are such, and whichever."""
 
 TRIED = 32
 """Tenants among whom the first plan looks for one more to put on a NIC."""
@@ -130,10 +131,10 @@ def _improved(
     def free(house: House) -> int:
         return kinds[house[0]].cores - kinds[house[0]].cores_taken(tenant.workload for tenant in house[1])
 
-    order = list(range(len(draft.houses)))
-    chance.shuffle(order)
-    order.sort(key=lambda i: -free(draft.houses[i]) * chance.random())
-    chosen = set(order[:HOUSEHOLDS])
+    everywhere = range(len(draft.houses))
+    roomy = sorted(everywhere, key=lambda i: -free(draft.houses[i]) * chance.random())[:ROOMY]
+    others = sorted(set(everywhere) - set(roomy))
+    chosen = {*roomy, *chance.sample(others, min(len(others), ANY))}
     kept = [house for i, house in enumerate(draft.houses) if i not in chosen]
     opened = [house for i, house in enumerate(draft.houses) if i in chosen]
     homeless = chance.sample(draft.unplaced, min(len(draft.unplaced), 2))
@@ -149,5 +150,5 @@ def _improved(
     after = Draft(tuple((kind.index, housed) for kind, housed in found.nics), tuple(found.unplaced))
     if (len(after.unplaced), after.cost(kinds)) > (len(before.unplaced), before.cost(kinds)):
         return draft
-    others = tuple(tenant for tenant in draft.unplaced if tenant not in homeless)
-    return Draft((*kept, *after.houses), (*others, *after.unplaced))
+    waiting = tuple(tenant for tenant in draft.unplaced if tenant not in homeless)
+    return Draft((*kept, *after.houses), (*waiting, *after.unplaced))
