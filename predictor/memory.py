@@ -82,11 +82,14 @@ class MemoryModel:
         Cache accesses per second up to which that is.
     beyond
         Trees for contention above, which add to the trend's edge.
+    errors
+        Of the trend under contention at traffic left out: measured over predicted, logarithm, shape (M,).
     """
 
     trend: Smooth
     most_accesses: float
     beyond: Trees
+    errors: Array
 
     @classmethod
     def fit(cls, runs: MemoryRuns, logarithm: Array, *, most_accesses: float = np.inf, seed: int = 0) -> MemoryModel:
@@ -106,7 +109,9 @@ class MemoryModel:
         inputs = runs.contention()
         trend = Smooth.fit(inputs[likely], logarithm[likely, None], settings[likely])
         left = logarithm - trend(inputs)[:, 0]
-        return cls(trend, most_accesses, _boosted(runs.features()[~likely], left[~likely], seed))
+        errors = trend.left_out(logarithm[likely, None], settings[likely])[:, 0]
+        contended = (runs.counters[likely] > 0).any(axis=1)
+        return cls(trend, most_accesses, _boosted(runs.features()[~likely], left[~likely], seed), errors[contended])
 
     def __call__(self, runs: MemoryRuns) -> Array:
         """The logarithm at each row."""
@@ -120,6 +125,7 @@ class MemoryModel:
         """What was learnt, as plain arrays."""
         return {
             "most_accesses": np.array([self.most_accesses]),
+            "errors": self.errors,
             **{f"trend_{name}": array for name, array in self.trend.as_arrays().items()},
             **{f"beyond_{name}": array for name, array in self.beyond.as_arrays().items()},
         }
@@ -131,7 +137,8 @@ class MemoryModel:
             {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
             for part in ("trend_", "beyond_")
         )
-        return cls(Smooth(**trend), float(arrays["most_accesses"][0]), Trees.from_arrays(beyond))
+        most_accesses = float(arrays["most_accesses"][0])
+        return cls(Smooth.from_arrays(trend), most_accesses, Trees.from_arrays(beyond), arrays["errors"])
 
 
 def access_rate(counters: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.accelerators import AcceleratorUse, beside_bench
+from predictor.calibration import Calibration, Seen
 from predictor.composition import COMPOSITIONS, PIPELINE, Pattern, drops_on_accelerators
 from predictor.memory import WORKING_SET, MemoryModel, MemoryRuns
 from predictor.solo import SoloModel
@@ -90,6 +91,10 @@ class NfModel:
         Per traffic attribute, the range that was measured.
     evidence
         Mean absolute percentage error under each execution pattern that was tried.
+    errors
+        Of predictions left out of training: measured over predicted, logarithm, shape (M,).
+    calibration
+        Correction by measured co-runs; None when there are none, or they do not help.
     """
 
     name: str
@@ -99,6 +104,8 @@ class NfModel:
     memory: MemoryModel
     measured: Mapping[str, tuple[float, float]]
     evidence: Mapping[str, float] = field(default_factory=dict)
+    errors: Array = field(default_factory=lambda: np.zeros(0))
+    calibration: Calibration | None = None
 
     @cached_property
     def accelerators(self) -> tuple[str, ...]:
@@ -141,3 +148,8 @@ class NfModel:
         base = self.base_kpps(traffic)
         left = base * self.memory_share(self.memory_runs(counters, traffic), base)
         return self.execution.throughput(left, traffic, competitor_ms, competitor_kpps)
+
+    def seen(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Seen:
+        """What a correction of `predicted` throughput, shape (N,), is a function of; the rest as `beside` takes it."""
+        pressure = competitor_ms / np.maximum(self.execution.service_ms(traffic), 1e-12)
+        return Seen(traffic, predicted / self.solo_kpps(traffic), pressure)

@@ -50,12 +50,22 @@ class Predictor(ABC):
         """Throughput (kpps) of each workload alone on the NIC, shape (len(workloads),)."""
 
     @abstractmethod
-    def throughput(self, companies: Sequence[Sequence[Workload]]) -> list[NDArray[np.float64]]:
-        """Throughput (kpps) of every workload of every company, each company one NIC."""
+    def throughput(
+        self, companies: Sequence[Sequence[Workload]], *, risk: float | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Throughput (kpps) of every workload of every company, each company one NIC.
+
+        Parameters
+        ----------
+        companies
+            The companies.
+        risk
+            When given, the throughput that at most this share of workloads is expected to fall short of.
+        """
 
     @abstractmethod
-    def predict(self, companies: Sequence[Sequence[Workload]]) -> list[list[Prediction]]:
-        """What `throughput` answers, taken apart."""
+    def predict(self, companies: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
+        """What `throughput` answers, taken apart, with intervals that hold for a share `coverage` of workloads."""
 
     @abstractmethod
     def predict_contention(self, nf: str, table: pd.DataFrame) -> NDArray[np.float64]:

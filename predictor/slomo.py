@@ -84,8 +84,8 @@ class SlomoPredictor(Predictor):
         """Throughput (kpps) of each workload alone on the NIC."""
         return self._facts.solo_of(workloads)
 
-    def throughput(self, companies: Sequence[Sequence[Workload]]) -> list[Array]:
-        """Throughput (kpps) of every workload of every company."""
+    def throughput(self, companies: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
+        """Throughput (kpps) of every workload of every company. It knows no risk: SLOMO tells no errors of its own."""
         facts, seats = self._facts, self._facts.companies(companies)
         throughput = np.where(seats.seated, facts.solo[seats.member], 0.0)
         crowded = seats.seated & (seats.sizes[:, None] > 1)
@@ -96,8 +96,8 @@ class SlomoPredictor(Predictor):
         throughput[crowded] = np.minimum(predicted, throughput[crowded])
         return seats.in_given_order(throughput)
 
-    def predict(self, companies: Sequence[Sequence[Workload]]) -> list[list[Prediction]]:
-        """Throughput; every drop is memory's."""
+    def predict(self, companies: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
+        """Throughput; every drop is memory's, and there is no interval."""
         return [
             [
                 Prediction(

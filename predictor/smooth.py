@@ -7,7 +7,8 @@ measurements of one setting do not outvote the trend through all others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ SHARED, SHARED_SPREAD = 1e-3, 2.0
 ITERATIONS = 60
 ROOT5 = 5**0.5
 ROWS_AT_ONCE = 4096
+ARRAYS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Smooth:
     Parameters
     ----------
     low, high
-        Range of each input as measured; inputs are brought into it. Shape (inputs,).
+        Range of each input as measured. Shape (inputs,).
     scale
         Per input, one over the length in which the functions change; 0 when they do not. Shape (inputs,).
     noise
@@ -48,7 +50,9 @@ class Smooth:
     weights
         Shape (points, outputs).
     mean
-        Shape (outputs,).
+        Where nothing was measured near. Shape (outputs,).
+    anchored
+        Whether functions return to zero away from what was measured; else they keep their value at the nearest edge.
     """
 
     low: Array
@@ -58,55 +62,82 @@ class Smooth:
     points: Array
     weights: Array
     mean: Array
+    anchored: bool = False
 
     @classmethod
-    def fit(cls, inputs: Array, outputs: Array, settings: NDArray[np.intp] | None = None) -> Smooth:
-        """Fit `outputs`, shape (N, outputs), measured with noise at `inputs`, shape (N, inputs).
-
-        `settings` tells, by equal numbers, which measurements were made at one setting.
-        """
-        low, high = inputs.min(axis=0), inputs.max(axis=0)
-        varying, spread = high - low > FLAT, outputs.std(axis=0)
-        scale, noise = np.zeros(len(low)), np.array([NOISE, 0.0])
-        if len(inputs) >= ENOUGH and varying.any() and spread.max() > 0:
-            unit = np.where(varying, high - low, 1.0)
-            standard = (outputs - outputs.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-            every = -(-len(inputs) // TUNED_ON)
-            same = _same(settings, len(inputs))
-            lengths, noise = _tune(
-                ((inputs - low) / unit)[::every, varying],
-                standard[::every],
-                None if same is None else same[::every, ::every],
-            )
-            scale[varying] = 1.0 / (lengths * unit[varying])
-        return cls._solved(low, high, scale, noise, inputs, outputs, settings)
-
-    def refitted(self, inputs: Array, outputs: Array, settings: NDArray[np.intp] | None = None) -> Smooth:
-        """The same lengths and noise with other measurements."""
-        return self._solved(self.low, self.high, self.scale, self.noise, inputs, outputs, settings)
-
-    @classmethod
-    def _solved(
+    def fit(
         cls,
-        low: Array,
-        high: Array,
-        scale: Array,
-        noise: Array,
         inputs: Array,
         outputs: Array,
-        settings: NDArray[np.intp] | None,
+        settings: NDArray[np.intp] | None = None,
+        *,
+        anchored: bool = False,
+        noise: float = NOISE,
     ) -> Smooth:
-        mean = outputs.mean(axis=0)
-        if not scale.any():
-            return cls(low, high, scale, noise, np.zeros((0, len(low))), np.zeros((0, len(mean))), mean)
-        points = (inputs - low) * scale
-        covariance = _matern(_squared(points, points))
+        """Fit functions to noisy measurements.
+
+        Parameters
+        ----------
+        inputs, outputs
+            Shapes (N, inputs) and (N, outputs).
+        settings
+            Equal numbers for measurements that were made at one setting, shape (N,).
+        anchored
+            As the attribute.
+        noise
+            Typical variance of the noise as a share of the functions'.
+        """
+        low, high = inputs.min(axis=0), inputs.max(axis=0)
+        centre = np.zeros(outputs.shape[1]) if anchored else outputs.mean(axis=0)
+        varying, spread = high - low > FLAT, np.sqrt(((outputs - centre) ** 2).mean(axis=0))
+        empty = cls(low, high, np.zeros(len(low)), np.zeros(2), inputs[:0], outputs[:0], centre, anchored)
+        if len(inputs) < ENOUGH or not varying.any() or not spread.max() > 0:
+            return empty
+        unit, every = np.where(varying, high - low, 1.0), -(-len(inputs) // TUNED_ON)
         same = _same(settings, len(inputs))
+        lengths, noises = _tune(
+            ((inputs - low) / unit)[::every, varying],
+            ((outputs - centre) / np.where(spread > 0, spread, 1.0))[::every],
+            None if same is None else same[::every, ::every],
+            noise,
+        )
+        scale = np.zeros(len(low))
+        scale[varying] = 1.0 / (lengths * unit[varying])
+        tuned = replace(empty, scale=scale, noise=noises, points=(inputs - low) * scale)
+        weights = cho_solve(cho_factor(tuned._covariance(settings), lower=True), outputs - centre)
+        return replace(tuned, weights=weights)
+
+    def left_out(self, outputs: Array, settings: NDArray[np.intp] | None = None) -> Array:
+        """How far `outputs`, which were fitted, are from what the rest would have told; shape (N, outputs).
+
+        Left out together are the measurements of one setting (Rasmussen & Williams, section 5.4.2, by blocks).
+        """
+        if not len(self.points):
+            return outputs - self.mean
+        inverse = cho_solve(cho_factor(self._covariance(settings), lower=True), np.eye(len(self.points)))
+        pulled = inverse @ (outputs - self.mean)
+        if settings is None:
+            return pulled / np.diag(inverse)[:, None]
+        left: Array = np.empty_like(pulled)
+        for setting in np.unique(settings):
+            rows = np.flatnonzero(settings == setting)
+            left[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], pulled[rows])
+        return left
+
+    def nearness(self, inputs: Array) -> Array:
+        """How much like a measured point each of `inputs` is, from 0 to 1, shape (N,)."""
+        if not len(self.points):
+            return np.zeros(len(inputs))
+        near: Array = _matern(_squared((inputs - self.low) * self.scale, self.points)).max(axis=1)
+        return near
+
+    def _covariance(self, settings: NDArray[np.intp] | None) -> Array:
+        covariance = _matern(_squared(self.points, self.points))
+        same = _same(settings, len(self.points))
         if same is not None:
-            covariance += noise[1] * same
-        covariance[np.diag_indices(len(points))] += noise[0]
-        weights = cho_solve(cho_factor(covariance, lower=True), outputs - mean)
-        return cls(low, high, scale, noise, points, weights, mean)
+            covariance += self.noise[1] * same
+        covariance[np.diag_indices(len(covariance))] += self.noise[0]
+        return covariance
 
     def __call__(self, inputs: Array) -> Array:
         """The functions at `inputs`, shape (N, inputs): shape (N, outputs)."""
@@ -114,13 +145,19 @@ class Smooth:
         if len(self.points):
             for start in range(0, len(inputs), ROWS_AT_ONCE):
                 part = slice(start, start + ROWS_AT_ONCE)
-                near = (np.clip(inputs[part], self.low, self.high) - self.low) * self.scale
-                answer[part] += _matern(_squared(near, self.points)) @ self.weights
+                here = inputs[part] if self.anchored else np.clip(inputs[part], self.low, self.high)
+                answer[part] += _matern(_squared((here - self.low) * self.scale, self.points)) @ self.weights
         return answer
 
     def as_arrays(self) -> dict[str, Array]:
         """What was learnt, as plain arrays."""
-        return {name: getattr(self, name) for name in ("low", "high", "scale", "noise", "points", "weights", "mean")}
+        return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in ARRAYS}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Smooth:
+        """The functions that `as_arrays` gave."""
+        low, high, scale, noise, points, weights, mean, anchored = (arrays[name] for name in ARRAYS)
+        return cls(low, high, scale, noise, points, weights, mean, bool(anchored))
 
 
 def _same(settings: NDArray[np.intp] | None, count: int) -> Array | None:
@@ -143,21 +180,21 @@ def _matern(squared: Array) -> Array:
     return covariance
 
 
-def _tune(inputs: Array, outputs: Array, same: Array | None) -> tuple[Array, Array]:
+def _tune(inputs: Array, outputs: Array, same: Array | None, noise: float) -> tuple[Array, Array]:
     """Lengths per input, and noise per measurement and setting: the most likely, lengths not far from the typical."""
     count, width = inputs.shape
     apart = [(column[:, None] - column[None, :]) ** 2 for column in inputs.T]
 
     def cost(logarithms: Array) -> tuple[float, Array]:
-        lengths, noise = np.exp(logarithms[:width]), np.exp(logarithms[width:])
+        lengths, variances = np.exp(logarithms[:width]), np.exp(logarithms[width:])
         scaled = [squared / length**2 for squared, length in zip(apart, lengths, strict=True)]
         distance = ROOT5 * np.sqrt(np.add.reduce(scaled))
         decay = np.exp(-distance)
         covariance = (1 + distance * (1 + distance / 3)) * decay
         slope = 5 / 3 * (1 + distance) * decay
         if same is not None:
-            covariance += noise[1] * same
-        covariance[np.diag_indices(count)] += noise[0]
+            covariance += variances[1] * same
+        covariance[np.diag_indices(count)] += variances[0]
         try:
             factor = cho_factor(covariance, lower=True)
         except LinAlgError:
@@ -167,16 +204,15 @@ def _tune(inputs: Array, outputs: Array, same: Array | None) -> tuple[Array, Arr
         value = outputs.shape[1] * np.log(np.diag(factor[0])).sum() + 0.5 * count * np.log(fit / count).sum()
         pull = outputs.shape[1] * inverse - (solved * (count / fit)) @ solved.T
         gradient = [0.5 * float((pull * slope * squared).sum()) for squared in scaled]
-        gradient.append(0.5 * float(np.diag(pull).sum() * noise[0]))
+        gradient.append(0.5 * float(np.diag(pull).sum() * variances[0]))
         if same is not None:
-            gradient.append(0.5 * float((pull * same).sum() * noise[1]))
+            gradient.append(0.5 * float((pull * same).sum() * variances[1]))
         away = (logarithms - typical) / spread
         return float(value + 0.5 * (away**2).sum()), np.array(gradient) + away / spread
 
     noises = 1 if same is None else 2
-    typical = np.log([LENGTH] * width + [NOISE, SHARED][:noises])
+    typical = np.log([LENGTH] * width + [noise, SHARED][:noises])
     spread = np.array([LENGTH_SPREAD] * width + [NOISE_SPREAD, SHARED_SPREAD][:noises])
     bounds = [tuple(np.log(LENGTHS))] * width + [tuple(np.log(NOISES))] * noises
     found = minimize(cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
-    noise = np.exp(found[width:])
-    return np.exp(found[:width]), np.array([noise[0], noise[1] if noises == 2 else 0.0])
+    return np.exp(found[:width]), np.append(np.exp(found[width:]), 0.0)[:2]

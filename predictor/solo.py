@@ -67,13 +67,11 @@ class SoloModel:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[np.float64]]) -> SoloModel:
         """The model that `as_arrays` gave."""
-        parts = {
-            part: Smooth(
-                **{name.removeprefix(f"{part}_"): array for name, array in arrays.items() if name.startswith(part)}
-            )
-            for part in ("throughput", "counters")
-        }
-        return cls(tuple(int(at) for at in arrays["attributes"]), parts["throughput"], parts["counters"])
+        throughput, counters = (
+            Smooth.from_arrays({name.removeprefix(part): array for name, array in arrays.items()})
+            for part in ("throughput_", "counters_")
+        )
+        return cls(tuple(int(at) for at in arrays["attributes"]), throughput, counters)
 
 
 def _axes(traffic: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from predictor.accelerators import AcceleratorUse, ServiceTime
 from predictor.arrays import read_arrays, write_arrays
+from predictor.calibration import Calibration
 from predictor.memory import MemoryModel
 from predictor.nf_model import Execution, NfModel
 from predictor.registry import Predictor, predictor_class
@@ -84,6 +85,7 @@ def completed(model: NfModel) -> dict[str, object]:
         "evidence": {"mape_pct": dict(model.evidence)},
         "queues": {use.name: use.queues for use in execution.uses},
         "service_ms": {use.name: use.service.as_dict() for use in execution.uses},
+        "calibrated": model.calibration is not None,
         "measured": {name: list(bounds) for name, bounds in model.measured.items()},
     }
 
@@ -92,6 +94,9 @@ def _save_nf(model: NfModel, folder: Path) -> None:
     folder.mkdir()
     write_json(completed(model), folder / "nf.json")
     write_arrays(folder / "memory.npz", model.memory.as_arrays())
+    write_arrays(folder / "errors.npz", {"errors": model.errors})
+    if model.calibration:
+        write_arrays(folder / "calibration.npz", model.calibration.as_arrays())
     if model.solo:
         write_arrays(folder / "solo.npz", model.solo.as_arrays())
 
@@ -102,14 +107,17 @@ def _load_nf(folder: Path) -> NfModel:
         AcceleratorUse(name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())))
         for name, queues in found["queues"].items()
     )
+    solo, calibration = folder / "solo.npz", folder / "calibration.npz"
     return NfModel(
-        found["name"],
-        found["cores"],
-        Execution(found["execution_pattern"], uses),
-        SoloModel.from_arrays(read_arrays(folder / "solo.npz")) if (folder / "solo.npz").exists() else None,
-        MemoryModel.from_arrays(read_arrays(folder / "memory.npz")),
-        {name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
-        found["evidence"]["mape_pct"],
+        name=found["name"],
+        cores=found["cores"],
+        execution=Execution(found["execution_pattern"], uses),
+        solo=SoloModel.from_arrays(read_arrays(solo)) if solo.exists() else None,
+        memory=MemoryModel.from_arrays(read_arrays(folder / "memory.npz")),
+        measured={name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
+        evidence=found["evidence"]["mape_pct"],
+        errors=read_arrays(folder / "errors.npz")["errors"],
+        calibration=Calibration.from_arrays(read_arrays(calibration)) if calibration.exists() else None,
     )
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictor.accelerators import limits
+from predictor.calibration import interval_factors, lower_factor
 from predictor.company import Companies
 from predictor.composition import (
     COMPOSITIONS,
@@ -50,8 +51,8 @@ class Answer:
     ----------
     seats
         Who sits where.
-    throughput, solo
-        Shape (companies, members).
+    throughput, solo, calibrated
+        The last tells whether measured co-runs are near. Shape (companies, members).
     drops
         On memory, then on each accelerator, each as if it alone were contended. Shape (companies, members, resources).
     bound
@@ -61,6 +62,7 @@ class Answer:
     seats: Companies
     throughput: Array
     solo: Array
+    calibrated: NDArray[np.bool_]
     drops: Array
     bound: Array
 
@@ -101,26 +103,40 @@ class TomurPredictor(Predictor):
         """Throughput (kpps) of each workload alone on the NIC."""
         return self._facts.solo_of(workloads)
 
-    def throughput(self, companies: Sequence[Sequence[Workload]]) -> list[Array]:
-        """Throughput (kpps) of every workload of every company."""
+    def throughput(self, companies: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
+        """Throughput (kpps) of every workload of every company; with `risk`, what that share falls short of at most."""
         answer = self._answer(companies)
-        return answer.seats.in_given_order(answer.throughput)
+        if risk is None:
+            return answer.seats.in_given_order(answer.throughput)
+        factors = np.array([min(lower_factor(self._nfs[name].errors, risk), 1.0) for name in self._facts.names])
+        beside = answer.seats.seated & (answer.seats.sizes[:, None] > 1)
+        lowered = answer.throughput.copy()
+        lowered[beside] *= factors[self._facts.nf[answer.seats.member[beside]]]
+        return answer.seats.in_given_order(lowered)
 
-    def predict(self, companies: Sequence[Sequence[Workload]]) -> list[list[Prediction]]:
-        """Throughput, the drop on each resource, and the bottleneck."""
+    def predict(self, companies: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
+        """Throughput, the drop on each resource, the bottleneck, and an interval of that coverage."""
         answer = self._answer(companies)
-        columns = [answer.throughput[:, :, None], answer.solo[:, :, None], answer.drops, answer.bound]
+        parts = (answer.throughput, answer.solo, answer.calibrated)
+        columns = [*(part[:, :, None] for part in parts), answer.drops, answer.bound]
         rows = answer.seats.in_given_order(np.concatenate(columns, axis=2))
+        factors = {name: interval_factors(model.errors, coverage) for name, model in self._nfs.items()}
         return [
-            [self._prediction(workload, *values) for workload, values in zip(company, of_company.tolist(), strict=True)]
+            [
+                self._prediction(workload, factors[workload.nf] if len(company) > 1 else (1.0, 1.0), *values)
+                for workload, values in zip(company, of_company.tolist(), strict=True)
+            ]
             for company, of_company in zip(companies, rows, strict=True)
         ]
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
         """Throughput (kpps) of `nf` per row, beside contention known by its sums."""
         model, traffic = model_of(self._nfs, nf), traffic_of(table)
-        predicted = model.beside(counters_of(table), traffic, *contention_of(table, model.accelerators))
-        return np.minimum(predicted, model.solo_kpps(traffic))
+        solo, (service, rate) = model.solo_kpps(traffic), contention_of(table, model.accelerators)
+        predicted = np.minimum(model.beside(counters_of(table), traffic, service, rate), solo)
+        if model.calibration:
+            predicted = predicted * model.calibration(model.seen(traffic, predicted, service))
+        return np.minimum(predicted, solo)
 
     def _answer(self, companies: Sequence[Sequence[Workload]]) -> Answer:
         facts, seats = self._facts, self._facts.companies(companies)
@@ -131,13 +147,33 @@ class TomurPredictor(Predictor):
         drops, bound = np.zeros(shape), np.full(shape, np.inf)
         drops[:, :, 0], bound[:, :, 0] = np.maximum(solo - cores, 0.0), cores
         throughput = self._composed(seats.member, solo, drops)
-        sharing = seats.seated.any(axis=1) & (seats.sizes > 1)
+        sharing = seats.sizes > 1
         if facts.accelerators and sharing.any():
             part = self._share_accelerators(seats.member[sharing], solo[sharing], cores[sharing], throughput[sharing])
             throughput[sharing], drops[sharing, :, 1:], bound[sharing, :, 1:] = part
-        alone = seats.sizes < 2
-        throughput[alone], drops[alone] = solo[alone], 0.0
-        return Answer(seats, np.minimum(throughput, solo), solo, drops, bound)
+        throughput[~sharing], drops[~sharing] = solo[~sharing], 0.0
+        throughput, calibrated = self._corrected(seats, np.minimum(throughput, solo), sharing)
+        return Answer(seats, np.minimum(throughput, solo), solo, calibrated, drops, bound)
+
+    def _corrected(
+        self, seats: Companies, throughput: Array, sharing: NDArray[np.bool_]
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Throughput corrected by measured co-runs, and where they are near enough to say so."""
+        facts, corrected, near = self._facts, throughput.copy(), np.zeros(throughput.shape, dtype=bool)
+        if not any(model.calibration for model in self._nfs.values()):
+            return corrected, near
+        turns = np.where(seats.seated[:, :, None], (facts.queues * facts.service)[seats.member], 0.0)
+        others = turns.sum(axis=1, keepdims=True) - turns
+        beside = seats.seated & sharing[:, None]
+        for name, rows in facts.by_nf(seats.member[beside]):
+            model, where = self._nfs[name], tuple(axis[rows] for axis in np.nonzero(beside))
+            if model.calibration:
+                columns = [facts.accelerators.index(accelerator) for accelerator in model.accelerators]
+                traffic = facts.traffic[seats.member[where]]
+                seen = model.seen(traffic, throughput[where], others[where][:, columns])
+                corrected[where] *= model.calibration(seen)
+                near[where] = model.calibration.applies(seen)
+        return corrected, near
 
     def _cores(self, seats: Companies) -> Array:
         """What the cores of everybody seated reach beside the others' memory accesses, before any queueing."""
@@ -191,7 +227,15 @@ class TomurPredictor(Predictor):
         staged = self._facts.pipeline[member]
         return np.where(staged, pipeline(solo, drops), run_to_completion(solo, drops))
 
-    def _prediction(self, workload: Workload, kpps: float, solo: float, *resources: float) -> Prediction:
+    def _prediction(
+        self,
+        workload: Workload,
+        factors: tuple[float, float] | None,
+        kpps: float,
+        solo: float,
+        calibrated: float,
+        *resources: float,
+    ) -> Prediction:
         model, names = self._nfs[workload.nf], ("memory", *self._facts.accelerators)
         drops = dict(zip(names, resources[: len(names)], strict=True))
         bound = dict(zip(names, resources[len(names) :], strict=True))
@@ -201,7 +245,10 @@ class TomurPredictor(Predictor):
             solo,
             {name: drops[name] for name in uses},
             _bottleneck(solo, {name: drops[name] for name in uses}, {name: bound[name] for name in uses}),
+            low_kpps=kpps * factors[0] if factors else None,
+            high_kpps=min(kpps * factors[1], solo) if factors else None,
             extrapolated=model.is_extrapolated(workload.traffic),
+            calibrated=bool(calibrated),
         )
 
 

@@ -1,0 +1,120 @@
+"""Correction of composed predictions by measured co-runs, and how far predictions err.
+
+The correction is learnt over what the prediction itself was made of, so that few rows suffice. It fades to nothing away
+from what was measured, where the physics stands alone, and is kept only when it helps on rows left out of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.smooth import Smooth
+
+Array = NDArray[np.float64]
+
+LEAST_ROWS = 5
+NOISE = 0.1
+"""Typical share of the errors that is measurement noise."""
+HELPS = 0.95
+"""Share of the uncorrected error that a correction must stay below on rows left out."""
+NEAR = 0.5
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the correction is a function of, one row per prediction.
+
+    Parameters
+    ----------
+    traffic
+        Shape (N, 3).
+    kept
+        Predicted share of solo throughput, shape (N,).
+    pressure
+        Per accelerator, the competitors' service demand in units of the NF's own service time, shape (N, accelerators).
+    """
+
+    traffic: Array
+    kept: Array
+    pressure: Array
+
+    def inputs(self) -> Array:
+        """As coordinates, shape (N, 4 + accelerators)."""
+        return np.column_stack(
+            [
+                np.log(np.maximum(self.traffic[:, :2], 1.0)),
+                np.log1p(self.traffic[:, 2] / 100.0),
+                np.log(np.maximum(self.kept, 1e-6)),
+                np.log1p(self.pressure),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A correction of the logarithm of throughput.
+
+    Parameters
+    ----------
+    correction
+        Zero away from what was measured.
+    errors
+        What is left of each measured row when it is not learnt from: measured over predicted, logarithm, shape (N,).
+    """
+
+    correction: Smooth
+    errors: Array
+
+    @classmethod
+    def fit(cls, seen: Seen, error: Array) -> Calibration | None:
+        """Learn `error`, the logarithm of measured over predicted, shape (N,); None when that does not help."""
+        if len(error) < LEAST_ROWS:
+            return None
+        correction = Smooth.fit(seen.inputs(), error[:, None], anchored=True, noise=NOISE)
+        left = correction.left_out(error[:, None])[:, 0]
+        if np.abs(left).mean() > HELPS * np.abs(error).mean():
+            return None
+        return cls(correction, left)
+
+    def __call__(self, seen: Seen) -> Array:
+        """The factor for each prediction, shape (N,)."""
+        factors: Array = np.exp(self.correction(seen.inputs())[:, 0])
+        return factors
+
+    def applies(self, seen: Seen) -> NDArray[np.bool_]:
+        """Whether a prediction is near to what was measured, shape (N,)."""
+        near: NDArray[np.bool_] = self.correction.nearness(seen.inputs()) >= NEAR
+        return near
+
+    def as_arrays(self) -> dict[str, Array]:
+        """What was learnt, as plain arrays."""
+        correction = {f"correction_{name}": array for name, array in self.correction.as_arrays().items()}
+        return {"errors": self.errors, **correction}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array]) -> Calibration:
+        """The correction that `as_arrays` gave."""
+        correction = {name.removeprefix("correction_"): array for name, array in arrays.items()}
+        return cls(Smooth.from_arrays(correction), arrays["errors"])
+
+
+def lower_factor(errors: Array, risk: float) -> float:
+    """The factor below predictions that at most a share `risk` of measurements falls short of.
+
+    The quantile of split-conformal prediction (Lei et al., 2018, doi:10.1080/01621459.2017.1307116) on errors of rows
+    left out; 0 when there are too few errors to say.
+    """
+    rank = int(np.floor(risk * (len(errors) + 1)))
+    return float(np.exp(np.sort(errors)[rank - 1])) if rank >= 1 else 0.0
+
+
+def interval_factors(errors: Array, coverage: float) -> tuple[float, float] | None:
+    """Factors below and above predictions between which a share `coverage` of measurements lies; None for too few."""
+    rank = int(np.ceil(coverage * (len(errors) + 1)))
+    if rank > len(errors):
+        return None
+    width = float(np.sort(np.abs(errors))[rank - 1])
+    return float(np.exp(-width)), float(np.exp(width))
