@@ -174,7 +174,7 @@ def exact_cost(kind: NicKind) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class WeakDuality:
-    """What row prices prove, exact or not: prices below zero count as zero, and what they get wrong is paid in full.
+    """What row prices prove, exact or not: prices below zero count as zero, and errors are paid for.
 
     Parameters
     ----------
@@ -189,8 +189,17 @@ class WeakDuality:
 
     @classmethod
     def of(cls, program: Program, duals: Floats) -> WeakDuality:
-        """The bound from these prices; each variable that they make too dear to leave is bought up to its limit."""
+        """The better bound of two: buy what the prices make too cheap up to its limit, or lower all prices until
+        nothing is too cheap (Farley, 1990), which makes the prices of a few columns valid for all.
+        """
         prices = np.maximum(duals, 0.0)
+        worth = program.matrix.T @ prices
+        dear = worth > program.cost
+        share = float(np.min(program.cost[dear] / worth[dear], initial=1.0))
+        return max(cls._at(program, prices), cls._at(program, prices * share), key=lambda proof: proof.value)
+
+    @classmethod
+    def _at(cls, program: Program, prices: Floats) -> WeakDuality:
         reduced = program.cost - program.matrix.T @ prices
         value = float(prices @ program.least + np.minimum(reduced, 0.0) @ program.upper)
         return cls(value, np.maximum(reduced, 0.0))

@@ -17,6 +17,9 @@ NEARLY = 1e-6
 SLACKS = (0, 1)
 """How far below the relaxation's whole part each variable may go in brief searches, which keep the rest of it."""
 
+FEW = (2_000, 20_000)
+"""Where there are more variables, as many as these of lowest reduced cost are tried first."""
+
 SHARE = 0.5
 """Share of the remaining time for the search at the bound, so that something is left for a search above it."""
 
@@ -42,7 +45,7 @@ def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Sol
     Briefly at first, keeping most of the relaxation's whole part: what is left to decide is small even with a million
     tenants. Then in full; if there is none, the bound rises by one and the question is asked again.
     """
-    relaxed = relaxation(program, deadline - time.monotonic())
+    relaxed = relaxation(program, deadline - time.monotonic(), start)
     best = Solution(start, int(start @ program.cost), relaxed.proof.bound)
     if relaxed.values is None:
         return best
@@ -52,6 +55,9 @@ def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Sol
     target = best.bound - 1
     while not best.proven and best.bound > target:
         target = best.bound
+        for few in FEW:
+            if few < len(whole):
+                best = _attempt(program, relaxed, best, target, nothing, solver, deadline, few=few)
         for slack in SLACKS:
             best = _attempt(program, relaxed, best, target, np.maximum(whole - slack, 0), solver, deadline)
         best = _attempt(program, relaxed, best, target, nothing, solver, deadline)
@@ -59,18 +65,28 @@ def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Sol
 
 
 def _attempt(
-    program: Program, relaxed: Relaxation, best: Solution, target: int, lower: Ints, solver: str, deadline: float
+    program: Program,
+    relaxed: Relaxation,
+    best: Solution,
+    target: int,
+    lower: Ints,
+    solver: str,
+    deadline: float,
+    few: int | None = None,
 ) -> Solution:
-    """Search for a solution that costs at most `target`; if nothing is kept and there is none, the bound rises.
+    """Search for a solution that costs at most `target`, with all variables that it could use or with a few.
 
-    Variables whose reduced cost is too high for that target are left out.
+    If nothing is kept or left out and there is no such solution, the bound rises.
     """
     remaining = deadline - time.monotonic()
     if best.proven or remaining <= 0:
         return best
     upper = relaxed.proof.limits(program, target)
+    if few is not None:
+        upper[_by_promise(program, relaxed)[few:]] = 0
     if np.any(lower > upper):
         return best
+    whole = few is None and not lower.any()
     found = integers(
         program.costing_at_most(target),
         lower,
@@ -78,13 +94,20 @@ def _attempt(
         start=best.values,
         solver=solver,
         seconds=remaining if target == best.cost - 1 else SHARE * remaining,
-        briefly=bool(lower.any()),
+        briefly=not whole,
     )
     if found.values is not None:
         best = _better(program, best, found.values)
-    if found.complete and not lower.any():
+    if found.complete and whole:
         best = replace(best, bound=max(best.bound, best.cost if best.cost <= target else target + 1))
     return best
+
+
+def _by_promise(program: Program, relaxed: Relaxation) -> Ints:
+    """The variables by reduced cost; of those nearly equal, by how much they add to the rows."""
+    adds = program.matrix.sum(axis=0)
+    promise = np.lexsort((-adds, np.round(relaxed.proof.reduced, 2)))
+    return np.concatenate([np.arange(program.patterns, len(promise)), promise[promise < program.patterns]])
 
 
 def _better(program: Program, best: Solution, values: Ints) -> Solution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,14 @@ SOLVERS = {
 }
 """The integer solvers by name: what OR-Tools calls them, and settings that make them silent, exact and repeatable."""
 
-BRIEFLY = {"cp-sat": " max_deterministic_time:1", "highs": "\nmip_max_nodes=500"}
+BRIEFLY = {"cp-sat": " max_deterministic_time:4", "highs": "\nmip_max_nodes=500"}
 """Settings for a brief search: an effort that is the same on every machine, unlike a number of seconds."""
+
+SIFTED = 8_000
+"""A relaxation with more variables than this is solved over a part of them at a time."""
+
+WORTH_HAVING = 1e-7
+"""A variable whose reduced cost is not lower than minus this is not worth adding to a relaxation."""
 
 LEAST_SECONDS = 0.01
 
@@ -40,13 +47,35 @@ class Integers:
     complete: bool
 
 
-def relaxation(program: Program, seconds: float) -> Relaxation:
-    """The relaxation of the program by the simplex method; its bound is safe against rounding errors."""
-    solver = _solve("glop", "", _model(program, np.zeros_like(program.upper), program.upper), seconds)
-    if solver.status() != ortools.SolveStatus.OPTIMAL:
-        return Relaxation(None, WeakDuality.of(program, np.zeros(len(program.least))))
-    proof = WeakDuality.of(program, np.array(solver.dual_values()))
-    return Relaxation(np.array(solver.variable_values()), proof)
+def relaxation(program: Program, seconds: float, start: Ints | None = None) -> Relaxation:
+    """The relaxation of the program by the simplex method; its bound is safe against rounding errors.
+
+    With many variables it is sifted: solved over some, among them those of a feasible `start`, to which those are
+    added that its prices make worth having, until there are none.
+    """
+    began = time.monotonic()
+    number = len(program.cost)
+    active = np.arange(number)
+    if start is not None and number > SIFTED:
+        spread = np.linspace(0, number - 1, SIFTED // 4).astype(np.int64)
+        active = np.union1d(np.flatnonzero(start), np.append(spread, np.arange(program.patterns, number)))
+    best = WeakDuality.of(program, np.zeros(len(program.least)))
+    while True:
+        part = program.only(active)
+        model = _model(part, np.zeros_like(part.upper), part.upper)
+        solver = _solve("glop", "", model, seconds - (time.monotonic() - began))
+        if solver.status() != ortools.SolveStatus.OPTIMAL:
+            return Relaxation(None, best)
+        duals = np.array(solver.dual_values())
+        best = max(best, WeakDuality.of(program, duals), key=lambda proof: proof.value)
+        reduced = program.cost - program.matrix.T @ np.maximum(duals, 0.0)
+        wanted = np.argsort(reduced, kind="stable")[: SIFTED // 4]
+        wanted = np.setdiff1d(wanted[reduced[wanted] < -WORTH_HAVING], active)
+        if not len(wanted):
+            values = np.zeros(number)
+            values[active] = np.array(solver.variable_values())
+            return Relaxation(values, best)
+        active = np.union1d(active, wanted)
 
 
 def integers(
@@ -57,20 +86,21 @@ def integers(
     Parameters
     ----------
     start
-        A solution to start from, which need not be feasible.
+        A solution to start from, which need not be feasible; HiGHS does without.
     solver
         One of `SOLVERS`.
     seconds
         Time limit.
     briefly
-        Whether to give up after about a second's effort.
+        Whether to give up after a few seconds' effort.
     """
     name, settings = SOLVERS[solver]
     free = np.flatnonzero(upper > 0)
     model = _model(program.only(free), lower[free], upper[free])
     for position, variable in enumerate(free.tolist()):
         model.set_var_integrality(position, True)
-        model.add_hint(position, float(start[variable]))
+        if name == "sat":  # HiGHS crashes on a start within OR-Tools 9.15
+            model.add_hint(position, float(start[variable]))
     answer = _solve(name, settings + BRIEFLY[solver] * briefly, model, seconds)
     if answer.status() == ortools.SolveStatus.INFEASIBLE:
         return Integers(None, complete=True)

@@ -1,0 +1,190 @@
+"""Vector packing with the engine of the optimum: items with sizes in several dimensions into the fewest equal bins.
+
+What a NIC is to tenants a bin is to items; in place of contention, sizes add up. Leaving a bin hurts nobody, so only
+bins to which nothing can be added are patterns, and every item must be in one of those chosen. Some published instances
+have negative sizes, though: there leaving may hurt, so every bin is a pattern, and each item is in just one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from placer.optimal.demand import Ints
+from placer.optimal.program import Program
+from placer.optimal.search import solve
+from profiles import InputError
+
+MOST_SETS = 3_000_000
+"""With more sets of items that fit a bin than this, not all are looked at, and the bound counts sizes only."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Items to be packed.
+
+    Parameters
+    ----------
+    capacities
+        Of every bin, shape (dimensions,).
+    sizes
+        Of every item, shape (items, dimensions).
+    """
+
+    capacities: Ints
+    sizes: Ints
+
+    @property
+    def monotone(self) -> bool:
+        """Whether a set that fits still does when an item leaves."""
+        return bool(np.all(self.sizes >= 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Bins as item numbers from 0, a bound on their number, whether it is reached, and the seconds it took."""
+
+    assignment: list[list[int]]
+    lower_bound: int
+    proven: bool
+    seconds: float
+
+
+def read_vbp(path: Path) -> Packing:
+    """The instance in a `.vbp` file: dimensions, capacities, number of items, then sizes and quantity of every item.
+
+    Raises
+    ------
+    InputError
+        If the file is not one, or an item fits no bin.
+    """
+    try:
+        numbers = [int(word) for word in path.read_text(encoding="utf-8").split()]
+    except (OSError, ValueError) as error:
+        raise _refused(path, f"not a .vbp file of whole numbers ({error})") from error
+    dimensions = numbers[0] if numbers else 0
+    if dimensions < 1 or len(numbers) < dimensions + 2 or min(numbers[: dimensions + 2]) < 0:
+        raise _refused(path, "expected dimensions, capacities and the number of items, none of them negative")
+    capacities = np.array(numbers[1 : dimensions + 1], dtype=np.int64)
+    rows = numbers[dimensions + 2 :]
+    items = numbers[dimensions + 1]
+    if len(rows) != items * (dimensions + 1):
+        raise _refused(path, f"expected {items} items of {dimensions} sizes and a quantity, got {len(rows)} numbers")
+    table = np.array(rows, dtype=np.int64).reshape(items, dimensions + 1)
+    if np.any(table[:, -1:] < 0):
+        raise _refused(path, "a quantity is negative")
+    too_large = np.flatnonzero(np.any(table[:, :-1] > capacities, axis=1))
+    if len(too_large):
+        raise _refused(path, f"item {too_large[0]} is larger than a bin")
+    return Packing(capacities, np.repeat(table[:, :-1], table[:, -1], axis=0))
+
+
+def pack(packing: Packing, *, time_limit: float = 60.0, solver: str = "cp-sat") -> Packed:
+    """The fewest bins that hold all items, or the fewest found in `time_limit` seconds beside a bound."""
+    began = time.monotonic()
+    bins = _first_fit_decreasing(packing)
+    filled = packing.sizes.sum(axis=0)
+    by_size = int(np.max(-(-filled // np.maximum(packing.capacities, 1)), initial=0))
+    bound = max(by_size, min(len(bins), 1))
+    sets = _patterns(packing) if len(bins) > bound else None
+    if sets is not None:
+        program, start = _program(sets, bins, packing)
+        solution = solve(program, start, solver=solver, deadline=began + time_limit)
+        bound = max(bound, solution.bound)
+        bins = _each_item_once(sets[np.repeat(np.arange(len(sets)), solution.values)])
+    return Packed(bins, bound, len(bins) <= bound, time.monotonic() - began)
+
+
+def _first_fit_decreasing(packing: Packing) -> list[list[int]]:
+    """Items, largest share of the total first, each into the first bin that has room."""
+    share = packing.sizes / np.maximum(packing.sizes.sum(axis=0), 1)
+    bins: list[list[int]] = []
+    room: list[Ints] = []
+    for item in np.argsort(-share.sum(axis=1), kind="stable").tolist():
+        size = packing.sizes[item]
+        place = next((i for i, left in enumerate(room) if np.all(size <= left)), None)
+        if place is None:
+            place = len(bins)
+            bins.append([])
+            room.append(packing.capacities)
+        bins[place].append(item)
+        room[place] = room[place] - size
+    return bins
+
+
+def _patterns(packing: Packing) -> Ints | None:
+    """Sets of items that fit a bin, a row each, padded with -1; None if there are too many.
+
+    Where leaving hurts nobody, only those to which nothing can be added.
+    """
+    kept: list[Ints] = []
+    found = 0
+    for sets, room in _sets(packing):
+        found += len(sets)
+        if found > MOST_SETS:
+            return None
+        fits = np.all(room >= 0, axis=1)
+        extensible = np.zeros(len(sets), dtype=bool)
+        for item, size in enumerate(packing.sizes if packing.monotone else []):
+            extensible |= np.all(room >= size, axis=1) & np.all(sets != item, axis=1)
+        kept.append(sets[fits & ~extensible])
+    width = max((sets.shape[1] for sets in kept), default=0)
+    padded = [np.pad(sets, ((0, 0), (0, width - sets.shape[1])), constant_values=-1) for sets in kept]
+    return np.concatenate(padded) if padded else np.zeros((0, 0), dtype=np.int64)
+
+
+def _sets(packing: Packing) -> Iterator[tuple[Ints, Ints]]:
+    """Sets of one item, of two, and so on, each with the room that it leaves; items ascending within a set.
+
+    Sets that do not fit are among them only where items still to come, of negative size, could make room.
+    """
+    gain = np.maximum(-packing.sizes, 0)
+    to_come = gain.sum(axis=0) - np.cumsum(gain, axis=0)
+    sets = np.arange(len(packing.sizes))[:, None]
+    room = packing.capacities - packing.sizes
+    while len(sets):
+        yield sets, room
+        grown: list[Ints] = []
+        left: list[Ints] = []
+        for item, size in enumerate(packing.sizes):
+            rows = np.flatnonzero((sets[:, -1] < item) & np.all(room + to_come[item] >= size, axis=1))
+            grown.append(np.column_stack([sets[rows], np.full(len(rows), item)]))
+            left.append(room[rows] - size)
+            if sum(map(len, grown)) > MOST_SETS:
+                break
+        sets, room = np.concatenate(grown), np.concatenate(left)
+
+
+def _program(sets: Ints, bins: list[list[int]], packing: Packing) -> tuple[Program, Ints]:
+    """Every item in a chosen set, in just one where leaving may hurt; and a first solution: the given bins."""
+    items = len(packing.sizes)
+    row, place = np.nonzero(sets >= 0)
+    holds = sparse.csr_array((np.ones_like(row), (sets[row, place], row)), shape=(items, len(sets)))
+    size: Ints = np.asarray(holds.sum(axis=0))
+    start = np.zeros(len(sets), dtype=np.int64)
+    for members in bins:
+        has_all = np.asarray(holds[members].sum(axis=0)) == len(members)
+        start[np.flatnonzero(has_all & (packing.monotone | (size == len(members))))[0]] += 1
+    once = np.ones(items, dtype=np.int64)
+    each, least = (holds, once) if packing.monotone else (sparse.vstack([holds, -holds]), np.append(once, -once))
+    most = np.full(len(sets), max(1, len(bins)), dtype=np.int64)
+    return Program(sparse.csr_array(each), least, np.ones_like(start), most, len(sets)), start
+
+
+def _each_item_once(chosen: Ints) -> list[list[int]]:
+    """The chosen sets, every item in the first that has it."""
+    bins: list[list[int]] = []
+    packed: set[int] = set()
+    for members in chosen.tolist():
+        bins.append(sorted(set(members) - packed - {-1}))
+        packed |= set(members)
+    return [members for members in bins if members]
+
+
+def _refused(path: Path, message: str) -> InputError:
+    return InputError.of(str(path), message)
