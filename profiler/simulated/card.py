@@ -15,7 +15,7 @@ l2, l3, dram time   9, 40 and 90 ns, each on top    fitted, with FlowMonitor's t
 and waiting         of the one before; 48 ns        measured on a BlueField-2 over flows and beside mem-bench
 io share            0.4 of the last-level cache     fitted likewise: FlowMonitor leaves the cache as if 3.8 MB
                                                     were there for it
-dma leak            0.1 of the packets' bytes       assumed; small, since FlowStats does not depend on packet
+dma leak            0.15 of the packets' bytes       assumed; small, since FlowStats does not depend on packet
                                                     size (Tomur, figure 6)
 regex               49 ns a request, 0.067 ns a     FlowMonitor measured on a BlueField-2: 1 / 1176.2 ms at 330.2
                     byte, 1.454 us a match          and 1 / 673.89 ms at 628.03 matches/MB, 1518 B; the split
@@ -117,7 +117,7 @@ BLUEFIELD_2 = Card(
     dram_ns=90.0,
     dram_gbps=20.5,
     dram_queue_ns=48.0,
-    dma_leak=0.1,
+    dma_leak=0.15,
     line_gbps=100.0,
     window=48,
     engines={
