@@ -81,6 +81,11 @@ class Fleet:
         self._home: dict[str, Nic] = {}
         self._opened = 0
 
+    @property
+    def tenants(self) -> int:
+        """How many tenants are placed."""
+        return len(self._home)
+
     def in_use(self, kind: NicKind) -> int:
         """How many NICs of the kind are in use."""
         return sum(nic.kind is kind for nic in self.nics.values())
