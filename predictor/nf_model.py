@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from predictor.accelerators import AcceleratorUse, beside_bench
 from predictor.calibration import Calibration, Seen
-from predictor.composition import COMPOSITIONS, PIPELINE, Pattern, drops_on_accelerators
+from predictor.composition import COMPOSITIONS, PIPELINE, Composition, Pattern, drops_on_accelerators
 from predictor.memory import WORKING_SET, MemoryModel, MemoryRuns
 from predictor.solo import SoloModel
 from profiles import ATTRIBUTES, COUNTERS, TrafficProfile
@@ -47,28 +47,28 @@ class Execution:
         rates: Array = 1.0 / (1.0 / base + self.match_ms(traffic))
         return rates
 
-    def throughput(self, base: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
-        """Throughput beside competitors known by their sum per accelerator, shape (N,).
+    def drops(self, rate: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
+        """What competitors for each accelerator alone cost an NF that runs at `rate` without, shape (N, accelerators).
 
         Parameters
         ----------
-        base
-            What the cores reach with the least accelerator work (kpps), shape (N,).
+        rate
+            In kpps, shape (N,).
         traffic
             Shape (N, 3).
         competitor_ms, competitor_kpps
             As `beside_bench` takes them, shape (N, accelerators).
         """
-        rate = self.unqueued(base, traffic)
-        if not self.uses:
-            return rate
         service = self.service_ms(traffic)
-        times = [
-            beside_bench(service[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at])
-            for at, use in enumerate(self.uses)
-        ]
-        limited = 1.0 / np.maximum(np.column_stack(times), 1e-12)
-        return COMPOSITIONS[self.pattern](rate, drops_on_accelerators(self.pattern, rate, service, limited))
+        times = np.empty_like(service)
+        for at, use in enumerate(self.uses):
+            times[:, at] = beside_bench(service[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at])
+        return drops_on_accelerators(self.pattern, rate, service, 1.0 / np.maximum(times, 1e-12))
+
+    def throughput(self, base: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
+        """Throughput when the cores reach `base` with the least accelerator work, shape (N,); the rest as `drops`."""
+        rate = self.unqueued(base, traffic)
+        return COMPOSITIONS[self.pattern](rate, self.drops(rate, traffic, competitor_ms, competitor_kpps))
 
 
 @dataclass(frozen=True)
@@ -143,11 +143,31 @@ class NfModel:
         share: Array = np.exp(np.minimum(logarithm, 0.0))
         return share
 
-    def beside(self, counters: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
-        """Throughput beside contention known by its sums: counters of shape (N, 7), and what `Execution` takes."""
-        base = self.base_kpps(traffic)
-        left = base * self.memory_share(self.memory_runs(counters, traffic), base)
-        return self.execution.throughput(left, traffic, competitor_ms, competitor_kpps)
+    def beside(
+        self,
+        counters: Array,
+        traffic: Array,
+        competitor_ms: Array,
+        competitor_kpps: Array,
+        composition: Composition | None = None,
+    ) -> Array:
+        """Throughput beside contention known by its sums, shape (N,).
+
+        Parameters
+        ----------
+        counters
+            The competitors', shape (N, 7).
+        traffic, competitor_ms, competitor_kpps
+            As `Execution.drops` takes them.
+        composition
+            How drops on single resources add up; by the NF's pattern when None.
+        """
+        solo, base = self.solo_kpps(traffic), self.base_kpps(traffic)
+        share = self.memory_share(self.memory_runs(counters, traffic), base)
+        memory = np.maximum(solo - self.execution.unqueued(base * share, traffic), 0.0)
+        drops = self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)
+        composed = (composition or COMPOSITIONS[self.execution.pattern])(solo, np.column_stack([memory, drops]))
+        return np.minimum(composed, solo)
 
     def seen(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Seen:
         """What a correction of `predicted` throughput, shape (N,), is a function of; the rest as `beside` takes it."""

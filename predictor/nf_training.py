@@ -98,7 +98,7 @@ def _judged(nf: NfProfile, model: NfModel) -> NfModel:
 def _errors(table: pd.DataFrame, model: NfModel) -> tuple[Array, Seen]:
     """Measured over predicted, logarithm, shape (rows,); and what a correction may depend on."""
     traffic, (service, rate) = traffic_of(table), contention_of(table, model.accelerators)
-    predicted = np.minimum(model.beside(counters_of(table), traffic, service, rate), model.solo_kpps(traffic))
+    predicted = model.beside(counters_of(table), traffic, service, rate)
     measured = table[THROUGHPUT].to_numpy(dtype=np.float64)
     return np.log(measured / predicted), model.seen(traffic, predicted, service)
 

@@ -21,6 +21,7 @@ STRAY = 0.03
 """Relative error from which a run counts as stray and pulls less."""
 ENOUGH = 30
 """Runs from which on the service time may have a term more."""
+RELUCTANCE = 0.01
 KNOTS = 5
 ROWS_PER_KNOT = 6
 UNBOUND, MOST_LOG = 1e9, 20.0
@@ -139,14 +140,20 @@ class _Fit:
             kept = [next(filled) if may else share for share, may in zip(shares, loose, strict=True)]
             return kept, [part * self.units for part in values]
 
+        shared = np.zeros(len(first), dtype=bool)
+        shared[len(self.names) * len(self.terms) :][: sum(loose)] = True
+        # where runs do not tell, one queue, and matches in proportion to packet size
+        extra = np.zeros(len(first), dtype=bool)
+        if "matches" in self.terms and "mtbr" in self.terms:
+            extra[self.terms.index("mtbr") : len(self.names) * len(self.terms) : len(self.terms)] = True
+
         def residuals(vector: Array) -> Array:
             base = self.base
             if base is None:
                 base = np.exp(np.clip(self.curve @ vector[len(vector) - self.curve.shape[1] :], -MOST_LOG, MOST_LOG))
-            return np.asarray(np.log(np.maximum(self._predict(*unpack(vector), base), 1e-9) / self.runs.throughput))
+            errors = np.log(np.maximum(self._predict(*unpack(vector), base), 1e-9) / self.runs.throughput)
+            return np.concatenate([errors, RELUCTANCE * (vector[shared] - 1.0), RELUCTANCE * vector[extra]])
 
-        shared = np.zeros(len(first), dtype=bool)
-        shared[len(self.names) * len(self.terms) :][: sum(loose)] = True
         low, high = np.where(shared, 1 / MOST_QUEUES, -np.inf), np.where(shared, 1.0 + 1e-6, np.inf)
         first = np.clip(first, low, high)
         for stray in (10 * STRAY, STRAY):

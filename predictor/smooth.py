@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 ENOUGH = 4
 FLAT = 0.05
 """A range of an input below which it is noise; inputs are logarithms, or far wider."""
+STILL = 1e-9
+"""A spread of an output below which it is constant; outputs are logarithms."""
 TUNED_ON = 300
 LENGTH, LENGTHS, LENGTH_SPREAD = 1.0, (0.03, 30.0), 1.5
 """Typical length in which functions change, as a share of the measured range; its bounds; its spread (natural log)."""
@@ -29,7 +31,7 @@ SHARED, SHARED_SPREAD = 1e-3, 2.0
 """Typical variance that measurements of one setting share, and its spread (natural log)."""
 ITERATIONS = 60
 ROOT5 = 5**0.5
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 512
 ARRAYS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
 
 
@@ -91,17 +93,19 @@ class Smooth:
         centre = np.zeros(outputs.shape[1]) if anchored else outputs.mean(axis=0)
         varying, spread = high - low > FLAT, np.sqrt(((outputs - centre) ** 2).mean(axis=0))
         empty = cls(low, high, np.zeros(len(low)), np.zeros(2), inputs[:0], outputs[:0], centre, anchored)
-        if len(inputs) < ENOUGH or not varying.any() or not spread.max() > 0:
+        moving = spread > STILL
+        if len(inputs) < ENOUGH or not varying.any() or not moving.any():
             return empty
         unit, every = np.where(varying, high - low, 1.0), -(-len(inputs) // TUNED_ON)
         same = _same(settings, len(inputs))
         lengths, noises = _tune(
             ((inputs - low) / unit)[::every, varying],
-            ((outputs - centre) / np.where(spread > 0, spread, 1.0))[::every],
+            ((outputs - centre) / np.where(moving, spread, 1.0))[::every, moving],
             None if same is None else same[::every, ::every],
             noise,
         )
-        scale = np.zeros(len(low))
+        # where an input did not vary nothing is known of it: what is anchored fades along it
+        scale = np.full(len(low), 1.0 / LENGTH if anchored else 0.0)
         scale[varying] = 1.0 / (lengths * unit[varying])
         tuned = replace(empty, scale=scale, noise=noises, points=(inputs - low) * scale)
         weights = cho_solve(cho_factor(tuned._covariance(settings), lower=True), outputs - centre)
@@ -146,7 +150,10 @@ class Smooth:
             for start in range(0, len(inputs), ROWS_AT_ONCE):
                 part = slice(start, start + ROWS_AT_ONCE)
                 here = inputs[part] if self.anchored else np.clip(inputs[part], self.low, self.high)
-                answer[part] += _matern(_squared((here - self.low) * self.scale, self.points)) @ self.weights
+                near = _matern(_squared((here - self.low) * self.scale, self.points))
+                # summed row by row: a matrix product rounds a row by where it stands
+                for output, weights in enumerate(self.weights.T):
+                    answer[part, output] += (near * weights).sum(axis=1)
         return answer
 
     def as_arrays(self) -> dict[str, Array]:
@@ -169,7 +176,11 @@ def _same(settings: NDArray[np.intp] | None, count: int) -> Array | None:
 
 
 def _squared(left: Array, right: Array) -> Array:
-    squared: Array = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2 * left @ right.T
+    """Squared distances, shape (len(left), len(right))."""
+    squared = np.zeros((len(left), len(right)))
+    for here, there in zip(left.T, right.T, strict=True):
+        if there.any() or here.any():
+            squared += np.subtract.outer(here, there) ** 2
     return squared
 
 

@@ -132,11 +132,12 @@ class TomurPredictor(Predictor):
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
         """Throughput (kpps) of `nf` per row, beside contention known by its sums."""
         model, traffic = model_of(self._nfs, nf), traffic_of(table)
-        solo, (service, rate) = model.solo_kpps(traffic), contention_of(table, model.accelerators)
-        predicted = np.minimum(model.beside(counters_of(table), traffic, service, rate), solo)
-        if model.calibration:
-            predicted = predicted * model.calibration(model.seen(traffic, predicted, service))
-        return np.minimum(predicted, solo)
+        service, rate = contention_of(table, model.accelerators)
+        predicted = model.beside(counters_of(table), traffic, service, rate, self._composition)
+        if not model.calibration:
+            return predicted
+        corrected = predicted * model.calibration(model.seen(traffic, predicted, service))
+        return np.minimum(corrected, model.solo_kpps(traffic))
 
     def _answer(self, companies: Sequence[Sequence[Workload]]) -> Answer:
         facts, seats = self._facts, self._facts.companies(companies)
@@ -199,25 +200,28 @@ class TomurPredictor(Predictor):
         facts, seated = self._facts, (member >= 0)[:, :, None]
         queues = np.where(seated, facts.queues[member], 0.0)
         service = np.where(queues > 0, facts.service[member], 0.0)
-        staged = facts.pipeline[member]
         memory = np.maximum(solo - cores, 0.0)[:, :, None]
-        bound = np.full(queues.shape, np.inf)
+        bound, drops, throughput = np.full(queues.shape, np.inf), np.zeros(queues.shape), throughput.copy()
+        moving = np.flatnonzero((queues > 0).any(axis=(1, 2)))
         for turn in range(MOST_ROUNDS):
-            asked = _asked(staged, cores, bound, throughput)
-            bound = np.stack(
-                [limits(service[:, :, at], queues[:, :, at], asked[:, :, at]) for at in range(queues.shape[2])], axis=2
-            )
-            drops = np.where(
-                staged[:, :, None],
-                drops_on_accelerators(PIPELINE, solo, service, bound),
-                drops_on_accelerators(RUN_TO_COMPLETION, solo, service, bound),
-            )
-            composed = self._composed(member, solo, np.concatenate([memory, drops], axis=2))
-            change = np.abs(composed - throughput).max()
-            # half steps: of two NFs that wait for each other, neither jumps ahead
-            throughput = composed if turn == 0 else (composed + throughput) / 2
-            if change <= SETTLED * throughput.max():
+            if not len(moving):
                 break
+            alone, before, staged = solo[moving], throughput[moving], facts.pipeline[member[moving]]
+            asked = _asked(staged, cores[moving], bound[moving], before)
+            limited = np.empty(asked.shape)
+            for at in range(asked.shape[2]):
+                limited[:, :, at] = limits(service[moving, :, at], queues[moving, :, at], asked[:, :, at])
+            lost = np.where(
+                staged[:, :, None],
+                drops_on_accelerators(PIPELINE, alone, service[moving], limited),
+                drops_on_accelerators(RUN_TO_COMPLETION, alone, service[moving], limited),
+            )
+            after = self._composed(member[moving], alone, np.concatenate([memory[moving], lost], axis=2))
+            change = np.abs(after - before).max(axis=1)
+            # half steps: of two NFs that wait for each other, neither jumps ahead
+            throughput[moving] = after if turn == 0 else (after + before) / 2
+            bound[moving], drops[moving] = limited, lost
+            moving = moving[change > SETTLED * after.max(axis=1)]
         return throughput, drops, bound
 
     def _composed(self, member: NDArray[np.intp], solo: Array, drops: Array) -> Array:
@@ -246,7 +250,7 @@ class TomurPredictor(Predictor):
             {name: drops[name] for name in uses},
             _bottleneck(solo, {name: drops[name] for name in uses}, {name: bound[name] for name in uses}),
             low_kpps=kpps * factors[0] if factors else None,
-            high_kpps=min(kpps * factors[1], solo) if factors else None,
+            high_kpps=kpps * factors[1] if factors else None,
             extrapolated=model.is_extrapolated(workload.traffic),
             calibrated=bool(calibrated),
         )

@@ -1,0 +1,146 @@
+"""Models on disk: what is written is what is read, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from predictor import Models, load_models, predictor_names, train
+from profiles import InputError, TrafficProfile, Workload
+from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, profile
+
+COMPANY = [Workload(nf.name, DEFAULT) for nf in (PLAIN, CRYPTO, LOOKUP)]
+
+
+@pytest.fixture
+def saved(models: Models, tmp_path: Path) -> Path:
+    """A models directory."""
+    models.save(tmp_path / "models")
+    return tmp_path / "models"
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_round_trip(models: Models, saved: Path) -> None:
+    """Loaded models answer the same to the bit, know the same, and save as the same bytes."""
+    loaded = load_models(saved)
+    for name, predictor in models.predictors.items():
+        np.testing.assert_array_equal(loaded.predictors[name].throughput([COMPANY]), predictor.throughput([COMPANY]))
+    assert loaded.completed_nf_json == models.completed_nf_json
+    assert (loaded.nfs, loaded.testbed, loaded.default_traffic) == (models.nfs, models.testbed, models.default_traffic)
+    loaded.save(saved.parent / "again")
+    assert _bytes(saved.parent / "again") == _bytes(saved)
+
+
+def test_same_profile_and_seed_are_the_same_bytes(tmp_path: Path) -> None:
+    """Training twice writes the same files."""
+    for name in ("one", "two"):
+        train(profile([CRYPTO]), seed=3).save(tmp_path / name)
+    assert _bytes(tmp_path / "one") == _bytes(tmp_path / "two")
+
+
+def test_nothing_in_the_files_executes(saved: Path) -> None:
+    """Only JSON and arrays that NumPy reads without pickle."""
+    for path in saved.rglob("*.*"):
+        assert path.suffix in (".json", ".npz")
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as file:
+                assert all(file[name].dtype.kind in "fiu" for name in file.files)
+
+
+def _truncate(folder: Path) -> None:
+    path = folder / PLAIN.name / "memory.npz"
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def _remove(folder: Path) -> None:
+    (folder / PLAIN.name / "memory.npz").unlink()
+
+
+def _other_format(folder: Path) -> None:
+    manifest = json.loads((folder / "models.json").read_text())
+    (folder / "models.json").write_text(json.dumps({**manifest, "format": 99}))
+
+
+def _not_json(folder: Path) -> None:
+    (folder / "models.json").write_text("{")
+
+
+def _other_nfs(folder: Path) -> None:
+    manifest = json.loads((folder / "models.json").read_text())
+    (folder / "models.json").write_text(json.dumps({**manifest, "nfs": ["Firewall"]}))
+
+
+def _not_models(folder: Path) -> None:
+    (folder / "models.json").unlink()
+
+
+def _pickled(folder: Path) -> None:
+    """Objects where arrays belong, with a digest that fits."""
+    path = folder / PLAIN.name / "memory.npz"
+    np.savez(path, most_accesses=np.array([{}], dtype=object))
+    manifest = json.loads((folder / "models.json").read_text())
+    manifest["files"][f"{PLAIN.name}/memory.npz"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "models.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (_truncate, "is damaged"),
+        (_remove, "is missing"),
+        (_other_format, "format 99, only format 1 is understood"),
+        (_not_json, "is damaged"),
+        (_other_nfs, "does not hold models that can be read"),
+        (_not_models, "is not a models directory"),
+        (_pickled, "does not hold models that can be read"),
+    ],
+)
+def test_what_does_not_fit_is_refused(saved: Path, spoil: object, message: str) -> None:
+    """One fault that names the place, and a hint to train again."""
+    spoil(saved)  # type: ignore[operator]
+    with pytest.raises(InputError, match=message) as refused:
+        load_models(saved)
+    assert "placer train" in str(refused.value)
+
+
+def test_range_is_checked(models: Models) -> None:
+    """An unknown NF and traffic outside the profiled range are told with the column; the rest is fine."""
+    assert models.check(COMPANY[0]) == []
+    assert models.check(Workload("Firewall", DEFAULT))[0][0] == "nf"
+    wrong = models.check(Workload(PLAIN.name, TrafficProfile(1e6, 1500, 2000)))
+    assert wrong == [
+        ("flows", "1e+06 is outside the profiled range 1 to 200000"),
+        ("mtbr", "2000 is outside the profiled range 0 to 1000"),
+    ]
+
+
+def test_demand_alone(models: Models) -> None:
+    """Cores as described, working set as measured, and all of the accelerator's time for a pipeline bound by it."""
+    plain, crypto, lookup = models.demand(COMPANY)
+    assert (plain.cores, dict(plain.accelerators)) == (1, {})
+    assert plain.wss_mb == pytest.approx(PLAIN.wss(DEFAULT), rel=0.05)
+    assert crypto.accelerators["crypto"] == pytest.approx(1.0, abs=0.02)
+    assert 0 < lookup.accelerators["crypto"] < 1
+
+
+def test_cores_that_nobody_told_are_refused() -> None:
+    """Without nf.json and testbed.json, cores are not known, and the refusal says what to write."""
+    made = profile([PLAIN])
+    bare = replace(made, testbed=None, nfs={PLAIN.name: replace(made.nfs[PLAIN.name], description=None)})
+    with pytest.raises(InputError, match=r"plain/nf\.json: is missing, so its cores are not known"):
+        train(bare, ["tomur"]).cores(PLAIN.name)
+
+
+def test_predictors_are_known_by_name() -> None:
+    """Ours are there, and an unknown name is refused with theirs."""
+    assert set(predictor_names()) >= {"tomur", "slomo"}
+    with pytest.raises(InputError, match="'oracle' is not a predictor"):
+        train(profile([PLAIN]), ["oracle"])
