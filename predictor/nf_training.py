@@ -152,11 +152,11 @@ def _fit_memory(
 ) -> MemoryModel:
     """From the runs beside mem-bench, and the solo runs as runs beside nothing."""
     alone = nf.solo.assign(**dict.fromkeys(COUNTERS, 0.0)) if solo else nf.solo[:0]
-    base, free = _cores_alone(nf, execution, alone)
-    beside, _ = _cores_alone(nf, execution, nf.memory)
-    table = pd.concat([nf.memory, alone[free]], ignore_index=True)
-    logarithm = np.log(np.concatenate([beside, base[free]]))
+    _, free = _cores_alone(nf, execution, alone)
+    # a run in both files is one run: told twice, it would pass for a setting without noise
+    table = pd.concat([nf.memory, alone[free]])[[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT]].drop_duplicates()
     traffic = traffic_of(table)
+    logarithm = np.log(_cores_alone(nf, execution, table)[0])
     if solo:
         logarithm = logarithm - np.log(solo.kpps(traffic))
     # only how runs are laid out for the memory model is taken from this
