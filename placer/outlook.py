@@ -28,8 +28,8 @@ from profiles import Workload
 Floats = NDArray[np.float64]
 
 MOST_PATTERNS = 20_000
-FORECASTS = 10
-ARRIVALS_AHEAD = 60
+FORECASTS = 24
+ARRIVALS_AHEAD = 30
 THRESHOLDS = 16
 NOWHERE = -np.inf
 

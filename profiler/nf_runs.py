@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from profiler.contention import ALONE, Contention, MemoryContention
-from profiler.sampling import Range, traffic_with
+from profiler.sampling import Range, traffic_ranges, traffic_with
 from profiler.testbed import Measurement, Testbed
-from profiles import ATTRIBUTES, Load, NfDescription, TestbedDescription, TrafficProfile, Workload
+from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 Company = tuple[TrafficProfile, Contention]
 """The NF's traffic, and what runs beside it."""
@@ -116,12 +116,6 @@ class NfRuns:
             self._runs.setdefault(company, []).append(run.measurements[0])
         self._count += len(companies)
         self._done(len(companies))
-
-
-def traffic_ranges(description: TestbedDescription) -> dict[str, Range]:
-    """The traffic attributes that can vary on a testbed, with their ranges."""
-    ranges = {name: description.range_of(name) for name in ATTRIBUTES}
-    return {name: bounds for name, bounds in ranges.items() if bounds[0] < bounds[1]}
 
 
 def least_work(description: TestbedDescription, nf: NfDescription) -> TrafficProfile:

@@ -10,12 +10,20 @@ from pathlib import Path
 import numpy as np
 
 from profiler.accelerators import accelerator_companies, pattern_companies
-from profiler.contention import ALONE, BenchLevels, MemoryContention, bench_runs, measure_benches
+from profiler.contention import (
+    ALONE,
+    BenchLevels,
+    MemoryContention,
+    Neighbour,
+    alone_runs,
+    measure_benches,
+    measure_neighbours,
+)
 from profiler.export import export, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import Journal, JournaledTestbed
 from profiler.methods import QUOTA, Method, find_method
-from profiler.nf_runs import NfRuns, QuotaSpent, alone, traffic_ranges
-from profiler.sampling import EvenPoints, at, corners, traffic_with
+from profiler.nf_runs import NfRuns, QuotaSpent, alone
+from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
 from profiler.testbed import Testbed
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.profile import NfProfile
@@ -85,10 +93,12 @@ def profile(
     with Journal(journal_of(out)) as journal:
         journal.claim(description, seed)
         recorded = JournaledTestbed(testbed, journal)
-        steps = _Steps(progress, bench_runs(description) + len(targets) * (quota or chosen.quota or 0))
+        steps = _Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
         benches = measure_benches(recorded, seed, steps.done)
+        neighbours = measure_neighbours(recorded, seed, steps.done)
         profiles = [
-            profile_nf(recorded, nf, benches, chosen, quota=quota, seed=seed, done=steps.done) for nf in targets
+            profile_nf(recorded, nf, benches, chosen, neighbours, quota=quota, seed=seed, done=steps.done)
+            for nf in targets
         ]
     export(out, description, benches, profiles)
     return out
@@ -104,6 +114,7 @@ def profile_nf(
     nf: NfDescription,
     benches: BenchLevels,
     method: Method,
+    neighbours: Sequence[Neighbour] = (),
     *,
     quota: int | None = None,
     seed: int = 0,
@@ -120,7 +131,7 @@ def profile_nf(
     """
     description = testbed.describe()
     rng = np.random.default_rng([seed, zlib.crc32(nf.name.encode())])
-    memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng)
+    memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
     quota = quota or method.quota
     runs = NfRuns(testbed, nf, memory, quota=quota, seed=seed, done=done)
     companies = [

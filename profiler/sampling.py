@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from profiles import TrafficProfile
+from profiles import ATTRIBUTES, TestbedDescription, TrafficProfile
 
 WIDE = 100.0
 """A range whose ends differ by this factor is searched on a logarithmic scale."""
@@ -86,3 +86,9 @@ def traffic_with(base: TrafficProfile, values: Mapping[str, float]) -> TrafficPr
 
 def _wide(bounds: Range) -> bool:
     return bounds[0] > 0 and bounds[1] / bounds[0] >= WIDE
+
+
+def traffic_ranges(description: TestbedDescription) -> dict[str, Range]:
+    """The traffic attributes that can vary on a testbed, with their ranges."""
+    ranges = {name: description.range_of(name) for name in ATTRIBUTES}
+    return {name: bounds for name, bounds in ranges.items() if bounds[0] < bounds[1]}

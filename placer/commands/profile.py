@@ -13,7 +13,9 @@ TestbedSpec = Annotated[str, typer.Option(help="simulated, exec:COMMAND or repla
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
 Nf = Annotated[list[str] | None, typer.Option(help="Repeatable; all that the testbed hosts by default.")]
 Method = Annotated[str, typer.Option(help="adaptive, random or full.")]
-Quota = Annotated[int | None, typer.Option(min=1, help="Runs per NF, everything counted; 400 by default.", show_default=False)]
+Quota = Annotated[
+    int | None, typer.Option(min=1, help="Runs per NF, everything counted; 400 by default.", show_default=False)
+]
 
 
 def command(

@@ -16,7 +16,7 @@ FORESEEN_FROM = 10
 RENEWED_EVERY = 1.1
 """The outlook is renewed when so many times as many tenants are present as when it was made."""
 
-OPENING_TOLL = 0.1
+OPENING_TOLL = 0.05
 """How much more than it is worth a new NIC costs, so that few stay half empty."""
 
 

@@ -87,7 +87,7 @@ MB = 1e6
 
 
 def headers(overlap: float = 5.0) -> Structure:
-    """The packet buffers of which only headers and descriptors are touched, prefetched for `overlap` packets at once."""
+    """The packet buffers of which only headers are touched, those of `overlap` packets at once."""
     return Structure(fixed_bytes=0.6 * MB, accesses=2.0, writes=0.3, overlap=overlap)
 
 
