@@ -78,7 +78,8 @@ class Predictor(ABC):
         table
             Columns flows, packet_size, mtbr, the competitors' summed seven counters, and per accelerator what
             docs/formats.md names: `competitor_service_ms` and `competitor_kpps` for the first, and
-            `ACCELERATOR_service_ms` and `ACCELERATOR_kpps` for any. A missing column means no contention.
+            `ACCELERATOR_service_ms` and `ACCELERATOR_kpps` for any. A missing service column means no competitor there,
+            a missing or empty rate one that saturates.
         """
 
 
