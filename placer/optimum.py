@@ -148,11 +148,16 @@ def _over_time(
 def _without_migration(
     arrivals: Sequence[Arrival], catalogue: Catalogue, oracles: Sequence[Oracle], progress: Progress | None
 ) -> Plan:
-    """First fit by the same oracles; where they say that a departure harms those who stay, nobody shares."""
-    plan = ContentionAware(catalogue, oracles=oracles).place(arrivals, progress)
-    if any(slas_kept(plan, oracles)):
-        plan = _Alone(catalogue, oracles=oracles).place(arrivals, progress)
-    return replace(plan, strategy=NAME, predictor=None)
+    """The better of both contention-aware rules by the same oracles; where a departure harms who stays, nobody shares."""
+    shared = [
+        ContentionAware(catalogue, oracles=oracles, looks_ahead=looks_ahead).place(arrivals, progress)
+        for looks_ahead in (False, True)
+    ]
+    faultless = [plan for plan in shared if not any(slas_kept(plan, oracles))]
+    if not faultless:
+        faultless = [_Alone(catalogue, oracles=oracles).place(arrivals, progress)]
+    best = min(faultless, key=lambda plan: (plan.rejected, _cost(plan, catalogue.kinds)))
+    return replace(best, strategy=NAME, predictor=None)
 
 
 class _Alone(ContentionAware):

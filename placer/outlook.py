@@ -18,7 +18,6 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import linprog
 
 from placer.fleet import NicKind, Tenant
@@ -56,7 +55,7 @@ class Outlook:
     prices: Floats
     _worth: dict[object, float] = field(default_factory=dict, repr=False, compare=False)
 
-    def knows(self, company: Company) -> bool:
+    def knows(self, company: Sequence[Workload]) -> bool:
         """Whether all of these workloads were expected."""
         return all(workload in self.workloads for workload in company)
 
@@ -153,9 +152,7 @@ def _prices(counts: Floats, drops: Floats, forecast: Sequence[tuple[int, float]]
             rows.append(np.where(drops[:, column] <= threshold, counts[:, column], 0.0))
             needed.append(float(np.searchsorted(bears, threshold, side="right")))
             places.append((column, threshold))
-    solved = linprog(
-        np.ones(len(counts)), A_ub=-sparse.csr_array(np.array(rows)), b_ub=-np.array(needed), method="highs"
-    )
+    solved = linprog(np.ones(len(counts)), A_ub=-np.array(rows), b_ub=-np.array(needed), method="highs")
     if solved.x is None:
         return None
     prices = np.zeros(drops.shape)
