@@ -27,11 +27,14 @@ class Catalogue:
         Per kind, the trained models.
     testbeds
         Per kind, the testbed that tells the truth; None where there is none.
+    risk
+        The share of instances that may be expected to miss their SLA; None: predictors are taken at their best guess.
     """
 
     kinds: tuple[NicKind, ...]
     models: tuple[Models, ...]
     testbeds: tuple[Testbed | None, ...]
+    risk: float | None = None
 
     @property
     def default_traffic(self) -> TrafficProfile:
@@ -44,8 +47,8 @@ class Catalogue:
         return sorted(shared, key=lambda name: (name != DEFAULT_PREDICTOR, name))
 
     def oracles(self, predictor: str) -> tuple[Oracle, ...]:
-        """Per kind, what the predictor of that name expects."""
-        return tuple(PredictorOracle(models.predictors[predictor]) for models in self.models)
+        """Per kind, what the predictor of that name expects, at the catalogue's risk."""
+        return tuple(PredictorOracle(models.predictors[predictor], self.risk) for models in self.models)
 
     def truth(self) -> tuple[Oracle, ...] | None:
         """Per kind, what its testbed measures; None unless every kind has a testbed."""

@@ -29,6 +29,8 @@ class CatalogueRequest(Protocol):
     @property
     def fleet(self) -> Path | None: ...
     @property
+    def risk(self) -> float | None: ...
+    @property
     def timeout(self) -> float: ...
 
 
@@ -60,7 +62,7 @@ def open_catalogue(request: CatalogueRequest, stack: ExitStack, say: Say) -> Cat
         testbeds_of.append(testbed)
     if any(testbed is None for testbed in testbeds_of) and any(testbeds_of):
         say("not every NIC of the fleet has a testbed: there is no ground truth, the optimum is a predicted one")
-    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of))
+    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), request.risk)
 
 
 def _own_testbed(models: Models) -> str:

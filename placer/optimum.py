@@ -148,7 +148,7 @@ def _over_time(
 def _without_migration(
     arrivals: Sequence[Arrival], catalogue: Catalogue, oracles: Sequence[Oracle], progress: Progress | None
 ) -> Plan:
-    """The better of both contention-aware rules by the same oracles; where a departure harms who stays, nobody shares."""
+    """The better of both contention-aware rules; where a departure harms those who stay, nobody shares."""
     shared = [
         ContentionAware(catalogue, oracles=oracles, looks_ahead=looks_ahead).place(arrivals, progress)
         for looks_ahead in (False, True)

@@ -50,14 +50,23 @@ class Oracle(ABC):
 
 
 class PredictorOracle(Oracle):
-    """What a predictor expects."""
+    """What a predictor expects.
 
-    def __init__(self, predictor: Predictor) -> None:
+    Parameters
+    ----------
+    predictor
+        The predictor.
+    risk
+        None for its best guess; else the throughput that at most this share of instances falls short of.
+    """
+
+    def __init__(self, predictor: Predictor, risk: float | None = None) -> None:
         super().__init__()
         self.predictor = predictor
+        self.risk = risk
 
     def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        return [list(answer) for answer in self.predictor.throughput(companies)]
+        return [list(answer) for answer in self.predictor.throughput(companies, risk=self.risk)]
 
 
 class TestbedOracle(Oracle):

@@ -27,7 +27,7 @@ from profiles import Workload
 Floats = NDArray[np.float64]
 
 MOST_PATTERNS = 20_000
-FORECASTS = 24
+FORECASTS = 48
 ARRIVALS_AHEAD = 30
 THRESHOLDS = 16
 NOWHERE = -np.inf

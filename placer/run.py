@@ -42,6 +42,8 @@ class RunRequest:
         Seconds for the optimum.
     timeout
         Seconds that a testbed may take for one answer.
+    risk
+        The share of instances that may be expected to miss their SLA; None takes predictions at their best guess.
     """
 
     arrivals: str
@@ -53,6 +55,7 @@ class RunRequest:
     seed: int = 0
     time_limit: float = 60.0
     timeout: float = 60.0
+    risk: float | None = None
 
 
 @dataclass(frozen=True)

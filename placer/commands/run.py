@@ -18,6 +18,16 @@ Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by defaul
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write where every instance went, as CSV.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds for the optimum; then its bound is printed.")]
+Risk = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        max=0.5,
+        help="Place so that at most this share of instances is expected to miss its SLA; without it predictions are "
+        "taken at their best guess.",
+        show_default=False,
+    ),
+]
 
 
 def command(
@@ -29,6 +39,7 @@ def command(
     fleet: Fleet = None,
     plan: PlanFile = None,
     format: Format = "table",
+    risk: Risk = None,
     time_limit: TimeLimit = 60.0,
     timeout: Timeout = 60.0,
     seed: Seed = 0,
@@ -54,6 +65,7 @@ def command(
         seed=seed,
         time_limit=time_limit,
         timeout=timeout,
+        risk=risk,
     )
     comparison = run(request, Progress(quiet=quiet))
     if plan is not None:

@@ -13,7 +13,7 @@ from placer.strategies.strategy import OnlineStrategy, register
 FORESEEN_FROM = 10
 """Fewest tenants present from which the arrivals to come are foreseen; before, the first NIC that fits is taken."""
 
-RENEWED_EVERY = 1.1
+RENEWED_EVERY = 1.2
 """The outlook is renewed when so many times as many tenants are present as when it was made."""
 
 OPENING_TOLL = 0.05
