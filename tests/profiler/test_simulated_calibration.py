@@ -56,7 +56,7 @@ def test_drops_lie_in_the_bands_of_figure_1(figure_1: pd.DataFrame) -> None:
 
 
 def test_header_only_nfs_suffer_least_and_regex_users_most(figure_1: pd.DataFrame) -> None:
-    """The engine that two NFs share costs more than any memory contention, though less than the paper's worst (62 %)."""
+    """The engine that two NFs share costs more than memory contention, if less than the paper's worst (62 %)."""
     assert set(figure_1["p95"].nsmallest(2).index) == {"ACL", "IPTunnel"}
     assert set(figure_1["p95"].nlargest(2).index) == {"FlowMonitor", "NIDS"}
     assert figure_1["p95"].max() > 25
