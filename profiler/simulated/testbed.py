@@ -18,7 +18,7 @@ from profiler.simulated.benches import BENCHES
 from profiler.simulated.cache import Array
 from profiler.simulated.card import BLUEFIELD_2, Card
 from profiler.simulated.demand import Demand, nf_demand
-from profiler.simulated.nfs import NFS
+from profiler.simulated.nfs import NFS, NfSpec
 from profiler.simulated.noise import factors
 from profiler.simulated.readings import readings
 from profiler.simulated.solve import batch_of, solve
@@ -59,12 +59,15 @@ class SimulatedTestbed(Testbed):
         Of the noise of runs that bring no seed of their own. Repeats of such a run differ.
     card
         What is simulated.
+    nfs
+        The NFs that it hosts.
     """
 
-    def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2) -> None:
+    def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2, nfs: Sequence[NfSpec] = NFS) -> None:
         self._seed = seed
         self._card = card
-        self._description = _describe(card)
+        self._nfs = {nf.name: nf for nf in nfs}
+        self._description = _describe(card, nfs)
         self._prepared: dict[Load, _Prepared] = {}
         self._asked: Counter[tuple[str, ...]] = Counter()
 
@@ -147,7 +150,7 @@ class SimulatedTestbed(Testbed):
         if isinstance(load, BenchLoad):
             bench = next(spec for spec in BENCHES if spec.name == load.name)
             return bench.demand(dict(load.parameters), self._card)
-        return nf_demand(next(spec for spec in NFS if spec.name == load.nf), load.traffic, self._card)
+        return nf_demand(self._nfs[load.nf], load.traffic, self._card)
 
 
 def _text(load: Load) -> str:
@@ -166,7 +169,7 @@ def _run(answers: Array, order: Sequence[int]) -> Run:
     return Run(tuple(measurement for measurement in measured if measurement is not None))
 
 
-def _describe(card: Card) -> TestbedDescription:
+def _describe(card: Card, nfs: Sequence[NfSpec]) -> TestbedDescription:
     return TestbedDescription(
         name=f"simulated-{card.model}",
         simulated=True,
@@ -174,7 +177,7 @@ def _describe(card: Card) -> TestbedDescription:
         attributes=ATTRIBUTES,
         default_traffic=DEFAULT_TRAFFIC,
         nfs=tuple(
-            NfDescription(name=nf.name, cores=nf.cores, accelerators=tuple(name for name, _ in nf.queues)) for nf in NFS
+            NfDescription(name=nf.name, cores=nf.cores, accelerators=tuple(name for name, _ in nf.queues)) for nf in nfs
         ),
         benches=tuple(
             BenchDescription(name=bench.name, cores=1, parameters=dict(bench.parameters)) for bench in BENCHES
