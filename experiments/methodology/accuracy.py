@@ -1,0 +1,117 @@
+"""Error metrics, and tables of them beside published ones (Tomur, section 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Scores = tuple[float, float, float]
+"""MAPE, ±5 % Acc. and ±10 % Acc., all in %."""
+
+METRICS = ("mape_pct", "acc5_pct", "acc10_pct")
+NAMES = ("MAPE", "±5 %", "±10 %")
+PUBLISHED = "published_"
+
+
+def errors_pct(predicted: Array, truth: Array) -> Array:
+    """Absolute percentage errors."""
+    errors: Array = 100 * np.abs(predicted / truth - 1)
+    return errors
+
+
+def scores(errors: Array) -> Scores:
+    """MAPE, and the shares of predictions within 5 and within 10 %."""
+    return float(errors.mean()), float(100 * (errors <= 5).mean()), float(100 * (errors <= 10).mean())
+
+
+def score_table(
+    errors: Mapping[tuple[str, str, str], Array], published: Mapping[tuple[str, str], Scores]
+) -> pd.DataFrame:
+    """A row per (NF, predictor, testbed) of `errors`: ours, the published scores, and which of ours are worse."""
+    unknown = (np.nan,) * len(METRICS)
+    rows = []
+    for (nf, predictor, testbed), values in errors.items():
+        ours, theirs = scores(values), published.get((nf, predictor), unknown)
+        rows.append(_row(nf, predictor, testbed, len(values), ours, theirs))
+    return pd.DataFrame(rows)
+
+
+def with_means(table: pd.DataFrame, published: Mapping[str, Scores]) -> pd.DataFrame:
+    """The table with a row per predictor: the means over its NFs on the simulated card."""
+    rows = []
+    for predictor, theirs in published.items():
+        of = table[(table["predictor"] == predictor) & (table["testbed"] == "simulated")]
+        ours = tuple(float(of[metric].mean()) for metric in METRICS)
+        rows.append(_row("mean", predictor, "simulated", int(of["runs"].sum()), ours, theirs))
+    return pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
+
+
+def _row(
+    nf: str, predictor: str, testbed: str, runs: int, ours: Sequence[float], theirs: Sequence[float]
+) -> dict[str, object]:
+    return {
+        "nf": nf,
+        "predictor": predictor,
+        "testbed": testbed,
+        "runs": runs,
+        **dict(zip(METRICS, ours, strict=True)),
+        **{PUBLISHED + metric: value for metric, value in zip(METRICS, theirs, strict=True)},
+        "worse": ", ".join(
+            name
+            for name, our, their, higher in zip(NAMES, ours, theirs, (False, True, True), strict=True)
+            if is_worse(our, their, higher_is_better=higher)
+        ),
+    }
+
+
+def is_worse(ours: float, published: float, *, higher_is_better: bool = False) -> bool:
+    """Whether ours is worse, at the one decimal that is published; never where nothing is."""
+    if np.isnan(published):
+        return False
+    return round(ours, 1) < round(published, 1) if higher_is_better else round(ours, 1) > round(published, 1)
+
+
+def draw_scores(figure: Figure, table: pd.DataFrame) -> None:
+    """MAPE per NF and predictor, ours beside the published one."""
+    axes = figure.subplots()
+    places, bar = np.arange(len(table)), 0.4
+    axes.bar(places - bar / 2, table["mape_pct"], bar, label="ours", color="tab:blue")
+    axes.bar(places + bar / 2, table[PUBLISHED + "mape_pct"], bar, label="published", color="lightgray")
+    labels = [
+        f"{row.nf}\n{row.predictor}" + ("" if row.testbed == "simulated" else f"\n{row.testbed}")
+        for row in table.itertuples()
+    ]
+    axes.set_xticks(places, labels, rotation=90 if len(table) > 8 else 0)
+    axes.set_ylabel("MAPE (%)")
+    axes.legend()
+
+
+def quantiles(values: Array) -> dict[str, float]:
+    """The five numbers of a box and whisker plot."""
+    names = ("p5", "p25", "median", "p75", "p95")
+    return dict(zip(names, np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist(), strict=True))
+
+
+def box_table(errors: Mapping[Sequence[str], Array], keys: Sequence[str]) -> pd.DataFrame:
+    """A row of quantiles per key of `errors`."""
+    return pd.DataFrame(
+        [
+            {**dict(zip(keys, key, strict=True)), "runs": len(values), **quantiles(values)}
+            for key, values in errors.items()
+        ]
+    )
+
+
+def flattened(errors: Mapping[tuple[str, ...], Array], keys: Sequence[str], column: str) -> pd.DataFrame:
+    """Every single value, with its key."""
+    rows: Iterable[dict[str, object]] = (
+        {**dict(zip(keys, key, strict=True)), column: value}
+        for key, values in errors.items()
+        for value in values.tolist()
+    )
+    return pd.DataFrame(rows)

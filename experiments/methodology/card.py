@@ -1,0 +1,37 @@
+"""The simulated card, and the models that its recorded profile gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.registry import Setting
+from placer.models_home import open_models
+from predictor import Models
+from profiler.simulated import SimulatedTestbed
+from profiles import Load, TrafficProfile
+
+Array = NDArray[np.float64]
+
+TESTBED = "simulated"
+CARD = SimulatedTestbed()
+DEFAULT: TrafficProfile = CARD.describe().traffic
+
+
+def trained(setting: Setting) -> Models:
+    """Models of the recorded profile of the simulated BlueField-2; trained once, then kept."""
+    return _trained(setting.say)
+
+
+@cache
+def _trained(say: object) -> Models:
+    return open_models(None, say)  # type: ignore[arg-type]
+
+
+def truth(companies: Sequence[Sequence[Load]], card: SimulatedTestbed = CARD) -> Array:
+    """Noise-free throughput (kpps) of the first load of each company."""
+    runs = card.run_many(companies, noise=False)
+    return np.array([run.measurements[0].throughput_kpps for run in runs])

@@ -1,0 +1,94 @@
+"""Puts results on paper: text for the terminal, CSV, SVG and PNG for a folder, and an index of them all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.registry import Experiment, Result
+from profiles.aside import file_aside
+from profiles.table import write_table
+
+INDEX = "index.md"
+INCHES = (8.0, 4.5)
+STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "nf-placer",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def as_text(experiment: Experiment, result: Result) -> str:
+    """The table as text, what it ran on, and the notes."""
+    cells = _cells(result.table)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    numeric = [pd.api.types.is_numeric_dtype(kind) for kind in result.table.dtypes]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    told = [*(f"ran on {where}" for where in result.ran_on), *(f"note: {note}" for note in result.notes)]
+    return "\n".join([f"{experiment.name}: {experiment.title}", "", *lines, "", *told]) + "\n"
+
+
+def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path]:
+    """Write the table and the data as CSV and the plot as SVG and PNG; the files written."""
+    tables = {experiment.name: result.table} | {
+        f"{experiment.name}-{name}": table for name, table in sorted(result.data.items())
+    }
+    written = []
+    for name, table in tables.items():
+        written.append(out / f"{name}.csv")
+        write_table(table, written[-1])
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=INCHES, layout="constrained")
+        result.draw(figure)
+        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+            written.append(out / f"{experiment.name}.{kind}")
+            with file_aside(written[-1]) as aside:
+                figure.savefig(aside, format=kind, dpi=120, metadata=metadata)
+    return written
+
+
+def write_index(results: Sequence[tuple[Experiment, Result]], out: Path) -> Path:
+    """One Markdown page of all results, which shows the plots that lie beside it."""
+    page = ["# Results", "", *(f"- [{one.name}](#{one.name}): {one.title}" for one, _ in results), ""]
+    for one, result in results:
+        page += [f"## {one.name}", "", f"{one.title}.", "", *_markdown(result.table), ""]
+        page += [*(f"Ran on {where}" for where in result.ran_on), "", *(f"- {note}" for note in result.notes), ""]
+        csv = ", ".join(f"[{name}.csv]({name}.csv)" for name in [one.name, *(f"{one.name}-{n}" for n in result.data)])
+        page += [f"![{one.title}]({one.name}.svg)", "", f"Data: {csv}", ""]
+    with file_aside(out / INDEX) as aside:
+        aside.write_text("\n".join(page), encoding="utf-8")
+    return out / INDEX
+
+
+def _markdown(table: pd.DataFrame) -> list[str]:
+    header, *rows = _cells(table)
+    numeric = [pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
+    rule = ["--:" if right else "---" for right in numeric]
+    return [f"| {' | '.join(row)} |" for row in (header, rule, *rows)]
+
+
+def _cells(table: pd.DataFrame) -> list[list[str]]:
+    """Header and rows as text."""
+    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    return [[str(name) for name in table.columns], *rows]
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    if math.isnan(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"

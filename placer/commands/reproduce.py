@@ -1,0 +1,56 @@
+"""`placer reproduce NAME`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placer.commands.options import Quiet, Seed
+
+Name = Annotated[
+    str | None, typer.Argument(help="An experiment, or `all`; without one they are listed.", show_default=False)
+]
+Out = Annotated[Path, typer.Option(help="The folder for tables (CSV) and plots (SVG, PNG).")]
+Scale = Annotated[float, typer.Option(min=0.001, help="Share of the runs: 0.1 is a quick look.")]
+Measurements = Annotated[
+    Path | None,
+    typer.Option(help="FlowMonitor on a BlueField-2: a profile with validation.csv in it.", show_default=False),
+]
+List = Annotated[bool, typer.Option("--list", help="List the experiments.")]
+
+
+def command(
+    name: Name = None,
+    out: Out = Path("results"),
+    scale: Scale = 1.0,
+    measurements: Measurements = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    list_: List = False,
+) -> None:
+    """Repeat tables and figures of the Tomur paper; ours beside the published numbers."""
+    # the experiments stand on top of this package: it may call on them, not lean on them
+    experiments = import_module("experiments")
+    from placer.progress import Progress
+
+    known = experiments.all_experiments()
+    if list_ or name is None:
+        widest = max(len(one.name) for one in known)
+        for one in known:
+            typer.echo(f"{one.name:<{widest}}  {one.title}")
+        return
+    progress = Progress(quiet=quiet)
+    given = {} if measurements is None else {"measurements": measurements}
+    setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **given)
+    results = []
+    for one in known if name == "all" else [experiments.find_experiment(name)]:
+        progress.say(f"{one.name}: {one.title}")
+        results.append((one, one.run(setting)))
+        written = experiments.write_result(*results[-1], out)
+        typer.echo(experiments.as_text(*results[-1]))
+        progress.say(f"written: {', '.join(map(str, written))}")
+    if name == "all":
+        progress.say(f"written: {experiments.write_index(results, out)}")
