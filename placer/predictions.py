@@ -20,6 +20,9 @@ from profiles.table import read_table
 
 Say = Callable[[str], None]
 
+OUTSIDE = "some workloads are outside what was measured: their predictions are marked `extrapolated`"
+EXTRAPOLATE = "--extrapolate answers traffic outside the profiled range, and marks it"
+
 
 class _WorkloadLine(BaseModel):
     model_config = ConfigDict(extra="ignore")
@@ -35,25 +38,57 @@ class _ScenarioLine(BaseModel):
     workloads: Annotated[list[_WorkloadLine], Field(min_length=1)]
 
 
-def predict_scenarios(models: Models, predictor: str, path: Path, form: str, say: Say) -> str:
+def predict_scenarios(
+    models: Models, predictor: str, path: Path, form: str, say: Say, *, extrapolate: bool = False
+) -> str:
     """An answer a scenario, in order, as JSON Lines or as a table.
+
+    Parameters
+    ----------
+    models, predictor
+        Who answers.
+    path
+        The scenarios, JSON Lines.
+    form
+        `json` or `table`.
+    say
+        Told what users should know of the answers.
+    extrapolate
+        Answer traffic outside the profiled range, too.
 
     Raises
     ------
     InputError
         With every fault of the file: an unknown NF, traffic outside the profiled range, a line that is no scenario.
     """
-    companies = _read_scenarios(models, path)
+    companies = _read_scenarios(models, path, extrapolate)
     answers = models.predictors[predictor].predict(companies)
     if any(prediction.extrapolated for answer in answers for prediction in answer):
-        say("some workloads are outside what was measured: their predictions are marked `extrapolated`")
+        say(OUTSIDE)
     if form == "table":
         return _scenario_table(companies, answers)
     return "".join(json.dumps(_answer(answer)) + "\n" for answer in answers)
 
 
-def predict_contention(models: Models, predictor: str, nf: str, path: Path, form: str, say: Say) -> str:
-    """The file's rows with `predicted_kpps` added, as CSV or as a table.
+def predict_contention(
+    models: Models, predictor: str, nf: str, path: Path, form: str, say: Say, *, extrapolate: bool = False
+) -> str:
+    """The file's rows with `predicted_kpps` added, as CSV or as a table; other columns pass through.
+
+    Where the models declare no range of traffic, or it was overstepped on request, `extrapolated` is added, too.
+
+    Parameters
+    ----------
+    models, predictor, nf
+        Who answers, and of which NF.
+    path
+        Traffic and contention, CSV.
+    form
+        `csv` or `table`.
+    say
+        Told what users should know of the answers.
+    extrapolate
+        Answer traffic outside the profiled range, too.
 
     Raises
     ------
@@ -68,20 +103,37 @@ def predict_contention(models: Models, predictor: str, nf: str, path: Path, form
         raise InputError.of(str(path), error.strerror or str(error)) from error
     except (UnicodeDecodeError, pd.errors.ParserError) as error:
         raise InputError.of(str(path), f"is not CSV: {error}") from error
-    traffic = rows[list(ATTRIBUTES)].to_numpy() if not faults else ()
-    for line, values in enumerate(traffic, start=2):
-        workload = Workload(nf, TrafficProfile(*map(float, values)))
-        faults += [Fault(str(path), line, column, message) for column, message in models.check(workload)]
+    workloads = [] if faults else [_at(nf, values) for values in rows[list(ATTRIBUTES)].to_numpy().tolist()]
+    for line, workload in enumerate(workloads, start=2):
+        faults += _faults(models, workload, str(path), line, extrapolate)
     if faults:
         raise InputError(faults)
     predicted = models.predictors[predictor].predict_contention(nf, rows)
     table = written.assign(predicted_kpps=[f"{value:.6g}" for value in predicted])
+    if extrapolate or models.testbed is None:
+        outside = [answer[0].extrapolated for answer in models.predictors[predictor].predict([[w] for w in workloads])]
+        table = table.assign(extrapolated=[str(one).lower() for one in outside])
+        if any(outside):
+            say(OUTSIDE)
     if form == "table":
         return _render(list(table.columns), table.itertuples(index=False, name=None))
     return table.to_csv(index=False, lineterminator="\n")
 
 
-def _read_scenarios(models: Models, path: Path) -> list[tuple[Workload, ...]]:
+def _at(nf: str, values: Sequence[float]) -> Workload:
+    return Workload(nf, TrafficProfile(*map(float, values)))
+
+
+def _faults(models: Models, workload: Workload, name: str, line: int, extrapolate: bool) -> list[Fault]:
+    """What is wrong with a workload; traffic out of range is no fault when extrapolation was asked for."""
+    return [
+        Fault(name, line, column, message, EXTRAPOLATE if column in ATTRIBUTES else None)
+        for column, message in models.check(workload)
+        if not (extrapolate and column in ATTRIBUTES)
+    ]
+
+
+def _read_scenarios(models: Models, path: Path, extrapolate: bool) -> list[tuple[Workload, ...]]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -100,7 +152,7 @@ def _read_scenarios(models: Models, path: Path) -> list[tuple[Workload, ...]]:
             continue
         company = tuple(_workload(item, models) for item in scenario.workloads)
         for workload in dict.fromkeys(company):
-            faults += [Fault(str(path), number, column, message) for column, message in models.check(workload)]
+            faults += _faults(models, workload, str(path), number, extrapolate)
         faults += [
             Fault(str(path), number, "traffic", f"unknown attribute {name}")
             for item in scenario.workloads
@@ -125,7 +177,10 @@ def _answer(answer: Sequence[Prediction]) -> dict[str, object]:
         "solo_kpps": [float(f"{p.solo_kpps:.6g}") for p in answer],
         "bottleneck": [p.bottleneck for p in answer],
         "drop_kpps": [{name: float(f"{drop:.6g}") for name, drop in p.drops.items()} for p in answer],
+        "low_kpps": [None if p.low_kpps is None else float(f"{p.low_kpps:.6g}") for p in answer],
+        "high_kpps": [None if p.high_kpps is None else float(f"{p.high_kpps:.6g}") for p in answer],
         "extrapolated": [p.extrapolated for p in answer],
+        "calibrated": [p.calibrated for p in answer],
     }
 
 
@@ -133,11 +188,13 @@ def _scenario_table(companies: Sequence[Sequence[Workload]], answers: Sequence[S
     rows = [
         (str(number), workload.nf, *(f"{value:g}" for value in workload.traffic.as_tuple()),
          f"{p.throughput_kpps:.1f}", f"{p.solo_kpps:.1f}", f"{100 * (1 - p.throughput_kpps / p.solo_kpps):.1f}",
-         p.bottleneck)
+         "-" if p.low_kpps is None else f"{p.low_kpps:.0f} to {p.high_kpps:.0f}", p.bottleneck,
+         ", ".join(f"{name} {drop:.1f}" for name, drop in p.drops.items() if drop) or "-")
         for number, (company, answer) in enumerate(zip(companies, answers, strict=True), start=1)
         for workload, p in zip(company, answer, strict=True)
     ]  # fmt: skip
-    return _render(["scenario", "nf", *ATTRIBUTES, "kpps", "solo kpps", "drop %", "bottleneck"], rows)
+    return _render(["scenario", "nf", *ATTRIBUTES, "kpps", "solo kpps", "drop %", "90 % interval", "bottleneck",
+                    "kpps lost to"], rows)  # fmt: skip
 
 
 def _render(header: Sequence[str], rows: object) -> str:

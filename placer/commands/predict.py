@@ -20,6 +20,7 @@ Contention = Annotated[
 ]
 Predictor = Annotated[str, typer.Option(help="tomur or slomo.")]
 Format = Annotated[str | None, typer.Option(help="table instead of JSON Lines or CSV.", show_default=False)]
+Extrapolate = Annotated[bool, typer.Option("--extrapolate", help="Answer traffic outside the profiled range, too.")]
 
 
 def command(
@@ -29,6 +30,7 @@ def command(
     contention: Contention = None,
     predictor: Predictor = "tomur",
     format: Format = None,
+    extrapolate: Extrapolate = False,
 ) -> None:
     """Predict throughputs: of every NF of a company, or of one NF beside measured contention."""
     from placer.models_home import open_models
@@ -44,7 +46,12 @@ def command(
     one_of("--predictor", predictor, trained.predictors)
     if scenarios is not None:
         chosen = one_of("--format", format or "json", ("json", "table"))
-        typer.echo(predict_scenarios(trained, predictor, scenarios, chosen, progress.say), nl=False)
+        typer.echo(
+            predict_scenarios(trained, predictor, scenarios, chosen, progress.say, extrapolate=extrapolate), nl=False
+        )
     elif contention is not None and nf is not None:
         chosen = one_of("--format", format or "csv", ("csv", "table"))
-        typer.echo(predict_contention(trained, predictor, nf, contention, chosen, progress.say), nl=False)
+        typer.echo(
+            predict_contention(trained, predictor, nf, contention, chosen, progress.say, extrapolate=extrapolate),
+            nl=False,
+        )
