@@ -1,0 +1,124 @@
+"""NFs beside the synthetic benches: which levels, what each exerts alone, and how a predictor is told (section 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from experiments.methodology.card import CARD, DEFAULT, truth
+from experiments.registry import Setting
+from predictor import Predictor
+from profiler.contention import BenchLevel, Contention
+from profiler.simulated import SimulatedTestbed
+from profiles import BenchLoad, TrafficProfile, Workload
+from profiles.profile import rate_column, service_column
+
+Array = NDArray[np.float64]
+
+MEMORY = "mem-bench"
+RATE = "rate_kpps"
+PACKET_SIZE = DEFAULT.packet_size
+MATCH_RATES = (0.0, 1100.0)
+RATES = {"regex": (50.0, 1000.0), "compression": (50.0, 1200.0)}
+"""Requests (kpps) that a bench of that accelerator may offer: from what it hardly feels to more than it carries."""
+
+
+def mem_bench(wss_mb: float, access_mops: float) -> BenchLoad:
+    """mem-bench walking through an array of that size at that speed."""
+    return BenchLoad.of(MEMORY, {"wss_mb": wss_mb, "access_mops": access_mops})
+
+
+def accelerator_bench(accelerator: str, rate_kpps: float = 0.0, mtbr: float = 0.0) -> BenchLoad:
+    """The bench of an accelerator, with requests of the default size; rate 0 is as fast as it goes."""
+    matches = {"mtbr": mtbr} if accelerator == "regex" else {}
+    return BenchLoad.of(f"{accelerator}-bench", {RATE: rate_kpps, "packet_size": PACKET_SIZE, **matches})
+
+
+def random_mem_bench(rng: np.random.Generator) -> BenchLoad:
+    """mem-bench with 0.1 to 24 MB and 1 to 180 million accesses/s."""
+    return mem_bench(float(rng.uniform(0.1, 24)), float(rng.uniform(1, 180)))
+
+
+def random_accelerator_bench(accelerator: str, rng: np.random.Generator) -> BenchLoad:
+    """The bench of an accelerator at any rate, for regex with any match rate."""
+    return accelerator_bench(accelerator, float(rng.uniform(*RATES[accelerator])), float(rng.uniform(*MATCH_RATES)))
+
+
+@dataclass(frozen=True)
+class BesideBenches:
+    """Runs of one NF beside benches.
+
+    Parameters
+    ----------
+    nf
+        The NF.
+    table
+        Its traffic, the benches' summed counters and accelerator demand, as `Predictor.predict_contention` takes them.
+    truth
+        Noise-free throughput of the NF (kpps), a value per row.
+    """
+
+    nf: str
+    table: pd.DataFrame
+    truth: Array
+
+    def predicted(self, predictor: Predictor) -> Array:
+        """What the predictor makes of the rows."""
+        return predictor.predict_contention(self.nf, self.table)
+
+
+def beside_benches(
+    nf: str,
+    runs: Sequence[tuple[TrafficProfile, Sequence[BenchLoad]]],
+    setting: Setting,
+    card: SimulatedTestbed = CARD,
+) -> BesideBenches:
+    """Run `nf` with each traffic beside the benches, each of which is measured alone, too, as a profiler would."""
+    levels = _levels(sorted({load for _, loads in runs for load in loads}), setting, card)
+    rows = [_row(traffic, Contention(tuple(levels[load] for load in loads)), card) for traffic, loads in runs]
+    measured = truth([[Workload(nf, traffic), *loads] for traffic, loads in runs], card)
+    return BesideBenches(nf, pd.DataFrame(rows), measured)
+
+
+def _row(traffic: TrafficProfile, contention: Contention, card: SimulatedTestbed) -> dict[str, float]:
+    row = traffic.as_dict() | contention.counters.as_dict()
+    for accelerator in card.describe().nic.accelerators:
+        row[service_column(accelerator)] = contention.service_ms(accelerator)
+        row[rate_column(accelerator)] = contention.rate_kpps(accelerator)
+    return row
+
+
+def _levels(loads: Sequence[BenchLoad], setting: Setting, card: SimulatedTestbed) -> Mapping[BenchLoad, BenchLevel]:
+    """What each bench exerts alone; its service time is told by a run as fast as it goes."""
+    flat_out = [BenchLoad.of(load.name, dict(load.parameters) | _no_rate(load)) for load in loads]
+    alone = [run.measurements[0] for run in card.run_many([[load] for load in loads], seed=setting.seed)]
+    fastest = [run.measurements[0] for run in card.run_many([[load] for load in flat_out], seed=setting.seed)]
+    levels = {}
+    for load, here, most in zip(loads, alone, fastest, strict=True):
+        accelerator = None if load.name == MEMORY else load.name.removesuffix("-bench")
+        rate = dict(load.parameters).get(RATE, 0.0)
+        levels[load] = BenchLevel(
+            load,
+            1,
+            here.counters,
+            here.throughput_kpps,
+            accelerator,
+            1 / most.throughput_kpps if accelerator else 0.0,
+            rate if 0 < rate < most.throughput_kpps else math.nan,
+        )
+    return levels
+
+
+def _no_rate(load: BenchLoad) -> dict[str, float]:
+    return {RATE: 0.0} if RATE in dict(load.parameters) else {}
+
+
+def cache_access_rate(table: pd.DataFrame) -> Array:
+    """Competing cache access rate (CAR), million reads and writes per second."""
+    rate: Array = (table["l2crd"] + table["l2cwr"]).to_numpy(dtype=np.float64) / 1e6
+    return rate

@@ -1,0 +1,33 @@
+"""Table 3: contention for memory and regex together, at default traffic."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from experiments.methodology.accuracy import draw_scores, score_table
+from experiments.methodology.multi_resource import PREDICTORS, errors_on_bluefield2, errors_on_card, ran_on
+from experiments.registry import Result, Setting, experiment
+
+PUBLISHED = {
+    ("NIDS", "slomo"): (21.4, 60.0, 71.2),
+    ("NIDS", "tomur"): (4.3, 55.6, 95.6),
+    ("FlowMonitor", "slomo"): (49.3, 18.5, 33.3),
+    ("FlowMonitor", "tomur"): (5.1, 59.3, 88.9),
+}
+
+
+@experiment("table3", "Accuracy with several contended resources, traffic fixed")
+def run(setting: Setting) -> Result:
+    """NIDS and FlowMonitor beside mem-bench and regex-bench at varying levels."""
+    on_card = {nf: errors_on_card(nf, setting) for nf in ("NIDS", "FlowMonitor")}
+    errors = {(nf, name, "simulated"): runs.errors[name] for nf, runs in on_card.items() for name in PREDICTORS}
+    real = errors_on_bluefield2(setting)
+    if real:
+        errors |= {("FlowMonitor", name, "BlueField-2"): real.errors[name] for name in PREDICTORS}
+    table = score_table(errors, PUBLISHED)
+    return Result(
+        table,
+        ran_on(real),
+        partial(draw_scores, table=table),
+        ("contention levels are drawn at random; which ones the paper has is not published.",),
+    )
