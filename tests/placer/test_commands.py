@@ -189,6 +189,46 @@ def test_predict_scenarios(placer: Placer, tmp_path: Path) -> None:
     assert "FlowMonitor" in placer("predict", "--scenarios", scenarios, "--format", "table").stdout
 
 
+def test_a_prediction_can_be_taken_apart(placer: Placer, tmp_path: Path) -> None:
+    """Solo, drop per resource and interval agree: the interval holds the prediction, drops are of what contends."""
+    scenarios = tmp_path / "s.jsonl"
+    scenarios.write_text(
+        '{"workloads": [{"name": "FlowMonitor"}, {"name": "NIDS"}, {"name": "NAT"}]}\n', encoding="utf-8"
+    )
+    told = json.loads(placer("predict", "--scenarios", scenarios).stdout)
+    for low, got, high in zip(told["low_kpps"], told["throughput_kpps"], told["high_kpps"], strict=True):
+        assert low <= got <= high
+    assert set(told["drop_kpps"][0]) == {"memory", "regex"}
+    assert told["drop_kpps"][0]["regex"] > told["drop_kpps"][0]["memory"] > 0
+    assert told["drop_kpps"][2].get("regex", 0) == 0
+    assert told["calibrated"] == [False, False, False]
+
+
+def test_traffic_out_of_range_is_answered_on_request(placer: Placer, tmp_path: Path) -> None:
+    """Refused with the range and a hint; with --extrapolate answered, marked, and told on stderr."""
+    scenarios = tmp_path / "s.jsonl"
+    scenarios.write_text('{"workloads": [{"name": "NAT", "traffic": {"flows": 600000}}]}\n', encoding="utf-8")
+    refused = placer("predict", "--scenarios", scenarios)
+    assert refused.status == 2
+    assert "flows: 600000 is outside the profiled range 1 to 500000" in refused.stderr
+    assert "hint: --extrapolate" in refused.stderr
+    answered = placer("predict", "--scenarios", scenarios, "--extrapolate")
+    assert json.loads(answered.stdout)["extrapolated"] == [True]
+    assert "outside what was measured" in answered.stderr
+
+
+def test_less_risk_breaks_fewer_slas_on_more_nics(placer: Placer, trace: Path) -> None:
+    """A risk of 1 % is not cheaper than one of 30 %, and breaks no more SLAs."""
+    bold, shy = (
+        json.loads(placer("run", trace, "--risk", risk, "--predictor", "tomur", "--format", "json").stdout)[
+            "strategies"
+        ][2]
+        for risk in (0.3, 0.01)
+    )
+    assert shy["nics"] >= bold["nics"]
+    assert shy["violated"] <= bold["violated"]
+
+
 def test_bad_scenarios_are_refused_whole(placer: Placer, tmp_path: Path) -> None:
     """Unknown NFs, traffic out of range and lines that are no scenario are told at once, with their lines."""
     scenarios = tmp_path / "s.jsonl"
