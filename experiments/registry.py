@@ -20,6 +20,8 @@ from profiles import InputError
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "flowmon-bf2"
 """Where measurements of a real BlueField-2 lie, if they do: beside the project."""
 
+Say = Callable[[str], None]
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -40,7 +42,7 @@ class Setting:
     seed: int = 0
     scale: float = 1.0
     measurements: Path = SHARED
-    say: Callable[[str], None] = lambda message: None
+    say: Say = lambda message: None
 
     def count(self, full: int, least: int = 4) -> int:
         """How many of `full` runs to make."""

@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 
 from experiments.methodology.accuracy import draw_scores, errors_pct, score_table, with_means
-from experiments.methodology.card import TESTBED, trained, truth
+from experiments.methodology.card import TESTBED, truth
 from experiments.methodology.company import NINE_TRAFFICS, companies_of
+from experiments.methodology.slomo import predictors
 from experiments.registry import Result, Setting, experiment
 from traces.arrivals import TABLE_2_NFS
 
@@ -31,7 +32,7 @@ PUBLISHED_MEANS = {"slomo": (17.5, 50.0, 72.7), "tomur": (3.7, 70.8, 95.9)}
 @experiment("table2", "Accuracy with several contended resources and nine traffic profiles")
 def run(setting: Setting) -> Result:
     """Each of nine NFs beside one to three random others, every one with one of nine traffic profiles."""
-    predictors, errors = trained(setting).predictors, {}
+    by_name, errors = predictors(setting), {}
     for nf in PUBLISHED:
         companies = companies_of(
             nf,
@@ -41,8 +42,8 @@ def run(setting: Setting) -> Result:
             traffics=NINE_TRAFFICS,
         )
         measured = truth(companies)
-        for name in ("slomo", "tomur"):
-            predicted = np.array([rates[0] for rates in predictors[name].throughput(companies)])
+        for name, predictor in by_name.items():
+            predicted = np.array([rates[0] for rates in predictor.throughput(companies)])
             errors[nf, name, TESTBED] = errors_pct(predicted, measured)
     published = {(nf, name): scores for nf, of in PUBLISHED.items() for name, scores in of.items()}
     table = with_means(score_table(errors, published), PUBLISHED_MEANS)

@@ -8,10 +8,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.registry import Setting
+from experiments.registry import Say, Setting
 from placer.models_home import open_models
 from predictor import Models
 from profiler.simulated import SimulatedTestbed
+from profiler.testbed import Run
 from profiles import Load, TrafficProfile
 
 Array = NDArray[np.float64]
@@ -27,11 +28,19 @@ def trained(setting: Setting) -> Models:
 
 
 @cache
-def _trained(say: object) -> Models:
-    return open_models(None, say)  # type: ignore[arg-type]
+def _trained(say: Say) -> Models:
+    return open_models(None, say)
 
 
 def truth(companies: Sequence[Sequence[Load]], card: SimulatedTestbed = CARD) -> Array:
     """Noise-free throughput (kpps) of the first load of each company."""
-    runs = card.run_many(companies, noise=False)
+    return _first(card.run_many(companies, noise=False))
+
+
+def measured_kpps(companies: Sequence[Sequence[Load]], seed: int) -> Array:
+    """The same as a measurement tells it, with noise."""
+    return _first(CARD.run_many(companies, seed=seed))
+
+
+def _first(runs: Sequence[Run]) -> Array:
     return np.array([run.measurements[0].throughput_kpps for run in runs])

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from experiments.methodology import bluefield2
 from experiments.methodology.accuracy import errors_pct
 from experiments.methodology.benches import beside_benches, random_accelerator_bench, random_mem_bench
-from experiments.methodology.card import DEFAULT, trained
+from experiments.methodology.card import DEFAULT
+from experiments.methodology.slomo import predictors
 from experiments.registry import Setting
 
 Array = NDArray[np.float64]
@@ -35,9 +36,9 @@ def errors_on_card(nf: str, setting: Setting) -> MultiResourceErrors:
         (DEFAULT, (random_mem_bench(rng), random_accelerator_bench("regex", rng))) for _ in range(setting.count(RUNS))
     ]
     beside = beside_benches(nf, runs, setting)
-    predictors = trained(setting).predictors
+    by_name = predictors(setting)
     return MultiResourceErrors(
-        {name: errors_pct(beside.predicted(predictors[name]), beside.truth) for name in PREDICTORS},
+        {name: errors_pct(beside.predicted(by_name[name]), beside.truth) for name in PREDICTORS},
         np.array([dict(regex.parameters)["mtbr"] for _, (_, regex) in runs]),
     )
 
@@ -47,10 +48,10 @@ def errors_on_bluefield2(setting: Setting) -> MultiResourceErrors | None:
     measured = bluefield2.measurements(setting)
     if measured is None:
         return None
-    predictors, truth = measured.trained().predictors, bluefield2.throughput(measured.runs)
+    by_name, truth = measured.trained().predictors, bluefield2.throughput(measured.runs)
     return MultiResourceErrors(
         {
-            name: errors_pct(predictors[name].predict_contention(bluefield2.NF, measured.runs), truth)
+            name: errors_pct(by_name[name].predict_contention(bluefield2.NF, measured.runs), truth)
             for name in PREDICTORS
         },
         np.full(len(truth), np.nan),

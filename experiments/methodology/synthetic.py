@@ -1,4 +1,4 @@
-"""The paper's synthetic NFs, hosted by a simulated card beside its own, and models of them (sections 4.1.1, 4.2, 7.3)."""
+"""The paper's synthetic NFs, hosted by a simulated card beside its own, and models of them (section 7.3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from experiments.registry import Setting
+from experiments.registry import Say, Setting
 from predictor import Models, train
 from profiler.profiling import profile
 from profiler.simulated import SimulatedTestbed
@@ -26,9 +26,7 @@ def name_of(nf: str, pattern: Pattern) -> str:
 def _versions(nf: str, queues: tuple[tuple[str, int], ...]) -> list[NfSpec]:
     """Flow state that fills the cache, and requests that take about as long as the cores."""
     return [
-        NfSpec(
-            name_of(nf, pattern), 2500, (headers(2.0), per_flow(300, 8, writes=0.4)), queues=queues, pattern=pattern
-        )
+        NfSpec(name_of(nf, pattern), 3400, (headers(2.0), per_flow(300, 8, writes=0.4)), queues=queues, pattern=pattern)
         for pattern in PATTERNS
     ]
 
@@ -48,8 +46,8 @@ def trained_synthetic(setting: Setting) -> Models:
 
 
 @cache
-def _trained(seed: int, quota: int, say: object) -> Models:
+def _trained(seed: int, quota: int, say: Say) -> Models:
     with tempfile.TemporaryDirectory() as folder:
         names = [nf.name for nf in NF1_AND_NF2]
-        say(f"profiling and training {', '.join(names)} on the simulated card")  # type: ignore[operator]
+        say(f"profiling and training {', '.join(names)} on the simulated card")
         return train(read_profile(profile(CARD, Path(folder) / "profile", nfs=names, quota=quota, seed=seed)))

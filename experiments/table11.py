@@ -1,0 +1,61 @@
+"""Table 11: SLOMO where it is at home, memory contention alone at default traffic."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from experiments.methodology import bluefield2
+from experiments.methodology.accuracy import draw_scores, errors_pct, score_table
+from experiments.methodology.benches import beside_benches, random_mem_bench
+from experiments.methodology.card import DEFAULT, TESTBED
+from experiments.methodology.slomo import slomo
+from experiments.registry import Result, Setting, experiment
+
+RUNS = 200
+
+PUBLISHED = {
+    ("IPRouter", "slomo"): (1.8, 90.0, 100.0),
+    ("FlowStats", "slomo"): (1.2, 100.0, 100.0),
+    ("NAT", "slomo"): (2.5, 88.0, 96.0),
+    ("IPTunnel", "slomo"): (0.6, 98.0, 100.0),
+    ("FlowMonitor", "slomo"): (0.9, 98.0, 100.0),
+    ("NIDS", "slomo"): (0.7, 100.0, 100.0),
+    ("FlowTracker", "slomo"): (1.6, 96.0, 100.0),
+    ("ACL", "slomo"): (2.2, 100.0, 100.0),
+    ("FlowClassifier", "slomo"): (1.1, 94.0, 100.0),
+}
+
+
+@experiment("table11", "Accuracy of SLOMO, memory contention alone, traffic fixed")
+def run(setting: Setting) -> Result:
+    """Each of nine NFs at default traffic beside mem-bench at random levels."""
+    predictor, errors = slomo(setting), {}
+    for nf, name in PUBLISHED:
+        rng = setting.rng(f"table11 {nf}")
+        runs = [(DEFAULT, (random_mem_bench(rng),)) for _ in range(setting.count(RUNS))]
+        beside = beside_benches(nf, runs, setting)
+        errors[nf, name, TESTBED] = errors_pct(beside.predicted(predictor), beside.truth)
+    real = bluefield2.measurements(setting)
+    if real:
+        held = real.memory["flows"].to_numpy() == real.profile.default_traffic().flows
+        errors[bluefield2.NF, "slomo", bluefield2.TESTBED] = np.concatenate(
+            [
+                errors_pct(
+                    models.predictors["slomo"].predict_contention(bluefield2.NF, rows), bluefield2.throughput(rows)
+                )
+                for models, rows in real.folds(held, setting.rng("table11 folds"))
+            ]
+        )
+    table = score_table(errors, PUBLISHED)
+    return Result(
+        table,
+        (
+            "the simulated BlueField-2: nine NFs, models and truth.",
+            "BlueField-2: FlowMonitor at default traffic, a fifth held out of training at a time."
+            if real
+            else bluefield2.SKIPPED,
+        ),
+        partial(draw_scores, table=table),
+    )
