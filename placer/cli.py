@@ -8,7 +8,7 @@ from importlib import import_module
 
 import typer
 
-COMMANDS = ("run", "profile", "train", "predict", "generate", "testbed")
+COMMANDS = ("run", "profile", "train", "predict", "generate", "testbed", "pack")
 
 app = typer.Typer(
     name="placer",

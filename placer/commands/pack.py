@@ -1,0 +1,27 @@
+"""`placer pack FILE`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+File = Annotated[Path, typer.Argument(help="Items and bins: a .vbp file.", show_default=False)]
+TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds; then the best packing and its bound are printed.")]
+
+
+def command(file: File, time_limit: TimeLimit = 60.0) -> None:
+    """Pack items with sizes in several dimensions into the fewest bins, with the engine of the optimum."""
+    from placer.optimal.packing import pack, read_vbp
+
+    packed = pack(read_vbp(file), time_limit=time_limit)
+    told = {
+        "bins": len(packed.assignment),
+        "lower_bound": packed.lower_bound,
+        "proven": packed.proven,
+        "seconds": round(packed.seconds, 4),
+        "assignment": packed.assignment,
+    }
+    typer.echo(json.dumps(told))
