@@ -97,7 +97,7 @@ def quantiles(values: Array) -> dict[str, float]:
     return dict(zip(names, np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist(), strict=True))
 
 
-def box_table(errors: Mapping[Sequence[str], Array], keys: Sequence[str]) -> pd.DataFrame:
+def box_table(errors: Mapping[tuple[str, str], Array], keys: Sequence[str]) -> pd.DataFrame:
     """A row of quantiles per key of `errors`."""
     return pd.DataFrame(
         [
@@ -107,7 +107,7 @@ def box_table(errors: Mapping[Sequence[str], Array], keys: Sequence[str]) -> pd.
     )
 
 
-def flattened(errors: Mapping[tuple[str, ...], Array], keys: Sequence[str], column: str) -> pd.DataFrame:
+def flattened(errors: Mapping[tuple[str, str], Array], keys: Sequence[str], column: str) -> pd.DataFrame:
     """Every single value, with its key."""
     rows: Iterable[dict[str, object]] = (
         {**dict(zip(keys, key, strict=True)), column: value}

@@ -56,7 +56,7 @@ class Measured:
         """Models of all but a fifth of the `held` rows of `memory`, and those rows; five times."""
         rows = rng.permutation(np.flatnonzero(held))
         for out in np.array_split(rows, FOLDS):
-            kept = self.memory.drop(index=out).reset_index(drop=True)
+            kept = self.memory[~self.memory.index.isin(out)].reset_index(drop=True)
             yield train(replace(self.profile, nfs={NF: replace(self.nf, memory=kept)})), self.memory.loc[out]
 
 

@@ -32,7 +32,8 @@ def companies_of(
     others: Sequence[str],
     traffics: Sequence[TrafficProfile] = (DEFAULT,),
 ) -> list[list[Workload]]:
-    """`count` companies: `nf`, then one to three of `others`, each with one of `traffics`."""
+    """`count` companies: `nf`, then one to three different ones of `others`, each with one of `traffics`."""
+    strangers = [name for name in others if name != nf]
 
     def traffic() -> TrafficProfile:
         return traffics[int(rng.integers(len(traffics)))]
@@ -41,7 +42,10 @@ def companies_of(
         [
             # the NF has each traffic alike, however few the companies
             Workload(nf, traffics[number % len(traffics)]),
-            *(Workload(str(name), traffic()) for name in rng.choice(others, rng.integers(1, MOST_OTHERS + 1))),
+            *(
+                Workload(str(name), traffic())
+                for name in rng.choice(strangers, rng.integers(1, MOST_OTHERS + 1), replace=False)
+            ),
         ]
         for number in range(count)
     ]

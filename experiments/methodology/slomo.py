@@ -17,7 +17,6 @@ from predictor import Predictor, SlomoPredictor
 from profiler.contention import MemoryContention, measure_benches, measure_neighbours
 from profiles import Workload
 from profiles.profile import THROUGHPUT, NfProfile, Profile
-from traces.arrivals import TABLE_2_NFS
 
 RUNS = 400
 
@@ -28,7 +27,7 @@ def predictors(setting: Setting) -> dict[str, Predictor]:
 
 
 def slomo(setting: Setting) -> SlomoPredictor:
-    """SLOMO for the nine NFs of table 2."""
+    """SLOMO for every hosted NF."""
     return _slomo(setting.seed, setting.count(RUNS, least=60), setting.say)
 
 
@@ -39,13 +38,12 @@ def _slomo(seed: int, count: int, say: Say) -> SlomoPredictor:
     benches = measure_benches(CARD, seed, lambda runs: None)
     neighbours = measure_neighbours(CARD, seed, lambda runs: None)
     measured = {}
-    for number, nf in enumerate(TABLE_2_NFS):
+    for number, nf in enumerate(models.nfs):
         free = CARD.describe().nic.cores - models.cores(nf)
         contention = MemoryContention(benches.memory, free, np.random.default_rng([seed, number]), neighbours)
         beside = contention.draw(count)
         memory = pd.DataFrame([DEFAULT.as_dict() | one.counters.as_dict() for one in beside])
         memory[THROUGHPUT] = measured_kpps([[Workload(nf, DEFAULT), *one.loads] for one in beside], seed)
         measured[nf] = NfProfile(nf, None, memory.iloc[:0], memory)
-    nfs = {nf: models.models[nf] for nf in measured}
     profile = Profile(source=Path(), testbed=CARD.describe(), benches=pd.DataFrame(), nfs=measured)
-    return SlomoPredictor.train(profile, nfs, seed=seed, warn=say)
+    return SlomoPredictor.train(profile, models.models, seed=seed, warn=say)
