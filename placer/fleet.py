@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,21 +56,33 @@ class Tenant:
     sla: Sla
 
 
-class Nic:
-    """A NIC in use: its tenants in order of arrival, the company they make, and the cores that nobody has."""
+@dataclass(frozen=True, slots=True)
+class NicClass:
+    """What NICs have in common that are alike for all but SLAs: the kind's index, and the company."""
 
-    def __init__(self, id: str, kind: NicKind) -> None:
+    kind: int
+    company: Company
+
+
+class Nic:
+    """A NIC in use: its tenants in order of arrival, and the class that they put it in."""
+
+    def __init__(self, id: str, kind: NicKind, number: int = 0) -> None:
         self.id = id
         self.kind = kind
+        self.number = number
         self.tenants: tuple[Tenant, ...] = ()
-        self.company: Company = ()
-        self.free_cores = kind.cores
+        self.alike = NicClass(kind.index, ())
 
     def house(self, tenants: Iterable[Tenant]) -> None:
         """Let the NIC hold these tenants and no others."""
         self.tenants = tuple(tenants)
-        self.company = company_of(tenant.workload for tenant in self.tenants)
-        self.free_cores = self.kind.cores - self.kind.cores_taken(self.company)
+        self.alike = NicClass(self.kind.index, company_of(tenant.workload for tenant in self.tenants))
+
+    @property
+    def company(self) -> Company:
+        """What runs on it."""
+        return self.alike.company
 
 
 class Fleet:
@@ -80,6 +93,8 @@ class Fleet:
         self.nics: dict[str, Nic] = {}
         self._home: dict[str, Nic] = {}
         self._opened = 0
+        self._in_use: Counter[int] = Counter()
+        self._classes: dict[NicClass, dict[int, Nic]] = defaultdict(dict)
 
     @property
     def tenants(self) -> int:
@@ -88,29 +103,37 @@ class Fleet:
 
     def in_use(self, kind: NicKind) -> int:
         """How many NICs of the kind are in use."""
-        return sum(nic.kind is kind for nic in self.nics.values())
+        return self._in_use[kind.index]
 
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first."""
         kinds = [kind for kind in self.kinds if kind.count is None or self.in_use(kind) < kind.count]
         return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
 
-    def roomy(self, workload: Workload) -> Iterator[Nic]:
+    def classes(self, workload: Workload) -> Iterator[tuple[NicClass, Mapping[int, Nic]]]:
+        """NICs in use that host the NF and have the cores for it, by class, and in it by number."""
+        for alike, nics in self._classes.items():
+            kind, company = self.kinds[alike.kind], alike.company
+            if kind.hosts(workload) and kind.cores_taken(company) + kind.cores_of[workload.nf] <= kind.cores:
+                yield alike, nics
+
+    def roomy(self, workload: Workload) -> list[Nic]:
         """NICs in use that host the NF and have the cores for it, in the order in which they were opened."""
-        for nic in self.nics.values():
-            if nic.free_cores >= nic.kind.cores_of.get(workload.nf, nic.kind.cores + 1):
-                yield nic
+        found = [nic for _, nics in self.classes(workload) for nic in nics.values()]
+        return sorted(found, key=lambda nic: nic.number)
 
     def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
         """Put one more NIC of the kind into use, empty; without an id it is numbered."""
         self._opened += 1
-        nic = Nic(nic_id or f"nic-{self._opened}", kind)
+        nic = Nic(nic_id or f"nic-{self._opened}", kind, self._opened)
         self.nics[nic.id] = nic
+        self._in_use[kind.index] += 1
+        self._classes[nic.alike][nic.number] = nic
         return nic
 
     def place(self, tenant: Tenant, nic: Nic) -> None:
         """Put the tenant on the NIC."""
-        nic.house((*nic.tenants, tenant))
+        self._rehouse(nic, (*nic.tenants, tenant))
         self._home[tenant.id] = nic
 
     def home_of(self, tenant_id: str) -> Nic | None:
@@ -120,7 +143,20 @@ class Fleet:
     def remove(self, tenant_id: str) -> Nic:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
-        nic.house(tenant for tenant in nic.tenants if tenant.id != tenant_id)
+        self._rehouse(nic, tuple(tenant for tenant in nic.tenants if tenant.id != tenant_id))
         if not nic.tenants:
             del self.nics[nic.id]
+            self._leave_class(nic)
+            self._in_use[nic.kind.index] -= 1
         return nic
+
+    def _rehouse(self, nic: Nic, tenants: tuple[Tenant, ...]) -> None:
+        self._leave_class(nic)
+        nic.house(tenants)
+        self._classes[nic.alike][nic.number] = nic
+
+    def _leave_class(self, nic: Nic) -> None:
+        alike = self._classes[nic.alike]
+        del alike[nic.number]
+        if not alike:
+            del self._classes[nic.alike]

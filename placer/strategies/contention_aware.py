@@ -75,7 +75,7 @@ class ContentionAware(OnlineStrategy):
 
     def _fitting(self, fleet: Fleet, tenant: Tenant) -> list[Nic]:
         """NICs in use on which everybody is predicted to keep the SLA, in the order in which they were opened."""
-        roomy = list(fleet.roomy(tenant.workload))
+        roomy = fleet.roomy(tenant.workload)
         joined = {nic.id: company_of([*nic.company, tenant.workload]) for nic in roomy}
         self._ask_at_once(roomy, joined)
         return [

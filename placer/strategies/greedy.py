@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from placer.catalogue import Catalogue
 from placer.fleet import Fleet, Nic, NicKind, Tenant
+from placer.oracle import Company, company_of
 from placer.strategies.strategy import OnlineStrategy, register
 from profiles import Workload
 
@@ -27,22 +27,30 @@ class Greedy(OnlineStrategy):
     def __init__(self, catalogue: Catalogue, predictor: str | None = None) -> None:
         super().__init__(catalogue, predictor)
         self._shares: dict[tuple[int, Workload], dict[str, float]] = {}
+        self._used: dict[tuple[int, Company], tuple[float, float]] = {}
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
-        best, most_left = None, (0.0, 0.0)
-        for nic in fleet.roomy(tenant.workload):
-            used = self._used(nic.kind, (*nic.company, tenant.workload))
-            left = FULL - max(used.values()), -sum(used.values())
-            if left[0] >= 0 and (best is None or left > most_left):
-                best, most_left = nic, left
+        best, least = None, (FULL, 0.0, 0)
+        for alike, nics in fleet.classes(tenant.workload):
+            used = self._used_by(fleet.kinds[alike.kind], company_of((*alike.company, tenant.workload)))
+            if used[0] <= FULL and (best is None or used <= least[:2]):
+                first = min(nics)
+                if best is None or (*used, first) < least:
+                    best, least = nics[first], (*used, first)
         return best or self.cheapest_new(fleet, tenant)
 
-    def _used(self, kind: NicKind, workloads: Iterable[Workload]) -> Counter[str]:
-        """The share of each of the NIC's resources that the workloads ask for, each as if alone."""
-        used: Counter[str] = Counter()
-        for workload in workloads:
-            key = (kind.index, workload)
-            if key not in self._shares:
-                self._shares[key] = self.catalogue.shares(kind, workload)
-            used.update(self._shares[key])
-        return used
+    def _used_by(self, kind: NicKind, company: Company) -> tuple[float, float]:
+        """The share of the scarcest resource, and of all together, that the company asks for, each as if alone."""
+        key = (kind.index, company)
+        if key not in self._used:
+            used: Counter[str] = Counter()
+            for workload in company:
+                used.update(self._share(kind, workload))
+            self._used[key] = max(used.values()), sum(used.values())
+        return self._used[key]
+
+    def _share(self, kind: NicKind, workload: Workload) -> dict[str, float]:
+        key = (kind.index, workload)
+        if key not in self._shares:
+            self._shares[key] = self.catalogue.shares(kind, workload)
+        return self._shares[key]
