@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
@@ -38,3 +39,12 @@ def one_of(option: str, value: str, known: Collection[str]) -> str:
     if value not in known:
         raise InputError.of(option, f"'{value}' is not understood", hint=f"it is one of {', '.join(known)}")
     return value
+
+
+def refuse_unwritable(option: str, path: Path | None) -> None:
+    """InputError when nothing can be written to `path`, before the work for it is done."""
+    if path is None:
+        return
+    there = next(parent for parent in (path.absolute().parent, *path.absolute().parents) if parent.exists())
+    if path.is_dir() or not there.is_dir() or not os.access(there, os.W_OK):
+        raise InputError.of(option, f"{path} cannot be written", hint="name a file in a folder that you may write to")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Fleet, ModelsDir, Quiet, Seed, TestbedSpec, Timeout, one_of
+from placer.commands.options import Fleet, ModelsDir, Quiet, Seed, TestbedSpec, Timeout, one_of, refuse_unwritable
 
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
 Strategy = Annotated[
@@ -55,6 +55,7 @@ def command(
     from placer.run import RunRequest, run
 
     render = FORMATS[one_of("--format", format, FORMATS)]
+    refuse_unwritable("--plan", plan)
     request = RunRequest(
         arrivals=arrivals,
         strategies=tuple(strategy or ()),
