@@ -104,7 +104,7 @@ def _single_resource(setting: Setting) -> Mapping[str, Array]:
 
 
 def _single_resource_measured(real: bluefield2.Measured) -> Mapping[str, Array]:
-    predictors, measured = real.trained().predictors, bluefield2.throughput(real.runs)
+    predictors, measured = real.trained.predictors, bluefield2.throughput(real.runs)
     no_memory = real.runs.assign(**dict.fromkeys(COUNTERS, 0.0))
     told = {SINGLE[0]: ("slomo", real.runs), SINGLE[1]: ("tomur", no_memory)}
     return {

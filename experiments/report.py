@@ -62,14 +62,24 @@ def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path
 
 def write_index(results: Sequence[tuple[Experiment, Result]], out: Path) -> Path:
     """One Markdown page of all results, which shows the plots that lie beside it."""
-    page = ["# Results", "", *(f"- [{one.name}](#{one.name}): {one.title}" for one, _ in results), ""]
+    page = [
+        "# Results",
+        "",
+        "The column `worse` names what is worse here than published, at the published decimal, be it of Tomur or of its "
+        "baseline; `differs` marks an effect that is not the same.",
+        "",
+    ]
     for one, result in results:
-        page += [f"## {one.name}", "", f"{one.title}.", "", *_markdown(result.table), ""]
-        page += [*(f"Ran on {where}" for where in result.ran_on), "", *(f"- {note}" for note in result.notes), ""]
+        marked = int((result.table["worse"] != "").sum())
+        page.append(f"- [{one.name}](#{one.name}): {one.title} ({marked} of {len(result.table)} rows marked)")
+    for one, result in results:
+        page += ["", f"## {one.name}", "", f"{one.title}.", "", *_markdown(result.table), ""]
+        page += [f"- Ran on {where}" for where in result.ran_on]
+        page += [f"- {note[0].upper()}{note[1:]}" for note in result.notes]
         csv = ", ".join(f"[{name}.csv]({name}.csv)" for name in [one.name, *(f"{one.name}-{n}" for n in result.data)])
-        page += [f"![{one.title}]({one.name}.svg)", "", f"Data: {csv}", ""]
+        page += ["", f"![{one.title}]({one.name}.svg)", "", f"Data: {csv}"]
     with file_aside(out / INDEX) as aside:
-        aside.write_text("\n".join(page), encoding="utf-8")
+        aside.write_text("\n".join(page) + "\n", encoding="utf-8")
     return out / INDEX
 
 

@@ -67,7 +67,7 @@ def _on_card(models: Models, nf: NfSpec, setting: Setting) -> dict[str, object]:
 
 
 def _on_bluefield2(real: bluefield2.Measured) -> dict[str, object]:
-    models = real.trained()
+    models = real.trained
     mapes = {
         name: errors_pct(
             TomurPredictor(models.models, composition=way).predict_contention(bluefield2.NF, real.runs),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -48,6 +50,7 @@ class Measured:
         """FlowMonitor's part of the profile."""
         return self.profile.nfs[NF]
 
+    @cached_property
     def trained(self) -> Models:
         """Models of all but `runs`."""
         return train(self.profile)
@@ -71,10 +74,15 @@ def measurements(setting: Setting) -> Measured | None:
     if not (setting.measurements / "validation.csv").is_file():
         setting.say(SKIPPED)
         return None
-    runs, faults = read_table(setting.measurements / "validation.csv", [THROUGHPUT])
+    return _read(setting.measurements)
+
+
+@cache
+def _read(directory: Path) -> Measured:
+    runs, faults = read_table(directory / "validation.csv", [THROUGHPUT])
     if faults:
         raise InputError(faults)
-    return Measured(read_profile(setting.measurements), runs)
+    return Measured(read_profile(directory), runs)
 
 
 def throughput(table: pd.DataFrame) -> Array:

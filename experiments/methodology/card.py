@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.registry import Say, Setting
+from experiments.registry import Setting
 from placer.models_home import open_models
 from predictor import Models
 from profiler.simulated import SimulatedTestbed
@@ -22,14 +21,14 @@ CARD = SimulatedTestbed()
 DEFAULT: TrafficProfile = CARD.describe().traffic
 
 
+_kept: list[Models] = []
+
+
 def trained(setting: Setting) -> Models:
     """Models of the recorded profile of the simulated BlueField-2; trained once, then kept."""
-    return _trained(setting.say)
-
-
-@cache
-def _trained(say: Say) -> Models:
-    return open_models(None, say)
+    if not _kept:
+        _kept.append(open_models(None, setting.say))
+    return _kept[0]
 
 
 def truth(companies: Sequence[Sequence[Load]], card: SimulatedTestbed = CARD) -> Array:

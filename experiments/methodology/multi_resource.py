@@ -48,7 +48,7 @@ def errors_on_bluefield2(setting: Setting) -> MultiResourceErrors | None:
     measured = bluefield2.measurements(setting)
     if measured is None:
         return None
-    by_name, truth = measured.trained().predictors, bluefield2.throughput(measured.runs)
+    by_name, truth = measured.trained.predictors, bluefield2.throughput(measured.runs)
     return MultiResourceErrors(
         {
             name: errors_pct(by_name[name].predict_contention(bluefield2.NF, measured.runs), truth)

@@ -5,15 +5,14 @@ The SLOMO that `placer train` gives has to live on a profile made for Tomur, of 
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from experiments.methodology.card import CARD, DEFAULT, measured_kpps, trained
-from experiments.registry import Say, Setting
-from predictor import Predictor, SlomoPredictor
+from experiments.registry import Setting
+from predictor import Models, Predictor, SlomoPredictor
 from profiler.contention import MemoryContention, measure_benches, measure_neighbours
 from profiles import Workload
 from profiles.profile import THROUGHPUT, NfProfile, Profile
@@ -26,24 +25,27 @@ def predictors(setting: Setting) -> dict[str, Predictor]:
     return {"slomo": slomo(setting), "tomur": trained(setting).predictors["tomur"]}
 
 
+_kept: dict[tuple[int, int], SlomoPredictor] = {}
+
+
 def slomo(setting: Setting) -> SlomoPredictor:
-    """SLOMO for every hosted NF."""
-    return _slomo(setting.seed, setting.count(RUNS, least=60), setting.say)
+    """SLOMO for every hosted NF; trained once, then kept."""
+    key = setting.seed, setting.count(RUNS, least=60)
+    if key not in _kept:
+        setting.say("training SLOMO at default traffic on the simulated card")
+        _kept[key] = _train(trained(setting), *key)
+    return _kept[key]
 
 
-@cache
-def _slomo(seed: int, count: int, say: Say) -> SlomoPredictor:
-    models = trained(Setting(say=say))
-    say("training SLOMO at default traffic on the simulated card")
+def _train(models: Models, seed: int, count: int) -> SlomoPredictor:
     benches = measure_benches(CARD, seed, lambda runs: None)
     neighbours = measure_neighbours(CARD, seed, lambda runs: None)
+    free = CARD.describe().nic.cores - max(models.cores(nf) for nf in models.nfs)
+    beside = MemoryContention(benches.memory, free, np.random.default_rng(seed), neighbours).draw(count)
+    told = pd.DataFrame([DEFAULT.as_dict() | one.counters.as_dict() for one in beside])
     measured = {}
-    for number, nf in enumerate(models.nfs):
-        free = CARD.describe().nic.cores - models.cores(nf)
-        contention = MemoryContention(benches.memory, free, np.random.default_rng([seed, number]), neighbours)
-        beside = contention.draw(count)
-        memory = pd.DataFrame([DEFAULT.as_dict() | one.counters.as_dict() for one in beside])
-        memory[THROUGHPUT] = measured_kpps([[Workload(nf, DEFAULT), *one.loads] for one in beside], seed)
-        measured[nf] = NfProfile(nf, None, memory.iloc[:0], memory)
+    for nf in models.nfs:
+        reached = measured_kpps([[Workload(nf, DEFAULT), *one.loads] for one in beside], seed)
+        measured[nf] = NfProfile(nf, None, told.iloc[:0], told.assign(**{THROUGHPUT: reached}))
     profile = Profile(source=Path(), testbed=CARD.describe(), benches=pd.DataFrame(), nfs=measured)
-    return SlomoPredictor.train(profile, models.models, seed=seed, warn=say)
+    return SlomoPredictor.train(profile, models.models, seed=seed, warn=lambda message: None)

@@ -1,0 +1,48 @@
+"""`placer reproduce` as a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from placer.commands.reproduce import command
+from profiles import InputError
+
+
+def test_lists_without_a_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Names and titles go to stdout, nothing is run or written."""
+    command(out=tmp_path / "results")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 13
+    assert lines[0].startswith("table2 ")
+    assert not (tmp_path / "results").exists()
+
+
+def test_list_lists_whatever_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--list` wins over a name."""
+    command(name="table2", list_=True)
+    assert len(capsys.readouterr().out.splitlines()) == 13
+
+
+def test_unknown_name_is_refused_with_a_hint(tmp_path: Path) -> None:
+    """The nearest names are told, and nothing is written."""
+    with pytest.raises(InputError, match=r"'tabel2' is not an experiment\nhint: one of .*table2"):
+        command(name="tabel2", out=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+def test_table_on_stdout_progress_on_stderr(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The table and what it ran on are data; what is being done and where it was written are not."""
+    command(name="table12", out=tmp_path / "results", scale=0.02)
+    told = capsys.readouterr()
+    assert "published_mape_pct" in told.out
+    assert "ran on the simulated BlueField-2" in told.out
+    assert "written:" in told.err
+    assert (tmp_path / "results" / "table12.svg").is_file()
+
+
+def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """`--quiet` leaves the table alone."""
+    command(name="figure4", out=tmp_path, scale=0.02, quiet=True)
+    assert capsys.readouterr().err == ""
