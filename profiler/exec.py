@@ -16,8 +16,8 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from profiler.protocol import PROTOCOL, describe_request, faults_of, parse_run, run_request
-from profiler.testbed import Run, Testbed, TestbedError
+from profiler.protocol import BAD_REQUEST, PROTOCOL, describe_request, faults_of, parse_run, run_request
+from profiler.testbed import Run, RunRefused, Testbed, TestbedError
 from profiles import InputError, Load, TestbedDescription
 
 TIMEOUT_S = 60.0
@@ -101,7 +101,8 @@ class ExecTestbed(Testbed):
         if answer["ok"] is False:
             error = answer.get("error")
             told = error if isinstance(error, dict) else {}
-            raise TestbedError(
+            kind = RunRefused if told.get("code") == BAD_REQUEST else TestbedError
+            raise kind(
                 f"testbed `{self._command}` refused request {number}: "
                 f"{told.get('code', 'no code')}: {told.get('message', 'no message')}"
             )

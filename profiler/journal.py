@@ -7,7 +7,6 @@ again: what the journal knows is answered from it, the rest is asked of the test
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,15 +16,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from profiler.testbed import Measurement, Run, Testbed, TestbedError
+from profiler.lock import hold
+from profiler.merging import merge
+from profiler.testbed import Measurement, Run, Testbed, refuse_unsound
 from profiles import Counters, InputError, Load, TestbedDescription
 
-SCHEMA = 1
+SCHEMA = 2
 BATCH = 64
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS origin (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS runs (request TEXT PRIMARY KEY, answer TEXT NOT NULL, measured_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS runs
+    (request TEXT PRIMARY KEY, answer TEXT NOT NULL, measured_at REAL NOT NULL, purpose TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS plan (nf TEXT PRIMARY KEY, method TEXT NOT NULL, quota INTEGER, done INTEGER NOT NULL);
 """
 
 
@@ -49,22 +52,17 @@ class Journal:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
+        self._lock = hold(path)
         self._database = sqlite3.connect(path, timeout=0.5, isolation_level=None)
         try:
-            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("BEGIN IMMEDIATE")
             for statement in TABLES.split(";\n"):
                 self._database.execute(statement)
             self._database.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            self._database.close()
-            raise InputError.of(
-                str(path), f"journal is not free: {error}", hint="another profiling may be running into the same --out"
-            ) from None
         except sqlite3.DatabaseError as error:
-            self._database.close()
+            self.close()
             raise InputError.of(str(path), f"is not a journal: {error}") from None
 
     def claim(self, description: TestbedDescription, seed: int) -> None:
@@ -98,11 +96,33 @@ class Journal:
         row = self._database.execute("SELECT answer FROM runs WHERE request = ?", (request,)).fetchone()
         return None if row is None else _read(row[0])
 
-    def add(self, runs: Iterable[tuple[str, Run]]) -> None:
-        """Keep what each request was answered; it outlives this process when this returns."""
-        rows = [(request, _written(run), time.time()) for request, run in runs]
+    def add(self, runs: Iterable[tuple[str, Run]], purpose: str = "") -> None:
+        """Keep what each request was answered, and what for; it outlives this process when this returns."""
+        rows = [(request, _written(run), time.time(), purpose) for request, run in runs]
         with self._transaction():
-            self._database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", rows)
+            self._database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)", rows)
+
+    def plan(self, nfs: Iterable[str], method: str, quota: int | None) -> None:
+        """Note what is going to be measured, for those who ask how far it is."""
+        with self._transaction():
+            self._database.executemany(
+                "INSERT OR REPLACE INTO plan VALUES (?, ?, ?, 0)", [(nf, method, quota) for nf in nfs]
+            )
+
+    def finished(self, nf: str) -> None:
+        """Note that all of an NF is measured."""
+        with self._transaction():
+            self._database.execute("UPDATE plan SET done = 1 WHERE nf = ?", (nf,))
+
+    def take_over(self, other: Path) -> int:
+        """Add the runs of another journal; returns how many were new.
+
+        Raises
+        ------
+        InputError
+            When `other` is no journal, is of another testbed or seed, or holds other answers to the same requests.
+        """
+        return merge(self._database, self.path, other)
 
     def __len__(self) -> int:
         """How many runs it holds."""
@@ -111,6 +131,7 @@ class Journal:
     def close(self) -> None:
         """Let go of the file; safe to call twice."""
         self._database.close()
+        self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -135,12 +156,25 @@ class JournaledTestbed(Testbed):
     """A testbed that never measures twice what the journal already knows.
 
     Closing it leaves the testbed and the journal open: they belong to whoever made them.
+
+    Parameters
+    ----------
+    testbed
+        Asked for what the journal does not know.
+    journal
+        Where runs are kept.
+    purpose
+        Filed with every run that is measured here.
     """
 
-    def __init__(self, testbed: Testbed, journal: Journal) -> None:
+    def __init__(self, testbed: Testbed, journal: Journal, purpose: str = "") -> None:
         self._testbed = testbed
         self._journal = journal
-        self.measured = 0
+        self._purpose = purpose
+
+    @property
+    def batches(self) -> bool:
+        return self._testbed.batches
 
     def describe(self) -> TestbedDescription:
         return self._testbed.describe()
@@ -159,10 +193,9 @@ class JournaledTestbed(Testbed):
             requests = missing[start : start + step]
             runs = self._testbed.run_many([asked[request] for request in requests], noise=noise, seed=seed)
             answered = dict(zip(requests, runs, strict=True))
-            for request, run in answered.items():
-                _refuse_unsound(request, run)
-            self._journal.add(answered.items())
-            self.measured += len(answered)
+            for run in runs:
+                refuse_unsound(run)
+            self._journal.add(answered.items(), self._purpose)
             known |= answered
         return [known[canonical(loads, noise, seed)] for loads in companies]
 
@@ -170,15 +203,6 @@ class JournaledTestbed(Testbed):
 def canonical(loads: Sequence[Load], noise: bool, seed: int | None) -> str:
     """The request as the journal knows it: what shares the NIC, and what the noise is drawn from."""
     return json.dumps({"workloads": [load.as_request() for load in loads], "noise": noise, "seed": seed})
-
-
-def _refuse_unsound(request: str, run: Run) -> None:
-    """No model may learn from a throughput or counter that is not a measurement."""
-    for one in run.measurements:
-        if not (math.isfinite(one.throughput_kpps) and one.throughput_kpps > 0):
-            raise TestbedError(f"testbed reports a throughput of {one.throughput_kpps} kpps for {request}")
-        if wrong := {name: value for name, value in one.counters.as_dict().items() if not 0 <= value < math.inf}:
-            raise TestbedError(f"testbed reports counters {wrong} for {request}")
 
 
 def _written(run: Run) -> str:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from profiler.contention import ALONE, Contention, MemoryContention
+from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
 from profiler.testbed import Measurement, Testbed
 from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
@@ -13,6 +17,12 @@ Company = tuple[TrafficProfile, Contention]
 """The NF's traffic, and what runs beside it."""
 
 REPEAT_SEEDS = 1_000_003
+COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
+"""Competitors' counters below which contention is hardly felt."""
+ROUNDS = 3
+AGREEING = 3
+AGAIN_SHARE = 4
+"""One run in four may be measured again because it is doubted."""
 
 
 class QuotaSpent(Exception):
@@ -36,6 +46,8 @@ class NfRuns:
         Passed on to the testbed with every run.
     done
         Told how many runs were made, each time some were.
+    confirmed
+        The same testbed, asking twice. What it asks again is not counted against the quota.
     """
 
     def __init__(
@@ -47,8 +59,10 @@ class NfRuns:
         quota: int | None,
         seed: int,
         done: Callable[[int], None],
+        confirmed: ConfirmedTestbed | None = None,
     ) -> None:
         self._testbed = testbed
+        self._confirmed = confirmed or ConfirmedTestbed(testbed, testbed)
         self._description = testbed.describe()
         self._seed = seed
         self._done = done
@@ -77,8 +91,15 @@ class NfRuns:
         """Runs that may still be made."""
         return float("inf") if self._quota is None else self._quota - self._count
 
-    def measure(self, companies: Iterable[Company]) -> list[float]:
+    def measure(self, companies: Iterable[Company], *, sure: bool = False) -> list[float]:
         """Throughput (kpps) of the NF in each company, in order. A company asked before is not run again.
+
+        Parameters
+        ----------
+        companies
+            What is to be run.
+        sure
+            Every run is confirmed by another, because much hangs on it.
 
         Raises
         ------
@@ -90,32 +111,61 @@ class NfRuns:
         companies = list(companies)
         new = list(dict.fromkeys(company for company in companies if company not in self._runs))
         fitting = new if self._quota is None else new[: max(self._quota - self._count, 0)]
-        self._run(fitting, self._seed)
+        self._run(fitting, self._seed, sure)
         if len(fitting) < len(new):
             raise QuotaSpent
         return [self._runs[company][0].throughput_kpps for company in companies]
 
     def repeat(self, company: Company, times: int) -> list[float]:
-        """Throughput (kpps) of several runs of the same company, each with noise of its own."""
-        self.measure([company])
+        """Throughput (kpps) of several runs of the same company, each with noise of its own and confirmed."""
+        self.measure([company], sure=True)
         for repeat in range(len(self._runs[company]), times):
             if self.left < 1:
                 raise QuotaSpent
-            self._run([company], self._seed + REPEAT_SEEDS * repeat)
+            self._run([company], self._seed + REPEAT_SEEDS * repeat, sure=True)
         return [one.throughput_kpps for one in self._runs[company]]
 
     def all(self) -> list[tuple[TrafficProfile, Contention, Sequence[Measurement]]]:
         """Every company with its measurements (more than one when repeated), in the order first run."""
         return [(traffic, contention, runs) for (traffic, contention), runs in self._runs.items()]
 
-    def _run(self, companies: Sequence[Company], seed: int) -> None:
-        asked: list[list[Load]] = [
-            [Workload(self.nf.name, traffic), *contention.loads] for traffic, contention in companies
-        ]
-        for company, run in zip(companies, self._testbed.run_many(asked, seed=seed), strict=True):
+    def settle(self) -> None:
+        """Run again what the other runs do not lead one to expect; what is not confirmed gives way to what is."""
+        left = self._count // AGAIN_SHARE
+        companies = list(self._runs)
+        settled: set[Company] = set()
+        for _ in range(ROUNDS):
+            doubted = [companies[index] for index in doubtful(*self._as_arrays())]
+            doubted = [company for company in doubted if company not in settled][: left - len(settled)]
+            settled.update(doubted)
+            runs = self._confirmed.settled(self._asked(doubted), agreeing=AGREEING, seed=self._seed)
+            for company, run in zip(doubted, runs, strict=True):
+                self._runs[company][0] = run.measurements[0]
+
+    def _run(self, companies: Sequence[Company], seed: int, sure: bool) -> None:
+        testbed = self._confirmed if sure else self._testbed
+        for company, run in zip(companies, testbed.run_many(self._asked(companies), seed=seed), strict=True):
             self._runs.setdefault(company, []).append(run.measurements[0])
         self._count += len(companies)
         self._done(len(companies))
+
+    def _asked(self, companies: Sequence[Company]) -> list[list[Load]]:
+        return [[Workload(self.nf.name, traffic), *contention.loads] for traffic, contention in companies]
+
+    def _as_arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What was run, on scales on which throughput changes evenly, and the logarithm of throughput."""
+        rows = [
+            [
+                *np.log(np.maximum(traffic.as_tuple()[:2], 1.0)),
+                *traffic.as_tuple(),
+                *np.log1p(contention.counters.as_array() / COUNTER_UNITS),
+                *(contention.service_ms(name) * traffic.mtbr for name in self.nf.accelerators),
+                *(contention.service_ms(name) for name in self.nf.accelerators),
+            ]
+            for traffic, contention in self._runs
+        ]
+        kpps = [runs[0].throughput_kpps for runs in self._runs.values()]
+        return np.array(rows, dtype=np.float64), np.log(kpps)
 
 
 def least_work(description: TestbedDescription, nf: NfDescription) -> TrafficProfile:

@@ -19,10 +19,12 @@ from profiler.contention import (
     measure_benches,
     measure_neighbours,
 )
+from profiler.drift import Reference, SteadyTestbed
 from profiler.export import export, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import Journal, JournaledTestbed
 from profiler.methods import QUOTA, Method, find_method
 from profiler.nf_runs import NfRuns, QuotaSpent, alone
+from profiler.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
 from profiler.testbed import Testbed
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
@@ -38,6 +40,9 @@ DEFAULT_QUOTA = QUOTA
 Progress = Callable[[int, int], None]
 """Told how many runs are done, and how many there will be."""
 
+BENCHES, AGAIN, REFERENCE = "benches", "again", "reference"
+"""What runs are for, beside those of one NF, which carry its name."""
+
 
 def profile(
     testbed: Testbed,
@@ -48,12 +53,14 @@ def profile(
     quota: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Profile NFs on a testbed into the profile directory `out`.
 
     Every run is kept in a journal beside `out` before the next begins: the same call resumes what was interrupted, and
     measures nothing when nothing is missing. The directory appears when all is measured, never in part. NFs profiled
-    into it before stay.
+    into it before stay. Doubtful runs are settled by repeats (`outliers`), drift is watched and corrected (`drift`);
+    the journal keeps what was measured, the directory tells what it came to.
 
     Parameters
     ----------
@@ -71,6 +78,8 @@ def profile(
         Of every choice, and of the noise of a simulated testbed.
     progress
         Told of every step.
+    say
+        Told what was found: outliers, drift, nothing left to do.
 
     Returns
     -------
@@ -92,14 +101,32 @@ def profile(
     targets = _targets(description, nfs)
     with Journal(journal_of(out)) as journal:
         journal.claim(description, seed)
-        recorded = JournaledTestbed(testbed, journal)
+        known = len(journal)
+        journal.plan([nf.name for nf in targets], method, quota or chosen.quota)
+        lab = _Lab(testbed, journal, seed, say)
         steps = _Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
-        benches = measure_benches(recorded, seed, steps.done)
-        neighbours = measure_neighbours(recorded, seed, steps.done)
-        profiles = [
-            profile_nf(recorded, nf, benches, chosen, neighbours, quota=quota, seed=seed, done=steps.done)
-            for nf in targets
-        ]
+        benches = measure_benches(lab.confirmed(BENCHES), seed, steps.done)
+        neighbours = measure_neighbours(lab.confirmed(BENCHES), seed, steps.done)
+        profiles = []
+        for nf in targets:
+            profiles.append(
+                profile_nf(
+                    lab.steady(nf.name),
+                    nf,
+                    benches,
+                    chosen,
+                    neighbours,
+                    quota=quota,
+                    seed=seed,
+                    done=steps.done,
+                    confirmed=lab.confirmed(nf.name),
+                )
+            )
+            journal.finished(nf.name)
+        if lab.outliers:
+            say(f"{lab.outliers} runs did not come out again as they were first: replaced by runs that did")
+        if len(journal) == known:
+            say(f"nothing to measure: {known:,} runs are recorded")
     export(out, description, benches, profiles)
     return out
 
@@ -119,6 +146,7 @@ def profile_nf(
     quota: int | None = None,
     seed: int = 0,
     done: Callable[[int], None] = lambda runs: None,
+    confirmed: ConfirmedTestbed | None = None,
 ) -> NfProfile:
     """Everything that is measured of one NF: alone, beside accelerator benches, beside both kinds, beside memory.
 
@@ -133,17 +161,18 @@ def profile_nf(
     rng = np.random.default_rng([seed, zlib.crc32(nf.name.encode())])
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
     quota = quota or method.quota
-    runs = NfRuns(testbed, nf, memory, quota=quota, seed=seed, done=done)
+    runs = NfRuns(testbed, nf, memory, quota=quota, seed=seed, done=done, confirmed=confirmed)
     companies = [
         *accelerator_companies(description, nf, benches),
         *pattern_companies(description, nf, benches, memory),
     ]
     _refuse_small(nf, quota, len(companies))
     runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
-    runs.measure(companies)
+    runs.measure(companies, sure=True)
     runs.measure(alone(_solo_traffics(description, int(min(runs.left, QUOTA) * SOLO_SHARE), rng)))
     with contextlib.suppress(QuotaSpent):
         method.profile(runs, rng)
+    runs.settle()
     return nf_profile(description, runs)
 
 
@@ -175,6 +204,30 @@ def _refuse_small(nf: NfDescription, quota: int | None, fixed: int) -> None:
     least = fixed + SOLO_REPEATS + LEAST
     if quota is not None and quota < least:
         raise InputError.of("--quota", f"{quota} runs are too few for {nf.name}", hint=f"it needs at least {least}")
+
+
+class _Lab:
+    """The testbed as a profiling uses it: journaled, steady, and confirmed where it matters."""
+
+    def __init__(self, testbed: Testbed, journal: Journal, seed: int, say: Callable[[str], None]) -> None:
+        self._testbed = testbed
+        self._journal = journal
+        self._reference = Reference(JournaledTestbed(testbed, journal, REFERENCE), seed, say)
+        self._confirmed: list[ConfirmedTestbed] = []
+
+    def steady(self, purpose: str) -> Testbed:
+        """Runs are filed under `purpose`, and told without drift."""
+        return SteadyTestbed(JournaledTestbed(self._testbed, self._journal, purpose), self._reference)
+
+    def confirmed(self, purpose: str) -> ConfirmedTestbed:
+        """The same, and every run confirmed by another."""
+        self._confirmed.append(ConfirmedTestbed(self.steady(purpose), self.steady(AGAIN)))
+        return self._confirmed[-1]
+
+    @property
+    def outliers(self) -> int:
+        """Runs that were not confirmed."""
+        return sum(testbed.outliers for testbed in self._confirmed)
 
 
 class _Steps:

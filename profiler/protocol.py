@@ -15,6 +15,8 @@ from profiler.testbed import Measurement, Run
 from profiles import BenchLoad, Counters, Load, TrafficProfile, Workload
 
 PROTOCOL = 1
+BAD_REQUEST = "bad-request"
+"""The error code of a request that would be refused again, too."""
 
 
 def describe_request(number: int) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from profiler.testbed import Measurement, Run, Testbed, TestbedError
+from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiles import COUNTERS, BenchLoad, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
 from profiles.profile import THROUGHPUT, Profile, read_profile
 
@@ -45,13 +45,13 @@ class ReplayTestbed(Testbed):
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         if not loads:
-            raise TestbedError("a run needs at least one workload")
+            raise RunRefused("a run needs at least one workload")
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
         why = "no such run is recorded" if len(loads) == 1 else "who ran together is not recorded, only solo runs are"
         nearest = self._nearest(loads[0])
         hint = f"the nearest recorded is {shown(nearest)} alone" if nearest else f"nothing is recorded of {loads[0]}"
-        raise TestbedError(f"replay of {self._source}: {', '.join(map(shown, loads))}: {why}; {hint}")
+        raise RunRefused(f"replay of {self._source}: {', '.join(map(shown, loads))}: {why}; {hint}")
 
     def _nearest(self, load: Load) -> Load | None:
         """The recorded load of the same NF or bench whose values differ by the smallest factors."""

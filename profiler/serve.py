@@ -12,8 +12,8 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from profiler.protocol import RUN_REQUEST, error_answer, faults_of, run_answer
-from profiler.testbed import Testbed, TestbedError
+from profiler.protocol import BAD_REQUEST, RUN_REQUEST, error_answer, faults_of, run_answer
+from profiler.testbed import RunRefused, Testbed, TestbedError
 from profiles import BenchLoad, InputError, Load, TestbedDescription
 
 
@@ -34,16 +34,16 @@ def answer(testbed: Testbed, line: str) -> str:
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return error_answer(None, "bad-request", f"not JSON: {error}")
+        return error_answer(None, BAD_REQUEST, f"not JSON: {error}")
     if not isinstance(request, dict):
-        return error_answer(None, "bad-request", "not a JSON object")
+        return error_answer(None, BAD_REQUEST, "not a JSON object")
     number = request.get("id")
     try:
         return _operation(testbed, number, request)
     except ValidationError as error:
-        return error_answer(number, "bad-request", "; ".join(faults_of(error)))
-    except (ValueError, InputError) as error:
-        return error_answer(number, "bad-request", str(error))
+        return error_answer(number, BAD_REQUEST, "; ".join(faults_of(error)))
+    except (ValueError, InputError, RunRefused) as error:
+        return error_answer(number, BAD_REQUEST, str(error))
     except TestbedError as error:
         return error_answer(number, "failed", str(error))
 

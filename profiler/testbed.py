@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ class TestbedError(Exception):
     """A testbed that failed; the message carries what it last said."""
 
     __test__ = False
+
+
+class RunRefused(TestbedError):
+    """A request that the testbed understood and will not serve, however often it is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,15 @@ class Run:
 
     measurements: tuple[Measurement, ...]
     elapsed_s: float = 0.0
+
+
+def refuse_unsound(run: Run) -> None:
+    """TestbedError when a throughput or counter is no measurement, so that no model learns from it."""
+    for one in run.measurements:
+        if not (math.isfinite(one.throughput_kpps) and one.throughput_kpps > 0):
+            raise TestbedError(f"testbed reports a throughput of {one.throughput_kpps} kpps")
+        if wrong := {name: value for name, value in one.counters.as_dict().items() if not 0 <= value < math.inf}:
+            raise TestbedError(f"testbed reports counters {wrong}")
 
 
 class Testbed(ABC):
@@ -57,8 +71,10 @@ class Testbed(ABC):
 
         Raises
         ------
+        RunRefused
+            When the testbed refuses the request.
         TestbedError
-            When the testbed fails or refuses the request.
+            When the testbed fails.
         """
 
     def run_many(

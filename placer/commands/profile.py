@@ -31,9 +31,13 @@ def command(
     """Profile NFs on a testbed. An interrupted profile goes on where it was with the same command."""
     from placer.progress import Progress
     from profiler.profiling import profile
+    from profiler.retry import RetryingTestbed
     from profiler.testbeds import open_testbed
 
     progress = Progress(quiet=quiet)
-    with open_testbed(testbed, timeout=timeout) as card, progress.task("profiling") as advance:
-        profile(card, out, nfs=nf or None, method=method, quota=quota, seed=seed, progress=advance)
+    with (
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task("profiling") as advance,
+    ):
+        profile(card, out, nfs=nf or None, method=method, quota=quota, seed=seed, progress=advance, say=progress.say)
     progress.say(f"profile written: {out}")

@@ -111,7 +111,7 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
         for name, bounds in runs.attributes.items()
         for base in _bases(runs.base, runs.attributes)
     ]
-    _measure(runs, [(line, position) for line in lines for position in (0.0, 1.0)], views, solo)
+    _measure(runs, [(line, position) for line in lines for position in (0.0, 1.0)], views, solo, sure=True)
     best: dict[str, tuple[float, Line]] = {}
     for line in lines:
         ((change, _, _),) = line.changes()
@@ -147,9 +147,17 @@ def _bisect(runs: NfRuns, lines: Sequence[Line], views: Sequence[Contention], so
             runs.measure((line.traffic(middle), level) for level in runs.memory.mixtures(LEVELS))
 
 
-def _measure(runs: NfRuns, spots: Sequence[tuple[Line, float]], views: Sequence[Contention], solo: float) -> None:
+def _measure(
+    runs: NfRuns,
+    spots: Sequence[tuple[Line, float]],
+    views: Sequence[Contention],
+    solo: float,
+    *,
+    sure: bool = False,
+) -> None:
     """Find out, at each position of each line, throughput under each view."""
-    throughputs = iter(runs.measure((line.traffic(position), view) for line, position in spots for view in views))
+    companies = [(line.traffic(position), view) for line, position in spots for view in views]
+    throughputs = iter(runs.measure(companies, sure=sure))
     for line, position in spots:
         line.found[position] = tuple(next(throughputs) / solo for _ in views)
 

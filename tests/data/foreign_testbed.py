@@ -9,6 +9,7 @@ import json
 import random
 import sys
 import time
+from pathlib import Path
 
 CORES, GHZ, LLC_MB, BANDWIDTH_GB_S = 12, 1.2, 4.0, 9.0
 CACHED_NS, UNCACHED_NS = 8.0, 95.0
@@ -146,6 +147,17 @@ def run(request, count):
     return {"elapsed_s": 0.0, "workloads": [measured(j, rng, noise) for j in jobs]}
 
 
+def wander(answer, flags, runs):
+    """Answer otherwise than the card would: slower and slower, or far off now and then."""
+    if flags.drift:
+        answer["elapsed_s"] = 3.0
+        for workload in answer["workloads"]:
+            workload["throughput_kpps"] *= 1 - 0.1 * min(1, runs / flags.drift)
+    chance = random.Random(f"{flags.outliers} {runs}")
+    if flags.outliers and chance.random() < 1 / flags.outliers:
+        answer["workloads"][0]["throughput_kpps"] *= chance.choice((0.7, 1.3))
+
+
 def misbehave(flags, runs):
     """Do the wrong that the flags ask for; returns what to say instead of the answer, if anything."""
     if flags.die_after is not None and runs > flags.die_after:
@@ -154,6 +166,8 @@ def misbehave(flags, runs):
     if flags.hang_after is not None and runs > flags.hang_after:
         print("waiting for the card", file=sys.stderr, flush=True)
         time.sleep(3600)
+    if flags.late_after is not None and runs > flags.late_after:
+        time.sleep(flags.late_s)
     if flags.garbage_after is not None and runs > flags.garbage_after:
         return "Segmentation fault (core dumped)"
     return None
@@ -161,8 +175,12 @@ def misbehave(flags, runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for fault in ("die", "hang", "garbage", "wrong-id", "nan", "zero", "short", "no-counter"):
+    for fault in ("die", "hang", "garbage", "wrong-id", "nan", "zero", "short", "no-counter", "late"):
         parser.add_argument(f"--{fault}-after", type=int, metavar="RUNS")
+    parser.add_argument("--late-s", type=float, default=1.0, metavar="SECONDS", help="how late")
+    parser.add_argument("--outliers", type=int, metavar="RUNS", help="30 %% off once in so many")
+    parser.add_argument("--drift", type=int, metavar="RUNS", help="10 %% slower after so many")
+    parser.add_argument("--log", metavar="FILE", help="append every run that is asked")
     parser.add_argument("--wrong-describe", action="store_true")
     flags = parser.parse_args()
     runs = 0
@@ -173,12 +191,17 @@ def main():
             answer["testbed"] = describe() if not flags.wrong_describe else {"name": 7, "nic": {"cores": "many"}}
         else:
             runs += 1
+            if flags.log:
+                with Path(flags.log).open("a") as log:
+                    log.write(json.dumps([request.get("seed"), request["workloads"]]) + "\n")
             instead = misbehave(flags, runs)
             if instead is not None:
                 print(instead, flush=True)
                 continue
             try:
                 answer.update(run(request, runs))
+                if request.get("noise", True):
+                    wander(answer, flags, runs)
             except Refused as refusal:
                 answer = {"id": request["id"], "ok": False, "error": {"code": "bad-request", "message": str(refusal)}}
             spoil(answer, flags, runs)

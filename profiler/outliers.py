@@ -1,0 +1,154 @@
+"""Outliers: runs that would not come out like that again, found by repeats.
+
+Two ways lead to a repeat. What a whole profiling stands on (bench levels, accelerator co-runs, the ends by which an
+attribute is pruned) is always run twice. Of the many other runs, those are repeated that the others do not lead one
+to expect: a Gaussian process through all other runs misses them by more than `DOUBTED` (Rasmussen & Williams, 2006,
+section 5.4.2). It is a yardstick and no model: whatever it doubts is measured, never replaced by its opinion.
+
+Two runs that agree are believed, three where there was doubt, because two outliers may agree. The earliest of them
+counts; so a run that was doubted wrongly stays as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiler.testbed import Measurement, Run, Testbed
+from profiles import COUNTERS, Load, TestbedDescription
+
+AGREE = 0.1
+MOST_RUNS = 5
+DOUBTED = 0.12
+"""Difference of logarithms. Half of what an outlier is off: expectations err, too."""
+AGAIN_SEEDS = 7_000_003
+AT_ONCE = 500
+LENGTHS = (0.5, 1.0, 2.0, 4.0)
+NOISES = (1e-4, 1e-3, 1e-2)
+STRAY = 0.2
+CHOSEN_ON = 150
+
+Array = NDArray[np.float64]
+
+
+class ConfirmedTestbed(Testbed):
+    """A testbed whose every answer was given twice.
+
+    Where two runs of a company differ by more than 10 % in throughput (or, of a load alone, in a counter), it is run
+    again until two agree, five times in all at most; then the one of middle throughput counts.
+
+    Parameters
+    ----------
+    testbed
+        Makes the first run of each company.
+    again
+        Makes the repeats: the same testbed, or one that files them elsewhere.
+    """
+
+    def __init__(self, testbed: Testbed, again: Testbed) -> None:
+        self._testbed = testbed
+        self._again = again
+        self.outliers = 0
+        """Runs that were not confirmed."""
+
+    @property
+    def batches(self) -> bool:
+        return self._testbed.batches
+
+    def describe(self) -> TestbedDescription:
+        return self._testbed.describe()
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        return self.run_many([loads], noise=noise, seed=seed)[0]
+
+    def run_many(
+        self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+    ) -> list[Run]:
+        if not noise:
+            return self._testbed.run_many(companies, noise=noise, seed=seed)
+        return self.settled(companies, agreeing=2, seed=seed)
+
+    def settled(self, companies: Sequence[Sequence[Load]], *, agreeing: int, seed: int | None) -> list[Run]:
+        """One run per company that `agreeing` runs, itself among them, tell alike; else the middle one."""
+        answers = [[run] for run in self._testbed.run_many(companies, seed=seed)]
+        for repeat in range(1, MOST_RUNS):
+            missing = [index for index, runs in enumerate(answers) if _agreed(runs, agreeing) is None]
+            asked = [companies[index] for index in missing]
+            seconds = self._again.run_many(asked, seed=(seed or 0) + AGAIN_SEEDS * repeat)
+            for index, run in zip(missing, seconds, strict=True):
+                answers[index].append(run)
+        settled = [_agreed(runs, agreeing) or _middle(runs) for runs in answers]
+        self.outliers += sum(run is not runs[0] for run, runs in zip(settled, answers, strict=True))
+        return settled
+
+
+def _agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
+    """The first run with which that many agree, itself counted."""
+    return next((run for run in runs if sum(_agree(run, other) for other in runs) >= agreeing), None)
+
+
+def _agree(one: Run, other: Run) -> bool:
+    here, there = one.measurements[0], other.measurements[0]
+    if not _near(here.throughput_kpps, there.throughput_kpps):
+        return False
+    return len(one.measurements) > 1 or _counters_agree(here, there)
+
+
+def _counters_agree(here: Measurement, there: Measurement) -> bool:
+    return all(_near(getattr(here.counters, name), getattr(there.counters, name)) for name in COUNTERS)
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) <= AGREE * max(one, other)
+
+
+def _middle(runs: Sequence[Run]) -> Run:
+    return sorted(runs, key=lambda run: run.measurements[0].throughput_kpps)[len(runs) // 2]
+
+
+def doubtful(inputs: Array, logarithm: Array) -> list[int]:
+    """The runs whose outcome the others do not lead one to expect, the least expected first.
+
+    Parameters
+    ----------
+    inputs
+        What was run, shape (N, inputs).
+    logarithm
+        Of the throughput, shape (N,).
+    """
+    low, high = inputs.min(axis=0), inputs.max(axis=0)
+    varying = high > low
+    unit = (inputs[:, varying] - low[varying]) / (high - low)[varying]
+    away = np.empty(len(inputs))
+    parts = math.ceil(len(inputs) / AT_ONCE)
+    for part in range(parts):
+        away[part::parts] = _missed_by(unit[part::parts], logarithm[part::parts])
+    found = np.flatnonzero(away > DOUBTED)
+    return [int(index) for index in found[np.argsort(-away[found], kind="stable")]]
+
+
+def _missed_by(unit: Array, logarithm: Array) -> Array:
+    """How far each run is from what the others tell, by the process that tells most of a sample best; shape (N,)."""
+    centred = logarithm - np.median(logarithm)
+    sample = slice(None, None, -(-len(unit) // CHOSEN_ON))
+
+    def cost(length: float, noise: float) -> float:
+        return float(np.minimum(_left_out(unit[sample], centred[sample], length, noise), STRAY).mean())
+
+    length, noise = min(product(LENGTHS, NOISES), key=lambda chosen: cost(*chosen))
+    return _left_out(unit, centred, length, noise)
+
+
+def _left_out(unit: Array, centred: Array, length: float, noise: float) -> Array:
+    """How far each run is from what a process of these lengths and noise tells from all others, shape (N,)."""
+    squared = (unit**2).sum(axis=1)
+    distance = np.sqrt(np.maximum(squared[:, None] + squared[None] - 2 * unit @ unit.T, 0.0))
+    scaled = math.sqrt(5) * distance / length
+    covariance = (1 + scaled * (1 + scaled / 3)) * np.exp(-scaled)
+    inverse = np.linalg.inv(covariance + noise * np.eye(len(unit)))
+    away: Array = np.abs(inverse @ centred / np.diag(inverse))
+    return away

@@ -1,0 +1,92 @@
+"""Patience with testbeds: a run that fails is asked again, of the testbed started anew, a bounded number of times."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+
+from profiler.testbed import Run, RunRefused, Testbed, TestbedError, refuse_unsound
+from profiles import Load, TestbedDescription
+
+ATTEMPTS = 3
+PAUSES_S = (0.5, 2.0)
+"""Before the second and the third attempt."""
+
+Say = Callable[[str], None]
+
+
+class RetryingTestbed(Testbed):
+    """A testbed that is closed and opened again whenever it fails.
+
+    A run that died, hung, came late, under another id, or as what cannot be a measurement, is asked three times before
+    it is given up: the testbed's last words are then in the error. A run that the testbed refuses is not asked again,
+    because it would be refused again. A testbed that does not start, or describes itself wrongly at first, is not
+    retried either: its operator is still at hand.
+
+    Parameters
+    ----------
+    reopen
+        Starts the testbed. Called once at the beginning, then after each failure.
+    say
+        Told of every failure that is retried.
+    pause
+        Waits that many seconds.
+    """
+
+    def __init__(
+        self, reopen: Callable[[], Testbed], say: Say = lambda _: None, pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._reopen = reopen
+        self._say = say
+        self._pause = pause
+        self._testbed: Testbed | None = reopen()
+        self._batches = self._testbed.batches
+        self._description: TestbedDescription | None = None
+
+    @property
+    def batches(self) -> bool:
+        return self._batches
+
+    def describe(self) -> TestbedDescription:
+        if self._description is None:
+            self._description = self._opened().describe()
+        return self._description
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        return self.run_many([loads], noise=noise, seed=seed)[0]
+
+    def run_many(
+        self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+    ) -> list[Run]:
+        for attempt, pause in enumerate((*PAUSES_S, None), start=1):
+            try:
+                runs = self._opened().run_many(companies, noise=noise, seed=seed)
+                for run in runs:
+                    refuse_unsound(run)
+                return runs
+            except RunRefused:
+                raise
+            except TestbedError as error:
+                self.close()
+                if pause is None:
+                    raise TestbedError(f"given up after {ATTEMPTS} attempts at one run: {error}") from None
+                self._say(f"attempt {attempt} of {ATTEMPTS} failed, starting the testbed again: {error}")
+                self._pause(pause)
+        raise AssertionError("the last attempt returns or raises")
+
+    def close(self) -> None:
+        if self._testbed is not None:
+            with contextlib.suppress(TestbedError):
+                self._testbed.close()
+        self._testbed = None
+
+    def _opened(self) -> Testbed:
+        """The testbed, started again if it was closed; what comes back must be the one that left."""
+        if self._testbed is None:
+            testbed = self._reopen()
+            if self._description is not None and (told := testbed.describe()) != self._description:
+                testbed.close()
+                raise RunRefused(f"testbed {self._description.name} came back describing itself differently: {told}")
+            self._testbed = testbed
+        return self._testbed
