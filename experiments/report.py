@@ -65,8 +65,8 @@ def write_index(results: Sequence[tuple[Experiment, Result]], out: Path) -> Path
     page = [
         "# Results",
         "",
-        "The column `worse` names what is worse here than published, at the published decimal, be it of Tomur or of its "
-        "baseline; `differs` marks an effect that is not the same.",
+        "The column `worse` names what is worse here than published, at the published decimal, of Tomur and of its "
+        "baseline alike; `differs` marks an effect that is not the same.",
         "",
     ]
     for one, result in results:

@@ -16,7 +16,7 @@ def boxes(axes: Axes, values: Mapping[str, Array], ylabel: str) -> None:
     """A box per key, whiskers at the 5th and 95th percentile, the median on top."""
     filled = {label: of for label, of in values.items() if len(of)}
     axes.boxplot(list(filled.values()), whis=(5, 95), showfliers=False, widths=0.5)
-    axes.set_xticks(range(1, len(filled) + 1), list(filled), rotation=45 if len(filled) > 6 else 0)
+    axes.set_xticks(range(1, len(filled) + 1), list(filled), rotation=40, ha="right", rotation_mode="anchor")
     for place, of in enumerate(filled.values(), start=1):
         axes.text(place, float(np.quantile(of, 0.95)), f"{np.median(of):.1f}", ha="center", va="bottom")
     axes.set_ylabel(ylabel)
