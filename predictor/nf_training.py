@@ -75,13 +75,13 @@ def train_nf(
         for pattern in (PATTERNS if detect else (PIPELINE,))
     ]
     if not detect:
-        return _judged(nf, models[0])
+        return judged(nf, models[0])
     misfits = [_pattern_error(nf, model) for model in models]
     evidence = {str(model.execution.pattern): round(misfit, 3) for model, misfit in zip(models, misfits, strict=True)}
-    return replace(_judged(nf, models[int(np.argmin(misfits))]), evidence=evidence)
+    return replace(judged(nf, models[int(np.argmin(misfits))]), evidence=evidence)
 
 
-def _judged(nf: NfProfile, model: NfModel) -> NfModel:
+def judged(nf: NfProfile, model: NfModel) -> NfModel:
     """The model with its errors on runs that it has not learnt from, and corrected where there are co-runs."""
     errors, calibration = [model.memory.errors], None
     if len(nf.pattern):

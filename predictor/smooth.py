@@ -108,8 +108,15 @@ class Smooth:
         scale = np.full(len(low), 1.0 / LENGTH if anchored else 0.0)
         scale[varying] = 1.0 / (lengths * unit[varying])
         tuned = replace(empty, scale=scale, noise=noises, points=(inputs - low) * scale)
-        weights = cho_solve(cho_factor(tuned._covariance(settings), lower=True), outputs - centre)
-        return replace(tuned, weights=weights)
+        return tuned.refitted(inputs, outputs, settings)
+
+    def refitted(self, inputs: Array, outputs: Array, settings: NDArray[np.intp] | None = None) -> Smooth:
+        """The functions with the same lengths and noise, told by these measurements instead."""
+        if not len(self.points):
+            return self
+        told = replace(self, points=(inputs - self.low) * self.scale)
+        weights = cho_solve(cho_factor(told._covariance(settings), lower=True), outputs - self.mean)
+        return replace(told, weights=weights)
 
     def left_out(self, outputs: Array, settings: NDArray[np.intp] | None = None) -> Array:
         """How far `outputs`, which were fitted, are from what the rest would have told; shape (N, outputs).

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictor import Models, train
+from predictor import Models, TomurPredictor, train
+from predictor.nf_training import judged
 from profiles.profile import Profile, read_profile
 from profiles.table import read_table
 
@@ -88,13 +89,14 @@ def test_rows_off_trend_do_no_harm(measured: Profile, trained: Models, runs: pd.
     assert np.abs(_errors(without, runs) - _errors(trained, runs)).max() < 0.03
 
 
-def test_calibrated_leaving_one_out(measured: Profile, runs: pd.DataFrame) -> None:
+def test_calibrated_leaving_one_out(measured: Profile, trained: Models, runs: pd.DataFrame) -> None:
     """With the other runs as co-runs.csv, each is predicted within 2 % on average."""
-    nf = measured.nfs["FlowMonitor"]
+    nf, model = measured.nfs["FlowMonitor"], trained.models["FlowMonitor"]
     co_runs = runs.rename(columns={"competitor_service_ms": "regex_service_ms"}).assign(regex_kpps=np.nan)
     errors = []
     for row in range(len(runs)):
         others = co_runs.drop(index=row).reset_index(drop=True)
-        models = train(replace(measured, nfs={"FlowMonitor": replace(nf, co_runs=others)}), ["tomur"])
-        errors.append(abs(_errors(models, runs.iloc[[row]])[0]))
+        calibrated = TomurPredictor({nf.name: judged(replace(nf, co_runs=others), model)})
+        predicted = calibrated.predict_contention(nf.name, runs.iloc[[row]])[0]
+        errors.append(abs(predicted / runs["throughput_kpps"].iloc[row] - 1))
     assert 100 * np.mean(errors) <= 2.0
