@@ -1,36 +1,42 @@
 """Boosted regression trees as flat arrays, evaluated for many rows at once.
 
-Training is scikit-learn's. Evaluation follows QuickScorer (Lucchese et al., SIGIR 2015, doi:10.1145/2766462.2767733):
-every node that sends a row right strikes out the leaves of its left subtree, and the exit leaf is the leftmost one that
-is left. A row's strikes depend on each feature's place among that feature's thresholds only, so they are tabulated.
+Training is scikit-learn's. Every tree is laid out as a full binary tree, so that evaluating one is the same straight
+line of comparisons and choices for every row, which the compiler turns into vector instructions over blocks of rows.
+Compiled by Numba when first asked and kept on disk; importing this compiles nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingRegressor
 
-MAX_LEAVES = 8
+Array = NDArray[np.float64]
+
+DEPTH = 3
+NODES, LEAVES = 2**DEPTH - 1, 2**DEPTH
 ROWS_AT_ONCE = 256
-_LEFTMOST = np.array([0, *((mask & -mask).bit_length() - 1 for mask in range(1, 256))], dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class Trees:
-    """An ensemble of trees of at most eight leaves.
+    """An ensemble of trees no deeper than three.
+
+    The children of node k are 2k + 1, taken when the node's feature is at most its threshold, and 2k + 2.
 
     Parameters
     ----------
     base
         The prediction before any tree.
-    nodes
-        Inner nodes, one row each: tree, feature, bits of the leaves that stay when the row goes right. Shape (N, 3).
+    tested
+        Feature per tree and inner node. Shape (trees, 7).
     thresholds
-        Per inner node; a row goes right when its feature is above. Shape (N,).
+        Likewise; inf where the tree is shallower. Shape (trees, 7).
     leaves
         Value per tree and leaf, from left to right. Shape (trees, 8).
     features
@@ -38,120 +44,125 @@ class Trees:
     """
 
     base: float
-    nodes: NDArray[np.int64]
-    thresholds: NDArray[np.float64]
-    leaves: NDArray[np.float64]
+    tested: NDArray[np.int64]
+    thresholds: Array
+    leaves: Array
     features: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_tables", [self._table(feature) for feature in range(self.features)])
-        object.__setattr__(self, "_offsets", np.arange(len(self.leaves), dtype=np.intp) * MAX_LEAVES)
 
     @classmethod
     def of(cls, models: Sequence[GradientBoostingRegressor]) -> Trees:
         """The mean of fitted gradient boosting models (squared loss, constant start)."""
-        nodes: list[tuple[int, int, int]] = []
-        thresholds: list[float] = []
-        leaves: list[list[float]] = []
-        for model in models:
-            for fitted in model.estimators_[:, 0]:
-                weight = model.learning_rate / len(models)
-                _flatten(fitted.tree_, len(leaves), weight, nodes, thresholds, leaves)
-        base = float(np.mean([np.ravel(model.init_.constant_)[0] for model in models]))
-        return cls(
-            base,
-            np.array(nodes, dtype=np.int64).reshape(-1, 3),
-            np.array(thresholds, dtype=np.float64),
-            np.array(leaves, dtype=np.float64).reshape(-1, MAX_LEAVES),
+        fitted = [(tree[0].tree_, model.learning_rate / len(models)) for model in models for tree in model.estimators_]
+        trees = cls(
+            float(np.mean([np.ravel(model.init_.constant_)[0] for model in models])),
+            np.zeros((len(fitted), NODES), dtype=np.int64),
+            np.full((len(fitted), NODES), np.inf),
+            np.zeros((len(fitted), LEAVES)),
             int(models[0].n_features_in_),
         )
+        for index, (tree, weight) in enumerate(fitted):
+            trees._lay_out(index, tree, weight)
+        return trees
 
     @classmethod
     def none(cls, features: int) -> Trees:
         """No trees: zero everywhere."""
-        nothing = np.zeros(0)
-        return cls(0.0, np.zeros((0, 3), dtype=np.int64), nothing, np.zeros((0, MAX_LEAVES)), features)
+        tested = np.zeros((0, NODES), dtype=np.int64)
+        return cls(0.0, tested, np.zeros((0, NODES)), np.zeros((0, LEAVES)), features)
 
-    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def predict(self, rows: Array) -> Array:
         """The prediction for each of `rows`, shape (N, features); equal to scikit-learn's to rounding."""
-        if not len(self.leaves):
-            return np.full(len(rows), self.base)
-        # scikit-learn compares single-precision values with double-precision thresholds
-        single = rows.astype(np.float32).astype(np.float64)
-        places = [
-            np.searchsorted(thresholds, single[:, feature], side="left")
-            for feature, (thresholds, _) in enumerate(self._tables)
-        ]
-        predicted = np.empty(len(rows))
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            left = np.full((len(single[part]), len(self.leaves)), 0xFF, dtype=np.uint8)
-            for place, (thresholds, strikes) in zip(places, self._tables, strict=True):
-                if len(thresholds):
-                    left &= strikes[place[part]]
-            exits = _LEFTMOST[left]
-            exits += self._offsets
-            predicted[part] = self.leaves.ravel()[exits].sum(axis=1)
-        return predicted + self.base
+        predicted = np.full(len(rows), self.base)
+        if len(self.leaves) and len(rows):
+            # scikit-learn compares single-precision values with double-precision thresholds
+            columns = np.ascontiguousarray(rows.T.astype(np.float32).astype(np.float64))
+            _compiled()(columns, self.tested, self.thresholds, self.leaves, predicted)
+        return predicted
 
-    def as_arrays(self) -> dict[str, NDArray[np.float64]]:
+    def as_arrays(self) -> dict[str, Array]:
         """The ensemble as plain arrays."""
         return {
             "base": np.array([self.base]),
-            "nodes": self.nodes.astype(np.float64),
+            "tested": self.tested.astype(np.float64),
             "thresholds": self.thresholds,
             "leaves": self.leaves,
             "features": np.array([float(self.features)]),
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[np.float64]]) -> Trees:
-        """The ensemble that `as_arrays` gave."""
-        return cls(
-            float(arrays["base"][0]),
-            arrays["nodes"].astype(np.int64),
-            arrays["thresholds"],
-            arrays["leaves"],
-            int(arrays["features"][0]),
-        )
+    def from_arrays(cls, arrays: dict[str, Array]) -> Trees:
+        """The ensemble that `as_arrays` gave.
 
-    def _table(self, feature: int) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """The feature's distinct thresholds, and per place among them the leaves that stay, shape (places, trees)."""
-        here = self.nodes[:, 1] == feature
-        thresholds = np.unique(self.thresholds[here])
-        strikes = np.full((len(thresholds) + 1, len(self.leaves)), 0xFF, dtype=np.uint8)
-        ranks = np.searchsorted(thresholds, self.thresholds[here])
-        for (tree, _, stay), rank in zip(self.nodes[here], ranks, strict=True):
-            strikes[rank + 1, tree] &= np.uint8(stay)
-        np.bitwise_and.accumulate(strikes, axis=0, out=strikes)
-        return thresholds, strikes
+        Raises
+        ------
+        ValueError
+            When the arrays do not make trees over that many features.
+        """
+        tested, features = arrays["tested"].astype(np.int64), int(arrays["features"][0])
+        thresholds, leaves = (np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("thresholds", "leaves"))
+        shapes = (tested.shape[1:], thresholds.shape, leaves.shape)
+        if shapes != ((NODES,), tested.shape, (len(tested), LEAVES)):
+            raise ValueError(f"arrays of shape {tested.shape}, {thresholds.shape} and {leaves.shape} are no trees")
+        # compiled code checks no bounds
+        if ((tested < 0) | (tested >= features)).any():
+            raise ValueError(f"trees that test a feature beyond the {features} there are")
+        return cls(float(arrays["base"][0]), tested, thresholds, leaves, features)
 
-    _tables: list[tuple[NDArray[np.float64], NDArray[np.uint8]]] = None  # type: ignore[assignment]
-    _offsets: NDArray[np.intp] = None  # type: ignore[assignment]
+    def _lay_out(self, index: int, tree: Any, weight: float) -> None:
+        """Write a fitted tree into row `index`; a leaf above the lowest level fills all places below it."""
+        if tree.max_depth > DEPTH:
+            raise ValueError(f"a tree of depth {tree.max_depth}, at most {DEPTH} can be evaluated")
+        below = [(0, 0)]
+        while below:
+            node, place = below.pop()
+            inner = tree.children_left[node] >= 0
+            if place >= NODES:
+                self.leaves[index, place - NODES] = weight * tree.value[node, 0, 0]
+                continue
+            if inner:
+                self.tested[index, place] = tree.feature[node]
+                self.thresholds[index, place] = tree.threshold[node]
+            children = (tree.children_left[node], tree.children_right[node]) if inner else (node, node)
+            below += [(children[0], 2 * place + 1), (children[1], 2 * place + 2)]
 
 
-def _flatten(
-    tree: object,
-    index: int,
-    weight: float,
-    nodes: list[tuple[int, int, int]],
-    thresholds: list[float],
-    leaves: list[list[float]],
-) -> None:
-    left, right = tree.children_left, tree.children_right  # type: ignore[attr-defined]
-    values: list[float] = []
+def _add_leaves(
+    columns: Array, tested: NDArray[np.int64], thresholds: Array, leaves: Array, total: Array
+) -> None:  # pragma: no cover - runs compiled
+    """Add to `total`, shape (N,), the leaf of every tree that each of `columns`, shape (features, N), falls into."""
+    for start in range(0, len(total), ROWS_AT_ONCE):
+        end = min(start + ROWS_AT_ONCE, len(total))
+        block = total[start:end]
+        for tree in range(len(leaves)):
+            x0, x1, x2, x3, x4, x5, x6 = (
+                columns[tested[tree, 0], start:end],
+                columns[tested[tree, 1], start:end],
+                columns[tested[tree, 2], start:end],
+                columns[tested[tree, 3], start:end],
+                columns[tested[tree, 4], start:end],
+                columns[tested[tree, 5], start:end],
+                columns[tested[tree, 6], start:end],
+            )
+            t, v = thresholds[tree], leaves[tree]
+            t0, t1, t2, t3, t4, t5, t6 = t[0], t[1], t[2], t[3], t[4], t[5], t[6]
+            v0, v1, v2, v3, v4, v5, v6, v7 = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+            for row in range(end - start):
+                # both sides are always computed: a branch would keep rows from going side by side
+                left_left = v1 if x3[row] > t3 else v0
+                left_right = v3 if x4[row] > t4 else v2
+                right_left = v5 if x5[row] > t5 else v4
+                right_right = v7 if x6[row] > t6 else v6
+                left = left_right if x1[row] > t1 else left_left
+                right = right_right if x2[row] > t2 else right_left
+                block[row] += right if x0[row] > t0 else left
 
-    def visit(node: int) -> int:
-        """Number the leaves below `node` from left to right; the bits of those leaves."""
-        if left[node] < 0:
-            values.append(weight * float(tree.value[node, 0, 0]))  # type: ignore[attr-defined]
-            return 1 << (len(values) - 1)
-        below_left = visit(left[node])
-        nodes.append((index, int(tree.feature[node]), 0xFF & ~below_left))  # type: ignore[attr-defined]
-        thresholds.append(float(tree.threshold[node]))  # type: ignore[attr-defined]
-        return below_left | visit(right[node])
 
-    visit(0)
-    if len(values) > MAX_LEAVES:
-        raise ValueError(f"a tree of {len(values)} leaves, at most {MAX_LEAVES} can be evaluated")
-    leaves.append(values + [0.0] * (MAX_LEAVES - len(values)))
+@cache
+def _compiled() -> Callable[..., None]:
+    """`_add_leaves` as machine code; where nothing may be written it is compiled anew in every process."""
+    from numba import njit
+
+    try:
+        return cast("Callable[..., None]", njit(cache=True)(_add_leaves))
+    except RuntimeError:
+        return cast("Callable[..., None]", njit()(_add_leaves))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor
@@ -15,7 +17,7 @@ def _data(rows: int = 400) -> tuple[np.ndarray, np.ndarray]:
     return features, np.sin(features[:, 0]) + features[:, 1] / 1e6 + (features[:, 3] > 0)
 
 
-@pytest.mark.parametrize("settings", [{}, {"max_depth": 1}, {"max_depth": None, "max_leaf_nodes": 8}])
+@pytest.mark.parametrize("settings", [{}, {"max_depth": 1}, {"max_depth": 3, "max_leaf_nodes": 5}])
 def test_equal_to_scikit_learn(settings: dict[str, int]) -> None:
     """The mean of two ensembles, on values met in training and others, to 1e-9."""
     features, target = _data()
@@ -36,9 +38,9 @@ def test_thresholds_are_met_in_single_precision() -> None:
 
 
 def test_larger_trees_are_refused() -> None:
-    """A tree of more than eight leaves does not fit."""
+    """A tree of more than three levels does not fit."""
     features, target = _data()
-    with pytest.raises(ValueError, match="leaves, at most 8"):
+    with pytest.raises(ValueError, match="depth 5, at most 3"):
         Trees.of([GradientBoostingRegressor(max_depth=5).fit(features, target)])
 
 
@@ -52,3 +54,28 @@ def test_round_trip() -> None:
 def test_none_is_zero() -> None:
     """No trees answer zero."""
     np.testing.assert_array_equal(Trees.none(3).predict(np.ones((4, 3))), np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("name", "spoilt"),
+    [
+        ("tested", lambda array: array + 5),  # a feature that no row has
+        ("tested", lambda array: array - 1),  # likewise
+        ("leaves", lambda array: array[:, :7]),  # a leaf short
+        ("thresholds", lambda array: array[:-1]),  # a tree short
+    ],
+)
+def test_arrays_that_are_no_trees_are_refused(name: str, spoilt: Callable[[np.ndarray], np.ndarray]) -> None:
+    """Compiled code checks no bounds, so reading does."""
+    features, target = _data()
+    arrays = Trees.of([GradientBoostingRegressor(n_estimators=5).fit(features, target)]).as_arrays()
+    with pytest.raises(ValueError, match="trees"):
+        Trees.from_arrays({**arrays, name: spoilt(arrays[name])})
+
+
+def test_a_row_is_answered_the_same_wherever_it_stands() -> None:
+    """Blocks and what is left over at their end round alike, to the bit."""
+    features, target = _data(700)
+    trees = Trees.of([GradientBoostingRegressor(n_estimators=10).fit(features, target)])
+    together = trees.predict(features)
+    np.testing.assert_array_equal(together, [trees.predict(row[None, :])[0] for row in features])
