@@ -11,7 +11,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.registry import Experiment, Result
+from experiments.registry import Experiment, Result, Setting
 from profiles.aside import file_aside
 from profiles.table import write_table
 
@@ -60,13 +60,15 @@ def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path
     return written
 
 
-def write_index(results: Sequence[tuple[Experiment, Result]], out: Path) -> Path:
+def write_index(results: Sequence[tuple[Experiment, Result]], setting: Setting, out: Path) -> Path:
     """One Markdown page of all results, which shows the plots that lie beside it."""
     page = [
         "# Results",
         "",
         "The column `worse` names what is worse here than published, at the published decimal, of Tomur and of its "
         "baseline alike; `differs` marks an effect that is not the same.",
+        "",
+        f"Seed {setting.seed}, {setting.scale:g} of the full number of runs.",
         "",
     ]
     for one, result in results:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from placer.commands.options import Quiet, Seed
+from profiles import InputError
 
 Name = Annotated[
     str | None, typer.Argument(help="An experiment, or `all`; without one they are listed.", show_default=False)
@@ -36,21 +37,32 @@ def command(
     experiments = import_module("experiments")
     from placer.progress import Progress
 
+    if seed < 0:
+        raise InputError.of("--seed", f"{seed} is negative")
     known = experiments.all_experiments()
     if list_ or name is None:
         widest = max(len(one.name) for one in known)
         for one in known:
             typer.echo(f"{one.name:<{widest}}  {one.title}")
         return
+    chosen = known if name == "all" else [experiments.find_experiment(name)]
     progress = Progress(quiet=quiet)
-    given = {} if measurements is None else {"measurements": measurements}
-    setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **given)
+    setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **_named(measurements))
     results = []
-    for one in known if name == "all" else [experiments.find_experiment(name)]:
+    for one in chosen:
         progress.say(f"{one.name}: {one.title}")
         results.append((one, one.run(setting)))
         written = experiments.write_result(*results[-1], out)
         typer.echo(experiments.as_text(*results[-1]))
         progress.say(f"written: {', '.join(map(str, written))}")
     if name == "all":
-        progress.say(f"written: {experiments.write_index(results, out)}")
+        progress.say(f"written: {experiments.write_index(results, setting, out)}")
+
+
+def _named(measurements: Path | None) -> dict[str, Path]:
+    """The folder, if one is named; what is named has to be there, what lies beside the project need not."""
+    if measurements is None:
+        return {}
+    if not (measurements / "validation.csv").is_file():
+        raise InputError.of("--measurements", f"{measurements} holds no validation.csv")
+    return {"measurements": measurements}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,10 +26,18 @@ def test_list_lists_whatever_the_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert len(capsys.readouterr().out.splitlines()) == 13
 
 
-def test_unknown_name_is_refused_with_a_hint(tmp_path: Path) -> None:
-    """The nearest names are told, and nothing is written."""
-    with pytest.raises(InputError, match=r"'tabel2' is not an experiment\nhint: one of .*table2"):
-        command(name="tabel2", out=tmp_path / "results")
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ({"name": "tabel2"}, r"'tabel2' is not an experiment\nhint: one of .*table2"),
+        ({"name": "table3", "measurements": Path("nowhere")}, "--measurements: nowhere holds no validation.csv"),
+        ({"name": "table3", "seed": -1}, "--seed: -1 is negative"),
+    ],
+)
+def test_refused_before_anything_runs(arguments: dict[str, Any], fault: str, tmp_path: Path) -> None:
+    """Unknown names are refused with the nearest ones, as are a folder that is not there and a negative seed."""
+    with pytest.raises(InputError, match=fault):
+        command(**arguments, out=tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
 
