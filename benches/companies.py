@@ -1,0 +1,89 @@
+"""Throughput of many companies at once beside a plain loop that asks scikit-learn once per NF and company.
+
+The peer is what a first version would be: gradient boosting alone on counters and traffic of each NF's runs, asked with
+a row at a time. It knows no accelerators, so it does less than ours.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import GradientBoostingRegressor
+
+from benches.bench import cost, register
+from predictor import Models, train
+from profiles import COUNTERS, TrafficProfile, Workload
+from profiles.profile import THROUGHPUT, TRAFFIC_COLUMNS, Profile, read_profile
+
+RECORDED = "bluefield-2-simulated"
+SIZES = (1_000, 10_000, 100_000)
+WORKLOADS = 200
+"""Distinct workloads of a trace."""
+LOOPED = 100
+
+
+@register("companies")
+def run() -> pd.DataFrame:
+    """Per number of companies of two to four NFs: times (s), the ratio, time per company (us), peak memory (MB)."""
+    with as_file(files("traces") / RECORDED) as recorded:
+        profile = read_profile(recorded)
+    models = train(profile, ["tomur"])
+    rng = np.random.default_rng(0)
+    workloads = [_workload(profile, rng) for _ in range(WORKLOADS)]
+    looped = _Loop(profile, models, workloads)
+    predictor = models.predictors["tomur"]
+    table = []
+    for size in SIZES:
+        seats = [rng.choice(WORKLOADS, rng.integers(2, 5)).tolist() for _ in range(size)]
+        companies = [[workloads[seat] for seat in company] for company in seats]
+        ours = cost(lambda companies=companies: predictor.throughput(companies), 3)
+        peer = cost(lambda seats=seats: looped.throughput(seats[:LOOPED]), 1).seconds * size / LOOPED
+        table.append(
+            {
+                "companies": size,
+                "ours_s": round(ours.seconds, 3),
+                "loop_s": round(peer, 1),
+                "times_faster": round(peer / ours.seconds),
+                "ours_us_per_company": round(1e6 * ours.seconds / size, 1),
+                "ours_peak_mb": round(ours.peak_mb, 1),
+            }
+        )
+    return pd.DataFrame(table)
+
+
+class _Loop:
+    """The peer."""
+
+    def __init__(self, profile: Profile, models: Models, workloads: list[Workload]) -> None:
+        self.workloads = workloads
+        solo = {name: model.solo for name, model in models.models.items()}
+        self.counters = [solo[one.nf].own_counters(np.array([one.traffic.as_tuple()]))[0] for one in workloads]  # type: ignore[union-attr]
+        self.models = {
+            name: GradientBoostingRegressor(random_state=0).fit(
+                nf.memory[[*COUNTERS, *TRAFFIC_COLUMNS]].to_numpy(), nf.memory[THROUGHPUT].to_numpy()
+            )
+            for name, nf in profile.nfs.items()
+        }
+
+    def throughput(self, companies: list[list[int]]) -> list[list[float]]:
+        """Of workloads by their number."""
+        return [
+            [
+                self._alone(seat, [other for at, other in enumerate(company) if at != place])
+                for place, seat in enumerate(company)
+            ]
+            for company in companies
+        ]
+
+    def _alone(self, seat: int, others: list[int]) -> float:
+        one = self.workloads[seat]
+        contention = np.sum([self.counters[other] for other in others], axis=0)
+        row = np.concatenate([contention, one.traffic.as_tuple()])[None, :]
+        return float(self.models[one.nf].predict(row)[0])
+
+
+def _workload(profile: Profile, rng: np.random.Generator) -> Workload:
+    low, high = np.array([1.0, 64.0, 0.0]), np.array([500_000.0, 1500.0, 1100.0])
+    return Workload(str(rng.choice(sorted(profile.nfs))), TrafficProfile(*rng.uniform(low, high).tolist()))

@@ -1,0 +1,53 @@
+"""Flattened trees beside scikit-learn's `predict`, row by row and as a batch, on the same ensembles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import GradientBoostingRegressor
+
+from benches.bench import cost, register
+from predictor.trees import Trees
+
+SIZES = (1_000, 10_000, 100_000)
+ENSEMBLES, FEATURES, TRAINED_ON = 3, 10, 400
+ONE_BY_ONE = 200
+
+
+@register("trees")
+def run() -> pd.DataFrame:
+    """Per batch size: times (ms), ratios, peak memory (MB), and the largest difference between the answers."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(TRAINED_ON, FEATURES))
+    target = np.sin(features[:, 0]) + features[:, 1] * features[:, 2] + (features[:, 3] > 0)
+    models = [
+        GradientBoostingRegressor(subsample=0.7, random_state=at).fit(features, target) for at in range(ENSEMBLES)
+    ]
+    trees = Trees.of(models)
+
+    def by_scikit_learn(rows: np.ndarray) -> np.ndarray:
+        answer: np.ndarray = np.mean([model.predict(rows) for model in models], axis=0)
+        return answer
+
+    table = []
+    for size in SIZES:
+        rows = rng.normal(size=(size, FEATURES))
+        some = rows[:ONE_BY_ONE]
+        ours, batch = cost(lambda rows=rows: trees.predict(rows)), cost(lambda rows=rows: by_scikit_learn(rows), 3)
+        single = cost(lambda some=some: [by_scikit_learn(some[at : at + 1]) for at in range(len(some))], 1)
+        row_by_row = single.seconds * size / len(some)
+        table.append(
+            {
+                "rows": size,
+                "ours_ms": round(1e3 * ours.seconds, 3),
+                "sklearn_batch_ms": round(1e3 * batch.seconds, 2),
+                "times_faster": round(batch.seconds / ours.seconds, 1),
+                "sklearn_row_by_row_ms": round(1e3 * row_by_row),
+                "times_faster_than_row_by_row": round(row_by_row / ours.seconds),
+                "ours_ns_per_row": round(1e9 * ours.seconds / size),
+                "ours_peak_mb": round(ours.peak_mb, 1),
+                "sklearn_peak_mb": round(batch.peak_mb, 1),
+                "largest_difference": float(np.abs(trees.predict(rows) - by_scikit_learn(rows)).max()),
+            }
+        )
+    return pd.DataFrame(table)
