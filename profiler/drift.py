@@ -1,22 +1,23 @@
 """Drift: a reference run comes again and again, and tells how the testbed changes while it is measured on.
 
 A card that warms up or shares its host gets slower over hours, and no single run shows it. The reference, an NF alone
-at default traffic, is run five times at the beginning and then every `EVERY_RUNS` runs or `EVERY_S` seconds, whichever
-is first. Its drift is the median of its last five readings over the median of its first five, so that neither noise
-nor an outlier passes for drift.
+at default traffic, is run five times before the benches and before each NF, and then every `EVERY_RUNS` runs or
+`EVERY_S` seconds, whichever is first. Drift is the median of its last five readings over the median of the first five
+of all, so that neither noise nor an outlier passes for drift.
 
 - Up to `FELT` it is noise, and nothing is done.
 - Up to `MOST` throughputs are divided by it, and it is reported. Counters stay as read: most of them are rates that
   the NF does not set alone.
 - Beyond, the profiling ends: so much has changed that one factor for all workloads is a guess.
 
-Readings are in the journal like all runs, and when they come is decided by runs and their recorded times alone, so a
-resumed profiling corrects as an undisturbed one would.
+Readings are in the journal like all runs, and when they come is decided by the runs of the benches or the NF and their
+recorded times alone: a resumed profiling corrects as an undisturbed one would, and NFs hang on nobody but the benches.
 """
 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
@@ -31,6 +32,7 @@ FELT = 0.03
 MOST = 0.2
 TOLD_AGAIN = 0.05
 REFERENCE_SEEDS = 101
+PARTS = 1_000_000_007
 
 
 class Reference:
@@ -44,13 +46,26 @@ class Reference:
         Readings have seeds of their own after it.
     say
         Told when drift is felt, and when it has grown much.
+    since
+        The readings that drift is measured against; its own when None.
+    part
+        What is measured meanwhile; it tells readings from those of other parts.
     """
 
-    def __init__(self, testbed: Testbed, seed: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        testbed: Testbed,
+        seed: int,
+        say: Callable[[str], None],
+        *,
+        since: Reference | None = None,
+        part: str = "",
+    ) -> None:
         self._testbed = testbed
         self._company = _reference(testbed.describe())
-        self._seed = seed
+        self._seed = seed + zlib.crc32(part.encode()) % PARTS
         self._say = say
+        self._since = since or self
         self._readings: list[float] = []
         self._runs = 0
         self._elapsed_s = 0.0
@@ -70,8 +85,12 @@ class Reference:
         TestbedError
             When the testbed fails.
         """
-        if self._company and not self._readings:
-            self._read(WINDOW)
+        if not self._company or self._readings:
+            return
+        if self._since is not self:
+            self._since.begin()
+        self._read(WINDOW)
+        self._judge()
 
     def passed(self, runs: Sequence[Run]) -> None:
         """Count `runs`, and read again if it is time.
@@ -95,7 +114,7 @@ class Reference:
         self._runs, self._elapsed_s = 0, 0.0
 
     def _judge(self) -> None:
-        drift = median(self._readings[-WINDOW:]) / median(self._readings[:WINDOW])
+        drift = median(self._readings[-WINDOW:]) / median(self._since._readings[:WINDOW])
         shown = f"the reference run is {100 * (drift - 1):+.1f} % off its beginning"
         if abs(drift - 1) > MOST:
             raise TestbedError(

@@ -23,6 +23,8 @@ from profiles import Counters, InputError, Load, TestbedDescription
 
 SCHEMA = 2
 BATCH = 64
+BENCHES, AGAIN, REFERENCE = "/benches", "/again", "/reference"
+"""What runs are for, beside those of one NF, which carry its name; a name holds no slash."""
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS origin (name TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from profiler.contention import ALONE, Contention, MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
-from profiler.testbed import Measurement, Testbed
+from profiler.testbed import Measurement
 from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 Company = tuple[TrafficProfile, Contention]
@@ -35,7 +35,7 @@ class NfRuns:
     Parameters
     ----------
     testbed
-        Where the NF runs.
+        Where the NF runs. What it asks again is not counted against the quota.
     nf
         The NF, as described.
     memory
@@ -46,23 +46,19 @@ class NfRuns:
         Passed on to the testbed with every run.
     done
         Told how many runs were made, each time some were.
-    confirmed
-        The same testbed, asking twice. What it asks again is not counted against the quota.
     """
 
     def __init__(
         self,
-        testbed: Testbed,
+        testbed: ConfirmedTestbed,
         nf: NfDescription,
         memory: MemoryContention,
         *,
         quota: int | None,
         seed: int,
         done: Callable[[int], None],
-        confirmed: ConfirmedTestbed | None = None,
     ) -> None:
         self._testbed = testbed
-        self._confirmed = confirmed or ConfirmedTestbed(testbed, testbed)
         self._description = testbed.describe()
         self._seed = seed
         self._done = done
@@ -138,12 +134,12 @@ class NfRuns:
             doubted = [companies[index] for index in doubtful(*self._as_arrays())]
             doubted = [company for company in doubted if company not in settled][: left - len(settled)]
             settled.update(doubted)
-            runs = self._confirmed.settled(self._asked(doubted), agreeing=AGREEING, seed=self._seed)
+            runs = self._testbed.settled(self._asked(doubted), agreeing=AGREEING, seed=self._seed)
             for company, run in zip(doubted, runs, strict=True):
                 self._runs[company][0] = run.measurements[0]
 
     def _run(self, companies: Sequence[Company], seed: int, sure: bool) -> None:
-        testbed = self._confirmed if sure else self._testbed
+        testbed = self._testbed if sure else self._testbed.once
         for company, run in zip(companies, testbed.run_many(self._asked(companies), seed=seed), strict=True):
             self._runs.setdefault(company, []).append(run.measurements[0])
         self._count += len(companies)

@@ -43,24 +43,24 @@ class ConfirmedTestbed(Testbed):
 
     Parameters
     ----------
-    testbed
+    once
         Makes the first run of each company.
     again
         Makes the repeats: the same testbed, or one that files them elsewhere.
     """
 
-    def __init__(self, testbed: Testbed, again: Testbed) -> None:
-        self._testbed = testbed
+    def __init__(self, once: Testbed, again: Testbed) -> None:
+        self.once = once
         self._again = again
         self.outliers = 0
         """Runs that were not confirmed."""
 
     @property
     def batches(self) -> bool:
-        return self._testbed.batches
+        return self.once.batches
 
     def describe(self) -> TestbedDescription:
-        return self._testbed.describe()
+        return self.once.describe()
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         return self.run_many([loads], noise=noise, seed=seed)[0]
@@ -69,12 +69,12 @@ class ConfirmedTestbed(Testbed):
         self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         if not noise:
-            return self._testbed.run_many(companies, noise=noise, seed=seed)
+            return self.once.run_many(companies, noise=noise, seed=seed)
         return self.settled(companies, agreeing=2, seed=seed)
 
     def settled(self, companies: Sequence[Sequence[Load]], *, agreeing: int, seed: int | None) -> list[Run]:
         """One run per company that `agreeing` runs, itself among them, tell alike; else the middle one."""
-        answers = [[run] for run in self._testbed.run_many(companies, seed=seed)]
+        answers = [[run] for run in self.once.run_many(companies, seed=seed)]
         for repeat in range(1, MOST_RUNS):
             missing = [index for index, runs in enumerate(answers) if _agreed(runs, agreeing) is None]
             asked = [companies[index] for index in missing]

@@ -21,7 +21,7 @@ from profiler.contention import (
 )
 from profiler.drift import Reference, SteadyTestbed
 from profiler.export import export, nf_profile, refuse_taken, refuse_unwritable
-from profiler.journal import Journal, JournaledTestbed
+from profiler.journal import AGAIN, BENCHES, REFERENCE, Journal, JournaledTestbed
 from profiler.methods import QUOTA, Method, find_method
 from profiler.nf_runs import NfRuns, QuotaSpent, alone
 from profiler.outliers import ConfirmedTestbed
@@ -39,9 +39,6 @@ DEFAULT_QUOTA = QUOTA
 
 Progress = Callable[[int, int], None]
 """Told how many runs are done, and how many there will be."""
-
-BENCHES, AGAIN, REFERENCE = "benches", "again", "reference"
-"""What runs are for, beside those of one NF, which carry its name."""
 
 
 def profile(
@@ -105,13 +102,14 @@ def profile(
         journal.plan([nf.name for nf in targets], method, quota or chosen.quota)
         lab = _Lab(testbed, journal, seed, say)
         steps = _Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
-        benches = measure_benches(lab.confirmed(BENCHES), seed, steps.done)
-        neighbours = measure_neighbours(lab.confirmed(BENCHES), seed, steps.done)
+        confirmed = lab.part(BENCHES)
+        benches = measure_benches(confirmed, seed, steps.done)
+        neighbours = measure_neighbours(confirmed, seed, steps.done)
         profiles = []
         for nf in targets:
             profiles.append(
                 profile_nf(
-                    lab.steady(nf.name),
+                    lab.part(nf.name),
                     nf,
                     benches,
                     chosen,
@@ -119,7 +117,6 @@ def profile(
                     quota=quota,
                     seed=seed,
                     done=steps.done,
-                    confirmed=lab.confirmed(nf.name),
                 )
             )
             journal.finished(nf.name)
@@ -136,8 +133,20 @@ def journal_of(out: Path) -> Path:
     return out.with_name(f"{out.name}.journal.sqlite")
 
 
+def merge(out: Path, other: Path) -> int:
+    """Add the journal of another machine to that of `out`; returns how many runs were new.
+
+    Raises
+    ------
+    InputError
+        When the journals are not of one testbed and seed, or hold different answers to the same request.
+    """
+    with Journal(journal_of(out)) as journal:
+        return journal.take_over(other)
+
+
 def profile_nf(
-    testbed: Testbed,
+    testbed: ConfirmedTestbed,
     nf: NfDescription,
     benches: BenchLevels,
     method: Method,
@@ -146,7 +155,6 @@ def profile_nf(
     quota: int | None = None,
     seed: int = 0,
     done: Callable[[int], None] = lambda runs: None,
-    confirmed: ConfirmedTestbed | None = None,
 ) -> NfProfile:
     """Everything that is measured of one NF: alone, beside accelerator benches, beside both kinds, beside memory.
 
@@ -161,7 +169,7 @@ def profile_nf(
     rng = np.random.default_rng([seed, zlib.crc32(nf.name.encode())])
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
     quota = quota or method.quota
-    runs = NfRuns(testbed, nf, memory, quota=quota, seed=seed, done=done, confirmed=confirmed)
+    runs = NfRuns(testbed, nf, memory, quota=quota, seed=seed, done=done)
     companies = [
         *accelerator_companies(description, nf, benches),
         *pattern_companies(description, nf, benches, memory),
@@ -207,27 +215,35 @@ def _refuse_small(nf: NfDescription, quota: int | None, fixed: int) -> None:
 
 
 class _Lab:
-    """The testbed as a profiling uses it: journaled, steady, and confirmed where it matters."""
+    """The testbed as a profiling uses it: journaled, without drift, and confirmed where it matters."""
 
     def __init__(self, testbed: Testbed, journal: Journal, seed: int, say: Callable[[str], None]) -> None:
         self._testbed = testbed
         self._journal = journal
-        self._reference = Reference(JournaledTestbed(testbed, journal, REFERENCE), seed, say)
+        self._seed = seed
+        self._say = say
+        self._first: Reference | None = None
         self._confirmed: list[ConfirmedTestbed] = []
 
-    def steady(self, purpose: str) -> Testbed:
-        """Runs are filed under `purpose`, and told without drift."""
-        return SteadyTestbed(JournaledTestbed(self._testbed, self._journal, purpose), self._reference)
-
-    def confirmed(self, purpose: str) -> ConfirmedTestbed:
-        """The same, and every run confirmed by another."""
-        self._confirmed.append(ConfirmedTestbed(self.steady(purpose), self.steady(AGAIN)))
+    def part(self, purpose: str) -> ConfirmedTestbed:
+        """The testbed for the benches, which come first, or for one NF."""
+        readings = self._filed(REFERENCE)
+        reference = Reference(readings, self._seed, self._say, since=self._first, part=purpose)
+        self._first = self._first or reference
+        self._confirmed.append(
+            ConfirmedTestbed(
+                SteadyTestbed(self._filed(purpose), reference), SteadyTestbed(self._filed(AGAIN), reference)
+            )
+        )
         return self._confirmed[-1]
 
     @property
     def outliers(self) -> int:
         """Runs that were not confirmed."""
         return sum(testbed.outliers for testbed in self._confirmed)
+
+    def _filed(self, purpose: str) -> Testbed:
+        return JournaledTestbed(self._testbed, self._journal, purpose)
 
 
 class _Steps:

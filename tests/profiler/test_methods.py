@@ -11,6 +11,7 @@ import pytest
 from profiler.contention import MemoryContention, measure_benches
 from profiler.methods import find_method
 from profiler.nf_runs import NfRuns, QuotaSpent
+from profiler.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, parameter_at
 from tests.profiler.toy_testbed import STEP, ToyTestbed, description
 
@@ -19,7 +20,7 @@ def profiled(method: str, toy: ToyTestbed, quota: int | None) -> NfRuns:
     """The toy's NF after a method has had its runs."""
     rng = np.random.default_rng(1)
     memory = MemoryContention(measure_benches(toy, 0, lambda runs: None).memory, 4, rng)
-    runs = NfRuns(toy, toy.told.nfs[0], memory, quota=quota, seed=0, done=lambda runs: None)
+    runs = NfRuns(ConfirmedTestbed(toy, toy), toy.told.nfs[0], memory, quota=quota, seed=0, done=lambda runs: None)
     with contextlib.suppress(QuotaSpent):
         find_method(method).profile(runs, rng)
     return runs

@@ -37,14 +37,22 @@ class ToyTestbed(Testbed):
         It dies at the run after that many.
     hidden
         The step shows only beside a bench.
+    elapsed_s
+        What it says a run takes.
     """
 
     def __init__(
-        self, told: TestbedDescription | None = None, *, fails_after: float = math.inf, hidden: bool = False
+        self,
+        told: TestbedDescription | None = None,
+        *,
+        fails_after: float = math.inf,
+        hidden: bool = False,
+        elapsed_s: float = 0.0,
     ) -> None:
         self.told = told or description()
         self.fails_after = fails_after
         self.hidden = hidden
+        self.elapsed_s = elapsed_s
         self.asked: list[tuple[Load, ...]] = []
 
     def describe(self) -> TestbedDescription:
@@ -54,7 +62,7 @@ class ToyTestbed(Testbed):
         if len(self.asked) >= self.fails_after:
             raise TestbedError("toy fell off the table")
         self.asked.append(tuple(loads))
-        return Run(tuple(self._measured(load, loads) for load in loads), 0.0)
+        return Run(tuple(self._measured(load, loads) for load in loads), self.elapsed_s)
 
     def _measured(self, load: Load, loads: Sequence[Load]) -> Measurement:
         accesses = sum(dict(one.parameters).get("access_mops", 0.0) for one in loads if isinstance(one, BenchLoad))
