@@ -3,25 +3,32 @@
 What a NIC is to tenants a bin is to items; in place of contention, sizes add up. Leaving a bin hurts nobody, so only
 bins to which nothing can be added are patterns, and every item must be in one of those chosen. Some published instances
 have negative sizes, though: there leaving may hurt, so every bin is a pattern, and each item is in just one.
+
+Where there are many patterns they are generated as needed. Only where that proves nothing are they listed after all.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
+from placer.optimal.column_generation import Column, Task, dive, generate
 from placer.optimal.demand import Ints
+from placer.optimal.knapsack import Knapsack
 from placer.optimal.program import Program
 from placer.optimal.search import solve
 from profiles import InputError
 
+FEW_SETS = 200_000
+"""With more sets of items that fit a bin than this, they are generated as needed, before all are listed."""
+
 MOST_SETS = 3_000_000
-"""With more sets of items that fit a bin than this, not all are looked at, and the bound counts sizes only."""
+"""More sets than this are never listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +54,16 @@ class Packing:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Bins as item numbers from 0, a bound on their number, whether it is reached, and the seconds it took."""
+    """Bins as item numbers from 0, a bound on their number, and the seconds it took."""
 
     assignment: list[list[int]]
     lower_bound: int
-    proven: bool
-    seconds: float
+    seconds: float = 0.0
+
+    @property
+    def proven(self) -> bool:
+        """Whether no fewer bins can do."""
+        return len(self.assignment) <= self.lower_bound
 
 
 def read_vbp(path: Path) -> Packing:
@@ -87,17 +98,42 @@ def read_vbp(path: Path) -> Packing:
 def pack(packing: Packing, *, time_limit: float = 60.0, solver: str = "cp-sat") -> Packed:
     """The fewest bins that hold all items, or the fewest found in `time_limit` seconds beside a bound."""
     began = time.monotonic()
+    deadline = began + time_limit
     bins = _first_fit_decreasing(packing)
     filled = packing.sizes.sum(axis=0)
     by_size = int(np.max(-(-filled // np.maximum(packing.capacities, 1)), initial=0))
-    bound = max(by_size, min(len(bins), 1))
-    sets = _patterns(packing) if len(bins) > bound else None
-    if sets is not None:
-        program, start = _program(sets, bins, packing)
-        solution = solve(program, start, solver=solver, deadline=began + time_limit)
-        bound = max(bound, solution.bound)
-        bins = _each_item_once(sets[np.repeat(np.arange(len(sets)), solution.values)])
-    return Packed(bins, bound, len(bins) <= bound, time.monotonic() - began)
+    packed = Packed(bins, max(by_size, min(len(bins), 1)))
+    if not packed.proven:
+        sets = _patterns(packing, FEW_SETS, deadline)
+        if sets is None and packing.monotone:
+            packed = _by_generation(packing, packed, deadline)
+        if sets is None and not packed.proven:
+            sets = _patterns(packing, MOST_SETS, deadline)
+        if sets is not None:
+            packed = _by_listing(packing, packed, sets, solver, deadline)
+    return replace(packed, seconds=time.monotonic() - began)
+
+
+def _by_generation(packing: Packing, packed: Packed, deadline: float) -> Packed:
+    """The better of these bins and those that column generation finds, and the better bound."""
+    items = len(packing.sizes)
+    task = Task(np.ones(items, dtype=np.int64), np.array([1]), np.array([items]), exactly=False)
+    worker = Knapsack(packing.capacities, packing.sizes)
+    columns = [Column(0, tuple(members)) for members in packed.assignment]
+    generated = generate(task, columns, worker, enough=len(packed.assignment), deadline=deadline)
+    packed = replace(packed, lower_bound=max(packed.lower_bound, generated.bound))
+    plan, _ = dive(task, generated.columns, worker, below=len(packed.assignment), deadline=deadline)
+    return replace(packed, assignment=_each_item_once([column.rows for column in plan])) if plan else packed
+
+
+def _by_listing(packing: Packing, packed: Packed, sets: Ints, solver: str, deadline: float) -> Packed:
+    """The best bins of all, or the best found until the deadline, and the better bound."""
+    program, start = _program(sets, packed.assignment, packing)
+    solution = solve(program, start, solver=solver, deadline=deadline)
+    chosen = sets[np.repeat(np.arange(len(sets)), solution.values)]
+    return replace(
+        packed, assignment=_each_item_once(chosen.tolist()), lower_bound=max(packed.lower_bound, solution.bound)
+    )
 
 
 def _first_fit_decreasing(packing: Packing) -> list[list[int]]:
@@ -117,16 +153,16 @@ def _first_fit_decreasing(packing: Packing) -> list[list[int]]:
     return bins
 
 
-def _patterns(packing: Packing) -> Ints | None:
-    """Sets of items that fit a bin, a row each, padded with -1; None if there are too many.
+def _patterns(packing: Packing, most: int, deadline: float) -> Ints | None:
+    """Sets of items that fit a bin, a row each, padded with -1; None if there are more than `most` or time is over.
 
     Where leaving hurts nobody, only those to which nothing can be added.
     """
     kept: list[Ints] = []
     found = 0
-    for sets, room in _sets(packing):
+    for sets, room in _sets(packing, most):
         found += len(sets)
-        if found > MOST_SETS:
+        if found > most or time.monotonic() >= deadline:
             return None
         fits = np.all(room >= 0, axis=1)
         extensible = np.zeros(len(sets), dtype=bool)
@@ -138,7 +174,7 @@ def _patterns(packing: Packing) -> Ints | None:
     return np.concatenate(padded) if padded else np.zeros((0, 0), dtype=np.int64)
 
 
-def _sets(packing: Packing) -> Iterator[tuple[Ints, Ints]]:
+def _sets(packing: Packing, most: int) -> Iterator[tuple[Ints, Ints]]:
     """Sets of one item, of two, and so on, each with the room that it leaves; items ascending within a set.
 
     Sets that do not fit are among them only where items still to come, of negative size, could make room.
@@ -155,7 +191,7 @@ def _sets(packing: Packing) -> Iterator[tuple[Ints, Ints]]:
             rows = np.flatnonzero((sets[:, -1] < item) & np.all(room + to_come[item] >= size, axis=1))
             grown.append(np.column_stack([sets[rows], np.full(len(rows), item)]))
             left.append(room[rows] - size)
-            if sum(map(len, grown)) > MOST_SETS:
+            if sum(map(len, grown)) > most:
                 break
         sets, room = np.concatenate(grown), np.concatenate(left)
 
@@ -176,13 +212,13 @@ def _program(sets: Ints, bins: list[list[int]], packing: Packing) -> tuple[Progr
     return Program(sparse.csr_array(each), least, np.ones_like(start), most, len(sets)), start
 
 
-def _each_item_once(chosen: Ints) -> list[list[int]]:
+def _each_item_once(chosen: Iterable[Iterable[int]]) -> list[list[int]]:
     """The chosen sets, every item in the first that has it."""
     bins: list[list[int]] = []
     packed: set[int] = set()
-    for members in chosen.tolist():
-        bins.append(sorted(set(members) - packed - {-1}))
-        packed |= set(members)
+    for members in map(set, chosen):
+        bins.append(sorted(members - packed - {-1}))
+        packed |= members
     return [members for members in bins if members]
 
 

@@ -182,10 +182,13 @@ class WeakDuality:
         A lower bound on the program's cost, not rounded.
     reduced
         What one more of each variable adds to that bound.
+    prices
+        The row prices that prove it, none below zero.
     """
 
     value: float
     reduced: Floats
+    prices: Floats
 
     @classmethod
     def of(cls, program: Program, duals: Floats) -> WeakDuality:
@@ -202,7 +205,7 @@ class WeakDuality:
     def _at(cls, program: Program, prices: Floats) -> WeakDuality:
         reduced = program.cost - program.matrix.T @ prices
         value = float(prices @ program.least + np.minimum(reduced, 0.0) @ program.upper)
-        return cls(value, np.maximum(reduced, 0.0))
+        return cls(value, np.maximum(reduced, 0.0), prices)
 
     @property
     def bound(self) -> int:

@@ -1,0 +1,238 @@
+"""Column generation: the program over all columns, of which only those worth having are ever looked at.
+
+A column is what one NIC (or bin) carries. There are too many to list, so a leader chooses among a few, and a worker is
+asked for more.
+
+Leader variables: x[p], how many NICs carry column p; u[i], instances of row i that nobody carries, at a high price.
+
+Leader formulation: minimise sum of cost[kind of p] x[p] + high u, such that every row is carried often enough:
+sum of holds[i, p] x[p] + u[i] >= needed[i]; not more often either, unless leaving a column hurts nobody; and no more
+columns of a kind than it has NICs.
+
+Worker data: a price for every row, the leader's dual prices.
+
+Worker formulation: of every kind, a column that fits and whose rows are worth the most, and how much any can be worth.
+
+Stopping rule: no column is worth more than it costs; or the bound, rounded up, reaches the best known plan; or time.
+
+The prices are a bound in every round, by Farley (1990): lowered until no column is worth more than it costs, they are
+feasible for the dual program over all columns. Or by Lagrange: kept, at the loss of what the too cheap columns gain.
+Fractions are rounded by diving: the column of the largest x is taken for good, and columns are generated for what is
+left. That is a heuristic; only the bound makes a plan proven.
+
+References
+----------
+A. A. Farley. A note on bounding a class of linear programming problems, including cutting stock problems. Operations
+Research 38(5), 1990. https://doi.org/10.1287/opre.38.5.922
+C. Joncour, S. Michel, R. Sadykov, D. Sverdlov, F. Vanderbeck. Column generation based primal heuristics. Electronic
+Notes in Discrete Mathematics 36, 2010. https://doi.org/10.1016/j.endm.2010.05.088
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from placer.optimal.demand import Floats, Ints
+from placer.optimal.program import ROUNDING, Program
+from placer.optimal.solvers import relaxation
+
+DEAR = 1_000
+"""How many times the dearest NIC an instance costs that nobody carries."""
+
+WORTH_MORE = 1e-6
+"""A column whose worth is above its cost by no more than this is not worth adding."""
+
+
+class Column(NamedTuple):
+    """What one NIC carries: the number of its kind, and its rows ascending, a row as often as it is carried."""
+
+    kind: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """The worker's answer.
+
+    Parameters
+    ----------
+    columns
+        Columns that fit and are worth more than they cost, best first.
+    most
+        By kind, what no column is worth more than, whether it was looked at or not; infinite where that is not known.
+    """
+
+    columns: list[Column]
+    most: Floats
+
+
+class Worker(Protocol):
+    """Finds columns that are worth more than they cost."""
+
+    def __call__(self, prices: Floats, needed: Ints, deadline: float) -> Priced:
+        """At these prices of the rows, columns that carry no row more often than `needed`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be carried, and by what.
+
+    Parameters
+    ----------
+    needed
+        How many instances of each row are to be carried.
+    costs
+        Cost of a NIC of each kind, whole numbers.
+    counts
+        NICs of each kind that there are.
+    exactly
+        Whether carrying a row more often than needed is no plan, as who is left off a NIC may have helped the others.
+    """
+
+    needed: Ints
+    costs: Ints
+    counts: Ints
+    exactly: bool
+
+    def without(self, column: Column) -> Task:
+        """What is left to be done beside a NIC that carries the column."""
+        carried = np.bincount(column.rows, minlength=len(self.needed))
+        counts = self.counts - (np.arange(len(self.counts)) == column.kind)
+        return Task(np.maximum(self.needed - carried, 0), self.costs, counts, self.exactly)
+
+    def admits(self, column: Column) -> bool:
+        """Whether the column can be part of a plan for the task."""
+        if self.counts[column.kind] < 1:
+            return False
+        carried = np.bincount(column.rows, minlength=len(self.needed))
+        useful = bool(np.any(np.minimum(carried, self.needed) > 0))
+        return useful and (not self.exactly or bool(np.all(carried <= self.needed)))
+
+    def bound(self, prices: Floats, most: Floats) -> float:
+        """What no plan that carries everything costs less than, as no column is worth more than `most` by kind."""
+        if not np.all(np.isfinite(most)):
+            return 0.0
+        worth = float(prices @ self.needed)
+        lagrange = worth + float(np.minimum(self.costs - most, 0.0) @ np.minimum(self.counts, self.needed.sum()))
+        dear = most > self.costs
+        farley = worth * float(np.min(self.costs[dear] / most[dear], initial=1.0))
+        return max(lagrange, farley, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """Where column generation ended: columns, how often the relaxed leader takes each, and the bound, rounded up."""
+
+    columns: list[Column]
+    values: Floats
+    bound: int
+
+
+def generate(task: Task, columns: Sequence[Column], worker: Worker, *, enough: int, deadline: float) -> Generated:
+    """Add columns until the relaxed leader needs no others, the bound is `enough`, or time (`time.monotonic`) is over.
+
+    Parameters
+    ----------
+    task
+        What is to be carried.
+    columns
+        To begin with; those that the task admits are kept.
+    worker
+        Finds others.
+    enough
+        A bound at which nothing more is asked, the cost of the best known plan.
+    deadline
+        Of `time.monotonic`.
+    """
+    known = dict.fromkeys(column for column in columns if task.admits(column))
+    bound = 0
+    while True:
+        program = leader(task, list(known))
+        relaxed = relaxation(program, deadline - time.monotonic())
+        values = np.zeros(len(known)) if relaxed.values is None else relaxed.values[: len(known)]
+        if relaxed.values is None or time.monotonic() >= deadline:
+            return Generated(list(known), values, bound)
+        prices = _row_prices(task, relaxed.proof.prices)
+        priced = worker(prices, task.needed, deadline)
+        bound = max(bound, _rounded_up(task.bound(prices, priced.most)))
+        fresh = [column for column in priced.columns if column not in known]
+        if not fresh or bound >= enough:
+            return Generated(list(known), values, bound)
+        known |= dict.fromkeys(fresh)
+
+
+def dive(
+    task: Task, columns: Sequence[Column], worker: Worker, *, below: int, deadline: float
+) -> tuple[list[Column] | None, list[Column]]:
+    """A plan that costs less than `below`, or None; and all columns that came to be known.
+
+    Each round takes for good the columns that the relaxed leader takes whole, or else the one it takes most of, and
+    generates columns for what is left.
+    """
+    known = dict.fromkeys(columns)
+    plan: list[Column] = []
+    while task.needed.any():
+        spent = sum(int(task.costs[column.kind]) for column in plan)
+        generated = generate(task, list(known), worker, enough=below - spent, deadline=deadline)
+        known |= dict.fromkeys(generated.columns)
+        if spent + generated.bound >= below or not generated.values.any():
+            return None, list(known)
+        taken = _taken(task, generated)
+        for column in taken:
+            plan.append(column)
+            task = task.without(column)
+    cost = sum(int(task.costs[column.kind]) for column in plan)
+    return (plan if cost < below else None), list(known)
+
+
+def _taken(task: Task, generated: Generated) -> list[Column]:
+    """Columns to take for good: all whole parts of the relaxed leader, or one of the largest fraction."""
+    whole = np.floor(generated.values + ROUNDING).astype(np.int64)
+    if not whole.any():
+        whole[int(np.argmax(generated.values))] = 1
+    taken = []
+    for number in np.flatnonzero(whole).tolist():
+        for _ in range(int(whole[number])):
+            if task.admits(generated.columns[number]):
+                taken.append(generated.columns[number])
+                task = task.without(generated.columns[number])
+    return taken
+
+
+def leader(task: Task, columns: Sequence[Column]) -> Program:
+    """The leader over these columns; its last variables are instances that nobody carries."""
+    rows = len(task.needed)
+    kind = np.array([column.kind for column in columns], dtype=np.int64)
+    at = np.repeat(np.arange(len(columns)), [len(column.rows) for column in columns])
+    row = np.array([row for column in columns for row in column.rows], dtype=np.int64)
+    holds = sparse.csr_array((np.ones_like(row), (row, at)), shape=(rows, len(columns)))
+    holds = sparse.csr_array(sparse.hstack([holds, sparse.csr_array(np.eye(rows, dtype=np.int64))]))
+    used = (kind == np.arange(len(task.costs))[:, None]).astype(np.int64)
+    used = sparse.csr_array(np.hstack([-used, np.zeros((len(task.costs), rows), dtype=np.int64)]))
+    parts = [holds, -holds, used] if task.exactly else [holds, used]
+    least = [task.needed, -task.needed, -task.counts] if task.exactly else [task.needed, -task.counts]
+    high = DEAR * max(int(task.costs.max(initial=0)), 1)
+    return Program(
+        matrix=sparse.csr_array(sparse.vstack(parts)),
+        least=np.concatenate(least),
+        cost=np.concatenate([task.costs[kind], np.full(rows, high)]),
+        upper=np.concatenate([np.minimum(task.counts[kind], task.needed.sum()), task.needed]),
+        patterns=len(columns),
+    )
+
+
+def _row_prices(task: Task, duals: Floats) -> Floats:
+    """What carrying one instance of each row is worth, from the leader's dual prices."""
+    rows = len(task.needed)
+    return duals[:rows] - duals[rows : 2 * rows] if task.exactly else duals[:rows]
+
+
+def _rounded_up(bound: float) -> int:
+    return math.ceil(bound - ROUNDING)

@@ -1,0 +1,139 @@
+"""The worker of column generation where sizes add up: sets of items that fit a bin and are worth more than it.
+
+Sets grow by one item at a time, all sets of one size at once. The dimensions are weighed by the dual prices of the
+relaxed knapsack, and items come in order of price per weighted size. So the most that the room of a set can still earn
+is a fractional knapsack of one dimension, which is looked up; sets that cannot become worth more than a bin are
+dropped. Where too many are left, the least promising are dropped as well, and the bound says so.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from placer.optimal.column_generation import WORTH_MORE, Column, Priced
+from placer.optimal.demand import Floats, Ints
+
+WIDTHS = (300, 30_000)
+"""Sets of one size that are kept at most: briefly at first, and again where that finds nothing."""
+
+MOST_COLUMNS = 40
+"""Sets handed over at once."""
+
+LEAST_WEIGHT = 1e-9
+"""Weight of an item of no size, so that price per weight is a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """Sets of one size: items ascending by place, room left, and worth."""
+
+    places: Ints
+    room: Ints
+    worth: Floats
+
+
+class Knapsack:
+    """The worker for one kind of bin, of cost 1.
+
+    Parameters
+    ----------
+    capacities
+        Of the bin, shape (dimensions,).
+    sizes
+        Of every item, none below zero, shape (items, dimensions).
+    widths
+        Sets of one size that are kept at most, from the first attempt to the last.
+    """
+
+    def __init__(self, capacities: Ints, sizes: Ints, widths: tuple[int, ...] = WIDTHS) -> None:
+        self.capacities = capacities
+        self.sizes = sizes
+        self.widths = widths
+
+    def __call__(self, prices: Floats, needed: Ints, deadline: float) -> Priced:
+        items = np.flatnonzero((prices > 0) & (needed > 0))
+        search = _Search(self.capacities, self.sizes[items], prices[items])
+        priced = Priced([], np.array([np.inf]))
+        for width in self.widths:
+            if priced.columns or priced.most[0] <= 1 + WORTH_MORE or time.monotonic() >= deadline:
+                break
+            found, most = search.sets(width, deadline)
+            columns = [Column(0, tuple(sorted(items[list(members)].tolist()))) for members in found]
+            priced = Priced(columns, np.array([most]))
+        return priced
+
+
+class _Search:
+    """Items in order of price per weighted size."""
+
+    def __init__(self, capacities: Ints, sizes: Ints, prices: Floats) -> None:
+        self.capacities = capacities
+        self.dimension_weights = _dual_prices(capacities, sizes, prices)
+        weight = sizes @ self.dimension_weights + LEAST_WEIGHT
+        self.order = np.argsort(-prices / weight, kind="stable")
+        self.sizes, self.prices, self.weight = sizes[self.order], prices[self.order], weight[self.order]
+        self.weight_before = np.concatenate([[0.0], np.cumsum(self.weight)])
+        self.price_before = np.concatenate([[0.0], np.cumsum(self.prices)])
+
+    def sets(self, width: int, deadline: float) -> tuple[list[tuple[int, ...]], float]:
+        """The most valuable sets found that are worth more than a bin, and what none is worth more than."""
+        most = 1.0
+        layer = _Sets(np.zeros((1, 0), dtype=np.int64), self.capacities[None, :], np.zeros(1))
+        found: list[tuple[float, tuple[int, ...]]] = []
+        while len(layer.worth):
+            layer, promise = self._grown(layer)
+            if len(layer.worth) > width or time.monotonic() >= deadline:
+                kept = width if time.monotonic() < deadline else 0
+                by_promise = np.argsort(-promise, kind="stable")
+                most = max(most, float(promise[by_promise[kept]])) if len(promise) > kept else most
+                chosen = by_promise[:kept]
+                layer = _Sets(layer.places[chosen], layer.room[chosen], layer.worth[chosen])
+            best = np.argsort(-layer.worth, kind="stable")[:MOST_COLUMNS]
+            best = best[layer.worth[best] > 1 + WORTH_MORE]
+            sets = map(tuple, self.order[layer.places[best]].tolist())
+            found.extend(zip(layer.worth[best].tolist(), sets, strict=True))
+        found.sort(key=lambda one: -one[0])
+        if found:
+            most = max(most, found[0][0])
+        return [members for _, members in found[:MOST_COLUMNS]], most
+
+    def _grown(self, layer: _Sets) -> tuple[_Sets, Floats]:
+        """Sets with one item more, of those that may become worth more than a bin, and what each may become worth."""
+        last = layer.places[:, -1] if layer.places.shape[1] else np.full(len(layer.worth), -1)
+        places, rooms, worths, promises = [], [], [], []
+        for item in range(len(self.prices)):
+            rows = np.flatnonzero(last < item)
+            rows = rows[np.all(layer.room[rows] >= self.sizes[item], axis=1)]
+            room = layer.room[rows] - self.sizes[item]
+            worth = layer.worth[rows] + self.prices[item]
+            promise = worth + self._earned(item + 1, room)
+            good = promise > 1 + WORTH_MORE
+            places.append(np.column_stack([layer.places[rows[good]], np.full(int(good.sum()), item)]))
+            rooms.append(room[good])
+            worths.append(worth[good])
+            promises.append(promise[good])
+        if not places:
+            return _Sets(layer.places[:0], layer.room[:0], layer.worth[:0]), layer.worth[:0]
+        return _Sets(np.concatenate(places), np.concatenate(rooms), np.concatenate(worths)), np.concatenate(promises)
+
+    def _earned(self, place: int, room: Ints) -> Floats:
+        """The most that fractions of the items from `place` on could earn in each room, by weight alone."""
+        weight = room @ self.dimension_weights + LEAST_WEIGHT * len(self.prices)
+        within = np.interp(self.weight_before[place] + weight, self.weight_before, self.price_before)
+        return np.asarray(within - self.price_before[place], dtype=np.float64)
+
+
+def _dual_prices(capacities: Ints, sizes: Ints, prices: Floats) -> Floats:
+    """Weights of the dimensions under which the relaxed knapsack of one dimension is as good as that of all."""
+    equal: Floats = 1.0 / np.maximum(capacities, 1)
+    if not len(prices):
+        return equal
+    solved = linprog(-prices, A_ub=sizes.T, b_ub=capacities, bounds=(0, 1), method="highs")
+    if solved.x is None:
+        return equal
+    weights: Floats = np.maximum(-solved.ineqlin.marginals, 0.0)
+    return weights if weights.any() else equal
