@@ -17,7 +17,8 @@ from itertools import islice
 from placer.fleet import NicKind, Tenant
 from placer.optimal.asking import Progress, TimedOracle, serves
 from placer.optimal.demand import demands_of
-from placer.optimal.neighbourhoods import Draft, neighbourhood_plan
+from placer.optimal.draft import Draft
+from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import companies_within
@@ -43,7 +44,7 @@ def optimal_plan(
     """The plan that places the most tenants with no SLA broken and, of those, costs least.
 
     With few workloads it is proven. With more than all companies can be asked of, it is the best found, beside a bound
-    that counts cores only, as nothing is known of companies that were not asked.
+    that is mostly the one by cores, as nothing is known of companies that were not asked.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Plans for more workloads than all companies can be asked of: large neighbourhood search, bounded by cores.
+"""Plans for more workloads than all companies can be asked of: large neighbourhood search, with a bound.
 
-The worker is the pattern program itself: the tenants of a few NICs, among whom all companies can be asked, are placed
-anew and provably well. The leader chooses these NICs, those with free cores first, and keeps what is no worse.
-Nothing is assumed of companies that were not asked, so the bound counts cores only and the plan is proven only when it
-reaches that.
+The tenants of a few NICs, among whom all companies can be asked, are placed anew and provably well by the pattern
+program. These NICs are chosen at random, those with free cores first, and what is no worse is kept. Halfway, columns
+are generated, for a plan from afar and another bound. Nothing is assumed of companies that were not asked, so that
+bound, too, is seldom above the one by cores, and the plan is proven only when it reaches one of them.
 
 References
 ----------
@@ -13,16 +13,18 @@ https://doi.org/10.1007/3-540-49481-2_30
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from placer.fleet import NicKind, Tenant
-from placer.optimal.asking import serves
 from placer.optimal.cores_bound import cores_bounds
 from placer.optimal.demand import demands_of
+from placer.optimal.draft import Draft, House, first_draft
+from placer.optimal.generated_plan import generated_plan
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import companies_within
@@ -33,25 +35,10 @@ ROOMY = 2
 ANY = 2
 """NICs whose tenants are placed anew at once: with free cores if there are such, and whichever."""
 
-TRIED = 32
-"""Tenants among whom the first plan looks for one more to put on a NIC."""
-
 WORKER_SECONDS = 2.0
 
-House = tuple[int, tuple[Tenant, ...]]
-"""A NIC in use: the number of its kind, and its tenants."""
-
-
-@dataclass(frozen=True, eq=False)
-class Draft:
-    """A plan that breaks no SLA, and may be improved."""
-
-    houses: tuple[House, ...]
-    unplaced: tuple[Tenant, ...]
-
-    def cost(self, kinds: Sequence[NicKind]) -> Fraction:
-        """What its NICs cost."""
-        return sum((exact_cost(kinds[kind]) for kind, _ in self.houses), start=Fraction(0))
+SHARE = 0.5
+"""Share of the time after which columns are generated, for half of what is left."""
 
 
 def neighbourhood_plan(
@@ -65,62 +52,75 @@ def neighbourhood_plan(
 ) -> Optimum:
     """The best plan found until `deadline` (of `time.monotonic`), no worse than `start`."""
     draft = start or first_draft(tenants, kinds, oracles, deadline)
-    unit = costs_in_units(kinds)[1]
-    bounds: dict[int, tuple[int, int]] = {}
-    chance = random.Random(0)
-    while True:
-        left_out = len(draft.unplaced)
-        if left_out not in bounds:
-            bounds[left_out] = cores_bounds(tenants, kinds, left_out, max(deadline - time.monotonic(), 1.0))
-        cost, bound = draft.cost(kinds), bounds[left_out][0] * unit
-        if time.monotonic() >= deadline or (cost <= bound and not left_out):
-            break
-        draft = _improved(draft, kinds, oracles, chance, solver)
+    search = _Search(kinds, oracles, solver, deadline)
+    while not search.ended(draft):
+        draft = search.improved(draft)
+    cost, bound = draft.cost(kinds), search.bound(draft)
     return Optimum(
         nics=[(kinds[kind], housed) for kind, housed in draft.houses],
         unplaced=list(draft.unplaced),
         cost=float(cost),
         lower_bound=float(min(cost, bound)),
-        nics_lower_bound=bounds[left_out][1],
-        proven=cost <= bound and not left_out,
+        nics_lower_bound=search.nics_bound(draft),
+        proven=search.proven(draft),
     )
 
 
-def first_draft(
-    tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle], deadline: float
-) -> Draft:
-    """NICs filled one after the other, cheapest kind first, each with whom it can take of the next `TRIED` waiting.
+class _Search:
+    """What is known while a draft is improved: bounds, and the time that is left."""
 
-    When time is over, nobody shares any more.
-    """
-    waiting = list(tenants)
-    houses: list[House] = []
-    for number in sorted(range(len(kinds)), key=lambda number: (kinds[number].cost, number)):
-        kind, oracle = kinds[number], oracles[number]
-        skipped: list[Tenant] = []
-        used = 0
-        while waiting and used != kind.count:
-            housed: list[Tenant] = []
-            while joiner := next(_joiners(housed, waiting, kind, oracle), None):
-                housed.append(joiner)
-                waiting.remove(joiner)
-                if time.monotonic() >= deadline:
-                    break
-            if housed:
-                houses.append((number, tuple(housed)))
-                used += 1
-            else:
-                skipped += waiting[:TRIED]
-                waiting = waiting[TRIED:]
-        waiting = skipped + waiting
-    return Draft(tuple(houses), tuple(waiting))
+    def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], solver: str, deadline: float) -> None:
+        self.kinds = kinds
+        self.oracles = oracles
+        self.solver = solver
+        self.deadline = deadline
+        self.unit = costs_in_units(kinds)[1]
+        self.chance = random.Random(0)
+        self.by_cores: dict[int, tuple[int, int]] = {}
+        self.generated: Fraction | None = None
+        self.generating_at = time.monotonic() + SHARE * self.remaining
 
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left."""
+        return self.deadline - time.monotonic()
 
-def _joiners(housed: Sequence[Tenant], waiting: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> Iterator[Tenant]:
-    """Those first in line who can join the tenants of a NIC."""
-    line = waiting[:TRIED]
-    able = serves(kind, oracle, [(*housed, tenant) for tenant in line])
-    return (tenant for tenant, fits in zip(line, able, strict=True) if fits)
+    def bound(self, draft: Draft) -> Fraction:
+        """What no plan that leaves out as many costs less than."""
+        return max(self._cores(draft)[0] * self.unit, self._generated(draft))
+
+    def nics_bound(self, draft: Draft) -> int:
+        """NICs of which no plan that leaves out as many has fewer."""
+        fewest = self._cores(draft)[1]
+        costs = {exact_cost(kind) for kind in self.kinds}
+        dearest = max(costs)
+        return max(fewest, math.ceil(self._generated(draft) / dearest)) if dearest else fewest
+
+    def proven(self, draft: Draft) -> bool:
+        """Whether the draft places everybody at a cost that is the bound."""
+        return not draft.unplaced and draft.cost(self.kinds) <= self.bound(draft)
+
+    def ended(self, draft: Draft) -> bool:
+        """Whether there is no time left, or nothing left to improve."""
+        return self.proven(draft) or self.remaining <= 0
+
+    def improved(self, draft: Draft) -> Draft:
+        """The draft after the next step, no worse: a few NICs placed anew, or once columns generated."""
+        if self.generated is None and time.monotonic() >= self.generating_at:
+            until = time.monotonic() + self.remaining / 2
+            draft, self.generated = generated_plan(draft, self.kinds, self.oracles, deadline=until)
+            return draft
+        return _improved(draft, self.kinds, self.oracles, self.chance, self.solver)
+
+    def _cores(self, draft: Draft) -> tuple[int, int]:
+        left_out = len(draft.unplaced)
+        if left_out not in self.by_cores:
+            tenants = [*draft.unplaced, *(tenant for _, housed in draft.houses for tenant in housed)]
+            self.by_cores[left_out] = cores_bounds(tenants, self.kinds, left_out, max(self.remaining, 1.0))
+        return self.by_cores[left_out]
+
+    def _generated(self, draft: Draft) -> Fraction:
+        return Fraction(0) if draft.unplaced or self.generated is None else self.generated
 
 
 def _improved(

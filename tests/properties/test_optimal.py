@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 import placer.optimal
 from placer.fleet import NicKind, Tenant
-from placer.optimal import optimal_plan
+from placer.optimal import Optimum, optimal_plan
+from placer.optimal.draft import first_draft
 from placer.optimal.exhaustive import exhaustive_plan
+from placer.optimal.generated_plan import generated_plan
 from placer.oracle import Oracle
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, faults_of, tenant
 
 NFS = ("acl", "nat", "nids")
+EVER = float("inf")
 Instance = tuple[list[Tenant], list[NicKind], list[Oracle]]
 
 
@@ -73,6 +76,28 @@ def test_without_all_companies_the_plan_is_sound_and_the_bound_valid(instance: I
         assert optimum.lower_bound <= judge.cost + 1e-9
     if optimum.proven:
         assert abs(optimum.cost - judge.cost) < 1e-9
+
+
+@given(instances())
+@settings(max_examples=100, deadline=None)
+def test_column_generation_beats_nothing_and_claims_nothing_false(instance: Instance) -> None:
+    """Whatever the oracle, columns generated from a first plan make one that is sound, under a bound that is valid."""
+    tenants, kinds, oracles = instance
+    draft = first_draft(tenants, kinds, oracles, EVER)
+    plan, bound = generated_plan(draft, kinds, oracles, deadline=EVER)
+    judge = exhaustive_plan(*instance)
+    generated = Optimum(
+        nics=[(kinds[number], housed) for number, housed in plan.houses],
+        unplaced=list(plan.unplaced),
+        cost=float(plan.cost(kinds)),
+        lower_bound=float(bound),
+        nics_lower_bound=0,
+        proven=False,
+    )
+    assert faults_of(generated, tenants, kinds, oracles) == []
+    assert plan.cost(kinds) <= draft.cost(kinds)
+    if len(judge.unplaced) == len(plan.unplaced):
+        assert generated.lower_bound <= judge.cost + 1e-9 <= generated.cost + 2e-9
 
 
 @given(instances(CrowdingOracle), tenants_of(1, 1))
