@@ -1,12 +1,12 @@
 """Correction of composed predictions by measured co-runs, and how far predictions err.
 
 The correction is learnt over what the prediction itself was made of, so that few rows suffice. It fades to nothing away
-from what was measured, where the physics stands alone, and is kept only when it helps on rows left out of it.
+from what was measured, where the physics stands alone, and is applied as far as it surely helps on rows left out of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 LEAST_ROWS = 5
 NOISE = 0.1
 """Typical share of the errors that is measurement noise."""
-HELPS = 0.95
-"""Share of the uncorrected error that a correction must stay below on rows left out."""
 NEAR = 0.5
+SURE = 1.5
+"""Standard errors of the mean gain below which a correction is not applied at all."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,11 @@ class Calibration:
             return None
         correction = Smooth.fit(seen.inputs(), error[:, None], anchored=True, noise=NOISE)
         left = correction.left_out(error[:, None])[:, 0]
-        if np.abs(left).mean() > HELPS * np.abs(error).mean():
+        share = _trusted(error**2 - left**2)
+        if not share:
             return None
-        return cls(correction, left)
+        trusted = replace(correction, weights=share * correction.weights)
+        return cls(trusted, error - share * (error - left))
 
     def __call__(self, seen: Seen) -> Array:
         """The factor for each prediction, shape (N,)."""
@@ -99,6 +101,15 @@ class Calibration:
         """The correction that `as_arrays` gave."""
         correction = {name.removeprefix("correction_"): array for name, array in arrays.items()}
         return cls(Smooth.from_arrays(correction), arrays["errors"])
+
+
+def _trusted(gains: Array) -> float:
+    """How much of a correction to apply, given what it gains on each row left out, between 0 and 1.
+
+    Few rows, or few of many that gain, leave the mean gain uncertain; what is surely gained is applied in full.
+    """
+    mean, deviation = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    return max(1.0 - (SURE * deviation / mean) ** 2, 0.0) if mean > 0 else 0.0
 
 
 def lower_factor(errors: Array, risk: float) -> float:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from predictor import load_models, train
-from predictor.calibration import interval_factors, lower_factor
+from predictor.calibration import _trusted, interval_factors, lower_factor
 from profiles import Workload
 from profiles.profile import Profile, rate_column, service_column
 from tests.predictor.made_up import CRYPTO, DEFAULT, counters, profile
@@ -76,3 +76,11 @@ def test_coverage_on_fresh_errors(coverage: float) -> None:
         fresh = np.exp(rng.standard_t(4, size=100) * 0.03)
         covered.append(np.mean((factors[0] <= fresh) & (fresh <= factors[1])))
     assert np.mean(covered) == pytest.approx(coverage, abs=0.015)
+
+
+def test_correction_is_applied_as_far_as_it_surely_helps() -> None:
+    """Gains on all rows: nearly in full; on one row of eight, or none on average: not at all."""
+    assert _trusted(np.full(8, 0.1)) == 1.0
+    assert 0.5 < _trusted(np.array([0.1, 0.05, 0.15, 0.1, 0.02, 0.12, 0.08, 0.1])) < 1.0
+    assert _trusted(np.array([1.0, 0, 0, 0, 0, 0, 0, 0])) == 0.0
+    assert _trusted(np.array([0.1, -0.1, 0.1, -0.1, -0.05])) == 0.0
