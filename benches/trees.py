@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import GradientBoostingRegressor
@@ -29,12 +31,15 @@ def run() -> pd.DataFrame:
         answer: np.ndarray = np.mean([model.predict(rows) for model in models], axis=0)
         return answer
 
+    def one_by_one(rows: np.ndarray) -> list[np.ndarray]:
+        return [by_scikit_learn(rows[at : at + 1]) for at in range(len(rows))]
+
     table = []
     for size in SIZES:
         rows = rng.normal(size=(size, FEATURES))
         some = rows[:ONE_BY_ONE]
-        ours, batch = cost(lambda rows=rows: trees.predict(rows)), cost(lambda rows=rows: by_scikit_learn(rows), 3)
-        single = cost(lambda some=some: [by_scikit_learn(some[at : at + 1]) for at in range(len(some))], 1)
+        ours, batch = cost(partial(trees.predict, rows)), cost(partial(by_scikit_learn, rows), 3)
+        single = cost(partial(one_by_one, some), 1)
         row_by_row = single.seconds * size / len(some)
         table.append(
             {
