@@ -8,7 +8,9 @@ from importlib import import_module
 
 import typer
 
-COMMANDS = ("run", "profile", "train", "predict", "generate", "testbed", "pack")
+COMMANDS = ("run", "generate", "profile", "train", "predict", "pack", "reproduce", "testbed")
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="placer",
@@ -25,21 +27,29 @@ for _name in COMMANDS:
 
 def main() -> None:
     """Run the command line and end the process with its exit status."""
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        sys.exit(_tell("interrupted", INTERRUPTED))
+
+
+def _run() -> int:
     from placer.check import BrokenPlan
     from profiler.testbed import TestbedError
     from profiles import InputError
 
     try:
         app()
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        return _tell("interrupted; the same command goes on where it can", status) if status == INTERRUPTED else status
     except InputError as refused:
-        sys.exit(_tell(str(refused), 2))
+        return _tell(str(refused), 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (TestbedError, BrokenPlan, OSError) as failed:
-        if isinstance(failed, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
-        sys.exit(_tell(f"error: {failed}", 1))
-    except KeyboardInterrupt:
-        sys.exit(_tell("interrupted", 130))
+        return _tell(f"error: {failed}", 1)
+    return 0
 
 
 def _tell(message: str, status: int) -> int:

@@ -19,7 +19,7 @@ class NicTable(BaseModel):
 
     model: Annotated[str, Field(min_length=1)]
     count: Annotated[int, Field(ge=0)] | None = None
-    cost: Annotated[FiniteFloat, Field(ge=0)] = 1.0
+    cost: Annotated[FiniteFloat, Field(gt=0)] = 1.0
     cores: Annotated[int, Field(gt=0)] | None = None
     models: str | None = None
     testbed: str | None = None

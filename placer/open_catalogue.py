@@ -109,6 +109,9 @@ def _kind(index: int, table: NicTable | None, models: Models, file: Path | None)
         raise InputError.of(
             str(file), f"is missing for {table.model}, whose profile has no testbed.json", column="cores"
         )
+    if trained is not None and cores > trained.cores:
+        message = f"{cores} are more than the {trained.cores} of a {trained.model}, on which the models were trained"
+        raise InputError.of(str(file), message, column="cores")
     return NicKind(index, table.model, cores, _cores_of(models), table.count, table.cost)
 
 

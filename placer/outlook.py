@@ -26,7 +26,7 @@ from profiles import Workload
 
 Floats = NDArray[np.float64]
 
-MOST_PATTERNS = 20_000
+MOST_PATTERNS = 4_000
 FORECASTS = 48
 ARRIVALS_AHEAD = 30
 THRESHOLDS = 16

@@ -95,19 +95,18 @@ def predict_contention(
     InputError
         With every fault of the file, an unknown NF, traffic outside the profiled range.
     """
-    try:
-        rows, faults = read_table(path, ["flows", "packet_size", *COUNTERS], {"mtbr": 0.0, FIRST_SERVICE: 0.0},
-                                  pass_through=True)  # fmt: skip
-        written = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError.of(str(path), error.strerror or str(error)) from error
-    except (UnicodeDecodeError, pd.errors.ParserError) as error:
-        raise InputError.of(str(path), f"is not CSV: {error}") from error
-    workloads = [] if faults else [_at(nf, values) for values in rows[list(ATTRIBUTES)].to_numpy().tolist()]
-    for line, workload in enumerate(workloads, start=2):
+    if nf not in models.nfs:
+        raise InputError.of("--nf", f"'{nf}' is not profiled", hint=f"these models have {', '.join(models.nfs)}")
+    required = ["flows", "packet_size", *COUNTERS]
+    rows, faults = read_table(path, required, {"mtbr": 0.0, FIRST_SERVICE: 0.0}, positive=required[:2])
+    if faults:
+        raise InputError(faults)
+    workloads = [_at(nf, values) for values in rows[list(ATTRIBUTES)].to_numpy().tolist()]
+    for line, workload in zip(rows.attrs["lines"], workloads, strict=True):
         faults += _faults(models, workload, str(path), line, extrapolate)
     if faults:
         raise InputError(faults)
+    written = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     predicted = models.predictors[predictor].predict_contention(nf, rows)
     table = written.assign(predicted_kpps=[f"{value:.6g}" for value in predicted])
     if extrapolate or models.testbed is None:

@@ -66,7 +66,7 @@ def as_table(comparison: Comparison) -> str:
         "",
         "",
         f"Optimum: {told} ({optimum.scope}; {optimum.seconds:.1f} s, and {optimum.oracle_seconds:.1f} s of asking).",
-        f"{count:,} arrivals. {_truth_told(comparison.truth)}",
+        f"{count:,} arrivals. {_truth_told(comparison)}",
     ]
     text = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n".join(lines) + "\n"
@@ -123,9 +123,12 @@ def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else value
 
 
-def _truth_told(truth: str) -> str:
-    if truth == "predicted":
-        return "No ground truth: the optimum is the predictor's, and whether SLAs break is unknown."
-    if truth == "simulated":
+def _truth_told(comparison: Comparison) -> str:
+    if comparison.truth == "predicted":
+        return (
+            f"No ground truth: the optimum is what {comparison.judge} predicts, figures of other predictors are not\n"
+            "comparable with it, and whether SLAs break is unknown."
+        )
+    if comparison.truth == "simulated":
         return "SLAs are judged on the simulated card, not on hardware."
-    return f"SLAs are judged by the testbed {truth}."
+    return f"SLAs are judged by the testbed {comparison.truth}."

@@ -70,6 +70,8 @@ class Comparison:
         As asked.
     truth
         Who told the true throughputs: a testbed's name, or `predicted` where nobody did.
+    judge
+        Whose throughputs the optimum is made of: the truth, or the predictor of this name where there is none.
     optimum
         The plan against which wastage is told.
     evaluations
@@ -79,6 +81,7 @@ class Comparison:
     arrivals: tuple[Arrival, ...]
     seed: int
     truth: str
+    judge: str
     optimum: Certified
     evaluations: tuple[Evaluation, ...]
 
@@ -112,7 +115,9 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         if OPTIMAL in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
             evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))
-        return Comparison(tuple(arrivals), request.seed, catalogue.truth_name(), optimum, tuple(evaluations))
+        told = catalogue.truth_name()
+        judge = told if truth else predictors[0]
+        return Comparison(tuple(arrivals), request.seed, told, judge, optimum, tuple(evaluations))
 
 
 def choose_strategies(names: Sequence[str]) -> dict[str, type[Strategy] | None]:

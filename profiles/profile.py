@@ -187,13 +187,11 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
             ]
 
     def table(path: Path, columns: Sequence[str], defaults: dict[str, float]) -> pd.DataFrame:
-        read, wrong = read_table(path, ["flows", "packet_size", *columns, THROUGHPUT], {"mtbr": 0.0, **defaults})
+        required = ["flows", "packet_size", *columns, THROUGHPUT]
+        read, wrong = read_table(
+            path, required, {"mtbr": 0.0, **defaults}, positive=["flows", "packet_size", THROUGHPUT]
+        )
         faults.extend(wrong)
-        if not wrong:
-            faults.extend(
-                Fault(str(path), line, THROUGHPUT, "0 is not a throughput that an NF can be modelled from")
-                for line in (np.flatnonzero(read[THROUGHPUT] <= 0) + 2).tolist()
-            )
         return read
 
     memory = [table(path, COUNTER_COLUMNS, {}) for path in sorted(folder.glob("memory*.csv"))]
@@ -203,6 +201,12 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         if path.stem not in NOT_ACCELERATORS and not path.stem.startswith("memory")
     }
     uses = description.accelerators if description else tuple(accelerators)
+    faults += [
+        Fault(str(folder / f"{name}.csv"), None, None, f"nf.json names no accelerator {name}",
+              f"add it to `accelerators` in {folder / 'nf.json'}, or take the file away")
+        for name in accelerators
+        if name not in uses
+    ]  # fmt: skip
     solo = folder / "solo.csv"
     mixed = {
         stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _mixed_defaults(uses)), uses)

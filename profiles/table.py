@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ def read_table(
     defaults: Mapping[str, float] | None = None,
     *,
     text: Iterable[str] = (),
-    pass_through: bool = False,
+    positive: Iterable[str] = (),
     shown_as: str | None = None,
 ) -> tuple[pd.DataFrame, list[Fault]]:
     """The table in `path` and what is wrong with it.
@@ -36,21 +37,25 @@ def read_table(
     defaults
         Columns that may be missing or empty, with what that means.
     text
-        Columns kept as text. All others are numbers: finite and not negative.
-    pass_through
-        Keep as text, too, whatever is neither required nor has a default.
+        Columns kept as text. The required ones and those with a default are numbers: finite and not negative. Any
+        other is numbers if all its cells are, and else text: people keep notes.
+    positive
+        Columns in which 0 is a fault.
     shown_as
         How faults name the file.
 
     Returns
     -------
     table, faults
-        One row per data row, in file order, columns of the file plus those of `defaults`; numbers as float64.
-        The table is not to be used when there are faults.
+        One row per data row, in file order, columns of the file plus those of `defaults`; numbers as float64;
+        `table.attrs["lines"]` holds the line of each row. The table is not to be used when there are faults.
     """
     name = shown_as or str(path)
-    required, defaults, text = list(required), dict(defaults or {}), set(text)
-    header, rows = _rows(path)
+    required, defaults = list(required), dict(defaults or {})
+    try:
+        header, rows = _rows(path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return pd.DataFrame(), [Fault(name, None, None, f"cannot be read as CSV: {error}")]
     if header is None:
         return pd.DataFrame(), [Fault(name, None, None, "is empty: not even a header")]
     faults = [Fault(name, 1, column, "column is missing") for column in required if column not in header]
@@ -59,9 +64,8 @@ def read_table(
     ]
     if faults:
         return pd.DataFrame(), faults
-    if pass_through:
-        text |= set(header) - set(required) - set(defaults)
-    columns, faults = _columns(name, header, rows, required, defaults, text)
+    numbers = (set(required) | set(defaults)) - set(text)
+    columns, faults = _columns(name, header, rows, _Rules(set(required), defaults, numbers, set(positive)))
     if faults:
         return pd.DataFrame(), faults
     table = pd.DataFrame(columns)
@@ -69,8 +73,11 @@ def read_table(
         if column not in table:
             table[column] = default
     for column in map(str, table.columns):
-        if column not in text:
+        if column in numbers:
             table[column] = table[column].astype(np.float64)
+        elif column not in set(text):
+            table[column] = _numbers_if_all(table[column])
+    table.attrs["lines"] = [line for line, _ in rows]
     return table, []
 
 
@@ -88,13 +95,18 @@ def _rows(path: Path) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
     return (None, []) if not header else ([column.strip() for column in header], rows)
 
 
+@dataclass(frozen=True)
+class _Rules:
+    """What cells must be."""
+
+    required: Set[str]
+    defaults: Mapping[str, float]
+    numbers: Set[str]
+    positive: Set[str]
+
+
 def _columns(
-    name: str,
-    header: Sequence[str],
-    rows: Iterable[tuple[int, list[str]]],
-    required: Sequence[str],
-    defaults: Mapping[str, float],
-    text: Set[str],
+    name: str, header: Sequence[str], rows: Iterable[tuple[int, list[str]]], rules: _Rules
 ) -> tuple[dict[str, list[object]], list[Fault]]:
     columns: dict[str, list[object]] = {column: [] for column in header}
     faults = []
@@ -103,24 +115,29 @@ def _columns(
             faults.append(Fault(name, line, None, f"has {len(row)} values, the header {len(header)}"))
             continue
         for column, cell in zip(header, row, strict=True):
-            value, wrong = _cell(cell.strip(), column, column in required, defaults, column in text)
+            value, wrong = _cell(cell.strip(), column, rules)
             columns[column].append(value)
             if wrong:
                 faults.append(Fault(name, line, column, wrong))
     return columns, faults
 
 
-def _cell(
-    cell: str, column: str, required: bool, defaults: Mapping[str, float], text: bool
-) -> tuple[object, str | None]:
-    if text:
-        return cell, "is empty" if required and not cell else None
+def _cell(cell: str, column: str, rules: _Rules) -> tuple[object, str | None]:
+    if column not in rules.numbers:
+        return cell, "is empty" if column in rules.required and not cell else None
     if not cell:
-        return defaults.get(column, math.nan), "is empty" if required else None
+        return rules.defaults.get(column, math.nan), "is empty" if column in rules.required else None
     try:
         value = float(cell)
     except ValueError:
         return math.nan, f"'{cell}' is not a number"
     if not math.isfinite(value):
         return math.nan, f"{cell} is not a finite number"
+    if value == 0 and column in rules.positive:
+        return value, "0 is not a value that anything can be learnt from"
     return value, f"{cell} is negative" if value < 0 else None
+
+
+def _numbers_if_all(cells: pd.Series[str]) -> pd.Series[str] | pd.Series[float]:
+    numbers = pd.to_numeric(cells, errors="coerce")
+    return cells if (numbers.isna() & (cells != "")).any() else numbers.astype(np.float64)

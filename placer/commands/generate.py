@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +16,13 @@ from profiles import InputError, TestbedDescription
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
 
 Count = Annotated[int, typer.Option(min=1, help="Arrivals.")]
-Nfs = Annotated[str, typer.Option(help="NF names, separated by commas.")]
+Nfs = Annotated[
+    str | None,
+    typer.Option(
+        help="NF names, separated by commas; by default the nine that Tomur places, or all of --models.",
+        show_default=False,
+    ),
+]
 SlaRange = Annotated[str, typer.Option("--sla", help="Smallest and largest allowed drop, LOW-HIGH.")]
 Traffic = Annotated[
     str, typer.Option(help="default; mixed: one of nine traffic profiles each; unique: a traffic profile each.")
@@ -28,12 +36,9 @@ ModelsDir = Annotated[
 Out = Annotated[Path | None, typer.Option(help="Write here instead of stdout.", show_default=False)]
 
 
-NINE = ",".join(TABLE_2_NFS)
-
-
 def command(
     count: Count = 500,
-    nfs: Nfs = NINE,
+    nfs: Nfs = None,
     sla: SlaRange = "0.05-0.20",
     traffic: Traffic = "default",
     departures: Departures = None,
@@ -44,26 +49,36 @@ def command(
     """Generate a trace of arrivals as in Tomur's section 7.5.1: about one every ten seconds, NFs drawn alike."""
     from profiles.aside import file_aside
 
+    testbed = _description(models)
     recipe = Recipe(
         count=count,
-        nfs=_names(nfs),
+        nfs=_names(nfs, testbed, TABLE_2_NFS if models is None else None),
         sla=_range(sla),
         traffic=one_of("--traffic", traffic, TRAFFICS),
-        attributes=dict(_description(models).attributes),
+        attributes=dict(testbed.attributes),
         mean_stay_s=departures,
         seed=seed,
     )
     if out is None:
-        sys.stdout.writelines(generate(recipe))
+        with contextlib.suppress(BrokenPipeError):
+            sys.stdout.writelines(generate(recipe))
+            sys.stdout.flush()
+            return
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     with file_aside(out) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         file.writelines(generate(recipe))
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _names(text: str | None, testbed: TestbedDescription, default: tuple[str, ...] | None) -> tuple[str, ...]:
+    hosted = [nf.name for nf in testbed.nfs]
+    if text is None:
+        return default or tuple(hosted)
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise InputError.of("--nfs", "names no NF", hint="as in --nfs NAT,ACL")
+    if unknown := [name for name in names if name not in hosted]:
+        raise InputError.of("--nfs", f"unknown: {', '.join(unknown)}", hint=f"NFs are {', '.join(hosted)}")
     return names
 
 

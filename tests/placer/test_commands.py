@@ -299,5 +299,5 @@ def test_help_names_the_commands() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "placer", "--help"], capture_output=True, text=True, check=True, cwd=REPO
     )
-    for command in ("run", "profile", "train", "predict", "generate", "testbed"):
+    for command in ("run", "generate", "profile", "train", "predict", "pack", "reproduce", "testbed"):
         assert command in done.stdout

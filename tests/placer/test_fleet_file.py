@@ -38,6 +38,7 @@ def test_tables_are_read_in_order(tmp_path: Path) -> None:
         ('[[nic]]\nmodel = "a"\ncount = 1.5\n', ":3: count: "),
         ('[[nic]]\nmodel = "a"\ncost = -1\n', ":3: cost: "),
         ('[[nic]]\nmodel = "a"\ncost = nan\n', ":3: cost: "),
+        ('[[nic]]\nmodel = "a"\ncost = 0\n', ":3: cost: "),
         ('[[nic]]\nmodel = "a"\ncores = 0\n', ":3: cores: "),
         ('[[nic]]\nmodel = ""\n', ":2: model: "),
         ('[[nic]]\nmodel = "a"\ncolour = "red"\n', ":3: colour: unknown key"),

@@ -82,7 +82,7 @@ def test_what_is_written_is_read_back_and_is_the_same_bytes(tmp_path: Path) -> N
         (
             "NF/memory.csv",
             f"{MEMORY}\n{ROW.replace('800', '0')}\n",
-            "NF/memory.csv:2: throughput_kpps: 0 is not a throughput",
+            "NF/memory.csv:2: throughput_kpps: 0 is not a value",
         ),
         ("NF/memory.csv", f"{MEMORY}\n{ROW},9\n", "NF/memory.csv:2: has 11 values, the header 10"),
         ("NF/memory.csv", f"{MEMORY}\n1,fast{ROW[9:]}\n", "NF/memory.csv:2: packet_size: 'fast' is not a number"),
@@ -98,6 +98,36 @@ def test_broken_files_are_refused_with_their_place(tmp_path: Path, name: str, te
     with pytest.raises(InputError) as refused:
         read_profile(written(tmp_path, files))
     assert f"{tmp_path}/{fault}" in str(refused.value)
+
+
+def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    """Not a number, negative and zero come together, with their lines also after a blank one."""
+    rows = "\n".join([ROW.replace("800", "x"), "", ROW.replace("800", "-8"), ROW.replace("800", "0")])
+    with pytest.raises(InputError) as refused:
+        read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY}\n{rows}\n"}))
+    assert [fault.line for fault in refused.value.faults] == [2, 4, 5]
+
+
+def test_notes_beside_the_numbers_do_no_harm(tmp_path: Path) -> None:
+    """A column that nobody asked for may hold text."""
+    text = f"{MEMORY},note\n{ROW},after lunch\n{ROW},\n"
+    assert len(read_profile(written(tmp_path, {"NF/memory.csv": text})).nfs["NF"].memory) == 2
+
+
+def test_measurements_of_an_accelerator_that_nobody_uses_are_refused(tmp_path: Path) -> None:
+    """A table for an accelerator that nf.json does not name would be ignored silently."""
+    crypto = "flows,packet_size,competitor_service_ms,throughput_kpps\n1000,1500,0.002,300\n"
+    files = {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/crypto.csv": crypto, "NF/nf.json": '{"name": "NF", "cores": 2}'}
+    with pytest.raises(InputError, match="names no accelerator crypto"):
+        read_profile(written(tmp_path, files))
+
+
+def test_what_is_not_text_is_a_fault(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 are refused, not a crash."""
+    written(tmp_path, {"NF/solo.csv": ""})
+    (tmp_path / "NF" / "memory.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="cannot be read as CSV"):
+        read_profile(tmp_path)
 
 
 def test_a_folder_without_nfs_is_no_profile(tmp_path: Path) -> None:
