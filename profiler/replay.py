@@ -1,25 +1,53 @@
 """`replay:PROFILE`: a testbed that answers from a recorded profile, for tests and for people without a card.
 
-A profile directory keeps what each NF and each bench did alone, with its own counters; of co-runs it keeps the NF's
-throughput and the sum of what its competitors exert, not who they were. So what can be answered is `describe` and
-every recorded run of one NF or bench alone. Everything else is refused, with the nearest recorded run by name.
+What can be answered is `describe`, every recorded run of one NF or bench alone, and every recorded co-run of an NF with
+benches. A profile does not name the benches of a co-run but sums what they exert, so a co-run is found by its traffic
+and by those sums: the seven counters, and per accelerator service demand and offered rate, added up from what
+benches.csv records of each bench alone. Of a co-run only the NF's throughput was recorded; everything else in the
+answer, its counters and what the benches did, is as recorded alone, which is all that profiles use.
+
+Everything else is refused, with the nearest recorded run by name.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from profiler.contention import RATE
 from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiles import COUNTERS, BenchLoad, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
-from profiles.profile import THROUGHPUT, Profile, read_profile
+from profiles.profile import (
+    FIRST_RATE,
+    FIRST_SERVICE,
+    THROUGHPUT,
+    Profile,
+    rate_column,
+    read_profile,
+    service_column,
+)
+
+MATCHES = 1e-6
+"""Relative difference up to which sums are the same: files keep ten digits."""
+
+
+@dataclass(frozen=True)
+class CoRun:
+    """A recorded co-run: the NF, what its competitors exert (as `_exerted` lists it), and its throughput."""
+
+    workload: Workload
+    exerted: NDArray[np.float64]
+    throughput_kpps: float
 
 
 class ReplayTestbed(Testbed):
-    """Answers solo runs as they were recorded; noise and seed are what they were then.
+    """Answers runs as they were recorded; noise and seed are what they were then.
 
     Parameters
     ----------
@@ -38,7 +66,10 @@ class ReplayTestbed(Testbed):
             raise InputError.of("--testbed", f"{directory} has no testbed.json, so what was measured is not described")
         self._source = directory
         self._description = profile.testbed
+        self._accelerators = sorted({name for nf in profile.nfs.values() for name in nf.uses})
+        self._demands = _bench_demands(profile, self._accelerators)
         self._recorded = {**_recorded_nfs(profile), **_recorded_benches(profile)}
+        self._co_runs = _recorded_co_runs(profile, self._accelerators)
 
     def describe(self) -> TestbedDescription:
         return self._description
@@ -48,10 +79,55 @@ class ReplayTestbed(Testbed):
             raise RunRefused("a run needs at least one workload")
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
-        why = "no such run is recorded" if len(loads) == 1 else "who ran together is not recorded, only solo runs are"
-        nearest = self._nearest(loads[0])
-        hint = f"the nearest recorded is {shown(nearest)} alone" if nearest else f"nothing is recorded of {loads[0]}"
-        raise RunRefused(f"replay of {self._source}: {', '.join(map(shown, loads))}: {why}; {hint}")
+        if len(loads) > 1 and (kpps := self._co_run_kpps(loads)) is not None:
+            alone = [self._recorded.get(load, Measurement(kpps, Counters())) for load in loads]
+            return Run((replace(alone[0], throughput_kpps=kpps), *alone[1:]))
+        raise RunRefused(
+            f"replay of {self._source}: {', '.join(map(shown, loads))}: no such run is recorded; {self._hint(loads)}"
+        )
+
+    def _co_run_kpps(self, loads: Sequence[Load]) -> float | None:
+        """The recorded throughput of the first load in this company; None where there is none."""
+        exerted = self._exerted(loads[1:])
+        if exerted is None or not isinstance(loads[0], Workload):
+            return None
+        for one in self._co_runs.get(loads[0].nf, ()):
+            if one.workload == loads[0] and np.allclose(one.exerted, exerted, rtol=MATCHES, atol=0, equal_nan=True):
+                return one.throughput_kpps
+        return None
+
+    def _exerted(self, competitors: Sequence[Load]) -> NDArray[np.float64] | None:
+        """The summed counters, then service demand and offered rate per accelerator; None unless all are benches."""
+        demands = [self._demands.get(load) for load in competitors]
+        known = [demand for demand in demands if demand is not None]
+        if len(known) < len(demands):
+            return None
+        total = Counters.total(self._recorded[load].counters for load in competitors).as_array()
+        for at in range(len(self._accelerators)):
+            mine = [demand[:, at] for demand in known if demand[0, at] > 0]
+            service, rate = np.sum(mine, axis=0) if mine else (0.0, np.nan)
+            total = np.append(total, [service, rate])
+        return total
+
+    def _hint(self, loads: Sequence[Load]) -> str:
+        """What is recorded that is most like it."""
+        first, exerted = loads[0], self._exerted(loads[1:]) if len(loads) > 1 else None
+        if isinstance(first, Workload) and exerted is not None and (co_runs := self._co_runs.get(first.nf)):
+            nearest = min(
+                co_runs,
+                key=lambda one: (
+                    _distance(_values(one.workload), _values(first)),
+                    float(np.nansum(np.abs(np.log1p(one.exerted) - np.log1p(exerted)))),
+                ),
+            )
+            sums = zip((*COUNTERS, *self._demand_names()), nearest.exerted.tolist(), strict=True)
+            beside = ", ".join(f"{name} {value:.6g}" for name, value in sums if value > 0)
+            return f"the nearest recorded is {shown(nearest.workload)} beside benches that exert {beside}"
+        alone = self._nearest(first)
+        return f"the nearest recorded is {shown(alone)} alone" if alone else f"nothing is recorded of {_name(first)}"
+
+    def _demand_names(self) -> list[str]:
+        return [column for name in self._accelerators for column in (service_column(name), rate_column(name))]
 
     def _nearest(self, load: Load) -> Load | None:
         """The recorded load of the same NF or bench whose values differ by the smallest factors."""
@@ -81,15 +157,54 @@ def _recorded_nfs(profile: Profile) -> dict[Load, Measurement]:
 
 
 def _recorded_benches(profile: Profile) -> dict[Load, Measurement]:
+    return {load: _measurement(row) for load, row in _bench_rows(profile)}
+
+
+def _bench_rows(profile: Profile) -> Iterator[tuple[BenchLoad, dict[str, float]]]:
+    """Each setting of a described bench, with its row."""
     assert profile.testbed is not None
-    recorded: dict[Load, Measurement] = {}
     for row in _rows(profile.benches):
         bench = profile.testbed.bench(str(row["bench"]))
         if bench is None:
             continue
         columns = {name: f"{bench.name}.{name}" if f"{bench.name}.{name}" in row else name for name in bench.parameters}
-        recorded[BenchLoad.of(bench.name, {name: row[column] for name, column in columns.items()})] = _measurement(row)
-    return recorded
+        yield BenchLoad.of(bench.name, {name: row[column] for name, column in columns.items()}), row
+
+
+def _bench_demands(profile: Profile, accelerators: Sequence[str]) -> dict[Load, NDArray[np.float64]]:
+    """Of each bench setting, service demand and offered rate per accelerator, shape (2, accelerators)."""
+    demands: dict[Load, NDArray[np.float64]] = {}
+    for load, row in _bench_rows(profile):
+        service = [row.get(service_column(name), math.nan) for name in accelerators]
+        rate = dict(load.parameters).get(RATE, 0.0) or math.nan
+        demands[load] = np.array([np.nan_to_num(service), [rate] * len(accelerators)])
+    return demands
+
+
+def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, list[CoRun]]:
+    """Per NF, everything that was run beside benches; accelerators of which a file does not tell were not loaded."""
+    found: dict[str, list[CoRun]] = {}
+    for nf in profile.nfs.values():
+        tables = [nf.memory, nf.pattern]
+        for name, table in nf.accelerators.items():
+            tables.append(table.rename(columns={FIRST_SERVICE: service_column(name), FIRST_RATE: rate_column(name)}))
+        found[nf.name] = [
+            CoRun(
+                Workload(nf.name, TrafficProfile.from_mapping(row)),
+                np.array(
+                    [row.get(name, 0.0) for name in COUNTERS]
+                    + [v for name in accelerators for v in (row.get(service_column(name), 0.0), _rate(row, name))]
+                ),
+                float(row[THROUGHPUT]),
+            )
+            for table in tables
+            for row in _rows(table)
+        ]
+    return found
+
+
+def _rate(row: dict[str, float], accelerator: str) -> float:
+    return row.get(rate_column(accelerator), math.nan)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, float]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from profiler.profiling import profile
 from profiler.replay import ReplayTestbed
-from profiler.testbed import TestbedError
+from profiler.simulated import SimulatedTestbed
+from profiler.testbed import Run, TestbedError
 from profiler.testbeds import open_testbed
-from profiles import BenchLoad, InputError, TrafficProfile, Workload
+from profiles import BenchLoad, InputError, Load, TrafficProfile, Workload
 from profiles.profile import read_profile
 from tests.profiler.toy_testbed import ToyTestbed
 
@@ -48,10 +50,37 @@ def test_what_is_not_recorded_names_the_nearest(recorded: Path) -> None:
         TestbedError, match=r"no such run is recorded; the nearest recorded is counter \(flows 1000, pac"
     ):
         replay.run([near])
-    with pytest.raises(TestbedError, match=r"who ran together is not recorded.*counter \(flows 1000, packet_size 512"):
+    with pytest.raises(TestbedError, match=r"no such run is recorded.*counter \(flows 1000, packet_size 512.* alone"):
         replay.run([near, near])
     with pytest.raises(TestbedError, match="nothing is recorded of"):
         replay.run([Workload("NAT", TrafficProfile(1, 64))])
+
+
+def test_every_recorded_co_run_is_answered(tmp_path: Path) -> None:
+    """Beside memory benches, accelerator benches and both, an NF is answered as it ran, found by what benches exert."""
+    asked: list[tuple[list[Load], float]] = []
+
+    class Remembering(SimulatedTestbed):
+        def run_many(
+            self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        ) -> list[Run]:
+            runs = super().run_many(companies, noise=noise, seed=0)
+            if seed == 0:
+                asked.extend(
+                    (list(loads), run.measurements[0].throughput_kpps)
+                    for loads, run in zip(companies, runs, strict=True)
+                    if len(loads) > 1
+                )
+            return runs
+
+    out = profile(Remembering(), tmp_path / "p", nfs=["IPCompGateway"], quota=120)
+    replay = ReplayTestbed(out)
+    assert len(asked) > 60
+    for loads, kpps in asked:
+        assert replay.run(loads).measurements[0].throughput_kpps == pytest.approx(kpps, rel=1e-6)
+    loads, _ = asked[0]
+    with pytest.raises(TestbedError, match=r"the nearest recorded is IPCompGateway \(.*beside benches that exert ipc"):
+        replay.run([*loads, loads[-1]])
 
 
 def test_a_profile_without_description_is_refused(recorded: Path, tmp_path: Path) -> None:
