@@ -19,14 +19,14 @@ from profiler.contention import (
     measure_benches,
     measure_neighbours,
 )
-from profiler.drift import Reference, SteadyTestbed
+from profiler.drift import Asked, Reference, SteadyTestbed
 from profiler.export import export, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import AGAIN, BENCHES, REFERENCE, Journal, JournaledTestbed
 from profiler.methods import QUOTA, Method, find_method
 from profiler.nf_runs import NfRuns, QuotaSpent, alone
 from profiler.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
-from profiler.testbed import Testbed
+from profiler.testbed import Run, Testbed
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.profile import NfProfile
 
@@ -223,6 +223,7 @@ class _Lab:
         self._seed = seed
         self._say = say
         self._first: Reference | None = None
+        self._told: dict[Asked, Run] = {}
         self._confirmed: list[ConfirmedTestbed] = []
 
     def part(self, purpose: str) -> ConfirmedTestbed:

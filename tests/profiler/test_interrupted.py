@@ -27,39 +27,40 @@ COMMAND = (
     "from profiler.testbeds import open_testbed; "
     "profile(open_testbed(sys.argv[1]), Path(sys.argv[2]), nfs=['tls-proxy'], quota=150)"
 )
+RUN_BYTES = 300
+
 TWO_NFS = description(nfs=[{"name": "counter", "cores": 2}, {"name": "other", "cores": 1}])
 
 
 @pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_kills_at_random_moments_change_nothing(tmp_path: Path, kills: int) -> None:
     """Killed at random moments, then left alone: the bytes of an undisturbed run, and each kill lost a run at most."""
-    log = tmp_path / "log"
-    rng = random.Random(7)
-    runs = 0
+    log, rng = tmp_path / "log", random.Random(7)
+    log.touch()
     for _ in range(kills):
-        _kill_in_the_middle(f"{_exec(log)} --late-after 0 --late-s {0.08 / kills:g}", tmp_path / "killed", rng, kills)
-        runs = max(runs, sum(1 for _ in log.open()) if log.exists() else 0)
+        _kill_in_the_middle(log, tmp_path / "killed", rng, most=400 // kills)
+    interrupted = len(_asked(log))
     for name, spec in (("killed", _exec(log)), ("whole", _exec(tmp_path / "undisturbed"))):
         with open_testbed(spec) as testbed:
             profile(testbed, tmp_path / name, nfs=["tls-proxy"], quota=150)
     assert _bytes(tmp_path / "killed") == _bytes(tmp_path / "whole")
     asked, once = _asked(log), _asked(tmp_path / "undisturbed")
     assert set(asked) == set(once) and set(once.values()) == {1}
-    assert runs and sum(asked.values()) - len(asked) <= kills
+    assert sum(asked.values()) - len(asked) <= kills
+    assert len(once) / 4 < interrupted
 
 
-def _kill_in_the_middle(spec: str, out: Path, rng: random.Random, kills: int) -> None:
-    """Begin a profiling and kill it, with the testbed, somewhere between its first run and a share of its last."""
-    journal = journal_of(out)
-    process = subprocess.Popen([sys.executable, "-c", COMMAND, spec, out], start_new_session=True)
-    before = journal.stat().st_mtime_ns if journal.exists() else 0
-    while process.poll() is None and (not journal.exists() or journal.stat().st_mtime_ns == before):
-        wal = journal.with_name(journal.name + "-wal")
-        if wal.exists() and wal.stat().st_mtime_ns > before and rng.random() < 0.5:
-            break
-        time.sleep(0.005)
-    time.sleep(rng.uniform(0, 16.0 / kills))
-    os.killpg(process.pid, signal.SIGKILL)
+def _kill_in_the_middle(log: Path, out: Path, rng: random.Random, most: int) -> None:
+    """Begin a profiling and kill it, with the testbed, a moment after some runs; at times before it has begun any."""
+    process = subprocess.Popen([sys.executable, "-c", COMMAND, _exec(log), out], start_new_session=True)
+    enough = log.stat().st_size + RUN_BYTES * rng.randint(0, most)
+    if rng.random() < 0.1:
+        enough = 0
+    while process.poll() is None and log.stat().st_size <= enough:
+        time.sleep(0.001)
+    time.sleep(rng.uniform(0, 0.005))
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
