@@ -162,12 +162,16 @@ class NfModel:
         composition
             How drops on single resources add up; by the NF's pattern when None.
         """
+        solo = self.solo_kpps(traffic)
+        drops = self.drops_beside(counters, traffic, competitor_ms, competitor_kpps)
+        return np.minimum((composition or COMPOSITIONS[self.execution.pattern])(solo, drops), solo)
+
+    def drops_beside(self, counters: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
+        """What contention for memory, then for each accelerator, costs alone, shape (N, 1 + accelerators)."""
         solo, base = self.solo_kpps(traffic), self.base_kpps(traffic)
         share = self.memory_share(self.memory_runs(counters, traffic), base)
         memory = np.maximum(solo - self.execution.unqueued(base * share, traffic), 0.0)
-        drops = self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)
-        composed = (composition or COMPOSITIONS[self.execution.pattern])(solo, np.column_stack([memory, drops]))
-        return np.minimum(composed, solo)
+        return np.column_stack([memory, self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)])
 
     def seen(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Seen:
         """What a correction of `predicted` throughput, shape (N,), is a function of; the rest as `beside` takes it."""

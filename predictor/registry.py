@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import ClassVar, Self
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from predictor.nf_model import NfModel
 from predictor.prediction import Prediction
-from profiles import InputError, Workload
+from predictor.tables import traffic_of
+from profiles import InputError, TrafficProfile, Workload
 from profiles.profile import Profile
 
 ENTRY_POINTS = "placer.predictors"
@@ -80,7 +82,26 @@ class Predictor(ABC):
             docs/formats.md names: `competitor_service_ms` and `competitor_kpps` for the first, and
             `ACCELERATOR_service_ms` and `ACCELERATOR_kpps` for any. A missing service column means no competitor there,
             a missing or empty rate one that saturates.
+
+        Raises
+        ------
+        InputError
+            When the NF is not modelled, or a value is missing, negative or no number.
         """
+
+    def contention_details(self, nf: str, table: pd.DataFrame, *, coverage: float = 0.9) -> list[Prediction]:
+        """What `predict_contention` answers, taken apart as `predict` does, one per row.
+
+        A predictor that knows of memory only need not override this.
+        """
+        predicted = self.predict_contention(nf, table).tolist()
+        workloads = [Workload(nf, TrafficProfile(*values)) for values in traffic_of(table).tolist()]
+        return [
+            replace(alone, throughput_kpps=kpps, drops={"memory": alone.solo_kpps - kpps}, bottleneck="memory")
+            if kpps < alone.solo_kpps
+            else alone
+            for kpps, (alone,) in zip(predicted, self.predict([[one] for one in workloads]), strict=True)
+        ]
 
 
 _registered: dict[str, type[Predictor]] = {}

@@ -20,7 +20,7 @@ from predictor.facts import Facts
 from predictor.nf_model import NfModel
 from predictor.prediction import Prediction
 from predictor.registry import Predictor, Warn, register
-from predictor.tables import counters_of, model_of, traffic_of
+from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from predictor.trees import Trees
 from profiles import Workload
 from profiles.profile import THROUGHPUT, NfProfile, Profile
@@ -114,7 +114,7 @@ class SlomoPredictor(Predictor):
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
         """Throughput (kpps) of `nf` per row; accelerator contention is not seen."""
-        model_of(self._nfs, nf)
+        refuse_unreadable(table, model_of(self._nfs, nf).accelerators)
         return self._kpps(nf, counters_of(table), traffic_of(table))
 
     def _kpps(self, nf: str, counters: Array, traffic: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from profiles import InputError
+from profiles import Fault, InputError
 from profiles.profile import COUNTER_COLUMNS, FIRST_RATE, FIRST_SERVICE, TRAFFIC_COLUMNS, rate_column, service_column
 
 Array = NDArray[np.float64]
@@ -57,3 +57,29 @@ def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Array, Ar
             if found:
                 target[:, at] = table[found].to_numpy(dtype=np.float64)
     return np.nan_to_num(service), rate
+
+
+def refuse_unreadable(table: pd.DataFrame, uses: tuple[str, ...]) -> None:
+    """Refuse rows that no model can answer, all at once.
+
+    Raises
+    ------
+    InputError
+        For each column that is missing, and each value that is negative or no number.
+    """
+    needed = [*TRAFFIC_COLUMNS[:2], *COUNTER_COLUMNS]
+    faults = [Fault("contention", None, name, "is missing") for name in needed if name not in table]
+    services = [FIRST_SERVICE, *map(service_column, uses)]
+    rates = [FIRST_RATE, *map(rate_column, uses)]
+    for name in [*needed, TRAFFIC_COLUMNS[2], *services, *rates]:
+        if name not in table:
+            continue
+        values = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=np.float64)
+        # an empty rate is a competitor that saturates, an empty service none at all
+        wrong = (values < 0) | np.isinf(values) if name in (*services, *rates) else ~((values >= 0) & (values < np.inf))
+        faults += [
+            Fault("contention", int(row) + 2, name, f"{table[name].iloc[row]} is not a number of at least 0")
+            for row in np.flatnonzero(wrong)
+        ]
+    if faults:
+        raise InputError(faults)

@@ -31,8 +31,8 @@ from predictor.memory import WORKING_SET
 from predictor.nf_model import NfModel
 from predictor.prediction import Prediction
 from predictor.registry import Predictor, Warn, register
-from predictor.tables import contention_of, counters_of, model_of, traffic_of
-from profiles import Workload
+from predictor.tables import contention_of, counters_of, model_of, refuse_unreadable, traffic_of
+from profiles import TrafficProfile, Workload
 from profiles.profile import Profile
 
 Array = NDArray[np.float64]
@@ -131,13 +131,42 @@ class TomurPredictor(Predictor):
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
         """Throughput (kpps) of `nf` per row, beside contention known by its sums."""
-        model, traffic = model_of(self._nfs, nf), traffic_of(table)
-        service, rate = contention_of(table, model.accelerators)
+        return self._beside(nf, table)[0]
+
+    def contention_details(self, nf: str, table: pd.DataFrame, *, coverage: float = 0.9) -> list[Prediction]:
+        """Throughput, the drop on each resource, the bottleneck, an interval, and whether co-runs corrected it."""
+        kpps, near = self._beside(nf, table)
+        model, traffic = self._nfs[nf], traffic_of(table)
+        solo, contention = model.solo_kpps(traffic), contention_of(table, model.accelerators)
+        drops, names = model.drops_beside(counters_of(table), traffic, *contention), ("memory", *model.accelerators)
+        low, high = interval_factors(model.errors, coverage) or (None, None)
+        return [
+            Prediction(
+                throughput,
+                alone,
+                (lost := dict(zip(names, row, strict=True))),
+                max(lost, key=lambda name: lost[name]) if max(row) > FELT * alone else "cpu",
+                low_kpps=None if low is None else throughput * low,
+                high_kpps=None if high is None else throughput * high,
+                extrapolated=model.is_extrapolated(TrafficProfile(*attributes)),
+                calibrated=applied,
+            )
+            for throughput, alone, row, attributes, applied in zip(
+                kpps.tolist(), solo.tolist(), drops.tolist(), traffic.tolist(), near.tolist(), strict=True
+            )
+        ]
+
+    def _beside(self, nf: str, table: pd.DataFrame) -> tuple[Array, NDArray[np.bool_]]:
+        """Throughput per row, and where measured co-runs are near enough to say that they corrected it."""
+        model = model_of(self._nfs, nf)
+        refuse_unreadable(table, model.accelerators)
+        traffic, (service, rate) = traffic_of(table), contention_of(table, model.accelerators)
         predicted = model.beside(counters_of(table), traffic, service, rate, self._composition)
         if not model.calibration:
-            return predicted
-        corrected = predicted * model.calibration(model.seen(traffic, predicted, service))
-        return np.minimum(corrected, model.solo_kpps(traffic))
+            return predicted, np.zeros(len(table), dtype=bool)
+        seen = model.seen(traffic, predicted, service)
+        corrected = np.minimum(predicted * model.calibration(seen), model.solo_kpps(traffic))
+        return corrected, model.calibration.applies(seen)
 
     def _answer(self, companies: Sequence[Sequence[Workload]]) -> Answer:
         facts, seats = self._facts, self._facts.companies(companies)

@@ -99,4 +99,4 @@ def test_calibrated_leaving_one_out(measured: Profile, trained: Models, runs: pd
         calibrated = TomurPredictor({nf.name: judged(replace(nf, co_runs=others), model)})
         predicted = calibrated.predict_contention(nf.name, runs.iloc[[row]])[0]
         errors.append(abs(predicted / runs["throughput_kpps"].iloc[row] - 1))
-    assert 100 * np.mean(errors) <= 2.0
+    assert print("LOO", 100 * np.mean(errors)) is None and 100 * np.mean(errors) <= 2.0

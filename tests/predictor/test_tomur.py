@@ -140,3 +140,44 @@ def test_ten_thousand_predictions_take_well_under_a_second(models: Models) -> No
     begin = time.process_time()
     models.predictors["tomur"].throughput(companies)
     assert time.process_time() - begin < 0.8
+
+
+def _contention(**changed: float) -> pd.DataFrame:
+    return pd.DataFrame([{**DEFAULT.as_dict(), **counters(1.2e8, 12.0), "competitor_service_ms": 2e-3, **changed}])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"l2crd": float("nan")}, "contention:2: l2crd: nan is not a number of at least 0"),
+        ({"wss": -1.0}, "contention:2: wss: -1.0 is not a number of at least 0"),
+        ({"flows": float("inf")}, "contention:2: flows: inf is not a number of at least 0"),
+        ({"competitor_service_ms": -1.0}, "contention:2: competitor_service_ms: -1.0 is not"),
+    ],
+)
+def test_contention_that_cannot_be_is_refused(models: Models, changed: dict[str, float], said: str) -> None:
+    """By every predictor, with row and column, instead of a wrong answer."""
+    for predictor in models.predictors.values():
+        with pytest.raises(InputError, match=said):
+            predictor.predict_contention(CRYPTO.name, _contention(**changed))
+        with pytest.raises(InputError, match="ipc: is missing"):
+            predictor.predict_contention(CRYPTO.name, _contention().drop(columns="ipc"))
+
+
+def test_contention_can_be_taken_apart(models: Models) -> None:
+    """The throughput is the array's, a drop is told per resource, and the interval is around it."""
+    table = pd.concat([_contention(), _contention(competitor_service_ms=0.0), _contention(flows=1e6)])
+    tomur = models.predictors["tomur"]
+    parts = tomur.contention_details(CRYPTO.name, table, coverage=0.8)
+    assert [part.throughput_kpps for part in parts] == tomur.predict_contention(CRYPTO.name, table).tolist()
+    assert [part.extrapolated for part in parts] == [False, False, True]
+    assert parts[0].bottleneck == "crypto"
+    for part in parts:
+        assert set(part.drops) == {"memory", "crypto"}
+        assert part.low_kpps is not None
+        assert part.high_kpps is not None
+        assert part.low_kpps < part.throughput_kpps < part.high_kpps
+        assert not part.calibrated
+    (blind,) = models.predictors["slomo"].contention_details(CRYPTO.name, table[:1])
+    assert blind.throughput_kpps == models.predictors["slomo"].predict_contention(CRYPTO.name, table[:1])[0]
+    assert blind.low_kpps is None
