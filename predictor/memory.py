@@ -8,8 +8,9 @@ on either side, since across that edge what is left grows tenfold, and trees wou
 
 Mean absolute percentage error on the simulated card, over 800 companies of the nine NFs of Tomur's table 2 at default
 and 800 at random traffic, and beside benches beyond what NFs exert: this model 0.66, 0.97 and 5.4; the trend alone
-0.65, 0.95 and 7.6; boosting alone 0.87, 6.8 and 4.0. Trees grown over both sides at once, tried before the working set was told as
-what spills, had 0.70, 2.9 and 6.0, against 0.69, 1.14 and 5.1 of trees beyond alone.
+0.65, 0.95 and 7.6; boosting alone 0.87, 6.8 and 4.0. Trees grown over both sides at once,
+tried before the working set was told as what spills, had 0.70, 2.9 and 6.0, against
+0.69, 1.14 and 5.1 of trees beyond alone.
 
 What is left is what summed counters cannot tell. They count accesses that an NF's private cache answers, and an NF
 touches its packet buffers often and its large tables seldom, where mem-bench touches all alike. Beside NFs with the
