@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: run test check profile traces clean
+.PHONY: run test check profile traces bench clean
 
 run: .venv/.installed  ## Place the trace in the repo with every strategy.
 	$(BIN)/placer run traces/arrivals-500.csv
@@ -39,3 +39,6 @@ clean:
 .venv/.installed-dev: .venv/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
+
+bench: .venv/.installed  ## Speed beside a peer in the same run.
+	$(BIN)/python -m benches

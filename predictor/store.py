@@ -21,7 +21,7 @@ from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
 from profiles.profile import write_json
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "models.json"
 MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
 HINT = "train them again with `placer train PROFILE --out MODELS`"
