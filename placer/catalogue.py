@@ -29,12 +29,15 @@ class Catalogue:
         Per kind, the testbed that tells the truth; None where there is none.
     risk
         The share of instances that may be expected to miss their SLA; None: predictors are taken at their best guess.
+    specs
+        Per kind, how its testbed was named; `none` where there is none.
     """
 
     kinds: tuple[NicKind, ...]
     models: tuple[Models, ...]
     testbeds: tuple[Testbed | None, ...]
     risk: float | None = None
+    specs: tuple[str, ...] = ()
 
     @property
     def default_traffic(self) -> TrafficProfile:

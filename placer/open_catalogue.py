@@ -45,7 +45,7 @@ def open_catalogue(request: CatalogueRequest, stack: ExitStack, say: Say) -> Cat
     tables = read_fleet(request.fleet) if request.fleet else [None]
     opened: dict[str | None, Models] = {}
     testbeds: dict[str, Testbed] = {}
-    kinds, models_of, testbeds_of = [], [], []
+    kinds, models_of, testbeds_of, specs = [], [], [], []
     for index, table in enumerate(tables):
         folder = table.models if table and table.models else None
         if folder not in opened:
@@ -60,9 +60,10 @@ def open_catalogue(request: CatalogueRequest, stack: ExitStack, say: Say) -> Cat
         kinds.append(_kind(index, table, models, request.fleet))
         models_of.append(models)
         testbeds_of.append(testbed)
+        specs.append(spec)
     if any(testbed is None for testbed in testbeds_of) and any(testbeds_of):
         say("not every NIC of the fleet has a testbed: there is no ground truth, the optimum is a predicted one")
-    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), request.risk)
+    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), request.risk, tuple(specs))
 
 
 def _own_testbed(models: Models) -> str:

@@ -15,6 +15,7 @@ from placer.catalogue import Catalogue
 from placer.check import peak_nics, slas_kept
 from placer.fleet import Fleet, NicKind, Tenant
 from placer.optimal import Optimum, optimal_plan
+from placer.optimal.duals import Duals
 from placer.oracle import Oracle
 from placer.plan import Placement, Plan, events_of
 from placer.strategies.contention_aware import ContentionAware
@@ -47,6 +48,8 @@ class Certified:
         Asking the oracle.
     scope
         What the bound is of, in words.
+    duals
+        Prices that prove a bound over all companies; None where there are none.
     """
 
     plan: Plan
@@ -58,6 +61,7 @@ class Certified:
     seconds: float
     oracle_seconds: float
     scope: str
+    duals: Duals | None = None
 
     def improved_by(self, plan: Plan, kinds: Sequence[NicKind]) -> Certified:
         """The better of this and another plan that breaks no SLA, under the same bound."""
@@ -106,6 +110,7 @@ def _static(
         seconds=optimum.seconds,
         oracle_seconds=optimum.oracle_seconds,
         scope="all arrivals at once",
+        duals=optimum.duals,
     )
 
 

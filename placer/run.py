@@ -9,6 +9,7 @@ from pathlib import Path
 
 from placer.arrivals import Arrival, read_arrivals
 from placer.catalogue import Catalogue
+from placer.certificate import refuse_uncertifiable, write_certificate
 from placer.check import check_plan
 from placer.evaluation import Evaluation, evaluate
 from placer.open_catalogue import open_catalogue
@@ -44,6 +45,8 @@ class RunRequest:
         Seconds that a testbed may take for one answer.
     risk
         The share of instances that may be expected to miss their SLA; None takes predictions at their best guess.
+    certificate
+        Where to write the optimum with its proof; None writes none.
     """
 
     arrivals: str
@@ -56,6 +59,7 @@ class RunRequest:
     time_limit: float = 60.0
     timeout: float = 60.0
     risk: float | None = None
+    certificate: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -107,11 +111,15 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
     with ExitStack() as stack:
         catalogue = open_catalogue(request, stack, progress.say)
         arrivals = read_arrivals(request.arrivals, catalogue.default_traffic, catalogue.check)
+        if request.certificate is not None:
+            refuse_uncertifiable(arrivals, catalogue)
         predictors = choose_predictors(request.predictors, catalogue)
         truth = catalogue.truth()
         judges = truth or catalogue.oracles(predictors[0])
         evaluations = list(_online(chosen, predictors, arrivals, catalogue, truth, progress))
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
+        if request.certificate is not None:
+            write_certificate(request.certificate, arrivals, catalogue, optimum)
         if OPTIMAL in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
             evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))

@@ -17,6 +17,9 @@ Strategy = Annotated[
 Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by default each in the models.")]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write where every instance went, as CSV.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
+Certificate = Annotated[
+    Path | None, typer.Option(help="Write the optimum and its proof, for `placer verify`, as JSON.", show_default=False)
+]
 TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds for the optimum; then its bound is printed.")]
 Risk = Annotated[
     float | None,
@@ -38,6 +41,7 @@ def command(
     testbed: TestbedSpec = None,
     fleet: Fleet = None,
     plan: PlanFile = None,
+    certificate: Certificate = None,
     format: Format = "table",
     risk: Risk = None,
     time_limit: TimeLimit = 60.0,
@@ -67,6 +71,7 @@ def command(
         time_limit=time_limit,
         timeout=timeout,
         risk=risk,
+        certificate=certificate,
     )
     comparison = run(request, Progress(quiet=quiet))
     if plan is not None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import islice
 
 from placer.fleet import NicKind, Tenant
-from placer.optimal.demand import demands_of
-from placer.optimal.patterns import companies_within, joined, patterns_of, rated
+from placer.optimal.demand import Demand, demands_of
+from placer.optimal.duals import Duals, duals_of
+from placer.optimal.patterns import Patterns, companies_within, joined, patterns_of, rated
 from placer.optimal.program import Program, program_of
 from placer.optimal.solvers import relaxation
 from placer.oracle import Company, Oracle
@@ -31,15 +32,24 @@ def cores_bounds(tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: 
     Every NF is taken for another that needs as many cores on every kind, and every SLA for met. So few workloads
     remain that the relaxed pattern program is small, and each plan for the tenants is one for it.
     """
-    program = _program(tenants, kinds)
-    if program is None:
+    found = _program(tenants, kinds)
+    if found is None:
         return 0, 0
-    program = program.leaving_out_at_most(left_out)
+    program = found[0].leaving_out_at_most(left_out)
     by_cost = relaxation(program, seconds).proof.bound
     return by_cost, relaxation(program.at_unit_cost(), seconds).proof.bound
 
 
-def _program(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> Program | None:
+def cores_duals(tenants: Sequence[Tenant], kinds: Sequence[NicKind], seconds: float) -> Duals | None:
+    """The prices that prove the bound on the cost of every plan that places all tenants; None where there is none."""
+    found = _program(tenants, kinds)
+    if found is None:
+        return None
+    program, patterns, demands = found
+    return duals_of(program, relaxation(program.leaving_out_at_most(0), seconds).proof.prices, patterns, demands, kinds)
+
+
+def _program(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> tuple[Program, Patterns, Sequence[Demand]] | None:
     alike: dict[tuple[int | None, ...], Workload] = {}
     taken_for = [
         Tenant(
@@ -57,4 +67,5 @@ def _program(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> Program | N
         if len(companies) > MOST_COMPANIES:
             return None
         parts.append(patterns_of(number, companies, *rated(number, companies, demands, oracle)))
-    return program_of(joined(parts), demands, kinds)
+    patterns = joined(parts)
+    return program_of(patterns, demands, kinds), patterns, demands

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from placer.fleet import NicKind, Tenant
+from placer.optimal.duals import Duals
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,8 @@ class Optimum:
         The least number of NICs of any such plan, whatever its cost.
     proven
         Whether no plan places more tenants, and none that places as many costs less.
+    duals
+        Prices that prove a bound, the same or the relaxation's lower one; None where not all companies are known.
     seconds
         From oracle answers known to the plan.
     oracle_seconds
@@ -37,5 +40,6 @@ class Optimum:
     lower_bound: float
     nics_lower_bound: int
     proven: bool
+    duals: Duals | None = None
     seconds: float = 0.0
     oracle_seconds: float = 0.0

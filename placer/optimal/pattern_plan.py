@@ -11,6 +11,7 @@ import numpy as np
 from placer.fleet import NicKind
 from placer.optimal.assignment import assign
 from placer.optimal.demand import Demand, Ints
+from placer.optimal.duals import duals_of
 from placer.optimal.optimum import Optimum
 from placer.optimal.patterns import Members, Patterns, joined, patterns_of, rated
 from placer.optimal.program import costs_in_units, exact_cost, program_of
@@ -66,6 +67,7 @@ def pattern_plan(
         lower_bound=float(bound),
         nics_lower_bound=fewest,
         proven=most_placed and cost == bound,
+        duals=duals_of(program, solution.proof.prices, patterns, demands, kinds),
         seconds=time.monotonic() - began,
     )
 

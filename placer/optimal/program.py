@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +21,14 @@ ROUNDING = 1e-6
 
 LARGEST_COST = 10**6
 """Costs are whole numbers of the fleet's cost unit, at most this many, so that integer solvers are exact."""
+
+
+class Row(NamedTuple):
+    """What a row of the pattern program says: enough slots above a level, no idle ones up to it, or NICs of a kind."""
+
+    says: Literal["served", "filled", "count"]
+    number: int
+    level: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +48,8 @@ class Program:
         As above; all whole numbers.
     patterns
         How many of the variables are patterns; the others are tenants left out.
+    rows
+        What the first rows say; limits come after them.
     """
 
     matrix: sparse.csr_array
@@ -46,6 +57,7 @@ class Program:
     cost: Ints
     upper: Ints
     patterns: int
+    rows: tuple[Row, ...] = ()
 
     @property
     def left_out(self) -> Ints:
@@ -107,19 +119,21 @@ def program_of(patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[Ni
         for level in np.unique(np.append(levels, tenants)).tolist():
             if served < tenants:
                 better = levels > served
-                rows.add(np.append(offering[better], out), np.append(slots[better], 1), tenants - served)
+                row = Row("served", i, served)
+                rows.add(row, np.append(offering[better], out), np.append(slots[better], 1), tenants - served)
             served = level
         strict = patterns.strict[offering]
         for level in np.unique(levels[strict]).tolist():
             if level < tenants:
                 low = strict & (levels <= level)
-                rows.add(offering[low], -slots[low], -level)
+                rows.add(Row("filled", i, level), offering[low], -slots[low], -level)
         if strict.any():
-            rows.add(np.append(offering[strict], out), -np.append(slots[strict], 1), -tenants)
+            row = Row("filled", i, tenants)
+            rows.add(row, np.append(offering[strict], out), -np.append(slots[strict], 1), -tenants)
     for number, kind in enumerate(kinds):
         if kind.count is not None:
             used = np.flatnonzero(patterns.kind == number)
-            rows.add(used, np.full(len(used), -1), -kind.count)
+            rows.add(Row("count", number, kind.count), used, np.full(len(used), -1), -kind.count)
     everyone = np.array([len(demand.tenants) for demand in demands], dtype=np.int64)
     total = int(everyone.sum())
     counts = np.array([total if kind.count is None else min(kind.count, total) for kind in kinds], dtype=np.int64)
@@ -130,6 +144,7 @@ def program_of(patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[Ni
         cost=np.concatenate([costs_in_units(kinds)[0][patterns.kind], none_out]),
         upper=np.concatenate([counts[patterns.kind], everyone]),
         patterns=len(patterns),
+        rows=tuple(rows.said),
     )
 
 
@@ -137,11 +152,13 @@ class _Rows:
     """Rows of a sparse matrix and their right-hand sides, one after the other."""
 
     def __init__(self) -> None:
+        self.said: list[Row] = []
         self.least: list[int] = []
         self._variables: list[Ints] = []
         self._values: list[Ints] = []
 
-    def add(self, variables: Ints, values: Ints, least: int) -> None:
+    def add(self, says: Row, variables: Ints, values: Ints, least: int) -> None:
+        self.said.append(says)
         self._variables.append(variables)
         self._values.append(values)
         self.least.append(least)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placer.optimal.demand import Ints
-from placer.optimal.program import Program
+from placer.optimal.program import Program, WeakDuality
 from placer.optimal.solvers import Relaxation, integers, relaxation
 
 NEARLY = 1e-6
@@ -26,11 +26,12 @@ SHARE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A feasible solution of a program and a proven bound on its cost."""
+    """A feasible solution of a program, a proven bound on its cost, and the part of the proof that prices make."""
 
     values: Ints
     cost: int
     bound: int
+    proof: WeakDuality
 
     @property
     def proven(self) -> bool:
@@ -46,7 +47,7 @@ def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Sol
     tenants. Then in full; if there is none, the bound rises by one and the question is asked again.
     """
     relaxed = relaxation(program, deadline - time.monotonic(), start)
-    best = Solution(start, int(start @ program.cost), relaxed.proof.bound)
+    best = Solution(start, int(start @ program.cost), relaxed.proof.bound, relaxed.proof)
     if relaxed.values is None:
         return best
     best = _better(program, best, np.ceil(relaxed.values - NEARLY).astype(np.int64))
@@ -112,4 +113,4 @@ def _by_promise(program: Program, relaxed: Relaxation) -> Ints:
 
 def _better(program: Program, best: Solution, values: Ints) -> Solution:
     cost = int(values @ program.cost)
-    return Solution(values, cost, best.bound) if cost < best.cost and program.is_feasible(values) else best
+    return replace(best, values=values, cost=cost) if cost < best.cost and program.is_feasible(values) else best

@@ -1,0 +1,64 @@
+"""The plan, checked by asking the testbed about every company in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+
+from placer.verify.asking import Ask, alone_of, lowest_of
+from placer.verify.claims import Certificate
+from profiles import TestbedDescription
+
+
+def plan_faults(certificate: Certificate, ask: Ask) -> Iterator[str]:
+    """Tenants lost or doubled, NICs overfull or too many, a wrong cost, and SLAs that the testbed finds broken."""
+    placed = Counter([*(tenant for _, housed in certificate.nics for tenant in housed), *certificate.left_out])
+    for identity in sorted(placed.keys() | certificate.tenants.keys()):
+        if placed[identity] != 1 or identity not in certificate.tenants:
+            yield f"plan: {identity} is placed {placed[identity]} times"
+    known = range(len(certificate.kinds))
+    if strange := [number for number, _ in certificate.nics if number not in known]:
+        yield f"plan: there is no NIC kind {strange[0]}"
+        return
+    for number, kind in enumerate(certificate.kinds):
+        used = sum(of == number for of, _ in certificate.nics)
+        if kind.limit is not None and used > kind.limit:
+            yield f"plan: {used} NICs of kind {number} are used, there are {kind.limit}"
+    cost = sum((certificate.kinds[number].cost for number, _ in certificate.nics), start=Fraction(0))
+    if cost != certificate.cost:
+        yield f"plan: its NICs cost {float(cost):g}, not {float(certificate.cost):g}"
+    for number in known:
+        yield from _broken_slas(certificate, number, ask)
+
+
+def fleet_faults(certificate: Certificate, number: int, described: TestbedDescription) -> Iterator[str]:
+    """More cores than the testbed has, or NFs that take other cores there."""
+    kind = certificate.kinds[number]
+    if kind.cores > described.nic.cores:
+        yield f"fleet: NIC kind {number} has {kind.cores} cores, its testbed {described.nic.cores}"
+    cores_of = {nf.name: nf.cores for nf in described.nfs}
+    for nf in sorted({tenant.workload.nf for tenant in certificate.tenants.values()} & kind.cores_of.keys()):
+        taken = kind.cores_of[nf]
+        if taken != cores_of.get(nf):
+            yield f"fleet: {nf} takes {taken} cores of NIC kind {number}, its testbed says {cores_of.get(nf)}"
+
+
+def _broken_slas(certificate: Certificate, number: int, ask: Ask) -> Iterator[str]:
+    kind = certificate.kinds[number]
+    nics = [
+        [(name, certificate.tenants[name]) for name in housed if name in certificate.tenants]
+        for of, housed in certificate.nics
+        if of == number
+    ]
+    companies = [tuple(sorted(tenant.workload for _, tenant in nic)) for nic in nics]
+    for company in companies:
+        if kind.taken(company) > kind.cores:
+            yield f"plan: {' + '.join(workload.nf for workload in company)} take more than {kind.cores} cores"
+    fitting = [company for company in dict.fromkeys(companies) if kind.taken(company) <= kind.cores]
+    told = lowest_of(number, fitting, ask)
+    alone = alone_of(number, {workload for company in told for workload in company}, ask)
+    for nic, company in zip(nics, companies, strict=True):
+        for name, tenant in nic if company in told else []:
+            if not tenant.content(told[company][tenant.workload], alone[tenant.workload]):
+                yield f"plan: {name} gets {told[company][tenant.workload]:g} of {alone[tenant.workload]:g} kpps"

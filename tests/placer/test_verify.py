@@ -1,0 +1,173 @@
+"""Certificates: what an optimum writes is accepted, and every kind of tampering is found."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from placer.arrivals import Arrival
+from placer.catalogue import Catalogue
+from placer.certificate import certificate, refuse_uncertifiable
+from placer.cli import main
+from placer.fleet import NicKind
+from placer.optimum import find_optimum
+from placer.oracle import Oracle, TestbedOracle
+from placer.sla import Sla
+from placer.verify import Ask, faults_of, read_certificate
+from profiler.testbeds import open_testbed
+from profiles import InputError, Workload
+from tests.placer.optimal.instances import ErraticOracle, TableOracle, workload
+from tests.properties.test_optimal import Instance, instances
+
+CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
+KIND = NicKind(0, "bluefield-2", 8, CORES_OF)
+PAIRS = TableOracle({"acl acl": [90, 90], "acl acl acl": [70] * 3, "acl acl acl acl": [60] * 4})
+Tamper = Callable[[dict[str, Any]], object]
+
+
+def arrivals_of(*promised: tuple[str, float]) -> list[Arrival]:
+    """Arrivals of these NFs with these drops, one a second."""
+    return [Arrival(str(i), float(i), workload(nf), Sla(max_drop=drop)) for i, (nf, drop) in enumerate(promised)]
+
+
+FOUR = arrivals_of(("acl", 0.2), ("acl", 0.05), ("acl", 0.1), ("acl", 0.0))
+
+
+def certified(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> dict[str, Any]:
+    """The certificate of the optimum."""
+    catalogue = Catalogue(tuple(kinds), (), (), specs=("simulated",) * len(kinds))
+    return certificate(arrivals, catalogue, find_optimum(arrivals, catalogue, oracles, time_limit=5))
+
+
+def faults_in(told: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> list[str]:
+    """What the verifier says of a certificate in a file."""
+    file = folder / "certificate.json"
+    file.write_text(json.dumps(told), encoding="utf-8")
+    ask: Ask = lambda number, companies: oracles[number].throughput(companies)  # noqa: E731
+    return list(faults_of(read_certificate(file), ask))
+
+
+def test_an_honest_certificate_is_accepted(tmp_path: Path) -> None:
+    """Two of four ACLs share a NIC, the prices prove that three NICs are needed, and nothing is wrong with it."""
+    told = certified(FOUR, [KIND], [PAIRS])
+    assert (told["plan"]["cost"], told["bound"]["lower_bound"], told["bound"]["over"]) == (3, 3, "companies")
+    assert faults_in(told, tmp_path, [PAIRS]) == []
+
+
+@given(instances())
+@settings(max_examples=60, deadline=None)
+def test_whatever_the_oracle_the_certificate_holds(tmp_path_factory: pytest.TempPathFactory, given: Instance) -> None:
+    """Limited and dear NICs, oracles of every temper, tenants left out: an honest certificate has no fault."""
+    tenants, kinds, oracles = given
+    arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(tenants)]
+    assert faults_in(certified(arrivals, kinds, oracles), tmp_path_factory.mktemp("c"), oracles) == []
+
+
+def share(told: dict[str, Any]) -> None:
+    """Moves the tenant of the last NIC to the first."""
+    told["plan"]["nics"][0]["tenants"] += told["plan"]["nics"].pop()["tenants"]
+    told["plan"]["cost"] -= 1
+
+
+def double_prices(told: dict[str, Any]) -> None:
+    """Makes everybody twice as dear, and the bound follow."""
+    for one in told["bound"]["prices"]:
+        one["price"] *= 2
+    told["bound"]["lower_bound"] *= 2
+
+
+@pytest.mark.parametrize(
+    ("tamper", "message"),
+    [
+        (share, "plan: . gets"),  # an SLA is broken
+        (lambda told: told["plan"]["nics"][0]["tenants"].pop(), "plan: . is placed 0 times"),
+        (lambda told: told["plan"]["nics"][0]["tenants"].append("1"), "plan: 1 is placed 2 times"),
+        (lambda told: told["plan"]["nics"][0]["tenants"].append("x"), "plan: x is placed 1 times"),
+        (lambda told: told["plan"]["left_out"].append("1"), "plan: 1 is placed 2 times"),
+        (lambda told: told["plan"].update(cost=2), "plan: its NICs cost 3, not 2"),
+        (lambda told: told["plan"]["nics"][0].update(kind=1), "plan: there is no NIC kind 1"),
+        (lambda told: told["fleet"][0].update(count=1), "plan: 3 NICs of kind 0 are used, there are 1"),
+        (lambda told: told["fleet"][0].update(cores=2), "plan: acl . acl take more than 2 cores"),
+        (lambda told: told["bound"].update(lower_bound=4), "bound: the prices prove 3, not 4"),
+        (lambda told: told["bound"].update(lower_bound=3.1), "bound: 3.1 is above the cost"),
+        (double_prices, "bound: .* are worth"),
+        (lambda told: told["bound"].update(over="cores"), "bound: tenants worth"),
+        (lambda told: told["bound"].update(over="faith"), "bound: 'faith' is neither"),
+        (lambda told: told["bound"]["prices"].pop(), "bound: 1 classes of tenants have no price"),
+        (lambda told: told["bound"].update(nic_prices=[0.5]), "bound: NIC kind 0 is not limited"),
+        (lambda told: told["bound"].update(nic_prices=[-1]), "bound: every NIC kind needs one price"),
+        (lambda told: told["tenants"][0].update(sla_drop=0.01), "bound: 1 classes of tenants have no price"),
+    ],
+)  # fmt: skip
+def test_tampering_is_found(tmp_path: Path, tamper: Tamper, message: str) -> None:
+    """Whatever is changed in plan, bound, prices or promises, the verifier says what is wrong."""
+    told = certified(FOUR, [KIND], [PAIRS])
+    tamper(told)
+    faults = faults_in(told, tmp_path, [PAIRS])
+    assert any(re.match(message, fault) for fault in faults), faults
+
+
+def test_the_bound_by_cores_is_checked_by_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not all companies can be asked, the prices hold for whoever fits the cores."""
+    monkeypatch.setattr("placer.optimal.MOST_COMPANIES", 0)
+    oracle = ErraticOracle(1)
+    arrivals = arrivals_of(*[("acl", 0.1), ("nat", 0.2), ("nids", 0.3)] * 3)
+    catalogue = Catalogue((KIND,), (), (), specs=("simulated",))
+    told = certificate(arrivals, catalogue, find_optimum(arrivals, catalogue, [oracle], time_limit=0.3))
+    assert (told["bound"]["over"], told["bound"]["lower_bound"]) == ("cores", 3)
+    assert faults_in(told, tmp_path, [oracle]) == []
+    told["bound"]["prices"][0]["price"] += 0.1
+    assert any("fit NIC kind 0" in fault for fault in faults_in(told, tmp_path, [oracle]))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"certificate": 2}', '{"certificate": NaN}'])
+def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
+    """A file that is none, or of another version, is bad input."""
+    file = tmp_path / "c.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=r"c\.json"):
+        read_certificate(file)
+
+
+def test_nobody_leaves_in_a_certificate() -> None:
+    """A trace with departures is refused before anything is placed."""
+    with pytest.raises(InputError, match="departures"):
+        refuse_uncertifiable([replace(FOUR[0], departure=9.0)], Catalogue((KIND,), (), ()))
+
+
+def test_the_command_asks_the_testbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the simulated card an honest certificate ends with 0 and one that shaves a core off an NF with 1."""
+    with open_testbed("simulated") as testbed:
+        described = testbed.describe()
+        cores_of = {nf.name: nf.cores for nf in described.nfs}
+        kind = NicKind(0, described.nic.model, described.nic.cores, cores_of)
+        arrivals = [
+            Arrival(f"{nf}-{i}", 0.0, Workload(nf, described.traffic), Sla(max_drop=0.1))
+            for nf in ("ACL", "NAT", "NIDS")
+            for i in range(4)
+        ]
+        told = certified(arrivals, [kind], [TestbedOracle(testbed)])
+    file = tmp_path / "certificate.json"
+
+    def verify() -> int:
+        file.write_text(json.dumps(told), encoding="utf-8")
+        monkeypatch.setattr(sys, "argv", ["placer", "verify", str(file)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    assert verify() == 0
+    assert "so it is optimal" in capsys.readouterr().out
+    told["fleet"][0]["cores_of"]["ACL"] -= 1
+    assert verify() == 1
+    assert "fleet: ACL takes" in capsys.readouterr().err
