@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from profiler.contention import BenchLevels, Contention
-from profiler.nf_runs import NfRuns, least_work
+from profiler.nf_runs import Company, NfRuns, least_work
 from profiler.testbed import Measurement, TestbedError
 from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
@@ -95,6 +95,11 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
         accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
     )
+
+
+def memory_table(companies: Iterable[Company]) -> pd.DataFrame:
+    """What memory.csv would tell of companies before they are run: traffic and the competitors' summed counters."""
+    return pd.DataFrame([{**traffic.as_dict(), **beside.counters.as_dict()} for traffic, beside in companies])
 
 
 def bench_table(benches: BenchLevels) -> pd.DataFrame:

@@ -17,6 +17,8 @@ Company = tuple[TrafficProfile, Contention]
 """The NF's traffic, and what runs beside it."""
 
 REPEAT_SEEDS = 1_000_003
+Uncertainty = Callable[[Sequence[Company]], NDArray[np.float64]]
+
 COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
 """Competitors' counters below which contention is hardly felt."""
 ROUNDS = 3
@@ -67,6 +69,8 @@ class NfRuns:
         self._count = 0
         self.nf = nf
         self.memory = memory
+        self.uncertainty: Uncertainty | None = None
+        """Tells, per company, how uncertain a model is that has learnt from the runs so far; None without a model."""
 
     @property
     def base(self) -> TrafficProfile:
@@ -120,6 +124,17 @@ class NfRuns:
                 raise QuotaSpent
             self._run([company], self._seed + REPEAT_SEEDS * repeat, sure=True)
         return [one.throughput_kpps for one in self._runs[company]]
+
+    def again(self, company: Company, times: int) -> list[float]:
+        """Throughput (kpps) of several runs of a company that was measured; the further ones only settle a doubt.
+
+        They count neither against the quota nor in the profile.
+        """
+        further = [
+            self._testbed.again.run_many(self._asked([company]), seed=self._seed + REPEAT_SEEDS * repeat)[0]
+            for repeat in range(1, times)
+        ]
+        return [self._runs[company][0].throughput_kpps, *(run.measurements[0].throughput_kpps for run in further)]
 
     def all(self) -> list[tuple[TrafficProfile, Contention, Sequence[Measurement]]]:
         """Every company with its measurements (more than one when repeated), in the order first run."""

@@ -51,7 +51,7 @@ class ConfirmedTestbed(Testbed):
 
     def __init__(self, once: Testbed, again: Testbed) -> None:
         self.once = once
-        self._again = again
+        self.again = again
         self.outliers = 0
         """Runs that were not confirmed."""
 
@@ -78,7 +78,7 @@ class ConfirmedTestbed(Testbed):
         for repeat in range(1, MOST_RUNS):
             missing = [index for index, runs in enumerate(answers) if _agreed(runs, agreeing) is None]
             asked = [companies[index] for index in missing]
-            seconds = self._again.run_many(asked, seed=(seed or 0) + AGAIN_SEEDS * repeat)
+            seconds = self.again.run_many(asked, seed=(seed or 0) + AGAIN_SEEDS * repeat)
             for index, run in zip(missing, seconds, strict=True):
                 answers[index].append(run)
         settled = [_agreed(runs, agreeing) or _middle(runs) for runs in answers]

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from profiler.accelerators import accelerator_companies, pattern_companies
 from profiler.contention import (
@@ -20,7 +22,7 @@ from profiler.contention import (
     measure_neighbours,
 )
 from profiler.drift import Asked, Reference, SteadyTestbed
-from profiler.export import export, nf_profile, refuse_taken, refuse_unwritable
+from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import AGAIN, BENCHES, REFERENCE, Journal, JournaledTestbed
 from profiler.methods import QUOTA, Method, find_method
 from profiler.nf_runs import NfRuns, QuotaSpent, alone
@@ -37,6 +39,10 @@ LEAST = 20
 
 DEFAULT_QUOTA = QUOTA
 
+Suggest = Callable[[NfProfile, pd.DataFrame], NDArray[np.float64]]
+"""Told what is measured of an NF so far and candidates (traffic and competitors' counters), tells of each how uncertain
+a model is there: larger is less certain. The only way in which a model reaches profiling."""
+
 Progress = Callable[[int, int], None]
 """Told how many runs are done, and how many there will be."""
 
@@ -51,6 +57,7 @@ def profile(
     seed: int = 0,
     progress: Progress | None = None,
     say: Callable[[str], None] = lambda _: None,
+    suggest: Suggest | None = None,
 ) -> Path:
     """Profile NFs on a testbed into the profile directory `out`.
 
@@ -68,7 +75,7 @@ def profile(
     nfs
         Their names; all that the testbed hosts when None.
     method
-        Which runs teach the memory model: `adaptive`, `random` or `full`.
+        Which runs teach the memory model: `adaptive`, `active`, `random` or `full`.
     quota
         Runs per NF, everything counted; the method's own when None.
     seed
@@ -77,6 +84,8 @@ def profile(
         Told of every step.
     say
         Told what was found: outliers, drift, nothing left to do.
+    suggest
+        The model that the method `active` asks.
 
     Returns
     -------
@@ -117,6 +126,7 @@ def profile(
                     quota=quota,
                     seed=seed,
                     done=steps.done,
+                    suggest=suggest,
                 )
             )
             journal.finished(nf.name)
@@ -155,6 +165,7 @@ def profile_nf(
     quota: int | None = None,
     seed: int = 0,
     done: Callable[[int], None] = lambda runs: None,
+    suggest: Suggest | None = None,
 ) -> NfProfile:
     """Everything that is measured of one NF: alone, beside accelerator benches, beside both kinds, beside memory.
 
@@ -170,6 +181,8 @@ def profile_nf(
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
     quota = quota or method.quota
     runs = NfRuns(testbed, nf, memory, quota=quota, seed=seed, done=done)
+    if suggest is not None:
+        runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
     companies = [
         *accelerator_companies(description, nf, benches),
         *pattern_companies(description, nf, benches, memory),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
-from profiler.methods import adaptive, full, random
+from profiler.methods import active, adaptive, full, random
 from profiler.methods.method import METHODS, QUOTA, Method, register
 from profiles import InputError
 
 GROUP = "placer.methods"
 
-__all__ = ["METHODS", "QUOTA", "Method", "adaptive", "find_method", "full", "random", "register"]
+__all__ = ["METHODS", "QUOTA", "Method", "active", "adaptive", "find_method", "full", "random", "register"]
 
 
 def find_method(name: str) -> Method:

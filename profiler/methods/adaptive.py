@@ -17,6 +17,9 @@ Decisions the paper leaves open:
   flows, and their effect ends at the first few percent of its range.
 - Changes are relative to solo throughput at default traffic. Both epsilons are 5 %, or four standard deviations of a
   difference when repeats show more noise than that allows.
+- An attribute whose change is within a quarter of epsilon is judged by the means of three runs at each end, because
+  noise would decide by one; and every end is confirmed by a second run, because an outlier there would prune an
+  attribute that matters.
 - Widest changes are halved first, so that a small quota is spent where it tells most.
 - Default traffic is where most NFs will run, so much of the contention levels are seen there.
 """
@@ -34,13 +37,15 @@ from numpy.typing import NDArray
 
 from profiler.contention import ALONE, Contention
 from profiler.methods.method import Method, register
-from profiler.nf_runs import NfRuns
+from profiler.nf_runs import Company, NfRuns
 from profiler.sampling import EvenPoints, Range, at, traffic_with
 from profiles import TrafficProfile
 
 EPSILON = 0.05
 LEVELS = 4
 REPEATS = 3
+NEAR = 0.25
+"""Share of epsilon by which a change may differ from it and still be decided by repeats."""
 BISECTED = 0.5
 NARROWEST = 1 / 64
 EVERYWHERE = 0.5
@@ -94,7 +99,11 @@ class Adaptive(Method):
         views = tuple(dict.fromkeys((ALONE, runs.memory.strongest())))
         lines = _prune(runs, views, solo, epsilon)
         _bisect(runs, lines, views, solo, epsilon)
-        _spread(runs, lines, rng)
+        self.finish(runs, lines, rng)
+
+    def finish(self, runs: NfRuns, lines: list[Line], rng: Generator) -> None:
+        """Spend what is left of the quota."""
+        spread(runs, lines, rng)
 
 
 def _noise(runs: NfRuns) -> tuple[float, float]:
@@ -115,9 +124,20 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
     best: dict[str, tuple[float, Line]] = {}
     for line in lines:
         ((change, _, _),) = line.changes()
+        if abs(change - epsilon) < NEAR * epsilon:
+            change = _repeated_change(runs, line, views, solo)
         if change >= epsilon + best.get(line.attribute, (0.0, line))[0]:
             best[line.attribute] = (change, line)
     return [line for _, line in best.values()]
+
+
+def _repeated_change(runs: NfRuns, line: Line, views: Sequence[Contention], solo: float) -> float:
+    """The change between the ends of a line by the means of several runs."""
+    low, high = (
+        [np.mean(runs.again((line.traffic(position), view), REPEATS)) / solo for view in views]
+        for position in (0.0, 1.0)
+    )
+    return max(abs(float(a - b)) for a, b in zip(low, high, strict=True))
 
 
 def _bases(base: TrafficProfile, ranges: Mapping[str, Range]) -> list[TrafficProfile]:
@@ -162,21 +182,27 @@ def _measure(
         line.found[position] = tuple(next(throughputs) / solo for _ in views)
 
 
-def _spread(runs: NfRuns, lines: Sequence[Line], rng: Generator) -> None:
-    """Even coverage of all combinations, on scales stretched where throughput changes, until the quota is spent."""
+def spread(runs: NfRuns, lines: Sequence[Line], rng: Generator, *, keep: int = 0) -> None:
+    """Even coverage of all combinations, on scales stretched where throughput changes, until `keep` runs are left."""
     points = EvenPoints(len(lines), rng)
     left = None
-    while left != runs.left:
+    while left != runs.left and runs.left > keep:
         left = runs.left
-        spots = zip(
-            *(_stretched(line, column) for line, column in zip(lines, points.take(BATCH).T, strict=True)), strict=True
-        )
-        traffics = [
-            traffic_with(runs.base, {line.attribute: at(line.bounds, p) for line, p in zip(lines, spot, strict=True)})
-            for spot in spots
-        ] or [runs.base] * BATCH
-        traffics[: int(BATCH * AT_DEFAULT)] = [runs.base] * int(BATCH * AT_DEFAULT)
-        runs.measure(zip(traffics, runs.memory.draw(BATCH), strict=True))
+        companies = spread_companies(runs, lines, points, BATCH)
+        runs.measure(companies[: int(left - keep)] if keep else companies)
+
+
+def spread_companies(runs: NfRuns, lines: Sequence[Line], points: EvenPoints, count: int) -> list[Company]:
+    """The next `count` companies of an even coverage, a part of them at default traffic."""
+    spots = zip(
+        *(_stretched(line, column) for line, column in zip(lines, points.take(count).T, strict=True)), strict=True
+    )
+    traffics = [
+        traffic_with(runs.base, {line.attribute: at(line.bounds, p) for line, p in zip(lines, spot, strict=True)})
+        for spot in spots
+    ] or [runs.base] * count
+    traffics[: int(count * AT_DEFAULT)] = [runs.base] * int(count * AT_DEFAULT)
+    return list(zip(traffics, runs.memory.draw(count), strict=True))
 
 
 def _stretched(line: Line, evenly: NDArray[np.float64]) -> list[float]:

@@ -130,7 +130,7 @@ def test_drift_is_corrected_and_told(tmp_path: Path) -> None:
         for name, flags in (("steady", ""), ("drifts", "--drift 1200"))
     )
     differences = _compared(steady, drifting)
-    assert differences.max() < 0.05 and differences.mean() < 0.02
+    assert differences.max() < 0.05 and differences.mean() < 0.03
     assert any("testbed drifts: the reference run is -" in line for line in said)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from profiler.contention import MemoryContention, measure_benches
 from profiler.methods import find_method
 from profiler.nf_runs import NfRuns, QuotaSpent
 from profiler.outliers import ConfirmedTestbed
+from profiler.profiling import profile
 from profiler.sampling import EvenPoints, at, parameter_at
+from profiles import InputError, Workload
 from tests.profiler.toy_testbed import STEP, ToyTestbed, description
 
 
@@ -21,6 +24,8 @@ def profiled(method: str, toy: ToyTestbed, quota: int | None) -> NfRuns:
     rng = np.random.default_rng(1)
     memory = MemoryContention(measure_benches(toy, 0, lambda runs: None).memory, 4, rng)
     runs = NfRuns(ConfirmedTestbed(toy, toy), toy.told.nfs[0], memory, quota=quota, seed=0, done=lambda runs: None)
+    # most uncertain where flows are many: a model with one opinion
+    runs.uncertainty = lambda companies: np.array([traffic.flows for traffic, _ in companies])
     with contextlib.suppress(QuotaSpent):
         find_method(method).profile(runs, rng)
     return runs
@@ -52,7 +57,31 @@ def test_adaptive_finds_what_shows_only_in_company() -> None:
     assert min(abs(np.array(sorted(flows)) / STEP - 1)) < 0.2
 
 
-@pytest.mark.parametrize("method", ["adaptive", "random"])
+def test_active_goes_where_the_model_is_least_certain() -> None:
+    """A quarter of the runs at least follow the model, which here doubts many flows, and as many are still even."""
+    flows = np.array([traffic.flows for traffic, _, _ in profiled("active", ToyTestbed(), 300).all()])
+    adaptive = np.array([traffic.flows for traffic, _, _ in profiled("adaptive", ToyTestbed(), 300).all()])
+    assert (flows > 30000).mean() > 1.5 * (adaptive > 30000).mean()
+    assert (flows == 1000).mean() > 0.1
+
+
+def test_active_needs_a_model_and_a_quota(tmp_path: Path) -> None:
+    """Without a model to ask, or without an end, it is refused."""
+    with pytest.raises(InputError, match="active needs a model to ask"):
+        profile(ToyTestbed(), tmp_path / "p", method="active", quota=200)
+
+
+def test_noise_does_not_decide_what_matters() -> None:
+    """An attribute whose effect is near the threshold is judged by three runs at each end, not by one."""
+    near, clear = ToyTestbed(step=0.954), ToyTestbed(step=0.5)
+    for toy in (near, clear):
+        profiled("adaptive", toy, 200)
+    ends = [sum(isinstance(one[0], Workload) and one[0].traffic.flows in (1, 100000) for one in toy.asked)
+            for toy in (near, clear)]  # fmt: skip
+    assert ends[0] > ends[1] + 8
+
+
+@pytest.mark.parametrize("method", ["adaptive", "active", "random"])
 @pytest.mark.parametrize("quota", [25, 200])
 def test_the_quota_is_never_exceeded(method: str, quota: int) -> None:
     """A method has exactly the runs it was given, both extremes of contention among them."""
@@ -64,7 +93,7 @@ def test_the_quota_is_never_exceeded(method: str, quota: int) -> None:
     assert {0, 4} <= instances
 
 
-@pytest.mark.parametrize("method", ["adaptive", "random", "full"])
+@pytest.mark.parametrize("method", ["adaptive", "active", "random", "full"])
 def test_methods_end_where_there_is_nothing_to_choose(method: str) -> None:
     """With fixed traffic and no bench there is one company, and no method asks for it forever."""
     toy = ToyTestbed(description(attributes={}, benches=[]))

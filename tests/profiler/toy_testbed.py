@@ -39,6 +39,8 @@ class ToyTestbed(Testbed):
         The step shows only beside a bench.
     elapsed_s
         What it says a run takes.
+    step
+        What is left of throughput above the step.
     """
 
     def __init__(
@@ -48,11 +50,13 @@ class ToyTestbed(Testbed):
         fails_after: float = math.inf,
         hidden: bool = False,
         elapsed_s: float = 0.0,
+        step: float = 0.5,
     ) -> None:
         self.told = told or description()
         self.fails_after = fails_after
         self.hidden = hidden
         self.elapsed_s = elapsed_s
+        self.step = step
         self.asked: list[tuple[Load, ...]] = []
 
     def describe(self) -> TestbedDescription:
@@ -75,5 +79,5 @@ class ToyTestbed(Testbed):
             return Measurement(rate * 1000.0, counters)
         assert isinstance(load, Workload)
         falls = load.traffic.flows > STEP and (bool(accesses) or not self.hidden)
-        kpps = 1000.0 * (0.5 if falls else 1.0) / (1.0 + accesses / 400.0)
+        kpps = 1000.0 * (self.step if falls else 1.0) / (1.0 + accesses / 400.0)
         return Measurement(kpps, Counters(1.0, 1e9, 1e6, 5e5, 1e8, 5e7, load.traffic.flows / 1000))
