@@ -83,12 +83,13 @@ def find_optimum(
     oracles: Sequence[Oracle],
     *,
     time_limit: float,
+    solver: str = "cp-sat",
     progress: Progress | None = None,
 ) -> Certified:
     """The cheapest plan for the trace that breaks no SLA by these oracles, with its proof or its bound."""
     if all(arrival.departure is None for arrival in arrivals):
-        return _static(arrivals, catalogue.kinds, oracles, time_limit, progress)
-    return _over_time(arrivals, catalogue, oracles, time_limit, progress)
+        return _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
+    return _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
 
 
 def _static(
@@ -96,9 +97,11 @@ def _static(
     kinds: Sequence[NicKind],
     oracles: Sequence[Oracle],
     time_limit: float,
+    solver: str,
     progress: Progress | None,
 ) -> Certified:
-    optimum = optimal_plan([a.tenant for a in arrivals], kinds, oracles, time_limit=time_limit, progress=progress)
+    tenants = [arrival.tenant for arrival in arrivals]
+    optimum = optimal_plan(tenants, kinds, oracles, time_limit=time_limit, solver=solver, progress=progress)
     plan = Plan(NAME, None, tuple(_placements(arrivals, optimum)), optimum.seconds)
     return Certified(
         plan=plan,
@@ -128,6 +131,7 @@ def _over_time(
     catalogue: Catalogue,
     oracles: Sequence[Oracle],
     time_limit: float,
+    solver: str,
     progress: Progress | None,
 ) -> Certified:
     moments = [

@@ -13,6 +13,7 @@ from placer.certificate import refuse_uncertifiable, write_certificate
 from placer.check import check_plan
 from placer.evaluation import Evaluation, evaluate
 from placer.open_catalogue import open_catalogue
+from placer.optimal import refuse_unknown
 from placer.optimum import NAME as OPTIMAL
 from placer.optimum import Certified, find_optimum
 from placer.oracle import Oracle
@@ -45,6 +46,8 @@ class RunRequest:
         Seconds that a testbed may take for one answer.
     risk
         The share of instances that may be expected to miss their SLA; None takes predictions at their best guess.
+    solver
+        The integer solver of the optimum: `cp-sat`, `highs`, `pulp` or `pulp:NAME`.
     certificate
         Where to write the optimum with its proof; None writes none.
     """
@@ -59,6 +62,7 @@ class RunRequest:
     time_limit: float = 60.0
     timeout: float = 60.0
     risk: float | None = None
+    solver: str = "cp-sat"
     certificate: Path | None = None
 
 
@@ -108,6 +112,7 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         When a strategy breaks a constraint.
     """
     chosen = choose_strategies(request.strategies)
+    refuse_unknown(request.solver)
     with ExitStack() as stack:
         catalogue = open_catalogue(request, stack, progress.say)
         arrivals = read_arrivals(request.arrivals, catalogue.default_traffic, catalogue.check)
@@ -176,7 +181,9 @@ def _optimum(
 ) -> Certified:
     """The optimum by the judges, improved by any strategy's plan that they find faultless."""
     with progress.task(OPTIMAL) as advance:
-        optimum = find_optimum(arrivals, catalogue, judges, time_limit=request.time_limit, progress=advance)
+        optimum = find_optimum(
+            arrivals, catalogue, judges, time_limit=request.time_limit, solver=request.solver, progress=advance
+        )
     for evaluation in evaluations if not optimum.proven else ():
         judged = evaluate(evaluation.plan, catalogue.kinds, judges)
         if judged.violated == 0:

@@ -10,13 +10,16 @@ import typer
 
 File = Annotated[Path, typer.Argument(help="Items and bins: a .vbp file.", show_default=False)]
 TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds; then the best packing and its bound are printed.")]
+Solver = Annotated[str, typer.Option(help="cp-sat, highs, pulp or pulp:NAME.")]
 
 
-def command(file: File, time_limit: TimeLimit = 60.0) -> None:
+def command(file: File, time_limit: TimeLimit = 60.0, solver: Solver = "cp-sat") -> None:
     """Pack items with sizes in several dimensions into the fewest bins, with the engine of the optimum."""
+    from placer.optimal import refuse_unknown
     from placer.optimal.packing import pack, read_vbp
 
-    packed = pack(read_vbp(file), time_limit=time_limit)
+    refuse_unknown(solver)
+    packed = pack(read_vbp(file), time_limit=time_limit, solver=solver)
     told = {
         "bins": len(packed.assignment),
         "lower_bound": packed.lower_bound,

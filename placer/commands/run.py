@@ -20,6 +20,7 @@ Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
     Path | None, typer.Option(help="Write the optimum and its proof, for `placer verify`, as JSON.", show_default=False)
 ]
+Solver = Annotated[str, typer.Option(help="Of the optimum: cp-sat, highs, pulp or pulp:NAME.")]
 TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds for the optimum; then its bound is printed.")]
 Risk = Annotated[
     float | None,
@@ -45,6 +46,7 @@ def command(
     format: Format = "table",
     risk: Risk = None,
     time_limit: TimeLimit = 60.0,
+    solver: Solver = "cp-sat",
     timeout: Timeout = 60.0,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -71,6 +73,7 @@ def command(
         time_limit=time_limit,
         timeout=timeout,
         risk=risk,
+        solver=solver,
         certificate=certificate,
     )
     comparison = run(request, Progress(quiet=quiet))

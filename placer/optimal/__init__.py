@@ -22,10 +22,10 @@ from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import companies_within
-from placer.optimal.solvers import SOLVERS
+from placer.optimal.solvers import SOLVERS, refuse_unknown
 from placer.oracle import Oracle
 
-__all__ = ["SOLVERS", "Optimum", "optimal_plan"]
+__all__ = ["SOLVERS", "Optimum", "optimal_plan", "refuse_unknown"]
 
 MOST_COMPANIES = 20_000
 """Companies that are asked at most to have all of them."""
@@ -59,7 +59,7 @@ def optimal_plan(
         Seconds of search, oracle answers known, after which the best plan so far is returned with its bound. With too
         many workloads the asking is part of the search, and of these seconds.
     solver
-        The integer solver, one of `SOLVERS`.
+        The integer solver: one of `SOLVERS`, `pulp` (its own choice) or `pulp:NAME`.
     start
         A plan to beat: if it keeps every SLA and nothing better is found, it is returned.
     progress

@@ -1,4 +1,4 @@
-"""Solvers of the pattern program, all through OR-Tools: GLOP for its relaxation, CP-SAT or HiGHS for the integers."""
+"""Solvers of the pattern program: GLOP for its relaxation; for the integers CP-SAT, HiGHS, or any that PuLP has."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ import numpy as np
 from ortools.linear_solver.python import model_builder_helper as ortools
 from scipy import sparse
 
+from placer.optimal import pulp_solver
 from placer.optimal.demand import Floats, Ints
 from placer.optimal.program import Program, WeakDuality
+from profiles import InputError
 
 SOLVERS = {
     "cp-sat": ("sat", "num_workers:1 linearization_level:2"),
     "highs": ("highs", "output_flag=false\nthreads=1\nmip_rel_gap=0\nmip_abs_gap=0.999"),
 }
-"""The integer solvers by name: what OR-Tools calls them, and settings that make them silent, exact and repeatable."""
+"""Integer solvers of OR-Tools by name: what it calls them, and settings that make them silent, exact and repeatable."""
+
+PULP_BRIEFLY = 5.0
+"""Seconds of a brief search through PuLP, whose solvers know no common measure of effort."""
 
 BRIEFLY = {"cp-sat": " max_deterministic_time:4", "highs": "\nmip_max_nodes=500"}
 """Settings for a brief search: an effort that is the same on every machine, unlike a number of seconds."""
@@ -88,14 +93,16 @@ def integers(
     start
         A solution to start from, which need not be feasible; HiGHS does without.
     solver
-        One of `SOLVERS`.
+        One of `SOLVERS`, `pulp`, or `pulp:NAME`.
     seconds
         Time limit.
     briefly
         Whether to give up after a few seconds' effort.
     """
-    name, settings = SOLVERS[solver]
     free = np.flatnonzero(upper > 0)
+    if solver.startswith(pulp_solver.PREFIX):
+        return _through_pulp(program, free, lower, upper, solver, min(seconds, PULP_BRIEFLY) if briefly else seconds)
+    name, settings = SOLVERS[solver]
     model = _model(program.only(free), lower[free], upper[free])
     for position, variable in enumerate(free.tolist()):
         model.set_var_integrality(position, True)
@@ -111,6 +118,24 @@ def integers(
     if not program.is_feasible(values):
         return Integers(None, complete=False)
     return Integers(values, complete=answer.status() == ortools.SolveStatus.OPTIMAL)
+
+
+def refuse_unknown(solver: str) -> None:
+    """InputError where there is no such integer solver."""
+    if solver.startswith(pulp_solver.PREFIX):
+        pulp_solver.refuse_unknown(solver)
+    elif solver not in SOLVERS:
+        hint = f"it is one of {', '.join(SOLVERS)}, pulp or pulp:NAME"
+        raise InputError.of("--solver", f"'{solver}' is not understood", hint=hint)
+
+
+def _through_pulp(program: Program, free: Ints, lower: Ints, upper: Ints, solver: str, seconds: float) -> Integers:
+    found, certain = pulp_solver.solved(program.only(free), lower[free], upper[free], solver=solver, seconds=seconds)
+    if found is None:
+        return Integers(None, complete=certain)
+    values = np.zeros_like(upper)
+    values[free] = found
+    return Integers(values, complete=certain) if program.is_feasible(values) else Integers(None, complete=False)
 
 
 def _model(program: Program, lower: Ints, upper: Ints) -> ortools.ModelBuilderHelper:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from placer.fleet import NicKind
-from placer.optimal import optimal_plan
+from placer.optimal import optimal_plan, refuse_unknown
 from placer.optimal.solvers import SOLVERS
+from profiles import InputError
 from tests.placer.optimal.instances import TableOracle, faults_of, tenant, workload
 
 CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
@@ -25,6 +26,19 @@ def test_cores_alone_decide_without_contention() -> None:
     optimum = optimal_plan(tenants, [BLUEFIELD], [TableOracle({})])
     assert (len(optimum.nics), optimum.lower_bound, optimum.nics_lower_bound, optimum.proven) == (3, 3, 3, True)
     assert faults_of(optimum, tenants, [BLUEFIELD], [TableOracle({})]) == []
+
+
+def test_pulp_is_another_way_to_the_same_optimum() -> None:
+    """Through PuLP, where it is installed, the optimum is the same and as proven; an unknown solver is refused."""
+    pytest.importorskip("pulp", reason="PuLP is not installed: its solvers are not tested")
+    oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85], "nat nids": [50, 50]})
+    tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
+    optima = [optimal_plan(tenants, [BLUEFIELD], [oracle], solver=solver) for solver in ("pulp", "cp-sat")]
+    assert optima[0].cost == optima[1].cost
+    assert all(optimum.proven for optimum in optima)
+    for unknown in ("pulp:NONE_CMD", "simplex"):
+        with pytest.raises(InputError, match="--solver"):
+            refuse_unknown(unknown)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
