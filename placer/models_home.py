@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from importlib.resources import as_file, files
@@ -39,9 +40,10 @@ def open_models(directory: Path | None, say: Say) -> Models:
         return load_models(directory)
     with as_file(files("traces") / RECORDED) as recorded:
         home = platformdirs.user_cache_path("nf-placer") / f"models-{_fingerprint(recorded)}"
-        if not home.is_dir():
-            say(f"training the models of the recorded simulated BlueField-2 into {home} (once)")
-            train(read_profile(recorded), warn=say).save(home)
+        with contextlib.suppress(InputError):
+            return load_models(home)
+        say(f"training the models of the recorded simulated BlueField-2 into {home} (once)")
+        train(read_profile(recorded)).save(home)
     return load_models(home)
 
 
