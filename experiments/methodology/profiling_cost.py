@@ -1,0 +1,182 @@
+"""What profiling methods cost and bring: models from few chosen runs beside one of a full grid (Tomur, section 7.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from experiments.methodology.accuracy import errors_pct
+from experiments.methodology.card import CARD
+from placer.uncertainty import disagreement
+from predictor.nf_training import train_nf
+from profiler.contention import (
+    BenchLevels,
+    Contention,
+    MemoryContention,
+    Neighbour,
+    measure_benches,
+    measure_neighbours,
+)
+from profiler.methods import QUOTA, find_method
+from profiler.nf_runs import least_work
+from profiler.outliers import ConfirmedTestbed
+from profiler.profiling import profile_nf
+from profiler.sampling import at, traffic_ranges, traffic_with
+from profiles import COUNTERS, Load, TrafficProfile, Workload
+
+Array = NDArray[np.float64]
+
+METHODS = ("random", "adaptive", "active")
+CHEAPER = 300
+"""A full profile has this many times the runs of the others' quota."""
+GRID_LEVELS = 60
+GRID_SEED = 1000
+HELD_OUT = 5
+"""One run of the grid in five is not trained with but predicted (Tomur, section 7.6)."""
+CHUNK = 4096
+LIKELY = 0.995
+COMPANIES = 4000
+OTHERS = 3
+READS, WRITES = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The full profile of one NF: every traffic profile beside every contention level.
+
+    Parameters
+    ----------
+    traffic, counters, throughput
+        A row per run: shapes (N, 3), (N, 7) and (N,).
+    """
+
+    traffic: Array
+    counters: Array
+    throughput: Array
+
+    @property
+    def held_out(self) -> NDArray[np.bool_]:
+        """Runs that no model learns from, shape (N,)."""
+        chosen: NDArray[np.bool_] = np.random.default_rng(GRID_SEED).random(len(self.throughput)) < 1 / HELD_OUT
+        return chosen
+
+
+@cache
+def benches(seed: int) -> tuple[BenchLevels, list[Neighbour]]:
+    """What benches and NFs exert alone."""
+    return measure_benches(CARD, seed, lambda runs: None), measure_neighbours(CARD, seed, lambda runs: None)
+
+
+@cache
+def grid(nf: str, runs: int) -> Grid:
+    """The full profile of `nf` with about `runs` runs; measured once, whatever the seeds of the other methods."""
+    description = CARD.describe()
+    told = description.nf(nf)
+    levels, neighbours = benches(GRID_SEED)
+    memory = MemoryContention(
+        levels.memory, description.nic.cores - told.cores, np.random.default_rng(GRID_SEED), neighbours
+    )
+    base = least_work(description, told)
+    ranges = {
+        name: bounds
+        for name, bounds in traffic_ranges(description).items()
+        if not (told.accelerators and name == "mtbr")
+    }
+    contentions = list(dict.fromkeys(memory.draw(GRID_LEVELS)))
+    points = _points(len(ranges), runs / len(contentions))
+    axes = [[at(bounds, step / (points - 1)) for step in range(points)] for bounds in ranges.values()]
+    traffics = [traffic_with(base, dict(zip(ranges, values, strict=True))) for values in product(*axes)]
+    return _measured(nf, [(traffic, contention) for traffic in traffics for contention in contentions])
+
+
+def _points(attributes: int, traffics: float) -> int:
+    """Points per attribute, so that there are at least that many traffic profiles."""
+    points = 2
+    while points**attributes < traffics:
+        points += 1
+    return points
+
+
+def _measured(nf: str, companies: Sequence[tuple[TrafficProfile, Contention]]) -> Grid:
+    throughput = np.empty(len(companies))
+    for start in range(0, len(companies), CHUNK):
+        part = companies[start : start + CHUNK]
+        loads: list[list[Load]] = [[Workload(nf, traffic), *contention.loads] for traffic, contention in part]
+        runs = CARD.run_many(loads, seed=GRID_SEED)
+        throughput[start : start + len(part)] = [run.measurements[0].throughput_kpps for run in runs]
+    return Grid(
+        np.array([traffic.as_tuple() for traffic, _ in companies]),
+        np.array([contention.counters.as_array() for _, contention in companies]),
+        throughput,
+    )
+
+
+@cache
+def most_accesses() -> float:
+    """Cache accesses per second that all but the rarest companies of three NFs exert: what models are asked about."""
+    _, neighbours = benches(GRID_SEED)
+    rates = np.array([one.counters.l2crd + one.counters.l2cwr for one in neighbours])
+    drawn = np.random.default_rng(GRID_SEED).choice(rates, size=(COMPANIES, OTHERS))
+    return float(np.quantile(drawn.sum(axis=1), LIKELY))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Errors (%) on held-out runs: beside contention that NFs can exert, and beyond it."""
+
+    likely: Array
+    beyond: Array
+
+    @classmethod
+    def of(cls, predicted: Array, counters: Array, throughput: Array) -> Judged:
+        """Split by the competitors' counters, shape (N, 7)."""
+        likely = counters[:, READS] + counters[:, WRITES] <= most_accesses()
+        errors = errors_pct(predicted, throughput)
+        return cls(errors[likely], errors[~likely])
+
+
+@cache
+def full_errors(nf: str, runs: int) -> Judged:
+    """Errors (%) of boosted trees, as the paper's, taught by all of the grid that is not held out."""
+    full = grid(nf, runs)
+    features = np.concatenate([full.counters, full.traffic], axis=1)
+    held = full.held_out
+    model = HistGradientBoostingRegressor(max_iter=400, learning_rate=0.1, max_leaf_nodes=63, random_state=0)
+    model.fit(features[~held], np.log(full.throughput[~held]))
+    return Judged.of(np.exp(model.predict(features[held])), full.counters[held], full.throughput[held])
+
+
+@cache
+def errors(nf: str, method: str, quota: int, seed: int, runs: int) -> Judged:
+    """Errors (%) on the held-out runs of the grid, of a model from `quota` runs that a method chose."""
+    description, (levels, neighbours) = CARD.describe(), benches(seed)
+    profiled = profile_nf(
+        ConfirmedTestbed(CARD, CARD),
+        description.nf(nf),
+        levels,
+        find_method(method),
+        neighbours,
+        quota=quota,
+        seed=seed,
+        suggest=disagreement(seed),
+    )
+    model = train_nf(
+        profiled, {}, cores=description.nf(nf).cores, most_accesses=most_accesses(), seed=seed, warn=lambda _: None
+    )
+    full = grid(nf, runs)
+    held = np.flatnonzero(full.held_out)
+    held = held[:: max(len(held) // 4000, 1)]
+    nothing = np.zeros((len(held), len(model.execution.uses)))
+    predicted = model.beside(full.counters[held], full.traffic[held], nothing, np.full_like(nothing, np.nan))
+    return Judged.of(predicted, full.counters[held], full.throughput[held])
+
+
+def quotas(share: float) -> int:
+    """That share of the default quota."""
+    return round(share * QUOTA)
