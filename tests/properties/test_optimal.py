@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,10 +50,8 @@ def instances(draw: st.DrawFn, oracle: Callable[[int], Oracle] = ErraticOracle) 
     return draw(tenants_of()), kinds, oracles
 
 
-@given(instances())
-@settings(max_examples=150, deadline=None)
-def test_the_pattern_program_agrees_with_exhaustive_search(instance: Instance) -> None:
-    """Whatever the oracle, the program places as many tenants as can be, at the least cost, and proves it."""
+def hold_program_to_judge(instance: Instance) -> None:
+    """Fails where pattern program and exhaustive search differ, or either breaks a constraint."""
     tenants, kinds, oracles = instance
     optimum, judge = optimal_plan(*instance), exhaustive_plan(*instance)
     assert faults_of(optimum, tenants, kinds, oracles) == []
@@ -60,6 +59,33 @@ def test_the_pattern_program_agrees_with_exhaustive_search(instance: Instance) -
     assert len(optimum.unplaced) == len(judge.unplaced)
     assert abs(optimum.cost - judge.cost) < 1e-9
     assert optimum.proven
+
+
+def hold_generation_to_judge(instance: Instance) -> None:
+    """Fails where column generation is better than exhaustive search, or its bound higher."""
+    tenants, kinds, oracles = instance
+    draft = first_draft(tenants, kinds, oracles, EVER)
+    plan, bound = generated_plan(draft, kinds, oracles, deadline=EVER)
+    judge = exhaustive_plan(*instance)
+    generated = Optimum(
+        nics=[(kinds[number], housed) for number, housed in plan.houses],
+        unplaced=list(plan.unplaced),
+        cost=float(plan.cost(kinds)),
+        lower_bound=float(bound),
+        nics_lower_bound=0,
+        proven=False,
+    )
+    assert faults_of(generated, tenants, kinds, oracles) == []
+    assert plan.cost(kinds) <= draft.cost(kinds)
+    if len(judge.unplaced) == len(plan.unplaced):
+        assert generated.lower_bound <= judge.cost + 1e-9 <= generated.cost + 2e-9
+
+
+@given(instances())
+@settings(max_examples=150, deadline=None)
+def test_the_pattern_program_agrees_with_exhaustive_search(instance: Instance) -> None:
+    """Whatever the oracle, the program places as many tenants as can be, at the least cost, and proves it."""
+    hold_program_to_judge(instance)
 
 
 @given(instances())
@@ -82,22 +108,16 @@ def test_without_all_companies_the_plan_is_sound_and_the_bound_valid(instance: I
 @settings(max_examples=100, deadline=None)
 def test_column_generation_beats_nothing_and_claims_nothing_false(instance: Instance) -> None:
     """Whatever the oracle, columns generated from a first plan make one that is sound, under a bound that is valid."""
-    tenants, kinds, oracles = instance
-    draft = first_draft(tenants, kinds, oracles, EVER)
-    plan, bound = generated_plan(draft, kinds, oracles, deadline=EVER)
-    judge = exhaustive_plan(*instance)
-    generated = Optimum(
-        nics=[(kinds[number], housed) for number, housed in plan.houses],
-        unplaced=list(plan.unplaced),
-        cost=float(plan.cost(kinds)),
-        lower_bound=float(bound),
-        nics_lower_bound=0,
-        proven=False,
-    )
-    assert faults_of(generated, tenants, kinds, oracles) == []
-    assert plan.cost(kinds) <= draft.cost(kinds)
-    if len(judge.unplaced) == len(plan.unplaced):
-        assert generated.lower_bound <= judge.cost + 1e-9 <= generated.cost + 2e-9
+    hold_generation_to_judge(instance)
+
+
+@pytest.mark.slow
+@given(instances() | instances(CrowdingOracle))
+@settings(max_examples=10_000, deadline=None, database=None, derandomize=False)
+def test_ten_thousand_cases_without_disagreement(instance: Instance) -> None:
+    """Exhaustive search, pattern program and column generation never contradict one another."""
+    hold_program_to_judge(instance)
+    hold_generation_to_judge(instance)
 
 
 @given(instances(CrowdingOracle), tenants_of(1, 1))
