@@ -2,13 +2,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: run test check profile traces bench clean
+.PHONY: run test slow check profile traces bench clean
 
 run: .venv/.installed  ## Place the trace in the repo with every strategy.
 	$(BIN)/placer run traces/arrivals-500.csv
 
 test: .venv/.installed-dev check  ## Lint, types, import rules, then the tests on all cores.
 	$(BIN)/pytest -n auto
+
+slow: .venv/.installed-dev  ## The studies that take minutes: 200 kills, 10,000 random optima.
+	$(BIN)/pytest -m slow
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

@@ -16,3 +16,9 @@ def shared_data() -> Path:
     if not data.is_dir():
         pytest.skip("../shared/data is not there: real measurements are not tested")
     return data
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without -m, leave out the studies that are marked slow: `make slow` runs them."""
+    if not config.option.markexpr:
+        items[:] = [item for item in items if "slow" not in item.keywords]
