@@ -152,7 +152,10 @@ def _prices(counts: Floats, drops: Floats, forecast: Sequence[tuple[int, float]]
             rows.append(np.where(drops[:, column] <= threshold, counts[:, column], 0.0))
             needed.append(float(np.searchsorted(bears, threshold, side="right")))
             places.append((column, threshold))
-    solved = linprog(np.ones(len(counts)), A_ub=-np.array(rows), b_ub=-np.array(needed), method="highs")
+    # for so small a program presolving takes longer than the simplex method itself
+    solved = linprog(
+        np.ones(len(counts)), A_ub=-np.array(rows), b_ub=-np.array(needed), method="highs", options={"presolve": False}
+    )
     if solved.x is None:
         return None
     prices = np.zeros(drops.shape)
