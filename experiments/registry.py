@@ -107,7 +107,7 @@ def all_experiments() -> list[Experiment]:
     """Every experiment, tables before figures, each in the order of the paper."""
     package = Path(__file__).parent
     for module in pkgutil.iter_modules([str(package)]):
-        if re.fullmatch(r"(table|figure)\d+", module.name):
+        if re.fullmatch(r"(table|figure)\d+(_[a-z]+)?", module.name):
             import_module(f"experiments.{module.name}")
     return sorted(_registered.values(), key=_place)
 
