@@ -1,12 +1,13 @@
 """The optimum of a trace: the plan against which wastage is told, with its proof or its bound.
 
 Without departures it is the static optimum over all arrivals. With departures it is a plan without migration, and the
-bound is the static optimum at the fullest moments of the trace: whoever is present at one time must be housed at that
-time, so no plan can do with fewer NICs.
+bound is the highest static optimum of its moments: whoever is present at one time must be housed at that time, so no
+plan can do with fewer NICs.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,13 +18,12 @@ from placer.fleet import Fleet, NicKind, Tenant
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.duals import Duals
 from placer.oracle import Oracle
-from placer.plan import Placement, Plan, events_of
+from placer.over_time import bound_over_time, fullest_moment, resolved_plan
+from placer.plan import Placement, Plan
 from placer.strategies.contention_aware import ContentionAware
 from placer.strategies.strategy import Progress
 
 NAME = "optimal"
-MOMENTS = 3
-"""How many of the fullest moments are solved for the bound of a trace with departures."""
 
 
 @dataclass(frozen=True)
@@ -134,23 +134,28 @@ def _over_time(
     solver: str,
     progress: Progress | None,
 ) -> Certified:
-    moments = [
-        optimal_plan([a.tenant for a in present], catalogue.kinds, oracles, time_limit=time_limit / MOMENTS)
-        for present in _fullest_moments(arrivals, catalogue.kinds)
-    ]
-    worst = max(moments, key=lambda optimum: optimum.lower_bound)
-    plan = _without_migration(arrivals, catalogue, oracles, progress)
-    cost = _cost(plan, catalogue.kinds)
+    """The plan from the fullest moment outwards; where that is not proven, the online rules, and further moments."""
+    began = time.monotonic()
+    kinds = catalogue.kinds
+    fullest = fullest_moment(arrivals, kinds, oracles, seconds=time_limit / 3, solver=solver)
+    placements = resolved_plan(arrivals, kinds, oracles, fullest, deadline=began + time_limit / 2)
+    plans = [] if placements is None else [Plan(NAME, None, tuple(placements), time.monotonic() - began)]
+    if not plans or _cost(plans[0], kinds) > fullest.lower_bound + 1e-9:
+        plans.append(_without_migration(arrivals, catalogue, oracles, progress))
+    plan = min(plans, key=lambda plan: (plan.rejected, _cost(plan, kinds)))
+    cost = _cost(plan, kinds)
+    remaining = max(began + time_limit - time.monotonic(), time_limit / 10)
+    bound = bound_over_time(arrivals, kinds, oracles, fullest, enough=cost, seconds=remaining, solver=solver)
     return Certified(
         plan=plan,
         nics=peak_nics(plan),
         cost=cost,
-        lower_bound=worst.lower_bound,
-        nics_lower_bound=max(optimum.nics_lower_bound for optimum in moments),
-        proven=cost <= worst.lower_bound + 1e-9 and plan.rejected == 0,
-        seconds=sum(optimum.seconds for optimum in moments) + plan.seconds,
-        oracle_seconds=sum(optimum.oracle_seconds for optimum in moments),
-        scope="the fullest moment of the trace, all present at once",
+        lower_bound=bound.lower_bound,
+        nics_lower_bound=bound.nics_lower_bound,
+        proven=cost <= bound.lower_bound + 1e-9 and plan.rejected == 0,
+        seconds=time.monotonic() - began - bound.oracle_seconds,
+        oracle_seconds=bound.oracle_seconds,
+        scope=f"nobody moves; bound of the {bound.looked_at} fullest of {bound.moments} moments",
     )
 
 
@@ -178,26 +183,3 @@ class _Alone(ContentionAware):
 
 def _cost(plan: Plan, kinds: Sequence[NicKind]) -> float:
     return sum(kind.cost * peak_nics(plan, kind) for kind in kinds)
-
-
-def _fullest_moments(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> list[list[Arrival]]:
-    """Who is present at the moments at which most cores are taken, fullest first; at most `MOMENTS` of them."""
-    cores_of = {nf: min(k.cores_of[nf] for k in kinds if nf in k.cores_of) for k in kinds for nf in k.cores_of}
-    present: dict[int, Arrival] = {}
-    peaks: list[tuple[int, int, list[Arrival]]] = []
-    cores = 0
-    rising = False
-    for number, event in enumerate(events_of(arrivals)):
-        arrival = arrivals[event.index]
-        if event.departs and rising:
-            peaks.append((-cores, number, list(present.values())))
-            peaks = sorted(peaks, key=lambda peak: peak[:2])[:MOMENTS]
-        rising = not event.departs
-        if event.departs:
-            del present[event.index]
-        else:
-            present[event.index] = arrival
-        cores += cores_of[arrival.workload.nf] * (-1 if event.departs else 1)
-    if rising:
-        peaks.append((-cores, len(arrivals) * 2, list(present.values())))
-    return [company for _, _, company in sorted(peaks, key=lambda peak: peak[:2])[:MOMENTS]]
