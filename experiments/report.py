@@ -72,7 +72,7 @@ def write_index(results: Sequence[tuple[Experiment, Result]], setting: Setting, 
         "",
     ]
     for one, result in results:
-        marked = int((result.table["worse"] != "").sum())
+        marked = int((result.table["worse"] != "").sum()) if "worse" in result.table else 0
         page.append(f"- [{one.name}](#{one.name}): {one.title} ({marked} of {len(result.table)} rows marked)")
     for one, result in results:
         page += ["", f"## {one.name}", "", f"{one.title}.", "", *_markdown(result.table), ""]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from experiments import all_experiments
 from placer.commands.reproduce import command
 from profiles import InputError
 
@@ -15,7 +16,7 @@ def test_lists_without_a_name(capsys: pytest.CaptureFixture[str], tmp_path: Path
     """Names and titles go to stdout, nothing is run or written."""
     command(out=tmp_path / "results")
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 13
+    assert len(lines) == len(all_experiments())
     assert lines[0].startswith("table2 ")
     assert not (tmp_path / "results").exists()
 
@@ -23,7 +24,7 @@ def test_lists_without_a_name(capsys: pytest.CaptureFixture[str], tmp_path: Path
 def test_list_lists_whatever_the_name(capsys: pytest.CaptureFixture[str]) -> None:
     """`--list` wins over a name."""
     command(name="table2", list_=True)
-    assert len(capsys.readouterr().out.splitlines()) == 13
+    assert len(capsys.readouterr().out.splitlines()) == len(all_experiments())
 
 
 @pytest.mark.parametrize(
