@@ -20,6 +20,7 @@ from placer.optimal.duals import Duals
 from placer.oracle import Oracle
 from placer.over_time import bound_over_time, fullest_moment, resolved_plan
 from placer.plan import Placement, Plan
+from placer.shortfall import Shortfall, shortfall_of
 from placer.strategies.contention_aware import ContentionAware
 from placer.strategies.strategy import Progress
 
@@ -50,6 +51,8 @@ class Certified:
         What the bound is of, in words.
     duals
         Prices that prove a bound over all companies; None where there are none.
+    shortfall
+        What is lacking where somebody has no place; None where everybody has one.
     """
 
     plan: Plan
@@ -62,6 +65,7 @@ class Certified:
     oracle_seconds: float
     scope: str
     duals: Duals | None = None
+    shortfall: Shortfall | None = None
 
     def improved_by(self, plan: Plan, kinds: Sequence[NicKind]) -> Certified:
         """The better of this and another plan that breaks no SLA, under the same bound."""
@@ -74,7 +78,13 @@ class Certified:
             nics=peak_nics(plan),
             cost=cost,
             proven=cost <= self.lower_bound + 1e-9 and plan.rejected == 0,
+            shortfall=_left_out(plan),
         )
+
+
+def _left_out(plan: Plan) -> Shortfall | None:
+    left_out = tuple(placement.arrival.id for placement in plan.placements if placement.nic is None)
+    return Shortfall(left_out, smallest=False) if left_out else None
 
 
 def find_optimum(
@@ -114,6 +124,7 @@ def _static(
         oracle_seconds=optimum.oracle_seconds,
         scope="all arrivals at once",
         duals=optimum.duals,
+        shortfall=shortfall_of(optimum, tenants, kinds, oracles, seconds=time_limit / 2, solver=solver),
     )
 
 
@@ -155,6 +166,7 @@ def _over_time(
         proven=cost <= bound.lower_bound + 1e-9 and plan.rejected == 0,
         seconds=time.monotonic() - began - bound.oracle_seconds,
         oracle_seconds=bound.oracle_seconds,
+        shortfall=_left_out(plan),
         scope=f"nobody moves; bound of the {bound.looked_at} fullest of {bound.moments} moments",
     )
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from placer.evaluation import Evaluation
 from placer.run import Comparison
+from placer.shortfall import Shortfall
 
 
 def as_json(comparison: Comparison) -> str:
@@ -23,7 +24,9 @@ def as_json(comparison: Comparison) -> str:
 def as_csv(comparison: Comparison) -> str:
     """One row per strategy and predictor; what is of the whole run is repeated in each."""
     summary = _summary(comparison)
-    optimal = {f"optimal_{key}": value for key, value in summary["optimal"].items()}
+    optimal = {
+        f"optimal_{key}": value for key, value in summary["optimal"].items() if not isinstance(value, list | dict)
+    }
     rows = [
         {"arrivals": summary["arrivals"], "seed": summary["seed"], "truth": summary["truth"], **row, **optimal}
         for row in summary["strategies"]
@@ -66,6 +69,7 @@ def as_table(comparison: Comparison) -> str:
         "",
         "",
         f"Optimum: {told} ({optimum.scope}; {optimum.seconds:.1f} s, and {optimum.oracle_seconds:.1f} s of asking).",
+        *([] if optimum.shortfall is None else [optimum.shortfall.told()]),
         f"{count:,} arrivals. {_truth_told(comparison)}",
     ]
     text = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
@@ -91,6 +95,7 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
             "cost": _whole(optimum.cost),
             "rejected": optimum.plan.rejected,
             "scope": optimum.scope,
+            **({} if optimum.shortfall is None else _shortfall(optimum.shortfall)),
         },
         "strategies": [
             {
@@ -108,6 +113,15 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
             }
             for evaluation in comparison.evaluations
         ],
+    }
+
+
+def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
+    return {
+        "left_out": list(shortfall.left_out),
+        "left_out_smallest": shortfall.smallest,
+        "nics_to_add": shortfall.to_add,
+        "hopeless": list(shortfall.hopeless),
     }
 
 
