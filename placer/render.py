@@ -24,9 +24,7 @@ def as_json(comparison: Comparison) -> str:
 def as_csv(comparison: Comparison) -> str:
     """One row per strategy and predictor; what is of the whole run is repeated in each."""
     summary = _summary(comparison)
-    optimal = {
-        f"optimal_{key}": value for key, value in summary["optimal"].items() if not isinstance(value, list | dict)
-    }
+    optimal = {f"optimal_{key}": value for key, value in summary["optimal"].items() if not isinstance(value, dict)}
     rows = [
         {"arrivals": summary["arrivals"], "seed": summary["seed"], "truth": summary["truth"], **row, **optimal}
         for row in summary["strategies"]
@@ -95,7 +93,7 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
             "cost": _whole(optimum.cost),
             "rejected": optimum.plan.rejected,
             "scope": optimum.scope,
-            **({} if optimum.shortfall is None else _shortfall(optimum.shortfall)),
+            **({} if optimum.shortfall is None else {"shortfall": _shortfall(optimum.shortfall)}),
         },
         "strategies": [
             {
@@ -119,7 +117,7 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
 def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
     return {
         "left_out": list(shortfall.left_out),
-        "left_out_smallest": shortfall.smallest,
+        "smallest": shortfall.smallest,
         "nics_to_add": shortfall.to_add,
         "hopeless": list(shortfall.hopeless),
     }
