@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
@@ -22,3 +23,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Without -m, leave out the studies that are marked slow: `make slow` runs them."""
     if not config.option.markexpr:
         items[:] = [item for item in items if "slow" not in item.keywords]
+
+
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
