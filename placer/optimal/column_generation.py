@@ -13,7 +13,8 @@ Worker data: a price for every row, the leader's dual prices.
 
 Worker formulation: of every kind, a column that fits and whose rows are worth the most, and how much any can be worth.
 
-Stopping rule: no column is worth more than it costs; or the bound, rounded up, reaches the best known plan; or time.
+Stopping rule: no column is worth more than it costs; or the bound, rounded up, reaches the best known plan, or what the
+leader takes: further columns cannot raise it then; or time.
 
 The prices are a bound in every round, by Farley (1990): lowered until no column is worth more than it costs, they are
 feasible for the dual program over all columns. Or by Lagrange: kept, at the loss of what the too cheap columns gain.
@@ -135,7 +136,9 @@ class Generated:
     bound: int
 
 
-def generate(task: Task, columns: Sequence[Column], worker: Worker, *, enough: int, deadline: float) -> Generated:
+def generate(
+    task: Task, columns: Sequence[Column], worker: Worker, *, enough: int, deadline: float, at_least: int = 0
+) -> Generated:
     """Add columns until the relaxed leader needs no others, the bound is `enough`, or time (`time.monotonic`) is over.
 
     Parameters
@@ -150,14 +153,18 @@ def generate(task: Task, columns: Sequence[Column], worker: Worker, *, enough: i
         A bound at which nothing more is asked, the cost of the best known plan.
     deadline
         Of `time.monotonic`.
+    at_least
+        A bound that is known already.
     """
     known = dict.fromkeys(column for column in columns if task.admits(column))
-    bound = 0
+    bound = at_least
     while True:
         program = leader(task, list(known))
         relaxed = relaxation(program, deadline - time.monotonic())
         values = np.zeros(len(known)) if relaxed.values is None else relaxed.values[: len(known)]
         if relaxed.values is None or time.monotonic() >= deadline:
+            return Generated(list(known), values, bound)
+        if _rounded_up(float(program.cost @ relaxed.values)) <= bound:
             return Generated(list(known), values, bound)
         prices = _row_prices(task, relaxed.proof.prices)
         priced = worker(prices, task.needed, deadline)

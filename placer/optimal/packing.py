@@ -120,9 +120,10 @@ def _by_generation(packing: Packing, packed: Packed, deadline: float) -> Packed:
     task = Task(np.ones(items, dtype=np.int64), np.array([1]), np.array([items]), exactly=False)
     worker = Knapsack(packing.capacities, packing.sizes)
     columns = [Column(0, tuple(members)) for members in packed.assignment]
-    generated = generate(task, columns, worker, enough=len(packed.assignment), deadline=deadline)
-    packed = replace(packed, lower_bound=max(packed.lower_bound, generated.bound))
-    plan, _ = dive(task, generated.columns, worker, below=len(packed.assignment), deadline=deadline)
+    bins, bound = len(packed.assignment), packed.lower_bound
+    generated = generate(task, columns, worker, enough=bins, deadline=deadline, at_least=bound)
+    packed = replace(packed, lower_bound=generated.bound)
+    plan, _ = dive(task, generated.columns, worker, below=bins, deadline=deadline)
     return replace(packed, assignment=_each_item_once([column.rows for column in plan])) if plan else packed
 
 
