@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from placer.catalogue import Catalogue
 from placer.fleet import Fleet, Nic, NicKind, Tenant
 from placer.oracle import Company, Oracle, company_of
-from placer.outlook import Outlook, borne, outlook
+from placer.outlook import NOWHERE, Outlook, borne, outlook
 from placer.strategies.strategy import OnlineStrategy, register
 
 FORESEEN_FROM = 10
@@ -105,7 +105,8 @@ class ContentionAware(OnlineStrategy):
             return 0.0
         oracle = self.oracles[kind.index]
         borne_by = [(each.workload, borne(each, oracle.solo(each.workload))) for each in everybody]
-        return kind.cost * (seen.worth(borne_by[:-1]) - seen.worth(borne_by))
+        before = seen.worth(borne_by[:-1])
+        return 0.0 if before == NOWHERE else kind.cost * (before - seen.worth(borne_by))
 
 
 def keeps_slas(oracle: Oracle, company: Company, tenants: Sequence[Tenant]) -> bool:
