@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from profiler.testbed import Run, Testbed, TestbedError
+from profiler.testbed import Run, Testbed, TestbedError, TestbedInFront
 from profiles import Load, TestbedDescription, Workload
 
 EVERY_RUNS = 50
@@ -131,7 +131,7 @@ class Reference:
 Asked = tuple[tuple[Load, ...], int | None]
 
 
-class SteadyTestbed(Testbed):
+class SteadyTestbed(TestbedInFront):
     """A testbed without its drift: every run's throughputs are told as they would have been at the beginning.
 
     Noise-free runs are passed through: what can be asked for the truth does not drift.
@@ -148,25 +148,15 @@ class SteadyTestbed(Testbed):
     """
 
     def __init__(self, testbed: Testbed, reference: Reference, told: dict[Asked, Run] | None = None) -> None:
-        self._testbed = testbed
+        super().__init__(testbed)
         self._reference = reference
         self._told = {} if told is None else told
-
-    @property
-    def batches(self) -> bool:
-        return self._testbed.batches
-
-    def describe(self) -> TestbedDescription:
-        return self._testbed.describe()
-
-    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        return self.run_many([loads], noise=noise, seed=seed)[0]
 
     def run_many(
         self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         if not noise:
-            return self._testbed.run_many(companies, noise=noise, seed=seed)
+            return self._behind.run_many(companies, noise=noise, seed=seed)
         asked = [(tuple(loads), seed) for loads in companies]
         new = [one for one in dict.fromkeys(asked) if one not in self._told]
         if new:
@@ -174,7 +164,7 @@ class SteadyTestbed(Testbed):
         while new:
             room = self._reference.room if self.batches else 1
             now, new = new[:room], new[room:]
-            runs = self._testbed.run_many([loads for loads, _ in now], seed=seed)
+            runs = self._behind.run_many([loads for loads, _ in now], seed=seed)
             self._told |= {one: _corrected(run, self._reference.factor) for one, run in zip(now, runs, strict=True)}
             self._reference.passed(runs)
         return [self._told[one] for one in asked]

@@ -18,7 +18,7 @@ from typing import Self
 
 from profiler.lock import hold
 from profiler.merging import merge
-from profiler.testbed import Measurement, Run, Testbed, refuse_unsound
+from profiler.testbed import Measurement, Run, Testbed, TestbedInFront, refuse_unsound
 from profiles import Counters, InputError, Load, TestbedDescription
 
 SCHEMA = 2
@@ -154,7 +154,7 @@ class Journal:
         self._database.execute("COMMIT")
 
 
-class JournaledTestbed(Testbed):
+class JournaledTestbed(TestbedInFront):
     """A testbed that never measures twice what the journal already knows.
 
     Closing it leaves the testbed and the journal open: they belong to whoever made them.
@@ -170,19 +170,9 @@ class JournaledTestbed(Testbed):
     """
 
     def __init__(self, testbed: Testbed, journal: Journal, purpose: str = "") -> None:
-        self._testbed = testbed
+        super().__init__(testbed)
         self._journal = journal
         self._purpose = purpose
-
-    @property
-    def batches(self) -> bool:
-        return self._testbed.batches
-
-    def describe(self) -> TestbedDescription:
-        return self._testbed.describe()
-
-    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        return self.run_many([loads], noise=noise, seed=seed)[0]
 
     def run_many(
         self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
@@ -190,10 +180,10 @@ class JournaledTestbed(Testbed):
         asked = {canonical(loads, noise, seed): loads for loads in companies}
         known = {request: run for request in asked if (run := self._journal.get(request))}
         missing = [request for request in asked if request not in known]
-        step = BATCH if self._testbed.batches else 1
+        step = BATCH if self._behind.batches else 1
         for start in range(0, len(missing), step):
             requests = missing[start : start + step]
-            runs = self._testbed.run_many([asked[request] for request in requests], noise=noise, seed=seed)
+            runs = self._behind.run_many([asked[request] for request in requests], noise=noise, seed=seed)
             answered = dict(zip(requests, runs, strict=True))
             for run in runs:
                 refuse_unsound(run)

@@ -18,8 +18,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from profiler.testbed import Measurement, Run, Testbed
-from profiles import COUNTERS, Load, TestbedDescription
+from profiler.testbed import Measurement, Run, Testbed, TestbedInFront
+from profiles import COUNTERS, Load
 
 AGREE = 0.1
 MOST_RUNS = 5
@@ -35,7 +35,7 @@ CHOSEN_ON = 150
 Array = NDArray[np.float64]
 
 
-class ConfirmedTestbed(Testbed):
+class ConfirmedTestbed(TestbedInFront):
     """A testbed whose every answer was given twice.
 
     Where two runs of a company differ by more than 10 % in throughput (or, of a load alone, in a counter), it is run
@@ -50,20 +50,11 @@ class ConfirmedTestbed(Testbed):
     """
 
     def __init__(self, once: Testbed, again: Testbed) -> None:
+        super().__init__(once)
         self.once = once
         self.again = again
         self.outliers = 0
         """Runs that were not confirmed."""
-
-    @property
-    def batches(self) -> bool:
-        return self.once.batches
-
-    def describe(self) -> TestbedDescription:
-        return self.once.describe()
-
-    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        return self.run_many([loads], noise=noise, seed=seed)[0]
 
     def run_many(
         self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None

@@ -98,3 +98,28 @@ class Testbed(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class TestbedInFront(Testbed):
+    """A testbed in front of another, which it describes; what it changes of the answers is in `run_many`.
+
+    Parameters
+    ----------
+    behind
+        Who is asked.
+    """
+
+    __test__ = False
+
+    def __init__(self, behind: Testbed) -> None:
+        self._behind = behind
+
+    @property
+    def batches(self) -> bool:
+        return self._behind.batches
+
+    def describe(self) -> TestbedDescription:
+        return self._behind.describe()
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        return self.run_many([loads], noise=noise, seed=seed)[0]
