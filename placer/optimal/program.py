@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -174,14 +174,15 @@ class _Rows:
 def costs_in_units(kinds: Sequence[NicKind]) -> tuple[Ints, Fraction]:
     """The cost of every kind as a whole number of units, and the unit; rounded down where the unit would be tiny.
 
-    Every plan costs a whole number of units, so a bound may be rounded up to one.
+    The unit is as large as the costs allow: every plan costs a whole number of them, so a bound may be rounded up to
+    one. Kinds of which there are no NICs have no say in it.
     """
     exact = [exact_cost(kind) for kind in kinds]
-    unit = Fraction(1, lcm(*(cost.denominator for cost in exact)))
-    largest = max(exact)
-    if largest > unit * LARGEST_COST:
-        unit = largest / LARGEST_COST
-    return np.array([int(cost / unit) for cost in exact], dtype=np.int64), unit
+    usable = [cost for cost, kind in zip(exact, kinds, strict=True) if kind.count != 0 and cost] or [Fraction(1)]
+    whole = lcm(*(cost.denominator for cost in usable))
+    unit = Fraction(gcd(*(int(cost * whole) for cost in usable)), whole)
+    unit = max(unit, max(usable) / LARGEST_COST)
+    return np.array([min(int(cost / unit), LARGEST_COST) for cost in exact], dtype=np.int64), unit
 
 
 def exact_cost(kind: NicKind) -> Fraction:

@@ -44,7 +44,8 @@ def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Sol
 
     The relaxation gives a bound, mostly the optimum itself, so the search asks for a solution that costs just that.
     Briefly at first, keeping most of the relaxation's whole part: what is left to decide is small even with a million
-    tenants. Then in full; if there is none, the bound rises by one and the question is asked again.
+    tenants. Then in full; if there is none, the bound rises and the question is asked again: of one NIC more at most,
+    then of two, then of four. What a NIC costs may be many units, and to ask of each would take long.
     """
     relaxed = relaxation(program, deadline - time.monotonic(), start)
     best = Solution(start, int(start @ program.cost), relaxed.proof.bound, relaxed.proof)
@@ -53,9 +54,9 @@ def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Sol
     best = _better(program, best, np.ceil(relaxed.values - NEARLY).astype(np.int64))
     whole = np.floor(relaxed.values + NEARLY).astype(np.int64)
     nothing = np.zeros_like(whole)
-    target = best.bound - 1
+    target, above = best.bound - 1, 0
     while not best.proven and best.bound > target:
-        target = best.bound
+        target, above = best.bound + above, 2 * above or _least_cost(program) - 1
         for few in FEW:
             if few < len(whole):
                 best = _attempt(program, relaxed, best, target, nothing, solver, deadline, few=few)
@@ -75,10 +76,12 @@ def _attempt(
     deadline: float,
     few: int | None = None,
 ) -> Solution:
-    """Search for a solution that costs at most `target`, with all variables that it could use or with a few.
+    """Search for the best solution that costs at most `target`, with all variables that it could use or with a few.
 
     If nothing is kept or left out and there is no such solution, the bound rises.
     """
+    last = target >= best.cost - 1
+    target = min(target, best.cost - 1)
     remaining = deadline - time.monotonic()
     if best.proven or remaining <= 0:
         return best
@@ -94,7 +97,7 @@ def _attempt(
         upper,
         start=best.values,
         solver=solver,
-        seconds=remaining if target == best.cost - 1 else SHARE * remaining,
+        seconds=remaining if last and whole else SHARE * remaining,
         briefly=not whole,
     )
     if found.values is not None:
@@ -102,6 +105,11 @@ def _attempt(
     if found.complete and whole:
         best = replace(best, bound=max(best.bound, best.cost if best.cost <= target else target + 1))
     return best
+
+
+def _least_cost(program: Program) -> int:
+    """What the cheapest variable costs that costs anything."""
+    return int(np.min(program.cost[program.cost > 0], initial=program.cost.max(initial=1)))
 
 
 def _by_promise(program: Program, relaxed: Relaxation) -> Ints:

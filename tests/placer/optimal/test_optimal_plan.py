@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
 import pytest
 
 from placer.fleet import NicKind
 from placer.optimal import optimal_plan, refuse_unknown
-from placer.optimal.solvers import SOLVERS
+from placer.optimal.program import costs_in_units
+from placer.optimal.solvers import SOLVERS, Integers, integers
 from profiles import InputError
 from tests.placer.optimal.instances import TableOracle, faults_of, tenant, workload
 
@@ -120,3 +124,38 @@ def test_a_million_are_no_larger_than_a_few() -> None:
     assert optimum.proven
     assert faults_of(optimum, tenants, [BLUEFIELD], [oracle]) == []
     assert workload("acl") in {t.workload for _, housed in optimum.nics for t in housed}
+
+
+@pytest.mark.parametrize(
+    ("offers", "costs", "unit"),
+    [
+        ([(1499.99, None)], [1], Fraction(149999, 100)),  # any cost is one unit where it is the only one
+        ([(2.5, None), (7.5, 3)], [1, 3], Fraction(5, 2)),
+        ([(1.0, None), (0.001, 0)], [1, 0], Fraction(1)),  # there is no cheap NIC
+        ([(0.0, None), (0.6, 1)], [0, 1], Fraction(3, 5)),
+        ([(0.0, None)], [0], Fraction(1)),
+    ],
+)
+def test_the_unit_of_cost_is_as_large_as_can_be(
+    offers: list[tuple[float, int | None]], costs: list[int], unit: Fraction
+) -> None:
+    """Bounds are rounded up to a whole number of units: the larger the unit, the more is proven."""
+    kinds = [NicKind(i, "x", 8, CORES_OF, count, cost) for i, (cost, count) in enumerate(offers)]
+    found, by = costs_in_units(kinds)
+    assert (found.tolist(), by) == (costs, unit)
+
+
+def test_a_bound_half_a_nic_too_low_is_not_raised_cent_by_cent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five ACLs, two a NIC: fractions of NICs cost 2.50 and whole ones 3.00, fifty cents that are not asked of each."""
+    asked = []
+
+    def counted(*program: Any, **settings: Any) -> Integers:
+        asked.append(1)
+        return integers(*program, **settings)
+
+    monkeypatch.setattr("placer.optimal.search.integers", counted)
+    kinds = [NicKind(0, "large", 4, CORES_OF), NicKind(1, "small", 2, CORES_OF, cost=1.01)]
+    tenants = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
+    optimum = optimal_plan(tenants, kinds, [TableOracle({})] * 2)
+    assert (optimum.cost, optimum.proven) == (3.0, True)
+    assert len(asked) < 10
