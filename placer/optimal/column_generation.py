@@ -48,7 +48,7 @@ DEAR = 1_000
 """How many times the dearest NIC an instance costs that nobody carries."""
 
 WORTH_MORE = 1e-6
-"""A column whose worth is above its cost by no more than this is not worth adding."""
+"""A column whose worth is above its cost by no more than this is not worth adding, but the bound allows for it."""
 
 
 class Column(NamedTuple):

@@ -53,7 +53,7 @@ class Companies:
 
     def __call__(self, prices: Floats, needed: Ints, deadline: float) -> Priced:
         columns: list[tuple[float, Column]] = []
-        most = self.costs.astype(np.float64)
+        most: Floats = self.costs.astype(np.float64) + WORTH_MORE  # a company worth less than that is not told
         for number in range(len(self.kinds)):
             found, limit = self._of_kind(number, prices, needed, deadline)
             columns += found

@@ -81,7 +81,7 @@ class _Search:
 
     def sets(self, width: int, deadline: float) -> tuple[list[tuple[int, ...]], float]:
         """The most valuable sets found that are worth more than a bin, and what none is worth more than."""
-        most = 1.0
+        most = 1 + WORTH_MORE  # a set worth less than that is not told
         layer = _Sets(np.zeros((1, 0), dtype=np.int64), self.capacities[None, :], np.zeros(1))
         found: list[tuple[float, tuple[int, ...]]] = []
         while len(layer.worth):
