@@ -226,12 +226,17 @@ class WeakDuality:
         return cls(value, np.maximum(reduced, 0.0), prices)
 
     @property
+    def _error(self) -> float:
+        """More than the value is wrong by."""
+        return ROUNDING * max(1.0, abs(self.value) * 1e-6)
+
+    @property
     def bound(self) -> int:
         """The lower bound, rounded up, as every cost is whole."""
-        return math.ceil(self.value - ROUNDING * max(1.0, abs(self.value) * 1e-6))
+        return math.ceil(self.value - self._error)
 
     def limits(self, program: Program, cost: int) -> Ints:
         """How often each variable can be used at most by a solution that costs no more than `cost`."""
-        room = max(cost - self.value, 0.0) + ROUNDING
+        room = max(cost - self.value, 0.0) + self._error
         most = np.divide(room, self.reduced, out=np.full_like(self.reduced, np.inf), where=self.reduced > ROUNDING)
         return np.minimum(program.upper, np.floor(np.minimum(most, program.upper) + ROUNDING)).astype(np.int64)

@@ -44,13 +44,21 @@ def solved(program: Program, lower: Ints, upper: Ints, *, solver: str, seconds: 
         holds = zip(matrix.indices[entries].tolist(), matrix.data[entries].tolist(), strict=True)
         problem += pulp.LpAffineExpression([(variables[i], value) for i, value in holds]) >= least
     name = _name(solver) or pulp.listSolvers(onlyAvailable=True)[0]
-    status = problem.solve(pulp.getSolver(name, msg=False, timeLimit=max(seconds, 1.0)))
+    status = problem.solve(_exact(pulp, name, max(seconds, 1.0)))
     certain = problem.sol_status == pulp.LpSolutionOptimal
     if status == pulp.LpStatusInfeasible:
         return None, True
     if any(variable.value() is None for variable in variables):
         return None, False
     return np.rint([variable.value() for variable in variables]).astype(np.int64), certain
+
+
+def _exact(pulp: Any, name: str, seconds: float) -> Any:
+    """The solver, told not to call optimal what is only near it: some do so unless told."""
+    try:
+        return pulp.getSolver(name, msg=False, timeLimit=seconds, gapRel=0.0)
+    except TypeError:  # those that know no gap
+        return pulp.getSolver(name, msg=False, timeLimit=seconds)
 
 
 def _name(solver: str) -> str:

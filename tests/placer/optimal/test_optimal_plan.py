@@ -45,6 +45,24 @@ def test_pulp_is_another_way_to_the_same_optimum() -> None:
             refuse_unknown(unknown)
 
 
+def test_pulp_is_asked_for_no_less_than_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of its solvers stop within 1e-4 of the optimum and call that optimal, unless they are told not to."""
+    pulp = pytest.importorskip("pulp", reason="PuLP is not installed: its solvers are not tested")
+    told: list[dict[str, Any]] = []
+    get_solver = pulp.getSolver
+
+    def noted(name: str, **settings: Any) -> Any:
+        told.append(settings)
+        return get_solver(name, **settings)
+
+    monkeypatch.setattr(pulp, "getSolver", noted)
+    oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85], "nat nids": [50, 50]})
+    tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
+    optimal_plan(tenants, [BLUEFIELD], [oracle], solver="pulp")
+    assert told
+    assert all(settings["gapRel"] == 0 for settings in told)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_patient_tenants_share_and_impatient_ones_do_not(solver: str) -> None:
     """Two ACLs slow each other by a tenth: of four, the two that tolerate it share a NIC, the others get their own."""
