@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-TERMS = ("constant", "packet_size", "mtbr", "matches")
+TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
+HEADERS = 100.0
+"""About the most bytes of a packet that are headers, in which nothing matches."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class ServiceTime:
     Parameters
     ----------
     coefficients
-        Per name in `TERMS`, ms per unit; `matches` is mtbr times packet size. Those left out are zero.
+        Per name in `TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times what of the
+        packet is beyond `HEADERS`. Those left out are zero.
     """
 
     coefficients: tuple[tuple[str, float], ...]
@@ -52,6 +55,8 @@ def term_values(term: str, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
             values = traffic[:, 2]
         case "matches":
             values = traffic[:, 1] * traffic[:, 2]
+        case "payload_matches":
+            values = np.maximum(traffic[:, 1] - HEADERS, 0.0) * traffic[:, 2]
         case _:
             raise ValueError(f"service time term '{term}' not understood, one of {', '.join(TERMS)}")
     return values

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from predictor.accelerators import TERMS, ServiceTime, term_values
+from predictor.accelerators import ServiceTime, term_values
 from predictor.memory import access_rate
 from predictor.tables import counters_of
 from profiles.profile import TRAFFIC_COLUMNS, Profile, service_column
 
 Array = NDArray[np.float64]
 
+TERMS = ("constant", "packet_size", "mtbr", "matches")
 COMPANIES = 4000
 LIKELY = 0.995
 STRAY = 0.03

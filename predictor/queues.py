@@ -26,6 +26,7 @@ KNOTS = 5
 ROWS_PER_KNOT = 6
 UNBOUND, MOST_LOG = 1e9, 20.0
 EVERY_PACKET = ("constant", "packet_size")
+HEADERLESS = "payload_matches"
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class _Fit:
         base: Array | None,
         benches: Mapping[str, ServiceTime],
     ) -> None:
-        self.pattern, self.names, self.runs, self.base = pattern, names, runs, base
+        self.pattern, self.names, self.runs, self.base, self.benches = pattern, names, runs, base, benches
         self.known = [() if pattern == PIPELINE else _of_every_packet(benches.get(name)) for name in names]
         self.terms = _terms(pattern, runs)
         self.columns = [term_values(term, runs.traffic) for term in self.terms]
@@ -142,23 +143,33 @@ class _Fit:
 
         shared = np.zeros(len(first), dtype=bool)
         shared[len(self.names) * len(self.terms) :][: sum(loose)] = True
-        # where runs do not tell, one queue, and matches in proportion to packet size
-        extra = np.zeros(len(first), dtype=bool)
-        if "matches" in self.terms and "mtbr" in self.terms:
-            extra[self.terms.index("mtbr") : len(self.names) * len(self.terms) : len(self.terms)] = True
+        # where runs do not tell: one queue, and service times like the bench's
+        usual, times = self.usual(), np.arange(len(first)) < len(self.names) * len(self.terms)
 
         def residuals(vector: Array) -> Array:
             base = self.base
             if base is None:
                 base = np.exp(np.clip(self.curve @ vector[len(vector) - self.curve.shape[1] :], -MOST_LOG, MOST_LOG))
             errors = np.log(np.maximum(self._predict(*unpack(vector), base), 1e-9) / self.runs.throughput)
-            return np.concatenate([errors, RELUCTANCE * (vector[shared] - 1.0), RELUCTANCE * vector[extra]])
+            unusual = [vector[shared] - 1.0, (vector[times] - usual)[~np.isnan(usual)]]
+            return np.concatenate([errors, *(RELUCTANCE * part for part in unusual)])
 
-        low, high = np.where(shared, 1 / MOST_QUEUES, -np.inf), np.where(shared, 1.0 + 1e-6, np.inf)
+        # nothing takes negative time, or two terms could stand in for a third that was not varied apart from them
+        low, high = np.where(times, 0.0, -np.inf), np.full(len(first), np.inf)
+        low[shared], high[shared] = 1 / MOST_QUEUES, 1.0 + 1e-6
         first = np.clip(first, low, high)
         for stray in (10 * STRAY, STRAY):
             first = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=stray, x_scale="jac").x
         return unpack(first)
+
+    def usual(self) -> Array:
+        """Per accelerator and term, the scaled coefficient where runs do not tell; NaN where anything is as likely.
+
+        A request costs the accelerator what it costs the bench's, and matches are in proportion to packet size.
+        """
+        known = [dict(_of_every_packet(self.benches.get(name))) for name in self.names]
+        usual = [[told.get(term, 0.0 if term == HEADERLESS else np.nan) for term in self.terms] for told in known]
+        return (np.array(usual, dtype=np.float64).reshape(len(self.names), -1) / self.units).ravel()
 
     def uses(self, shares: Sequence[float], coefficients: Sequence[Array]) -> tuple[AcceleratorUse, ...]:
         """Queues and service times of these parameters."""
@@ -197,7 +208,7 @@ def _terms(pattern: Pattern, runs: QueueRuns) -> tuple[str, ...]:
     terms = ["constant"] + ["packet_size"] * sizes if pattern == PIPELINE else []
     if matches:
         # headers bring no matches, so that matches per packet are not quite in proportion to its size
-        terms += ["matches"] * sizes + ["mtbr"] * (not sizes or len(runs.throughput) >= ENOUGH)
+        terms += ["matches"] + [HEADERLESS] * (len(runs.throughput) >= ENOUGH) if sizes else ["mtbr"]
     return tuple(terms)
 
 
