@@ -37,6 +37,8 @@ READS, WRITES, WORKING_SET = (COUNTERS.index(name) for name in ("l2crd", "l2cwr"
 ACCESS_UNIT = 1e6
 WORKING_SET_UNIT = 0.3
 """Accesses per second and MB below which contention is not felt: where the scales turn from linear to logarithmic."""
+FADED = 1.5
+"""Times the accesses of any company of NFs at which nothing is left of the trees for these."""
 FULL, SPILLED_UNIT = 3.0, 0.05
 """MB of which half no longer finds room in the cache, and the share without room that is not felt."""
 
@@ -140,10 +142,12 @@ class MemoryModel:
     def __call__(self, runs: MemoryRuns) -> Array:
         """The logarithm at each row."""
         logarithm = self.trend(runs.contention())[:, 0]
-        near = runs.accesses() <= self.most_accesses
-        for rows, trees in ((near, self.within), (~near, self.beyond)):
+        excess = np.log(np.maximum(runs.accesses(), 1.0)) - np.log(self.most_accesses)
+        beyond = np.clip(excess / np.log(FADED), 0.0, 1.0)
+        for weight, trees in ((1.0 - beyond, self.within), (beyond, self.beyond)):
+            rows = weight > 0
             if rows.any():
-                logarithm[rows] += trees.predict(runs[rows].features())
+                logarithm[rows] += weight[rows] * trees.predict(runs[rows].features())
         return logarithm
 
     def as_arrays(self) -> dict[str, Array]:
