@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from placer.arrivals import Arrival
 from placer.catalogue import Catalogue
@@ -17,6 +18,7 @@ from placer.check import peak_nics, slas_kept
 from placer.fleet import Fleet, NicKind, Tenant
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.duals import Duals
+from placer.optimal.program import exact_cost
 from placer.oracle import Oracle
 from placer.over_time import bound_over_time, fullest_moment, resolved_plan
 from placer.plan import Placement, Plan
@@ -194,4 +196,4 @@ class _Alone(ContentionAware):
 
 
 def _cost(plan: Plan, kinds: Sequence[NicKind]) -> float:
-    return sum(kind.cost * peak_nics(plan, kind) for kind in kinds)
+    return float(sum((exact_cost(kind) * peak_nics(plan, kind) for kind in kinds), start=Fraction(0)))

@@ -2,7 +2,8 @@
 
 Every tenant has a price. If no company of tenants that keeps its SLAs is worth more than its NIC costs, no plan that
 places everybody costs less than all tenants are worth. The companies are listed here anew, and the testbed is asked
-about each; or, where they were too many, every company is taken for one that keeps its SLAs. All sums are exact.
+about each; or, where they were too many, every company is taken for one that keeps its SLAs. All sums are exact; only
+in the end they are compared as the floating-point numbers that the file tells.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def bound_faults(certificate: Certificate, ask: Ask) -> Iterator[str]:
         if kind.limit is None and certificate.nic_prices[number]:
             yield f"bound: NIC kind {number} is not limited, its NICs have no price beside their cost"
     proven = _proven(certificate)
-    if certificate.lower_bound > proven:
+    if float(certificate.lower_bound) > float(proven):
         yield f"bound: the prices prove {float(proven):g}, not {float(certificate.lower_bound):g}"
-    if certificate.lower_bound > certificate.cost:
+    if float(certificate.lower_bound) > float(certificate.cost):
         yield f"bound: {float(certificate.lower_bound):g} is above the cost of the plan, {float(certificate.cost):g}"
     if certificate.over not in ("companies", "cores"):
         yield f"bound: '{certificate.over}' is neither over companies nor over cores"

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from profiles import InputError, TrafficProfile, Workload
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 VERSION = 1
 RELATIVE_SLACK = 1e-9
 """An SLA is kept by a throughput this share below it."""
+
+LARGEST_EXPONENT = 100
+"""Numbers of more digits than this, before or behind the point, are no costs, prices or throughputs."""
 
 
 class Class(NamedTuple):
@@ -62,59 +70,91 @@ def read_certificate(path: Path) -> Certificate:
     Raises
     ------
     InputError
-        When the file is no certificate.
+        When the file is no certificate: something is missing, of the wrong type, told twice, or no number.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"), parse_float=_Number, parse_int=_Number)
+        told = json.loads(
+            path.read_text(encoding="utf-8"),
+            parse_float=Decimal,
+            parse_constant=_no_number,
+            object_pairs_hook=_told_once,
+        )
         if told["certificate"] != VERSION:
             raise InputError.of(str(path), f"is of version {told['certificate']}, not {VERSION}", column="certificate")
-        plan, bound = told["plan"], told["bound"]
-        tenants = {tenant["id"]: _class(tenant) for tenant in told["tenants"]}
-        if len(tenants) != len(told["tenants"]):
-            raise InputError.of(str(path), "two tenants have one id", column="tenants")
-        return Certificate(
-            kinds=[_kind(kind) for kind in told["fleet"]],
-            testbeds=[str(kind["testbed"]) for kind in told["fleet"]],
-            tenants=tenants,
-            cost=plan["cost"].exact,
-            nics=[(int(nic["kind"]), list(nic["tenants"])) for nic in plan["nics"]],
-            left_out=list(plan["left_out"]),
-            lower_bound=bound["lower_bound"].exact,
-            over=bound["over"],
-            prices={_class(one): one["price"].exact for one in bound["prices"]},
-            nic_prices=[price.exact for price in bound["nic_prices"]],
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return _certificate(told)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError.of(str(path), f"is no certificate ({type(error).__name__}: {error})") from error
 
 
-class _Number(float):
-    """A number with the exact value of its decimals."""
-
-    def __new__(cls, text: str) -> _Number:
-        number = super().__new__(cls, text)
-        number.exact = Fraction(text)
-        return number
-
-    exact: Fraction
-
-
-def _class(told: Mapping[str, Any]) -> Class:
-    traffic = {name: float(value) for name, value in told["traffic"].items()}
-    drop, kpps = told.get("sla_drop"), told.get("sla_min_kpps")
-    if (drop is None) == (kpps is None):
-        raise ValueError("an SLA is a drop or a throughput")
-    return Class(
-        Workload(told["nf"], TrafficProfile.from_mapping(traffic)),
-        None if drop is None else float(drop),
-        None if kpps is None else float(kpps),
+def _certificate(told: Mapping[str, Any]) -> Certificate:
+    plan, bound = told["plan"], told["bound"]
+    return Certificate(
+        kinds=[_kind(kind) for kind in told["fleet"]],
+        testbeds=[_text(kind["testbed"]) for kind in told["fleet"]],
+        tenants=_told_once([(_text(tenant["id"]), _class(tenant)) for tenant in told["tenants"]]),
+        cost=_number(plan["cost"]),
+        nics=[(_whole(nic["kind"]), _texts(nic["tenants"])) for nic in plan["nics"]],
+        left_out=_texts(plan["left_out"]),
+        lower_bound=_number(bound["lower_bound"]),
+        over=_text(bound["over"]),
+        prices=_told_once([(_class(one), _number(one["price"])) for one in bound["prices"]]),
+        nic_prices=[_number(price) for price in bound["nic_prices"]],
     )
 
 
 def _kind(told: Mapping[str, Any]) -> Kind:
-    cost = told["cost"].exact
-    count = told["count"]
-    if cost < 0 or (count is not None and count < 0):
-        raise ValueError("a cost or count is negative")
-    cores_of = {nf: int(cores) for nf, cores in told["cores_of"].items()}
-    return Kind(int(told["cores"]), cores_of, None if count is None else int(count), cost)
+    cost, count = _number(told["cost"]), told["count"]
+    if cost < 0:
+        raise ValueError("a cost is negative")
+    cores_of = {nf: _whole(cores) for nf, cores in told["cores_of"].items()}
+    return Kind(_whole(told["cores"]), cores_of, None if count is None else _whole(count), cost)
+
+
+def _class(told: Mapping[str, Any]) -> Class:
+    traffic = {name: float(_number(value)) for name, value in told["traffic"].items()}
+    drop, kpps = (None if told.get(key) is None else float(_number(told[key])) for key in ("sla_drop", "sla_min_kpps"))
+    if (drop is None) == (kpps is None):
+        raise ValueError("an SLA is a drop or a throughput")
+    if (drop is not None and not 0 <= drop < 1) or (kpps is not None and kpps <= 0):
+        raise ValueError("an SLA is a drop of 0 or more, below 1, or a throughput above 0")
+    return Class(Workload(_text(told["nf"]), TrafficProfile.from_mapping(traffic)), drop, kpps)
+
+
+def _number(told: object) -> Fraction:
+    """The exact value of a number's decimals."""
+    if isinstance(told, bool) or not isinstance(told, int | Decimal):
+        raise TypeError(f"{told!r} is no number")
+    if told and abs(Decimal(told).adjusted()) > LARGEST_EXPONENT:
+        raise ValueError("a number is too large or too small")
+    return Fraction(told)
+
+
+def _whole(told: object) -> int:
+    number = _number(told)
+    if number < 0 or number.denominator != 1:
+        raise ValueError(f"{told} is no whole number from 0")
+    return int(number)
+
+
+def _text(told: object) -> str:
+    if not isinstance(told, str):
+        raise TypeError(f"{told!r} is no text")
+    return told
+
+
+def _texts(told: object) -> list[str]:
+    if not isinstance(told, list):
+        raise TypeError(f"{told!r} is no list")
+    return [_text(one) for one in told]
+
+
+def _told_once(pairs: Sequence[tuple[Key, Value]]) -> dict[Key, Value]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise ValueError(f"{twice} is told twice")
+    return found
+
+
+def _no_number(told: str) -> Decimal:
+    raise ValueError(f"{told} is no number")

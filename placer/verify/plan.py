@@ -21,12 +21,14 @@ def plan_faults(certificate: Certificate, ask: Ask) -> Iterator[str]:
     if strange := [number for number, _ in certificate.nics if number not in known]:
         yield f"plan: there is no NIC kind {strange[0]}"
         return
+    if not all(housed for _, housed in certificate.nics):
+        yield "plan: a NIC carries nobody"
     for number, kind in enumerate(certificate.kinds):
         used = sum(of == number for of, _ in certificate.nics)
         if kind.limit is not None and used > kind.limit:
             yield f"plan: {used} NICs of kind {number} are used, there are {kind.limit}"
     cost = sum((certificate.kinds[number].cost for number, _ in certificate.nics), start=Fraction(0))
-    if cost != certificate.cost:
+    if float(cost) != float(certificate.cost):
         yield f"plan: its NICs cost {float(cost):g}, not {float(certificate.cost):g}"
     for number in known:
         yield from _broken_slas(certificate, number, ask)
@@ -55,7 +57,7 @@ def _broken_slas(certificate: Certificate, number: int, ask: Ask) -> Iterator[st
     for company in companies:
         if kind.taken(company) > kind.cores:
             yield f"plan: {' + '.join(workload.nf for workload in company)} take more than {kind.cores} cores"
-    fitting = [company for company in dict.fromkeys(companies) if kind.taken(company) <= kind.cores]
+    fitting = [company for company in dict.fromkeys(companies) if company and kind.taken(company) <= kind.cores]
     told = lowest_of(number, fitting, ask)
     alone = alone_of(number, {workload for company in told for workload in company}, ask)
     for nic, company in zip(nics, companies, strict=True):

@@ -12,19 +12,23 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from placer.arrivals import Arrival
 from placer.catalogue import Catalogue
 from placer.certificate import certificate, refuse_uncertifiable
 from placer.cli import main
-from placer.fleet import NicKind
+from placer.fleet import NicKind, Tenant
+from placer.optimal import Optimum
+from placer.optimal.exhaustive import exhaustive_plan
 from placer.optimum import find_optimum
 from placer.oracle import Oracle, TestbedOracle
 from placer.sla import Sla
 from placer.verify import Ask, faults_of, read_certificate
 from profiler.testbeds import open_testbed
-from profiles import InputError, Workload
-from tests.placer.optimal.instances import ErraticOracle, TableOracle, workload
+from profiles import InputError, TrafficProfile, Workload
+from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, workload
+from tests.placer.optimal.instances import faults_of as plan_faults_of
 from tests.properties.test_optimal import Instance, instances
 
 CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
@@ -84,6 +88,12 @@ def double_prices(told: dict[str, Any]) -> None:
     told["bound"]["lower_bound"] *= 2
 
 
+def cheaper_kind(told: dict[str, Any]) -> None:
+    """Offers the same NIC at a tenth of the cost, and leaves plan and bound as they are."""
+    told["fleet"].append({**told["fleet"][0], "cost": 0.1})
+    told["bound"]["nic_prices"].append(0)
+
+
 @pytest.mark.parametrize(
     ("tamper", "message"),
     [
@@ -105,13 +115,19 @@ def double_prices(told: dict[str, Any]) -> None:
         (lambda told: told["bound"].update(nic_prices=[0.5]), "bound: NIC kind 0 is not limited"),
         (lambda told: told["bound"].update(nic_prices=[-1]), "bound: every NIC kind needs one price"),
         (lambda told: told["tenants"][0].update(sla_drop=0.01), "bound: 1 classes of tenants have no price"),
+        (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": []}), "plan: a NIC carries nobody"),
+        (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": ["x"]}), "plan: x is placed 1 times"),
+        (lambda told: told["tenants"].append({**told["tenants"][0], "id": "x"}), "plan: x is placed 0 times"),
+        (lambda told: told["fleet"][0].update(cost=0.5), "plan: its NICs cost 1.5, not 3"),
+        (lambda told: told["fleet"].append({**told["fleet"][0], "cost": 0.1}), "bound: every NIC kind needs one price"),
+        (cheaper_kind, "bound: .* are worth .*, NIC kind 1 costs 0.1"),
     ],
 )  # fmt: skip
 def test_tampering_is_found(tmp_path: Path, tamper: Tamper, message: str) -> None:
     """Whatever is changed in plan, bound, prices or promises, the verifier says what is wrong."""
     told = certified(FOUR, [KIND], [PAIRS])
     tamper(told)
-    faults = faults_in(told, tmp_path, [PAIRS])
+    faults = faults_in(told, tmp_path, [PAIRS, PAIRS])
     assert any(re.match(message, fault) for fault in faults), faults
 
 
@@ -128,7 +144,127 @@ def test_the_bound_by_cores_is_checked_by_cores(tmp_path: Path, monkeypatch: pyt
     assert any("fit NIC kind 0" in fault for fault in faults_in(told, tmp_path, [oracle]))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"certificate": 2}', '{"certificate": NaN}'])
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        (("plan", "cost"), "3"),
+        (("plan", "cost"), True),
+        (("plan", "cost"), None),
+        (("plan", "cost"), float("nan")),
+        (("plan", "cost"), float("inf")),
+        (("plan", "nics", 0, "kind"), 0.5),
+        (("plan", "nics", 0, "kind"), -1),
+        (("plan", "nics", 0, "tenants"), "02"),  # text is a sequence, too
+        (("plan", "nics", 0, "tenants", 0), 0),
+        (("plan", "left_out"), {}),
+        (("bound", "lower_bound"), float("nan")),
+        (("bound", "prices", 0, "price"), float("-inf")),
+        (("bound", "nic_prices", 0), "0"),
+        (("fleet", 0, "count"), -0.5),
+        (("fleet", 0, "cores"), 8.5),
+        (("fleet", 0, "cores_of", "acl"), 0.9),
+        (("fleet", 0, "cost"), -1),
+        (("tenants", 0, "id"), ["0"]),
+        (("tenants", 0, "id"), "1"),  # which another tenant has
+        (("tenants", 0, "sla_drop"), 1.0),
+        (("tenants", 0, "sla_drop"), float("nan")),
+        (("tenants", 0, "sla_min_kpps"), 0.1),  # beside a drop
+        (("tenants", 0, "traffic", "flows"), None),
+        (("bound", "prices", 1, "sla_drop"), 0.2),  # whose price another entry tells
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, part: tuple[str | int, ...], told: object) -> None:
+    """Wrong types, fractions of NICs, numbers that are none, and what is told twice: bad input, and no traceback."""
+    whole = certified(FOUR, [KIND], [PAIRS])
+    place: Any = whole
+    for key in part[:-1]:
+        place = place[key]
+    place[part[-1]] = told
+    with pytest.raises(InputError, match=r"is no certificate"):
+        faults_in(whole, tmp_path, [PAIRS])
+
+
+@st.composite
+def meddled(draw: st.DrawFn, told: object) -> object:
+    """A copy in which a number, a name or a list was changed somewhere, or nothing."""
+    if isinstance(told, dict) and told:
+        key = draw(st.sampled_from(sorted(told)))
+        return {**told, key: draw(meddled(told[key]))}
+    if isinstance(told, list) and told:
+        place, how = draw(st.integers(0, len(told) - 1)), draw(st.sampled_from(["inside", "twice", "without"]))
+        middle = {"inside": [draw(meddled(told[place]))], "twice": [told[place]] * 2, "without": []}[how]
+        return [*told[:place], *middle, *told[place + 1 :]]
+    if isinstance(told, int | float) and not isinstance(told, bool):
+        return draw(st.sampled_from([told + 1, told - 1, told / 2, 2 * told, -told, told + 1e-9, told - 1e-9, 0, None]))
+    return draw(st.sampled_from([told, "t0", "t1", "nat", None, 1, []]))
+
+
+@given(instances() | instances(CrowdingOracle), st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_is_accepted_is_true(
+    tmp_path_factory: pytest.TempPathFactory, given: Instance, data: st.DataObject
+) -> None:
+    """Whatever was changed, when the verifier finds no fault, the plan is sound and the bound not above the optimum."""
+    _, kinds, oracles = given
+    arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(given[0])]
+    told: Any = certified(arrivals, kinds, oracles)
+    for _ in range(data.draw(st.integers(1, 3))):
+        told = data.draw(meddled(told))
+    folder = tmp_path_factory.mktemp("c")
+    try:
+        if faults_in(told, folder, [*oracles, *oracles]):
+            return
+    except InputError:
+        return
+    claimed = [
+        NicKind(i, "x", int(one["cores"]), one["cores_of"], one["count"] if one["count"] is None else int(one["count"]),
+                float(one["cost"])) for i, one in enumerate(told["fleet"])
+    ]  # fmt: skip
+    tenants = {
+        one["id"]: Tenant(one["id"], Workload(one["nf"], TrafficProfile.from_mapping(one["traffic"])),
+                          Sla(one.get("sla_drop"), one.get("sla_min_kpps"))) for one in told["tenants"]
+    }  # fmt: skip
+    optimum = Optimum(
+        nics=[
+            (claimed[int(nic["kind"])], tuple(tenants[one] for one in nic["tenants"])) for nic in told["plan"]["nics"]
+        ],
+        unplaced=[tenants[one] for one in told["plan"]["left_out"]],
+        cost=told["plan"]["cost"],
+        lower_bound=told["bound"]["lower_bound"],
+        nics_lower_bound=0,
+        proven=False,
+    )
+    judged = [*oracles, *oracles][: len(claimed)]
+    assert plan_faults_of(optimum, list(tenants.values()), claimed, judged) == []
+    judge = exhaustive_plan(list(tenants.values()), claimed, judged)
+    if len(judge.unplaced) == len(optimum.unplaced):
+        assert optimum.lower_bound <= judge.cost + 1e-9
+
+
+def test_costs_need_not_be_round(tmp_path: Path) -> None:
+    """Seven NICs at a third each, and a plan of three at a tenth each that was found later: sums are told as added."""
+    thirds = replace(KIND, cost=1 / 3)
+    impatient = arrivals_of(*[("acl", 0.0)] * 7)
+    assert faults_in(certified(impatient, [thirds], [PAIRS]), tmp_path, [PAIRS]) == []
+    tenths = replace(KIND, cost=0.1)
+    catalogue = Catalogue((tenths,), (), (), specs=("simulated",))
+    found = find_optimum(FOUR, catalogue, [PAIRS], time_limit=5)
+    worse = replace(found, cost=0.4, proven=False)
+    assert faults_in(certificate(FOUR, catalogue, worse.improved_by(found.plan, [tenths])), tmp_path, [PAIRS]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"certificate": 2}',
+        '{"certificate": NaN}',
+        "[" * 100_000,
+        '{"certificate": 1, "certificate": 1}',
+    ],
+)
 def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
     """A file that is none, or of another version, is bad input."""
     file = tmp_path / "c.json"
