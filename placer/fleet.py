@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
 
 from placer.oracle import Company, company_of
 from placer.sla import Sla
@@ -56,45 +59,63 @@ class Tenant:
     sla: Sla
 
 
-@dataclass(frozen=True, slots=True)
-class NicClass:
-    """What NICs have in common that are alike for all but SLAs: the kind's index, and the company."""
+class Service(Enum):
+    """Whether a NIC takes newcomers: `up` does; `draining` keeps whom it has, but takes none; `failed` has none."""
 
-    kind: int
-    company: Company
+    UP = "up"
+    DRAINING = "draining"
+    FAILED = "failed"
 
 
 class Nic:
-    """A NIC in use: its tenants in order of arrival, and the class that they put it in."""
+    """A NIC and its tenants, by id in order of arrival; `note` is for the index of whoever watches the fleet."""
+
+    __slots__ = ("housed", "id", "kind", "note", "number", "service")
 
     def __init__(self, id: str, kind: NicKind, number: int = 0) -> None:
         self.id = id
         self.kind = kind
         self.number = number
-        self.tenants: tuple[Tenant, ...] = ()
-        self.alike = NicClass(kind.index, ())
+        self.housed: dict[str, Tenant] = {}
+        self.service = Service.UP
+        self.note: Any = None
 
-    def house(self, tenants: Iterable[Tenant]) -> None:
-        """Let the NIC hold these tenants and no others."""
-        self.tenants = tuple(tenants)
-        self.alike = NicClass(self.kind.index, company_of(tenant.workload for tenant in self.tenants))
+    @property
+    def tenants(self) -> tuple[Tenant, ...]:
+        """Its tenants in order of arrival."""
+        return tuple(self.housed.values())
 
     @property
     def company(self) -> Company:
         """What runs on it."""
-        return self.alike.company
+        return company_of(tenant.workload for tenant in self.housed.values())
+
+
+class Watcher(Protocol):
+    """Told of every change of the fleet, after it happened; keeps an index in step."""
+
+    def joined(self, nic: Nic, tenant: Tenant) -> None:
+        """The tenant moved in."""
+
+    def left(self, nic: Nic, tenant: Tenant) -> None:
+        """The tenant moved out."""
+
+    def serves(self, nic: Nic) -> None:
+        """The NIC began or ceased to take newcomers."""
 
 
 class Fleet:
-    """NICs in use, in the order in which they were opened, and the kinds from which another can be opened."""
+    """NICs in use, and the kinds from which another can be opened. A NIC that emptied is the next to be opened."""
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
         self.kinds = tuple(kinds)
         self.nics: dict[str, Nic] = {}
+        self.out_of_service: dict[str, Nic] = {}
+        self.watcher: Watcher | None = None
         self._home: dict[str, Nic] = {}
         self._opened = 0
         self._in_use: Counter[int] = Counter()
-        self._classes: dict[NicClass, dict[int, Nic]] = defaultdict(dict)
+        self._idle: dict[int, list[tuple[int, str]]] = defaultdict(list)
 
     @property
     def tenants(self) -> int:
@@ -107,34 +128,27 @@ class Fleet:
 
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first."""
-        kinds = [kind for kind in self.kinds if kind.count is None or self.in_use(kind) < kind.count]
+        kinds = [kind for kind in self.kinds if kind.count is None or self._spoken_for(kind) < kind.count]
         return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
 
-    def classes(self, workload: Workload) -> Iterator[tuple[NicClass, Mapping[int, Nic]]]:
-        """NICs in use that host the NF and have the cores for it, by class, and in it by number."""
-        for alike, nics in self._classes.items():
-            kind, company = self.kinds[alike.kind], alike.company
-            if kind.hosts(workload) and kind.cores_taken(company) + kind.cores_of[workload.nf] <= kind.cores:
-                yield alike, nics
-
-    def roomy(self, workload: Workload) -> list[Nic]:
-        """NICs in use that host the NF and have the cores for it, in the order in which they were opened."""
-        found = [nic for _, nics in self.classes(workload) for nic in nics.values()]
-        return sorted(found, key=lambda nic: nic.number)
-
     def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
-        """Put one more NIC of the kind into use, empty; without an id it is numbered."""
-        self._opened += 1
-        nic = Nic(nic_id or f"nic-{self._opened}", kind, self._opened)
-        self.nics[nic.id] = nic
+        """Put one more NIC of the kind into use, empty; without an id the first that emptied, or a new number."""
+        idle = self._idle[kind.index]
+        if nic_id is None and idle:
+            number, nic_id = heapq.heappop(idle)
+        else:
+            self._opened += 1
+            number, nic_id = self._opened, nic_id or f"nic-{self._opened}"
+        nic = self.nics[nic_id] = Nic(nic_id, kind, number)
         self._in_use[kind.index] += 1
-        self._classes[nic.alike][nic.number] = nic
         return nic
 
     def place(self, tenant: Tenant, nic: Nic) -> None:
         """Put the tenant on the NIC."""
-        self._rehouse(nic, (*nic.tenants, tenant))
+        nic.housed[tenant.id] = tenant
         self._home[tenant.id] = nic
+        if self.watcher is not None:
+            self.watcher.joined(nic, tenant)
 
     def home_of(self, tenant_id: str) -> Nic | None:
         """The NIC on which the tenant runs, if it runs."""
@@ -143,20 +157,16 @@ class Fleet:
     def remove(self, tenant_id: str) -> Nic:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
-        self._rehouse(nic, tuple(tenant for tenant in nic.tenants if tenant.id != tenant_id))
-        if not nic.tenants:
+        tenant = nic.housed.pop(tenant_id)
+        if self.watcher is not None:
+            self.watcher.left(nic, tenant)
+        if not nic.housed:
             del self.nics[nic.id]
-            self._leave_class(nic)
             self._in_use[nic.kind.index] -= 1
+            if nic.service is Service.UP:
+                heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
         return nic
 
-    def _rehouse(self, nic: Nic, tenants: tuple[Tenant, ...]) -> None:
-        self._leave_class(nic)
-        nic.house(tenants)
-        self._classes[nic.alike][nic.number] = nic
-
-    def _leave_class(self, nic: Nic) -> None:
-        alike = self._classes[nic.alike]
-        del alike[nic.number]
-        if not alike:
-            del self._classes[nic.alike]
+    def _spoken_for(self, kind: NicKind) -> int:
+        out = sum(nic.kind is kind and not nic.housed for nic in self.out_of_service.values())
+        return self._in_use[kind.index] + out

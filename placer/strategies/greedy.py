@@ -7,6 +7,7 @@ from collections import Counter
 from placer.catalogue import Catalogue
 from placer.fleet import Fleet, Nic, NicKind, Tenant
 from placer.oracle import Company, company_of
+from placer.strategies.by_company import ByCompany
 from placer.strategies.strategy import OnlineStrategy, register
 from profiles import Workload
 
@@ -29,9 +30,12 @@ class Greedy(OnlineStrategy):
         self._shares: dict[tuple[int, Workload], dict[str, float]] = {}
         self._used: dict[tuple[int, Company], tuple[float, float]] = {}
 
+    def begin(self, fleet: Fleet) -> None:
+        self._nics = ByCompany(fleet)
+
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         best, least = None, (FULL, 0.0, 0)
-        for alike, nics in fleet.classes(tenant.workload):
+        for alike, nics in self._nics.roomy(tenant.workload):
             used = self._used_by(fleet.kinds[alike.kind], company_of((*alike.company, tenant.workload)))
             if used[0] <= FULL and (best is None or used <= least[:2]):
                 first = min(nics)

@@ -49,8 +49,12 @@ class OnlineStrategy(Strategy):
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         """The NIC in use on which to put the tenant, the kind of which to open another NIC, or None to reject it."""
 
+    def begin(self, fleet: Fleet) -> None:
+        """Prepare for an empty fleet, before the first arrival."""
+
     def place(self, arrivals: Sequence[Arrival], progress: Progress | None = None) -> Plan:
         fleet = Fleet(self.catalogue.kinds)
+        self.begin(fleet)
         placements = [Placement(arrival) for arrival in arrivals]
         begun = time.perf_counter()
         for event in events_of(arrivals):

@@ -1,0 +1,144 @@
+"""The chooser: picks a NIC for a newcomer by a rule, from an index that it keeps in step with the fleet."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from placer.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.online.asked import Asked
+from placer.online.patterns import Patterns, too_many
+from placer.online.rooms import Rooms
+from placer.online.rules import LOOK_AHEAD, Rule
+from placer.oracle import Oracle
+from profiles import Workload
+
+FORESEEN_FROM = 10
+"""Fewest arrivals from which those to come are foreseen; before, every slot is free."""
+
+REMEMBERED = 4_096
+"""Arrivals of late from which those to come are foreseen."""
+
+RENEWED_EVERY = 65_536
+"""Arrivals after which prices are made anew; until then, whenever twice as many arrivals were seen."""
+
+
+class Chooser:
+    """Watches a fleet, and picks for each newcomer the NIC that the rule prefers among those where every SLA is kept.
+
+    Parameters
+    ----------
+    fleet
+        The fleet, with whatever is on it.
+    oracles
+        Per kind, who tells the throughputs.
+    rule
+        Which of several NICs.
+    """
+
+    def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], rule: Rule = LOOK_AHEAD) -> None:
+        self.fleet = fleet
+        self.oracles = oracles
+        self.rule = rule
+        self.workloads: set[Workload] = set()
+        self.index: list[Rooms | Asked] = []
+        self._recent: deque[Tenant] = deque(maxlen=REMEMBERED)
+        self._arrivals = 0
+        self._foreseen_at = FORESEEN_FROM
+        fleet.watcher = self
+        present = [tenant for nic in fleet.nics.values() for tenant in nic.housed.values()]
+        self._recent.extend(present)
+        self._arrivals = len(present)
+        self.workloads.update(tenant.workload for tenant in present)
+        if present:
+            self._know(present[0].workload)
+
+    def choose(self, tenant: Tenant) -> Nic | NicKind | None:
+        """The NIC in use on which to put the tenant, the kind of which to open another, or None when nothing keeps
+        every SLA."""
+        if self._is_new(tenant):
+            self._know(tenant.workload)
+        self._foresee(tenant)
+        best: tuple[float, Nic] | None = None
+        for nics in self.index:
+            found = nics.best(tenant)
+            if found is not None and (best is None or found[0] < best[0]):
+                best = found
+        if best is None:
+            return self._cheapest(tenant)
+        if self.rule.toll is not None:
+            new = self._cheapest(tenant)
+            if new is not None and new.count is None:
+                opening = self.index[new.index].opening(tenant)
+                if opening is not None and best[0] > opening + self.rule.toll * new.cost:
+                    return new
+        return best[1]
+
+    def joined(self, nic: Nic, tenant: Tenant) -> None:
+        """The tenant moved in."""
+        if self._is_new(tenant):
+            self._know(tenant.workload)
+        elif nic.note is None:
+            self.index[nic.kind.index].enter(nic)
+        elif nic.service is Service.UP:
+            self.index[nic.kind.index].joined(nic, tenant)
+
+    def left(self, nic: Nic, tenant: Tenant) -> None:
+        """The tenant moved out."""
+        if nic.service is Service.UP:
+            self.index[nic.kind.index].left(nic, tenant)
+
+    def serves(self, nic: Nic) -> None:
+        """The NIC began or ceased to take newcomers."""
+        if nic.housed:
+            if nic.service is Service.UP:
+                self.index[nic.kind.index].enter(nic)
+            else:
+                self.index[nic.kind.index].close(nic)
+
+    def _cheapest(self, tenant: Tenant) -> NicKind | None:
+        """The cheapest kind that can be opened and on which the tenant keeps its SLA alone."""
+        for kind in self.fleet.available():
+            if self.index[kind.index].opening(tenant) is not None:
+                return kind
+        return None
+
+    @property
+    def _asks(self) -> bool:
+        """Whether workloads are too many to be known beforehand."""
+        return bool(self.index) and isinstance(self.index[0], Asked)
+
+    def _is_new(self, tenant: Tenant) -> bool:
+        return tenant.workload not in self.workloads and not self._asks
+
+    def _know(self, new: Workload) -> None:
+        """Ask for all companies of the workloads known and the new one, and sort all NICs into rooms of them; forget
+        who is gone where they are too many, and where they still are, ask from case to case."""
+        self.workloads = self.workloads | {new}
+        if self._too_many(self.workloads):
+            self.workloads = {tenant.workload for nic in self.fleet.nics.values() for tenant in nic.housed.values()}
+            self.workloads.add(new)
+        known, both = sorted(self.workloads), list(zip(self.fleet.kinds, self.oracles, strict=True))
+        if self._too_many(self.workloads):
+            self.index = [Asked(kind, oracle, self.rule.after) for kind, oracle in both]
+        else:
+            self.index = [Rooms(Patterns(kind, known, oracle), self.rule) for kind, oracle in both]
+        for nic in self.fleet.nics.values():
+            if nic.service is Service.UP:
+                self.index[nic.kind.index].enter(nic)
+        self._price()
+
+    def _too_many(self, workloads: set[Workload]) -> bool:
+        return any(too_many(kind, list(workloads)) for kind in self.fleet.kinds)
+
+    def _foresee(self, tenant: Tenant) -> None:
+        """Remember the arrival; renew the prices when there are twice as many as when they were made."""
+        self._recent.append(tenant)
+        self._arrivals += 1
+        if self._arrivals >= self._foreseen_at:
+            self._foreseen_at = self._arrivals + min(self._arrivals, RENEWED_EVERY)
+            self._price()
+
+    def _price(self) -> None:
+        for nics in self.index:
+            nics.foresee(self._recent if self._arrivals >= FORESEEN_FROM else ())

@@ -1,0 +1,231 @@
+"""Rooms: the classes of NICs that decisions look at, while the companies of all workloads can be asked beforehand.
+
+Two NICs of a kind are alike exactly when they hold the same company and may become the same companies without breaking
+the SLA of anybody there. Such a class is a room. What each newcomer would get in it, and what the rule makes of that,
+is computed once per room; a decision is one look along all rooms, whatever the number of NICs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Iterable
+
+import numpy as np
+
+from placer.fleet import Nic, Tenant
+from placer.online.kernels import EMPTY, REFUSED, appraise, becomes, compiled, pick
+from placer.online.patterns import LEVELS, NONE, Floats, Patterns
+from placer.online.rules import Rule
+
+CLOSED = -1
+"""The room of NICs that nobody can join."""
+
+BLANK = 0
+"""The room of a NIC that was not opened yet."""
+
+KEPT = 1_024
+"""Rooms without NICs that are remembered."""
+
+
+class Berth:
+    """What the rooms keep of a NIC: its pattern, its tenants' columns and what each requires (kpps), and its room."""
+
+    __slots__ = ("needs", "pattern", "slot")
+
+    def __init__(self) -> None:
+        self.pattern = 0
+        self.needs: dict[str, tuple[int, float]] = {}
+        self.slot = CLOSED
+
+
+class Rooms:
+    """The rooms of all NICs of one kind.
+
+    Parameters
+    ----------
+    patterns
+        All companies of the kind.
+    rule
+        How rooms are compared.
+    """
+
+    def __init__(self, patterns: Patterns, rule: Rule) -> None:
+        self.patterns = patterns
+        self.rule = rule
+        self.nics: dict[int, Nic] = {}
+        self._joined = patterns.joined.tolist()
+        self._divides = patterns.levels.tolist()
+        self._solo = patterns.solo.tolist()
+        self._full = (patterns.joined == NONE).all(axis=1).tolist()
+        self._apart = {(number, column): before for before, row in enumerate(self._joined)
+                       for column, number in enumerate(row) if number != NONE}  # fmt: skip
+        self._required = np.zeros(len(patterns.workloads))
+        self._able = np.zeros(len(patterns.counts), dtype=np.bool_)
+        self._becomes, self._appraise, self._pick = map(compiled, (becomes, appraise, pick))
+        self.price(np.zeros(patterns.kpps.shape))
+
+    def price(self, prices: Floats) -> None:
+        """Appraise all rooms by these prices of slots, in NICs of the kind; rooms without NICs are forgotten."""
+        self._prices = prices * self.patterns.kind.cost
+        width = len(self.patterns.workloads)
+        self._scores = np.full((width * LEVELS, KEPT), REFUSED, dtype=np.float32)
+        self._gets = np.full((width, KEPT), -1.0)
+        self._first = np.full(KEPT, EMPTY, dtype=np.int64)
+        self._heaps: list[list[int]] = []
+        self._alive: list[int] = []
+        self._keys: list[tuple[int, bytes]] = []
+        self._slots: dict[tuple[int, bytes], int] = {}
+        self._dead: dict[int, None] = {}
+        if not width:
+            return
+        self._slot_of((0, np.ones(len(self.patterns.counts), dtype=np.bool_).tobytes()))
+        for nic in self.nics.values():
+            nic.note.slot = CLOSED
+        for nic in tuple(self.nics.values()):
+            self._settle(nic)
+
+    def foresee(self, recent: Iterable[Tenant]) -> None:
+        """Appraise all rooms anew for arrivals like the recent ones."""
+        columns, solo = self.patterns.columns, self._solo
+        hosted = [(columns[t.workload], t.sla) for t in recent if t.workload in columns]
+        seen = [(column, 1.0 - sla.required_kpps(solo[column]) / solo[column]) for column, sla in hosted]
+        prices = self.rule.prices(self.patterns, seen)
+        if prices is not None:
+            self.price(prices)
+
+    def enter(self, nic: Nic) -> None:
+        """Take the NIC in, with all its tenants."""
+        nic.note = Berth()
+        for tenant in nic.housed.values():
+            self._seat(nic.note, tenant)
+        self._settle(nic)
+
+    def joined(self, nic: Nic, tenant: Tenant) -> None:
+        """The tenant moved in."""
+        self._seat(nic.note, tenant)
+        self._settle(nic)
+
+    def left(self, nic: Nic, tenant: Tenant) -> None:
+        """The tenant moved out."""
+        berth: Berth = nic.note
+        column, _ = berth.needs.pop(tenant.id)
+        berth.pattern = self._apart[berth.pattern, column]
+        self._settle(nic)
+
+    def close(self, nic: Nic) -> None:
+        """The NIC takes no more newcomers."""
+        self._move(nic, CLOSED)
+        self.nics.pop(nic.number, None)
+
+    def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
+        """The NIC that the rule prefers, with its score; None when none keeps every SLA."""
+        column = self.patterns.columns.get(tenant.workload)
+        if column is None:
+            return None
+        required = tenant.sla.required_kpps(self._solo[column])
+        row = self._row(column, required)
+        slot = self._pick(self._scores, row, self._gets, column, self._first, len(self._keys), required)
+        return None if slot < 0 else (float(self._scores[row, slot]), self.nics[int(self._first[slot])])
+
+    def opening(self, tenant: Tenant) -> float | None:
+        """The score of a new NIC; None when the tenant would not keep its SLA there."""
+        column = self.patterns.columns.get(tenant.workload)
+        if column is None:
+            return None
+        required = tenant.sla.required_kpps(self._solo[column])
+        if required > self._solo[column]:
+            return None
+        return float(self._scores[self._row(column, required), BLANK])
+
+    def _row(self, column: int, required: float) -> int:
+        return column * LEVELS + min(bisect_left(self._divides[column], required), LEVELS - 1)
+
+    def _seat(self, berth: Berth, tenant: Tenant) -> None:
+        column = self.patterns.columns[tenant.workload]
+        berth.needs[tenant.id] = column, tenant.sla.required_kpps(self._solo[column])
+        berth.pattern = self._joined[berth.pattern][column]
+
+    def _settle(self, nic: Nic) -> None:
+        """Find the room that the NIC is now, and put it there."""
+        berth: Berth = nic.note
+        pattern = berth.pattern
+        if not pattern:
+            self.close(nic)
+            return
+        slot = CLOSED
+        if not self._full[pattern]:
+            required: dict[int, float] = {}
+            for column, kpps in berth.needs.values():
+                if kpps > required.get(column, 0.0):
+                    required[column] = kpps
+            for column, kpps in required.items():
+                self._required[column] = kpps
+            over = self.patterns.over(pattern)
+            p = self.patterns
+            able = self._becomes(pattern, over, p.members, p.kpps, self._required, self._able)
+            if able - bool(self._able[0]):
+                slot = self._slot_of((pattern, self._able[: len(over)].tobytes()))
+        self.nics[nic.number] = nic
+        self._move(nic, slot)
+
+    def _move(self, nic: Nic, slot: int) -> None:
+        berth: Berth = nic.note
+        before = berth.slot
+        if before == slot:
+            return
+        berth.slot = slot
+        if before != CLOSED:
+            self._alive[before] -= 1
+            if self._first[before] == nic.number:
+                self._first[before] = self._head(before)
+            if not self._alive[before]:
+                self._dead[before] = None
+        if slot != CLOSED:
+            heap = self._heaps[slot]
+            heapq.heappush(heap, nic.number)
+            if len(heap) > 2 * self._alive[slot] + KEPT:
+                self._heaps[slot] = sorted({n for n in heap if n in self.nics and self.nics[n].note.slot == slot})
+            self._first[slot] = min(self._first[slot], nic.number)
+            self._alive[slot] += 1
+            self._dead.pop(slot, None)
+
+    def _head(self, slot: int) -> int:
+        """The lowest NIC in the room, after those that left were taken off the heap."""
+        heap, nics = self._heaps[slot], self.nics
+        while heap:
+            nic = nics.get(heap[0])
+            if nic is not None and nic.note.slot == slot:
+                return heap[0]
+            heapq.heappop(heap)
+        return EMPTY
+
+    def _slot_of(self, key: tuple[int, bytes]) -> int:
+        """The room of that pattern and those companies, appraised when it is new."""
+        slot = self._slots.get(key)
+        if slot is None:
+            slot = self._vacant()
+            self._slots[key] = slot
+            self._keys[slot] = key
+            p, rule = self.patterns, self.rule
+            able = np.frombuffer(key[1], dtype=np.bool_)
+            self._appraise(key[0], p.over(key[0]), able, p.counts, p.kpps, self._prices, p.level, p.joined,
+                           rule.before, rule.after, self._scores, self._gets, slot)  # fmt: skip
+        return slot
+
+    def _vacant(self) -> int:
+        """A slot for one more room: the one that is without NICs for longest, or a new one."""
+        if len(self._dead) > KEPT:
+            slot = next(iter(self._dead))
+            del self._dead[slot], self._slots[self._keys[slot]]
+            self._heaps[slot].clear()
+            return slot
+        slot = len(self._keys)
+        if slot == len(self._first):
+            self._scores = np.concatenate([self._scores, np.full_like(self._scores, REFUSED)], axis=1)
+            self._gets = np.concatenate([self._gets, np.full_like(self._gets, -1.0)], axis=1)
+            self._first = np.concatenate([self._first, np.full_like(self._first, EMPTY)])
+        self._keys.append((0, b""))
+        self._heaps.append([])
+        self._alive.append(0)
+        return slot
