@@ -1,6 +1,6 @@
 """Certificates: an optimum written down with all that is needed to check it without this program's solver.
 
-`placer verify` reads them (`placer/verify.py`); docs/formats.md tells the format.
+`placer verify` reads them (`placer/verify/`); docs/formats.md tells the format.
 """
 
 from __future__ import annotations
@@ -28,29 +28,31 @@ SECONDS = 60.0
 """Time for the prices of the bound by cores."""
 
 
-def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue) -> None:
+def refuse_uncertifiable(arrivals: Sequence[Arrival]) -> None:
     """Refuse what no certificate can be written of.
 
     Raises
     ------
     InputError
-        When somebody leaves, or nobody tells the truth.
+        When somebody leaves.
     """
     if any(arrival.departure is not None for arrival in arrivals):
         raise InputError.of("--certificate", "the trace has departures: its bound is not of one plan")
-    if catalogue.truth() is None:
-        raise InputError.of("--certificate", "without a testbed nobody could check the plan", hint="give --testbed")
 
 
-def write_certificate(path: Path, arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Certified) -> None:
+def write_certificate(
+    path: Path, arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Certified, predictor: str | None
+) -> None:
     """Write plan, bound and dual values aside, then rename."""
-    told = certificate(arrivals, catalogue, optimum)
+    told = certificate(arrivals, catalogue, optimum, predictor)
     with file_aside(path) as aside:
         aside.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
-def certificate(arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Certified) -> dict[str, Any]:
-    """The certificate as it is written."""
+def certificate(
+    arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Certified, predictor: str | None = None
+) -> dict[str, Any]:
+    """The certificate as it is written; `predictor` told the throughputs where no testbed did."""
     left_out = [placement.arrival.id for placement in optimum.plan.placements if placement.nic is None]
     over = "companies"
     duals = optimum.duals
@@ -61,6 +63,8 @@ def certificate(arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Cert
     of_kinds = [_rounded(price, ceil) for price in (duals.of_kinds if duals else [0.0] * len(catalogue.kinds))]
     return {
         "certificate": VERSION,
+        "predictor": predictor,
+        "risk": None if predictor is None else catalogue.risk,
         "fleet": [_kind(kind, spec) for kind, spec in zip(catalogue.kinds, catalogue.specs, strict=True)],
         "tenants": [_tenant(arrival) for arrival in arrivals],
         "plan": {"cost": optimum.cost, "nics": _nics(optimum), "left_out": left_out},

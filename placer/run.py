@@ -117,14 +117,14 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         catalogue = open_catalogue(request, stack, progress.say)
         arrivals = read_arrivals(request.arrivals, catalogue.default_traffic, catalogue.check)
         if request.certificate is not None:
-            refuse_uncertifiable(arrivals, catalogue)
+            refuse_uncertifiable(arrivals)
         predictors = choose_predictors(request.predictors, catalogue)
         truth = catalogue.truth()
         judges = truth or catalogue.oracles(predictors[0])
         evaluations = list(_online(chosen, predictors, arrivals, catalogue, truth, progress))
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
         if request.certificate is not None:
-            write_certificate(request.certificate, arrivals, catalogue, optimum)
+            write_certificate(request.certificate, arrivals, catalogue, optimum, None if truth else predictors[0])
         if OPTIMAL in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
             evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))

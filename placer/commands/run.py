@@ -62,6 +62,7 @@ def command(
 
     render = FORMATS[one_of("--format", format, FORMATS)]
     refuse_unwritable("--plan", plan)
+    refuse_unwritable("--certificate", certificate)
     request = RunRequest(
         arrivals=arrivals,
         strategies=tuple(strategy or ()),

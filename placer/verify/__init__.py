@@ -6,10 +6,21 @@ from collections.abc import Iterator
 
 from placer.verify.asking import Ask, Company
 from placer.verify.bound import bound_faults
-from placer.verify.claims import Certificate, read_certificate
-from placer.verify.plan import fleet_faults, plan_faults
+from placer.verify.claims import Certificate, Class, read_certificate
+from placer.verify.plan import fleet_faults, plan_faults, trace_faults
+from placer.verify.witness import Witness
 
-__all__ = ["Ask", "Certificate", "Company", "faults_of", "fleet_faults", "read_certificate"]
+__all__ = [
+    "Ask",
+    "Certificate",
+    "Class",
+    "Company",
+    "Witness",
+    "faults_of",
+    "fleet_faults",
+    "read_certificate",
+    "trace_faults",
+]
 
 
 def faults_of(certificate: Certificate, ask: Ask) -> Iterator[str]:

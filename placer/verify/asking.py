@@ -1,4 +1,4 @@
-"""What the verifier asks of a testbed."""
+"""What the verifier asks."""
 
 from __future__ import annotations
 

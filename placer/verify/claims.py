@@ -39,6 +39,7 @@ class Class(NamedTuple):
 class Kind(NamedTuple):
     """A kind of NIC."""
 
+    model: str
     cores: int
     cores_of: Mapping[str, int]
     limit: int | None
@@ -50,7 +51,7 @@ class Kind(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """What a certificate claims."""
+    """What a certificate claims, and by whose throughputs: the testbeds', or those of a predictor at a risk."""
 
     kinds: list[Kind]
     testbeds: list[str]
@@ -62,6 +63,8 @@ class Certificate(NamedTuple):
     over: str
     prices: dict[Class, Fraction]
     nic_prices: list[Fraction]
+    predictor: str | None
+    risk: float | None
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -99,6 +102,8 @@ def _certificate(told: Mapping[str, Any]) -> Certificate:
         over=_text(bound["over"]),
         prices=_told_once([(_class(one), _number(one["price"])) for one in bound["prices"]]),
         nic_prices=[_number(price) for price in bound["nic_prices"]],
+        predictor=None if told.get("predictor") is None else _text(told["predictor"]),
+        risk=None if told.get("risk") is None else float(_number(told["risk"])),
     )
 
 
@@ -107,7 +112,7 @@ def _kind(told: Mapping[str, Any]) -> Kind:
     if cost < 0:
         raise ValueError("a cost is negative")
     cores_of = {nf: _whole(cores) for nf, cores in told["cores_of"].items()}
-    return Kind(_whole(told["cores"]), cores_of, None if count is None else _whole(count), cost)
+    return Kind(_text(told["model"]), _whole(told["cores"]), cores_of, None if count is None else _whole(count), cost)
 
 
 def _class(told: Mapping[str, Any]) -> Class:

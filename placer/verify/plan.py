@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from placer.verify.asking import Ask, alone_of, lowest_of
-from placer.verify.claims import Certificate
-from profiles import TestbedDescription
+from placer.verify.claims import Certificate, Class
+from placer.verify.witness import Witness
 
 
 def plan_faults(certificate: Certificate, ask: Ask) -> Iterator[str]:
@@ -34,16 +34,24 @@ def plan_faults(certificate: Certificate, ask: Ask) -> Iterator[str]:
         yield from _broken_slas(certificate, number, ask)
 
 
-def fleet_faults(certificate: Certificate, number: int, described: TestbedDescription) -> Iterator[str]:
-    """More cores than the testbed has, or NFs that take other cores there."""
+def fleet_faults(certificate: Certificate, number: int, witness: Witness) -> Iterator[str]:
+    """More cores than the NIC has, or NFs that take other cores there."""
     kind = certificate.kinds[number]
-    if kind.cores > described.nic.cores:
-        yield f"fleet: NIC kind {number} has {kind.cores} cores, its testbed {described.nic.cores}"
-    cores_of = {nf.name: nf.cores for nf in described.nfs}
+    if witness.cores is not None and kind.cores > witness.cores:
+        yield f"fleet: NIC kind {number} has {kind.cores} cores, {witness.name} says {witness.cores}"
     for nf in sorted({tenant.workload.nf for tenant in certificate.tenants.values()} & kind.cores_of.keys()):
-        taken = kind.cores_of[nf]
-        if taken != cores_of.get(nf):
-            yield f"fleet: {nf} takes {taken} cores of NIC kind {number}, its testbed says {cores_of.get(nf)}"
+        taken, told = kind.cores_of[nf], witness.cores_of.get(nf)
+        if taken != told:
+            yield f"fleet: {nf} takes {taken} cores of NIC kind {number}, {witness.name} says {told}"
+
+
+def trace_faults(certificate: Certificate, trace: Mapping[str, Class]) -> Iterator[str]:
+    """Tenants, by id, that the trace does not have, or lacks, or that run or were promised something else there."""
+    for identity in sorted(trace.keys() | certificate.tenants.keys()):
+        if identity not in trace or identity not in certificate.tenants:
+            yield f"trace: {identity} is in the {'trace' if identity in trace else 'certificate'} alone"
+        elif trace[identity] != certificate.tenants[identity]:
+            yield f"trace: {identity} runs something else there, or was promised something else"
 
 
 def _broken_slas(certificate: Certificate, number: int, ask: Ask) -> Iterator[str]:

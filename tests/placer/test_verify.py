@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import sys
@@ -23,6 +24,8 @@ from placer.optimal import Optimum
 from placer.optimal.exhaustive import exhaustive_plan
 from placer.optimum import find_optimum
 from placer.oracle import Oracle, TestbedOracle
+from placer.progress import Progress
+from placer.run import RunRequest, run
 from placer.sla import Sla
 from placer.verify import Ask, faults_of, read_certificate
 from profiler.testbeds import open_testbed
@@ -276,13 +279,30 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
 def test_nobody_leaves_in_a_certificate() -> None:
     """A trace with departures is refused before anything is placed."""
     with pytest.raises(InputError, match="departures"):
-        refuse_uncertifiable([replace(FOUR[0], departure=9.0)], Catalogue((KIND,), (), ()))
+        refuse_uncertifiable([replace(FOUR[0], departure=9.0)])
 
 
-def test_the_command_asks_the_testbed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """On the simulated card an honest certificate ends with 0 and one that shaves a core off an NF with 1."""
+Verify = Callable[..., int]
+
+
+@pytest.fixture
+def verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Verify:
+    """`placer verify` of a certificate with further arguments; its exit status."""
+
+    def verified(told: dict[str, Any], *arguments: str) -> int:
+        file = tmp_path / "certificate.json"
+        file.write_text(json.dumps(told), encoding="utf-8")
+        monkeypatch.setattr(sys, "argv", ["placer", "verify", str(file), *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    return verified
+
+
+@pytest.fixture(scope="module")
+def simulated() -> dict[str, Any]:
+    """The certificate of a dozen NFs on the simulated card."""
     with open_testbed("simulated") as testbed:
         described = testbed.describe()
         cores_of = {nf.name: nf.cores for nf in described.nfs}
@@ -292,18 +312,67 @@ def test_the_command_asks_the_testbed(
             for nf in ("ACL", "NAT", "NIDS")
             for i in range(4)
         ]
-        told = certified(arrivals, [kind], [TestbedOracle(testbed)])
-    file = tmp_path / "certificate.json"
+        return certified(arrivals, [kind], [TestbedOracle(testbed)])
 
-    def verify() -> int:
-        file.write_text(json.dumps(told), encoding="utf-8")
-        monkeypatch.setattr(sys, "argv", ["placer", "verify", str(file)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0)
 
-    assert verify() == 0
-    assert "so it is optimal" in capsys.readouterr().out
-    told["fleet"][0]["cores_of"]["ACL"] -= 1
-    assert verify() == 1
+def test_the_command_asks_the_testbed(
+    simulated: dict[str, Any], verify: Verify, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the simulated card an honest certificate ends with 0 and one that shaves a core off an NF with 1."""
+    assert verify(simulated) == 0
+    told = capsys.readouterr().out
+    assert "fleet: any number of bluefield-2 with 8 cores, at a cost of 1 each" in told
+    assert "so it is optimal" in told
+    shaved = copy.deepcopy(simulated)
+    shaved["fleet"][0]["cores_of"]["ACL"] -= 1
+    assert verify(shaved) == 1
     assert "fleet: ACL takes" in capsys.readouterr().err
+
+
+def test_a_certificate_starts_no_program(
+    simulated: dict[str, Any], verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that somebody sent may name a command as its testbed; it is not run, unless the user says so."""
+    meant = copy.deepcopy(simulated)
+    meant["fleet"][0]["testbed"] = f"exec:touch {tmp_path / 'run'}"
+    assert verify(meant) == 2
+    assert "if you trust it: --testbed 'exec:touch" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert verify(meant, "--testbed", "simulated") == 0
+    assert verify(meant, *["--testbed", "simulated"] * 3) == 2
+
+
+def test_the_tenants_are_held_to_the_trace(
+    simulated: dict[str, Any], verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A certificate of fewer tenants, or of easier promises, is true of itself and not of the trace."""
+    trace = tmp_path / "arrivals.csv"
+    rows = [f"{nf}-{i},0,{nf},0.1" for nf in ("ACL", "NAT", "NIDS") for i in range(4)]
+    trace.write_text("\n".join(["id,time,nf,sla_drop", *rows]))
+    assert verify(simulated, "--arrivals", str(trace)) == 0
+    trace.write_text("\n".join(["id,time,nf,sla_drop", "x,0,ACL,0.1", "ACL-0,0,ACL,0.05", *rows[2:]]))
+    assert verify(simulated, "--arrivals", str(trace)) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "trace: ACL-0 runs something else there, or was promised something else",
+        "trace: ACL-1 is in the certificate alone",
+        "trace: x is in the trace alone",
+    ]
+
+
+def test_a_predicted_optimum_is_checked_by_its_predictor(
+    verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a testbed the models are asked again; what they do not know, or a predictor they lack, is refused."""
+    trace, file = tmp_path / "arrivals.csv", tmp_path / "c.json"
+    trace.write_text(
+        "\n".join(["id,time,nf,sla_drop", *(f"{nf}{i},0,{nf},0.1" for nf in ("ACL", "NAT") for i in (1, 2))])
+    )
+    run(RunRequest(str(trace), strategies=("optimal",), testbed="none", certificate=file), Progress(quiet=True))
+    told = json.loads(file.read_text())
+    assert (told["predictor"], told["fleet"][0]["testbed"]) == ("tomur", "none")
+    assert verify(told, "--arrivals", str(trace)) == 0
+    assert "by what the predictor tomur tells" in capsys.readouterr().out
+    told["plan"]["nics"].append({"kind": 0, "tenants": [told["plan"]["nics"][0]["tenants"].pop()]})
+    assert verify(told) == 1
+    told["predictor"] = "oracle of Delphi"
+    assert verify(told) == 2
