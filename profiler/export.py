@@ -94,6 +94,7 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
         memory=_table([one for one in measured if is_memory(one)], _exerted),
         accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
+        companies=_company_table(runs),
     )
 
 
@@ -117,6 +118,16 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
     settings = dict.fromkeys(key for row in rows for key in row if key not in taken)
     services = [service_column(name) for name in benches.accelerators]
     return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT, *services])
+
+
+def _company_table(runs: NfRuns) -> pd.DataFrame:
+    """`companies.csv`: a row per NF of each run."""
+    rows = [
+        {"run": float(number), "nf": workload.nf, **workload.traffic.as_dict(), THROUGHPUT: measured.throughput_kpps}
+        for number, (company, run) in enumerate(runs.companies)
+        for workload, measured in zip(company, run.measurements, strict=True)
+    ]
+    return pd.DataFrame(rows)
 
 
 Columns = Callable[[Measured], dict[str, float]]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from profiler.companies import TIMES, agree, disagreement
+from profiler.companies import Company as RealCompany
 from profiler.contention import ALONE, Contention, MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
-from profiler.testbed import Measurement
+from profiler.testbed import Measurement, Run
 from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 Company = tuple[TrafficProfile, Contention]
@@ -43,7 +46,7 @@ class NfRuns:
     memory
         The memory contention that can run beside it.
     quota
-        The most runs it may have; None for no limit.
+        The most runs it may have alone and beside benches; None for no limit.
     seed
         Passed on to the testbed with every run.
     done
@@ -67,6 +70,8 @@ class NfRuns:
         self._quota = quota
         self._runs: dict[Company, list[Measurement]] = {}
         self._count = 0
+        self.companies: list[tuple[RealCompany, Run]] = []
+        """What was run in real company, each company as often as it was run."""
         self.nf = nf
         self.memory = memory
         self.uncertainty: Uncertainty | None = None
@@ -135,6 +140,20 @@ class NfRuns:
             for repeat in range(1, times)
         ]
         return [self._runs[company][0].throughput_kpps, *(run.measurements[0].throughput_kpps for run in further)]
+
+    def measure_companies(self, companies: Sequence[RealCompany]) -> None:
+        """Run each company twice, on top of the quota. Where they disagree, a third run tells which one is odd."""
+        runs = [self._testbed.once.run_many(companies, seed=self._seed + REPEAT_SEEDS * time) for time in range(TIMES)]
+        self._done(TIMES * len(companies))
+        for company, first, second in zip(companies, *runs, strict=True):
+            self.companies += [(company, run) for run in self._two_alike(company, first, second)]
+
+    def _two_alike(self, company: RealCompany, first: Run, second: Run) -> tuple[Run, Run]:
+        if agree(first, second):
+            return first, second
+        third = self._testbed.again.run_many([company], seed=self._seed + REPEAT_SEEDS * TIMES)[0]
+        self._testbed.outliers += 1
+        return min(combinations((first, second, third), 2), key=lambda pair: disagreement(*pair))
 
     def all(self) -> list[tuple[TrafficProfile, Contention, Sequence[Measurement]]]:
         """Every company with its measurements (more than one when repeated), in the order first run."""

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from profiler.accelerators import accelerator_companies, pattern_companies
+from profiler.companies import SHARE, TIMES, draw_companies
 from profiler.contention import (
     ALONE,
     BenchLevels,
@@ -167,7 +168,7 @@ def profile_nf(
     done: Callable[[int], None] = lambda runs: None,
     suggest: Suggest | None = None,
 ) -> NfProfile:
-    """Everything that is measured of one NF: alone, beside accelerator benches, beside both kinds, beside memory.
+    """Everything that is measured of one NF: alone, beside each kind of bench and both, and beside NFs.
 
     Raises
     ------
@@ -177,23 +178,27 @@ def profile_nf(
         When the testbed fails.
     """
     description = testbed.describe()
-    rng = np.random.default_rng([seed, zlib.crc32(nf.name.encode())])
+    of_nf = [seed, zlib.crc32(nf.name.encode())]
+    rng = np.random.default_rng(of_nf)
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
     quota = quota or method.quota
-    runs = NfRuns(testbed, nf, memory, quota=quota, seed=seed, done=done)
+    real = draw_companies(description, nf, int((quota or QUOTA) * SHARE) // TIMES, np.random.default_rng([*of_nf, 1]))
+    beside_benches = None if quota is None else quota - TIMES * len(real)
+    runs = NfRuns(testbed, nf, memory, quota=beside_benches, seed=seed, done=done)
     if suggest is not None:
         runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
     companies = [
         *accelerator_companies(description, nf, benches),
         *pattern_companies(description, nf, benches, memory),
     ]
-    _refuse_small(nf, quota, len(companies))
+    _refuse_small(nf, quota, len(companies) + TIMES * len(real))
     runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
     runs.measure(companies, sure=True)
     runs.measure(alone(_solo_traffics(description, int(min(runs.left, QUOTA) * SOLO_SHARE), rng)))
     with contextlib.suppress(QuotaSpent):
         method.profile(runs, rng)
     runs.settle()
+    runs.measure_companies(real)
     return nf_profile(description, runs)
 
 

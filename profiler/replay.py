@@ -1,10 +1,10 @@
 """`replay:PROFILE`: a testbed that answers from a recorded profile, for tests and for people without a card.
 
-What can be answered is `describe`, every recorded run of one NF or bench alone, and every recorded co-run of an NF with
-benches. A profile does not name the benches of a co-run but sums what they exert, so a co-run is found by its traffic
-and by those sums: the seven counters, and per accelerator service demand and offered rate, added up from what
-benches.csv records of each bench alone. Of a co-run only the NF's throughput was recorded; everything else in the
-answer, its counters and what the benches did, is as recorded alone, which is all that profiles use.
+What can be answered is `describe`, every recorded run of one NF or bench alone, every recorded company of NFs, and
+every recorded co-run of an NF with benches. A profile does not name the benches of a co-run but sums what they exert,
+so a co-run is found by its traffic and by those sums: the seven counters, and per accelerator service demand and
+offered rate, added up from what benches.csv records of each bench alone. Of company only throughputs were recorded;
+counters, and what benches did, are as recorded alone, which is all that profiles use.
 
 Everything else is refused, with the nearest recorded run by name.
 """
@@ -12,9 +12,11 @@ Everything else is refused, with the nearest recorded run by name.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
@@ -26,6 +28,8 @@ from profiles import COUNTERS, BenchLoad, Counters, InputError, Load, TestbedDes
 from profiles.profile import (
     FIRST_RATE,
     FIRST_SERVICE,
+    NF,
+    RUN,
     THROUGHPUT,
     Profile,
     rate_column,
@@ -70,6 +74,7 @@ class ReplayTestbed(Testbed):
         self._demands = _bench_demands(profile, self._accelerators)
         self._recorded = {**_recorded_nfs(profile), **_recorded_benches(profile)}
         self._co_runs = _recorded_co_runs(profile, self._accelerators)
+        self._companies = _recorded_companies(profile)
 
     def describe(self) -> TestbedDescription:
         return self._description
@@ -79,12 +84,19 @@ class ReplayTestbed(Testbed):
             raise RunRefused("a run needs at least one workload")
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
+        if (told := self._companies.get(tuple(sorted(map(shown, loads))))) is not None:
+            return Run(tuple(replace(self._alone(load), throughput_kpps=told[load]) for load in loads))
         if len(loads) > 1 and (kpps := self._co_run_kpps(loads)) is not None:
-            alone = [self._recorded.get(load, Measurement(kpps, Counters())) for load in loads]
-            return Run((replace(alone[0], throughput_kpps=kpps), *alone[1:]))
+            first, *others = loads
+            beside = (self._recorded.get(load, Measurement(kpps, Counters())) for load in others)
+            return Run((replace(self._alone(first), throughput_kpps=kpps), *beside))
         raise RunRefused(
             f"replay of {self._source}: {', '.join(map(shown, loads))}: no such run is recorded; {self._hint(loads)}"
         )
+
+    def _alone(self, load: Load) -> Measurement:
+        """As recorded alone, where it was."""
+        return self._recorded.get(load, Measurement(math.nan, Counters()))
 
     def _co_run_kpps(self, loads: Sequence[Load]) -> float | None:
         """The recorded throughput of the first load in this company; None where there is none."""
@@ -201,6 +213,19 @@ def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str
             for row in _rows(table)
         ]
     return found
+
+
+def _recorded_companies(profile: Profile) -> dict[tuple[str, ...], dict[Load, float]]:
+    """The mean throughput of every NF in each recorded company; companies by what is shown of them, sorted."""
+    found: dict[tuple[str, ...], dict[Load, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for nf in profile.nfs.values():
+        for _, table in nf.companies.groupby(RUN, sort=False) if len(nf.companies) else ():
+            rows = _rows(table)
+            members = [Workload(str(row[NF]), TrafficProfile.from_mapping(row)) for row in rows]
+            company = found[tuple(sorted(map(shown, members)))]
+            for member, row in zip(members, rows, strict=True):
+                company[member].append(float(row[THROUGHPUT]))
+    return {key: {load: fmean(kpps) for load, kpps in company.items()} for key, company in found.items()}
 
 
 def _rate(row: dict[str, float], accelerator: str) -> float:

@@ -26,7 +26,8 @@ COUNTER_COLUMNS = list(COUNTERS)
 THROUGHPUT = "throughput_kpps"
 FIRST_SERVICE = "competitor_service_ms"
 FIRST_RATE = "competitor_kpps"
-NOT_ACCELERATORS = ("solo", "pattern", "co-runs")
+RUN, NF = "run", "nf"
+NOT_ACCELERATORS = ("solo", "pattern", "co-runs", "companies")
 
 
 def service_column(accelerator: str) -> str:
@@ -59,7 +60,10 @@ class NfProfile:
         Beside memory and accelerator contention together: the competitors' summed seven counters, and for each
         accelerator `service_column` and `rate_column`.
     co_runs
-        In real company; columns of `pattern`.
+        In real company that is told by what it exerts; columns of `pattern`.
+    companies
+        In real company that is told by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one run
+        ran side by side; the same company again is a repeat.
     """
 
     name: str
@@ -69,6 +73,7 @@ class NfProfile:
     accelerators: dict[str, pd.DataFrame] = field(default_factory=dict)
     pattern: pd.DataFrame = field(default_factory=pd.DataFrame)
     co_runs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    companies: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -86,6 +91,8 @@ class NfProfile:
                 write_table(_with_first(self.pattern, self.uses), aside / "pattern.csv")
             if len(self.co_runs):
                 write_table(_with_first(self.co_runs, self.uses), aside / "co-runs.csv")
+            if len(self.companies):
+                write_table(self.companies, aside / "companies.csv")
             if self.description:
                 write_json(self.description.model_dump(mode="json"), aside / "nf.json")
 
@@ -186,10 +193,10 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
                 for wrong in error.errors()
             ]
 
-    def table(path: Path, columns: Sequence[str], defaults: dict[str, float]) -> pd.DataFrame:
-        required = ["flows", "packet_size", *columns, THROUGHPUT]
+    def table(path: Path, columns: Sequence[str], defaults: dict[str, float], text: Sequence[str] = ()) -> pd.DataFrame:
+        required = [*columns, "flows", "packet_size", THROUGHPUT]
         read, wrong = read_table(
-            path, required, {"mtbr": 0.0, **defaults}, positive=["flows", "packet_size", THROUGHPUT]
+            path, required, {"mtbr": 0.0, **defaults}, text=text, positive=["flows", "packet_size", THROUGHPUT]
         )
         faults.extend(wrong)
         return read
@@ -207,7 +214,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         for name in accelerators
         if name not in uses
     ]  # fmt: skip
-    solo = folder / "solo.csv"
+    solo, companies = folder / "solo.csv", folder / "companies.csv"
     mixed = {
         stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _mixed_defaults(uses)), uses)
         for stem in ("pattern", "co-runs")
@@ -221,6 +228,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         accelerators=accelerators,
         pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
         co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
+        companies=table(companies, [RUN, NF], {}, text=[NF]) if companies.exists() else pd.DataFrame(),
     )
 
 

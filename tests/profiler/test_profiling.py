@@ -8,16 +8,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from profiler.companies import draw_companies
+from profiler.contention import MemoryContention
+from profiler.nf_runs import NfRuns
+from profiler.outliers import ConfirmedTestbed
 from profiler.profiling import journal_of, profile
 from profiler.simulated import SimulatedTestbed
-from profiler.testbed import TestbedError
+from profiler.testbed import Run, TestbedError
 from profiler.testbeds import open_testbed
-from profiles import COUNTERS, InputError
+from profiles import COUNTERS, InputError, Load, NfDescription
 from profiles.profile import NfProfile, Profile, read_profile
 from tests.profiler.toy_testbed import ToyTestbed, description
 
@@ -53,6 +59,60 @@ def test_the_quota_is_kept_and_used(simulated: Profile, foreign: Profile) -> Non
     """An NF has as many runs as its quota, three of them the same solo run, whatever its accelerators take."""
     assert {_runs(nf) for nf in simulated.nfs.values()} <= {158, 156}
     assert {_runs(nf) for nf in foreign.nfs.values()} <= {118, 116}
+
+
+def test_real_companies_are_run_twice(simulated: Profile) -> None:
+    """A seventh of the quota goes to companies that fit the NIC, the NF first, a third of them at default traffic."""
+    cores = {nf.name: nf.cores for nf in SimulatedTestbed().describe().nfs}
+    default = SimulatedTestbed().describe().traffic
+    for name, nf in simulated.nfs.items():
+        runs = [table for _, table in nf.companies.groupby("run")]
+        assert len(runs) == 2 * (int(160 * 0.15) // 2)
+        at_default = 0
+        for first, again in zip(runs[::2], runs[1::2], strict=True):
+            assert first.iloc[0]["nf"] == name
+            assert len(first) >= 2 and sum(cores[member] for member in first["nf"]) <= 8
+            same = ["nf", "flows", "packet_size", "mtbr"]
+            assert first[same].to_numpy().tolist() == again[same].to_numpy().tolist()
+            ratio = first["throughput_kpps"].to_numpy() / again["throughput_kpps"].to_numpy()
+            assert (abs(ratio - 1) < 0.1).all() and (ratio != 1).all()
+            at_default += all(tuple(row) == default.as_tuple() for row in first[same[1:]].to_numpy().tolist())
+        assert at_default == len(runs) / 2 / 3
+
+
+def test_an_nf_that_leaves_room_for_nobody_has_no_company() -> None:
+    """Where no NF fits beside it, none is drawn."""
+    described = SimulatedTestbed().describe()
+    lonely = NfDescription(name="lonely", cores=7, accelerators=())
+    assert draw_companies(described, lonely, 5, np.random.default_rng(0)) == []
+
+
+def test_a_company_that_comes_out_differently_is_run_again() -> None:
+    """One of the two runs of a company is off by 30 %: a third run agrees with the other, and those two are kept."""
+
+    class Odd(SimulatedTestbed):
+        def run_many(
+            self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        ) -> list[Run]:
+            runs = super().run_many(companies, noise=noise, seed=seed)
+            if seed != 0:
+                return runs
+            odd = [replace(one, throughput_kpps=0.7 * one.throughput_kpps) for one in runs[0].measurements]
+            return [Run(tuple(odd), runs[0].elapsed_s), *runs[1:]]
+
+    testbed = Odd()
+    confirmed = ConfirmedTestbed(testbed, testbed)
+    nat = testbed.describe().nf("NAT")
+    runs = NfRuns(
+        confirmed, nat, MemoryContention([], 6, np.random.default_rng(0)), quota=0, seed=0, done=lambda _: None
+    )
+    companies = draw_companies(testbed.describe(), nat, 3, np.random.default_rng(0))
+    runs.measure_companies(companies)
+    assert confirmed.outliers == 1 and len(runs.companies) == 6
+    truth = testbed.run_many(companies, noise=False)
+    for (_, run), true in zip(runs.companies, np.repeat(np.array(truth, dtype=object), 2), strict=True):
+        told, expected = ([one.throughput_kpps for one in each.measurements] for each in (run, true))
+        assert told == pytest.approx(expected, rel=0.05)
 
 
 def test_accelerators_cost_few_runs(simulated: Profile, foreign: Profile) -> None:
@@ -256,7 +316,8 @@ def test_progress_counts_to_the_end(tmp_path: Path) -> None:
 def _runs(nf: NfProfile) -> int:
     """Different runs of an NF; solo runs stand in two files."""
     companies = len(nf.solo) + len(nf.pattern) + sum(map(len, nf.accelerators.values()))
-    return companies + int((nf.memory[list(COUNTERS)] != 0).any(axis=1).sum())
+    in_company = nf.companies["run"].nunique() if len(nf.companies) else 0
+    return companies + in_company + int((nf.memory[list(COUNTERS)] != 0).any(axis=1).sum())
 
 
 def _bytes(directory: Path) -> dict[str, bytes]:
