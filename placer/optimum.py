@@ -2,7 +2,8 @@
 
 Without departures it is the static optimum over all arrivals. With departures it is a plan without migration, and the
 bound is the highest static optimum of its moments: whoever is present at one time must be housed at that time, so no
-plan can do with fewer NICs.
+plan can do with fewer NICs. Where an oracle has it that somebody needs company to meet an SLA, that must be there from
+the first moment on.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from placer.arrivals import Arrival
 from placer.catalogue import Catalogue
@@ -22,7 +24,7 @@ from placer.optimal.program import exact_cost
 from placer.oracle import Oracle
 from placer.over_time import bound_over_time, fullest_moment, resolved_plan
 from placer.plan import Placement, Plan
-from placer.shortfall import Shortfall, shortfall_of
+from placer.shortfall import Shortfall, left_out_of, shortfall_of
 from placer.strategies.contention_aware import ContentionAware
 from placer.strategies.strategy import Progress
 
@@ -40,7 +42,8 @@ class Certified:
     nics, cost
         Of the plan, at the peak.
     lower_bound
-        No plan that breaks no SLA and places as many costs less; whole NICs at unit cost.
+        No plan that breaks no SLA and places as many costs less (with departures: and places the same arrivals); whole
+        NICs at unit cost.
     nics_lower_bound
         No such plan uses fewer NICs.
     proven
@@ -51,6 +54,8 @@ class Certified:
         Asking the oracle.
     scope
         What the bound is of, in words.
+    of_the_same
+        Whether the bound is of plans that place the same arrivals, not of all that place as many.
     duals
         Prices that prove a bound over all companies; None where there are none.
     shortfall
@@ -66,6 +71,7 @@ class Certified:
     seconds: float
     oracle_seconds: float
     scope: str
+    of_the_same: bool = False
     duals: Duals | None = None
     shortfall: Shortfall | None = None
 
@@ -74,6 +80,8 @@ class Certified:
         cost = _cost(plan, kinds)
         if (plan.rejected, cost) >= (self.plan.rejected, self.cost):
             return self
+        if self.of_the_same and _rejected(plan) != _rejected(self.plan):
+            return replace(self, lower_bound=0.0, nics_lower_bound=0, of_the_same=False).improved_by(plan, kinds)
         return replace(
             self,
             plan=replace(plan, strategy=NAME, predictor=None),
@@ -84,9 +92,12 @@ class Certified:
         )
 
 
+def _rejected(plan: Plan) -> list[str]:
+    return [placement.arrival.id for placement in plan.placements if placement.nic is None]
+
+
 def _left_out(plan: Plan) -> Shortfall | None:
-    left_out = tuple(placement.arrival.id for placement in plan.placements if placement.nic is None)
-    return Shortfall(left_out, smallest=False) if left_out else None
+    return Shortfall(tuple(_rejected(plan)), smallest=False) if plan.rejected else None
 
 
 def find_optimum(
@@ -100,7 +111,9 @@ def find_optimum(
 ) -> Certified:
     """The cheapest plan for the trace that breaks no SLA by these oracles, with its proof or its bound."""
     if all(arrival.departure is None for arrival in arrivals):
-        return _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
+        static = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
+        if static is not None:
+            return static
     return _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
 
 
@@ -111,10 +124,19 @@ def _static(
     time_limit: float,
     solver: str,
     progress: Progress | None,
-) -> Certified:
+) -> Certified | None:
+    """The static optimum, or one as good that is sound while it fills up; None where neither is."""
     tenants = [arrival.tenant for arrival in arrivals]
-    optimum = optimal_plan(tenants, kinds, oracles, time_limit=time_limit, solver=solver, progress=progress)
-    plan = Plan(NAME, None, tuple(_placements(arrivals, optimum)), optimum.seconds)
+    solve = partial(optimal_plan, tenants, kinds, oracles, time_limit=time_limit, solver=solver)
+    optimum = solve(progress=progress)
+    plan = _plan(arrivals, optimum)
+    if not optimum.steady and any(slas_kept(plan, oracles)):
+        steady = solve(steady=True)
+        plan = _plan(arrivals, steady)
+        if len(steady.unplaced) > len(optimum.unplaced) or any(slas_kept(plan, oracles)):
+            return None
+        proven = optimum.proven and steady.cost <= optimum.lower_bound
+        optimum = replace(optimum, nics=steady.nics, unplaced=steady.unplaced, cost=steady.cost, proven=proven)
     return Certified(
         plan=plan,
         nics=peak_nics(plan),
@@ -128,6 +150,10 @@ def _static(
         duals=optimum.duals,
         shortfall=shortfall_of(optimum, tenants, kinds, oracles, seconds=time_limit / 2, solver=solver),
     )
+
+
+def _plan(arrivals: Sequence[Arrival], optimum: Optimum) -> Plan:
+    return Plan(NAME, None, tuple(_placements(arrivals, optimum)), optimum.seconds)
 
 
 def _placements(arrivals: Sequence[Arrival], optimum: Optimum) -> list[Placement]:
@@ -150,25 +176,34 @@ def _over_time(
     """The plan from the fullest moment outwards; where that is not proven, the online rules, and further moments."""
     began = time.monotonic()
     kinds = catalogue.kinds
-    fullest = fullest_moment(arrivals, kinds, oracles, seconds=time_limit / 3, solver=solver)
-    placements = resolved_plan(arrivals, kinds, oracles, fullest, deadline=began + time_limit / 2)
+    moment = partial(fullest_moment, kinds=kinds, oracles=oracles, seconds=time_limit / 3, solver=solver)
+    fullest = moment(arrivals)
+    base = fullest if fullest.steady else moment(arrivals, steady=True)
+    placements = resolved_plan(arrivals, kinds, oracles, base, deadline=began + time_limit / 2)
     plans = [] if placements is None else [Plan(NAME, None, tuple(placements), time.monotonic() - began)]
-    if not plans or _cost(plans[0], kinds) > fullest.lower_bound + 1e-9:
+    if not plans or plans[0].rejected or _cost(plans[0], kinds) > fullest.lower_bound + 1e-9:
         plans.append(_without_migration(arrivals, catalogue, oracles, progress))
     plan = min(plans, key=lambda plan: (plan.rejected, _cost(plan, kinds)))
     cost = _cost(plan, kinds)
+    placed = [placement.arrival for placement in plan.placed]
+    shortfall = None
+    if plan.rejected:
+        fullest = moment(placed)
+        left_out = [placement.arrival.tenant for placement in plan.placements if placement.nic is None]
+        shortfall = left_out_of(left_out, [arrival.tenant for arrival in arrivals], kinds, oracles)
     remaining = max(began + time_limit - time.monotonic(), time_limit / 10)
-    bound = bound_over_time(arrivals, kinds, oracles, fullest, enough=cost, seconds=remaining, solver=solver)
+    bound = bound_over_time(placed, kinds, oracles, fullest, enough=cost, seconds=remaining, solver=solver)
     return Certified(
         plan=plan,
         nics=peak_nics(plan),
         cost=cost,
         lower_bound=bound.lower_bound,
         nics_lower_bound=bound.nics_lower_bound,
-        proven=cost <= bound.lower_bound + 1e-9 and plan.rejected == 0,
+        proven=cost <= bound.lower_bound + 1e-9 and (shortfall is None or shortfall.smallest),
         seconds=time.monotonic() - began - bound.oracle_seconds,
         oracle_seconds=bound.oracle_seconds,
-        shortfall=_left_out(plan),
+        shortfall=shortfall,
+        of_the_same=True,
         scope=f"nobody moves; bound of the {bound.looked_at} fullest of {bound.moments} moments",
     )
 

@@ -23,7 +23,10 @@ MOMENTS = 8
 
 @dataclass(frozen=True)
 class BoundOverTime:
-    """What no plan that places everybody costs less than, and has no fewer NICs than; of how many moments, of all."""
+    """What no plan that places all of these arrivals costs less than, and has no fewer NICs than.
+
+    `looked_at` is of how many moments, `moments` how many there are.
+    """
 
     lower_bound: float
     nics_lower_bound: int
@@ -75,12 +78,18 @@ def bound_over_time(
 
 
 def fullest_moment(
-    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, seconds: float, solver: str
+    arrivals: Sequence[Arrival],
+    kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+    *,
+    seconds: float,
+    solver: str,
+    steady: bool = False,
 ) -> Optimum:
-    """The static optimum of those present when most cores are taken."""
+    """The static optimum of those present when most cores are taken; `steady` as of `optimal_plan`."""
     moments = peaks(arrivals, kinds)
     tenants = [arrivals[index].tenant for index in present_at(arrivals, moments[0])] if moments else []
-    return optimal_plan(tenants, kinds, oracles, time_limit=seconds, solver=solver)
+    return optimal_plan(tenants, kinds, oracles, time_limit=seconds, solver=solver, steady=steady)
 
 
 def _cost_bound(optimum: Optimum) -> float:

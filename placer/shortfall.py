@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
 
 from placer.fleet import NicKind, Tenant
-from placer.optimal import Optimum, optimal_plan
+from placer.optimal import MOST_COMPANIES, Optimum, optimal_plan
+from placer.optimal.demand import demands_of
+from placer.optimal.patterns import companies_within, rated
 from placer.oracle import Oracle
 
 SHOWN = 20
@@ -27,23 +32,27 @@ class Shortfall:
     to_add
         Fewest NICs, by model, with which all are placed who can be placed at all; None where that was not asked.
     hopeless
-        Ids of those whose SLA no NIC of the fleet keeps, however many there are.
+        Ids of those whose SLA no NIC of the fleet keeps, however many there are and whoever is beside them.
+    why
+        Of somebody whose SLA is not even kept alone: what is asked and what there is, in words.
     """
 
     left_out: tuple[str, ...]
     smallest: bool
     to_add: dict[str, int] | None = None
     hopeless: tuple[str, ...] = ()
+    why: str = ""
 
     def told(self) -> str:
         """In a sentence or two."""
         least = ", no plan leaves out fewer" if self.smallest else ""
-        text = f"No place for {len(self.left_out):,} arrivals{least}: {_listed(self.left_out)}."
+        number = len(self.left_out)
+        text = f"No place for {number:,} arrival{'s' * (number != 1)}{least}: {_listed(self.left_out)}."
         if self.to_add:
             text += f" NICs to add: {', '.join(f'{count} {model}' for model, count in self.to_add.items())}."
         if self.hopeless:
             text += f" No NIC keeps the SLA of {_listed(self.hopeless)}."
-        return text
+        return text + (f" {self.why}." if self.why else "")
 
 
 def shortfall_of(
@@ -62,17 +71,56 @@ def shortfall_of(
     """
     if not optimum.unplaced:
         return None
-    left_out = tuple(tenant.id for tenant in optimum.unplaced)
+    told = left_out_of(optimum.unplaced, tenants, kinds, oracles)
     limited = [kind for kind in kinds if kind.count is not None]
     if not limited:
-        return Shortfall(left_out, optimum.proven, None, left_out if optimum.proven else ())
+        return replace(told, smallest=optimum.proven)
     owned = [replace(kind, cost=0.0) for kind in kinds]
     added = [replace(kind, index=len(kinds) + i, count=None, cost=1.0) for i, kind in enumerate(limited)]
     more = [*oracles, *(oracles[kind.index] for kind in limited)]
     enlarged = optimal_plan(tenants, [*owned, *added], more, time_limit=seconds, solver=solver)
     needed = Counter(kind.model for kind, _ in enlarged.nics if kind.index >= len(kinds))
-    hopeless = tuple(tenant.id for tenant in enlarged.unplaced) if enlarged.proven else ()
-    return Shortfall(left_out, optimum.proven, dict(sorted(needed.items())), hopeless)
+    return replace(told, smallest=optimum.proven, to_add=dict(sorted(needed.items())))
+
+
+def left_out_of(
+    left_out: Sequence[Tenant], tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]
+) -> Shortfall:
+    """Who is left out of all tenants, and who of them is hopeless; if all are, then nobody can leave out fewer."""
+    hopeless = hopeless_of(tenants, kinds, oracles)
+    ids = tuple(tenant.id for tenant in left_out)
+    return Shortfall(
+        left_out=ids,
+        smallest=hopeless.issuperset(ids),
+        hopeless=tuple(identity for identity in ids if identity in hopeless),
+        why=next(filter(None, (_why(tenant, kinds, oracles) for tenant in left_out)), ""),
+    )
+
+
+def hopeless_of(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> set[str]:
+    """Ids of those whose SLA is kept on no NIC in no company of the others; of none where there are too many to ask."""
+    demands = demands_of(tenants, kinds, oracles)
+    content = np.zeros(len(demands), dtype=np.int64)
+    for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
+        companies = list(islice(companies_within(kind, demands), MOST_COMPANIES + 1))
+        if len(companies) > MOST_COMPANIES:
+            return set()
+        levels = rated(number, companies, demands, oracle)[1]
+        content = np.maximum(content, levels.max(axis=0, initial=0))
+    return {
+        tenant.id for demand, most in zip(demands, content.tolist(), strict=True) for tenant in demand.tenants[most:]
+    }
+
+
+def _why(tenant: Tenant, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> str:
+    """What is asked and what there is, where that is less; else nothing."""
+    nf, asked = tenant.workload.nf, tenant.sla.min_kpps
+    alone = [oracles[kind.index].solo(tenant.workload) for kind in kinds if kind.hosts(tenant.workload)]
+    if not alone:
+        return f"No NIC hosts {nf}"
+    if asked is None or tenant.sla.is_met(max(alone), max(alone)):
+        return ""
+    return f"{tenant.id} asks for {asked:g} kpps, and {nf} makes {max(alone):g} alone"
 
 
 def _listed(ids: Sequence[str]) -> str:

@@ -39,6 +39,7 @@ def optimal_plan(
     time_limit: float = 60.0,
     solver: str = "cp-sat",
     start: Sequence[tuple[NicKind, Sequence[Tenant]]] | None = None,
+    steady: bool = False,
     progress: Progress | None = None,
 ) -> Optimum:
     """The plan that places the most tenants with no SLA broken and, of those, costs least.
@@ -62,6 +63,9 @@ def optimal_plan(
         The integer solver: one of `SOLVERS`, `pulp` (its own choice) or `pulp:NAME`.
     start
         A plan to beat: if it keeps every SLA and nothing better is found, it is returned.
+    steady
+        Whether to look only among plans in which nobody needs company to meet an SLA; bounds are of such plans then.
+        With more workloads than all companies can be asked of, it is disregarded.
     progress
         Told how many companies were asked and how many are to be asked.
     """
@@ -71,7 +75,7 @@ def optimal_plan(
     demands = demands_of(tenants, kinds, asked)
     companies = [list(islice(companies_within(kind, demands), MOST_COMPANIES + 1)) for kind in kinds]
     if sum(map(len, companies)) <= MOST_COMPANIES:
-        optimum = pattern_plan(demands, kinds, asked, companies, seconds=time_limit, solver=solver)
+        optimum = pattern_plan(demands, kinds, asked, companies, seconds=time_limit, solver=solver, steady=steady)
     else:
         optimum = neighbourhood_plan(tenants, kinds, asked, given, deadline=began + time_limit, solver=solver)
     oracle_seconds = sum(oracle.seconds for oracle in asked)
@@ -111,6 +115,7 @@ def _better(optimum: Optimum, draft: Draft, kinds: Sequence[NicKind]) -> Optimum
         optimum,
         nics=nics,
         unplaced=list(draft.unplaced),
+        steady=False,
         cost=cost,
         lower_bound=min(cost, optimum.lower_bound) if known else 0.0,
         nics_lower_bound=min(len(nics), optimum.nics_lower_bound) if known else 0,

@@ -28,11 +28,13 @@ def pattern_plan(
     *,
     seconds: float,
     solver: str,
+    steady: bool = False,
 ) -> Optimum:
     """The optimum over plans whose NICs carry nothing but `companies`, listed by kind and closed under leaving.
 
-    The most tenants are placed first; that is a question only where somebody has no NIC kind of unlimited number that
-    would take him alone. Then the cost is minimised.
+    With `steady`, only over those plans in which leaving hurts nobody. The most tenants are placed first; that is a
+    question only where somebody has no NIC kind of unlimited number that would take him alone. Then the cost is
+    minimised.
     """
     patterns = joined(
         [
@@ -40,6 +42,8 @@ def pattern_plan(
             for number, (members, oracle) in enumerate(zip(companies, oracles, strict=True))
         ]
     )
+    if steady:
+        patterns = patterns.take(~patterns.strict)
     began = time.monotonic()
     deadline = began + seconds
     program = program_of(patterns, demands, kinds)
@@ -68,6 +72,7 @@ def pattern_plan(
         nics_lower_bound=fewest,
         proven=most_placed and cost == bound,
         duals=duals_of(program, solution.proof.prices, patterns, demands, kinds),
+        steady=not patterns.strict[times > 0].any(),
         seconds=time.monotonic() - began,
     )
 

@@ -37,8 +37,23 @@ def test_who_has_no_place_and_what_would_help() -> None:
 
 
 def test_no_number_of_nics_helps_who_asks_too_much() -> None:
-    """More throughput than the NF has alone: no NIC to add, and it is said whose SLA that is."""
+    """More throughput than the NF has alone: no NIC to add, and it is said whose SLA that is, and why."""
     greedy = tenant("greedy", "acl", kpps=101)
+    why = "greedy asks for 101 kpps, and acl makes 100 alone"
     told = lacking([ACLS[0], greedy], [KIND])
-    assert told == Shortfall(("greedy",), smallest=True, to_add={}, hopeless=("greedy",))
-    assert lacking([greedy], [replace(KIND, count=None)]) == Shortfall(("greedy",), True, None, ("greedy",))
+    assert told == Shortfall(("greedy",), smallest=True, to_add={}, hopeless=("greedy",), why=why)
+    assert told.told().endswith(f"No NIC keeps the SLA of greedy. {why}.")
+    assert lacking([greedy], [replace(KIND, count=None)]) == Shortfall(("greedy",), True, None, ("greedy",), why)
+    assert lacking([tenant("x", "firewall", drop=0.1)], [KIND]) == Shortfall(
+        ("x",), True, {}, ("x",), "No NIC hosts firewall"
+    )
+
+
+def test_who_lacks_only_company_is_not_without_hope() -> None:
+    """Two ACLs are fast beside the NIDS alone, which takes one: the other is left out, but a NIC would keep its SLA."""
+    kind = NicKind(0, "bluefield-2", 4, {"acl": 2, "nids": 2})
+    oracle = TableOracle({"acl": [60], "acl acl": [60, 60], "acl nids": [100, 100]})
+    tenants = [tenant("a", "acl", kpps=90), tenant("b", "acl", kpps=90), tenant("n", "nids", drop=0.1)]
+    told = shortfall_of(optimal_plan(tenants, [kind], [oracle]), tenants, [kind], [oracle], seconds=5, solver="cp-sat")
+    assert told is not None
+    assert (len(told.left_out), told.smallest, told.hopeless) == (1, True, ())
