@@ -8,7 +8,7 @@ from importlib import import_module
 
 import typer
 
-COMMANDS = ("run", "generate", "profile", "train", "predict", "pack", "verify", "reproduce", "testbed")
+COMMANDS = ("run", "generate", "profile", "train", "predict", "pack", "verify", "online", "reproduce", "testbed")
 
 INTERRUPTED = 130
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -137,11 +137,72 @@ class Fleet:
         if nic_id is None and idle:
             number, nic_id = heapq.heappop(idle)
         else:
-            self._opened += 1
-            number, nic_id = self._opened, nic_id or f"nic-{self._opened}"
+            emptied = next((one for one in idle if one[1] == nic_id), None) if nic_id else None
+            if emptied is not None:
+                idle.remove(emptied)
+                heapq.heapify(idle)
+            self._opened += emptied is None
+            number, nic_id = emptied or (self._opened, nic_id or f"nic-{self._opened}")
         nic = self.nics[nic_id] = Nic(nic_id, kind, number)
         self._in_use[kind.index] += 1
         return nic
+
+    def find(self, nic_id: str) -> Nic | None:
+        """The NIC of that id, in use, idle or out of service; None when there never was one."""
+        if nic_id in self.nics or nic_id in self.out_of_service:
+            return self.nics.get(nic_id) or self.out_of_service[nic_id]
+        for kind in self.kinds:
+            for number, idle in self._idle[kind.index]:
+                if idle == nic_id:
+                    return Nic(nic_id, kind, number)
+        return None
+
+    def withdraw(self, nic: Nic, service: Service) -> None:
+        """Let the NIC take no more newcomers; whoever is on it stays for now."""
+        if not nic.housed and nic.id not in self.out_of_service:
+            idle = self._idle[nic.kind.index]
+            idle.remove((nic.number, nic.id))
+            heapq.heapify(idle)
+        nic.service = service
+        self.out_of_service[nic.id] = nic
+        if self.watcher is not None:
+            self.watcher.serves(nic)
+
+    def restore(self, nic: Nic) -> None:
+        """Let a NIC that was out of service take newcomers again."""
+        del self.out_of_service[nic.id]
+        nic.service = Service.UP
+        if nic.housed:
+            if self.watcher is not None:
+                self.watcher.serves(nic)
+        else:
+            heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
+
+    def reuse(self, nic: Nic) -> None:
+        """Count an empty NIC as in use again although it is out of service, for a tenant that has no other place."""
+        self.nics[nic.id] = nic
+        self._in_use[nic.kind.index] += 1
+
+    def adopt(self, nic: Nic, tenants: Iterable[Tenant]) -> None:
+        """Take in a NIC as it was in another process, with its tenants; before anybody watches."""
+        self._opened = max(self._opened, nic.number)
+        for tenant in tenants:
+            nic.housed[tenant.id] = tenant
+            self._home[tenant.id] = nic
+        if nic.housed:
+            self.nics[nic.id] = nic
+            self._in_use[nic.kind.index] += 1
+        elif nic.service is Service.UP:
+            heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
+        if nic.service is not Service.UP:
+            self.out_of_service[nic.id] = nic
+
+    def known(self) -> Iterator[Nic]:
+        """Every NIC that was ever in use, without tenants where it is idle."""
+        yield from self.nics.values()
+        yield from (nic for nic in self.out_of_service.values() if not nic.housed)
+        for kind in self.kinds:
+            yield from (Nic(nic_id, kind, number) for number, nic_id in self._idle[kind.index])
 
     def place(self, tenant: Tenant, nic: Nic) -> None:
         """Put the tenant on the NIC."""

@@ -29,6 +29,20 @@ Fleet = Annotated[
     Path | None,
     typer.Option(help="A TOML file with [[nic]] tables; by default NICs without limit.", show_default=False),
 ]
+OnePredictor = Annotated[str, typer.Option("--predictor", help="Who predicts: tomur or slomo.")]
+RuleName = Annotated[
+    str, typer.Option("--rule", help="Which of several NICs that fit: look-ahead, best-fit, first-fit or worst-fit.")
+]
+Risk = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        max=0.5,
+        help="Place so that at most this share of instances is expected to miss its SLA; without it predictions are "
+        "taken at their best guess.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same bytes.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a testbed may take for one answer.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")]

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Fleet, ModelsDir, Quiet, Seed, TestbedSpec, Timeout, one_of, refuse_unwritable
+from placer.commands.options import (
+    Fleet,
+    ModelsDir,
+    Quiet,
+    Risk,
+    Seed,
+    TestbedSpec,
+    Timeout,
+    one_of,
+    refuse_unwritable,
+)
 
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
 Strategy = Annotated[
@@ -22,16 +32,6 @@ Certificate = Annotated[
 ]
 Solver = Annotated[str, typer.Option(help="Of the optimum: cp-sat, highs, pulp or pulp:NAME.")]
 TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds for the optimum; then its bound is printed.")]
-Risk = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001,
-        max=0.5,
-        help="Place so that at most this share of instances is expected to miss its SLA; without it predictions are "
-        "taken at their best guess.",
-        show_default=False,
-    ),
-]
 
 
 def command(

@@ -13,7 +13,9 @@ from itertools import islice
 import numpy as np
 
 from placer.fleet import Nic, NicKind, Tenant
-from placer.oracle import Company, Oracle, company_of
+from placer.online.reasons import CORES, NOT_HOSTED, SOME_SLA, Reason
+from placer.online.spare import spare
+from placer.oracle import Oracle, company_of
 
 BATCHES = (8, 16)
 """NICs asked about at first, and when none of them does, before a new one is opened."""
@@ -101,6 +103,15 @@ class Asked:
         solo = self.oracle.solo(tenant.workload)
         return 0.0 if tenant.sla.is_met(solo, solo) else None
 
+    def reasons(self, tenant: Tenant) -> Iterator[Reason]:
+        """Why nobody can take the tenant, by free cores; of those with enough, a part was asked."""
+        needed = self.kind.cores_of.get(tenant.workload.nf)
+        for free in range(self.kind.cores + 1):
+            nics = sum(len(alike) for (cores, _), alike in self._stalls.items() if cores == free)
+            if nics:
+                cause = NOT_HOSTED if needed is None else CORES if free < needed else SOME_SLA
+                yield Reason(self.kind.model, (), nics, cause)
+
     def _likely(self, cores: int) -> Iterator[Nic]:
         order = range(cores, self.kind.cores + 1) if self.fullest_first else range(self.kind.cores, cores - 1, -1)
         for free in order:
@@ -127,16 +138,3 @@ class Asked:
     def _put(self, nic: Nic) -> None:
         self.nics[nic.number] = nic
         self._stalls[nic.note.free, nic.note.step][nic.number] = nic
-
-
-def spare(oracle: Oracle, company: Company, tenants: Iterable[Tenant]) -> float:
-    """How far the tenant nearest to its SLA is above what it requires, as a fraction; negative when it is below."""
-    expected = oracle.by_workload(company)
-    least = float("inf")
-    for tenant in tenants:
-        required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
-        got = expected[tenant.workload]
-        least = min(least, got / required - 1.0 if required else float("inf"))
-        if got < required:
-            return min(least, -1e-12)
-    return least

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 
 from placer.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.online.asked import Asked
-from placer.online.patterns import Patterns, too_many
+from placer.online.patterns import MOST_PATTERNS, Patterns, too_many
+from placer.online.reasons import ALONE, NONE_LEFT, OUT_OF_SERVICE, Reason
 from placer.online.rooms import Rooms
 from placer.online.rules import LOOK_AHEAD, Rule
 from placer.oracle import Oracle
@@ -34,10 +35,20 @@ class Chooser:
         Per kind, who tells the throughputs.
     rule
         Which of several NICs.
+    most_patterns
+        Companies that are asked for beforehand, at most.
     """
 
-    def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], rule: Rule = LOOK_AHEAD) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        oracles: Sequence[Oracle],
+        rule: Rule = LOOK_AHEAD,
+        *,
+        most_patterns: int = MOST_PATTERNS,
+    ) -> None:
         self.fleet = fleet
+        self.most_patterns = most_patterns
         self.oracles = oracles
         self.rule = rule
         self.workloads: set[Workload] = set()
@@ -58,7 +69,6 @@ class Chooser:
         every SLA."""
         if self._is_new(tenant):
             self._know(tenant.workload)
-        self._foresee(tenant)
         best: tuple[float, Nic] | None = None
         for nics in self.index:
             found = nics.best(tenant)
@@ -74,13 +84,37 @@ class Chooser:
                     return new
         return best[1]
 
+    def foresee(self, tenant: Tenant) -> None:
+        """Count the tenant among the arrivals of late; prices are renewed when there are twice as many."""
+        self._recent.append(tenant)
+        self._arrivals += 1
+        if self._arrivals >= self._foreseen_at:
+            self._foreseen_at = self._arrivals + min(self._arrivals, RENEWED_EVERY)
+            self._price()
+
+    def reasons(self, tenant: Tenant) -> list[Reason]:
+        """Why the tenant has no place, by class of NICs, the largest class first; those that could be opened last."""
+        if self._is_new(tenant):
+            self._know(tenant.workload)
+        found = [reason for nics in self.index for reason in nics.reasons(tenant)]
+        found.sort(key=lambda reason: -reason.nics)
+        out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
+        found += [Reason(model, (), nics, OUT_OF_SERVICE) for model, nics in out.items()]
+        free = self.fleet.available()
+        for kind in self.fleet.kinds:
+            alone = self.index[kind.index].opening(tenant) is not None
+            found.append(Reason(kind.model, (), 0, NONE_LEFT if alone and kind not in free else ALONE))
+        return found
+
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         """The tenant moved in."""
+        if nic.service is not Service.UP:
+            return
         if self._is_new(tenant):
             self._know(tenant.workload)
         elif nic.note is None:
             self.index[nic.kind.index].enter(nic)
-        elif nic.service is Service.UP:
+        else:
             self.index[nic.kind.index].joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
@@ -90,11 +124,15 @@ class Chooser:
 
     def serves(self, nic: Nic) -> None:
         """The NIC began or ceased to take newcomers."""
-        if nic.housed:
-            if nic.service is Service.UP:
-                self.index[nic.kind.index].enter(nic)
-            else:
+        if nic.service is not Service.UP:
+            if nic.note is not None:
                 self.index[nic.kind.index].close(nic)
+                nic.note = None
+        elif new := [tenant for tenant in nic.tenants if self._is_new(tenant)]:
+            for tenant in new:
+                self._know(tenant.workload)
+        else:
+            self.index[nic.kind.index].enter(nic)
 
     def _cheapest(self, tenant: Tenant) -> NicKind | None:
         """The cheapest kind that can be opened and on which the tenant keeps its SLA alone."""
@@ -129,15 +167,7 @@ class Chooser:
         self._price()
 
     def _too_many(self, workloads: set[Workload]) -> bool:
-        return any(too_many(kind, list(workloads)) for kind in self.fleet.kinds)
-
-    def _foresee(self, tenant: Tenant) -> None:
-        """Remember the arrival; renew the prices when there are twice as many as when they were made."""
-        self._recent.append(tenant)
-        self._arrivals += 1
-        if self._arrivals >= self._foreseen_at:
-            self._foreseen_at = self._arrivals + min(self._arrivals, RENEWED_EVERY)
-            self._price()
+        return any(too_many(kind, list(workloads), self.most_patterns) for kind in self.fleet.kinds)
 
     def _price(self) -> None:
         for nics in self.index:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from placer.fleet import Nic, Tenant
 from placer.online.kernels import EMPTY, REFUSED, appraise, becomes, compiled, pick
 from placer.online.patterns import LEVELS, NONE, Floats, Patterns
+from placer.online.reasons import CORES, NOT_HOSTED, OTHERS_SLA, OWN_SLA, Reason
 from placer.online.rules import Rule
 
 CLOSED = -1
@@ -31,12 +32,13 @@ KEPT = 1_024
 class Berth:
     """What the rooms keep of a NIC: its pattern, its tenants' columns and what each requires (kpps), and its room."""
 
-    __slots__ = ("needs", "pattern", "slot")
+    __slots__ = ("counted", "needs", "pattern", "slot")
 
     def __init__(self) -> None:
         self.pattern = 0
         self.needs: dict[str, tuple[int, float]] = {}
         self.slot = CLOSED
+        self.counted = 0
 
 
 class Rooms:
@@ -60,6 +62,7 @@ class Rooms:
         self._full = (patterns.joined == NONE).all(axis=1).tolist()
         self._apart = {(number, column): before for before, row in enumerate(self._joined)
                        for column, number in enumerate(row) if number != NONE}  # fmt: skip
+        self._population = [0] * len(patterns.counts)
         self._required = np.zeros(len(patterns.workloads))
         self._able = np.zeros(len(patterns.counts), dtype=np.bool_)
         self._becomes, self._appraise, self._pick = map(compiled, (becomes, appraise, pick))
@@ -116,6 +119,7 @@ class Rooms:
     def close(self, nic: Nic) -> None:
         """The NIC takes no more newcomers."""
         self._move(nic, CLOSED)
+        self._count(nic.note, 0)
         self.nics.pop(nic.number, None)
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
@@ -137,6 +141,22 @@ class Rooms:
         if required > self._solo[column]:
             return None
         return float(self._scores[self._row(column, required), BLANK])
+
+    def reasons(self, tenant: Tenant) -> Iterator[Reason]:
+        """Why nobody can take the tenant, by company."""
+        p, column = self.patterns, self.patterns.columns.get(tenant.workload)
+        for pattern, nics in enumerate(self._population):
+            if pattern and nics:
+                company = tuple(
+                    workload for workload, count in zip(p.workloads, p.counts[pattern], strict=True)
+                    for _ in range(count)
+                )  # fmt: skip
+                with_it = NONE if column is None else self._joined[pattern][column]
+                cause = NOT_HOSTED if column is None else CORES
+                if with_it != NONE and column is not None:
+                    own = p.kpps[with_it, column] < tenant.sla.required_kpps(self._solo[column])
+                    cause = OWN_SLA if own else OTHERS_SLA
+                yield Reason(p.kind.model, company, nics, cause)
 
     def _row(self, column: int, required: float) -> int:
         return column * LEVELS + min(bisect_left(self._divides[column], required), LEVELS - 1)
@@ -167,7 +187,13 @@ class Rooms:
             if able - bool(self._able[0]):
                 slot = self._slot_of((pattern, self._able[: len(over)].tobytes()))
         self.nics[nic.number] = nic
+        self._count(berth, pattern)
         self._move(nic, slot)
+
+    def _count(self, berth: Berth, pattern: int) -> None:
+        self._population[berth.counted] -= 1
+        self._population[pattern] += 1
+        berth.counted = pattern
 
     def _move(self, nic: Nic, slot: int) -> None:
         berth: Berth = nic.note

@@ -50,4 +50,5 @@ class ContentionAware(OnlineStrategy):
         self._chooser = Chooser(fleet, self.oracles, self.rule)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
+        self._chooser.foresee(tenant)
         return self._chooser.choose(tenant)

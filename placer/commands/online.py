@@ -1,0 +1,56 @@
+"""`placer online`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, Risk, RuleName, one_of, refuse_unwritable
+
+StateFile = Annotated[
+    Path | None,
+    typer.Option("--state", help="Keep the fleet in this SQLite file, and go on from it.", show_default=False),
+]
+WhenFull = Annotated[str, typer.Option(help="What becomes of an arrival that has no place: reject or queue.")]
+
+
+def command(
+    state: StateFile = None,
+    models: ModelsDir = None,
+    predictor: OnePredictor = "tomur",
+    fleet: Fleet = None,
+    rule: RuleName = "look-ahead",
+    when_full: WhenFull = "reject",
+    risk: Risk = None,
+    quiet: Quiet = False,
+) -> None:
+    """Decide online: read events from stdin, a JSON object a line, and answer each with a line on stdout.
+
+    Events are arrive, depart, change, fail, drain and return. An answer is given once the event is on disk.
+    """
+    from placer.fleet import Fleet as Running
+    from placer.online.engine import WHEN_FULL, Engine
+    from placer.online.opening import OnlineRequest, open_online
+    from placer.online.rules import rule_of
+    from placer.online.service import serve
+    from placer.online.state import State
+    from placer.online.wire import Reader
+    from placer.progress import Progress
+
+    one_of("--when-full", when_full, WHEN_FULL)
+    chosen = rule_of(rule)
+    refuse_unwritable("--state", state)
+    with ExitStack() as stack:
+        request = OnlineRequest(models=models, fleet=fleet, risk=risk, predictor=predictor)
+        catalogue, oracles = open_online(request, stack, Progress(quiet=quiet).say)
+        kept = State(state, catalogue.kinds) if state else None
+        running, waiting = kept.fleet() if kept else (Running(catalogue.kinds), [])
+        engine = Engine(running, oracles, chosen, when_full=when_full, waiting=waiting)
+        reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
+        serve(sys.stdin.buffer, sys.stdout, engine, reader, kept)
+        if kept:
+            kept.close()

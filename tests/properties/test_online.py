@@ -1,0 +1,118 @@
+"""Whatever happens in whatever order, the engine's answers hold before an auditor that knows only the log."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from placer.fleet import Fleet, Tenant
+from placer.online.audit import Auditor
+from placer.online.engine import WHEN_FULL, Engine
+from placer.online.events import Arrive, Change, Depart, Drain, Event, Fail, Return
+from placer.online.rules import RULES
+from placer.online.state import State
+from placer.sla import Sla
+from profiles import TrafficProfile, Workload
+from tests.toy import ToyOracle, catalogue
+
+DROPS = st.sampled_from([0.0, 0.03, 0.05, 0.08, 0.1, 0.2, 0.5])
+SLAS = DROPS.map(lambda drop: Sla(max_drop=drop)) | st.sampled_from([60.0, 95.0, 380.0]).map(
+    lambda kpps: Sla(min_kpps=kpps)
+)
+WORKLOADS = st.builds(
+    lambda nf, flows: Workload(nf, TrafficProfile(flows, 1500)), st.sampled_from("abcd"), st.sampled_from([1e3, 2e3])
+)
+FLEETS = st.sampled_from([[(None, 1.0)], [(3, 1.0)], [(1, 0.0), (2, 1.0)], [(1, 2.0), (None, 1.0)]])
+
+
+class Online(RuleBasedStateMachine):
+    """A fleet that lives through anything, and is read back from its file now and then."""
+
+    @initialize(
+        kinds=FLEETS,
+        rule=st.sampled_from(list(RULES.values())),
+        when_full=st.sampled_from(WHEN_FULL),
+        most_patterns=st.sampled_from([4_000, 30, 1]),
+    )
+    def begin(self, kinds: list[tuple[int | None, float]], rule: object, when_full: str, most_patterns: int) -> None:
+        self.kinds = catalogue(*kinds).kinds
+        self.options = {"rule": rule, "when_full": when_full, "most_patterns": most_patterns}
+        self.folder = tempfile.TemporaryDirectory()
+        self.state = State(Path(self.folder.name) / "state.db", self.kinds)
+        self.engine = Engine(Fleet(self.kinds), self.oracles(), **self.options)  # type: ignore[arg-type]
+        self.auditor = Auditor(self.kinds, self.oracles(), exhaustive=most_patterns == 4_000)
+        self.came = 0
+
+    def oracles(self) -> list[ToyOracle]:
+        return [ToyOracle() for _ in self.kinds]
+
+    def happen(self, event: Event) -> None:
+        answer = self.engine.handle(event)
+        self.state.record(event, answer, self.engine.fleet)
+        kind_of = {nic.id: nic.kind.index for nic in self.engine.fleet.known()}
+        assert self.auditor.follow(event, answer, kind_of) == []
+
+    def present(self) -> list[str]:
+        return sorted({*self.auditor.places, *self.auditor.waiting})
+
+    def nics(self, *, closed: bool) -> list[str]:
+        known = sorted(nic.id for nic in self.engine.fleet.known())
+        return [nic for nic in known if (nic in self.auditor.closed) is closed]
+
+    @rule(workload=WORKLOADS, sla=SLAS)
+    def arrive(self, workload: Workload, sla: Sla) -> None:
+        self.came += 1
+        self.happen(Arrive(Tenant(f"nf-{self.came}", workload, sla)))
+
+    @precondition(lambda self: self.present())
+    @rule(data=st.data())
+    def depart(self, data: st.DataObject) -> None:
+        self.happen(Depart(data.draw(st.sampled_from(self.present()))))
+
+    @precondition(lambda self: self.auditor.places)
+    @rule(data=st.data(), flows=st.sampled_from([1e3, 2e3, 3e3]), sla=SLAS | st.none())
+    def change(self, data: st.DataObject, flows: float, sla: Sla | None) -> None:
+        chosen = data.draw(st.sampled_from(self.present()))
+        workload = self.engine.workload_of(chosen)
+        assert workload is not None
+        self.happen(Change(chosen, Workload(workload.nf, TrafficProfile(flows, 1500)), sla))
+
+    @precondition(lambda self: self.nics(closed=False))
+    @rule(data=st.data(), fails=st.booleans())
+    def withdraw(self, data: st.DataObject, fails: bool) -> None:
+        nic = data.draw(st.sampled_from(self.nics(closed=False)))
+        self.happen(Fail(nic) if fails else Drain(nic))
+
+    @precondition(lambda self: self.nics(closed=True))
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        self.happen(Return(data.draw(st.sampled_from(self.nics(closed=True)))))
+
+    @rule()
+    def die_and_come_back(self) -> None:
+        self.state.close()
+        self.state = State(Path(self.folder.name) / "state.db", self.kinds)
+        fleet, waiting = self.state.fleet()
+        self.engine = Engine(fleet, self.oracles(), waiting=waiting, **self.options)  # type: ignore[arg-type]
+
+    @invariant()
+    def is_what_the_log_says(self) -> None:
+        if not hasattr(self, "engine"):
+            return
+        here = {tenant.id: nic.id for nic in self.engine.fleet.nics.values() for tenant in nic.tenants}
+        assert here == self.auditor.places
+        assert set(self.engine.waiting) == self.auditor.waiting
+        assert set(self.engine.fleet.out_of_service) == set(self.auditor.closed)
+
+    def teardown(self) -> None:
+        if hasattr(self, "state"):
+            self.state.close()
+            self.folder.cleanup()
+
+
+TestOnline = Online.TestCase
+TestOnline.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
