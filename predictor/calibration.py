@@ -1,4 +1,4 @@
-"""Correction of composed predictions by measured co-runs, and how far predictions err.
+"""Correction of composed predictions by measured co-runs.
 
 The correction is learnt over what the prediction itself was made of, so that few rows suffice. It fades to nothing away
 from what was measured, where the physics stands alone, and is applied as far as it surely helps on rows left out of it.
@@ -110,22 +110,3 @@ def _trusted(gains: Array) -> float:
     """
     mean, deviation = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
     return max(1.0 - (SURE * deviation / mean) ** 2, 0.0) if mean > 0 else 0.0
-
-
-def lower_factor(errors: Array, risk: float) -> float:
-    """The factor below predictions that at most a share `risk` of measurements falls short of.
-
-    The quantile of split-conformal prediction (Lei et al., 2018, doi:10.1080/01621459.2017.1307116) on errors of rows
-    left out; 0 when there are too few errors to say.
-    """
-    rank = int(np.floor(risk * (len(errors) + 1)))
-    return float(np.exp(np.sort(errors)[rank - 1])) if rank >= 1 else 0.0
-
-
-def interval_factors(errors: Array, coverage: float) -> tuple[float, float] | None:
-    """Factors below and above predictions between which a share `coverage` of measurements lies; None for too few."""
-    rank = int(np.ceil(coverage * (len(errors) + 1)))
-    if rank > len(errors):
-        return None
-    width = float(np.sort(np.abs(errors))[rank - 1])
-    return float(np.exp(-width)), float(np.exp(width))

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from threadpoolctl import threadpool_limits
+
 from predictor import store
 from predictor.benches import bench_services, most_accesses
 from predictor.facts import Facts
+from predictor.judging import judge
 from predictor.nf_model import NfModel
 from predictor.nf_training import train_nf
 from predictor.prediction import Demand
@@ -127,6 +130,18 @@ def train(
         When a predictor is unknown, or an NF was measured too little.
     """
     chosen = {name: predictor_class(name) for name in (names or predictor_names())}
+    # matrices are small: more threads wait for each other, and round differently
+    with threadpool_limits(1):
+        return _train(profile, chosen, seed, progress, warn)
+
+
+def _train(
+    profile: Profile,
+    chosen: Mapping[str, type[Predictor]],
+    seed: int,
+    progress: Progress | None,
+    warn: Warn,
+) -> Models:
     benches = bench_services(profile)
     steps = len(profile.nfs) + len(chosen)
     models: dict[str, NfModel] = {}
@@ -141,6 +156,7 @@ def train(
             seed=seed,
             warn=warn,
         )
+    models = judge(profile.nfs, models, profile.default_traffic(), warn)
     predictors: dict[str, Predictor] = {}
     for done, (name, predictor) in enumerate(chosen.items(), start=len(models)):
         if progress:

@@ -14,6 +14,7 @@ from predictor.calibration import Calibration, Seen
 from predictor.composition import COMPOSITIONS, PIPELINE, Composition, Pattern, drops_on_accelerators
 from predictor.memory import WORKING_SET, MemoryModel, MemoryRuns
 from predictor.solo import SoloModel
+from predictor.spread import Spread
 from profiles import ATTRIBUTES, COUNTERS, TrafficProfile
 
 Array = NDArray[np.float64]
@@ -91,10 +92,10 @@ class NfModel:
         Per traffic attribute, the range that was measured.
     evidence
         Mean absolute percentage error under each execution pattern that was tried.
-    errors
-        Of predictions left out of training: measured over predicted, logarithm, shape (M,).
     calibration
         Correction by measured co-runs; None when there are none, or they do not help.
+    spread
+        How far predictions err; None before that was judged.
     """
 
     name: str
@@ -104,8 +105,8 @@ class NfModel:
     memory: MemoryModel
     measured: Mapping[str, tuple[float, float]]
     evidence: Mapping[str, float] = field(default_factory=dict)
-    errors: Array = field(default_factory=lambda: np.zeros(0))
     calibration: Calibration | None = None
+    spread: Spread | None = None
 
     @cached_property
     def accelerators(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictor.accelerators import ServiceTime
-from predictor.calibration import Calibration, Seen
 from predictor.composition import PATTERNS, PIPELINE, Pattern
 from predictor.memory import MemoryModel
 from predictor.nf_model import Execution, NfModel
@@ -25,7 +24,6 @@ Array = NDArray[np.float64]
 ROUNDS = 3
 MEMORY_ROWS = 10
 SOLO_ROWS = 3
-ENOUGH_CO_RUNS = 20
 BOUND = 0.97
 """Share of what an accelerator allows, below which it does not bind."""
 MOSTLY_CORES = 0.6
@@ -75,32 +73,10 @@ def train_nf(
         for pattern in (PATTERNS if detect else (PIPELINE,))
     ]
     if not detect:
-        return judged(nf, models[0])
+        return models[0]
     misfits = [_pattern_error(nf, model) for model in models]
     evidence = {str(model.execution.pattern): round(misfit, 3) for model, misfit in zip(models, misfits, strict=True)}
-    return replace(judged(nf, models[int(np.argmin(misfits))]), evidence=evidence)
-
-
-def judged(nf: NfProfile, model: NfModel) -> NfModel:
-    """The model with its errors on runs that it has not learnt from, and corrected where there are co-runs."""
-    errors, calibration = [model.memory.errors], None
-    if len(nf.pattern):
-        errors.append(_errors(nf.pattern, model)[0])
-    if len(nf.co_runs):
-        error, seen = _errors(nf.co_runs, model)
-        calibration = Calibration.fit(seen, error)
-        error = calibration.errors if calibration else error
-        # real company tells more than benches, once there is enough of it
-        errors = [error] if len(error) >= ENOUGH_CO_RUNS else [*errors, error]
-    return replace(model, errors=np.concatenate(errors), calibration=calibration)
-
-
-def _errors(table: pd.DataFrame, model: NfModel) -> tuple[Array, Seen]:
-    """Measured over predicted, logarithm, shape (rows,); and what a correction may depend on."""
-    traffic, (service, rate) = traffic_of(table), contention_of(table, model.accelerators)
-    predicted = model.beside(counters_of(table), traffic, service, rate)
-    measured = table[THROUGHPUT].to_numpy(dtype=np.float64)
-    return np.log(measured / predicted), model.seen(traffic, predicted, service)
+    return replace(models[int(np.argmin(misfits))], evidence=evidence)
 
 
 def _fit(

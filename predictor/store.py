@@ -17,11 +17,12 @@ from predictor.memory import MemoryModel
 from predictor.nf_model import Execution, NfModel
 from predictor.registry import Predictor, predictor_class
 from predictor.solo import SoloModel
+from predictor.spread import Spread
 from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
 from profiles.profile import write_json
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "models.json"
 MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
 HINT = "train them again with `placer train PROFILE --out MODELS`"
@@ -94,7 +95,8 @@ def _save_nf(model: NfModel, folder: Path) -> None:
     folder.mkdir()
     write_json(completed(model), folder / "nf.json")
     write_arrays(folder / "memory.npz", model.memory.as_arrays())
-    write_arrays(folder / "errors.npz", {"errors": model.errors})
+    if model.spread:
+        write_arrays(folder / "spread.npz", model.spread.as_arrays())
     if model.calibration:
         write_arrays(folder / "calibration.npz", model.calibration.as_arrays())
     if model.solo:
@@ -107,7 +109,7 @@ def _load_nf(folder: Path) -> NfModel:
         AcceleratorUse(name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())))
         for name, queues in found["queues"].items()
     )
-    solo, calibration = folder / "solo.npz", folder / "calibration.npz"
+    solo, calibration, spread = (folder / f"{part}.npz" for part in ("solo", "calibration", "spread"))
     return NfModel(
         name=found["name"],
         cores=found["cores"],
@@ -116,8 +118,8 @@ def _load_nf(folder: Path) -> NfModel:
         memory=MemoryModel.from_arrays(read_arrays(folder / "memory.npz")),
         measured={name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
         evidence=found["evidence"]["mape_pct"],
-        errors=read_arrays(folder / "errors.npz")["errors"],
         calibration=Calibration.from_arrays(read_arrays(calibration)) if calibration.exists() else None,
+        spread=Spread.from_arrays(read_arrays(spread)) if spread.exists() else None,
     )
 
 

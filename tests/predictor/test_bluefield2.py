@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from predictor import Models, TomurPredictor, train
-from predictor.nf_training import judged
+from predictor.judging import judge
 from profiles.profile import Profile, read_profile
 from profiles.table import read_table
 
@@ -96,7 +96,8 @@ def test_calibrated_leaving_one_out(measured: Profile, trained: Models, runs: pd
     errors = []
     for row in range(len(runs)):
         others = co_runs.drop(index=row).reset_index(drop=True)
-        calibrated = TomurPredictor({nf.name: judged(replace(nf, co_runs=others), model)})
+        judged = judge({nf.name: replace(nf, co_runs=others)}, {nf.name: model}, measured.default_traffic())
+        calibrated = TomurPredictor(judged)
         predicted = calibrated.predict_contention(nf.name, runs.iloc[[row]])[0]
         errors.append(abs(predicted / runs["throughput_kpps"].iloc[row] - 1))
     assert print("LOO", 100 * np.mean(errors)) is None and 100 * np.mean(errors) <= 2.0

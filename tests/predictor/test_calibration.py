@@ -1,4 +1,4 @@
-"""Corrections from measured co-runs, and intervals from errors."""
+"""Corrections from measured company."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from predictor import load_models, train
-from predictor.calibration import _trusted, interval_factors, lower_factor
+from predictor.calibration import _trusted
 from profiles import Workload
 from profiles.profile import Profile, rate_column, service_column
 from tests.predictor.made_up import CRYPTO, DEFAULT, counters, profile
@@ -54,28 +54,6 @@ def test_correction_survives_saving(tmp_path: Path) -> None:
     company = [[Workload(CRYPTO.name, DEFAULT)] * 2]
     loaded = load_models(tmp_path / "models")
     assert loaded.predictors["tomur"].predict(company) == models.predictors["tomur"].predict(company)
-
-
-def test_quantiles_by_hand() -> None:
-    """Of 19 errors -0.9 to 0.9, 95 % lie within the largest and 5 % below the smallest; fewer cannot tell."""
-    errors = np.arange(-9, 10) / 10
-    assert interval_factors(errors, 0.95) == pytest.approx((np.exp(-0.9), np.exp(0.9)))
-    assert interval_factors(errors[:18], 0.95) is None
-    assert lower_factor(errors, 0.05) == pytest.approx(np.exp(-0.9))
-    assert lower_factor(errors[:18], 0.05) == 0.0
-
-
-@pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
-def test_coverage_on_fresh_errors(coverage: float) -> None:
-    """Over many draws, intervals from 150 errors cover what they promise."""
-    rng = np.random.default_rng(0)
-    covered = []
-    for _ in range(300):
-        factors = interval_factors(rng.standard_t(4, size=150) * 0.03, coverage)
-        assert factors is not None
-        fresh = np.exp(rng.standard_t(4, size=100) * 0.03)
-        covered.append(np.mean((factors[0] <= fresh) & (fresh <= factors[1])))
-    assert np.mean(covered) == pytest.approx(coverage, abs=0.015)
 
 
 def test_correction_is_applied_as_far_as_it_surely_helps() -> None:
