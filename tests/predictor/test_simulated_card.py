@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from predictor import Models, train
+from predictor import Models, TomurPredictor, train
 from profiler.profiling import profile
 from profiler.simulated import BLUEFIELD_2, SimulatedTestbed
 from profiles import TrafficProfile, Workload
 from profiles.profile import read_profile
 
+RECORDED = Path(__file__).parents[2] / "traces" / "bluefield-2-simulated"
 NAMES = ("FlowStats", "IPRouter", "FlowMonitor", "NIDS", "IPCompGateway")
 
 
@@ -22,7 +27,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Models:
     )
 
 
-def _companies(count: int, seed: int = 0) -> list[list[Workload]]:
+def _companies(count: int, seed: int = 0, names: Sequence[str] = NAMES) -> list[list[Workload]]:
     """Two to four NFs each at random traffic."""
     rng = np.random.default_rng(seed)
     return [
@@ -33,7 +38,7 @@ def _companies(count: int, seed: int = 0) -> list[list[Workload]]:
                     float(round(rng.uniform(1, 500000))), float(round(rng.uniform(64, 1500))), rng.uniform(0, 1100)
                 ),
             )
-            for name in rng.choice(NAMES, rng.integers(2, 5))
+            for name in rng.choice(list(names), rng.integers(2, 5))
         ]
         for _ in range(count)
     ]
@@ -77,17 +82,77 @@ def test_service_times_over_all_traffic(trained: Models, nf: str) -> None:
         np.testing.assert_allclose(use.service(traffic), true, rtol=0.1, atol=5e-5)
 
 
+@pytest.fixture(scope="module")
+def recorded() -> Models:
+    """Models of all eleven NFs, from the profile in the repository."""
+    return train(read_profile(RECORDED), ["tomur"])
+
+
+@pytest.fixture(scope="module")
+def fresh() -> dict[str, tuple[list[list[Workload]], np.ndarray]]:
+    """Companies of all NFs at random traffic, with flows drawn in two ways, and at default traffic; and the truth."""
+    hosted = [nf.name for nf in SimulatedTestbed().describe().nfs]
+    even = _companies(700, 3, hosted)
+    default = SimulatedTestbed().describe().traffic
+    small = [[replace(one, traffic=_of_any_magnitude(one.traffic)) for one in company] for company in even]
+    alike = [[replace(one, traffic=default) for one in company] for company in even]
+    drawn = {"random": even + small, "default": alike}
+    return {
+        name: (
+            companies,
+            np.concatenate(
+                [
+                    [one.throughput_kpps for one in run.measurements]
+                    for run in SimulatedTestbed().run_many(companies, noise=False)
+                ]
+            ),
+        )
+        for name, companies in drawn.items()
+    }
+
+
+def _of_any_magnitude(traffic: TrafficProfile) -> TrafficProfile:
+    """The same with flows even in their logarithm."""
+    return replace(traffic, flows=float(round(5e5 ** (traffic.flows / 5e5))))
+
+
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
-def test_intervals_hold_on_fresh_companies(trained: Models, coverage: float) -> None:
-    """The share of truths within the interval is what was promised, or somewhat more: the truth carries no noise."""
-    companies = _companies(150, seed=1)
-    truth = SimulatedTestbed().run_many(companies, noise=False)
-    held = [
-        part.low_kpps <= one.throughput_kpps <= part.high_kpps  # type: ignore[operator]
-        for parts, run in zip(trained.predictors["tomur"].predict(companies, coverage=coverage), truth, strict=True)
-        for part, one in zip(parts, run.measurements, strict=True)
-    ]
-    assert coverage - 0.03 <= np.mean(held) <= coverage + 0.12
+def test_intervals_hold_on_fresh_companies(
+    recorded: Models, fresh: dict[str, tuple[list[list[Workload]], np.ndarray]], coverage: float
+) -> None:
+    """The share of true throughputs within intervals is what was promised, within 3 points, on some 4,000 instances.
+
+    At default traffic alone, where errors are smaller than the noise of measurements, it may be 8 points more.
+    """
+    for name, most in (("random", 0.03), ("default", 0.08)):
+        companies, truth = fresh[name]
+        told = [one for parts in recorded.predictors["tomur"].predict(companies, coverage=coverage) for one in parts]
+        low, high = (np.array([getattr(one, end) for one in told]) for end in ("low_kpps", "high_kpps"))
+        assert -0.03 <= np.mean((low <= truth) & (truth <= high)) - coverage <= most, name
+
+
+def test_real_company_lessens_the_error(
+    recorded: Models, fresh: dict[str, tuple[list[list[Workload]], np.ndarray]]
+) -> None:
+    """Below 1 % on average at random and 0.6 % at default traffic, a quarter less than without correction."""
+    bare = TomurPredictor({name: replace(model, calibration=None) for name, model in recorded.models.items()})
+    for name, most in (("random", 0.01), ("default", 0.006)):
+        companies, truth = fresh[name]
+        error, before = (
+            np.abs(np.concatenate(one.throughput(companies)) / truth - 1).mean()
+            for one in (recorded.predictors["tomur"], bare)
+        )
+        assert error < most and error < 0.8 * before
+
+
+def test_at_risk_no_more_fall_short(
+    recorded: Models, fresh: dict[str, tuple[list[list[Workload]], np.ndarray]]
+) -> None:
+    """Of throughputs that 5, 10 or 20 % may fall short of, no more do, within 3 points."""
+    for risk in (0.05, 0.1, 0.2):
+        for companies, truth in fresh.values():
+            told = np.concatenate(recorded.predictors["tomur"].throughput(companies, risk=risk))
+            assert (truth < told).mean() <= risk + 0.03
 
 
 def test_nothing_jumps_where_contention_exceeds_what_nfs_exert(trained: Models) -> None:
