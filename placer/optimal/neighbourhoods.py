@@ -1,9 +1,10 @@
 """Plans for more workloads than all companies can be asked of: large neighbourhood search, with a bound.
 
-The tenants of a few NICs, among whom all companies can be asked, are placed anew and provably well by the pattern
-program. These NICs are chosen at random, those with free cores first, and what is no worse is kept. Halfway, columns
-are generated, for a plan from afar and another bound. Nothing is assumed of companies that were not asked, so that
-bound, too, is seldom above the one by cores, and the plan is proven only when it reaches one of them.
+NICs are emptied one after another while that succeeds. In between, the tenants of a few NICs, among whom all companies
+can be asked, are placed anew and provably well by the pattern program. These NICs are chosen at random, those with free
+cores first, and what is no worse is kept. Halfway, columns are generated, for a plan from afar and another bound.
+Nothing is assumed of companies that were not asked, so that bound, too, is seldom above the one by cores, and the plan
+is proven only when it reaches one of them.
 
 References
 ----------
@@ -24,6 +25,7 @@ from placer.fleet import NicKind, Tenant
 from placer.optimal.cores_bound import cores_bounds
 from placer.optimal.demand import demands_of
 from placer.optimal.draft import Draft, House, first_draft
+from placer.optimal.ejection import Emptying
 from placer.optimal.generated_plan import generated_plan
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
@@ -34,6 +36,9 @@ from placer.oracle import Oracle
 ROOMY = 2
 ANY = 2
 """NICs whose tenants are placed anew at once: with free cores if there are such, and whichever."""
+
+EJECTIONS = 400
+"""After as many, a NIC cannot be emptied for now."""
 
 WORKER_SECONDS = 2.0
 
@@ -76,6 +81,7 @@ class _Search:
         self.deadline = deadline
         self.unit = costs_in_units(kinds)[1]
         self.chance = random.Random(0)
+        self.emptying = Emptying(kinds, oracles, self.chance)
         self.by_cores: dict[int, tuple[int, int]] = {}
         self.generated: Fraction | None = None
         self.generating_at = time.monotonic() + SHARE * self.remaining
@@ -105,12 +111,14 @@ class _Search:
         return self.proven(draft) or self.remaining <= 0
 
     def improved(self, draft: Draft) -> Draft:
-        """The draft after the next step, no worse: a few NICs placed anew, or once columns generated."""
+        """The draft after the next step, no worse: a NIC emptied, else a few placed anew, or once columns generated."""
         if self.generated is None and time.monotonic() >= self.generating_at:
             until = time.monotonic() + self.remaining / 2
             draft, self.generated = generated_plan(draft, self.kinds, self.oracles, deadline=until)
             return draft
-        return _improved(draft, self.kinds, self.oracles, self.chance, self.solver)
+        until = self.deadline if self.generated is not None else self.generating_at
+        emptied = self.emptying.emptied(draft, steps=EJECTIONS, deadline=until)
+        return emptied or _improved(draft, self.kinds, self.oracles, self.chance, self.solver)
 
     def _cores(self, draft: Draft) -> tuple[int, int]:
         left_out = len(draft.unplaced)
