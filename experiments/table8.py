@@ -44,10 +44,12 @@ def run(setting: Setting) -> Result:
         ("the simulated BlueField-2: everything.", "BlueField-2: nothing; its measurements hold one NF and no grid."),
         partial(_draw, table=table),
         (
-            f"cost is runs over the quota of {quota}: all runs of an NF, but for repeats in doubt. A fifth of every "
-            "quota goes to solo runs over all traffic, whatever the method, which helps random.",
+            f"cost is runs over the quota of {quota}: all runs of an NF, but for repeats in doubt. A seventh of every "
+            "quota goes to real companies, which the memory model judged here does not see; random draws all others "
+            "uniformly, what runs alone included.",
             "judged on a fifth of the grid, as in the paper, beside contention that companies of NFs can exert; beyond "
-            "is the MAPE beside more. The grid spaces flows logarithmically; the paper's is not published.",
+            "is the MAPE beside more. On the whole grid at once, as was tried first, methods hardly differ: most of it "
+            "is contention that no NF exerts. The grid spaces flows logarithmically; the paper's is not published.",
             "full is learnt by boosted trees, the others by our memory model, which cannot take so many runs.",
             "spread is the standard deviation of the MAPE over five seeds; active is not in the paper.",
         ),

@@ -33,7 +33,6 @@ from profiler.testbed import Run, Testbed
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.profile import NfProfile
 
-SOLO_SHARE = 0.2
 SOLO_REPEATS = 3
 LEAST = 20
 """Fewest runs left for a method to choose."""
@@ -194,7 +193,7 @@ def profile_nf(
     _refuse_small(nf, quota, len(companies) + TIMES * len(real))
     runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
     runs.measure(companies, sure=True)
-    runs.measure(alone(_solo_traffics(description, int(min(runs.left, QUOTA) * SOLO_SHARE), rng)))
+    runs.measure(alone(_solo_traffics(description, int(min(runs.left, QUOTA) * method.alone), rng)))
     with contextlib.suppress(QuotaSpent):
         method.profile(runs, rng)
     runs.settle()

@@ -21,10 +21,13 @@ class Method(ABC):
         As `--method` says it.
     quota
         Runs per NF unless told otherwise; None for no limit.
+    alone
+        The share of the quota that goes, before the method's own runs, to the NF alone over all traffic.
     """
 
     name: ClassVar[str]
     quota: ClassVar[int | None] = QUOTA
+    alone: ClassVar[float] = 0.2
 
     @abstractmethod
     def profile(self, runs: NfRuns, rng: Generator) -> None:

@@ -13,9 +13,13 @@ BATCH = 32
 
 @register
 class Random(Method):
-    """Uniform over the ranges as they are told, no attribute pruned, until the quota is spent."""
+    """Uniform over the ranges as they are told, no attribute pruned, until the quota is spent.
+
+    What the NF does alone is known by the runs that happen to have no competitor.
+    """
 
     name = "random"
+    alone = 0.0
 
     def profile(self, runs: NfRuns, rng: Generator) -> None:
         left = None
