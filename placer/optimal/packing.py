@@ -30,6 +30,11 @@ FEW_SETS = 200_000
 MOST_SETS = 3_000_000
 """More sets than this are never listed."""
 
+LARGEST = 2**40
+"""Numbers up to this add up without overflow."""
+
+MOST_ITEMS = 100_000
+
 
 @dataclass(frozen=True, eq=False)
 class Packing:
@@ -78,6 +83,8 @@ def read_vbp(path: Path) -> Packing:
         numbers = [int(word) for word in path.read_text(encoding="utf-8").split()]
     except (OSError, ValueError) as error:
         raise _refused(path, f"not a .vbp file of whole numbers ({error})") from error
+    if max(map(abs, numbers), default=0) > LARGEST:
+        raise _refused(path, f"{max(numbers, key=abs)} is too large a number")
     dimensions = numbers[0] if numbers else 0
     if dimensions < 1 or len(numbers) < dimensions + 2 or min(numbers[: dimensions + 2]) < 0:
         raise _refused(path, "expected dimensions, capacities and the number of items, none of them negative")
@@ -89,6 +96,8 @@ def read_vbp(path: Path) -> Packing:
     table = np.array(rows, dtype=np.int64).reshape(items, dimensions + 1)
     if np.any(table[:, -1:] < 0):
         raise _refused(path, "a quantity is negative")
+    if table[:, -1].sum() > MOST_ITEMS:
+        raise _refused(path, f"{table[:, -1].sum():,} items are more than {MOST_ITEMS:,}")
     too_large = np.flatnonzero(np.any(table[:, :-1] > capacities, axis=1))
     if len(too_large):
         raise _refused(path, f"item {too_large[0]} is larger than a bin")

@@ -82,6 +82,8 @@ def test_packing_agrees_with_trying_everything(sizes: list[tuple[int, int]]) -> 
         "1 10 1 11 1",  # an item is larger than a bin
         "1 10 1 3 -1",  # a negative quantity
         "1 -10 1 3 1",  # a negative capacity
+        f"1 {2**80} 1 3 1",  # more than can be added up
+        "1 10 1 3 1000000000",  # more items than can be told one by one
     ],
 )
 def test_what_is_no_instance_is_refused(tmp_path: Path, text: str) -> None:
