@@ -8,7 +8,19 @@ from importlib import import_module
 
 import typer
 
-COMMANDS = ("run", "generate", "profile", "train", "predict", "pack", "verify", "online", "reproduce", "testbed")
+COMMANDS = (
+    "run",
+    "generate",
+    "profile",
+    "train",
+    "predict",
+    "pack",
+    "verify",
+    "online",
+    "explain",
+    "reproduce",
+    "testbed",
+)
 
 INTERRUPTED = 130
 

@@ -18,6 +18,8 @@ def company_of(workloads: Iterable[Workload]) -> Company:
     return tuple(sorted(workloads))
 
 
+CONTENTION = "contention"
+
 GENERATION = 200_000
 """Answers that an oracle remembers at least, and at most twice as many."""
 
@@ -71,6 +73,10 @@ class Oracle(ABC):
         """Throughput (kpps) of `workload` alone on the NIC."""
         return self.throughput([(workload,)])[0][0]
 
+    def bottleneck(self, company: Company, workload: Workload) -> str:
+        """The resource that costs `workload` most in the company; `contention` where the oracle cannot tell."""
+        return CONTENTION
+
 
 class PredictorOracle(Oracle):
     """What a predictor expects.
@@ -90,6 +96,9 @@ class PredictorOracle(Oracle):
 
     def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
         return [list(answer) for answer in self.predictor.throughput(companies, risk=self.risk)]
+
+    def bottleneck(self, company: Company, workload: Workload) -> str:
+        return self.predictor.predict([company])[0][company.index(workload)].bottleneck
 
 
 class TestbedOracle(Oracle):

@@ -12,11 +12,12 @@ from placer.fleet import NicKind
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One arrival and the NIC it was put on; no NIC means that it was rejected."""
+    """One arrival and the NIC it was put on; no NIC means that it was rejected. Not everybody tells a reason."""
 
     arrival: Arrival
     nic: str | None = None
     kind: NicKind | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True)

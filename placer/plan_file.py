@@ -10,6 +10,7 @@ from profiles.aside import file_aside
 
 COLUMNS = (
     "strategy", "predictor", "id", "nic", "nic_model", "time", "predicted_kpps", "solo_kpps", "true_kpps", "sla_met",
+    "reason",
 )  # fmt: skip
 
 
@@ -36,6 +37,7 @@ def write_plans(comparison: Comparison, path: Path) -> None:
                         _kpps(solo.solo_kpps if solo else None),
                         _kpps(true.throughput_kpps if true else None),
                         "" if true is None else str(true.sla_met).lower(),
+                        placement.reason,
                     ]
                 )
 

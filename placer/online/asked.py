@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from placer.fleet import Nic, NicKind, Tenant
-from placer.online.reasons import CORES, NOT_HOSTED, SOME_SLA, Reason
+from placer.online.reasons import CORES, NOT_HOSTED, SOME_SLA, Reason, Tally
 from placer.online.spare import spare
 from placer.oracle import Oracle, company_of
 
@@ -102,6 +102,12 @@ class Asked:
             return None
         solo = self.oracle.solo(tenant.workload)
         return 0.0 if tenant.sla.is_met(solo, solo) else None
+
+    def tally(self, tenant: Tenant) -> Tally:
+        """How many NICs have too few cores for the tenant; of the others a few were asked about."""
+        needed = self.kind.cores_of.get(tenant.workload.nf, self.kind.cores + 1)
+        short = sum(len(alike) for (free, _), alike in self._stalls.items() if free < needed)
+        return Tally(len(self.nics), short, None)
 
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why nobody can take the tenant, by free cores; of those with enough, a part was asked."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from placer.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.online.asked import Asked
 from placer.online.patterns import MOST_PATTERNS, Patterns, too_many
-from placer.online.reasons import ALONE, NONE_LEFT, OUT_OF_SERVICE, Reason
+from placer.online.reasons import ALONE, NONE_LEFT, OUT_OF_SERVICE, Reason, Tally
 from placer.online.rooms import Rooms
 from placer.online.rules import LOOK_AHEAD, Rule
 from placer.oracle import Oracle
@@ -91,6 +91,12 @@ class Chooser:
         if self._arrivals >= self._foreseen_at:
             self._foreseen_at = self._arrivals + min(self._arrivals, RENEWED_EVERY)
             self._price()
+
+    def tally(self, tenant: Tenant) -> Tally:
+        """How many NICs would take the tenant, and what keeps it out of the others."""
+        if self._is_new(tenant):
+            self._know(tenant.workload)
+        return sum((nics.tally(tenant) for nics in self.index), Tally(0, 0, 0))
 
     def reasons(self, tenant: Tenant) -> list[Reason]:
         """Why the tenant has no place, by class of NICs, the largest class first; those that could be opened last."""

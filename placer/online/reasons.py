@@ -36,3 +36,25 @@ class Reason:
     company: Company
     nics: int
     cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """NICs in use, those with too few cores for a newcomer, and those that fit; None where only a few were asked."""
+
+    nics: int
+    too_few_cores: int
+    fit: int | None
+
+    def __add__(self, other: Tally) -> Tally:
+        fit = None if self.fit is None or other.fit is None else self.fit + other.fit
+        return Tally(self.nics + other.nics, self.too_few_cores + other.too_few_cores, fit)
+
+    def __str__(self) -> str:
+        if self.fit is None:
+            return f"{self.nics} NICs in use: {self.too_few_cores} have too few cores"
+        broken = self.nics - self.too_few_cores - self.fit
+        return (
+            f"{self.fit} of {self.nics} NICs in use fit: {self.too_few_cores} have too few cores, "
+            f"on {broken} somebody would miss the SLA"
+        )

@@ -16,7 +16,7 @@ import numpy as np
 from placer.fleet import Nic, Tenant
 from placer.online.kernels import EMPTY, REFUSED, appraise, becomes, compiled, pick
 from placer.online.patterns import LEVELS, NONE, Floats, Patterns
-from placer.online.reasons import CORES, NOT_HOSTED, OTHERS_SLA, OWN_SLA, Reason
+from placer.online.reasons import CORES, NOT_HOSTED, OTHERS_SLA, OWN_SLA, Reason, Tally
 from placer.online.rules import Rule
 
 CLOSED = -1
@@ -62,7 +62,7 @@ class Rooms:
         self._full = (patterns.joined == NONE).all(axis=1).tolist()
         self._apart = {(number, column): before for before, row in enumerate(self._joined)
                        for column, number in enumerate(row) if number != NONE}  # fmt: skip
-        self._population = [0] * len(patterns.counts)
+        self._population = np.zeros(len(patterns.counts), dtype=np.int64)
         self._required = np.zeros(len(patterns.workloads))
         self._able = np.zeros(len(patterns.counts), dtype=np.bool_)
         self._becomes, self._appraise, self._pick = map(compiled, (becomes, appraise, pick))
@@ -76,7 +76,7 @@ class Rooms:
         self._gets = np.full((width, KEPT), -1.0)
         self._first = np.full(KEPT, EMPTY, dtype=np.int64)
         self._heaps: list[list[int]] = []
-        self._alive: list[int] = []
+        self._alive = np.zeros(KEPT, dtype=np.int64)
         self._keys: list[tuple[int, bytes]] = []
         self._slots: dict[tuple[int, bytes], int] = {}
         self._dead: dict[int, None] = {}
@@ -142,10 +142,22 @@ class Rooms:
             return None
         return float(self._scores[self._row(column, required), BLANK])
 
+    def tally(self, tenant: Tenant) -> Tally:
+        """How many NICs would take the tenant, and what keeps it out of the others."""
+        total, column = int(self._population[1:].sum()), self.patterns.columns.get(tenant.workload)
+        if column is None:
+            return Tally(total, 0, 0)
+        required = tenant.sla.required_kpps(self._solo[column])
+        roomless = self.patterns.joined[1:, column] == NONE
+        fitting = self._gets[column, : len(self._keys)] >= required
+        return Tally(
+            total, int(self._population[1:][roomless].sum()), int(self._alive[: len(self._keys)][fitting].sum())
+        )
+
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why nobody can take the tenant, by company."""
         p, column = self.patterns, self.patterns.columns.get(tenant.workload)
-        for pattern, nics in enumerate(self._population):
+        for pattern, nics in enumerate(self._population.tolist()):
             if pattern and nics:
                 company = tuple(
                     workload for workload, count in zip(p.workloads, p.counts[pattern], strict=True)
@@ -251,7 +263,7 @@ class Rooms:
             self._scores = np.concatenate([self._scores, np.full_like(self._scores, REFUSED)], axis=1)
             self._gets = np.concatenate([self._gets, np.full_like(self._gets, -1.0)], axis=1)
             self._first = np.concatenate([self._first, np.full_like(self._first, EMPTY)])
+            self._alive = np.concatenate([self._alive, np.zeros_like(self._alive)])
         self._keys.append((0, b""))
         self._heaps.append([])
-        self._alive.append(0)
         return slot

@@ -52,3 +52,6 @@ class ContentionAware(OnlineStrategy):
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         self._chooser.foresee(tenant)
         return self._chooser.choose(tenant)
+
+    def reason(self, tenant: Tenant) -> str:
+        return str(self._chooser.tally(tenant))

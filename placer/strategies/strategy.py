@@ -49,6 +49,10 @@ class OnlineStrategy(Strategy):
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         """The NIC in use on which to put the tenant, the kind of which to open another NIC, or None to reject it."""
 
+    def reason(self, tenant: Tenant) -> str:
+        """What there is to choose from for the tenant, in words; empty where nobody can tell."""
+        return ""
+
     def begin(self, fleet: Fleet) -> None:
         """Prepare for an empty fleet, before the first arrival."""
 
@@ -63,11 +67,12 @@ class OnlineStrategy(Strategy):
                 if fleet.home_of(arrival.id):
                     fleet.remove(arrival.id)
                 continue
-            choice = self.choose(fleet, arrival.tenant)
+            choice, reason = self.choose(fleet, arrival.tenant), self.reason(arrival.tenant)
+            placements[event.index] = Placement(arrival, reason=reason)
             if choice is not None:
                 nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
                 fleet.place(arrival.tenant, nic)
-                placements[event.index] = Placement(arrival, nic.id, nic.kind)
+                placements[event.index] = Placement(arrival, nic.id, nic.kind, reason)
             if progress:
                 progress(event.index + 1, len(arrivals))
         return Plan(self.name, self.predictor, tuple(placements), time.perf_counter() - begun)

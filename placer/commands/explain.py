@@ -1,0 +1,54 @@
+"""`placer explain ARRIVALS [ID]`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, Risk, RuleName, one_of
+
+Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
+Id = Annotated[str | None, typer.Argument(help="The arrival to explain; without it, what idles and why.")]
+Every = Annotated[bool, typer.Option("--every", help="Explain every arrival, as JSON lines.")]
+Format = Annotated[str, typer.Option(help="table or json.")]
+
+
+def command(
+    arrivals: Arrivals,
+    id: Id = None,
+    every: Every = False,
+    models: ModelsDir = None,
+    predictor: OnePredictor = "tomur",
+    fleet: Fleet = None,
+    rule: RuleName = "look-ahead",
+    risk: Risk = None,
+    format: Format = "table",
+    quiet: Quiet = False,
+) -> None:
+    """Why an arrival went where it went: every class of NICs at that moment, who would break there, and on what.
+
+    Without ID: the room that idles when most NICs are in use, by cause.
+    """
+    from placer.arrivals import read_arrivals
+    from placer.online.explain import explain
+    from placer.online.opening import OnlineRequest, open_online
+    from placer.online.rules import rule_of
+    from placer.online.tell import explanation_json, explanation_table, waste_json, waste_table
+    from placer.online.waste import waste_of
+    from placer.progress import Progress
+
+    one_of("--format", format, ("table", "json"))
+    chosen = rule_of(rule)
+    with ExitStack() as stack:
+        request = OnlineRequest(models=models, fleet=fleet, risk=risk, predictor=predictor)
+        catalogue, oracles = open_online(request, stack, Progress(quiet=quiet).say)
+        trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check)
+        if id is None and not every:
+            waste = waste_of(trace, catalogue.kinds, oracles, chosen)
+            typer.echo(waste_json(waste) if format == "json" else waste_table(waste), nl=False)
+            return
+        told = explanation_json if every or format == "json" else explanation_table
+        for explanation in explain(trace, catalogue.kinds, oracles, chosen, id):
+            typer.echo(told(explanation), nl=False)
