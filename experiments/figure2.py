@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.methodology import bluefield2
 from experiments.methodology.accuracy import box_table, errors_pct, flattened
 from experiments.methodology.card import CARD as HOSTED
-from experiments.methodology.card import trained, truth
+from experiments.methodology.card import tomur, trained, truth
 from experiments.methodology.company import companies_of
 from experiments.methodology.facts import UNPUBLISHED, Fact, fact_table
 from experiments.methodology.plots import boxes
@@ -94,8 +94,8 @@ def run(setting: Setting) -> Result:
 
 def _single_resource(setting: Setting) -> Mapping[str, Array]:
     companies = _contended(TARGET, setting)
-    measured, tomur = truth(companies), trained(setting).predictors["tomur"]
-    parts = [company[0] for company in tomur.predict(companies)]
+    measured, predictor = truth(companies), tomur(setting)
+    parts = [company[0] for company in predictor.predict(companies)]
     regex_only = np.array([part.solo_kpps - part.drops["regex"] for part in parts])
     return {
         SINGLE[0]: errors_pct(_first(slomo(setting), companies), measured),

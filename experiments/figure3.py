@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from experiments.methodology.accuracy import box_table, errors_pct, flattened
 from experiments.methodology.benches import beside_benches, cache_access_rate, mem_bench
-from experiments.methodology.card import DEFAULT, trained
+from experiments.methodology.card import DEFAULT, tomur
 from experiments.methodology.company import random_traffics
 from experiments.methodology.facts import Fact, fact_table
 from experiments.methodology.plots import boxes, curves
@@ -73,7 +73,7 @@ def _over_access_rate(setting: Setting) -> pd.DataFrame:
             "flows": beside.table["flows"],
             "car_mref": cache_access_rate(beside.table),
             "throughput_kpps": beside.truth,
-            "predicted_kpps": beside.predicted(trained(setting).predictors["tomur"]),
+            "predicted_kpps": beside.predicted(tomur(setting)),
         }
     )
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from experiments.methodology.accuracy import errors_pct
 from experiments.methodology.benches import beside_benches, mem_bench
-from experiments.methodology.card import DEFAULT, trained
+from experiments.methodology.card import DEFAULT, tomur
 from experiments.methodology.facts import Fact, fact_table
 from experiments.methodology.plots import curves
 from experiments.registry import Result, Setting, experiment
@@ -68,6 +68,6 @@ def _swept(attribute: str, values: tuple[float, ...], setting: Setting) -> pd.Da
             "flows": beside.table["flows"],
             "packet_size": beside.table["packet_size"],
             "throughput_kpps": beside.truth,
-            "predicted_kpps": beside.predicted(trained(setting).predictors["tomur"]),
+            "predicted_kpps": beside.predicted(tomur(setting)),
         }
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.registry import Setting
 from placer.models_home import open_models
-from predictor import Models
+from predictor import Models, TomurPredictor
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run
 from profiles import Load, TrafficProfile
@@ -29,6 +30,11 @@ def trained(setting: Setting) -> Models:
     if not _kept:
         _kept.append(open_models(None, setting.say))
     return _kept[0]
+
+
+def tomur(setting: Setting) -> TomurPredictor:
+    """Tomur as the paper trains it, by benches alone: what the profile tells of real company is not made use of."""
+    return TomurPredictor({name: replace(model, calibration=None) for name, model in trained(setting).models.items()})
 
 
 def truth(companies: Sequence[Sequence[Load]], card: SimulatedTestbed = CARD) -> Array:

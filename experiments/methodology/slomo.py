@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.methodology.card import CARD, DEFAULT, measured_kpps, trained
+from experiments.methodology.card import CARD, DEFAULT, measured_kpps, tomur, trained
 from experiments.registry import Setting
 from predictor import Models, Predictor, SlomoPredictor
 from profiler.contention import MemoryContention, measure_benches, measure_neighbours
@@ -22,7 +22,7 @@ RUNS = 400
 
 def predictors(setting: Setting) -> dict[str, Predictor]:
     """The baseline and Tomur, each trained as the paper trains it."""
-    return {"slomo": slomo(setting), "tomur": trained(setting).predictors["tomur"]}
+    return {"slomo": slomo(setting), "tomur": tomur(setting)}
 
 
 _kept: dict[tuple[int, int], SlomoPredictor] = {}
