@@ -119,7 +119,9 @@ def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
         "left_out": list(shortfall.left_out),
         "smallest": shortfall.smallest,
         "nics_to_add": shortfall.to_add,
+        "fewest": shortfall.fewest,
         "hopeless": list(shortfall.hopeless),
+        "why": shortfall.why or None,
     }
 
 

@@ -30,7 +30,9 @@ class Shortfall:
     smallest
         Whether it is proven that no plan leaves out fewer.
     to_add
-        Fewest NICs, by model, with which all are placed who can be placed at all; None where that was not asked.
+        NICs, by model, with which all are placed who can be placed at all; None where that was not asked.
+    fewest
+        Whether it is proven that fewer do not do.
     hopeless
         Ids of those whose SLA no NIC of the fleet keeps, however many there are and whoever is beside them.
     why
@@ -40,6 +42,7 @@ class Shortfall:
     left_out: tuple[str, ...]
     smallest: bool
     to_add: dict[str, int] | None = None
+    fewest: bool = False
     hopeless: tuple[str, ...] = ()
     why: str = ""
 
@@ -49,7 +52,8 @@ class Shortfall:
         number = len(self.left_out)
         text = f"No place for {number:,} arrival{'s' * (number != 1)}{least}: {_listed(self.left_out)}."
         if self.to_add:
-            text += f" NICs to add: {', '.join(f'{count} {model}' for model, count in self.to_add.items())}."
+            fewer = "" if self.fewest else " (perhaps fewer do)"
+            text += f" NICs to add{fewer}: {', '.join(f'{count} {model}' for model, count in self.to_add.items())}."
         if self.hopeless:
             text += f" No NIC keeps the SLA of {_listed(self.hopeless)}."
         return text + (f" {self.why}." if self.why else "")
@@ -80,7 +84,7 @@ def shortfall_of(
     more = [*oracles, *(oracles[kind.index] for kind in limited)]
     enlarged = optimal_plan(tenants, [*owned, *added], more, time_limit=seconds, solver=solver)
     needed = Counter(kind.model for kind, _ in enlarged.nics if kind.index >= len(kinds))
-    return replace(told, smallest=optimum.proven, to_add=dict(sorted(needed.items())))
+    return replace(told, smallest=optimum.proven, to_add=dict(sorted(needed.items())), fewest=enlarged.proven)
 
 
 def left_out_of(

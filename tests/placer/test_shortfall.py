@@ -34,6 +34,7 @@ def test_who_has_no_place_and_what_would_help() -> None:
     assert told is not None
     assert (len(told.left_out), told.smallest, told.to_add, told.hopeless) == (3, True, {"bluefield-2": 2}, ())
     assert told.told().endswith("NICs to add: 2 bluefield-2.")
+    assert replace(told, fewest=False).told().endswith("NICs to add (perhaps fewer do): 2 bluefield-2.")
 
 
 def test_no_number_of_nics_helps_who_asks_too_much() -> None:
@@ -41,11 +42,13 @@ def test_no_number_of_nics_helps_who_asks_too_much() -> None:
     greedy = tenant("greedy", "acl", kpps=101)
     why = "greedy asks for 101 kpps, and acl makes 100 alone"
     told = lacking([ACLS[0], greedy], [KIND])
-    assert told == Shortfall(("greedy",), smallest=True, to_add={}, hopeless=("greedy",), why=why)
+    assert told == Shortfall(("greedy",), smallest=True, to_add={}, fewest=True, hopeless=("greedy",), why=why)
     assert told.told().endswith(f"No NIC keeps the SLA of greedy. {why}.")
-    assert lacking([greedy], [replace(KIND, count=None)]) == Shortfall(("greedy",), True, None, ("greedy",), why)
+    assert lacking([greedy], [replace(KIND, count=None)]) == Shortfall(
+        ("greedy",), smallest=True, hopeless=("greedy",), why=why
+    )
     assert lacking([tenant("x", "firewall", drop=0.1)], [KIND]) == Shortfall(
-        ("x",), True, {}, ("x",), "No NIC hosts firewall"
+        ("x",), smallest=True, to_add={}, fewest=True, hopeless=("x",), why="No NIC hosts firewall"
     )
 
 
