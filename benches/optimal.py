@@ -100,7 +100,9 @@ def _five_hundred(testbed: Testbed) -> Iterator[dict[str, object]]:
     """The first trace asks the card of everything; then its answers are known."""
     oracle = TestbedOracle(testbed)
     traces = [_trace(testbed, 500, seed) for seed in range(SEEDS)]
-    yield from _beside_peers(f"500 default traffic, {SEEDS} seeds", traces, oracle, DECREASING)
+    case = f"500 default traffic, {SEEDS} seeds"
+    yield from _beside_peers(case, traces, oracle, DECREASING)
+    yield _row(case, "placer with HiGHS", [_solved(trace, oracle, solver="highs") for trace in traces])
     slow = {"CP-SAT assignment": ASSIGNMENT["CP-SAT assignment"]}
     yield from _beside_peers("500 default traffic, 1 seed", traces[:1], oracle, slow)
 
@@ -108,7 +110,7 @@ def _five_hundred(testbed: Testbed) -> Iterator[dict[str, object]]:
 def _beside_peers(
     case: str, traces: Sequence[Trace], oracle: Oracle, peers: Mapping[str, Peer]
 ) -> Iterator[dict[str, object]]:
-    found = [optimal_plan([a.tenant for a in one.arrivals], [one.kind], [oracle]) for one in traces]
+    found = [_solved(trace, oracle) for trace in traces]
     yield _row(case, "placer", found)
     bound = float(np.mean([optimum.lower_bound for optimum in found]))
     for name, peer in peers.items():
@@ -126,20 +128,24 @@ def _beside_peers(
         }
 
 
+def _solved(trace: Trace, oracle: Oracle, solver: str = "cp-sat") -> Optimum:
+    return optimal_plan([arrival.tenant for arrival in trace.arrivals], [trace.kind], [oracle], solver=solver)
+
+
 def _different_traffic(testbed: Testbed) -> Iterator[dict[str, object]]:
     traces = [_trace(testbed, 500, seed, "unique") for seed in range(3)]
-    found = [
-        optimal_plan([a.tenant for a in one.arrivals], [one.kind], [TestbedOracle(testbed)], time_limit=60)
-        for one in traces
-    ]
+    found = [_solved(trace, TestbedOracle(testbed)) for trace in traces]
     yield _row("500 all different traffic, 3 seeds", "placer", found)
 
 
 def _a_million(testbed: Testbed) -> Iterator[dict[str, object]]:
     trace = _trace(testbed, MANY, 0)
-    found = optimal_plan([a.tenant for a in trace.arrivals], [trace.kind], [TestbedOracle(testbed)])
+    found = _solved(trace, TestbedOracle(testbed))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    yield _row(f"{MANY:,} default traffic", "placer", [found], reading_s=round(trace.seconds, 1), peak_mb=round(peak))
+    slower = _solved(trace, TestbedOracle(testbed), solver="highs")
+    case = f"{MANY:,} default traffic"
+    yield _row(case, "placer", [found], reading_s=round(trace.seconds, 1), peak_mb=round(peak))
+    yield _row(case, "placer with HiGHS", [slower])
 
 
 def _packings() -> Iterator[dict[str, object]]:

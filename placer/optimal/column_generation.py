@@ -1,7 +1,7 @@
 """Column generation: the program over all columns, of which only those worth having are ever looked at.
 
-A column is what one NIC (or bin) carries. There are too many to list, so a leader chooses among a few, and a worker is
-asked for more.
+A column is what one NIC (or bin) carries. There are too many to list, so a leader (the restricted master problem)
+chooses among a few, and a worker (the pricing problem, or subproblem) is asked for more.
 
 Leader variables: x[p], how many NICs carry column p; u[i], instances of row i that nobody carries, at a high price.
 
