@@ -17,7 +17,7 @@ Ints = NDArray[np.int32]
 MOST_PATTERNS = 4_000
 """Companies that are worth asking for beforehand."""
 
-LEVELS = 16
+LEVELS = 8
 """Into how many levels the SLAs of newcomers are sorted when rooms are compared. Whether they are met is exact."""
 
 NONE = -1

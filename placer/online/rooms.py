@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from placer.fleet import Nic, Tenant
-from placer.online.kernels import EMPTY, REFUSED, appraise, becomes, compiled, pick
-from placer.online.patterns import LEVELS, NONE, Floats, Patterns
+from placer.online.kernels import EMPTY, REFUSED, appraise, becomes, expects, pick
+from placer.online.outlook import Outlook, anybody
+from placer.online.patterns import LEVELS, NONE, Patterns
 from placer.online.reasons import CORES, NOT_HOSTED, OTHERS_SLA, OWN_SLA, Reason, Tally
 from placer.online.rules import Rule
 
@@ -24,6 +25,9 @@ CLOSED = -1
 
 BLANK = 0
 """The room of a NIC that was not opened yet."""
+
+PATIENCE = 0.98
+"""Probability that a NIC waits for yet another newcomer; how much company it will find hardly depends on it."""
 
 KEPT = 1_024
 """Rooms without NICs that are remembered."""
@@ -65,12 +69,17 @@ class Rooms:
         self._population = np.zeros(len(patterns.counts), dtype=np.int64)
         self._required = np.zeros(len(patterns.workloads))
         self._able = np.zeros(len(patterns.counts), dtype=np.bool_)
-        self._becomes, self._appraise, self._pick = map(compiled, (becomes, appraise, pick))
-        self.price(np.zeros(patterns.kpps.shape))
+        self._place_of = np.zeros(len(patterns.counts), dtype=np.int32)
+        self._worth = np.zeros(len(patterns.counts))
+        self.appraise(None)
 
-    def price(self, prices: Floats) -> None:
-        """Appraise all rooms by these prices of slots, in NICs of the kind; rooms without NICs are forgotten."""
-        self._prices = prices * self.patterns.kind.cost
+    def appraise(self, outlook: Outlook | None) -> None:
+        """Appraise all rooms by that outlook, in units of an empty NIC; rooms without NICs are forgotten."""
+        blind = outlook is None
+        self._outlook = outlook or anybody(self.patterns, ())
+        worth = 0.0 if blind else self._expected_of_an_empty_nic()
+        cost = self.patterns.kind.cost / worth if worth > 0 else 0.0
+        self._weights = self.rule.before * cost, self.rule.after * cost
         width = len(self.patterns.workloads)
         self._scores = np.full((width * LEVELS, KEPT), REFUSED, dtype=np.float32)
         self._gets = np.full((width, KEPT), -1.0)
@@ -92,10 +101,11 @@ class Rooms:
         """Appraise all rooms anew for arrivals like the recent ones."""
         columns, solo = self.patterns.columns, self._solo
         hosted = [(columns[t.workload], t.sla) for t in recent if t.workload in columns]
-        seen = [(column, 1.0 - sla.required_kpps(solo[column]) / solo[column]) for column, sla in hosted]
-        prices = self.rule.prices(self.patterns, seen)
-        if prices is not None:
-            self.price(prices)
+        outlook = self.rule.outlook(
+            self.patterns, [(column, sla.required_kpps(solo[column])) for column, sla in hosted]
+        )
+        if outlook is not None:
+            self.appraise(outlook)
 
     def enter(self, nic: Nic) -> None:
         """Take the NIC in, with all its tenants."""
@@ -129,7 +139,7 @@ class Rooms:
             return None
         required = tenant.sla.required_kpps(self._solo[column])
         row = self._row(column, required)
-        slot = self._pick(self._scores, row, self._gets, column, self._first, len(self._keys), required)
+        slot = pick(self._scores, row, self._gets, column, self._first, len(self._keys), required)
         return None if slot < 0 else (float(self._scores[row, slot]), self.nics[int(self._first[slot])])
 
     def opening(self, tenant: Tenant) -> float | None:
@@ -195,7 +205,7 @@ class Rooms:
                 self._required[column] = kpps
             over = self.patterns.over(pattern)
             p = self.patterns
-            able = self._becomes(pattern, over, p.members, p.kpps, self._required, self._able)
+            able = becomes(pattern, over, p.members, p.kpps, self._required, self._able)
             if able - bool(self._able[0]):
                 slot = self._slot_of((pattern, self._able[: len(over)].tobytes()))
         self.nics[nic.number] = nic
@@ -245,11 +255,18 @@ class Rooms:
             slot = self._vacant()
             self._slots[key] = slot
             self._keys[slot] = key
-            p, rule = self.patterns, self.rule
+            p, o = self.patterns, self._outlook
             able = np.frombuffer(key[1], dtype=np.bool_)
-            self._appraise(key[0], p.over(key[0]), able, p.counts, p.kpps, self._prices, p.level, p.joined,
-                           rule.before, rule.after, self._scores, self._gets, slot)  # fmt: skip
+            appraise(key[0], p.over(key[0]), able, p.counts, p.kpps, p.level, p.joined, o.likely, o.bears, o.rewards,
+                     PATIENCE, *self._weights, self._scores, self._gets, slot, self._place_of, self._worth)  # fmt: skip
         return slot
+
+    def _expected_of_an_empty_nic(self) -> float:
+        p, o, everything = self.patterns, self._outlook, np.ones(len(self.patterns.counts), dtype=np.bool_)
+        return float(
+            expects(0, p.over(0), everything, p.counts, p.joined, o.likely, o.bears, o.rewards, PATIENCE,
+                    self._place_of, self._worth)
+        )  # fmt: skip
 
     def _vacant(self) -> int:
         """A slot for one more room: the one that is without NICs for longest, or a new one."""

@@ -1,8 +1,8 @@
 """Rules: which of the NICs that would keep every SLA takes the newcomer, and whether a new one is better.
 
-Every rule puts a price on the slots that are still to be filled. What a NIC can still earn, by the best company that it
-may become without breaking an SLA, is the worth of its room; rules differ in the prices and in what they make of the
-worth before and after the newcomer.
+Every rule has an outlook: who will come, and what each is worth to a NIC. What a NIC can then expect, by the companies
+that it may become without breaking an SLA, is the worth of its room, in units of that of an empty NIC; rules differ in
+the outlook and in what they make of the worth before and after the newcomer.
 """
 
 from __future__ import annotations
@@ -10,26 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from placer.online.outlook import slot_prices
-from placer.online.patterns import Floats, Patterns
+from placer.online.outlook import Outlook, anybody, foreseen
+from placer.online.patterns import Patterns
 from profiles import InputError
 
 Seen = Sequence[tuple[int, float]]
-"""Newcomers of late: column of the workload, and the drop (fraction) that each bears."""
-
-Prices = Callable[[Patterns, Seen], Floats | None]
-
-
-def _free(patterns: Patterns, seen: Seen) -> Floats:
-    return np.zeros(patterns.kpps.shape)
-
-
-def _cores(patterns: Patterns, seen: Seen) -> Floats:
-    """A slot is priced at the share of a NIC's cores that it puts to use."""
-    cores = [patterns.kind.cores_of[workload.nf] for workload in patterns.workloads]
-    return np.tile(np.array(cores) / patterns.kind.cores, (len(patterns.kpps), 1))
+"""Newcomers of late: column of the workload, and the throughput (kpps) that each requires."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +27,9 @@ class Rule:
     name
         On the command line.
     before, after
-        Weights in the score of what the room is worth without and with the newcomer, in NICs.
-    prices
-        Of every slot, shape (patterns, workloads); None while nothing is foreseen, which counts as free.
+        Weights in the score of what the room is worth without and with the newcomer.
+    outlook
+        Who will come, told by those of late; None while nothing can be foreseen, when all rooms are alike.
     toll
         What a new NIC costs beyond what it loses in worth; None opens one only when no other fits.
     """
@@ -51,25 +37,20 @@ class Rule:
     name: str
     before: float
     after: float
-    prices: Prices
+    outlook: Callable[[Patterns, Seen], Outlook | None]
     toll: float | None = None
 
-    @property
-    def foresees(self) -> bool:
-        """Whether the prices depend on who came of late."""
-        return self.prices is slot_prices
 
+LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, foreseen, toll=0.1)
+"""Where least is lost of what those to come are worth."""
 
-LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, slot_prices, toll=0.05)
-"""Where least is lost of what those to come could have used, as the outlook tells."""
-
-FIRST_FIT = Rule("first-fit", 0.0, 0.0, _free)
+FIRST_FIT = Rule("first-fit", 0.0, 0.0, anybody)
 """The NIC that was opened first."""
 
-BEST_FIT = Rule("best-fit", 0.0, 1.0, _cores)
+BEST_FIT = Rule("best-fit", 0.0, 1.0, anybody)
 """Where least slack is left: cores that could still be put to use without breaking an SLA."""
 
-WORST_FIT = Rule("worst-fit", 0.0, -1.0, _cores)
+WORST_FIT = Rule("worst-fit", 0.0, -1.0, anybody)
 """Where most slack is left."""
 
 RULES = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, WORST_FIT)}

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from placer.fleet import NicKind
-from placer.online.outlook import slot_prices
-from placer.online.patterns import Floats, Patterns, too_many
+from placer.online.kernels import becomes, expects
+from placer.online.outlook import Outlook, arrival_prices, foreseen
+from placer.online.patterns import Patterns, too_many
 from placer.oracle import Company, Oracle
 from profiles import TrafficProfile, Workload
 
@@ -27,17 +28,28 @@ class Quiet(Oracle):
 PATTERNS = Patterns(KIND, [BIG, SMALL], Quiet())
 
 
-def beside_big(prices: Floats) -> float:
-    """What the core that a big one leaves is worth."""
-    with_both = int(PATTERNS.joined[PATTERNS.joined[0, 0], 1])
-    return float(prices[with_both, 1])
+def outlook_of(*seen: tuple[int, int, float]) -> Outlook:
+    """The outlook of so many arrivals of a column that require so many kpps."""
+    found = foreseen(PATTERNS, [(column, kpps) for count, column, kpps in seen for _ in range(count)])
+    assert found is not None
+    return found
 
 
-def prices_of(*seen: tuple[int, int, float]) -> Floats:
-    """Prices for so many arrivals of a column that bear a drop."""
-    prices = slot_prices(PATTERNS, [(column, bears) for count, column, bears in seen for _ in range(count)])
-    assert prices is not None
-    return prices
+def pattern_of(big: int, small: int) -> int:
+    """The number of a company."""
+    return PATTERNS.counts.tolist().index([big, small])
+
+
+def worth_of(outlook: Outlook, big: int, small: int, *, required: tuple[float, float] = (0.0, 0.0)) -> float:
+    """What a NIC with these expects, when those there require so many kpps."""
+    pattern = pattern_of(big, small)
+    over, able = PATTERNS.over(pattern), np.zeros(len(PATTERNS.counts), dtype=np.bool_)
+    becomes(pattern, over, PATTERNS.members, PATTERNS.kpps, np.array(required), able)
+    scratch = np.zeros(len(able), dtype=np.int32), np.zeros(len(able))
+    return float(
+        expects(pattern, over, able, PATTERNS.counts, PATTERNS.joined, outlook.likely, outlook.bears, outlook.rewards,
+                0.98, *scratch)
+    )  # fmt: skip
 
 
 def test_all_companies_that_fit_are_known_with_the_empty_one_first() -> None:
@@ -49,23 +61,40 @@ def test_all_companies_that_fit_are_known_with_the_empty_one_first() -> None:
     assert PATTERNS.kpps[rows.index((0, 2))].tolist() == [0.0, 80.0]
 
 
-def test_the_best_company_is_worth_a_nic() -> None:
-    """Whatever the prices, they are scaled so."""
-    prices = prices_of((10, 0, 0.5), (10, 1, 0.5))
-    assert (prices * PATTERNS.counts).sum(axis=1).max() == pytest.approx(1.0)
+def test_prices_add_up_to_the_nics_that_arrivals_need() -> None:
+    """Four small ones share a NIC when they bear 80 %, so each takes a quarter; a tight one takes a whole NIC."""
+    column = np.ones(10, dtype=np.intp)
+    assert arrival_prices(PATTERNS, column, np.full(10, 50.0)) == pytest.approx(np.full(10, 0.25))
+    assert arrival_prices(PATTERNS, column, np.full(10, 90.0)) == pytest.approx(np.ones(10))
 
 
-def test_a_company_that_nobody_bears_has_no_price() -> None:
-    """When small ones bear 10 %, companies of two are worth nothing."""
-    prices = prices_of((10, 1, 0.1))
-    assert np.all(prices[PATTERNS.counts[:, 1] > 1] == 0)
+def test_a_full_nic_expects_nothing_and_an_empty_one_almost_a_whole() -> None:
+    """Patience ends at some time, so a little less."""
+    outlook = outlook_of((10, 1, 50.0))
+    assert worth_of(outlook, 1, 1) == 0.0
+    assert worth_of(outlook, 0, 4) == 0.0
+    assert 0.9 < worth_of(outlook, 0, 0) < 1.0
+    assert 0.4 < worth_of(outlook, 0, 2) < 0.5
 
 
-def test_tight_small_ones_make_room_beside_big_ones_scarce() -> None:
-    """When small ones bear no company of their kind, each needs a NIC, and the room beside a big one is worth having;
-    when four of them share gladly, the big ones need the NICs, and room for three cores is what is worth having."""
-    assert beside_big(prices_of((5, 0, 0.5), (40, 1, 0.0))) > 0.9
-    assert beside_big(prices_of((40, 0, 0.5), (5, 1, 0.5))) < 0.1
+def test_whom_nobody_may_join_expects_nothing() -> None:
+    """A small one that requires 90 kpps can be joined by a big one alone, and big ones do not come."""
+    outlook = outlook_of((10, 1, 50.0))
+    assert worth_of(outlook, 0, 1, required=(0.0, 90.0)) == 0.0
+    assert worth_of(outlook_of((5, 0, 50.0), (5, 1, 50.0)), 0, 1, required=(0.0, 90.0)) > 0.3
+
+
+def test_room_is_worth_more_to_those_who_are_hard_to_place() -> None:
+    """The core beside a big one is worth more when small ones need it, since they bear no company of their kind."""
+    tight, loose = outlook_of((5, 0, 50.0), (40, 1, 90.0)), outlook_of((40, 0, 50.0), (5, 1, 50.0))
+    assert worth_of(tight, 1, 0) > 0.9
+    assert worth_of(loose, 1, 0) < 0.1
+
+
+def test_nothing_is_foreseen_of_nobody() -> None:
+    """Nor of those who cannot be served even alone."""
+    assert foreseen(PATTERNS, []) is None
+    assert foreseen(PATTERNS, [(0, 101.0)]) is None
 
 
 def test_too_many_workloads_are_counted_and_not_enumerated() -> None:
