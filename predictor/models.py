@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 from predictor import store
 from predictor.benches import bench_services, most_accesses
 from predictor.facts import Facts
-from predictor.judging import judge
+from predictor.judging import choose, judge
 from predictor.nf_model import NfModel
-from predictor.nf_training import train_nf
+from predictor.nf_training import plausible_models
 from predictor.prediction import Demand
 from predictor.registry import Predictor, Progress, Warn, predictor_class, predictor_names
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
@@ -144,11 +144,11 @@ def _train(
 ) -> Models:
     benches = bench_services(profile)
     steps = len(profile.nfs) + len(chosen)
-    models: dict[str, NfModel] = {}
+    plausible: dict[str, list[NfModel]] = {}
     for done, (name, nf) in enumerate(sorted(profile.nfs.items())):
         if progress:
             progress(name, done, steps)
-        models[name] = train_nf(
+        plausible[name] = plausible_models(
             nf,
             benches,
             cores=_cores(profile, name),
@@ -156,9 +156,9 @@ def _train(
             seed=seed,
             warn=warn,
         )
-    models = judge(profile.nfs, models, profile.default_traffic(), warn)
+    models = judge(profile.nfs, choose(profile.nfs, plausible), profile.default_traffic(), warn)
     predictors: dict[str, Predictor] = {}
-    for done, (name, predictor) in enumerate(chosen.items(), start=len(models)):
+    for done, (name, predictor) in enumerate(chosen.items(), start=len(plausible)):
         if progress:
             progress(name, done, steps)
         predictors[name] = predictor.train(profile, models, seed=seed, warn=warn)

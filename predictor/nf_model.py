@@ -91,7 +91,9 @@ class NfModel:
     measured
         Per traffic attribute, the range that was measured.
     evidence
-        Mean absolute percentage error under each execution pattern that was tried.
+        Mean absolute percentage error beside benches under each execution pattern that was tried.
+    evidence_in_company
+        The same of all NFs in measured companies, where benches did not tell patterns apart.
     calibration
         Correction by measured co-runs; None when there are none, or they do not help.
     spread
@@ -105,6 +107,7 @@ class NfModel:
     memory: MemoryModel
     measured: Mapping[str, tuple[float, float]]
     evidence: Mapping[str, float] = field(default_factory=dict)
+    evidence_in_company: Mapping[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None
     spread: Spread | None = None
 

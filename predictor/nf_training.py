@@ -28,6 +28,8 @@ BOUND = 0.97
 """Share of what an accelerator allows, below which it does not bind."""
 MOSTLY_CORES = 0.6
 """Share of time on matches, above which the cores' share is too uncertain to learn from."""
+AMBIGUOUS = 1.5
+"""Times the misfit of the pattern that fits best, up to which another may be the true one."""
 STRAY = 0.25
 """The most that one run counts when patterns are compared."""
 
@@ -41,7 +43,23 @@ def train_nf(
     seed: int,
     warn: Callable[[str], None],
 ) -> NfModel:
-    """What the measurements tell of one NF.
+    """What the measurements of one NF tell of it: the first of `plausible_models`, which see."""
+    return plausible_models(nf, benches, cores=cores, most_accesses=most_accesses, seed=seed, warn=warn)[0]
+
+
+def plausible_models(
+    nf: NfProfile,
+    benches: Mapping[str, ServiceTime],
+    *,
+    cores: int | None,
+    most_accesses: float,
+    seed: int,
+    warn: Callable[[str], None],
+) -> list[NfModel]:
+    """What the measurements may tell of one NF: a model per execution pattern, those that fit, the best first.
+
+    Where an accelerator binds whatever the memory does, benches do not tell a pipeline with slow requests from run to
+    completion with quick ones; what either does to other NFs is not the same.
 
     Parameters
     ----------
@@ -73,10 +91,11 @@ def train_nf(
         for pattern in (PATTERNS if detect else (PIPELINE,))
     ]
     if not detect:
-        return models[0]
+        return models
     misfits = [_pattern_error(nf, model) for model in models]
     evidence = {str(model.execution.pattern): round(misfit, 3) for model, misfit in zip(models, misfits, strict=True)}
-    return replace(models[int(np.argmin(misfits))], evidence=evidence)
+    told = sorted(zip(misfits, models, strict=True), key=lambda one: one[0])
+    return [replace(model, evidence=evidence) for misfit, model in told if misfit <= AMBIGUOUS * told[0][0]]
 
 
 def _fit(
