@@ -74,6 +74,7 @@ class Asked:
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """The tenant moved out; those who stay are no worse off."""
         self.close(nic)
+        nic.note.step = max(nic.note.step, STEPS // 2)
         nic.note.free += self.kind.cores_of[tenant.workload.nf]
         if nic.housed:
             self._put(nic)
@@ -87,7 +88,7 @@ class Asked:
         """The NIC that the rule prefers among those asked about, with its score; None when none keeps every SLA."""
         if not self.kind.hosts(tenant.workload):
             return None
-        likely = self._likely(self.kind.cores_of[tenant.workload.nf])
+        likely = iter(list(islice(self._likely(self.kind.cores_of[tenant.workload.nf]), sum(BATCHES))))
         for size in BATCHES:
             batch = list(islice(likely, size))
             scored = self._scored(batch, tenant) if batch else []
@@ -131,11 +132,19 @@ class Asked:
         scored = []
         for nic, company in zip(nics, companies, strict=True):
             above = spare(self.oracle, company, [*nic.housed.values(), tenant])
-            if above >= 0:
+            if above < 0:
+                self._less_likely(nic)
+            else:
                 left = nic.note.free - self.kind.cores_of[tenant.workload.nf] + min(above, 0.99)
                 share = left / (self.kind.cores + 1)
                 scored.append((share - 1.0 if self.fullest_first else -share, nic.number))
         return scored
+
+    def _less_likely(self, nic: Nic) -> None:
+        """A NIC that would not do is asked later the next time."""
+        self.close(nic)
+        nic.note.step //= 2
+        self._put(nic)
 
     def _step(self, nic: Nic) -> int:
         above = spare(self.oracle, nic.company, nic.tenants)

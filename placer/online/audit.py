@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from placer.fleet import NicKind, Tenant
-from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Return
+from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Rebalance, Return
 from placer.oracle import Oracle
 
 
@@ -37,7 +37,7 @@ class Auditor:
     def follow(self, event: Event, answer: Answer, kind_of: Mapping[str, int]) -> list[str]:
         """What is wrong with the answer, a sentence a fault; `kind_of` is the index of every NIC's kind."""
         self._take_note(event)
-        faults = list(self._moves(answer))
+        faults = list(self._moves(answer, kind_of, each=isinstance(event, Rebalance)))
         self._conclude(event, answer)
         faults += [*self._full(kind_of), *self._slas(answer, kind_of)]
         if isinstance(event, Fail) and event.nic in self.places.values():
@@ -84,7 +84,8 @@ class Auditor:
         elif isinstance(event, Return):
             del self.closed[event.nic]
 
-    def _moves(self, answer: Answer) -> Iterator[str]:
+    def _moves(self, answer: Answer, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:
+        """Replay the moves; where nobody had to move, the fleet must be sound after `each` of them."""
         for move in answer.moves:
             if self.places.get(move.id) != move.source:
                 yield f"{move.id} moved from {move.source}, but was on {self.places.get(move.id)}"
@@ -95,6 +96,8 @@ class Auditor:
                 self.waiting.discard(move.id)
                 if move.target in self.closed:
                     yield f"{move.id} moved to {move.target}, which is out of service"
+            if each:
+                yield from (*self._full(kind_of), *self._slas(answer, kind_of))
 
     def _conclude(self, event: Event, answer: Answer) -> None:
         if isinstance(event, Arrive) and answer.status == "queued":

@@ -64,9 +64,9 @@ class Chooser:
         if present:
             self._know(present[0].workload)
 
-    def choose(self, tenant: Tenant) -> Nic | NicKind | None:
-        """The NIC in use on which to put the tenant, the kind of which to open another, or None when nothing keeps
-        every SLA."""
+    def choose(self, tenant: Tenant, *, opens: bool = True) -> Nic | NicKind | None:
+        """The NIC in use on which to put the tenant, the kind of which to open another if it may, or None when
+        nothing keeps every SLA."""
         if self._is_new(tenant):
             self._know(tenant.workload)
         best: tuple[float, Nic] | None = None
@@ -75,8 +75,8 @@ class Chooser:
             if found is not None and (best is None or found[0] < best[0]):
                 best = found
         if best is None:
-            return self._cheapest(tenant)
-        if self.rule.toll is not None:
+            return self._cheapest(tenant) if opens else None
+        if self.rule.toll is not None and opens:
             new = self._cheapest(tenant)
             if new is not None and new.count is None:
                 opening = self.index[new.index].opening(tenant)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from placer.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.online.chooser import Chooser
-from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Move, Refused, Return
+from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Move, Rebalance, Refused, Return
 from placer.online.patterns import MOST_PATTERNS
+from placer.online.rebalance import Rebalancer
 from placer.online.rules import LOOK_AHEAD, Rule
 from placer.online.spare import spare
 from placer.oracle import Oracle, company_of
@@ -62,6 +63,7 @@ class Engine:
             Fail: self._fail,
             Drain: self._drain,
             Return: self._return,
+            Rebalance: self._rebalance,
         }
 
     def handle(self, event: Event) -> Answer:
@@ -155,6 +157,10 @@ class Engine:
             raise Refused(f"'{event.nic}' is not out of service")
         self.fleet.restore(nic)
         return Answer("returned", tuple(self._admit()))
+
+    def _rebalance(self, event: Rebalance) -> Answer:
+        steps = Rebalancer(self.fleet, self.oracles, self.chooser).steps(event)
+        return Answer("rebalanced" if steps else "as-it-was", (*steps, *self._admit()))
 
     def _place(self, tenant: Tenant) -> Nic | None:
         choice = self.chooser.choose(tenant)

@@ -54,7 +54,24 @@ class Return:
     nic: str
 
 
-Event = Arrive | Depart | Change | Fail | Drain | Return
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """The fleet may be put in better order, in a few moves.
+
+    Parameters
+    ----------
+    budget
+        Moves, at most.
+    move_cost, risk_worth
+        What a move costs, and what it is worth to end a risk, in units of NIC cost.
+    """
+
+    budget: int
+    move_cost: float = 0.05
+    risk_worth: float = 1.0
+
+
+Event = Arrive | Depart | Change | Fail | Drain | Return | Rebalance
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +84,26 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Step(Move):
+    """A move that nobody had to make.
+
+    Parameters
+    ----------
+    why
+        `ends a risk` or `empties a NIC`.
+    gain
+        For a risk, what ending it is worth, less the cost of a NIC that is opened; else the cost of the NIC that is
+        emptied, shared by the moves that empty it.
+    cost
+        What the move costs.
+    """
+
+    why: str = ""
+    gain: float = 0.0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What was decided on an event.
 
@@ -74,7 +111,7 @@ class Answer:
     ----------
     status
         `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change; `failed`,
-        `drained`, `draining` (some have no other place) or `returned` for a NIC.
+        `drained`, `draining` (some have no other place) or `returned` for a NIC; `rebalanced` or `as-it-was`.
     moves
         Every instance that changed its place, in order.
     at_risk

@@ -9,7 +9,20 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from placer.fleet import Tenant
-from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Move, Refused, Return
+from placer.online.events import (
+    Answer,
+    Arrive,
+    Change,
+    Depart,
+    Drain,
+    Event,
+    Fail,
+    Move,
+    Rebalance,
+    Refused,
+    Return,
+    Step,
+)
 from placer.sla import Sla
 from profiles import TrafficProfile, Workload
 
@@ -68,9 +81,15 @@ class _Nic(_Line):
     nic: Name
 
 
-_LINE: TypeAdapter[_Arrive | _Change | _Depart | _Nic] = TypeAdapter(
-    Annotated[_Arrive | _Change | _Depart | _Nic, Field(discriminator="event")]
-)
+class _Rebalance(_Line):
+    event: Literal["rebalance"]
+    budget: Annotated[int, Field(ge=0)]
+    move_cost: Annotated[FiniteFloat, Field(ge=0)] = Rebalance(0).move_cost
+    risk_worth: Annotated[FiniteFloat, Field(ge=0)] = Rebalance(0).risk_worth
+
+
+_Any = _Arrive | _Change | _Depart | _Nic | _Rebalance
+_LINE: TypeAdapter[_Any] = TypeAdapter(Annotated[_Any, Field(discriminator="event")])
 _OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
 
 
@@ -111,6 +130,8 @@ class Reader:
             raise Refused(f"{place}: {wrong['msg']}" if place else wrong["msg"]) from error
         if isinstance(read, _Nic):
             return _OF_A_NIC[read.event](read.nic)
+        if isinstance(read, _Rebalance):
+            return Rebalance(read.budget, read.move_cost, read.risk_worth)
         if isinstance(read, _Depart):
             return Depart(read.id)
         if isinstance(read, _Arrive):
@@ -144,7 +165,7 @@ def answer_line(event: Event, answer: Answer) -> str:
     told: dict[str, Any] = {"ok": True, "event": _NAMES[type(event)], **_subject(event), "status": answer.status}
     if isinstance(event, Arrive):
         told["nic"] = answer.moves[0].target if answer.moves else None
-    told["moves"] = [{"id": move.id, "from": move.source, "to": move.target} for move in answer.moves]
+    told["moves"] = [_move(move) for move in answer.moves]
     for key in _IDS:
         if getattr(answer, key):
             told[key] = list(getattr(answer, key))
@@ -155,6 +176,13 @@ def answer_line(event: Event, answer: Answer) -> str:
             for one in answer.reasons[:SHOWN]
         ]
     return json.dumps(told)
+
+
+def _move(move: Move) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": move.id, "from": move.source, "to": move.target}
+    if isinstance(move, Step):
+        told |= {"why": move.why, "gain": round(move.gain, 6), "cost": move.cost}
+    return told
 
 
 def read_answer(line: str) -> Answer:
@@ -188,10 +216,13 @@ _IDS = ("at_risk", "queued", "rejected")
 
 _NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Return: "return",
+    Rebalance: "rebalance",
 }  # fmt: skip
 
 
-def _subject(event: Event) -> dict[str, str]:
+def _subject(event: Event) -> dict[str, Any]:
+    if isinstance(event, Rebalance):
+        return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth}
     if isinstance(event, Fail | Drain | Return):
         return {"nic": event.nic}
     return {"id": event.tenant.id if isinstance(event, Arrive) else event.id}

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from placer.fleet import Fleet, Tenant
 from placer.online.audit import Auditor
 from placer.online.engine import WHEN_FULL, Engine
-from placer.online.events import Arrive, Change, Depart, Drain, Event, Fail, Return
+from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Rebalance, Return, Step
 from placer.online.rules import RULES
 from placer.online.state import State
 from placer.sla import Sla
@@ -50,11 +50,12 @@ class Online(RuleBasedStateMachine):
     def oracles(self) -> list[ToyOracle]:
         return [ToyOracle() for _ in self.kinds]
 
-    def happen(self, event: Event) -> None:
+    def happen(self, event: Event) -> Answer:
         answer = self.engine.handle(event)
         self.state.record(event, answer, self.engine.fleet)
         kind_of = {nic.id: nic.kind.index for nic in self.engine.fleet.known()}
         assert self.auditor.follow(event, answer, kind_of) == []
+        return answer
 
     def present(self) -> list[str]:
         return sorted({*self.auditor.places, *self.auditor.waiting})
@@ -91,6 +92,24 @@ class Online(RuleBasedStateMachine):
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
         self.happen(Return(data.draw(st.sampled_from(self.nics(closed=True)))))
+
+    @rule(budget=st.sampled_from([1, 3, 100]))
+    def rebalance(self, budget: int) -> None:
+        """Nothing gets worse, budgets are kept, and what is done is not done or undone again."""
+        before = self.badness()
+        steps = [move for move in self.happen(Rebalance(budget)).moves if isinstance(move, Step)]
+        assert len(steps) <= budget
+        assert all(step.gain > step.cost for step in steps)
+        if steps:
+            assert self.badness() < before
+        if len(steps) < budget - 8 and self.options["most_patterns"] == 4_000:
+            assert not self.happen(Rebalance(budget)).moves
+
+    def badness(self) -> tuple[int, float]:
+        """Tenants that are expected to miss their SLA, and what the NICs in use cost."""
+        nics = self.engine.fleet.nics.values()
+        below = [one for nic in nics for one in self.auditor.keeps(nic.kind.index, nic.tenants)]
+        return len(below), sum(nic.kind.cost for nic in nics)
 
     @rule()
     def die_and_come_back(self) -> None:
