@@ -9,18 +9,8 @@ from importlib import import_module
 import typer
 
 COMMANDS = (
-    "run",
-    "generate",
-    "profile",
-    "train",
-    "predict",
-    "pack",
-    "verify",
-    "online",
-    "explain",
-    "reproduce",
-    "testbed",
-)
+    "run", "generate", "profile", "train", "predict", "pack", "verify", "online", "explain", "rebalance", "reproduce", "testbed",
+)  # fmt: skip
 
 INTERRUPTED = 130
 
