@@ -33,7 +33,7 @@ def run() -> pd.DataFrame:
     models = train(profile, ["tomur"])
     rng = np.random.default_rng(0)
     workloads = [_workload(profile, rng) for _ in range(WORKLOADS)]
-    looped = _Loop(profile, models, workloads)
+    looped = Loop(profile, models, workloads)
     predictor = models.predictors["tomur"]
     table = []
     for size in SIZES:
@@ -54,7 +54,7 @@ def run() -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-class _Loop:
+class Loop:
     """The peer."""
 
     def __init__(self, profile: Profile, models: Models, workloads: list[Workload]) -> None:

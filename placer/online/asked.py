@@ -6,18 +6,19 @@ that the rule prefers by the cores left, and among them those whose tenants are 
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
 
 from placer.fleet import Nic, NicKind, Tenant
 from placer.online.reasons import CORES, NOT_HOSTED, SOME_SLA, Reason, Tally
-from placer.online.spare import spare
-from placer.oracle import Oracle, company_of
+from placer.oracle import Oracle
+from profiles import Workload
 
-BATCHES = (8, 16)
+BATCHES = (4, 12)
 """NICs asked about at first, and when none of them does, before a new one is opened."""
 
 STEPS_PER_UNIT = 50
@@ -27,12 +28,14 @@ STEPS = 20
 
 
 class Stall:
-    """What the index keeps of a NIC: free cores, and how far its tenants are above their SLAs, in steps."""
+    """What the index keeps of a NIC: who is there in order of workload, each with what it requires (kpps), the free
+    cores, and how far the tenants are above their SLAs, in steps."""
 
-    __slots__ = ("free", "step")
+    __slots__ = ("free", "seated", "step")
 
     def __init__(self, free: int) -> None:
         self.free = free
+        self.seated: list[tuple[Workload, float]] = []
         self.step = STEPS
 
 
@@ -61,21 +64,28 @@ class Asked:
 
     def enter(self, nic: Nic) -> None:
         """Take the NIC in, with all its tenants."""
-        nic.note = Stall(self.kind.cores - self.kind.cores_taken(t.workload for t in nic.housed.values()))
+        nic.note = Stall(self.kind.cores)
+        for tenant in nic.housed.values():
+            self._seat(nic.note, tenant)
         self._put(nic)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         """The tenant moved in."""
+        stall: Stall = nic.note
         self.close(nic)
-        nic.note.free -= self.kind.cores_of[tenant.workload.nf]
-        nic.note.step = self._step(nic)
+        self._seat(stall, tenant)
+        company = tuple(workload for workload, _ in stall.seated)
+        above = _spare(stall.seated, self.oracle.throughput([company])[0])
+        stall.step = int(np.clip(above * STEPS_PER_UNIT, 0, STEPS))
         self._put(nic)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """The tenant moved out; those who stay are no worse off."""
+        stall: Stall = nic.note
         self.close(nic)
-        nic.note.step = max(nic.note.step, STEPS // 2)
-        nic.note.free += self.kind.cores_of[tenant.workload.nf]
+        stall.seated.remove((tenant.workload, self._required(tenant)))
+        stall.free += self.kind.cores_of[tenant.workload.nf]
+        stall.step = max(stall.step, STEPS // 2)
         if nic.housed:
             self._put(nic)
 
@@ -127,11 +137,14 @@ class Asked:
 
     def _scored(self, nics: list[Nic], tenant: Tenant) -> list[tuple[float, int]]:
         """Scores below 0 of the NICs on which everybody keeps the SLA, with their numbers."""
-        companies = [company_of([*(t.workload for t in nic.housed.values()), tenant.workload]) for nic in nics]
-        self.oracle.throughput([(tenant.workload,), *companies])
+        runs = tenant.workload
+        companies = [tuple(sorted([*(workload for workload, _ in nic.note.seated), runs])) for nic in nics]
+        answers = self.oracle.throughput([(runs,), *companies])[1:]
+        newcomer = runs, self._required(tenant)
+        seated = [sorted([*nic.note.seated, newcomer]) for nic in nics]
         scored = []
-        for nic, company in zip(nics, companies, strict=True):
-            above = spare(self.oracle, company, [*nic.housed.values(), tenant])
+        for nic, everybody, answer in zip(nics, seated, answers, strict=True):
+            above = _spare(everybody, answer)
             if above < 0:
                 self._less_likely(nic)
             else:
@@ -146,10 +159,27 @@ class Asked:
         nic.note.step //= 2
         self._put(nic)
 
-    def _step(self, nic: Nic) -> int:
-        above = spare(self.oracle, nic.company, nic.tenants)
-        return int(np.clip(above * STEPS_PER_UNIT, 0, STEPS))
+    def _required(self, tenant: Tenant) -> float:
+        return tenant.sla.required_kpps(self.oracle.solo(tenant.workload))
+
+    def _seat(self, stall: Stall, tenant: Tenant) -> None:
+        insort(stall.seated, (tenant.workload, self._required(tenant)))
+        stall.free -= self.kind.cores_of[tenant.workload.nf]
 
     def _put(self, nic: Nic) -> None:
         self.nics[nic.number] = nic
         self._stalls[nic.note.free, nic.note.step][nic.number] = nic
+
+
+def _spare(seated: Sequence[tuple[Workload, float]], kpps: Sequence[float]) -> float:
+    """How far the one nearest to its SLA is above what it requires; of equal workloads, the slowest counts for all."""
+    least = float("inf")
+    for place, (workload, required) in enumerate(seated):
+        got = kpps[place]
+        for other in (place - 1, place + 1):
+            if 0 <= other < len(seated) and seated[other][0] == workload:
+                got = min(got, kpps[other])
+        if got < required:
+            return min(got / required - 1.0, -1e-12)
+        least = min(least, got / required - 1.0 if required > 0 else least)
+    return least

@@ -17,6 +17,9 @@ from profiles import Workload
 FORESEEN_FROM = 10
 """Fewest arrivals from which those to come are foreseen; before, every slot is free."""
 
+FEW = 8
+"""Workloads of which all companies are asked for, however seldom they come."""
+
 REMEMBERED = 4_096
 """Arrivals of late from which those to come are foreseen."""
 
@@ -90,7 +93,10 @@ class Chooser:
         self._arrivals += 1
         if self._arrivals >= self._foreseen_at:
             self._foreseen_at = self._arrivals + min(self._arrivals, RENEWED_EVERY)
-            self._price()
+            if self._asks:
+                self._know(tenant.workload)
+            else:
+                self._price()
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and what keeps it out of the others."""
@@ -159,7 +165,7 @@ class Chooser:
         """Ask for all companies of the workloads known and the new one, and sort all NICs into rooms of them; forget
         who is gone where they are too many, and where they still are, ask from case to case."""
         self.workloads = self.workloads | {new}
-        if self._too_many(self.workloads):
+        if self._asks or self._too_many(self.workloads):
             self.workloads = {tenant.workload for nic in self.fleet.nics.values() for tenant in nic.housed.values()}
             self.workloads.add(new)
         known, both = sorted(self.workloads), list(zip(self.fleet.kinds, self.oracles, strict=True))
@@ -173,7 +179,10 @@ class Chooser:
         self._price()
 
     def _too_many(self, workloads: set[Workload]) -> bool:
-        return any(too_many(kind, list(workloads), self.most_patterns) for kind in self.fleet.kinds)
+        """Whether there are more companies than are worth asking for, or hardly a workload comes twice."""
+        return (len(workloads) > FEW and 2 * len(workloads) > self._arrivals) or any(
+            too_many(kind, list(workloads), self.most_patterns) for kind in self.fleet.kinds
+        )
 
     def _price(self) -> None:
         for nics in self.index:
