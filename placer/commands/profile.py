@@ -21,8 +21,9 @@ Quota = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Runs per NF; 400 by default, with which throughput in random company and traffic is predicted within "
-        "1.0 % on average on the simulated card. Runs again, where one is in doubt, come on top.",
+        help="Runs per NF; 400 by default. On the simulated card, throughput in random company and traffic is then "
+        "predicted with a mean error of 0.7 %; with 200 runs 0.9 %, with 800 0.6 %. Runs again, where one is in doubt, "
+        "come on top.",
         show_default=False,
     ),
 ]

@@ -10,6 +10,10 @@ from numpy.random import Generator
 from profiler.nf_runs import NfRuns
 
 QUOTA = 400
+"""Chosen by measurement. Mean error (%) on the simulated card in random company, at random and at default traffic: 1.6
+and 0.7 after 120 runs, 0.87 and 0.52 after 200, 0.79 and 0.46 after 300, 0.68 and 0.44 after 400, 0.61 and 0.39 after
+600, 0.59 and 0.37 after 800.
+"""
 
 
 class Method(ABC):
