@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from profiler.accelerators import accelerator_companies, pattern_companies
 from profiler.companies import SHARE, TIMES, draw_companies
@@ -105,7 +106,8 @@ def profile(
     refuse_unwritable(description)
     refuse_taken(out, journal_of(out))
     targets = _targets(description, nfs)
-    with Journal(journal_of(out)) as journal:
+    # matrices are small: more threads wait for each other, and round differently
+    with Journal(journal_of(out)) as journal, threadpool_limits(1):
         journal.claim(description, seed)
         known = len(journal)
         journal.plan([nf.name for nf in targets], method, quota or chosen.quota)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from threadpoolctl import threadpool_limits
 
 from placer.commands.options import Quiet, Seed
 from profiles import InputError
@@ -51,7 +52,9 @@ def command(
     results = []
     for one in chosen:
         progress.say(f"{one.name}: {one.title}")
-        results.append((one, one.run(setting)))
+        # matrices are small: more threads wait for each other
+        with threadpool_limits(1):
+            results.append((one, one.run(setting)))
         written = experiments.write_result(*results[-1], out)
         typer.echo(experiments.as_text(*results[-1]))
         progress.say(f"written: {', '.join(map(str, written))}")
