@@ -13,7 +13,7 @@ from profiler.companies import Company as RealCompany
 from profiler.contention import ALONE, Contention, MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
-from profiler.testbed import Measurement, Run
+from profiler.testbed import Measurement, Run, RunRefused
 from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 Company = tuple[TrafficProfile, Contention]
@@ -51,6 +51,8 @@ class NfRuns:
         Passed on to the testbed with every run.
     done
         Told how many runs were made, each time some were.
+    say
+        Told what was left out.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class NfRuns:
         quota: int | None,
         seed: int,
         done: Callable[[int], None],
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._testbed = testbed
         self._description = testbed.describe()
         self._seed = seed
         self._done = done
+        self._say = say
         self._quota = quota
         self._runs: dict[Company, list[Measurement]] = {}
         self._count = 0
@@ -142,11 +146,25 @@ class NfRuns:
         return [self._runs[company][0].throughput_kpps, *(run.measurements[0].throughput_kpps for run in further)]
 
     def measure_companies(self, companies: Sequence[RealCompany]) -> None:
-        """Run each company twice, on top of the quota. Where they disagree, a third run tells which one is odd."""
-        runs = [self._testbed.once.run_many(companies, seed=self._seed + REPEAT_SEEDS * time) for time in range(TIMES)]
+        """Run each company twice, on top of the quota. Where they disagree, a third run tells which one is odd.
+
+        NFs of one testbed need not go together: a company that is refused is left out, and that is told.
+        """
+        served = self._served(companies)
+        if refused := len(companies) - len(served):
+            self._say(f"{self.nf.name}: the testbed refuses {refused} of {len(companies)} companies of NFs; left out")
+        again = self._testbed.once.run_many([one for one, _ in served], seed=self._seed + REPEAT_SEEDS)
         self._done(TIMES * len(companies))
-        for company, first, second in zip(companies, *runs, strict=True):
+        for (company, first), second in zip(served, again, strict=True):
             self.companies += [(company, run) for run in self._two_alike(company, first, second)]
+
+    def _served(self, companies: Sequence[RealCompany]) -> list[tuple[RealCompany, Run]]:
+        """The first run of each company that the testbed does not refuse; who is refused is found by halving."""
+        try:
+            return list(zip(companies, self._testbed.once.run_many(companies, seed=self._seed), strict=True))
+        except RunRefused:
+            half = len(companies) // 2
+            return [*self._served(companies[:half]), *self._served(companies[half:])] if half else []
 
     def _two_alike(self, company: RealCompany, first: Run, second: Run) -> tuple[Run, Run]:
         if agree(first, second):

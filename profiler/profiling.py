@@ -128,6 +128,7 @@ def profile(
                     quota=quota,
                     seed=seed,
                     done=steps.done,
+                    say=say,
                     suggest=suggest,
                 )
             )
@@ -167,6 +168,7 @@ def profile_nf(
     quota: int | None = None,
     seed: int = 0,
     done: Callable[[int], None] = lambda runs: None,
+    say: Callable[[str], None] = lambda _: None,
     suggest: Suggest | None = None,
 ) -> NfProfile:
     """Everything that is measured of one NF: alone, beside each kind of bench and both, and beside NFs.
@@ -185,7 +187,7 @@ def profile_nf(
     quota = quota or method.quota
     real = draw_companies(description, nf, int((quota or QUOTA) * SHARE) // TIMES, np.random.default_rng([*of_nf, 1]))
     beside_benches = None if quota is None else quota - TIMES * len(real)
-    runs = NfRuns(testbed, nf, memory, quota=beside_benches, seed=seed, done=done)
+    runs = NfRuns(testbed, nf, memory, quota=beside_benches, seed=seed, done=done, say=say)
     if suggest is not None:
         runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
     companies = [

@@ -21,9 +21,9 @@ from profiler.nf_runs import NfRuns
 from profiler.outliers import ConfirmedTestbed
 from profiler.profiling import journal_of, profile
 from profiler.simulated import SimulatedTestbed
-from profiler.testbed import Run, TestbedError
+from profiler.testbed import Run, RunRefused, TestbedError
 from profiler.testbeds import open_testbed
-from profiles import COUNTERS, InputError, Load, NfDescription
+from profiles import COUNTERS, InputError, Load, NfDescription, Workload
 from profiles.profile import NfProfile, Profile, read_profile
 from tests.profiler.toy_testbed import ToyTestbed, description
 
@@ -113,6 +113,30 @@ def test_a_company_that_comes_out_differently_is_run_again() -> None:
     for (_, run), true in zip(runs.companies, np.repeat(np.array(truth, dtype=object), 2), strict=True):
         told, expected = ([one.throughput_kpps for one in each.measurements] for each in (run, true))
         assert told == pytest.approx(expected, rel=0.05)
+
+
+def test_nfs_that_do_not_go_together_are_left_out() -> None:
+    """A testbed that refuses some companies of NFs: the others are run twice, and how many were refused is told."""
+
+    class Picky(SimulatedTestbed):
+        def run_many(
+            self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        ) -> list[Run]:
+            if any(isinstance(load, Workload) and load.nf == "ACL" for company in companies for load in company):
+                raise RunRefused("ACL runs alone")
+            return super().run_many(companies, noise=noise, seed=seed)
+
+    testbed, said = Picky(), list[str]()
+    nat = testbed.describe().nf("NAT")
+    memory = MemoryContention([], 6, np.random.default_rng(0))
+    confirmed = ConfirmedTestbed(testbed, testbed)
+    runs = NfRuns(confirmed, nat, memory, quota=0, seed=0, done=lambda _: None, say=said.append)
+    companies = draw_companies(testbed.describe(), nat, 30, np.random.default_rng(0))
+    served = [company for company in companies if all(one.nf != "ACL" for one in company)]
+    runs.measure_companies(companies)
+    assert [company for company, _ in runs.companies] == [company for company in served for _ in range(2)]
+    refused = len(companies) - len(served)
+    assert said == [f"NAT: the testbed refuses {refused} of 30 companies of NFs; left out"] and refused
 
 
 def test_accelerators_cost_few_runs(simulated: Profile, foreign: Profile) -> None:
