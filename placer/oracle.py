@@ -20,6 +20,9 @@ def company_of(workloads: Iterable[Workload]) -> Company:
 
 CONTENTION = "contention"
 
+DEFAULT_RISK = 0.25
+"""The risk at which is placed unless told: at the best guess more SLAs break than the gain in NICs is worth."""
+
 GENERATION = 200_000
 """Answers that an oracle remembers at least, and at most twice as many."""
 

@@ -38,8 +38,8 @@ Risk = Annotated[
     typer.Option(
         min=0.001,
         max=0.5,
-        help="Place so that at most this share of instances is expected to miss its SLA; without it predictions are "
-        "taken at their best guess.",
+        help="The probability at which an instance may miss its SLA, as the predictor knows its own errors: 0.25 by "
+        "default, 0.5 is its best guess.",
         show_default=False,
     ),
 ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from placer.catalogue import Catalogue
 from placer.models_home import Say
 from placer.open_catalogue import NONE, open_catalogue
-from placer.oracle import Oracle
+from placer.oracle import DEFAULT_RISK, Oracle
 from profiles import InputError
 
 
@@ -26,7 +26,7 @@ class OnlineRequest:
     predictor
         Its name.
     risk
-        The share of instances that may be expected to miss their SLA; None takes predictions at their best guess.
+        The probability at which an instance may miss its SLA; None is the default.
     """
 
     models: Path | None = None
@@ -45,7 +45,8 @@ def open_online(request: OnlineRequest, stack: ExitStack, say: Say) -> tuple[Cat
     InputError
         When a file is refused, or the models have no such predictor.
     """
-    catalogue = open_catalogue(request, stack, say)
+    risk = DEFAULT_RISK if request.risk is None else request.risk
+    catalogue = open_catalogue(replace(request, risk=risk), stack, say)
     known = catalogue.predictors()
     if request.predictor not in known:
         hint = f"these models have {', '.join(known)}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from placer.catalogue import Catalogue
 from placer.fleet import Fleet, Nic, NicKind, Tenant
 from placer.online.chooser import Chooser
 from placer.online.rules import FIRST_FIT, LOOK_AHEAD, Rule
-from placer.oracle import Oracle
+from placer.oracle import DEFAULT_RISK, Oracle
 from placer.strategies.strategy import OnlineStrategy, register
 
 
@@ -19,7 +20,7 @@ class ContentionAware(OnlineStrategy):
     Parameters
     ----------
     oracles
-        Per kind, who tells the throughputs; by default the predictor.
+        Per kind, who tells the throughputs; by default the predictor, at the catalogue's risk or `DEFAULT_RISK`.
     looks_ahead
         False takes the first NIC that fits, always.
     rule
@@ -42,7 +43,8 @@ class ContentionAware(OnlineStrategy):
         if oracles is None:
             if predictor is None:
                 raise ValueError("contention-aware needs a predictor or oracles.")
-            oracles = catalogue.oracles(predictor)
+            risk = DEFAULT_RISK if catalogue.risk is None else catalogue.risk
+            oracles = replace(catalogue, risk=risk).oracles(predictor)
         self.oracles = oracles
         self.rule = rule or (LOOK_AHEAD if looks_ahead else FIRST_FIT)
 
