@@ -68,7 +68,7 @@ def as_table(comparison: Comparison) -> str:
         "",
         f"Optimum: {told} ({optimum.scope}; {optimum.seconds:.1f} s, and {optimum.oracle_seconds:.1f} s of asking).",
         *([] if optimum.shortfall is None else [optimum.shortfall.told()]),
-        f"{count:,} arrivals. {_truth_told(comparison)}",
+        f"{count:,} arrivals. {truth_told(comparison)}",
     ]
     text = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n".join(lines) + "\n"
@@ -137,7 +137,8 @@ def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else value
 
 
-def _truth_told(comparison: Comparison) -> str:
+def truth_told(comparison: Comparison) -> str:
+    """Who judged, in a sentence or two."""
     if comparison.truth == "predicted":
         return (
             f"No ground truth: the optimum is what {comparison.judge} predicts, figures of other predictors are not\n"

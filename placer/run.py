@@ -84,6 +84,8 @@ class Comparison:
         The plan against which wastage is told.
     evaluations
         One per strategy and predictor.
+    catalogue
+        The NICs and what is predicted of them; its testbeds are closed.
     """
 
     arrivals: tuple[Arrival, ...]
@@ -92,6 +94,7 @@ class Comparison:
     judge: str
     optimum: Certified
     evaluations: tuple[Evaluation, ...]
+    catalogue: Catalogue
 
     def wastage_pct(self, evaluation: Evaluation) -> float:
         """NICs beyond the optimum, per 100 of it; beyond the lower bound where the optimum is not proven."""
@@ -130,7 +133,7 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
             evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))
         told = catalogue.truth_name()
         judge = told if truth else predictors[0]
-        return Comparison(tuple(arrivals), request.seed, told, judge, optimum, tuple(evaluations))
+        return Comparison(tuple(arrivals), request.seed, told, judge, optimum, tuple(evaluations), catalogue)
 
 
 def choose_strategies(names: Sequence[str]) -> dict[str, type[Strategy] | None]:

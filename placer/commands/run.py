@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from placer.commands.options import (
     refuse_unwritable,
 )
 
+if TYPE_CHECKING:
+    from placer.run import Comparison
+
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
 Strategy = Annotated[
     list[str] | None,
@@ -26,6 +29,10 @@ Strategy = Annotated[
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by default each in the models.")]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write where every instance went, as CSV.")]
+Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
+Plots = Annotated[
+    Path | None, typer.Option(help="Write the page's charts into this folder, as SVG and PNG.", show_default=False)
+]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
     Path | None, typer.Option(help="Write the optimum and its proof, for `placer verify`, as JSON.", show_default=False)
@@ -43,6 +50,8 @@ def command(
     fleet: Fleet = None,
     plan: PlanFile = None,
     certificate: Certificate = None,
+    report: Report = None,
+    plots: Plots = None,
     format: Format = "table",
     risk: Risk = None,
     time_limit: TimeLimit = 60.0,
@@ -63,6 +72,7 @@ def command(
     render = FORMATS[one_of("--format", format, FORMATS)]
     refuse_unwritable("--plan", plan)
     refuse_unwritable("--certificate", certificate)
+    refuse_unwritable("--report", report)
     request = RunRequest(
         arrivals=arrivals,
         strategies=tuple(strategy or ()),
@@ -80,4 +90,16 @@ def command(
     comparison = run(request, Progress(quiet=quiet))
     if plan is not None:
         write_plans(comparison, plan)
+    if report is not None or plots is not None:
+        _write_report(comparison, arrivals, report, plots)
     typer.echo(render(comparison), nl=False)
+
+
+def _write_report(comparison: Comparison, trace: str, report: Path | None, plots: Path | None) -> None:
+    from placer.report import page_of_run, write_page, write_plots
+
+    page = page_of_run(comparison, trace)
+    if report is not None:
+        write_page(page, report)
+    if plots is not None:
+        write_plots(page, plots)

@@ -1,0 +1,153 @@
+"""The charts: what each draws of which table. Colours are the theme's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from placer.report.page import Chart
+
+ROW = 26
+"""Height of a bar with its gap."""
+TALL = 280
+
+NICS = "NICs in use"
+
+
+def over_time(curves: pd.DataFrame, optimum: int, told: str) -> Chart:
+    """NICs in use over time, a step curve per strategy, the optimum as a line."""
+    hours = curves.assign(hours=curves["time"] / 3600)
+    lines = (
+        alt.Chart(hours)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("hours:Q", title="hours since the start", axis=alt.Axis(grid=False, format="~g")),
+            y=alt.Y("nics:Q", title=NICS),
+            color=_by("strategy", curves),
+            tooltip=["strategy:N", alt.Tooltip("hours:Q", format=".2f"), "nics:Q"],
+        )
+    )
+    line = (
+        alt.Chart(pd.DataFrame({"nics": [optimum]}))
+        .mark_rule(style="optimum")
+        .encode(y="nics:Q", tooltip=alt.value(told))
+    )
+    return _sized(_layers(lines, line), TALL)
+
+
+def nics(table: pd.DataFrame, optimum: int, told: str) -> Chart:
+    """NICs of every strategy as bars, labelled with how far above the optimum they are, which is a line."""
+    bars = alt.Chart(table).encode(y=_named("strategy"), x=alt.X("nics:Q", title="NICs", axis=alt.Axis(tickCount=5)))
+    line = alt.Chart(pd.DataFrame({"nics": [optimum]})).encode(x="nics:Q")
+    return _sized(
+        _layers(
+            bars.mark_bar().encode(tooltip=["strategy:N", "nics:Q", "over:N"]),
+            bars.mark_text(align="left", dx=5).encode(text="over:N"),
+            line.mark_rule(style="optimum").encode(tooltip=alt.value(told)),
+        ),
+        ROW * len(table),
+    )
+
+
+def shares(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
+    """A bar per category: column `pct`, labelled."""
+    bars = alt.Chart(table).encode(y=_named(category), x=alt.X("pct:Q", title=title, axis=alt.Axis(tickCount=5)))
+    return _sized(
+        _layers(
+            bars.mark_bar().encode(tooltip=[f"{category}:N", alt.Tooltip("pct:Q", format=".2f")]),
+            bars.mark_text(align="left", dx=5).encode(text=alt.Text("pct:Q", format=".1f")),
+        ),
+        ROW * len(table),
+    )
+
+
+def occupied(table: pd.DataFrame, cores: int) -> Chart:
+    """The cores of the average NIC by the NF that takes them; the whole NIC is a line."""
+    bars = (
+        alt.Chart(table)
+        .mark_bar()
+        .encode(
+            y=_named("strategy"),
+            x=alt.X("cores:Q", title="cores of the average NIC in use", scale=alt.Scale(domain=[0, cores])),
+            color=_by("nf", table),
+            tooltip=["strategy:N", "nf:N", alt.Tooltip("cores:Q", format=".2f")],
+        )
+    )
+    whole = alt.Chart(pd.DataFrame({"cores": [cores]})).mark_rule(style="guide").encode(x="cores:Q")
+    return _sized(_layers(bars, whole), ROW * table["strategy"].nunique())
+
+
+def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
+    """Predicted against true throughput; on the diagonal they agree. Colours are as where all `strategies` are."""
+    low = float(min(table["predicted"].min(), table["true"].min())) - 1
+    scale = alt.Scale(domain=[low, 101], zero=False, nice=False)
+    points = (
+        alt.Chart(table)
+        .mark_point(filled=True, opacity=0.7)
+        .encode(
+            x=alt.X("predicted:Q", title="predicted, % of alone", scale=scale, axis=alt.Axis(tickCount=6)),
+            y=alt.Y("true:Q", title="true, % of alone", scale=scale),
+            color=alt.Color(
+                "strategy:N",
+                title=None,
+                scale=alt.Scale(domain=list(strategies)),
+                legend=alt.Legend(values=list(dict.fromkeys(table["strategy"]))),
+            ),
+            shape=alt.Shape("strategy:N", sort=None, legend=None),
+            size=alt.Size("instances:Q", legend=None, scale=alt.Scale(range=[25, 160])),
+            tooltip=["strategy:N", "nf:N", "predicted:Q", "true:Q", "instances:Q"],
+        )
+    )
+    ends = pd.DataFrame({"predicted": [low, 101.0], "true": [low, 101.0]})
+    diagonal = alt.Chart(ends).mark_line(style="guide", strokeWidth=1).encode(x="predicted:Q", y="true:Q")
+    return _sized(_layers(diagonal, points), 360)
+
+
+def dropped(table: pd.DataFrame) -> Chart:
+    """Predicted drop by NF, a bar per resource."""
+    return _sized(
+        alt.Chart(table)
+        .mark_bar()
+        .encode(
+            y=alt.Y("nf:N", title=None, sort=None),
+            yOffset=alt.YOffset("resource:N"),
+            x=alt.X("drop:Q", title="mean predicted drop, % of alone", axis=alt.Axis(tickCount=5)),
+            color=_by("resource", table),
+            tooltip=["nf:N", "resource:N", alt.Tooltip("drop:Q", format=".2f")],
+        ),
+        ROW * 1.4 * table["nf"].nunique(),
+    )
+
+
+def banded(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
+    """A curve per `curve` through `middle` over `x`, with a band from `low` to `high`."""
+    base = alt.Chart(table).encode(x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)), color=_by("curve", table))
+    tooltip = ["curve:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
+    return _sized(
+        _layers(
+            base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q"),
+            base.mark_line(point=True).encode(y=alt.Y("middle:Q", title=y_title), tooltip=tooltip),
+        ),
+        TALL,
+    )
+
+
+def _layers(*charts: alt.Chart) -> alt.LayerChart:
+    return alt.LayerChart(layer=list(charts))
+
+
+def _by(column: str, table: pd.DataFrame) -> alt.Color:
+    return alt.Color(f"{column}:N", sort=list(dict.fromkeys(table[column])), title=None)
+
+
+def _named(column: str) -> alt.Y:
+    return alt.Y(f"{column}:N", title=None, sort=None)
+
+
+def _sized(chart: Chart, height: float) -> Chart:
+    """As wide as the page, which may be narrow."""
+    return chart.properties(
+        width="container", height=height, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
+    )

@@ -1,0 +1,93 @@
+"""Colours of pages and plots, in one place: pages switch between them by CSS variables, files for papers are light."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+INKS: dict[str, tuple[str, str]] = {
+    "ground": ("#ffffff", "#14171c"),
+    "raised": ("#f4f6f8", "#1d2229"),
+    "ink": ("#1a1f26", "#e8ebef"),
+    "soft": ("#566070", "#a3adba"),
+    "line": ("#d5dae1", "#38404b"),
+    "accent": ("#0b5cad", "#7db8f5"),
+    "bad": ("#b3261e", "#ff8a80"),
+}
+"""Light and dark, by what they are for."""
+
+CATEGORIES: tuple[tuple[str, str], ...] = (
+    ("#2f6fb4", "#6ea8e6"),
+    ("#d9822b", "#f0a556"),
+    ("#2b8a66", "#58c79a"),
+    ("#b5446e", "#e884aa"),
+    ("#7358b0", "#ab93e3"),
+    ("#8a7a18", "#d3c24d"),
+    ("#27899c", "#5ec4d6"),
+    ("#8c4a2f", "#cf8b6c"),
+    ("#5a6675", "#9aa7b8"),
+    ("#a83a3a", "#ef7d7d"),
+    ("#5d8f2b", "#98cf62"),
+    ("#3d4aa3", "#8390f0"),
+)
+"""Light and dark of the colours that tell categories apart, in order of use."""
+
+Colour = Callable[[str], str]
+"""The colour by its name in `INKS`, or `c1` and on."""
+
+
+def on_page(name: str) -> str:
+    """The colour of the page's theme, whichever it is at the time."""
+    return f"var(--{name})"
+
+
+def on_paper(name: str) -> str:
+    """The light colour."""
+    return _named()[name][0]
+
+
+def variables(dark: bool) -> str:
+    """CSS declarations of all colours of a theme."""
+    return " ".join(f"--{name}: {pair[dark]};" for name, pair in _named().items())
+
+
+def config(colour: Colour) -> dict[str, Any]:
+    """A Vega-Lite configuration in which no colour is a literal but those that `colour` tells."""
+    ink, soft, line = colour("ink"), colour("soft"), colour("line")
+    words = {
+        "labelColor": ink,
+        "titleColor": soft,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    }
+    return {
+        "background": None,
+        "font": "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif",
+        "view": {"stroke": None},
+        "axis": words | {"gridColor": line, "domainColor": line, "tickColor": line, "labelLimit": 240},
+        "legend": words
+        | {
+            "orient": "top",
+            "labelFontSize": 11,
+            "symbolSize": 70,
+            "columnPadding": 6,
+            "labelOffset": 3,
+            "columns": {"expr": "width < 480 ? 2 : 5"},
+            "title": None,
+        },
+        "text": {"color": ink, "fontSize": 12},
+        "bar": {"color": colour("c1")},
+        "line": {"strokeWidth": 2, "color": colour("c1")},
+        "point": {"color": colour("c1")},
+        "range": {"category": [colour(f"c{number}") for number in range(1, len(CATEGORIES) + 1)]},
+        "style": {
+            "optimum": {"stroke": colour("bad"), "color": colour("bad"), "strokeDash": [6, 4], "strokeWidth": 2},
+            "optimum-label": {"fill": colour("bad"), "fontSize": 12},
+            "guide": {"stroke": soft, "strokeDash": [3, 3]},
+        },
+    }
+
+
+def _named() -> dict[str, tuple[str, str]]:
+    return INKS | {f"c{number}": pair for number, pair in enumerate(CATEGORIES, start=1)}

@@ -1,0 +1,83 @@
+"""What is in the file, looked at without a browser."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+
+from placer.report import Page, Section, Tile, write_plots
+from placer.report.page import render
+from placer.run import Comparison
+
+EMPTY = Page("A <b>page</b>", ("One & all.",), (Tile("1", "NIC"),), (), "placer run")
+
+
+class _Elements(HTMLParser):
+    """Ids, and whatever would be fetched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        told = dict(attributes)
+        if identity := told.get("id"):
+            self.ids.append(identity)
+        if told.get("src") or (tag == "link" and told.get("href")):
+            self.fetched.append(f"{tag} {told}")
+
+
+def test_the_file_is_complete_in_itself(report: Path) -> None:
+    """Nothing is fetched, the policy forbids it, every id is unique, and it is no larger than a photograph."""
+    text = report.read_text(encoding="utf-8")
+    elements = _Elements()
+    elements.feed(text)
+    assert elements.fetched == []
+    assert "default-src 'none'" in text
+    assert len(elements.ids) == len(set(elements.ids))
+    assert len(text) < 1_500_000
+
+
+def test_the_same_run_gives_the_same_bytes(page: Page, report: Path) -> None:
+    """Rendered again, a page is the same file."""
+    assert render(page) == report.read_text(encoding="utf-8")
+
+
+def test_the_summary_tells_the_decision(page: Page, comparison: Comparison) -> None:
+    """The first sentence has the NICs of the plan that was chosen, and who judged is said."""
+    nics = {one.nics for one in comparison.evaluations}
+    told = re.search(r"80 NF instances go on (\d+) NICs", page.summary[0])
+    assert told is not None
+    assert int(told[1]) in nics
+    assert "not on hardware" in page.summary[-1]
+
+
+def test_text_is_escaped() -> None:
+    """What a file or an NF is called is text, never markup."""
+    table = pd.DataFrame({"<i>": ["</script><script>", None], "n": [1234.5, float("nan")]})
+    text = render(Page("A <b>page</b>", ("One & all.",), (), (Section("s", "S", "<u>", table=table),), "placer run"))
+    assert "<b>page" not in text
+    assert "<u>" not in text
+    assert "&lt;/script&gt;&lt;script&gt;" in text
+    assert ">1,234<" in text or ">1,235<" in text
+    assert ">–<" in text
+
+
+def test_a_page_without_charts_carries_no_charting_library() -> None:
+    """It stays small."""
+    assert len(render(EMPTY)) < 20_000
+
+
+def test_charts_are_files_for_papers_too(page: Page, tmp_path: Path) -> None:
+    """Every chart is an SVG and a PNG in colours that a paper has."""
+    written = write_plots(page, tmp_path)
+    charts = [figure.name for section in page.sections for figure in section.figures]
+    assert [path.name for path in written] == [f"{name}.{kind}" for name in charts for kind in ("svg", "png")]
+    for path in written:
+        content = path.read_bytes()
+        assert content.startswith(b"<svg" if path.suffix == ".svg" else b"\x89PNG")
+        assert b"var(--" not in content
