@@ -21,6 +21,9 @@ from profiles import Workload
 BATCHES = (4, 12)
 """NICs asked about at first, and when none of them does, before a new one is opened."""
 
+LAST_RESORT = (64,) * 16
+"""NICs asked about before a newcomer is turned away."""
+
 STEPS_PER_UNIT = 50
 """How finely NICs are sorted by how far their tenants are above their SLAs: in steps of two percent."""
 
@@ -94,14 +97,13 @@ class Asked:
         if self.nics.pop(nic.number, None) is not None:
             del self._stalls[nic.note.free, nic.note.step][nic.number]
 
-    def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
+    def best(self, tenant: Tenant, batches: Sequence[int] = BATCHES) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers among those asked about, with its score; None when none keeps every SLA."""
         if not self.kind.hosts(tenant.workload):
             return None
-        likely = iter(list(islice(self._likely(self.kind.cores_of[tenant.workload.nf]), sum(BATCHES))))
-        for size in BATCHES:
-            batch = list(islice(likely, size))
-            scored = self._scored(batch, tenant) if batch else []
+        likely = iter(list(islice(self._likely(self.kind.cores_of[tenant.workload.nf]), sum(batches))))
+        for size in batches:
+            scored = self._scored(list(islice(likely, size)), tenant)
             if scored:
                 score, number = min(scored)
                 return score, self.nics[number]
@@ -137,6 +139,8 @@ class Asked:
 
     def _scored(self, nics: list[Nic], tenant: Tenant) -> list[tuple[float, int]]:
         """Scores below 0 of the NICs on which everybody keeps the SLA, with their numbers."""
+        if not nics:
+            return []
         runs = tenant.workload
         companies = [tuple(sorted([*(workload for workload, _ in nic.note.seated), runs])) for nic in nics]
         answers = self.oracle.throughput([(runs,), *companies])[1:]

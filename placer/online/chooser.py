@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 
 from placer.fleet import Fleet, Nic, NicKind, Service, Tenant
-from placer.online.asked import Asked
+from placer.online.asked import LAST_RESORT, Asked
 from placer.online.patterns import MOST_PATTERNS, Patterns, too_many
 from placer.online.reasons import ALONE, NONE_LEFT, OUT_OF_SERVICE, Reason, Tally
 from placer.online.rooms import Rooms
@@ -78,7 +78,7 @@ class Chooser:
             if found is not None and (best is None or found[0] < best[0]):
                 best = found
         if best is None:
-            return self._cheapest(tenant) if opens else None
+            return self._cheapest(tenant) or self._last_resort(tenant) if opens else None
         if self.rule.toll is not None and opens:
             new = self._cheapest(tenant)
             if new is not None and new.count is None:
@@ -145,6 +145,11 @@ class Chooser:
                 self._know(tenant.workload)
         else:
             self.index[nic.kind.index].enter(nic)
+
+    def _last_resort(self, tenant: Tenant) -> Nic | None:
+        """A NIC in use, where not all were asked about."""
+        found = (nics.best(tenant, LAST_RESORT) for nics in self.index if isinstance(nics, Asked))
+        return next((nic for _, nic in filter(None, found)), None)
 
     def _cheapest(self, tenant: Tenant) -> NicKind | None:
         """The cheapest kind that can be opened and on which the tenant keeps its SLA alone."""
