@@ -20,6 +20,7 @@ from profiles.table import read_table
 
 Say = Callable[[str], None]
 
+COVERAGE = 0.9
 OUTSIDE = "some workloads are outside what was measured: their predictions are marked `extrapolated`"
 EXTRAPOLATE = "--extrapolate answers traffic outside the profiled range, and marks it"
 
@@ -39,7 +40,14 @@ class _ScenarioLine(BaseModel):
 
 
 def predict_scenarios(
-    models: Models, predictor: str, path: Path, form: str, say: Say, *, extrapolate: bool = False
+    models: Models,
+    predictor: str,
+    path: Path,
+    form: str,
+    say: Say,
+    *,
+    extrapolate: bool = False,
+    coverage: float = COVERAGE,
 ) -> str:
     """An answer a scenario, in order, as JSON Lines or as a table.
 
@@ -55,6 +63,8 @@ def predict_scenarios(
         Told what users should know of the answers.
     extrapolate
         Answer traffic outside the profiled range, too.
+    coverage
+        The share of throughputs that intervals are to hold.
 
     Raises
     ------
@@ -62,11 +72,11 @@ def predict_scenarios(
         With every fault of the file: an unknown NF, traffic outside the profiled range, a line that is no scenario.
     """
     companies = _read_scenarios(models, path, extrapolate)
-    answers = models.predictors[predictor].predict(companies)
+    answers = models.predictors[predictor].predict(companies, coverage=coverage)
     if any(prediction.extrapolated for answer in answers for prediction in answer):
         say(OUTSIDE)
     if form == "table":
-        return _scenario_table(companies, answers)
+        return _scenario_table(companies, answers, coverage)
     return "".join(json.dumps(_answer(answer)) + "\n" for answer in answers)
 
 
@@ -183,7 +193,9 @@ def _answer(answer: Sequence[Prediction]) -> dict[str, object]:
     }
 
 
-def _scenario_table(companies: Sequence[Sequence[Workload]], answers: Sequence[Sequence[Prediction]]) -> str:
+def _scenario_table(
+    companies: Sequence[Sequence[Workload]], answers: Sequence[Sequence[Prediction]], coverage: float
+) -> str:
     rows = [
         (str(number), workload.nf, *(f"{value:g}" for value in workload.traffic.as_tuple()),
          f"{p.throughput_kpps:.1f}", f"{p.solo_kpps:.1f}", f"{100 * (1 - p.throughput_kpps / p.solo_kpps):.1f}",
@@ -192,8 +204,8 @@ def _scenario_table(companies: Sequence[Sequence[Workload]], answers: Sequence[S
         for number, (company, answer) in enumerate(zip(companies, answers, strict=True), start=1)
         for workload, p in zip(company, answer, strict=True)
     ]  # fmt: skip
-    return _render(["scenario", "nf", *ATTRIBUTES, "kpps", "solo kpps", "drop %", "90 % interval", "bottleneck",
-                    "kpps lost to"], rows)  # fmt: skip
+    return _render(["scenario", "nf", *ATTRIBUTES, "kpps", "solo kpps", "drop %", f"{100 * coverage:g} % interval",
+                    "bottleneck", "kpps lost to"], rows)  # fmt: skip
 
 
 def _render(header: Sequence[str], rows: object) -> str:

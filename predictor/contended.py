@@ -95,12 +95,12 @@ class Contended:
         throughput[~sharing], drops[~sharing] = solo[~sharing], 0.0
         return Answer(seats, np.minimum(throughput, solo), solo, drops, bound)
 
-    def seen(self, answer: Answer) -> Iterator[tuple[str, Where, Seen]]:
-        """Per NF that is in company: where it sits, and what a correction of it is a function of."""
+    def seen(self, answer: Answer, among: NDArray[np.bool_] | None = None) -> Iterator[tuple[str, Where, Seen]]:
+        """Per NF: where it sits among these members (by default, all in company), and what predictions of it are made of."""
         facts, member = self._facts, answer.seats.member
         turns = np.where(answer.seats.seated[:, :, None], (facts.queues * facts.service)[member], 0.0)
         others = turns.sum(axis=1, keepdims=True) - turns
-        places = np.nonzero(answer.beside)
+        places = np.nonzero(answer.beside if among is None else among)
         for name, rows in facts.by_nf(member[places]):
             model, where = facts.models[name], tuple(axis[rows] for axis in places)
             columns = [facts.accelerators.index(accelerator) for accelerator in model.accelerators]

@@ -85,7 +85,8 @@ class TomurPredictor(Predictor):
         seen = list(self._contended.seen(answer))
         throughput, calibrated = self._corrected(answer, seen)
         low, high = np.ones(throughput.shape), np.ones(throughput.shape)
-        for name, where, made_of in seen:
+        alone = self._contended.seen(answer, answer.seats.seated & ~answer.beside)
+        for name, where, made_of in [*seen, *alone]:
             low[where], high[where] = self._factors(name, made_of, coverage)
         parts = (throughput, answer.solo, calibrated, low, high)
         columns = [*(part[:, :, None] for part in parts), answer.drops, answer.bound]

@@ -22,6 +22,11 @@ Predictor = Annotated[str, typer.Option(help="tomur or slomo.")]
 Format = Annotated[str | None, typer.Option(help="table instead of JSON Lines or CSV.", show_default=False)]
 Extrapolate = Annotated[bool, typer.Option("--extrapolate", help="Answer traffic outside the profiled range, too.")]
 
+Coverage = Annotated[
+    float,
+    typer.Option(min=0.01, max=0.999, help="Of scenarios: the share of throughputs that the intervals are to hold."),
+]
+
 
 def command(
     models: ModelsDir = None,
@@ -31,6 +36,7 @@ def command(
     predictor: Predictor = "tomur",
     format: Format = None,
     extrapolate: Extrapolate = False,
+    coverage: Coverage = 0.9,
 ) -> None:
     """Predict throughputs: of every NF of a company, or of one NF beside measured contention."""
     from placer.models_home import open_models
@@ -47,7 +53,10 @@ def command(
     if scenarios is not None:
         chosen = one_of("--format", format or "json", ("json", "table"))
         typer.echo(
-            predict_scenarios(trained, predictor, scenarios, chosen, progress.say, extrapolate=extrapolate), nl=False
+            predict_scenarios(
+                trained, predictor, scenarios, chosen, progress.say, extrapolate=extrapolate, coverage=coverage
+            ),
+            nl=False,
         )
     elif contention is not None and nf is not None:
         chosen = one_of("--format", format or "csv", ("csv", "table"))
