@@ -96,7 +96,7 @@ class Contended:
         return Answer(seats, np.minimum(throughput, solo), solo, drops, bound)
 
     def seen(self, answer: Answer, among: NDArray[np.bool_] | None = None) -> Iterator[tuple[str, Where, Seen]]:
-        """Per NF: where it sits among these members (by default, all in company), and what predictions of it are made of."""
+        """Per NF: where it sits among these members (all in company by default), and what is predicted from."""
         facts, member = self._facts, answer.seats.member
         turns = np.where(answer.seats.seated[:, :, None], (facts.queues * facts.service)[member], 0.0)
         others = turns.sum(axis=1, keepdims=True) - turns
