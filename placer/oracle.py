@@ -96,12 +96,17 @@ class PredictorOracle(Oracle):
         super().__init__()
         self.predictor = predictor
         self.risk = risk
+        self._bottlenecks: dict[Company, tuple[str, ...]] = {}
 
     def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
         return [list(answer) for answer in self.predictor.throughput(companies, risk=self.risk)]
 
     def bottleneck(self, company: Company, workload: Workload) -> str:
-        return self.predictor.predict([company])[0][company.index(workload)].bottleneck
+        if company not in self._bottlenecks:
+            if len(self._bottlenecks) >= GENERATION:
+                self._bottlenecks.clear()
+            self._bottlenecks[company] = tuple(one.bottleneck for one in self.predictor.predict([company])[0])
+        return self._bottlenecks[company][company.index(workload)]
 
 
 class TestbedOracle(Oracle):
