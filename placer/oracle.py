@@ -20,7 +20,7 @@ def company_of(workloads: Iterable[Workload]) -> Company:
 
 CONTENTION = "contention"
 
-DEFAULT_RISK = 0.25
+DEFAULT_RISK = 0.22
 """The risk at which is placed unless told: at the best guess more SLAs break than the gain in NICs is worth."""
 
 GENERATION = 200_000

@@ -38,7 +38,7 @@ Risk = Annotated[
     typer.Option(
         min=0.001,
         max=0.5,
-        help="The probability at which an instance may miss its SLA, as the predictor knows its own errors: 0.25 by "
+        help="The probability at which an instance may miss its SLA, as the predictor knows its own errors: 0.22 by "
         "default, 0.5 is its best guess.",
         show_default=False,
     ),
