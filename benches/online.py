@@ -7,6 +7,7 @@ all SLAs, or the best of all; first fit looks at cores only.
 
 from __future__ import annotations
 
+import gc
 import random
 import resource
 import time
@@ -109,6 +110,7 @@ class _Busy:
         """Arrivals until so many NICs are busy, then arrivals and departures in turn."""
         engine = self.engine = self.engine or Engine(self.fleet, [self.oracle])
         seconds, arrived = np.zeros(events), np.zeros(events, dtype=bool)
+        gc.disable()  # as the service does
         for number in range(events):
             arrived[number] = len(self.fleet.nics) < nics or self.draw.random() < 0.5
             event = Arrive(self.newcomer()) if arrived[number] else Depart(self.somebody())

@@ -71,7 +71,19 @@ class Rooms:
         self._able = np.zeros(len(patterns.counts), dtype=np.bool_)
         self._place_of = np.zeros(len(patterns.counts), dtype=np.int32)
         self._worth = np.zeros(len(patterns.counts))
+        width = len(patterns.workloads)
+        self._scores = np.full((width * LEVELS, KEPT), REFUSED, dtype=np.float32)
+        self._gets = np.full((width, KEPT), -1.0)
+        self._first = np.full(KEPT, EMPTY, dtype=np.int64)
+        self._alive = np.zeros(KEPT, dtype=np.int64)
+        self._heaps: list[list[int]] = []
+        self._keys: list[tuple[int, bytes]] = []
+        self._slots: dict[tuple[int, bytes], int] = {}
+        self._dead: dict[int, None] = {}
+        self._vacated: list[int] = []
         self.appraise(None)
+        if width:
+            self._slot_of((0, np.ones(len(patterns.counts), dtype=np.bool_).tobytes()))
 
     def appraise(self, outlook: Outlook | None) -> None:
         """Appraise all rooms by that outlook, in units of an empty NIC; rooms without NICs are forgotten."""
@@ -80,22 +92,13 @@ class Rooms:
         worth = 0.0 if blind else self._expected_of_an_empty_nic()
         cost = self.patterns.kind.cost / worth if worth > 0 else 0.0
         self._weights = self.rule.before * cost, self.rule.after * cost
-        width = len(self.patterns.workloads)
-        self._scores = np.full((width * LEVELS, KEPT), REFUSED, dtype=np.float32)
-        self._gets = np.full((width, KEPT), -1.0)
-        self._first = np.full(KEPT, EMPTY, dtype=np.int64)
-        self._heaps: list[list[int]] = []
-        self._alive = np.zeros(KEPT, dtype=np.int64)
-        self._keys: list[tuple[int, bytes]] = []
-        self._slots: dict[tuple[int, bytes], int] = {}
-        self._dead: dict[int, None] = {}
-        if not width:
-            return
-        self._slot_of((0, np.ones(len(self.patterns.counts), dtype=np.bool_).tobytes()))
-        for nic in self.nics.values():
-            nic.note.slot = CLOSED
-        for nic in tuple(self.nics.values()):
-            self._settle(nic)
+        for slot in self._dead:
+            del self._slots[self._keys[slot]]
+            self._heaps[slot].clear()
+        self._vacated += self._dead
+        self._dead.clear()
+        for key, slot in self._slots.items():
+            self._score(key, slot)
 
     def foresee(self, recent: Iterable[Tenant]) -> None:
         """Appraise all rooms anew for arrivals like the recent ones."""
@@ -255,11 +258,15 @@ class Rooms:
             slot = self._vacant()
             self._slots[key] = slot
             self._keys[slot] = key
-            p, o = self.patterns, self._outlook
-            able = np.frombuffer(key[1], dtype=np.bool_)
-            appraise(key[0], p.over(key[0]), able, p.counts, p.kpps, p.level, p.joined, o.likely, o.bears, o.rewards,
-                     PATIENCE, *self._weights, self._scores, self._gets, slot, self._place_of, self._worth)  # fmt: skip
+            self._score(key, slot)
         return slot
+
+    def _score(self, key: tuple[int, bytes], slot: int) -> None:
+        """Write what each newcomer would get in the room, and what the rule makes of that."""
+        pattern, able = key[0], np.frombuffer(key[1], dtype=np.bool_)
+        p, o = self.patterns, self._outlook
+        appraise(pattern, p.over(pattern), able, p.counts, p.kpps, p.level, p.joined, o.likely, o.bears, o.rewards,
+                 PATIENCE, *self._weights, self._scores, self._gets, slot, self._place_of, self._worth)  # fmt: skip
 
     def _expected_of_an_empty_nic(self) -> float:
         p, o, everything = self.patterns, self._outlook, np.ones(len(self.patterns.counts), dtype=np.bool_)
@@ -270,6 +277,8 @@ class Rooms:
 
     def _vacant(self) -> int:
         """A slot for one more room: the one that is without NICs for longest, or a new one."""
+        if self._vacated:
+            return self._vacated.pop()
         if len(self._dead) > KEPT:
             slot = next(iter(self._dead))
             del self._dead[slot], self._slots[self._keys[slot]]
