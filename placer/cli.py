@@ -9,7 +9,7 @@ from importlib import import_module
 import typer
 
 COMMANDS = (
-    "run", "generate", "profile", "train", "predict", "pack", "verify", "online", "explain", "rebalance", "reproduce", "testbed",
+    "run", "compare", "generate", "profile", "train", "predict", "pack", "verify", "online", "explain", "rebalance", "reproduce", "testbed",
 )  # fmt: skip
 
 INTERRUPTED = 130

@@ -63,6 +63,17 @@ def shares(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart
     )
 
 
+def ranged(table: pd.DataFrame, figure: str, title: str) -> Chart:
+    """A point per strategy at the median of a figure, on a line from its low to its high."""
+    place = alt.Chart(table).encode(y=_named("strategy"))
+    told = ["strategy:N", *(alt.Tooltip(f"{figure}{end}:Q", format=".2f") for end in ("_low", "", "_high"))]
+    lines = place.mark_rule(style="range").encode(
+        x=alt.X(f"{figure}_low:Q", title=title, axis=alt.Axis(tickCount=5)), x2=f"{figure}_high:Q"
+    )
+    points = place.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X(f"{figure}:Q", title=title), tooltip=told)
+    return _sized(_layers(lines, points), ROW * len(table))
+
+
 def occupied(table: pd.DataFrame, cores: int) -> Chart:
     """The cores of the average NIC by the NF that takes them; the whole NIC is a line."""
     bars = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ from placer.evaluation import Evaluation
 from placer.online.rules import LOOK_AHEAD
 from placer.online.waste import waste_of
 from placer.optimum import NAME as OPTIMAL
-from placer.oracle import Oracle, PredictorOracle
+from placer.oracle import PredictorOracle
 from placer.render import truth_told
 from placer.report import charts, figures
 from placer.report.page import Figure, Page, Section, Tile
@@ -174,7 +174,7 @@ def _explained(comparison: Comparison, chosen: Evaluation) -> Iterator[Section]:
     predictor = chosen.plan.predictor
     if predictor is None:
         return
-    oracles: Sequence[Oracle] = comparison.catalogue.oracles(predictor)
+    oracles = ContentionAware(comparison.catalogue, predictor).oracles
     predicting = [oracle for oracle in oracles if isinstance(oracle, PredictorOracle)]
     lost = figures.drops(chosen.plan, predicting) if len(predicting) == len(oracles) else Frame()
     if len(lost):

@@ -83,7 +83,7 @@ def config(colour: Colour) -> dict[str, Any]:
         "range": {"category": [colour(f"c{number}") for number in range(1, len(CATEGORIES) + 1)]},
         "style": {
             "optimum": {"stroke": colour("bad"), "color": colour("bad"), "strokeDash": [6, 4], "strokeWidth": 2},
-            "optimum-label": {"fill": colour("bad"), "fontSize": 12},
+            "range": {"stroke": colour("c1"), "color": colour("c1"), "strokeWidth": 3, "opacity": 0.5},
             "guide": {"stroke": soft, "strokeDash": [3, 3]},
         },
     }

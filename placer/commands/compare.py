@@ -1,0 +1,51 @@
+"""`placer compare STUDY`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placer.commands.options import Quiet, one_of, refuse_unwritable
+
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="What to compare, as TOML.", show_default=False)]
+Out = Annotated[Path | None, typer.Option(help="The folder for results; by default results/STUDY.", show_default=False)]
+Jobs = Annotated[int, typer.Option(min=-1, help="Runs at a time; -1 is one per core.")]
+Format = Annotated[str, typer.Option(help="table, json or csv.")]
+Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
+
+
+def command(
+    study: StudyFile,
+    out: Out = None,
+    jobs: Jobs = 1,
+    format: Format = "table",
+    report: Report = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare strategies, predictors, risks and fleets on many traces, as medians with their spread.
+
+    Every run is kept as soon as it is done: interrupted, the same command goes on.
+    """
+    from placer.progress import Progress
+    from placer.workbench import conduct, read_study, spread_of, units_of
+    from placer.workbench.conduct import RESULTS
+    from placer.workbench.tell import BY, FORMATS
+
+    render = FORMATS[one_of("--format", format, FORMATS)]
+    folder = out or Path("results") / study.stem
+    refuse_unwritable("--out", folder / RESULTS)
+    refuse_unwritable("--report", report)
+    progress = Progress(quiet=quiet)
+    units = units_of(read_study(study), progress.say)
+    with progress.task(study.stem) as advance:
+        results = conduct(units, folder, jobs=jobs, advance=advance)
+    progress.say(f"written: {folder / RESULTS}")
+    spread = spread_of(results, BY)
+    if report is not None:
+        from placer.report import write_page
+        from placer.workbench.page import page_of_study
+
+        write_page(page_of_study(study.stem, spread, results), report)
+    typer.echo(render(spread), nl=False)

@@ -1,0 +1,79 @@
+"""The page of a study: medians with their spread, strategy by strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from placer.report import Figure, Page, Section, Tile, charts
+
+HEADINGS = {"nics": "NICs", "wastage_pct": "wastage, %", "violations_pct": "SLAs broken, %", "rejected": "rejected"}
+
+
+def page_of_study(name: str, spread: pd.DataFrame, results: pd.DataFrame) -> Page:
+    """What a study found, on a page.
+
+    Parameters
+    ----------
+    name
+        Of the study.
+    spread
+        Medians and spread, of `spread_of`.
+    results
+        Rows of `conduct`.
+    """
+    sections = [_section(trace, fleet, rows) for (trace, fleet), rows in spread.groupby(["trace", "fleet"], sort=False)]
+    judges = ", ".join(map(str, results["truth"].unique()))
+    told = f"Throughputs are judged by: {judges}." if judges != "predicted" else "Nobody told the truth."
+    return Page(
+        title=f"Study: {name}",
+        summary=(_best(spread), f"{told} A simulated card is not hardware." if "simulated" in judges else told),
+        tiles=(
+            Tile(f"{len(results):,}", "plans"),
+            Tile(f"{spread['trace'].nunique():,}", "kinds of trace"),
+            Tile(f"{int(spread['draws'].max()):,}", "draws of each at most"),
+            Tile(f"{100 * results['proven'].mean():.0f} %", "of optima proven"),
+        ),
+        sections=tuple(sections),
+        made_by=f"placer compare {name}.toml --report FILE.html",
+    )
+
+
+def curve_of(row: pd.Series[Any]) -> str:
+    """A strategy with its predictor and risk, in words."""
+    words = [str(row["strategy"])]
+    if not pd.isna(row["predictor"]):
+        words.append(str(row["predictor"]))
+    return ", ".join(words) + ("" if pd.isna(row["risk"]) else f" at risk {row['risk']:g}")
+
+
+def _best(spread: pd.DataFrame) -> str:
+    online = spread[spread["strategy"] != "optimal"]
+    means = online.assign(curve=online.apply(curve_of, axis=1)).groupby("curve", sort=False)
+    wastage, broken = means["wastage_pct"].mean(), means["violations_mean_pct"].mean()
+    kept = wastage[broken <= 2.0] if broken.notna().any() else wastage
+    if kept.empty:
+        return "No strategy keeps broken SLAs at 2 % or less."
+    best = str(kept.idxmin())
+    return f"Least waste with at most 2 % of SLAs broken: {best}, {kept.min():+.1f} % over the optimum in the median."
+
+
+def _section(trace: object, fleet: object, rows: pd.DataFrame) -> Section:
+    named = rows.assign(strategy=rows.apply(curve_of, axis=1))
+    slug = "".join(letter if letter.isalnum() else "-" for letter in f"{trace}-{fleet}".lower())
+    title = f"{trace}" if fleet == "unlimited" else f"{trace}, fleet {fleet}"
+    figures = [
+        Figure(f"{slug}-{figure}", told, charts.ranged(named, figure, HEADINGS[figure]))
+        for figure, told in (
+            ("wastage_pct", "NICs over the optimum: the median, and where four draws of five lie."),
+            ("violations_pct", "Instances below their SLA: the median, and where four draws of five lie."),
+        )
+        if named[figure].notna().all()
+    ]
+    draws = int(rows["draws"].max())
+    told = "One draw." if draws == 1 else f"{draws:,} draws."
+    shown = named[["strategy", *(name for figure in HEADINGS for name in (figure, f"{figure}_low", f"{figure}_high"))]]
+    renamed = {f"{figure}{end}": f"{heading}{word}" for figure, heading in HEADINGS.items()
+               for end, word in (("", ""), ("_low", " from"), ("_high", " to"))}  # fmt: skip
+    return Section(slug, title, told, tuple(figures), shown.rename(columns=renamed))

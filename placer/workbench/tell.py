@@ -1,0 +1,65 @@
+"""Tells the spread of a study: to people as a table, to programs as JSON and CSV (docs/formats.md)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+BY = ("trace", "fleet", "strategy", "predictor", "risk")
+
+
+def as_json(spread: pd.DataFrame) -> str:
+    """A list of objects, one per row."""
+    return spread.to_json(orient="records", indent=2, double_precision=6) + "\n"
+
+
+def as_csv(spread: pd.DataFrame) -> str:
+    """The rows as they are."""
+    return spread.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+
+
+def as_table(spread: pd.DataFrame) -> str:
+    """Medians, and in parentheses where four draws of five lie; columns that tell nothing apart are left out."""
+    apart = [name for name in BY if name in ("strategy", "predictor") or spread[name].nunique(dropna=False) > 1]
+    headings = [*apart, "draws", "NICs", "wastage %", "SLAs broken %", "rejected"]
+    figures = ("nics", "wastage_pct", "violations_pct", "rejected")
+    rows = [
+        [*(_label(row[name]) for name in apart), str(row["draws"]), *(_spread(row, figure) for figure in figures)]
+        for _, row in spread.iterrows()
+    ]
+    return rendered(headings, rows, text=len(apart))
+
+
+def rendered(headings: list[str], rows: list[list[str]], text: int) -> str:
+    """A table that reads without colour; the first `text` columns are words, the others numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < text else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = Console(file=io.StringIO(), width=400, no_color=True)
+    console.print(table)
+    told = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
+    return "\n".join(line.rstrip() for line in told.splitlines()) + "\n"
+
+
+FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+"""Renderers by the name of their format."""
+
+
+def _label(value: Any) -> str:
+    return "-" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _spread(row: pd.Series[Any], figure: str) -> str:
+    middle, low, high = (row[f"{figure}{end}"] for end in ("", "_low", "_high"))
+    if pd.isna(middle):
+        return "unknown"
+    digits = 1 if figure.endswith("pct") else 0
+    told = f"{middle:,.{digits}f}"
+    return told if low == high else f"{told} ({low:,.{digits}f} to {high:,.{digits}f})"
