@@ -175,6 +175,8 @@ class Chooser:
             self.workloads.add(new)
         known, both = sorted(self.workloads), list(zip(self.fleet.kinds, self.oracles, strict=True))
         if self._too_many(self.workloads):
+            for kind, oracle in both:
+                oracle.throughput([(workload,) for workload in known if kind.hosts(workload)])
             self.index = [Asked(kind, oracle, self.rule.after) for kind, oracle in both]
         else:
             self.index = [Rooms(Patterns(kind, known, oracle), self.rule) for kind, oracle in both]
