@@ -23,10 +23,11 @@ Decisions the paper leaves open:
 - Widest changes are halved first, so that a small quota is spent where it tells most.
 - Default traffic is where most NFs will run, so much of the contention levels are seen there.
 
-What they bring, as mean error (%) on the grid of table 8 beside contention that NFs exert, and beyond it: six NFs, three
-seeds, 400 runs. As it is 1.03 and 3.2; ranges halved on a linear scale 3.6 and 5.5; nothing bisected 1.06 and 4.3 (after
-200 runs 1.17 and 5.9, against 1.09 and 4.3); spread evenly 1.03 and 3.3; nothing set aside for default traffic 1.01 and
-3.0, which costs accuracy there instead. Repeats change nothing for these NFs, whose attributes matter much or not at all.
+What they bring, as mean error (%) on the grid of table 8 beside contention that NFs exert, and beyond it, for six NFs
+under three seeds with 400 runs: as it is, 1.03 and 3.2; ranges halved on a linear scale, 3.6 and 5.5; nothing bisected,
+1.06 and 4.3 (with 200 runs 1.17 and 5.9, against 1.09 and 4.3); spread evenly, 1.03 and 3.3; nothing set aside for
+default traffic, 1.01 and 3.0, and less accuracy there. Repeats and pruning change nothing for these NFs: each of their
+attributes matters much or not at all.
 """
 
 from __future__ import annotations
