@@ -173,12 +173,14 @@ class Chooser:
         if self._asks or self._too_many(self.workloads):
             self.workloads = {tenant.workload for nic in self.fleet.nics.values() for tenant in nic.housed.values()}
             self.workloads.add(new)
-        known, both = sorted(self.workloads), list(zip(self.fleet.kinds, self.oracles, strict=True))
+        both = list(zip(self.fleet.kinds, self.oracles, strict=True))
         if self._too_many(self.workloads):
+            present = dict.fromkeys(tenant.workload for nic in self.fleet.nics.values() for tenant in nic.tenants)
             for kind, oracle in both:
-                oracle.throughput([(workload,) for workload in known if kind.hosts(workload)])
+                oracle.throughput([(workload,) for workload in present if kind.hosts(workload)])
             self.index = [Asked(kind, oracle, self.rule.after) for kind, oracle in both]
         else:
+            known = sorted(self.workloads)
             self.index = [Rooms(Patterns(kind, known, oracle), self.rule) for kind, oracle in both]
         for nic in self.fleet.nics.values():
             if nic.service is Service.UP:
