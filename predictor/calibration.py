@@ -69,17 +69,23 @@ class Calibration:
     errors: Array
 
     @classmethod
-    def fit(cls, seen: Seen, error: Array) -> Calibration | None:
-        """Learn `error`, the logarithm of measured over predicted, shape (N,); None when that does not help."""
+    def fit(cls, seen: Seen, error: Array, company: NDArray[np.intp]) -> Calibration | None:
+        """Learn `error`, the logarithm of measured over predicted; None when that does not help.
+
+        Rows of one `company`, an array of shape (N,) as `error` is, are left out together to tell whether it does.
+        """
         if len(error) < LEAST_ROWS:
             return None
         correction = Smooth.fit(seen.inputs(), error[:, None], anchored=True, noise=NOISE)
-        left = correction.left_out(error[:, None])[:, 0]
+        left = correction.left_out(error[:, None], company)[:, 0]
         share = _trusted(error**2 - left**2)
         if not share:
             return None
         trusted = replace(correction, weights=share * correction.weights)
-        return cls(trusted, error - share * (error - left))
+        # lengths and noise were tuned with every row there
+        tuned = int((correction.scale > 0).sum()) + 1
+        known = np.sqrt(len(error) / max(len(error) - tuned, 1))
+        return cls(trusted, known * (error - share * (error - left)))
 
     def __call__(self, seen: Seen) -> Array:
         """The factor for each prediction, shape (N,)."""

@@ -14,11 +14,13 @@ from predictor.company_runs import Company, Compared, compared_by_name, compared
 from predictor.nf_model import NfModel
 from predictor.registry import Warn
 from predictor.spread import Errors, Place, Spread, fit_spreads
-from profiles import TrafficProfile
-from profiles.profile import NfProfile
+from profiles import InputError
+from profiles.profile import THROUGHPUT, NfProfile, Profile
 
 Array = NDArray[np.float64]
 
+ABSURD = 3.0
+"""Times what is predicted, typically, or what an NF reaches alone, in any run, that no measurement of it is."""
 ENOUGH = 20
 """Runs in real company from which they alone tell how far predictions err."""
 
@@ -27,13 +29,13 @@ def nothing(message: str) -> None:
     """Warn nobody."""
 
 
-def choose(profiles: Mapping[str, NfProfile], plausible: Mapping[str, Sequence[NfModel]]) -> dict[str, NfModel]:
+def choose(profile: Profile, plausible: Mapping[str, Sequence[NfModel]]) -> dict[str, NfModel]:
     """One of the plausible models of each NF: where benches tell them apart, the first; else what company tells.
 
     In each company everybody's throughput depends on everybody's model, so NFs are decided one after another.
     """
     chosen = {name: models[0] for name, models in plausible.items()}
-    companies = recorded(profiles, nothing)
+    companies = recorded(profile, nothing)
     for name, models in plausible.items():
         if len(models) == 1 or not companies:
             continue
@@ -43,28 +45,23 @@ def choose(profiles: Mapping[str, NfProfile], plausible: Mapping[str, Sequence[N
     return chosen
 
 
-def judge(
-    profiles: Mapping[str, NfProfile],
-    models: Mapping[str, NfModel],
-    default: TrafficProfile,
-    warn: Warn = nothing,
-) -> dict[str, NfModel]:
+def judge(profile: Profile, models: Mapping[str, NfModel], warn: Warn = nothing) -> dict[str, NfModel]:
     """The models, corrected where real company was measured and that helps, each told how far it errs.
 
     Without real company, errors beside benches that were left out of training stand in.
     """
-    compared = _compared(profiles, models, warn)
+    compared, default = _compared(profile, models, warn), profile.default_traffic()
     places = {name: Place.of(np.array(default.as_tuple()), model.measured) for name, model in models.items()}
     calibrations: dict[str, Calibration | None] = {}
     unseen: dict[str, Errors] = {}
     spreads: dict[str, Spread] = {}
     for name, model in models.items():
         rows = compared.get(name)
-        calibrations[name] = Calibration.fit(rows.seen, rows.error) if rows else None
+        calibrations[name] = Calibration.fit(rows.seen, rows.error, rows.company) if rows else None
         if rows and len(rows.error) >= ENOUGH:
             unseen[name] = Errors(_left(calibrations[name], rows), places[name](rows.seen), rows.noise)
             continue
-        of_benches = [model.memory.errors, *_beside_benches(profiles[name], model)]
+        of_benches = [model.memory.errors, *_beside_benches(profile.nfs[name], model)]
         spreads[name] = Spread.even(
             places[name], np.concatenate([*of_benches, *([_left(calibrations[name], rows)] if rows else [])])
         )
@@ -85,14 +82,32 @@ def _left(calibration: Calibration | None, rows: Compared) -> Array:
     return calibration.errors if calibration else rows.error
 
 
-def _compared(profiles: Mapping[str, NfProfile], models: Mapping[str, NfModel], warn: Warn) -> dict[str, Compared]:
+def _compared(profile: Profile, models: Mapping[str, NfModel], warn: Warn) -> dict[str, Compared]:
     parts: dict[str, list[Compared]] = defaultdict(list)
     for name, model in models.items():
-        if len(profiles[name].co_runs):
-            parts[name].append(compared_by_sums(profiles[name].co_runs, model))
-    for name, rows in compared_by_name(models, recorded(profiles, warn)):
+        if len(profile.nfs[name].co_runs):
+            parts[name].append(compared_by_sums(profile.nfs[name].co_runs, model))
+    for name, rows in compared_by_name(models, recorded(profile, warn)):
         parts[name].append(rows)
-    return {name: joined(of_nf) for name, of_nf in parts.items()}
+    compared = {name: joined(of_nf) for name, of_nf in parts.items()}
+    for name, rows in compared.items():
+        _refuse_absurd(name, rows)
+    return compared
+
+
+def _refuse_absurd(name: str, rows: Compared) -> None:
+    """InputError when measured company is nothing like the NF alone and beside benches."""
+    times = float(np.exp(np.median(rows.error)))
+    fastest = float(np.exp((rows.error + np.log(rows.seen.kept)).max()))
+    told = times if max(times, 1 / times) > ABSURD else fastest
+    if max(told, 1 / told if told == times else 0.0) > ABSURD:
+        raise InputError.of(
+            f"{name}/companies.csv, co-runs.csv or those of its companions",
+            f"{name} in company is {told:.3g} times as fast as "
+            + ("predicted, typically" if told == times else "alone, in one run"),
+            column=THROUGHPUT,
+            hint="throughput_kpps are thousands of packets per second",
+        )
 
 
 def _beside_benches(nf: NfProfile, model: NfModel) -> list[Array]:

@@ -156,7 +156,7 @@ def _train(
             seed=seed,
             warn=warn,
         )
-    models = judge(profile.nfs, choose(profile.nfs, plausible), profile.default_traffic(), warn)
+    models = judge(profile, choose(profile, plausible), warn)
     predictors: dict[str, Predictor] = {}
     for done, (name, predictor) in enumerate(chosen.items(), start=len(plausible)):
         if progress:

@@ -123,7 +123,7 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
 def _company_table(runs: NfRuns) -> pd.DataFrame:
     """`companies.csv`: a row per NF of each run."""
     rows = [
-        {"run": float(number), "nf": workload.nf, **workload.traffic.as_dict(), THROUGHPUT: measured.throughput_kpps}
+        {"run": number, "nf": workload.nf, **workload.traffic.as_dict(), THROUGHPUT: measured.throughput_kpps}
         for number, (company, run) in enumerate(runs.companies)
         for workload, measured in zip(company, run.measurements, strict=True)
     ]

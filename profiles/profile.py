@@ -228,7 +228,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         accelerators=accelerators,
         pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
         co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
-        companies=table(companies, [RUN, NF], {}, text=[NF]) if companies.exists() else pd.DataFrame(),
+        companies=table(companies, [RUN, NF], {}, text=[RUN, NF]) if companies.exists() else pd.DataFrame(),
     )
 
 

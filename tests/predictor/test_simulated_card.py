@@ -122,9 +122,10 @@ def test_intervals_hold_on_fresh_companies(
 ) -> None:
     """The share of true throughputs within intervals is what was promised, within 3 points, on some 4,000 instances.
 
-    At default traffic alone, where errors are smaller than the noise of measurements, it may be 8 points more.
+    At default traffic alone, where errors are smaller than the noise of measurements, intervals are wider than they
+    need to be: up to 10 points more.
     """
-    for name, most in (("random", 0.03), ("default", 0.08)):
+    for name, most in (("random", 0.03), ("default", 0.1)):
         companies, truth = fresh[name]
         told = [one for parts in recorded.predictors["tomur"].predict(companies, coverage=coverage) for one in parts]
         low, high = (np.array([getattr(one, end) for one in told]) for end in ("low_kpps", "high_kpps"))
