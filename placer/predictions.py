@@ -81,11 +81,20 @@ def predict_scenarios(
 
 
 def predict_contention(
-    models: Models, predictor: str, nf: str, path: Path, form: str, say: Say, *, extrapolate: bool = False
+    models: Models,
+    predictor: str,
+    nf: str,
+    path: Path,
+    form: str,
+    say: Say,
+    *,
+    extrapolate: bool = False,
+    coverage: float = COVERAGE,
 ) -> str:
-    """The file's rows with `predicted_kpps` added, as CSV or as a table; other columns pass through.
+    """The file's rows with `predicted_kpps` added, as CSV or as a table; or each prediction taken apart, as JSON Lines.
 
-    Where the models declare no range of traffic, or it was overstepped on request, `extrapolated` is added, too.
+    In CSV other columns pass through, and where the models declare no range of traffic, or it was overstepped on
+    request, `extrapolated` is added, too. JSON Lines are as of scenarios of one NF.
 
     Parameters
     ----------
@@ -94,11 +103,13 @@ def predict_contention(
     path
         Traffic and contention, CSV.
     form
-        `csv` or `table`.
+        `csv`, `table` or `json`.
     say
         Told what users should know of the answers.
     extrapolate
         Answer traffic outside the profiled range, too.
+    coverage
+        The share of throughputs that intervals are to hold.
 
     Raises
     ------
@@ -117,16 +128,25 @@ def predict_contention(
     if faults:
         raise InputError(faults)
     written = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    told = models.predictors[predictor].contention_details(nf, rows, coverage=coverage)
+    if any(one.extrapolated for one in told):
+        say(OUTSIDE)
+    if corrected := sum(one.calibrated for one in told):
+        say(f"measured co-runs corrected {corrected} of {len(told)} predictions")
+    if form == "json":
+        return "".join(json.dumps(_answer([one])) + "\n" for one in told)
     predicted = models.predictors[predictor].predict_contention(nf, rows)
-    table = written.assign(predicted_kpps=[f"{value:.6g}" for value in predicted])
+    table = written.assign(predicted_kpps=[f"{kpps:.6g}" for kpps in predicted])
     if extrapolate or models.testbed is None:
-        outside = [answer[0].extrapolated for answer in models.predictors[predictor].predict([[w] for w in workloads])]
-        table = table.assign(extrapolated=[str(one).lower() for one in outside])
-        if any(outside):
-            say(OUTSIDE)
-    if form == "table":
-        return _render(list(table.columns), table.itertuples(index=False, name=None))
-    return table.to_csv(index=False, lineterminator="\n")
+        table = table.assign(extrapolated=[str(one.extrapolated).lower() for one in told])
+    if form == "csv":
+        return table.to_csv(index=False, lineterminator="\n")
+    table = table.assign(
+        interval=["-" if one.low_kpps is None else f"{one.low_kpps:.0f} to {one.high_kpps:.0f}" for one in told],
+        bottleneck=[one.bottleneck for one in told],
+        calibrated=["yes" if one.calibrated else "no" for one in told],
+    )
+    return _render(list(table.columns), table.itertuples(index=False, name=None))
 
 
 def _at(nf: str, values: Sequence[float]) -> Workload:

@@ -97,7 +97,14 @@ class Predictor(ABC):
         predicted = self.predict_contention(nf, table).tolist()
         workloads = [Workload(nf, TrafficProfile(*values)) for values in traffic_of(table).tolist()]
         return [
-            replace(alone, throughput_kpps=kpps, drops={"memory": alone.solo_kpps - kpps}, bottleneck="memory")
+            replace(
+                alone,
+                throughput_kpps=kpps,
+                drops={"memory": alone.solo_kpps - kpps},
+                bottleneck="memory",
+                low_kpps=None,
+                high_kpps=None,
+            )
             if kpps < alone.solo_kpps
             else alone
             for kpps, (alone,) in zip(predicted, self.predict([[one] for one in workloads]), strict=True)

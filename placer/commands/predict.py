@@ -19,12 +19,18 @@ Contention = Annotated[
     typer.Option(help="CSV: traffic, the competitors' summed counters, competitor_service_ms.", show_default=False),
 ]
 Predictor = Annotated[str, typer.Option(help="tomur or slomo.")]
-Format = Annotated[str | None, typer.Option(help="table instead of JSON Lines or CSV.", show_default=False)]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="table, or json of --contention; by default JSON Lines of --scenarios, CSV of --contention.",
+        show_default=False,
+    ),
+]
 Extrapolate = Annotated[bool, typer.Option("--extrapolate", help="Answer traffic outside the profiled range, too.")]
 
 Coverage = Annotated[
     float,
-    typer.Option(min=0.01, max=0.999, help="Of scenarios: the share of throughputs that the intervals are to hold."),
+    typer.Option(min=0.01, max=0.999, help="The share of throughputs that intervals are to hold."),
 ]
 
 
@@ -59,8 +65,10 @@ def command(
             nl=False,
         )
     elif contention is not None and nf is not None:
-        chosen = one_of("--format", format or "csv", ("csv", "table"))
+        chosen = one_of("--format", format or "csv", ("csv", "table", "json"))
         typer.echo(
-            predict_contention(trained, predictor, nf, contention, chosen, progress.say, extrapolate=extrapolate),
+            predict_contention(
+                trained, predictor, nf, contention, chosen, progress.say, extrapolate=extrapolate, coverage=coverage
+            ),
             nl=False,
         )

@@ -304,3 +304,24 @@ def test_help_names_the_commands() -> None:
     )
     for command in ("run", "generate", "profile", "train", "predict", "pack", "reproduce", "testbed"):
         assert command in done.stdout
+
+
+def test_predictions_beside_measured_contention_can_be_taken_apart(placer: Placer, tmp_path: Path) -> None:
+    """Rows with `predicted_kpps` by default; with --format json interval, drops, bottleneck, and what co-runs did."""
+    rows = tmp_path / "c.csv"
+    rows.write_text(
+        "note,flows,packet_size,mtbr,ipc,irt,l2crd,l2cwr,memrd,memwr,wss,competitor_service_ms\n"
+        "mine,16000,1500,600,1.2,3e9,4e7,2e7,1.2e9,5e8,8,0.0008\n",
+        encoding="utf-8",
+    )
+    asked = ("predict", "--nf", "FlowMonitor", "--contention", rows)
+    (plain,) = csv.DictReader(io.StringIO(placer(*asked).stdout))
+    assert plain["note"] == "mine" and set(plain) >= {"flows", "predicted_kpps"}
+    ended = placer(*asked, "--format", "json", "--coverage", "0.8")
+    told, wider = json.loads(ended.stdout), json.loads(placer(*asked, "--format", "json").stdout)
+    assert told["throughput_kpps"] == [float(plain["predicted_kpps"])]
+    assert wider["low_kpps"][0] < told["low_kpps"][0] < told["throughput_kpps"][0] < told["high_kpps"][0]
+    assert told["bottleneck"] == ["regex"] and told["drop_kpps"][0]["regex"] > told["drop_kpps"][0]["memory"]
+    assert told["calibrated"] == [True] and "measured co-runs corrected 1 of 1 predictions" in ended.stderr
+    shown = placer(*asked, "--format", "table").stdout
+    assert "regex" in shown and "calibrated" in shown

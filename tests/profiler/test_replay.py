@@ -79,7 +79,7 @@ def test_every_recorded_co_run_is_answered(tmp_path: Path) -> None:
     for loads, kpps in asked:
         assert replay.run(loads).measurements[0].throughput_kpps == pytest.approx(kpps, rel=1e-6)
     recorded = read_profile(out).nfs["IPCompGateway"].companies
-    first = recorded[recorded["run"] == 0]
+    first = recorded[recorded["run"] == "0"]
     company = [Workload(row.nf, TrafficProfile(row.flows, row.packet_size, row.mtbr)) for row in first.itertuples()]
     told = [one.throughput_kpps for one in replay.run(company[::-1]).measurements][::-1]
     assert told == pytest.approx(first["throughput_kpps"].to_list(), rel=0.05)
