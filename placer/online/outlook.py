@@ -22,7 +22,7 @@ from placer.online.patterns import Floats, Patterns
 
 Ints = NDArray[np.intp]
 
-FORECASTS = 24
+FORECASTS = 48
 ARRIVALS_AHEAD = 30
 THRESHOLDS = 16
 
