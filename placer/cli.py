@@ -9,7 +9,8 @@ from importlib import import_module
 import typer
 
 COMMANDS = (
-    "run", "compare", "generate", "profile", "train", "predict", "pack", "verify", "online", "explain", "rebalance", "reproduce", "testbed",
+    "run", "compare", "size", "generate", "profile", "train", "predict", "pack", "verify",
+    "online", "explain", "rebalance", "reproduce", "testbed",
 )  # fmt: skip
 
 INTERRUPTED = 130

@@ -12,6 +12,8 @@ from placer.report.page import Chart
 ROW = 26
 """Height of a bar with its gap."""
 TALL = 280
+LETTER, SYMBOL = 7, 24
+"""Pixels at most of a letter in a legend, and of what stands before it."""
 
 NICS = "NICs in use"
 
@@ -100,12 +102,7 @@ def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
         .encode(
             x=alt.X("predicted:Q", title="predicted, % of alone", scale=scale, axis=alt.Axis(tickCount=6)),
             y=alt.Y("true:Q", title="true, % of alone", scale=scale),
-            color=alt.Color(
-                "strategy:N",
-                title=None,
-                scale=alt.Scale(domain=list(strategies)),
-                legend=alt.Legend(values=list(dict.fromkeys(table["strategy"]))),
-            ),
+            color=_by("strategy", table, strategies),
             shape=alt.Shape("strategy:N", sort=None, legend=None),
             size=alt.Size("instances:Q", legend=None, scale=alt.Scale(range=[25, 160])),
             tooltip=["strategy:N", "nf:N", "predicted:Q", "true:Q", "instances:Q"],
@@ -134,7 +131,9 @@ def dropped(table: pd.DataFrame) -> Chart:
 
 def banded(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
     """A curve per `curve` through `middle` over `x`, with a band from `low` to `high`."""
-    base = alt.Chart(table).encode(x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)), color=_by("curve", table))
+    base = alt.Chart(table).encode(
+        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format="~g")), color=_by("curve", table)
+    )
     tooltip = ["curve:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
     return _sized(
         _layers(
@@ -149,8 +148,13 @@ def _layers(*charts: alt.Chart) -> alt.LayerChart:
     return alt.LayerChart(layer=list(charts))
 
 
-def _by(column: str, table: pd.DataFrame) -> alt.Color:
-    return alt.Color(f"{column}:N", sort=list(dict.fromkeys(table[column])), title=None)
+def _by(column: str, table: pd.DataFrame, known: Sequence[str] = ()) -> alt.Color:
+    """A colour per value, of those that are `known` where not all are in the table."""
+    values = list(dict.fromkeys(table[column]))
+    pixels = LETTER * max((len(str(value)) for value in values), default=0) + SYMBOL
+    columns = alt.ExprRef(expr=f"max(1, floor(width / {pixels}))")
+    legend = alt.Legend(values=values, columns=columns, symbolOpacity=1)
+    return alt.Color(f"{column}:N", scale=alt.Scale(domain=list(known or values)), legend=legend, title=None)
 
 
 def _named(column: str) -> alt.Y:

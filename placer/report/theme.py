@@ -73,7 +73,7 @@ def config(colour: Colour) -> dict[str, Any]:
             "symbolSize": 70,
             "columnPadding": 6,
             "labelOffset": 3,
-            "columns": {"expr": "width < 480 ? 2 : 5"},
+            "labelLimit": 300,
             "title": None,
         },
         "text": {"color": ink, "fontSize": 12},

@@ -14,7 +14,7 @@ FIGURES = ("nics", "wastage_pct", "violations_pct", "rejected", "cost")
 
 
 def spread_of(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """A row per group, in the order in which their values appear: `draws`, then of every figure median, low and high.
+    """A row per group: `draws`, then of every figure median, low and high. Numbers rise, words come as they appear.
 
     Parameters
     ----------
@@ -42,5 +42,7 @@ def spread_of(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _place_of(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Where each value first appears; what is missing comes before its likes."""
+    """Numbers as they are, words by where they first appear."""
+    if pd.api.types.is_numeric_dtype(values):
+        return values
     return pd.Series(pd.factorize(values, use_na_sentinel=True)[0], index=values.index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Self
@@ -17,7 +17,7 @@ from placer.catalogue import Catalogue
 from placer.models_home import Say
 from placer.open_catalogue import open_catalogue
 from placer.run import RunRequest, choose_predictors, choose_strategies
-from placer.workbench.unit import Unit, looks_at_a_predictor
+from placer.workbench.unit import Unit, Value, looks_at_a_predictor
 from profiles import Fault, InputError
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
 
@@ -156,26 +156,26 @@ def units_of(study: Study, say: Say) -> list[Unit]:
             predictors = tuple(choose_predictors(study.predictors, catalogue))
             for trace in study.trace:
                 for draw, text in enumerate(_texts(trace, study.seed, catalogue)):
-                    labels: dict[str, str | int] = {
+                    labels: dict[str, Value] = {
                         "trace": trace.label,
                         "draw": draw,
                         "fleet": Path(fleet).stem if fleet else "unlimited",
                     }
-                    units += list(_at_each_risk(study, chosen, predictors, request, labels, text))
+                    units += list(at_each_risk(study.risks, chosen, predictors, request, labels, text))
     return units
 
 
-def _at_each_risk(
-    study: Study,
+def at_each_risk(
+    risks: Sequence[float],
     chosen: tuple[str, ...],
     predictors: tuple[str, ...],
     request: RunRequest,
-    labels: Mapping[str, str | int],
+    labels: Mapping[str, Value],
     text: str,
 ) -> Iterator[Unit]:
-    """What looks at no predictor runs once: risk is nothing to it."""
+    """A unit per risk, none for the default alone; what looks at no predictor runs once: risk is nothing to it."""
     looking = tuple(name for name in chosen if looks_at_a_predictor(name))
-    for number, risk in enumerate(study.risks or (None,)):
+    for number, risk in enumerate(risks or (None,)):
         names = chosen if number == 0 else looking
         if names:
             yield Unit(

@@ -1,0 +1,161 @@
+"""Tells what to buy: a line, a table, JSON, and a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from placer.report import Figure, Page, Section, Tile, charts
+from placer.workbench.page import curve_of
+from placer.workbench.sizing import OPTION, POINT, TODAY, Answer, Sizing, answer_of, options_of
+from placer.workbench.spread import spread_of
+from placer.workbench.tell import rendered
+
+AXES = {
+    "arrivals": "arrivals, times today's",
+    "sla": "allowed drop, times today's",
+    "flows": "flows, times today's",
+    "packet_size": "packet size, times today's",
+}
+
+
+def line_of(answer: Answer, sizing: Sizing) -> str:
+    """The answer in one line."""
+    buy = f"Buy {answer.more:,} more NICs" if answer.more else "Buy no NICs"
+    need = f"{-int(-answer.high // 1):,} instead of {answer.today:,} (between {answer.low:,.0f} and {answer.high:,.0f})"
+    if answer.broken_pct is None:
+        broken = "whether SLAs break is unknown"
+    else:
+        broken = f"{answer.broken_pct:.1f} % of SLAs break, {sizing.budget_pct:g} % may"
+    warning = "" if answer.within_budget else "No option keeps to the budget; the least bad: "
+    return (
+        f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, "
+        f"placed by {named(pd.Series(answer.option))}; {broken}."
+    )
+
+
+def named(option: pd.Series[Any]) -> str:
+    """An option in words; the fleet where there is one."""
+    return curve_of(option) + ("" if option["fleet"] == "unlimited" else f" on {option['fleet']}")
+
+
+def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
+    """The line, then a row per point and option."""
+    curves = _curves(results)
+    rows = [
+        [
+            AXES[row["axis"]],
+            f"{row['factor']:g}",
+            row["curve"],
+            f"{row['nics']:,.0f}",
+            f"{row['nics_low']:,.0f} to {row['nics_high']:,.0f}",
+            "unknown" if pd.isna(row["violations_mean_pct"]) else f"{row['violations_mean_pct']:.1f}",
+            f"{row['rejected_high']:,.0f}",
+        ]
+        for _, row in curves.iterrows()
+    ]
+    headings = ["along", "factor", "option", "NICs", "four draws of five", "SLAs broken %", "rejected"]
+    return line_of(answer_of(results, sizing), sizing) + "\n\n" + rendered(headings, rows, text=3)
+
+
+def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
+    """An object with the answer and the curves."""
+    answer = answer_of(results, sizing)
+    told = {
+        "answer": {
+            **answer.option,
+            "next_year": sizing.next_year,
+            "today_nics": answer.today,
+            "more_nics": answer.more,
+            "nics": answer.nics,
+            "nics_low": answer.low,
+            "nics_high": answer.high,
+            "sla_violations_pct": answer.broken_pct,
+            "budget_pct": sizing.budget_pct,
+            "within_budget": answer.within_budget,
+        },
+        "curves": json.loads(spread_of(results, (*POINT, *OPTION)).to_json(orient="records", double_precision=6)),
+    }
+    return json.dumps(told, indent=2) + "\n"
+
+
+def as_csv(results: pd.DataFrame, sizing: Sizing) -> str:
+    """The curves."""
+    return spread_of(results, (*POINT, *OPTION)).to_csv(index=False, float_format="%.6g", lineterminator="\n")
+
+
+FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+"""Renderers by the name of their format."""
+
+
+def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
+    """What to buy, and the curves that speak for it."""
+    answer, curves = answer_of(results, sizing), _curves(results)
+    broken = "unknown" if answer.broken_pct is None else f"{answer.broken_pct:.1f} %"
+    judges = ", ".join(map(str, results["truth"].unique()))
+    return Page(
+        title=f"NICs to buy: {sizing.arrivals}",
+        summary=(
+            line_of(answer, sizing),
+            f"Next year's arrivals are drawn from today's, {sizing.draws} times. Bands hold four draws of five; "
+            "what to buy is enough for nine of ten.",
+            "Throughputs are judged on a simulated card, not on hardware."
+            if judges == "simulated"
+            else f"Judged by: {judges}.",
+        ),
+        tiles=(
+            Tile(f"{answer.more:,}", "NICs to buy"),
+            Tile(f"{answer.today:,}", "NICs today"),
+            Tile(f"{answer.low:,.0f}–{answer.high:,.0f}", "NICs next year"),
+            Tile(broken, "of SLAs broken next year"),
+        ),
+        sections=(_budget(results, sizing), *(_axis(axis, rows) for axis, rows in curves.groupby("axis", sort=False))),
+        made_by=f"placer size {sizing.arrivals} --next-year {sizing.next_year:g} --seed {sizing.seed}",
+    )
+
+
+def _curves(results: pd.DataFrame) -> pd.DataFrame:
+    spread = spread_of(results, (*POINT, *OPTION))
+    curves = spread[spread["axis"] != TODAY]
+    return curves.assign(curve=curves.apply(named, axis=1))
+
+
+def _budget(results: pd.DataFrame, sizing: Sizing) -> Section:
+    table = options_of(results, sizing).sort_values("cost_high")
+    shown = pd.DataFrame(
+        {
+            "option": table.apply(named, axis=1),
+            "NICs today": table["today"],
+            "NICs next year": table["nics"],
+            "from": table["nics_low"],
+            "to": table["nics_high"],
+            "cost": table["cost_high"],
+            "SLAs broken, %": table["violations_mean_pct"],
+            "within budget": table["within_budget"].map({True: "yes", False: "no"}),
+        }
+    )
+    if (table["cost_high"] == table["nics_high"]).all():
+        shown = shown.drop(columns="cost")
+    told = f"At {sizing.next_year:g} times the arrivals. The budget: {sizing.budget_pct:g} % of SLAs may break."
+    return Section("budget", "Options within the budget", told, table=shown, in_sight=True)
+
+
+def _axis(axis: object, rows: pd.DataFrame) -> Section:
+    title = AXES[str(axis)]
+    table = rows.rename(columns={"nics": "middle", "nics_low": "low", "nics_high": "high"})
+    table = table[["curve", "factor", "low", "middle", "high", "violations_mean_pct"]]
+    figure = Figure(f"nics-by-{axis}", "The median of the draws; the band holds four of five.",
+                    charts.banded(table, "factor", title, "NICs"))  # fmt: skip
+    headings = {
+        "curve": "option",
+        "middle": "NICs",
+        "low": "from",
+        "high": "to",
+        "violations_mean_pct": "SLAs broken, %",
+    }
+    return Section(
+        f"by-{axis}", f"NICs by {title.split(',')[0]}", f"Along: {title}.", (figure,), table.rename(columns=headings)
+    )
