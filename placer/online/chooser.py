@@ -57,12 +57,11 @@ class Chooser:
         self.workloads: set[Workload] = set()
         self.index: list[Rooms | Asked] = []
         self._recent: deque[Tenant] = deque(maxlen=REMEMBERED)
-        self._arrivals = 0
-        self._foreseen_at = FORESEEN_FROM
         fleet.watcher = self
         present = [tenant for nic in fleet.nics.values() for tenant in nic.housed.values()]
         self._recent.extend(present)
         self._arrivals = len(present)
+        self._foreseen_at = max(FORESEEN_FROM, self._arrivals + min(self._arrivals, RENEWED_EVERY))
         self.workloads.update(tenant.workload for tenant in present)
         if present:
             self._know(present[0].workload)
