@@ -9,7 +9,7 @@ from importlib import import_module
 import typer
 
 COMMANDS = (
-    "run", "compare", "size", "generate", "profile", "train", "predict", "pack", "verify",
+    "run", "compare", "size", "diagnose", "generate", "profile", "train", "predict", "pack", "verify",
     "online", "explain", "rebalance", "reproduce", "testbed",
 )  # fmt: skip
 

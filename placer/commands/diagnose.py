@@ -1,0 +1,85 @@
+"""`placer diagnose NF`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placer.commands.options import ModelsDir, OnePredictor, Quiet, TestbedSpec, one_of
+from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
+
+if TYPE_CHECKING:
+    from placer.catalogue import Catalogue
+
+Nf = Annotated[str, typer.Argument(metavar="NF", help="NF or NF:flows=N,packet_size=N,mtbr=N.", show_default=False)]
+Beside = Annotated[list[str] | None, typer.Option(help="Who shares the NIC, as NF; repeatable.", show_default=False)]
+Along = Annotated[list[str] | None, typer.Option(help="Repeatable: mtbr, flows, packet_size; all by default.")]
+Steps = Annotated[int, typer.Option(min=2, max=1000, help="Readings along each.")]
+Format = Annotated[str, typer.Option(help="table, json or csv.")]
+
+
+def command(
+    nf: Nf,
+    beside: Beside = None,
+    along: Along = None,
+    steps: Steps = 12,
+    models: ModelsDir = None,
+    predictor: OnePredictor = "tomur",
+    testbed: TestbedSpec = None,
+    format: Format = "table",
+    quiet: Quiet = False,
+) -> None:
+    """Which resource binds an NF in its company, and where along its traffic that changes.
+
+    On the simulated card its own account of where the time of a packet goes stands beside the prediction.
+    """
+    from placer.open_catalogue import open_catalogue
+    from placer.progress import Progress
+    from placer.run import RunRequest
+    from placer.workbench.diagnosis import Diagnostician
+    from placer.workbench.diagnosis_tell import FORMATS
+
+    render = FORMATS[one_of("--format", format, FORMATS)]
+    names = [one_of("--along", name, ATTRIBUTES) for name in along or ATTRIBUTES]
+    with ExitStack() as stack:
+        request = RunRequest("", models=models, testbed=testbed)
+        catalogue = open_catalogue(request, stack, Progress(quiet=quiet).say)
+        trained = catalogue.models[0]
+        predicting = trained.predictors[one_of("--predictor", predictor, trained.predictors)]
+        workload, *others = (_workload(option, text, catalogue) for option, text in _told(nf, beside or []))
+        _refuse_crowd([workload, *others], catalogue)
+        if trained.testbed is None:
+            raise InputError.of("--models", "came from a profile that declares no range of traffic")
+        ranges = {name: trained.testbed.attributes[name] for name in names if name in trained.testbed.attributes}
+        diagnosis = Diagnostician(predicting, catalogue.testbeds[0]).diagnose(workload, others, ranges, steps=steps)
+    typer.echo(render(diagnosis), nl=False)
+
+
+def _told(nf: str, beside: list[str]) -> list[tuple[str, str]]:
+    return [("NF", nf), *(("--beside", other) for other in beside)]
+
+
+def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
+    """An NF at the traffic that is told, the rest by default."""
+    name, _, told = text.partition(":")
+    traffic = catalogue.default_traffic.as_dict()
+    hint = "as in FlowMonitor:flows=16000,mtbr=80"
+    for part in filter(None, told.split(",")):
+        attribute, _, value = part.partition("=")
+        try:
+            traffic[one_of(option, attribute.strip(), ATTRIBUTES)] = float(value)
+        except ValueError:
+            raise InputError.of(option, f"'{value}' is not a number", column=attribute, hint=hint) from None
+    workload = Workload(name, TrafficProfile.from_mapping(traffic))
+    for column, message in catalogue.check(workload):
+        raise InputError.of(option, message, column=column)
+    return workload
+
+
+def _refuse_crowd(company: list[Workload], catalogue: Catalogue) -> None:
+    kind = catalogue.kinds[0]
+    taken = kind.cores_taken(company)
+    if taken > kind.cores:
+        raise InputError.of("--beside", f"together they take {taken} cores, a {kind.model} has {kind.cores}")
