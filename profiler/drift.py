@@ -134,6 +134,8 @@ Asked = tuple[tuple[Load, ...], int | None]
 class SteadyTestbed(TestbedInFront):
     """A testbed without its drift: every run's throughputs are told as they would have been at the beginning.
 
+    A run that is asked for again is told as before, corrected by the drift when it was made.
+
     Noise-free runs are passed through: what can be asked for the truth does not drift.
 
     Parameters
@@ -142,15 +144,12 @@ class SteadyTestbed(TestbedInFront):
         What may drift.
     reference
         Tells how much.
-    told
-        What was answered by testbeds that share this, so that a run is corrected by the drift when it was made, not by
-        that when it is asked for again.
     """
 
-    def __init__(self, testbed: Testbed, reference: Reference, told: dict[Asked, Run] | None = None) -> None:
+    def __init__(self, testbed: Testbed, reference: Reference) -> None:
         super().__init__(testbed)
         self._reference = reference
-        self._told = {} if told is None else told
+        self._told: dict[Asked, Run] = {}
 
     def run_many(
         self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None

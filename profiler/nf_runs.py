@@ -13,7 +13,7 @@ from profiler.companies import Company as RealCompany
 from profiler.contention import ALONE, Contention, MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
-from profiler.testbed import Measurement, Run, RunRefused
+from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
 from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 Company = tuple[TrafficProfile, Contention]
@@ -26,6 +26,8 @@ COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
 """Competitors' counters below which contention is hardly felt."""
 ROUNDS = 3
 AGREEING = 3
+MOST_FAILURES = 2
+"""Companies that may fail one after another before it is the testbed that has failed."""
 AGAIN_SHARE = 4
 """One run in four may be measured again because it is doubted."""
 
@@ -74,6 +76,7 @@ class NfRuns:
         self._quota = quota
         self._runs: dict[Company, list[Measurement]] = {}
         self._count = 0
+        self._failures = 0
         self.companies: list[tuple[RealCompany, Run]] = []
         """What was run in real company, each company as often as it was run."""
         self.nf = nf
@@ -146,25 +149,41 @@ class NfRuns:
         return [self._runs[company][0].throughput_kpps, *(run.measurements[0].throughput_kpps for run in further)]
 
     def measure_companies(self, companies: Sequence[RealCompany]) -> None:
-        """Run each company twice, on top of the quota. Where they disagree, a third run tells which one is odd.
+        """Run each company twice, beyond the quota for benches. Where they disagree, a third run tells which is odd.
 
-        NFs of one testbed need not go together: a company that is refused is left out, and that is told.
+        NFs of one testbed need not go together: companies that are refused, or fail however often they are tried, are
+        left out, and that is told.
+
+        Raises
+        ------
+        TestbedError
+            When several companies fail one after another: then it is not they.
         """
-        served = self._served(companies)
-        if refused := len(companies) - len(served):
-            self._say(f"{self.nf.name}: the testbed refuses {refused} of {len(companies)} companies of NFs; left out")
-        again = self._testbed.once.run_many([one for one, _ in served], seed=self._seed + REPEAT_SEEDS)
-        self._done(TIMES * len(companies))
-        for (company, first), second in zip(served, again, strict=True):
-            self.companies += [(company, run) for run in self._two_alike(company, first, second)]
+        first = self._served(companies, self._seed)
+        again = dict(self._served([company for company, _ in first], self._seed + REPEAT_SEEDS))
+        both = [(company, run) for company, run in first if company in again]
+        if left_out := len(companies) - len(both):
+            self._say(f"{self.nf.name}: {left_out} of {len(companies)} companies of NFs do not run here; left out")
+        for company, run in both:
+            self.companies += [(company, one) for one in self._two_alike(company, run, again[company])]
 
-    def _served(self, companies: Sequence[RealCompany]) -> list[tuple[RealCompany, Run]]:
-        """The first run of each company that the testbed does not refuse; who is refused is found by halving."""
+    def _served(self, companies: Sequence[RealCompany], seed: int) -> list[tuple[RealCompany, Run]]:
+        """A run of each company that the testbed serves; who is not served is found by halving."""
         try:
-            return list(zip(companies, self._testbed.once.run_many(companies, seed=self._seed), strict=True))
-        except RunRefused:
-            half = len(companies) // 2
-            return [*self._served(companies[:half]), *self._served(companies[half:])] if half else []
+            runs = list(zip(companies, self._testbed.once.run_many(companies, seed=seed), strict=True))
+        except TestbedChanged:
+            raise
+        except TestbedError as error:
+            if len(companies) > 1:
+                half = len(companies) // 2
+                return [*self._served(companies[:half], seed), *self._served(companies[half:], seed)]
+            self._failures += not isinstance(error, RunRefused)
+            if self._failures > MOST_FAILURES:
+                raise
+            return []
+        self._failures = 0
+        self._done(len(runs))
+        return runs
 
     def _two_alike(self, company: RealCompany, first: Run, second: Run) -> tuple[Run, Run]:
         if agree(first, second):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +24,14 @@ from profiler.contention import (
     measure_benches,
     measure_neighbours,
 )
-from profiler.drift import Asked, Reference, SteadyTestbed
+from profiler.drift import Reference, SteadyTestbed
 from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import AGAIN, BENCHES, REFERENCE, Journal, JournaledTestbed
 from profiler.methods import QUOTA, Method, find_method
-from profiler.nf_runs import NfRuns, QuotaSpent, alone
+from profiler.nf_runs import Company, NfRuns, QuotaSpent, alone
 from profiler.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
-from profiler.testbed import Run, Testbed
+from profiler.testbed import Testbed
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.profile import NfProfile
 
@@ -116,6 +117,9 @@ def profile(
         confirmed = lab.part(BENCHES)
         benches = measure_benches(confirmed, seed, steps.done)
         neighbours = measure_neighbours(confirmed, seed, steps.done)
+        for nf in targets:
+            beside = MemoryContention(benches.memory, description.nic.cores - nf.cores, np.random.default_rng(seed))
+            _refuse_small(nf, quota or chosen.quota, len(_bench_companies(description, nf, benches, beside)))
         profiles = []
         for nf in targets:
             profiles.append(
@@ -185,16 +189,14 @@ def profile_nf(
     rng = np.random.default_rng(of_nf)
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
     quota = quota or method.quota
-    real = draw_companies(description, nf, int((quota or QUOTA) * SHARE) // TIMES, np.random.default_rng([*of_nf, 1]))
+    pairs = _for_companies(quota or QUOTA) // TIMES
+    real = draw_companies(description, nf, pairs, np.random.default_rng([*of_nf, 1]))
     beside_benches = None if quota is None else quota - TIMES * len(real)
     runs = NfRuns(testbed, nf, memory, quota=beside_benches, seed=seed, done=done, say=say)
     if suggest is not None:
         runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
-    companies = [
-        *accelerator_companies(description, nf, benches),
-        *pattern_companies(description, nf, benches, memory),
-    ]
-    _refuse_small(nf, quota, len(companies) + TIMES * len(real))
+    companies = _bench_companies(description, nf, benches, memory)
+    _refuse_small(nf, quota, len(companies))
     runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
     runs.measure(companies, sure=True)
     runs.measure(alone(_solo_traffics(description, int(min(runs.left, QUOTA) * method.alone), rng)))
@@ -203,6 +205,13 @@ def profile_nf(
     runs.settle()
     runs.measure_companies(real)
     return nf_profile(description, runs)
+
+
+def _bench_companies(
+    description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
+) -> list[Company]:
+    """What every method measures: beside accelerator benches, and beside both kinds."""
+    return [*accelerator_companies(description, nf, benches), *pattern_companies(description, nf, benches, memory)]
 
 
 def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.Generator) -> list[TrafficProfile]:
@@ -230,9 +239,15 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None) -> li
 
 
 def _refuse_small(nf: NfDescription, quota: int | None, fixed: int) -> None:
-    least = fixed + SOLO_REPEATS + LEAST
-    if quota is not None and quota < least:
+    """InputError when the quota leaves a method too little beside the `fixed` runs; a share of it is for companies."""
+    needed = fixed + SOLO_REPEATS + LEAST
+    if quota is not None and quota - _for_companies(quota) < needed:
+        least = next(enough for enough in count(needed) if enough - _for_companies(enough) >= needed)
         raise InputError.of("--quota", f"{quota} runs are too few for {nf.name}", hint=f"it needs at least {least}")
+
+
+def _for_companies(quota: int) -> int:
+    return int(quota * SHARE) // TIMES * TIMES
 
 
 class _Lab:
@@ -244,7 +259,6 @@ class _Lab:
         self._seed = seed
         self._say = say
         self._first: Reference | None = None
-        self._told: dict[Asked, Run] = {}
         self._confirmed: list[ConfirmedTestbed] = []
 
     def part(self, purpose: str) -> ConfirmedTestbed:

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 
-from profiler.testbed import Run, RunRefused, Testbed, TestbedError, refuse_unsound
+from profiler.testbed import Run, RunRefused, Testbed, TestbedChanged, TestbedError, refuse_unsound
 from profiles import Load, TestbedDescription
 
 ATTEMPTS = 3
@@ -65,7 +65,7 @@ class RetryingTestbed(Testbed):
                 for run in runs:
                     refuse_unsound(run)
                 return runs
-            except RunRefused:
+            except (RunRefused, TestbedChanged):
                 raise
             except TestbedError as error:
                 self.close()
@@ -87,6 +87,8 @@ class RetryingTestbed(Testbed):
             testbed = self._reopen()
             if self._description is not None and (told := testbed.describe()) != self._description:
                 testbed.close()
-                raise RunRefused(f"testbed {self._description.name} came back describing itself differently: {told}")
+                raise TestbedChanged(
+                    f"testbed {self._description.name} came back describing itself differently: {told}"
+                )
             self._testbed = testbed
         return self._testbed

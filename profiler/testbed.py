@@ -22,6 +22,12 @@ class RunRefused(TestbedError):
     """A request that the testbed understood and will not serve, however often it is asked."""
 
 
+class TestbedChanged(TestbedError):
+    """A testbed that came back as another one: what it measures belongs to another profile."""
+
+    __test__ = False
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """What one workload did during a run: throughput (kpps) and its own counters in that company."""

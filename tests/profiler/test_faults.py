@@ -16,7 +16,7 @@ from profiler.exec import ExecTestbed
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.profiling import profile
 from profiler.retry import RetryingTestbed
-from profiler.testbed import Measurement, Run, RunRefused, TestbedError
+from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
 from profiles import Counters, Load, TrafficProfile, Workload
 from profiles.profile import Profile, read_profile
 from tests.profiler.toy_testbed import ToyTestbed, description
@@ -110,7 +110,7 @@ def test_another_testbed_that_comes_back_is_refused() -> None:
     testbeds = iter([ToyTestbed(fails_after=0), ToyTestbed(description(name="other"))])
     testbed = RetryingTestbed(lambda: next(testbeds), pause=lambda seconds: None)
     testbed.describe()
-    with pytest.raises(RunRefused, match="came back describing itself differently"):
+    with pytest.raises(TestbedChanged, match="came back describing itself differently"):
         testbed.run([NF])
 
 

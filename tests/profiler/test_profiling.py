@@ -66,7 +66,7 @@ def test_real_companies_are_run_twice(simulated: Profile) -> None:
     cores = {nf.name: nf.cores for nf in SimulatedTestbed().describe().nfs}
     default = SimulatedTestbed().describe().traffic
     for name, nf in simulated.nfs.items():
-        runs = [table for _, table in nf.companies.groupby("run")]
+        runs = [table for _, table in nf.companies.groupby("run", sort=False)]
         assert len(runs) == 2 * (int(160 * 0.15) // 2)
         at_default = 0
         for first, again in zip(runs[::2], runs[1::2], strict=True):
@@ -136,7 +136,38 @@ def test_nfs_that_do_not_go_together_are_left_out() -> None:
     runs.measure_companies(companies)
     assert [company for company, _ in runs.companies] == [company for company in served for _ in range(2)]
     refused = len(companies) - len(served)
-    assert said == [f"NAT: the testbed refuses {refused} of 30 companies of NFs; left out"] and refused
+    assert said == [f"NAT: {refused} of 30 companies of NFs do not run here; left out"] and refused
+
+
+def test_an_nf_that_starves_in_company_ends_nothing() -> None:
+    """A company that fails however often it is tried is left out; where several fail in a row, profiling ends."""
+
+    class Starving(SimulatedTestbed):
+        victims: tuple[str, ...] = ()
+
+        def run_many(
+            self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        ) -> list[Run]:
+            if any(isinstance(load, Workload) and load.nf in self.victims for one in companies for load in one):
+                raise TestbedError("testbed reports a throughput of 0 kpps")
+            return super().run_many(companies, noise=noise, seed=seed)
+
+    testbed, said = Starving(), list[str]()
+    described = testbed.describe()
+    runs = NfRuns(
+        ConfirmedTestbed(testbed, testbed), described.nf("NAT"), MemoryContention([], 6, np.random.default_rng(0)),
+        quota=0, seed=0, done=lambda _: None, say=said.append,
+    )  # fmt: skip
+    companies = draw_companies(described, described.nf("NAT"), 12, np.random.default_rng(3))
+    hit = [any(one.nf == "ACL" for one in company) for company in companies]
+    assert any(hit) and not any(all(hit[at : at + 3]) for at in range(len(hit)))
+    testbed.victims = ("ACL",)
+    runs.measure_companies(companies)
+    assert len(runs.companies) == 2 * (len(companies) - sum(hit))
+    assert said == [f"NAT: {sum(hit)} of 12 companies of NFs do not run here; left out"]
+    testbed.victims = ("NAT",)
+    with pytest.raises(TestbedError, match="throughput of 0"):
+        runs.measure_companies(companies)
 
 
 def test_accelerators_cost_few_runs(simulated: Profile, foreign: Profile) -> None:
