@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiler.contention import ALONE, AcceleratorLevels, BenchLevel, BenchLevels, Contention, MemoryContention
+from profiler.contention import ALONE, AcceleratorLevels, BenchLevel, BenchLevels, Contention
+from profiler.memory_contention import MemoryContention
 from profiler.nf_runs import Company
 from profiler.sampling import traffic_ranges, traffic_with
 from profiles import NfDescription, TestbedDescription, TrafficProfile

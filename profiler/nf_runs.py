@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from profiler.companies import TIMES, agree, disagreement
 from profiler.companies import Company as RealCompany
-from profiler.contention import ALONE, Contention, MemoryContention
+from profiler.contention import ALONE, Contention
+from profiler.memory_contention import MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
 from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError

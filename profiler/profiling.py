@@ -15,18 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from profiler.accelerators import accelerator_companies, pattern_companies
 from profiler.companies import SHARE, TIMES, draw_companies
-from profiler.contention import (
-    ALONE,
-    BenchLevels,
-    MemoryContention,
-    Neighbour,
-    alone_runs,
-    measure_benches,
-    measure_neighbours,
-)
+from profiler.contention import ALONE, BenchLevels, alone_runs, measure_benches
 from profiler.drift import Reference, SteadyTestbed
 from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import AGAIN, BENCHES, REFERENCE, Journal, JournaledTestbed
+from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
 from profiler.methods import QUOTA, Method, find_method
 from profiler.nf_runs import Company, NfRuns, QuotaSpent, alone
 from profiler.outliers import ConfirmedTestbed

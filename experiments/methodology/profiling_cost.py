@@ -15,14 +15,8 @@ from experiments.methodology.accuracy import errors_pct
 from experiments.methodology.card import CARD
 from placer.uncertainty import disagreement
 from predictor.nf_training import train_nf
-from profiler.contention import (
-    BenchLevels,
-    Contention,
-    MemoryContention,
-    Neighbour,
-    measure_benches,
-    measure_neighbours,
-)
+from profiler.contention import BenchLevels, Contention, measure_benches
+from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
 from profiler.methods import QUOTA, find_method
 from profiler.nf_runs import least_work
 from profiler.outliers import ConfirmedTestbed

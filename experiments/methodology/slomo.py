@@ -13,7 +13,8 @@ import pandas as pd
 from experiments.methodology.card import CARD, DEFAULT, measured_kpps, tomur, trained
 from experiments.registry import Setting
 from predictor import Models, Predictor, SlomoPredictor
-from profiler.contention import MemoryContention, measure_benches, measure_neighbours
+from profiler.contention import measure_benches
+from profiler.memory_contention import MemoryContention, measure_neighbours
 from profiles import Workload
 from profiles.profile import THROUGHPUT, NfProfile, Profile
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiler.contention import MemoryContention, measure_benches
+from profiler.contention import measure_benches
+from profiler.memory_contention import MemoryContention
 from profiler.methods import find_method
 from profiler.nf_runs import NfRuns, QuotaSpent
 from profiler.outliers import ConfirmedTestbed

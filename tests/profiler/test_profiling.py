@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from profiler.companies import draw_companies
-from profiler.contention import MemoryContention
+from profiler.memory_contention import MemoryContention
 from profiler.nf_runs import NfRuns
 from profiler.outliers import ConfirmedTestbed
 from profiler.profiling import journal_of, profile
