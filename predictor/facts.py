@@ -14,9 +14,13 @@ from profiles import InputError, Workload
 
 Array = NDArray[np.float64]
 
+ARRAYS = ("nf", "pipeline", "traffic", "counters", "base", "match_ms", "solo", "queues", "service")
+
 
 class Facts:
     """Solo behaviour of workloads, computed once per distinct workload and remembered.
+
+    Arrays have a row per workload, and some more.
 
     Attributes
     ----------
@@ -37,6 +41,7 @@ class Facts:
         self.names = tuple(nfs)
         self.accelerators = tuple(sorted({name for model in nfs.values() for name in model.accelerators}))
         self._roster = Roster(self._add)
+        self._known = 0
         self.nf: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self.pipeline: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
@@ -82,7 +87,9 @@ class Facts:
         if np.isnan(own[crowded]).any():
             missing = next(name for name, model in self.models.items() if not model.solo)
             raise InputError.of(
-                f"{missing}/solo.csv", "is missing, so what the NF does to others is not known", hint="measure it alone"
+                f"{missing}/solo.csv",
+                "is missing, or holds fewer than 3 runs, so what the NF does to others is not known",
+                hint="measure it alone",
             )
         total: Array = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
         total[~crowded] = 0.0
@@ -96,13 +103,21 @@ class Facts:
             )
         nf = np.array([self.names.index(workload.nf) for workload in workloads], dtype=np.intp)
         traffic = np.array([workload.traffic.as_tuple() for workload in workloads])
-        new = range(len(self.nf), len(self.nf) + len(workloads))
-        self.nf, self.traffic = np.concatenate([self.nf, nf]), np.concatenate([self.traffic, traffic])
-        for name in ("pipeline", "counters", "base", "match_ms", "solo", "queues", "service"):
-            old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros((len(workloads), *old.shape[1:]), dtype=old.dtype)]))
+        new = np.arange(self._known, self._known + len(workloads))
+        self._make_room(len(workloads))
+        self.nf[new], self.traffic[new] = nf, traffic
         for at in np.unique(nf):
-            self._describe(self.models[self.names[at]], np.array(new)[nf == at])
+            self._describe(self.models[self.names[at]], new[nf == at])
+        self._known += len(workloads)
+
+    def _make_room(self, count: int) -> None:
+        """Let every array hold that many workloads more; twice as many as before, so that growing costs little."""
+        if self._known + count <= len(self.nf):
+            return
+        spare = max(self._known + count, 2 * len(self.nf)) - len(self.nf)
+        for name in ARRAYS:
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.zeros((spare, *old.shape[1:]), dtype=old.dtype)]))
 
     def _describe(self, model: NfModel, rows: NDArray[np.intp]) -> None:
         traffic, execution = self.traffic[rows], model.execution
