@@ -6,21 +6,37 @@ from pathlib import Path
 
 import pytest
 
-STUDY = """
+PLAIN = """
+seed = 4
+strategies = ["greedy", "optimal"]
+
+[[trace]]
+count = 24
+draws = 3
+"""
+
+RISKY = """
 seed = 4
 strategies = ["greedy", "contention-aware", "optimal"]
 predictors = ["tomur"]
 risks = [0.05, 0.5]
 
 [[trace]]
-count = 24
-draws = 2
+count = 12
 """
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """Two draws of 24 arrivals, three strategies, two risks: four units."""
+    """Three draws of 24 arrivals, two strategies that are fast: three units."""
     path = tmp_path / "study.toml"
-    path.write_text(STUDY, encoding="utf-8")
+    path.write_text(PLAIN, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def risky(tmp_path: Path) -> Path:
+    """One draw of 12 arrivals at two risks, of which one strategy takes notice: two units."""
+    path = tmp_path / "risky.toml"
+    path.write_text(RISKY, encoding="utf-8")
     return path

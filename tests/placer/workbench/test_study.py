@@ -16,17 +16,20 @@ def units(path: Path) -> list[tuple[object, float | None, tuple[str, ...]]]:
     return [(unit.labels["draw"], unit.risk, unit.strategies) for unit in units_of(read_study(path), print)]
 
 
-def test_a_study_is_every_draw_at_every_risk(study: Path) -> None:
+def test_a_study_is_every_draw_at_every_risk(study: Path, risky: Path) -> None:
     """What looks at no predictor runs at the first risk alone."""
-    every, looking = ("greedy", "contention-aware", "optimal"), ("contention-aware",)
-    assert units(study) == [(0, 0.05, every), (0, 0.5, looking), (1, 0.05, every), (1, 0.5, looking)]
+    assert units(study) == [(draw, None, ("greedy", "optimal")) for draw in range(3)]
+    assert units(risky) == [
+        (0, 0.05, ("greedy", "contention-aware", "optimal")),
+        (0, 0.5, ("contention-aware",)),
+    ]
 
 
 def test_draws_differ_and_come_again(study: Path) -> None:
-    """Two draws of a recipe are two traces, and the same two the next time."""
+    """Draws of a recipe are different traces, and the same ones the next time."""
     first, again = ([unit.trace for unit in units_of(read_study(study), print)] for _ in range(2))
     assert first == again
-    assert len(set(first)) == 2
+    assert len(set(first)) == 3
 
 
 def test_files_are_found_beside_the_study(tmp_path: Path) -> None:
