@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Quiet, one_of, refuse_unwritable
+from placer.commands.options import Cluster, Jobs, Parallel, Quiet, one_of, refuse_unwritable
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="What to compare, as TOML.", show_default=False)]
 Out = Annotated[Path | None, typer.Option(help="The folder for results; by default results/STUDY.", show_default=False)]
-Jobs = Annotated[int, typer.Option(min=-1, help="Runs at a time; -1 is one per core.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
 
@@ -20,6 +19,8 @@ def command(
     study: StudyFile,
     out: Out = None,
     jobs: Jobs = 1,
+    parallel: Parallel = None,
+    cluster: Cluster = None,
     format: Format = "table",
     report: Report = None,
     quiet: Quiet = False,
@@ -29,7 +30,7 @@ def command(
     Every run is kept as soon as it is done: interrupted, the same command goes on.
     """
     from placer.progress import Progress
-    from placer.workbench import conduct, read_study, spread_of, units_of
+    from placer.workbench import conduct, locally, on_cluster, read_study, spread_of, units_of
     from placer.workbench.conduct import RESULTS
     from placer.workbench.tell import BY, FORMATS
 
@@ -37,10 +38,11 @@ def command(
     folder = out or Path("results") / study.stem
     refuse_unwritable("--out", folder / RESULTS)
     refuse_unwritable("--report", report)
+    runner = on_cluster(parallel, cluster) if parallel else locally(jobs)
     progress = Progress(quiet=quiet)
     units = units_of(read_study(study), progress.say)
     with progress.task(study.stem) as advance:
-        results = conduct(units, folder, jobs=jobs, advance=advance)
+        results = conduct(units, folder, runner=runner, advance=advance)
     progress.say(f"written: {folder / RESULTS}")
     spread = spread_of(results, BY)
     if report is not None:

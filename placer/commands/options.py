@@ -45,6 +45,14 @@ Risk = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same bytes.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a testbed may take for one answer.")]
+Jobs = Annotated[int, typer.Option(min=-1, help="Runs at a time on this machine; -1 is one per core.")]
+Parallel = Annotated[
+    str | None, typer.Option(help="Run on a cluster instead: dask or ray (optional extras).", show_default=False)
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="Address of a running cluster; without it one is started on this machine.", show_default=False),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")]
 
 

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import ModelsDir, Quiet, Seed, TestbedSpec, one_of, refuse_unwritable
+from placer.commands.options import (
+    Cluster,
+    Jobs,
+    ModelsDir,
+    Parallel,
+    Quiet,
+    Seed,
+    TestbedSpec,
+    one_of,
+    refuse_unwritable,
+)
 from profiles import InputError
 
 Arrivals = Annotated[Path, typer.Argument(help="The trace of today: CSV or .csv.gz.", show_default=False)]
@@ -29,7 +39,6 @@ Draws = Annotated[int, typer.Option(min=1, help="Traces drawn for every point.")
 Out = Annotated[
     Path | None, typer.Option(help="The folder for results; by default results/size-ARRIVALS.", show_default=False)
 ]
-Jobs = Annotated[int, typer.Option(min=-1, help="Runs at a time; -1 is one per core.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
 
@@ -51,6 +60,8 @@ def command(
     testbed: TestbedSpec = None,
     out: Out = None,
     jobs: Jobs = 1,
+    parallel: Parallel = None,
+    cluster: Cluster = None,
     format: Format = "table",
     report: Report = None,
     seed: Seed = 0,
@@ -61,7 +72,7 @@ def command(
     The first line is the answer. Next year's arrivals are drawn from today's; interrupted, the same command goes on.
     """
     from placer.progress import Progress
-    from placer.workbench import conduct
+    from placer.workbench import conduct, locally, on_cluster
     from placer.workbench.conduct import RESULTS
     from placer.workbench.sizing import Sizing, units_of_sizing
     from placer.workbench.sizing_tell import FORMATS, page_of_sizing
@@ -87,10 +98,11 @@ def command(
         models=models,
         testbed=testbed,
     )
+    runner = on_cluster(parallel, cluster) if parallel else locally(jobs)
     progress = Progress(quiet=quiet)
     units = units_of_sizing(sizing, progress.say)
     with progress.task("size") as advance:
-        results = conduct(units, folder, jobs=jobs, advance=advance)
+        results = conduct(units, folder, runner=runner, advance=advance)
     progress.say(f"written: {folder / RESULTS}")
     if report is not None:
         from placer.report import write_page

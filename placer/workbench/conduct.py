@@ -15,11 +15,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import joblib
 import pandas as pd
 
 from placer.progress import Advance
-from placer.workbench.unit import Row, Unit, judged
+from placer.workbench.runners import Runner, locally
+from placer.workbench.unit import Unit
 from profiles.aside import file_aside
 
 PROGRAM = ("placer", "predictor", "profiler", "profiles", "traces")
@@ -30,7 +30,11 @@ NUMBERS = ("draw", "risk", "cost", "violations_pct", "wastage_pct", "violated")
 
 
 def conduct(
-    units: Sequence[Unit], out: Path, *, jobs: int = 1, advance: Advance = lambda done, total: None
+    units: Sequence[Unit],
+    out: Path,
+    *,
+    runner: Runner | None = None,
+    advance: Advance = lambda done, total: None,
 ) -> pd.DataFrame:
     """The rows of all units, in their order; `out/results.parquet` holds them too.
 
@@ -40,8 +44,8 @@ def conduct(
         What to run.
     out
         The folder of the study; what it holds of these units is not run again.
-    jobs
-        How many units run at a time; -1 is one per core.
+    runner
+        Who runs them; by default this process, one after another.
     advance
         Told how many units are done.
 
@@ -54,8 +58,8 @@ def conduct(
     missing = {part: unit for part, unit in zip(parts, units, strict=True) if not part.exists()}
     done = len(units) - len(missing)
     advance(done, len(units))
-    calls = (joblib.delayed(_named)(str(part), unit) for part, unit in missing.items())
-    for part, rows in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
+    tasks = [(str(part), unit) for part, unit in missing.items()]
+    for part, rows in (runner or locally(1))(tasks) if tasks else ():
         _write(pd.DataFrame(rows), Path(part))
         done += 1
         advance(done, len(units))
@@ -69,10 +73,6 @@ def fingerprint(unit: Unit) -> str:
     files = [_digest(path) for path in (unit.fleet, unit.models) if path is not None]
     told = json.dumps([asdict(unit), files, _program()], sort_keys=True, default=str)
     return hashlib.sha256(told.encode()).hexdigest()[:24]
-
-
-def _named(part: str, unit: Unit) -> tuple[str, list[Row]]:
-    return part, judged(unit)
 
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from signal import SIGINT
 import pandas as pd
 import pytest
 
-from placer.workbench import conduct, read_study, spread_of, units_of
+from placer.workbench import conduct, locally, read_study, spread_of, units_of
 from placer.workbench.conduct import RESULTS, fingerprint
 from placer.workbench.tell import BY
 
@@ -29,7 +29,7 @@ def test_interrupted_and_continued_is_the_same(study: Path, tmp_path: Path) -> N
         conduct(units, tmp_path / "parted", advance=stop)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "parted" / "parts").iterdir()}
     assert len(kept) == 1
-    conduct(units, tmp_path / "parted", jobs=2)
+    conduct(units, tmp_path / "parted", runner=locally(2))
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert (tmp_path / "parted" / RESULTS).read_bytes() == (tmp_path / "whole" / RESULTS).read_bytes()
 
