@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Cluster, Jobs, Parallel, Quiet, one_of, refuse_unwritable
+from placer.commands.options import Cluster, Jobs, Parallel, Plots, Quiet, Report, one_of, refuse_unwritable
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="What to compare, as TOML.", show_default=False)]
 Out = Annotated[Path | None, typer.Option(help="The folder for results; by default results/STUDY.", show_default=False)]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
-Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
 
 
 def command(
@@ -23,6 +22,7 @@ def command(
     cluster: Cluster = None,
     format: Format = "table",
     report: Report = None,
+    plots: Plots = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare strategies, predictors, risks and fleets on many traces, as medians with their spread.
@@ -45,9 +45,9 @@ def command(
         results = conduct(units, folder, runner=runner, advance=advance)
     progress.say(f"written: {folder / RESULTS}")
     spread = spread_of(results, BY)
-    if report is not None:
-        from placer.report import write_page
+    if report is not None or plots is not None:
+        from placer.report import deliver
         from placer.workbench.page import page_of_study
 
-        write_page(page_of_study(study.stem, spread, results), report)
+        deliver(page_of_study(study.stem, spread, results), report, plots)
     typer.echo(render(spread), nl=False)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import ModelsDir, OnePredictor, Quiet, TestbedSpec, one_of
+from placer.commands.options import (
+    ModelsDir,
+    OnePredictor,
+    Plots,
+    Quiet,
+    Report,
+    TestbedSpec,
+    one_of,
+    refuse_unwritable,
+)
 from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
 
 if TYPE_CHECKING:
@@ -29,6 +38,8 @@ def command(
     predictor: OnePredictor = "tomur",
     testbed: TestbedSpec = None,
     format: Format = "table",
+    report: Report = None,
+    plots: Plots = None,
     quiet: Quiet = False,
 ) -> None:
     """Which resource binds an NF in its company, and where along its traffic that changes.
@@ -42,6 +53,7 @@ def command(
     from placer.workbench.diagnosis_tell import FORMATS
 
     render = FORMATS[one_of("--format", format, FORMATS)]
+    refuse_unwritable("--report", report)
     names = [one_of("--along", name, ATTRIBUTES) for name in along or ATTRIBUTES]
     with ExitStack() as stack:
         request = RunRequest("", models=models, testbed=testbed)
@@ -54,6 +66,11 @@ def command(
             raise InputError.of("--models", "came from a profile that declares no range of traffic")
         ranges = {name: trained.testbed.attributes[name] for name in names if name in trained.testbed.attributes}
         diagnosis = Diagnostician(predicting, catalogue.testbeds[0]).diagnose(workload, others, ranges, steps=steps)
+    if report is not None or plots is not None:
+        from placer.report import deliver
+        from placer.workbench.diagnosis_page import page_of_diagnosis
+
+        deliver(page_of_diagnosis(diagnosis), report, plots)
     typer.echo(render(diagnosis), nl=False)
 
 

@@ -53,6 +53,10 @@ Cluster = Annotated[
     str | None,
     typer.Option(help="Address of a running cluster; without it one is started on this machine.", show_default=False),
 ]
+Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
+Plots = Annotated[
+    Path | None, typer.Option(help="Write the page's charts into this folder, as SVG and PNG.", show_default=False)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from placer.commands.options import (
     Fleet,
     ModelsDir,
+    Plots,
     Quiet,
+    Report,
     Risk,
     Seed,
     TestbedSpec,
@@ -19,9 +21,6 @@ from placer.commands.options import (
     refuse_unwritable,
 )
 
-if TYPE_CHECKING:
-    from placer.run import Comparison
-
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
 Strategy = Annotated[
     list[str] | None,
@@ -29,10 +28,6 @@ Strategy = Annotated[
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by default each in the models.")]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write where every instance went, as CSV.")]
-Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
-Plots = Annotated[
-    Path | None, typer.Option(help="Write the page's charts into this folder, as SVG and PNG.", show_default=False)
-]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
     Path | None, typer.Option(help="Write the optimum and its proof, for `placer verify`, as JSON.", show_default=False)
@@ -91,15 +86,7 @@ def command(
     if plan is not None:
         write_plans(comparison, plan)
     if report is not None or plots is not None:
-        _write_report(comparison, arrivals, report, plots)
+        from placer.report import deliver, page_of_run
+
+        deliver(page_of_run(comparison, arrivals), report, plots)
     typer.echo(render(comparison), nl=False)
-
-
-def _write_report(comparison: Comparison, trace: str, report: Path | None, plots: Path | None) -> None:
-    from placer.report import page_of_run, write_page, write_plots
-
-    page = page_of_run(comparison, trace)
-    if report is not None:
-        write_page(page, report)
-    if plots is not None:
-        write_plots(page, plots)

@@ -12,7 +12,9 @@ from placer.commands.options import (
     Jobs,
     ModelsDir,
     Parallel,
+    Plots,
     Quiet,
+    Report,
     Seed,
     TestbedSpec,
     one_of,
@@ -40,7 +42,6 @@ Out = Annotated[
     Path | None, typer.Option(help="The folder for results; by default results/size-ARRIVALS.", show_default=False)
 ]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
-Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
 
 
 def command(
@@ -64,6 +65,7 @@ def command(
     cluster: Cluster = None,
     format: Format = "table",
     report: Report = None,
+    plots: Plots = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -104,10 +106,10 @@ def command(
     with progress.task("size") as advance:
         results = conduct(units, folder, runner=runner, advance=advance)
     progress.say(f"written: {folder / RESULTS}")
-    if report is not None:
-        from placer.report import write_page
+    if report is not None or plots is not None:
+        from placer.report import deliver
 
-        write_page(page_of_sizing(results, sizing), report)
+        deliver(page_of_sizing(results, sizing), report, plots)
     typer.echo(render(results, sizing), nl=False)
 
 

@@ -2,6 +2,6 @@
 
 from placer.report.of_run import page_of_run
 from placer.report.page import Figure, Page, Section, Tile, write_page
-from placer.report.plots import write_plots
+from placer.report.plots import deliver, write_plots
 
-__all__ = ["Figure", "Page", "Section", "Tile", "page_of_run", "write_page", "write_plots"]
+__all__ = ["Figure", "Page", "Section", "Tile", "deliver", "page_of_run", "write_page", "write_plots"]

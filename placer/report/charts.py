@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import altair as alt
 import pandas as pd
@@ -12,8 +12,8 @@ from placer.report.page import Chart
 ROW = 26
 """Height of a bar with its gap."""
 TALL = 280
-LETTER, SYMBOL = 7, 24
-"""Pixels at most of a letter in a legend, and of what stands before it."""
+LETTER, SYMBOL, AXIS = 6, 22, 50
+"""Pixels at most of a letter, of what stands before it in a legend, and of an axis of numbers."""
 
 NICS = "NICs in use"
 
@@ -25,7 +25,7 @@ def over_time(curves: pd.DataFrame, optimum: int, told: str) -> Chart:
         alt.Chart(hours)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("hours:Q", title="hours since the start", axis=alt.Axis(grid=False, format="~g")),
+            x=alt.X("hours:Q", title="hours since the start", axis=alt.Axis(grid=False, tickCount=8, format="~g")),
             y=alt.Y("nics:Q", title=NICS),
             color=_by("strategy", curves),
             tooltip=["strategy:N", alt.Tooltip("hours:Q", format=".2f"), "nics:Q"],
@@ -36,7 +36,7 @@ def over_time(curves: pd.DataFrame, optimum: int, told: str) -> Chart:
         .mark_rule(style="optimum")
         .encode(y="nics:Q", tooltip=alt.value(told))
     )
-    return _sized(_layers(lines, line), TALL)
+    return _sized(_layers(lines, line), TALL, curves["strategy"])
 
 
 def nics(table: pd.DataFrame, optimum: int, told: str) -> Chart:
@@ -89,7 +89,7 @@ def occupied(table: pd.DataFrame, cores: int) -> Chart:
         )
     )
     whole = alt.Chart(pd.DataFrame({"cores": [cores]})).mark_rule(style="guide").encode(x="cores:Q")
-    return _sized(_layers(bars, whole), ROW * table["strategy"].nunique())
+    return _sized(_layers(bars, whole), ROW * table["strategy"].nunique(), table["nf"], table["strategy"])
 
 
 def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
@@ -110,7 +110,7 @@ def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
     )
     ends = pd.DataFrame({"predicted": [low, 101.0], "true": [low, 101.0]})
     diagonal = alt.Chart(ends).mark_line(style="guide", strokeWidth=1).encode(x="predicted:Q", y="true:Q")
-    return _sized(_layers(diagonal, points), 360)
+    return _sized(_layers(diagonal, points), 360, table["strategy"])
 
 
 def dropped(table: pd.DataFrame) -> Chart:
@@ -126,7 +126,24 @@ def dropped(table: pd.DataFrame) -> Chart:
             tooltip=["nf:N", "resource:N", alt.Tooltip("drop:Q", format=".2f")],
         ),
         ROW * 1.4 * table["nf"].nunique(),
+        table["resource"],
+        table["nf"],
     )
+
+
+def bound(table: pd.DataFrame, attribute: str) -> Chart:
+    """Throughput along an attribute, `told` by each of several, coloured by the `bottleneck`; flows on a log axis."""
+    scale = alt.Scale(type="log") if attribute == "flows" else alt.Undefined
+    numbers = "~s" if attribute == "flows" else "~g"
+    x = alt.X(f"{attribute}:Q", scale=scale, axis=alt.Axis(grid=False, tickCount=6, format=numbers))
+    base = alt.Chart(table).encode(x=x, y=alt.Y("kpps:Q", title="throughput, kpps"))
+    lines = base.mark_line(style="guide", strokeWidth=1).encode(detail="told:N")
+    points = base.mark_point(size=70).encode(
+        color=_by("bottleneck", table),
+        shape=alt.Shape("told:N", sort=None, legend=alt.Legend(title=None)),
+        tooltip=["told:N", f"{attribute}:Q", "kpps:Q", "bottleneck:N"],
+    )
+    return _sized(_layers(lines, points), TALL, table["bottleneck"])
 
 
 def banded(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
@@ -141,6 +158,7 @@ def banded(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Char
             base.mark_line(point=True).encode(y=alt.Y("middle:Q", title=y_title), tooltip=tooltip),
         ),
         TALL,
+        table["curve"],
     )
 
 
@@ -151,9 +169,7 @@ def _layers(*charts: alt.Chart) -> alt.LayerChart:
 def _by(column: str, table: pd.DataFrame, known: Sequence[str] = ()) -> alt.Color:
     """A colour per value, of those that are `known` where not all are in the table."""
     values = list(dict.fromkeys(table[column]))
-    pixels = LETTER * max((len(str(value)) for value in values), default=0) + SYMBOL
-    columns = alt.ExprRef(expr=f"max(1, floor(width / {pixels}))")
-    legend = alt.Legend(values=values, columns=columns, symbolOpacity=1)
+    legend = alt.Legend(values=values, symbolOpacity=1)
     return alt.Color(f"{column}:N", scale=alt.Scale(domain=list(known or values)), legend=legend, title=None)
 
 
@@ -161,8 +177,12 @@ def _named(column: str) -> alt.Y:
     return alt.Y(f"{column}:N", title=None, sort=None)
 
 
-def _sized(chart: Chart, height: float) -> Chart:
-    """As wide as the page, which may be narrow."""
-    return chart.properties(
-        width="container", height=height, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
-    )
+def _sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
+    """As wide as the page, which may be narrow; tells it how much room a name in the legend takes, and the axis."""
+    room = {"legend": LETTER * _longest(legend) + SYMBOL, "beside": max(LETTER * _longest(rows), AXIS)}
+    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
+    return chart.properties(width="container", height=height, autosize=fit, usermeta=room)
+
+
+def _longest(names: Iterable[str]) -> int:
+    return max(map(len, names), default=0)

@@ -87,8 +87,13 @@ def _tiles(comparison: Comparison, chosen: Evaluation) -> tuple[Tile, ...]:
         Tile(f"{comparison.wastage_pct(chosen):+.1f} %", f"over {against}"),
         Tile(broken, "of SLAs broken"),
         Tile(least, "NICs are the fewest possible"),
-        Tile(f"{len(chosen.plan.placed) / chosen.nics:.2f}" if chosen.nics else "–", "instances per NIC"),
+        Tile(_crowd(chosen), "instances per NIC when most are in use"),
     )
+
+
+def _crowd(chosen: Evaluation) -> str:
+    seated = figures.fullest(chosen.plan)
+    return f"{sum(len(company) for _, company in seated.values()) / len(seated):.2f}" if seated else "–"
 
 
 def _strategies(comparison: Comparison) -> Section:

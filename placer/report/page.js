@@ -2,7 +2,10 @@
 
 for (const data of document.querySelectorAll("script[data-chart]")) {
   const place = document.getElementById(data.dataset.chart);
-  vegaEmbed(place, JSON.parse(data.textContent), { renderer: "svg", actions: false, ast: true, mode: "vega-lite" })
+  const spec = JSON.parse(data.textContent);
+  const room = spec.usermeta;
+  spec.config.legend.columns = Math.max(1, Math.floor((place.clientWidth - room.beside) / room.legend));
+  vegaEmbed(place, spec, { renderer: "svg", actions: false, ast: true, mode: "vega-lite" })
     .then(() => { place.dataset.drawn = "true"; })
     .catch((failed) => { place.textContent = `This chart could not be drawn: ${failed.message}`; });
 }

@@ -119,7 +119,7 @@ def render(page: Page) -> str:
 
 
 def spec_of(chart: Chart, colour: theme.Colour) -> dict[str, Any]:
-    """The chart as Vega-Lite, in the colours of a page or of a paper."""
+    """The chart as Vega-Lite, in the colours of a page or of a paper; `usermeta` tells the room that names take."""
     spec: dict[str, Any] = chart.to_dict()
     spec["config"] = theme.config(colour)
     return spec

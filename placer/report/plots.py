@@ -7,7 +7,7 @@ from pathlib import Path
 import vl_convert
 
 from placer.report import theme
-from placer.report.page import Page, spec_of
+from placer.report.page import Page, spec_of, write_page
 from profiles.aside import file_aside
 
 WIDTH = 560
@@ -19,6 +19,8 @@ def write_plots(page: Page, folder: Path) -> list[Path]:
     written = []
     for figure in (figure for section in page.sections for figure in section.figures):
         spec = spec_of(figure.chart, theme.on_paper) | {"width": WIDTH, "background": theme.on_paper("ground")}
+        room = spec["usermeta"]
+        spec["config"]["legend"]["columns"] = max((WIDTH - room["beside"]) // room["legend"], 1)
         drawn = {
             "svg": vl_convert.vegalite_to_svg(spec).encode(),
             "png": vl_convert.vegalite_to_png(spec, scale=PIXELS_PER_POINT),
@@ -29,3 +31,11 @@ def write_plots(page: Page, folder: Path) -> list[Path]:
                 aside.write_bytes(content)
             written.append(path)
     return written
+
+
+def deliver(page: Page, report: Path | None, plots: Path | None) -> None:
+    """Write the page, its charts, or both, where a path is told."""
+    if report is not None:
+        write_page(page, report)
+    if plots is not None:
+        write_plots(page, plots)

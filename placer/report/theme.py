@@ -65,7 +65,8 @@ def config(colour: Colour) -> dict[str, Any]:
         "background": None,
         "font": "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif",
         "view": {"stroke": None},
-        "axis": words | {"gridColor": line, "domainColor": line, "tickColor": line, "labelLimit": 240},
+        "axis": words
+        | {"gridColor": line, "domainColor": line, "tickColor": line, "labelLimit": 240, "labelOverlap": "greedy"},
         "legend": words
         | {
             "orient": "top",

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from placer.cli import app
 from placer.models_home import open_models
 from placer.workbench.diagnosis import Diagnosis, Diagnostician, spaced
+from placer.workbench.diagnosis_page import page_of_diagnosis
 from profiler.simulated import SimulatedTestbed
 from profiles import TrafficProfile, Workload
 from tests.placer.workbench.test_commands import placer
@@ -68,6 +69,15 @@ def test_diagnose_tells_people_and_programs_the_same() -> None:
     assert [row["along"] for row in rows] == ["", "mtbr", "mtbr", "mtbr"]
     assert rows[0]["bottleneck"] == told["bottleneck"]
     assert told["beside"][0]["traffic"]["mtbr"] == 900
+
+
+def test_a_diagnosis_is_a_page_too(diagnosis: Diagnosis) -> None:
+    """Its first sentence names what binds; the chart has a point per reading of predictor and card."""
+    page = page_of_diagnosis(diagnosis)
+    assert page.summary[0].endswith(f"is bound by {diagnosis.here.bottleneck}.")
+    (section,) = page.sections
+    assert section.table is not None
+    assert section.table["told"].value_counts().to_dict() == {"predicted": 12, "the card": 12}
 
 
 @pytest.mark.parametrize(
