@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from placer.arrivals import STDIN
 from placer.evaluation import Evaluation
 from placer.online.rules import LOOK_AHEAD
 from placer.online.waste import waste_of
@@ -20,6 +21,8 @@ from placer.strategies.contention_aware import ContentionAware
 BUDGET_PCT = 2.0
 """Share of broken SLAs up to which a plan is one that somebody may choose."""
 
+INPUT = "standard input"
+
 Frame = pd.DataFrame
 
 
@@ -33,6 +36,7 @@ def page_of_run(comparison: Comparison, trace: str) -> Page:
     trace
         What the trace is called.
     """
+    trace = INPUT if trace == STDIN else trace
     chosen = chosen_of(comparison)
     sections = [_strategies(comparison), _over_time(comparison), _occupancy(comparison, chosen)]
     sections += [*_agreement(comparison), *_explained(comparison, chosen), *_broken(chosen)]
@@ -41,7 +45,7 @@ def page_of_run(comparison: Comparison, trace: str) -> Page:
         summary=_summary(comparison, chosen),
         tiles=_tiles(comparison, chosen),
         sections=tuple(sections),
-        made_by=f"placer run {trace} --seed {comparison.seed} --report FILE.html",
+        made_by=f"placer run {STDIN if trace == INPUT else trace} --seed {comparison.seed} --report FILE.html",
     )
 
 
@@ -61,7 +65,9 @@ def _worth(one: Evaluation) -> tuple[int, float, float]:
 
 def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
     placed, optimum = len(chosen.plan.placed), comparison.optimum
-    if optimum.proven:
+    if optimum.plan.rejected:
+        least = f"The optimum places {len(optimum.plan.placed):,} on {optimum.nics:,} NICs."
+    elif optimum.proven:
         least = f"No plan that keeps every SLA does with fewer than {optimum.nics:,}: that is proven."
     else:
         least = f"The best possible lies between {optimum.nics_lower_bound:,} and {optimum.nics:,} NICs."
@@ -138,7 +144,7 @@ def _over_time(comparison: Comparison) -> Section:
         "over-time",
         "NICs over time",
         "What a strategy needs is its peak.",
-        (Figure("nics-over-time", told_too, charts.over_time(curves, line, told)),),
+        (Figure("nics-over-time", told_too, charts.over_time(curves, line, told)),) if len(curves) else (),
         curves.groupby("strategy", sort=False).agg(peak=("nics", "max"), end=("nics", "last")).reset_index(),
     )
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pytest
 
-from placer.report import Page, Section, Tile, write_plots
+from placer.progress import Progress
+from placer.report import Page, Section, Tile, page_of_run, write_plots
 from placer.report.page import render
-from placer.run import Comparison
+from placer.run import Comparison, RunRequest, run
+from traces.arrivals import Recipe, generate
 
 EMPTY = Page("A <b>page</b>", ("One & all.",), (Tile("1", "NIC"),), (), "placer run")
 
@@ -54,6 +58,28 @@ def test_the_summary_tells_the_decision(page: Page, comparison: Comparison) -> N
     assert told is not None
     assert int(told[1]) in nics
     assert "not on hardware" in page.summary[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "charts"),
+    [
+        ({"testbed": "none"}, "Whether SLAs break is unknown", ["nics", "nics-over-time", "occupancy"]),
+        ({"strategies": ("optimal",)}, "12 NF instances go on", ["nics", "violations", "nics-over-time", "occupancy"]),
+        ({"fleet": "none.toml"}, "12 instances found no place", ["nics", "violations"]),
+    ],
+    ids=["no truth", "the optimum alone", "no NIC"],
+)
+def test_what_is_not_known_is_left_out(tmp_path: Path, options: dict[str, Any], told: str, charts: list[str]) -> None:
+    """Without truth, without a predictor, even without a NIC there is a page, and no chart of nothing."""
+    (tmp_path / "none.toml").write_text('[[nic]]\nmodel = "bluefield-2"\ncount = 0\n', encoding="utf-8")
+    trace = tmp_path / "arrivals.csv"
+    trace.write_text("".join(generate(Recipe(count=12))), encoding="utf-8")
+    fleet = {"fleet": tmp_path / "none.toml"} if "fleet" in options else {}
+    asked = {"strategies": ("monopolization",)} | options | fleet
+    page = page_of_run(run(RunRequest(arrivals=str(trace), **asked), Progress(quiet=True)), "-")
+    assert any(told in paragraph for paragraph in page.summary)
+    assert [figure.name for section in page.sections for figure in section.figures] == charts
+    assert "standard input" in render(page)
 
 
 def test_text_is_escaped() -> None:
