@@ -13,7 +13,10 @@ from placer.commands.options import Quiet, Seed
 from profiles import InputError
 
 Name = Annotated[
-    str | None, typer.Argument(help="An experiment, or `all`; without one they are listed.", show_default=False)
+    str | None,
+    typer.Argument(
+        help="An experiment, a table with several, or `all`; without one they are listed.", show_default=False
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="The folder for tables (CSV) and plots (SVG, PNG).")]
 Scale = Annotated[float, typer.Option(min=0.001, help="Share of the runs: 0.1 is a quick look.")]
@@ -46,7 +49,8 @@ def command(
         for one in known:
             typer.echo(f"{one.name:<{widest}}  {one.title}")
         return
-    chosen = known if name == "all" else [experiments.find_experiment(name)]
+    variants = [one for one in known if one.name.startswith(f"{name}-")]
+    chosen = known if name == "all" else variants or [experiments.find_experiment(name)]
     progress = Progress(quiet=quiet)
     setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **_named(measurements))
     results = []

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from experiments import all_experiments
+from experiments import Experiment, Result, all_experiments
 from placer.commands.reproduce import command
 from profiles import InputError
 
@@ -56,3 +57,17 @@ def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     """`--quiet` leaves the table alone."""
     command(name="figure4", out=tmp_path, scale=0.02, quiet=True)
     assert capsys.readouterr().err == ""
+
+
+def test_a_table_with_several_experiments_is_all_of_them(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`table6` is `table6-online` and `table6-optimal`, and not `table60-other`."""
+    result = Result(pd.DataFrame({"one": [1]}), ("paper.",), lambda figure: None)
+    fakes = [Experiment(name, name, lambda setting: result) for name in ("table6-a", "table6-b", "table60-c")]
+    monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
+    command(name="table6", out=tmp_path, quiet=True)
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("table6")] == [
+        "table6-a: table6-a",
+        "table6-b: table6-b",
+    ]
