@@ -47,7 +47,7 @@ def command(
     spread = spread_of(results, BY)
     if report is not None or plots is not None:
         from placer.report import deliver
-        from placer.workbench.page import page_of_study
+        from placer.workbench.study_page import page_of_study
 
         deliver(page_of_study(study.stem, spread, results), report, plots)
     typer.echo(render(spread), nl=False)

@@ -77,7 +77,7 @@ def command(
     from placer.workbench import conduct, locally, on_cluster
     from placer.workbench.conduct import RESULTS
     from placer.workbench.sizing import Sizing, units_of_sizing
-    from placer.workbench.sizing_tell import FORMATS, page_of_sizing
+    from placer.workbench.sizing_tell import FORMATS
 
     render = FORMATS[one_of("--format", format, FORMATS)]
     folder = out or Path("results") / f"size-{arrivals.stem}"
@@ -108,6 +108,7 @@ def command(
     progress.say(f"written: {folder / RESULTS}")
     if report is not None or plots is not None:
         from placer.report import deliver
+        from placer.workbench.sizing_page import page_of_sizing
 
         deliver(page_of_sizing(results, sizing), report, plots)
     typer.echo(render(results, sizing), nl=False)

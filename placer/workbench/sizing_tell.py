@@ -1,4 +1,4 @@
-"""Tells what to buy: a line, a table, JSON, and a page."""
+"""Tells what to buy: a line, a table, JSON and CSV (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from placer.report import Figure, Page, Section, Tile, charts
-from placer.workbench.page import curve_of
-from placer.workbench.sizing import OPTION, POINT, TODAY, Answer, Sizing, answer_of, options_of
+from placer.workbench.sizing import OPTION, POINT, TODAY, Answer, Sizing, answer_of
 from placer.workbench.spread import spread_of
+from placer.workbench.study_page import curve_of
 from placer.workbench.tell import rendered
 
 AXES = {
@@ -44,7 +43,7 @@ def named(option: pd.Series[Any]) -> str:
 
 def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
     """The line, then a row per point and option."""
-    curves = _curves(results)
+    curves = curves_of(results)
     rows = [
         [
             AXES[row["axis"]],
@@ -91,71 +90,8 @@ FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, 
 """Renderers by the name of their format."""
 
 
-def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
-    """What to buy, and the curves that speak for it."""
-    answer, curves = answer_of(results, sizing), _curves(results)
-    broken = "unknown" if answer.broken_pct is None else f"{answer.broken_pct:.1f} %"
-    judges = ", ".join(map(str, results["truth"].unique()))
-    return Page(
-        title=f"NICs to buy: {sizing.arrivals}",
-        summary=(
-            line_of(answer, sizing),
-            f"Next year's arrivals are drawn from today's, {sizing.draws} times. Bands hold four draws of five; "
-            "what to buy is enough for nine of ten.",
-            "Throughputs are judged on a simulated card, not on hardware."
-            if judges == "simulated"
-            else f"Judged by: {judges}.",
-        ),
-        tiles=(
-            Tile(f"{answer.more:,}", "NICs to buy"),
-            Tile(f"{answer.today:,}", "NICs today"),
-            Tile(f"{answer.low:,.0f}–{answer.high:,.0f}", "NICs next year"),
-            Tile(broken, "of SLAs broken next year"),
-        ),
-        sections=(_budget(results, sizing), *(_axis(axis, rows) for axis, rows in curves.groupby("axis", sort=False))),
-        made_by=f"placer size {sizing.arrivals} --next-year {sizing.next_year:g} --seed {sizing.seed}",
-    )
-
-
-def _curves(results: pd.DataFrame) -> pd.DataFrame:
+def curves_of(results: pd.DataFrame) -> pd.DataFrame:
+    """A row per point and option, whose words are in `curve`; today is no point."""
     spread = spread_of(results, (*POINT, *OPTION))
     curves = spread[spread["axis"] != TODAY]
     return curves.assign(curve=curves.apply(named, axis=1))
-
-
-def _budget(results: pd.DataFrame, sizing: Sizing) -> Section:
-    table = options_of(results, sizing).sort_values("cost_high")
-    shown = pd.DataFrame(
-        {
-            "option": table.apply(named, axis=1),
-            "NICs today": table["today"],
-            "NICs next year": table["nics"],
-            "from": table["nics_low"],
-            "to": table["nics_high"],
-            "cost": table["cost_high"],
-            "SLAs broken, %": table["violations_mean_pct"],
-            "within budget": table["within_budget"].map({True: "yes", False: "no"}),
-        }
-    )
-    if (table["cost_high"] == table["nics_high"]).all():
-        shown = shown.drop(columns="cost")
-    told = f"At {sizing.next_year:g} times the arrivals. The budget: {sizing.budget_pct:g} % of SLAs may break."
-    return Section("budget", "Options within the budget", told, table=shown, in_sight=True)
-
-
-def _axis(axis: object, rows: pd.DataFrame) -> Section:
-    title = AXES[str(axis)]
-    table = rows.rename(columns={"nics": "middle", "nics_low": "low", "nics_high": "high"})
-    table = table[["curve", "factor", "low", "middle", "high", "violations_mean_pct"]]
-    figure = Figure(f"nics-by-{axis}", "The median of the draws; the band holds four of five.",
-                    charts.banded(table, "factor", title, "NICs"))  # fmt: skip
-    headings = {
-        "curve": "option",
-        "middle": "NICs",
-        "low": "from",
-        "high": "to",
-        "violations_mean_pct": "SLAs broken, %",
-    }
-    return Section(
-        f"by-{axis}", f"NICs by {title.split(',')[0]}", f"Along: {title}.", (figure,), table.rename(columns=headings)
-    )

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from placer.report import Figure, Page, Section, Tile, charts
+from placer.report.of_run import BUDGET_PCT
 
 HEADINGS = {"nics": "NICs", "wastage_pct": "wastage, %", "violations_pct": "SLAs broken, %", "rejected": "rejected"}
 
@@ -23,7 +24,8 @@ def page_of_study(name: str, spread: pd.DataFrame, results: pd.DataFrame) -> Pag
     results
         Rows of `conduct`.
     """
-    sections = [_section(trace, fleet, rows) for (trace, fleet), rows in spread.groupby(["trace", "fleet"], sort=False)]
+    groups = spread.groupby(["trace", "fleet"], sort=False)
+    sections = [_section(number, rows) for number, (_, rows) in enumerate(groups, start=1)]
     judges = ", ".join(map(str, results["truth"].unique()))
     told = f"Throughputs are judged by: {judges}." if judges != "predicted" else "Nobody told the truth."
     return Page(
@@ -50,18 +52,22 @@ def curve_of(row: pd.Series[Any]) -> str:
 
 def _best(spread: pd.DataFrame) -> str:
     online = spread[spread["strategy"] != "optimal"]
+    if online.empty:
+        return "Nothing but the optimum was placed."
     means = online.assign(curve=online.apply(curve_of, axis=1)).groupby("curve", sort=False)
     wastage, broken = means["wastage_pct"].mean(), means["violations_mean_pct"].mean()
-    kept = wastage[broken <= 2.0] if broken.notna().any() else wastage
+    kept = wastage[broken <= BUDGET_PCT] if broken.notna().any() else wastage
     if kept.empty:
-        return "No strategy keeps broken SLAs at 2 % or less."
+        return f"No strategy keeps broken SLAs at {BUDGET_PCT:g} % or less."
     best = str(kept.idxmin())
-    return f"Least waste with at most 2 % of SLAs broken: {best}, {kept.min():+.1f} % over the optimum in the median."
+    within = f"with at most {BUDGET_PCT:g} % of SLAs broken"
+    return f"Least waste {within}: {best}, {kept.min():+.1f} % over the optimum in the median."
 
 
-def _section(trace: object, fleet: object, rows: pd.DataFrame) -> Section:
+def _section(number: int, rows: pd.DataFrame) -> Section:
+    trace, fleet = rows["trace"].iloc[0], rows["fleet"].iloc[0]
     named = rows.assign(strategy=rows.apply(curve_of, axis=1))
-    slug = "".join(letter if letter.isalnum() else "-" for letter in f"{trace}-{fleet}".lower())
+    slug = "".join(letter if letter.isalnum() else "-" for letter in f"{number}-{trace}-{fleet}".lower())
     title = f"{trace}" if fleet == "unlimited" else f"{trace}, fleet {fleet}"
     figures = [
         Figure(f"{slug}-{figure}", told, charts.ranged(named, figure, HEADINGS[figure]))

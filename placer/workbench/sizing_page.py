@@ -1,0 +1,73 @@
+"""The page of a sizing: what to buy, the options, and a curve with its band along every axis."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from placer.report import Figure, Page, Section, Tile, charts
+from placer.workbench.sizing import Sizing, answer_of, options_of
+from placer.workbench.sizing_tell import AXES, curves_of, line_of, named
+
+
+def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
+    """What to buy, and the curves that speak for it."""
+    answer, curves = answer_of(results, sizing), curves_of(results)
+    broken = "unknown" if answer.broken_pct is None else f"{answer.broken_pct:.1f} %"
+    judges = ", ".join(map(str, results["truth"].unique()))
+    return Page(
+        title=f"NICs to buy: {sizing.arrivals}",
+        summary=(
+            line_of(answer, sizing),
+            f"Next year's arrivals are drawn from today's, {sizing.draws} times. Bands hold four draws of five; "
+            "what to buy is enough for nine of ten.",
+            "Throughputs are judged on a simulated card, not on hardware."
+            if judges == "simulated"
+            else f"Judged by: {judges}.",
+        ),
+        tiles=(
+            Tile(f"{answer.more:,}", "NICs to buy"),
+            Tile(f"{answer.today:,}", "NICs today"),
+            Tile(f"{answer.low:,.0f}–{answer.high:,.0f}", "NICs next year"),
+            Tile(broken, "of SLAs broken next year"),
+        ),
+        sections=(_budget(results, sizing), *(_axis(axis, rows) for axis, rows in curves.groupby("axis", sort=False))),
+        made_by=f"placer size {sizing.arrivals} --next-year {sizing.next_year:g} --seed {sizing.seed}",
+    )
+
+
+def _budget(results: pd.DataFrame, sizing: Sizing) -> Section:
+    table = options_of(results, sizing).sort_values("cost_high")
+    shown = pd.DataFrame(
+        {
+            "option": table.apply(named, axis=1),
+            "NICs today": table["today"],
+            "NICs next year": table["nics"],
+            "from": table["nics_low"],
+            "to": table["nics_high"],
+            "cost": table["cost_high"],
+            "SLAs broken, %": table["violations_mean_pct"],
+            "within budget": table["within_budget"].map({True: "yes", False: "no"}),
+        }
+    )
+    if (table["cost_high"] == table["nics_high"]).all():
+        shown = shown.drop(columns="cost")
+    told = f"At {sizing.next_year:g} times the arrivals. The budget: {sizing.budget_pct:g} % of SLAs may break."
+    return Section("budget", "Options within the budget", told, table=shown, in_sight=True)
+
+
+def _axis(axis: object, rows: pd.DataFrame) -> Section:
+    title = AXES[str(axis)]
+    table = rows.rename(columns={"nics": "middle", "nics_low": "low", "nics_high": "high"})
+    table = table[["curve", "factor", "low", "middle", "high", "violations_mean_pct"]]
+    figure = Figure(f"nics-by-{axis}", "The median of the draws; the band holds four of five.",
+                    charts.banded(table, "factor", title, "NICs"))  # fmt: skip
+    headings = {
+        "curve": "option",
+        "middle": "NICs",
+        "low": "from",
+        "high": "to",
+        "violations_mean_pct": "SLAs broken, %",
+    }
+    return Section(
+        f"by-{axis}", f"NICs by {title.split(',')[0]}", f"Along: {title}.", (figure,), table.rename(columns=headings)
+    )
