@@ -86,6 +86,8 @@ class Answer:
         NICs that it takes next year: the median of all draws, the 10th and the 90th percentile.
     broken_pct
         SLAs broken next year, of 100, in the mean of all draws; None where nobody tells the truth.
+    rejected
+        Instances that find no place next year, in nine draws of ten at most.
     within_budget
         Whether it breaks few enough and places everybody; False where no option does.
     """
@@ -96,6 +98,7 @@ class Answer:
     low: float
     high: float
     broken_pct: float | None
+    rejected: float
     within_budget: bool
 
     @property
@@ -155,6 +158,7 @@ def answer_of(results: pd.DataFrame, sizing: Sizing) -> Answer:
         low=float(best["nics_low"]),
         high=float(best["nics_high"]),
         broken_pct=None if pd.isna(broken) else float(broken),
+        rejected=float(best["rejected_high"]),
         within_budget=bool(best["within_budget"]),
     )
 

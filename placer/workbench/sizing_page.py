@@ -7,22 +7,20 @@ import pandas as pd
 from placer.report import Figure, Page, Section, Tile, charts
 from placer.workbench.sizing import Sizing, answer_of, options_of
 from placer.workbench.sizing_tell import AXES, curves_of, line_of, named
+from placer.workbench.study_page import judged_by
 
 
 def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
     """What to buy, and the curves that speak for it."""
     answer, curves = answer_of(results, sizing), curves_of(results)
     broken = "unknown" if answer.broken_pct is None else f"{answer.broken_pct:.1f} %"
-    judges = ", ".join(map(str, results["truth"].unique()))
     return Page(
         title=f"NICs to buy: {sizing.arrivals}",
         summary=(
             line_of(answer, sizing),
             f"Next year's arrivals are drawn from today's, {sizing.draws} times. Bands hold four draws of five; "
             "what to buy is enough for nine of ten.",
-            "Throughputs are judged on a simulated card, not on hardware."
-            if judges == "simulated"
-            else f"Judged by: {judges}.",
+            judged_by(results),
         ),
         tiles=(
             Tile(f"{answer.more:,}", "NICs to buy"),

@@ -29,6 +29,8 @@ def line_of(answer: Answer, sizing: Sizing) -> str:
         broken = "whether SLAs break is unknown"
     else:
         broken = f"{answer.broken_pct:.1f} % of SLAs break, {sizing.budget_pct:g} % may"
+    if answer.rejected:
+        broken += f"; {-int(-answer.rejected // 1):,} instances find no place"
     warning = "" if answer.within_budget else "No option keeps to the budget; the least bad: "
     return (
         f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, "
@@ -73,6 +75,7 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
             "nics_low": answer.low,
             "nics_high": answer.high,
             "sla_violations_pct": answer.broken_pct,
+            "rejected": answer.rejected,
             "budget_pct": sizing.budget_pct,
             "within_budget": answer.within_budget,
         },

@@ -26,11 +26,9 @@ def page_of_study(name: str, spread: pd.DataFrame, results: pd.DataFrame) -> Pag
     """
     groups = spread.groupby(["trace", "fleet"], sort=False)
     sections = [_section(number, rows) for number, (_, rows) in enumerate(groups, start=1)]
-    judges = ", ".join(map(str, results["truth"].unique()))
-    told = f"Throughputs are judged by: {judges}." if judges != "predicted" else "Nobody told the truth."
     return Page(
         title=f"Study: {name}",
-        summary=(_best(spread), f"{told} A simulated card is not hardware." if "simulated" in judges else told),
+        summary=(_best(spread), judged_by(results)),
         tiles=(
             Tile(f"{len(results):,}", "plans"),
             Tile(f"{spread['trace'].nunique():,}", "kinds of trace"),
@@ -40,6 +38,16 @@ def page_of_study(name: str, spread: pd.DataFrame, results: pd.DataFrame) -> Pag
         sections=tuple(sections),
         made_by=f"placer compare {name}.toml --report FILE.html",
     )
+
+
+def judged_by(results: pd.DataFrame) -> str:
+    """Who told the true throughputs, in a sentence."""
+    judges = sorted(set(results["truth"]))
+    if judges == ["simulated"]:
+        return "Throughputs are judged on the simulated card, not on hardware."
+    if judges == ["predicted"]:
+        return "Nobody told the truth: whether SLAs break is unknown."
+    return f"Throughputs are judged by: {', '.join(judges)}."
 
 
 def curve_of(row: pd.Series[Any]) -> str:

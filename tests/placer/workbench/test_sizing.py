@@ -50,6 +50,12 @@ def test_where_no_option_keeps_to_the_budget_that_is_said() -> None:
     assert line_of(answer, SIZING).startswith("No option keeps to the budget; the least bad: Buy 6 more NICs")
 
 
+def test_who_finds_no_place_is_told() -> None:
+    """Where every option rejects somebody, the line says how many."""
+    answer = answer_of(results(("small", 5, (5, 5), 0.0, 7)), SIZING)
+    assert line_of(answer, SIZING).endswith("0.0 % of SLAs break, 2 % may; 7 instances find no place.")
+
+
 def test_where_nobody_tells_the_truth_the_cheapest_is_taken() -> None:
     """Unknown violations keep nobody out, and the line says that they are unknown."""
     answer = answer_of(results(("one", 5, (4, 5), float("nan"), 0), ("two", 6, (12, 12), float("nan"), 0)), SIZING)
