@@ -25,7 +25,7 @@ def over_time(curves: pd.DataFrame, optimum: int, told: str) -> Chart:
         alt.Chart(hours)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("hours:Q", title="hours since the start", axis=alt.Axis(grid=False, tickCount=8, format="~g")),
+            x=alt.X("hours:Q", title="hours since the start", axis=alt.Axis(grid=False, tickCount=8, format=",~f")),
             y=alt.Y("nics:Q", title=NICS),
             color=_by("strategy", curves),
             tooltip=["strategy:N", alt.Tooltip("hours:Q", format=".2f"), "nics:Q"],
@@ -134,7 +134,7 @@ def dropped(table: pd.DataFrame) -> Chart:
 def bound(table: pd.DataFrame, attribute: str) -> Chart:
     """Throughput along an attribute, `told` by each of several, coloured by the `bottleneck`; flows on a log axis."""
     scale = alt.Scale(type="log") if attribute == "flows" else alt.Undefined
-    numbers = "~s" if attribute == "flows" else "~g"
+    numbers = "~s" if attribute == "flows" else ",~f"
     x = alt.X(f"{attribute}:Q", scale=scale, axis=alt.Axis(grid=False, tickCount=6, format=numbers))
     base = alt.Chart(table).encode(x=x, y=alt.Y("kpps:Q", title="throughput, kpps"))
     lines = base.mark_line(style="guide", strokeWidth=1).encode(detail="told:N")
@@ -149,7 +149,7 @@ def bound(table: pd.DataFrame, attribute: str) -> Chart:
 def banded(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
     """A curve per `curve` through `middle` over `x`, with a band from `low` to `high`."""
     base = alt.Chart(table).encode(
-        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format="~g")), color=_by("curve", table)
+        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format=",~f")), color=_by("curve", table)
     )
     tooltip = ["curve:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
     return _sized(

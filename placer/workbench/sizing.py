@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
+from math import ceil
 from pathlib import Path
 
 import pandas as pd
@@ -104,7 +105,7 @@ class Answer:
     @property
     def more(self) -> int:
         """NICs to buy: enough for nine draws of ten."""
-        return max(-int(-self.high // 1) - self.today, 0)
+        return max(ceil(self.high) - self.today, 0)
 
 
 def units_of_sizing(sizing: Sizing, say: Say) -> list[Unit]:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from placer.report import Figure, Page, Section, Tile, charts
 from placer.workbench.sizing import Sizing, answer_of, options_of
-from placer.workbench.sizing_tell import AXES, curves_of, line_of, named
+from placer.workbench.sizing_tell import AXES, curves_of, line_of, named, range_of
 from placer.workbench.study_page import judged_by
 
 
@@ -25,7 +25,7 @@ def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
         tiles=(
             Tile(f"{answer.more:,}", "NICs to buy"),
             Tile(f"{answer.today:,}", "NICs today"),
-            Tile(f"{answer.low:,.0f}–{answer.high:,.0f}", "NICs next year"),
+            Tile(range_of(answer).replace(" and ", "–"), "NICs next year"),
             Tile(broken, "of SLAs broken next year"),
         ),
         sections=(_budget(results, sizing), *(_axis(axis, rows) for axis, rows in curves.groupby("axis", sort=False))),

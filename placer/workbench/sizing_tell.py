@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import ceil, floor
 from typing import Any
 
 import pandas as pd
@@ -24,18 +25,23 @@ AXES = {
 def line_of(answer: Answer, sizing: Sizing) -> str:
     """The answer in one line."""
     buy = f"Buy {answer.more:,} more NICs" if answer.more else "Buy no NICs"
-    need = f"{-int(-answer.high // 1):,} instead of {answer.today:,} (between {answer.low:,.0f} and {answer.high:,.0f})"
+    need = f"{ceil(answer.high):,} instead of {answer.today:,} (between {range_of(answer)})"
     if answer.broken_pct is None:
         broken = "whether SLAs break is unknown"
     else:
         broken = f"{answer.broken_pct:.1f} % of SLAs break, {sizing.budget_pct:g} % may"
     if answer.rejected:
-        broken += f"; {-int(-answer.rejected // 1):,} instances find no place"
+        broken += f"; {ceil(answer.rejected):,} instances find no place"
     warning = "" if answer.within_budget else "No option keeps to the budget; the least bad: "
     return (
         f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, "
         f"placed by {named(pd.Series(answer.option))}; {broken}."
     )
+
+
+def range_of(answer: Answer) -> str:
+    """Between how many whole NICs four draws of five lie."""
+    return f"{floor(answer.low):,} and {ceil(answer.high):,}"
 
 
 def named(option: pd.Series[Any]) -> str:
