@@ -103,12 +103,10 @@ class Contended:
         places = np.nonzero(answer.beside if among is None else among)
         for name, rows in facts.by_nf(member[places]):
             model, where = facts.models[name], tuple(axis[rows] for axis in places)
+            which = member[where]
             columns = [facts.accelerators.index(accelerator) for accelerator in model.accelerators]
-            yield (
-                name,
-                where,
-                model.seen(facts.traffic[member[where]], answer.throughput[where], others[where][:, columns]),
-            )
+            pressure = others[where][:, columns] / np.maximum(facts.service[which][:, columns], 1e-12)
+            yield name, where, Seen(facts.traffic[which], answer.throughput[where] / answer.solo[where], pressure)
 
     def _cores(self, seats: Companies) -> Array:
         """What the cores of everybody seated reach beside the others' memory accesses, before any queueing."""
