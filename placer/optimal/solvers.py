@@ -16,7 +16,8 @@ from placer.optimal.program import Program, WeakDuality
 from profiles import InputError
 
 SOLVERS = {
-    "cp-sat": ("sat", "num_workers:1 linearization_level:2"),
+    # left to it, Ctrl-C would end the process without a word
+    "cp-sat": ("sat", "num_workers:1 linearization_level:2 catch_sigint_signal:false"),
     "highs": ("highs", "output_flag=false\nthreads=1\nmip_rel_gap=0\nmip_abs_gap=0.999"),
 }
 """Integer solvers of OR-Tools by name: what it calls them, and settings that make them silent, exact and repeatable."""
