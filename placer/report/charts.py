@@ -69,8 +69,10 @@ def ranged(table: pd.DataFrame, figure: str, title: str) -> Chart:
     """A point per strategy at the median of a figure, on a line from its low to its high."""
     place = alt.Chart(table).encode(y=_named("strategy"))
     told = ["strategy:N", *(alt.Tooltip(f"{figure}{end}:Q", format=".2f") for end in ("_low", "", "_high"))]
+    nothing = not table[[figure, f"{figure}_low", f"{figure}_high"]].any(axis=None)
+    scale = alt.Scale(domain=[0, 1]) if nothing else alt.Undefined
     lines = place.mark_rule(style="range").encode(
-        x=alt.X(f"{figure}_low:Q", title=title, axis=alt.Axis(tickCount=5)), x2=f"{figure}_high:Q"
+        x=alt.X(f"{figure}_low:Q", title=title, axis=alt.Axis(tickCount=5), scale=scale), x2=f"{figure}_high:Q"
     )
     points = place.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X(f"{figure}:Q", title=title), tooltip=told)
     return _sized(_layers(lines, points), ROW * len(table))
@@ -131,15 +133,18 @@ def dropped(table: pd.DataFrame) -> Chart:
     )
 
 
-def bound(table: pd.DataFrame, attribute: str) -> Chart:
-    """Throughput along an attribute, `told` by each of several, coloured by the `bottleneck`; flows on a log axis."""
+def bound(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -> Chart:
+    """Throughput along an attribute, `told` by each of several, flows on a log axis.
+
+    Coloured by the `bottleneck`, as where all `resources` are.
+    """
     scale = alt.Scale(type="log") if attribute == "flows" else alt.Undefined
     numbers = "~s" if attribute == "flows" else ",~f"
     x = alt.X(f"{attribute}:Q", scale=scale, axis=alt.Axis(grid=False, tickCount=6, format=numbers))
     base = alt.Chart(table).encode(x=x, y=alt.Y("kpps:Q", title="throughput, kpps"))
     lines = base.mark_line(style="guide", strokeWidth=1).encode(detail="told:N")
     points = base.mark_point(size=70).encode(
-        color=_by("bottleneck", table),
+        color=_by("bottleneck", table, resources),
         shape=alt.Shape("told:N", sort=None, legend=alt.Legend(title=None)),
         tooltip=["told:N", f"{attribute}:Q", "kpps:Q", "bottleneck:N"],
     )

@@ -156,15 +156,28 @@ def _columns(table: pd.DataFrame) -> list[tuple[str, bool]]:
 
 def _rows(table: pd.DataFrame) -> list[Sequence[tuple[str, str]]]:
     """Cells as shown, and as sorted."""
-    return [[(_shown(value), _sorted_by(value)) for value in row] for row in table.itertuples(index=False)]
+    places = [_places(table.iloc[:, column]) for column in range(table.shape[1])]
+    return [
+        [(_shown(value, digits), _sorted_by(value)) for value, digits in zip(row, places, strict=True)]
+        for row in table.itertuples(index=False)
+    ]
 
 
-def _shown(value: object) -> str:
+def _places(column: pd.Series[Any]) -> int:
+    """Digits after the point, the same in a whole column so that its numbers stand one below the other."""
+    if not pd.api.types.is_float_dtype(column):
+        return 0
+    sizes = column.abs()
+    if (sizes.dropna() % 1 == 0).all():
+        return 0
+    least = sizes[sizes > 0].min()
+    return 0 if least >= 1000 else 1 if least >= 1 else 2
+
+
+def _shown(value: object, places: int) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}" if abs(value) >= 1 else f"{value:.2f}"
-    return f"{value:,.0f}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+    return f"{value:,.{places}f}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 
 def _sorted_by(value: object) -> str:

@@ -66,7 +66,8 @@ def config(colour: Colour) -> dict[str, Any]:
         "font": "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif",
         "view": {"stroke": None},
         "axis": words
-        | {"gridColor": line, "domainColor": line, "tickColor": line, "labelLimit": 240, "labelOverlap": "greedy"},
+        | {"gridColor": line, "domainColor": line, "tickColor": line, "labelLimit": 240, "labelOverlap": "greedy"}
+        | {"labelSeparation": 3},
         "legend": words
         | {
             "orient": "top",

@@ -7,6 +7,7 @@ import pandas as pd
 from placer.report import Figure, Page, Section, Tile, charts
 from placer.workbench.diagnosis import Diagnosis, Reading
 from placer.workbench.diagnosis_tell import named
+from profiles import Workload
 
 CARD = "the card"
 
@@ -34,7 +35,7 @@ def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
             Tile(f"{here.solo_kpps:,.0f}", "kpps alone"),
         ),
         sections=tuple(sections),
-        made_by=f"placer diagnose {nf} --report FILE.html",
+        made_by=_command(diagnosis),
     )
 
 
@@ -48,9 +49,31 @@ def _section(attribute: str, readings: tuple[Reading, ...], diagnosis: Diagnosis
         f"along-{attribute.replace('_', '-')}",
         f"Along {attribute}",
         f"The rest of the traffic as it is. In the summary {attribute} is {at:,.0f}.",
-        (Figure(f"bottleneck-by-{attribute.replace('_', '-')}", caption, charts.bound(table, attribute)),),
+        (
+            Figure(
+                f"bottleneck-by-{attribute.replace('_', '-')}",
+                caption,
+                charts.bound(table, attribute, _resources(diagnosis)),
+            ),
+        ),
         table,
     )
+
+
+def _resources(diagnosis: Diagnosis) -> list[str]:
+    """Every resource that binds anywhere, so that each has one colour on the whole page."""
+    readings = [one for along in diagnosis.along.values() for one in along]
+    return sorted({name for one in readings for name in (one.bottleneck, one.true_bottleneck) if name})
+
+
+def _command(diagnosis: Diagnosis) -> str:
+    beside = "".join(f" --beside {_argument(other)}" for other in diagnosis.beside)
+    return f"placer diagnose {_argument(diagnosis.workload)}{beside} --report FILE.html"
+
+
+def _argument(workload: Workload) -> str:
+    told = ",".join(f"{name}={value:.12g}" for name, value in workload.traffic.as_dict().items())
+    return f"{workload.nf}:{told}"
 
 
 def _row(attribute: str, reading: Reading, told: str, kpps: float | None, bottleneck: str | None) -> dict[str, object]:

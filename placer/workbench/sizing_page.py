@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from placer.report import Figure, Page, Section, Tile, charts
@@ -29,7 +30,8 @@ def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
             Tile(broken, "of SLAs broken next year"),
         ),
         sections=(_budget(results, sizing), *(_axis(axis, rows) for axis, rows in curves.groupby("axis", sort=False))),
-        made_by=f"placer size {sizing.arrivals} --next-year {sizing.next_year:g} --seed {sizing.seed}",
+        made_by=f"placer size {sizing.arrivals} --next-year {sizing.next_year:g} --draws {sizing.draws} "
+        f"--seed {sizing.seed} --report FILE.html",
     )
 
 
@@ -39,9 +41,9 @@ def _budget(results: pd.DataFrame, sizing: Sizing) -> Section:
         {
             "option": table.apply(named, axis=1),
             "NICs today": table["today"],
-            "NICs next year": table["nics"],
-            "from": table["nics_low"],
-            "to": table["nics_high"],
+            "NICs next year": table["nics"].round(),
+            "from": np.floor(table["nics_low"]),
+            "to": np.ceil(table["nics_high"]),
             "cost": table["cost_high"],
             "SLAs broken, %": table["violations_mean_pct"],
             "within budget": table["within_budget"].map({True: "yes", False: "no"}),
@@ -50,7 +52,7 @@ def _budget(results: pd.DataFrame, sizing: Sizing) -> Section:
     if (table["cost_high"] == table["nics_high"]).all():
         shown = shown.drop(columns="cost")
     told = f"At {sizing.next_year:g} times the arrivals. The budget: {sizing.budget_pct:g} % of SLAs may break."
-    return Section("budget", "Options within the budget", told, table=shown, in_sight=True)
+    return Section("budget", "Options and the budget", told, table=shown, in_sight=True)
 
 
 def _axis(axis: object, rows: pd.DataFrame) -> Section:

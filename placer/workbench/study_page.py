@@ -69,7 +69,8 @@ def _best(spread: pd.DataFrame) -> str:
         return f"No strategy keeps broken SLAs at {BUDGET_PCT:g} % or less."
     best = str(kept.idxmin())
     within = f"with at most {BUDGET_PCT:g} % of SLAs broken"
-    return f"Least waste {within}: {best}, {kept.min():+.1f} % over the optimum in the median."
+    over = " in the median" if len(spread[["trace", "fleet"]].drop_duplicates()) == 1 else ", the mean of the medians"
+    return f"Least waste {within}: {best}, {kept.min():+.1f} % over the optimum{over}."
 
 
 def _section(number: int, rows: pd.DataFrame) -> Section:

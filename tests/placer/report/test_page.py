@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -107,3 +108,11 @@ def test_charts_are_files_for_papers_too(page: Page, tmp_path: Path) -> None:
         content = path.read_bytes()
         assert content.startswith(b"<svg" if path.suffix == ".svg" else b"\x89PNG")
         assert b"var(--" not in content
+
+
+def test_numbers_of_a_column_have_the_same_digits() -> None:
+    """0.2 and 1 stand one below the other; whole numbers have no point."""
+    table = pd.DataFrame({"broken": [0.2, 1.0], "NICs": [3.0, 1200.0], "kpps": [663.25, 1499.5]})
+    page = replace(EMPTY, sections=(Section("s", "S", "Told.", table=table),))
+    cells = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', render(page))
+    assert cells == ["0.20", "3", "663.2", "1.00", "1,200", "1,499.5"]
