@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
+import atexit
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.methodology.accuracy import is_worse
+from experiments.methodology.sequences import ARRIVALS, SEQUENCES, each_sequence, written
 from experiments.registry import Result, Setting, experiment
 from placer.arrivals import Arrival, read_arrivals
 from placer.catalogue import Catalogue
@@ -24,10 +24,7 @@ from placer.optimal import optimal_plan
 from placer.oracle import DEFAULT_RISK, Oracle
 from placer.run import RunRequest
 from placer.strategies.contention_aware import ContentionAware
-from traces.arrivals import Recipe, generate
 
-SEQUENCES = 100
-ARRIVALS = 500
 RISKS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
 RISKS_EVERY = 3
 """The curve over risks is drawn from every third sequence."""
@@ -35,7 +32,9 @@ RISKS_EVERY = 3
 PREDICTOR, NOISE_FREE = "tomur", "noise-free"
 PUBLISHED = {"tomur": (0.5, 1.9)}
 
-Told = dict[tuple[str, str, float], list[tuple[float, float]]]
+Key = tuple[str, str, float | None]
+Told = dict[Key, list[tuple[float, float]]]
+Oracles = dict[tuple[str, float | None], tuple[Oracle, ...]]
 
 
 @experiment(
@@ -45,13 +44,9 @@ def run(setting: Setting) -> Result:
     """Random sequences of 500 arrivals of nine NFs at default traffic, each with an SLA of 5 to 20 % drop."""
     told: Told = defaultdict(list)
     sequences = setting.count(SEQUENCES)
-    with ExitStack() as stack:
-        catalogue = open_catalogue(RunRequest(arrivals=""), stack, setting.say)
-        oracles = _oracles(catalogue)
-        for number in range(sequences):
-            _place(_arrivals(catalogue, setting.seed * SEQUENCES + number), catalogue, oracles, number, told)
-            if (number + 1) % 10 == 0:
-                setting.say(f"{number + 1} of {sequences} sequences")
+    for placed in each_sequence(setting, _placed):
+        for key, value in placed.items():
+            told[key].append(value)
     table = pd.DataFrame([_row(key, np.array(values), told) for key, values in told.items()])
     return Result(
         table,
@@ -67,37 +62,43 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _oracles(catalogue: Catalogue) -> dict[tuple[str, float], tuple[Oracle, ...]]:
-    """By who answers and at which risk; each remembers its answers over all sequences."""
+@cache
+def _opened() -> tuple[Catalogue, Oracles]:
+    """Once in a process, until it ends: oracles remember their answers over all its sequences."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    catalogue = open_catalogue(RunRequest(arrivals=""), stack, lambda message: None)
+    return catalogue, _oracles(catalogue)
+
+
+def _oracles(catalogue: Catalogue) -> Oracles:
+    """By who answers and at which risk."""
     truth = catalogue.truth()
     assert truth is not None
-    at_risk = {(PREDICTOR, risk): replace(catalogue, risk=risk).oracles(PREDICTOR) for risk in (DEFAULT_RISK, *RISKS)}
-    return {(NOISE_FREE, np.nan): truth, **at_risk}
+    at_risk: Oracles = {
+        (PREDICTOR, risk): replace(catalogue, risk=risk).oracles(PREDICTOR) for risk in (DEFAULT_RISK, *RISKS)
+    }
+    return {(NOISE_FREE, None): truth, **at_risk}
 
 
-def _arrivals(catalogue: Catalogue, seed: int) -> list[Arrival]:
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "arrivals.csv"
-        trace.write_text("".join(generate(Recipe(count=ARRIVALS, seed=seed))), encoding="utf-8")
-        return read_arrivals(str(trace), catalogue.default_traffic, catalogue.check)
+def _arrivals(catalogue: Catalogue, seed: int, count: int) -> list[Arrival]:
+    with written(seed, count) as trace:
+        return read_arrivals(trace, catalogue.default_traffic, catalogue.check)
 
 
-def _place(
-    arrivals: list[Arrival],
-    catalogue: Catalogue,
-    oracles: dict[tuple[str, float], tuple[Oracle, ...]],
-    number: int,
-    told: Told,
-) -> None:
-    """Place one sequence with every rule and oracle, and tell what it wastes and breaks."""
+def _placed(seed: int, count: int = ARRIVALS) -> dict[Key, tuple[float, float]]:
+    """One sequence with every rule and oracle: what each wastes and breaks."""
+    catalogue, oracles = _opened()
+    arrivals, number = _arrivals(catalogue, seed, count), seed % SEQUENCES
+    told = {}
     truth = oracles[next(iter(oracles))]
     optimum = optimal_plan([arrival.tenant for arrival in arrivals], catalogue.kinds, truth)
     for (name, risk), answering in oracles.items():
         for rule in RULES.values():
             if risk not in RISKS or (rule is LOOK_AHEAD and number % RISKS_EVERY == 0):
-                told[rule.name, name, risk].append(
-                    _judged(arrivals, catalogue, answering, rule, truth, len(optimum.nics))
-                )
+                judged = _judged(arrivals, catalogue, answering, rule, truth, len(optimum.nics))
+                told[rule.name, name, risk] = judged
+    return told
 
 
 def _judged(
@@ -113,7 +114,7 @@ def _judged(
     return 100.0 * (judged.nics / optimal - 1.0), judged.violations_pct or 0.0
 
 
-def _row(key: tuple[str, str, float], values: np.ndarray, told: Told) -> dict[str, object]:
+def _row(key: Key, values: np.ndarray, told: Told) -> dict[str, object]:
     rule, name, risk = key
     same = next(values for (one, who, _), values in told.items() if (one, who) == (rule, NOISE_FREE))
     beside = np.array(same[::RISKS_EVERY] if risk in RISKS else same)
@@ -125,7 +126,7 @@ def _row(key: tuple[str, str, float], values: np.ndarray, told: Told) -> dict[st
     return {
         "rule": rule,
         "oracle": name,
-        "risk": "" if np.isnan(risk) else f"{risk:g}",
+        "risk": "" if risk is None else f"{risk:g}",
         "wastage_pct": wastage,
         "spread": float(values[:, 0].std(ddof=1)) if len(values) > 1 else np.nan,
         "above_noise_free": wastage - float(beside[:, 0].mean()),

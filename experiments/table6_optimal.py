@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import defaultdict
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.methodology.accuracy import is_worse
+from experiments.methodology.sequences import ARRIVALS, each_sequence, written
 from experiments.registry import Result, Setting, experiment
 from placer.progress import Progress
 from placer.run import Comparison, RunRequest
 from placer.run import run as compare
-from traces.arrivals import Recipe, generate
 
-SEQUENCES = 100
-ARRIVALS = 500
 PUBLISHED = {
     ("monopolization", "-"): (196.3, 0.0),
     ("greedy", "-"): (19.0, 16.5),
@@ -33,15 +29,11 @@ def run(setting: Setting) -> Result:
     """Random sequences of 500 arrivals of nine NFs at default traffic, each with an SLA of 5 to 20 % drop."""
     told: defaultdict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     optima = []
-    sequences = setting.count(SEQUENCES)
-    for number in range(sequences):
-        comparison = _compared(setting.seed * SEQUENCES + number)
+    for comparison in each_sequence(setting, _compared):
         optima.append(comparison.optimum)
         for one in comparison.evaluations:
             wastage = comparison.wastage_pct(one), one.violations_pct or 0.0
             told[one.plan.strategy, one.plan.predictor or "-"].append(wastage)
-        if (number + 1) % 10 == 0:
-            setting.say(f"{number + 1} of {sequences} sequences")
     table = pd.DataFrame([_row(*key, np.array(values)) for key, values in told.items()])
     seconds = [optimum.seconds for optimum in optima]
     return Result(
@@ -49,7 +41,7 @@ def run(setting: Setting) -> Result:
         ("the simulated BlueField-2: everything, predictors and judge.", "BlueField-2: nothing; none was at hand."),
         partial(_draw, table=table),
         (
-            f"{sequences} sequences of {ARRIVALS}; {sum(optimum.proven for optimum in optima)} optima are proven, "
+            f"{len(optima)} sequences of {ARRIVALS}; {sum(optimum.proven for optimum in optima)} optima are proven, "
             f"in {np.median(seconds):.2f} s in the median and {max(seconds):.2f} s at worst; "
             f"they take {np.mean([optimum.nics for optimum in optima]):.1f} NICs on average.",
             "greedy here counts accelerator time and cache, too, and so keeps SLAs at the price of NICs; the paper "
@@ -60,10 +52,8 @@ def run(setting: Setting) -> Result:
 
 
 def _compared(seed: int) -> Comparison:
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "arrivals.csv"
-        trace.write_text("".join(generate(Recipe(count=ARRIVALS, seed=seed))), encoding="utf-8")
-        return compare(RunRequest(arrivals=str(trace), seed=seed), Progress(quiet=True))
+    with written(seed) as trace:
+        return compare(RunRequest(arrivals=trace, seed=seed), Progress(quiet=True))
 
 
 def _row(strategy: str, predictor: str, values: np.ndarray) -> dict[str, object]:
