@@ -93,6 +93,8 @@ class Contended:
             part = self._share_accelerators(seats.member[sharing], solo[sharing], cores[sharing], throughput[sharing])
             throughput[sharing], drops[sharing, :, 1:], bound[sharing, :, 1:] = part
         throughput[~sharing], drops[~sharing] = solo[~sharing], 0.0
+        for values in (throughput, drops, bound):
+            _level_twins(seats.member, values)
         return Answer(seats, np.minimum(throughput, solo), solo, drops, bound)
 
     def seen(self, answer: Answer, among: NDArray[np.bool_] | None = None) -> Iterator[tuple[str, Where, Seen]]:
@@ -162,6 +164,13 @@ class Contended:
             return self._composition(solo, drops)
         staged = self._facts.pipeline[member]
         return np.where(staged, pipeline(solo, drops), run_to_completion(solo, drops))
+
+
+def _level_twins(member: NDArray[np.intp], values: Array) -> None:
+    """Let equal members of a company, who are neighbours, have the same values to the last bit: sums round by seat."""
+    for seat in range(1, member.shape[1]):
+        twins = member[:, seat] == member[:, seat - 1]
+        values[twins, seat] = values[twins, seat - 1]
 
 
 def _asked(staged: NDArray[np.bool_], cores: Array, bound: Array, throughput: Array) -> Array:

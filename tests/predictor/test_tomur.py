@@ -43,6 +43,19 @@ def test_company_properties(models: Models, company: list[Workload], order: obje
         np.testing.assert_array_equal(predictor.throughput([[company[0]]])[0], solo[:1])
 
 
+def test_equal_nfs_in_a_company_are_told_equal(models: Models) -> None:
+    """To the last bit, wherever they sit; drawn at random, one company in some hundred told them an ulp apart."""
+    rng = np.random.default_rng(0)
+
+    def some(name: str) -> Workload:
+        return Workload(name, TrafficProfile(rng.uniform(1, 2e5), rng.uniform(64, 1500), rng.uniform(0, 1000)))
+
+    for _ in range(300):
+        twin, others = some(CRYPTO.name), [some(NAMES[at]) for at in rng.integers(3, size=2)]
+        (told,) = models.predictors["tomur"].throughput([[twin, *others, twin]])
+        assert told[0] == told[-1]
+
+
 def test_batch_is_the_same_as_one_by_one(models: Models) -> None:
     """Companies of different sizes in one batch, an empty one among them, do not touch one another."""
     tomur = models.predictors["tomur"]
