@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import Annotated
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
-from rich.console import Console
-from rich.table import Table
 
+from placer.text_table import text_table
 from predictor import Models, Prediction
 from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
 from profiles.profile import FIRST_SERVICE
@@ -135,8 +133,7 @@ def predict_contention(
         say(f"measured co-runs corrected {corrected} of {len(told)} predictions")
     if form == "json":
         return "".join(json.dumps(_answer([one])) + "\n" for one in told)
-    predicted = models.predictors[predictor].predict_contention(nf, rows)
-    table = written.assign(predicted_kpps=[f"{kpps:.6g}" for kpps in predicted])
+    table = written.assign(predicted_kpps=[f"{one.throughput_kpps:.6g}" for one in told])
     if extrapolate or models.testbed is None:
         table = table.assign(extrapolated=[str(one.extrapolated).lower() for one in told])
     if form == "csv":
@@ -146,7 +143,7 @@ def predict_contention(
         bottleneck=[one.bottleneck for one in told],
         calibrated=["yes" if one.calibrated else "no" for one in told],
     )
-    return _render(list(table.columns), table.itertuples(index=False, name=None))
+    return text_table(list(table.columns), table.itertuples(index=False, name=None))
 
 
 def _at(nf: str, values: Sequence[float]) -> Workload:
@@ -224,17 +221,5 @@ def _scenario_table(
         for number, (company, answer) in enumerate(zip(companies, answers, strict=True), start=1)
         for workload, p in zip(company, answer, strict=True)
     ]  # fmt: skip
-    return _render(["scenario", "nf", *ATTRIBUTES, "kpps", "solo kpps", "drop %", f"{100 * coverage:g} % interval",
+    return text_table(["scenario", "nf", *ATTRIBUTES, "kpps", "solo kpps", "drop %", f"{100 * coverage:g} % interval",
                     "bottleneck", "kpps lost to"], rows)  # fmt: skip
-
-
-def _render(header: Sequence[str], rows: object) -> str:
-    table = Table(box=None, pad_edge=False)
-    for name in header:
-        table.add_column(name, no_wrap=True)
-    for row in rows:  # type: ignore[attr-defined]
-        table.add_row(*map(str, row))
-    console = Console(file=io.StringIO(), width=400, no_color=True)
-    console.print(table)
-    text = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"

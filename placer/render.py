@@ -8,12 +8,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from placer.evaluation import Evaluation
 from placer.run import Comparison
 from placer.shortfall import Shortfall
+from placer.text_table import text_table
 
 
 def as_json(comparison: Comparison) -> str:
@@ -39,14 +37,10 @@ def as_csv(comparison: Comparison) -> str:
 def as_table(comparison: Comparison) -> str:
     """A table that reads without colour and in 80 columns."""
     optimum, proven = comparison.optimum, comparison.optimum.proven
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("strategy")
-    table.add_column("predictor")
     against = "optimum" if proven else "bound"
-    for heading in ("NICs", f"over {against}", "SLAs broken", "rejected", "decisions/s"):
-        table.add_column(heading, justify="right")
-    for evaluation in comparison.evaluations:
-        table.add_row(
+    headings = ["strategy", "predictor", "NICs", f"over {against}", "SLAs broken", "rejected", "decisions/s"]
+    rows = [
+        (
             evaluation.plan.strategy,
             evaluation.plan.predictor or "-",
             f"{evaluation.nics:,}",
@@ -55,8 +49,8 @@ def as_table(comparison: Comparison) -> str:
             f"{evaluation.plan.rejected:,}",
             f"{_decisions_per_s(evaluation):,.0f}",
         )
-    console = Console(file=io.StringIO(), width=100, no_color=True)
-    console.print(table)
+        for evaluation in comparison.evaluations
+    ]
     count = len(comparison.arrivals)
     told = (
         f"{optimum.nics:,} NICs, proven"
@@ -65,13 +59,11 @@ def as_table(comparison: Comparison) -> str:
     )
     lines = [
         "",
-        "",
         f"Optimum: {told} ({optimum.scope}; {optimum.seconds:.1f} s, and {optimum.oracle_seconds:.1f} s of asking).",
         *([] if optimum.shortfall is None else [optimum.shortfall.told()]),
         f"{count:,} arrivals. {truth_told(comparison)}",
     ]
-    text = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n".join(lines) + "\n"
+    return text_table(headings, rows, words=2) + "\n".join(lines) + "\n"
 
 
 FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as_json, "csv": as_csv}

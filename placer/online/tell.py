@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterable, Sequence
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from placer.online.explain import Explanation, Seat, Verdict
 from placer.online.waste import Waste
+from placer.text_table import text_table
 from profiles import Workload
 
 NEW = "a new one"
@@ -41,7 +37,7 @@ def explanation_table(explanation: Explanation) -> str:
         for verdict in sorted(verdicts, key=lambda one: (not one.chosen, not one.fits, one.cause, -len(one.nics)))
     ]  # fmt: skip
     head = f"{arrival.id} ({_named(arrival.workload)}) {where}; it fits {fitting} of {in_use} NICs in use.\n\n"
-    return head + _render(["", "NICs", "names", "free cores", "verdict", "kpps with it, of what the SLA asks"], rows)
+    return head + text_table(["", "NICs", "names", "free cores", "verdict", "kpps with it, of what the SLA asks"], rows)
 
 
 def waste_json(waste: Waste) -> str:
@@ -54,7 +50,7 @@ def waste_table(waste: Waste) -> str:
     """A row per cause."""
     rows = [(cause, f"{nics:.2f}", f"{100 * nics / waste.nics:.1f}") for cause, nics in waste.idle.items()]
     head = f"{waste.nics:,} NICs at the fullest moment; their tenants' cores would fill {waste.filled:,.2f}.\n\n"
-    return head + _render(["room idles for", "in NICs", "% of all"], rows)
+    return head + text_table(["room idles for", "in NICs", "% of all"], rows)
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -98,15 +94,3 @@ def _seat(seat: Seat) -> str:
 
 def _named(workload: Workload) -> str:
     return f"{workload.nf}, " + ", ".join(f"{name} {value:g}" for name, value in workload.traffic.as_dict().items())
-
-
-def _render(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in header:
-        table.add_column(name, no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console = Console(file=io.StringIO(), width=400, no_color=True)
-    console.print(table)
-    text = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from placer.text_table import text_table
 from placer.workbench.diagnosis import Diagnosis, Reading
-from placer.workbench.tell import rendered
 from profiles import ATTRIBUTES, Workload
 
 
@@ -85,7 +85,7 @@ def _readings(attribute: str, readings: tuple[Reading, ...]) -> str:
         ]
         for one in readings
     ]
-    return rendered(headings, rows, text=3 if accounted else 2)
+    return text_table(headings, rows, words=3 if accounted else 2)
 
 
 def _pct(drop: float, reading: Reading) -> str:

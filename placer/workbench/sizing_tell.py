@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from placer.text_table import text_table
 from placer.workbench.sizing import OPTION, POINT, TODAY, Answer, Sizing, answer_of
 from placer.workbench.spread import spread_of
 from placer.workbench.study_page import curve_of
-from placer.workbench.tell import rendered
 
 AXES = {
     "arrivals": "arrivals, times today's",
@@ -65,7 +65,7 @@ def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
         for _, row in curves.iterrows()
     ]
     headings = ["along", "factor", "option", "NICs", "four draws of five", "SLAs broken %", "rejected"]
-    return line_of(answer_of(results, sizing), sizing) + "\n\n" + rendered(headings, rows, text=3)
+    return line_of(answer_of(results, sizing), sizing) + "\n\n" + text_table(headings, rows, words=3)
 
 
 def as_json(results: pd.DataFrame, sizing: Sizing) -> str:

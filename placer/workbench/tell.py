@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
-from rich.console import Console
-from rich.table import Table
+
+from placer.text_table import text_table
 
 BY = ("trace", "fleet", "strategy", "predictor", "risk")
 
@@ -32,20 +31,7 @@ def as_table(spread: pd.DataFrame) -> str:
         [*(_label(row[name]) for name in apart), str(row["draws"]), *(_spread(row, figure) for figure in figures)]
         for _, row in spread.iterrows()
     ]
-    return rendered(headings, rows, text=len(apart))
-
-
-def rendered(headings: list[str], rows: list[list[str]], text: int) -> str:
-    """A table that reads without colour; the first `text` columns are words, the others numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number < text else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console = Console(file=io.StringIO(), width=400, no_color=True)
-    console.print(table)
-    told = console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
-    return "\n".join(line.rstrip() for line in told.splitlines()) + "\n"
+    return text_table(headings, rows, words=len(apart))
 
 
 FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
