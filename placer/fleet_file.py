@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
+from placer.toml_file import read_toml
 from profiles import Fault, InputError
 
 
@@ -34,16 +34,7 @@ def read_fleet(path: Path) -> list[NicTable]:
         With every fault of the file.
     """
     name = str(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        document = tomllib.loads(text)
-    except OSError as error:
-        raise InputError.of(name, error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise InputError.of(name, "is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"line (\d+)", str(error))
-        raise InputError.of(name, f"is not TOML: {error}", line=int(place[1]) if place else None) from error
+    text, document = read_toml(path)
     faults = [
         Fault(name, _line_of(text, 0, key), key, "unknown key", "a fleet file holds [[nic]] tables")
         for key in document

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +15,7 @@ from placer.catalogue import Catalogue
 from placer.models_home import Say
 from placer.open_catalogue import open_catalogue
 from placer.run import RunRequest, choose_predictors, choose_strategies
+from placer.toml_file import read_toml
 from placer.workbench.unit import Unit, Value, looks_at_a_predictor
 from profiles import Fault, InputError
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
@@ -115,19 +114,11 @@ def read_study(path: Path) -> Study:
     InputError
         With every fault of the file.
     """
-    name = str(path)
+    _, document = read_toml(path)
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         study = Study.model_validate(document)
-    except OSError as error:
-        raise InputError.of(name, error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise InputError.of(name, "is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"line (\d+)", str(error))
-        raise InputError.of(name, f"is not TOML: {error}", line=int(place[1]) if place else None) from error
     except ValidationError as error:
-        raise InputError([_fault(name, wrong["loc"], wrong["msg"]) for wrong in error.errors()]) from error
+        raise InputError(_faults(str(path), error)) from error
     beside = {"fleets": tuple(str(path.parent / fleet) for fleet in study.fleets)}
     traces = tuple(
         one.model_copy(update={"file": str(path.parent / one.file), "name": one.label}) if one.file else one
@@ -222,6 +213,17 @@ def seed_of(seed: int, label: str, draw: int) -> int:
 
 def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text)
+
+
+def _faults(name: str, error: ValidationError) -> list[Fault]:
+    """What is wrong; that a list holds nothing sound is not told of one in which something is wrong."""
+    wrong = error.errors()
+    inside = {one["loc"][:1] for one in wrong if len(one["loc"]) > 1}
+    return [
+        _fault(name, one["loc"], "is empty" if one["type"] == "too_short" else one["msg"])
+        for one in wrong
+        if one["type"] != "too_short" or one["loc"] not in inside
+    ]
 
 
 def _fault(name: str, location: tuple[int | str, ...], message: str) -> Fault:
