@@ -41,6 +41,14 @@ class Seen:
     kept: Array
     pressure: Array
 
+    @classmethod
+    def of(cls, traffic: Array, kpps: Array, solo_kpps: Array, competitor_ms: Array, own_ms: Array) -> Seen:
+        """Of predictions `kpps` and throughput alone, shape (N,); the service times of the competitors and its own, ms.
+
+        `traffic` is of shape (N, 3), service times are of shape (N, accelerators).
+        """
+        return cls(traffic, kpps / solo_kpps, competitor_ms / np.maximum(own_ms, 1e-12))
+
     def inputs(self) -> Array:
         """As coordinates, shape (N, 4 + accelerators)."""
         return np.column_stack(

@@ -107,8 +107,12 @@ class Contended:
             model, where = facts.models[name], tuple(axis[rows] for axis in places)
             which = member[where]
             columns = [facts.accelerators.index(accelerator) for accelerator in model.accelerators]
-            pressure = others[where][:, columns] / np.maximum(facts.service[which][:, columns], 1e-12)
-            yield name, where, Seen(facts.traffic[which], answer.throughput[where] / answer.solo[where], pressure)
+            own, competitors = facts.service[which][:, columns], others[where][:, columns]
+            yield (
+                name,
+                where,
+                Seen.of(facts.traffic[which], answer.throughput[where], answer.solo[where], competitors, own),
+            )
 
     def _cores(self, seats: Companies) -> Array:
         """What the cores of everybody seated reach beside the others' memory accesses, before any queueing."""

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.calibration import Calibration
-from predictor.company_runs import Company, Compared, compared_by_name, compared_by_sums, joined, recorded
+from predictor.company_runs import Company, Compared, compared_by_name, compared_by_sums, joined
 from predictor.nf_model import NfModel
-from predictor.registry import Warn
 from predictor.spread import Errors, Place, Spread, fit_spreads
 from profiles import InputError
 from profiles.profile import THROUGHPUT, NfProfile, Profile
@@ -25,17 +24,12 @@ ENOUGH = 20
 """Runs in real company from which they alone tell how far predictions err."""
 
 
-def nothing(message: str) -> None:
-    """Warn nobody."""
-
-
-def choose(profile: Profile, plausible: Mapping[str, Sequence[NfModel]]) -> dict[str, NfModel]:
-    """One of the plausible models of each NF: where benches tell them apart, the first; else what company tells.
+def choose(plausible: Mapping[str, Sequence[NfModel]], companies: Mapping[Company, Array]) -> dict[str, NfModel]:
+    """One of the plausible models of each NF: where benches tell them apart, the first; else what `companies` tell.
 
     In each company everybody's throughput depends on everybody's model, so NFs are decided one after another.
     """
     chosen = {name: models[0] for name, models in plausible.items()}
-    companies = recorded(profile, nothing)
     for name, models in plausible.items():
         if len(models) == 1 or not companies:
             continue
@@ -45,12 +39,12 @@ def choose(profile: Profile, plausible: Mapping[str, Sequence[NfModel]]) -> dict
     return chosen
 
 
-def judge(profile: Profile, models: Mapping[str, NfModel], warn: Warn = nothing) -> dict[str, NfModel]:
+def judge(profile: Profile, models: Mapping[str, NfModel], companies: Mapping[Company, Array]) -> dict[str, NfModel]:
     """The models, corrected where real company was measured and that helps, each told how far it errs.
 
     Without real company, errors beside benches that were left out of training stand in.
     """
-    compared, default = _compared(profile, models, warn), profile.default_traffic()
+    compared, default = _compared(profile, models, companies), profile.default_traffic()
     places = {name: Place.of(np.array(default.as_tuple()), model.measured) for name, model in models.items()}
     calibrations: dict[str, Calibration | None] = {}
     unseen: dict[str, Errors] = {}
@@ -82,12 +76,14 @@ def _left(calibration: Calibration | None, rows: Compared) -> Array:
     return calibration.errors if calibration else rows.error
 
 
-def _compared(profile: Profile, models: Mapping[str, NfModel], warn: Warn) -> dict[str, Compared]:
+def _compared(
+    profile: Profile, models: Mapping[str, NfModel], companies: Mapping[Company, Array]
+) -> dict[str, Compared]:
     parts: dict[str, list[Compared]] = defaultdict(list)
     for name, model in models.items():
         if len(profile.nfs[name].co_runs):
             parts[name].append(compared_by_sums(profile.nfs[name].co_runs, model))
-    for name, rows in compared_by_name(models, recorded(profile, warn)):
+    for name, rows in compared_by_name(models, companies):
         parts[name].append(rows)
     compared = {name: joined(of_nf) for name, of_nf in parts.items()}
     for name, rows in compared.items():
@@ -97,17 +93,20 @@ def _compared(profile: Profile, models: Mapping[str, NfModel], warn: Warn) -> di
 
 def _refuse_absurd(name: str, rows: Compared) -> None:
     """InputError when measured company is nothing like the NF alone and beside benches."""
-    times = float(np.exp(np.median(rows.error)))
-    fastest = float(np.exp((rows.error + np.log(rows.seen.kept)).max()))
-    told = times if max(times, 1 / times) > ABSURD else fastest
-    if max(told, 1 / told if told == times else 0.0) > ABSURD:
-        raise InputError.of(
-            f"{name}/companies.csv, co-runs.csv or those of its companions",
-            f"{name} in company is {told:.3g} times as fast as "
-            + ("predicted, typically" if told == times else "alone, in one run"),
-            column=THROUGHPUT,
-            hint="throughput_kpps are thousands of packets per second",
-        )
+    typical = float(np.exp(np.median(rows.error)))
+    fastest = float((np.exp(rows.error) * rows.seen.kept).max())
+    if fastest > ABSURD:
+        told = f"in one run {fastest:.3g} times as fast as alone"
+    elif not 1 / ABSURD <= typical <= ABSURD:
+        told = f"typically {typical:.3g} times as fast as predicted"
+    else:
+        return
+    raise InputError.of(
+        f"{name}/companies.csv, co-runs.csv or those of its companions",
+        f"in company {name} is {told}",
+        column=THROUGHPUT,
+        hint="throughput_kpps are thousands of packets per second",
+    )
 
 
 def _beside_benches(nf: NfProfile, model: NfModel) -> list[Array]:

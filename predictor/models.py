@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from predictor import store
 from predictor.benches import bench_services, most_accesses
+from predictor.company_runs import recorded
 from predictor.facts import Facts
 from predictor.judging import choose, judge
 from predictor.nf_model import NfModel
@@ -156,7 +157,8 @@ def _train(
             seed=seed,
             warn=warn,
         )
-    models = judge(profile, choose(profile, plausible), warn)
+    companies = recorded(profile, warn)
+    models = judge(profile, choose(plausible, companies), companies)
     predictors: dict[str, Predictor] = {}
     for done, (name, predictor) in enumerate(chosen.items(), start=len(plausible)):
         if progress:

@@ -179,5 +179,4 @@ class NfModel:
 
     def seen(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Seen:
         """What a correction of `predicted` throughput, shape (N,), is a function of; the rest as `beside` takes it."""
-        pressure = competitor_ms / np.maximum(self.execution.service_ms(traffic), 1e-12)
-        return Seen(traffic, predicted / self.solo_kpps(traffic), pressure)
+        return Seen.of(traffic, predicted, self.solo_kpps(traffic), competitor_ms, self.execution.service_ms(traffic))

@@ -34,19 +34,6 @@ STRAY = 0.25
 """The most that one run counts when patterns are compared."""
 
 
-def train_nf(
-    nf: NfProfile,
-    benches: Mapping[str, ServiceTime],
-    *,
-    cores: int | None,
-    most_accesses: float,
-    seed: int,
-    warn: Callable[[str], None],
-) -> NfModel:
-    """What the measurements of one NF tell of it: the first of `plausible_models`, which see."""
-    return plausible_models(nf, benches, cores=cores, most_accesses=most_accesses, seed=seed, warn=warn)[0]
-
-
 def plausible_models(
     nf: NfProfile,
     benches: Mapping[str, ServiceTime],

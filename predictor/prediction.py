@@ -15,7 +15,7 @@ class Prediction:
     throughput_kpps
         In this company.
     solo_kpps
-        Alone on the NIC; never below `throughput_kpps`.
+        Alone on the NIC. A baseline that extrapolates may expect more in company.
     drops
         Per resource, the throughput (kpps) that contention for it alone would cost.
     bottleneck

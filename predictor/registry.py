@@ -100,13 +100,11 @@ class Predictor(ABC):
             replace(
                 alone,
                 throughput_kpps=kpps,
-                drops={"memory": alone.solo_kpps - kpps},
-                bottleneck="memory",
+                drops={"memory": max(alone.solo_kpps - kpps, 0.0)},
+                bottleneck="memory" if kpps < alone.solo_kpps else alone.bottleneck,
                 low_kpps=None,
                 high_kpps=None,
             )
-            if kpps < alone.solo_kpps
-            else alone
             for kpps, (alone,) in zip(predicted, self.predict([[one] for one in workloads]), strict=True)
         ]
 

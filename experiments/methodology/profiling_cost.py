@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from experiments.methodology.accuracy import errors_pct
 from experiments.methodology.card import CARD
 from placer.uncertainty import disagreement
-from predictor.nf_training import train_nf
+from predictor.nf_training import plausible_models
 from profiler.contention import BenchLevels, Contention, measure_benches
 from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
 from profiler.methods import QUOTA, find_method
@@ -160,7 +160,7 @@ def errors(nf: str, method: str, quota: int, seed: int, runs: int) -> Judged:
         seed=seed,
         suggest=disagreement(seed),
     )
-    model = train_nf(
+    model, *_ = plausible_models(
         profiled, {}, cores=description.nf(nf).cores, most_accesses=most_accesses(), seed=seed, warn=lambda _: None
     )
     full = grid(nf, runs)

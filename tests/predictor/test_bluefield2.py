@@ -96,7 +96,7 @@ def test_calibrated_leaving_one_out(measured: Profile, trained: Models, runs: pd
     errors = []
     for row in range(len(runs)):
         others = co_runs.drop(index=row).reset_index(drop=True)
-        judged = judge(replace(measured, nfs={nf.name: replace(nf, co_runs=others)}), {nf.name: model})
+        judged = judge(replace(measured, nfs={nf.name: replace(nf, co_runs=others)}), {nf.name: model}, {})
         calibrated = TomurPredictor(judged)
         predicted = calibrated.predict_contention(nf.name, runs.iloc[[row]])[0]
         errors.append(abs(predicted / runs["throughput_kpps"].iloc[row] - 1))
