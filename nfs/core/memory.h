@@ -1,0 +1,36 @@
+/* Memory of a function's state: from DPDK's heap, or where a sanitizer watches from libc's. */
+#ifndef NFS_CORE_MEMORY_H
+#define NFS_CORE_MEMORY_H
+
+#include <stdlib.h>
+
+#include <rte_malloc.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define NFS_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define NFS_WATCHED 1
+#endif
+#endif
+
+/* Zeroed memory on a cache line, or NULL. */
+static inline void *nf_zalloc(size_t bytes)
+{
+#ifdef NFS_WATCHED
+	return calloc(1, bytes);
+#else
+	return rte_zmalloc(NULL, bytes, RTE_CACHE_LINE_SIZE);
+#endif
+}
+
+static inline void nf_free(void *memory)
+{
+#ifdef NFS_WATCHED
+	free(memory);
+#else
+	rte_free(memory);
+#endif
+}
+
+#endif

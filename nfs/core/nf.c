@@ -1,0 +1,104 @@
+#include "core/nf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+static struct nf_kind *kinds;
+
+void nf_register(struct nf_kind *kind)
+{
+	struct nf_kind **place = &kinds;
+
+	while (*place && strcmp((*place)->name, kind->name) < 0)
+		place = &(*place)->next;
+	kind->next = *place;
+	*place = kind;
+}
+
+const struct nf_kind *nf_first(void)
+{
+	return kinds;
+}
+
+const struct nf_kind *nf_find(const char *name)
+{
+	const struct nf_kind *kind = kinds;
+
+	while (kind && strcmp(kind->name, name) != 0)
+		kind = kind->next;
+	return kind;
+}
+
+static int equip(struct nf *nf, const struct nf_config *config)
+{
+	const struct nf_kind *kind = nf->kind;
+	unsigned int able = kind->executions ? kind->executions : NF_RUN_TO_COMPLETION;
+
+	nf->execution = config->execution ? config->execution : (able & -able);
+	if (!(nf->execution & able)) {
+		fprintf(stderr, "%s: cannot execute as %s\n", kind->name,
+			nf->execution == NF_PIPELINE ? "a pipeline" : "run to completion");
+		return -EINVAL;
+	}
+	nf->spare = config->spare;
+	nf->socket = SOCKET_ID_ANY;
+	for (int i = 0; i < ACCELERATOR_KINDS; i++) {
+		if (!(kind->accelerators & NF_USES(i)))
+			continue;
+		if (!config->accelerators[i]) {
+			fprintf(stderr, "%s: needs an accelerator of kind %d\n", kind->name, i);
+			return -ENODEV;
+		}
+		nf->accelerators[i] = config->accelerators[i];
+	}
+	return 0;
+}
+
+struct nf *nf_create(const struct nf_config *config, const struct nf_setting *settings,
+		     unsigned int n_settings)
+{
+	const struct nf_kind *kind = nf_find(config->name);
+	struct nf *nf;
+
+	if (!kind) {
+		fprintf(stderr, "%s: no such network function\n", config->name);
+		return NULL;
+	}
+	nf = nf_zalloc(sizeof(*nf));
+	if (!nf) {
+		fprintf(stderr, "%s: no memory for an instance\n", kind->name);
+		return NULL;
+	}
+	nf->kind = kind;
+	if (equip(nf, config) < 0 ||
+	    nf_settle(kind->name, kind->parameters, kind->n_parameters, settings, n_settings,
+		      nf->settings) < 0 ||
+	    kind->create(nf) < 0) {
+		nf_free(nf);
+		return NULL;
+	}
+	return nf;
+}
+
+void nf_destroy(struct nf *nf)
+{
+	if (!nf)
+		return;
+	nf->kind->destroy(nf);
+	nf_free(nf);
+}
+
+void nf_drain(struct nf *nf, struct nf_out *out)
+{
+	if (nf->kind->drain)
+		nf->kind->drain(nf, out);
+}
+
+void nf_out_free(struct nf_out *out)
+{
+	rte_pktmbuf_free_bulk(out->packets, out->n);
+	out->n = 0;
+}

@@ -1,0 +1,37 @@
+#include "core/parameters.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int settle_one(const char *of, const struct nf_parameter *parameters,
+		      unsigned int n_parameters, const struct nf_setting *setting, double *values)
+{
+	for (unsigned int i = 0; i < n_parameters; i++) {
+		const struct nf_parameter *parameter = &parameters[i];
+
+		if (strcmp(parameter->name, setting->name) != 0)
+			continue;
+		if (!(setting->value >= parameter->low && setting->value <= parameter->high)) {
+			fprintf(stderr, "%s: %s %g is outside [%g, %g]\n", of, setting->name,
+				setting->value, parameter->low, parameter->high);
+			return -ERANGE;
+		}
+		values[i] = setting->value;
+		return 0;
+	}
+	fprintf(stderr, "%s: has no parameter %s\n", of, setting->name);
+	return -EINVAL;
+}
+
+int nf_settle(const char *of, const struct nf_parameter *parameters, unsigned int n_parameters,
+	      const struct nf_setting *settings, unsigned int n_settings, double *values)
+{
+	int result = 0;
+
+	for (unsigned int i = 0; i < n_parameters; i++)
+		values[i] = parameters[i].usual;
+	for (unsigned int i = 0; i < n_settings && result == 0; i++)
+		result = settle_one(of, parameters, n_parameters, &settings[i], values);
+	return result;
+}

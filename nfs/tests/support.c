@@ -1,0 +1,295 @@
+#include "tests/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+int setup(void **state)
+{
+	static unsigned int made;
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	assert_non_null(rig);
+	snprintf(name, sizeof(name), "packets_%u", made);
+	rig->pool = rte_pktmbuf_pool_create(name, RIG_PACKETS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+					    SOCKET_ID_ANY);
+	snprintf(name, sizeof(name), "spare_%u", made++);
+	rig->spare = rte_pktmbuf_pool_create(name, RIG_PACKETS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+					     SOCKET_ID_ANY);
+	assert_non_null(rig->pool);
+	assert_non_null(rig->spare);
+	*state = rig;
+	return 0;
+}
+
+int teardown(void **state)
+{
+	struct rig *rig = *state;
+
+	nf_out_free(&rig->out);
+	if (rig->nf) {
+		nf_drain(rig->nf, &rig->out);
+		nf_out_free(&rig->out);
+	}
+	nf_destroy(rig->nf);
+	assert_int_equal(rte_mempool_in_use_count(rig->pool), 0);
+	assert_int_equal(rte_mempool_in_use_count(rig->spare), 0);
+	rte_mempool_free(rig->pool);
+	rte_mempool_free(rig->spare);
+	free(rig);
+	return 0;
+}
+
+struct nf *rig_make(struct rig *rig, const char *name, const struct nf_setting *settings,
+		    unsigned int n_settings)
+{
+	const struct nf_config config = {.name = name, .spare = rig->spare};
+
+	nf_destroy(rig->nf);
+	rig->nf = nf_create(&config, settings, n_settings);
+	assert_non_null(rig->nf);
+	return rig->nf;
+}
+
+uint64_t rig_count(const struct rig *rig, const char *counter)
+{
+	const struct nf_kind *kind = rig->nf->kind;
+
+	for (unsigned int i = 0; i < kind->n_counters; i++)
+		if (strcmp(kind->counters[i].name, counter) == 0)
+			return rig->nf->counters[i];
+	fail_msg("%s has no counter %s", kind->name, counter);
+	return 0;
+}
+
+void rig_offer_burst(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us)
+{
+	nf_out_free(&rig->out);
+	rig->nf->now_us = now_us;
+	nf_process(rig->nf, packets, n, &rig->out);
+	nf_drain(rig->nf, &rig->out);
+}
+
+void rig_offer(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us)
+{
+	rig_offer_burst(rig, &packet, 1, now_us);
+}
+
+struct rte_mbuf *packet_of(struct rig *rig, const void *bytes, uint16_t length)
+{
+	struct rte_mbuf *packet = rte_pktmbuf_alloc(rig->pool);
+	void *data;
+
+	assert_non_null(packet);
+	data = rte_pktmbuf_append(packet, length);
+	assert_non_null(data);
+	memcpy(data, bytes, length);
+	return packet;
+}
+
+static void *appended(struct rte_mbuf *packet, uint16_t length)
+{
+	void *data = rte_pktmbuf_append(packet, length);
+
+	if (!data) /* cmocka's assertions do not tell the compiler that they end the test */
+		abort();
+	memset(data, 0, length);
+	return data;
+}
+
+static void add_ethernet(struct rte_mbuf *packet, const struct made *made)
+{
+	struct rte_ether_hdr *ethernet = appended(packet, sizeof(*ethernet));
+
+	memset(&ethernet->dst_addr, 0x02, sizeof(ethernet->dst_addr));
+	memset(&ethernet->src_addr, 0x06, sizeof(ethernet->src_addr));
+	ethernet->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
+	if (made->vlan) {
+		struct rte_vlan_hdr *tag = appended(packet, sizeof(*tag));
+
+		ethernet->ether_type = RTE_BE16(RTE_ETHER_TYPE_VLAN);
+		tag->vlan_tci = rte_cpu_to_be_16(made->vlan);
+		tag->eth_proto = RTE_BE16(RTE_ETHER_TYPE_IPV4);
+	}
+}
+
+static uint16_t l4_length(uint8_t protocol)
+{
+	switch (protocol) {
+	case IPPROTO_UDP:
+		return sizeof(struct rte_udp_hdr);
+	case IPPROTO_TCP:
+		return sizeof(struct rte_tcp_hdr);
+	case IPPROTO_ICMP:
+		return sizeof(struct rte_icmp_hdr);
+	default:
+		return 0;
+	}
+}
+
+static void fill_l4(const struct made *made, uint8_t protocol, struct rte_ipv4_hdr *ip, void *l4,
+		    uint16_t length)
+{
+	struct rte_udp_hdr *udp = l4;
+	struct rte_tcp_hdr *tcp = l4;
+	struct rte_icmp_hdr *icmp = l4;
+
+	if (protocol == IPPROTO_UDP) {
+		udp->src_port = rte_cpu_to_be_16(made->source_port);
+		udp->dst_port = rte_cpu_to_be_16(made->destination_port);
+		udp->dgram_len = rte_cpu_to_be_16(length);
+		udp->dgram_cksum = rte_ipv4_udptcp_cksum(ip, l4);
+	} else if (protocol == IPPROTO_TCP) {
+		tcp->src_port = rte_cpu_to_be_16(made->source_port);
+		tcp->dst_port = rte_cpu_to_be_16(made->destination_port);
+		tcp->data_off = (sizeof(*tcp) / 4) << 4;
+		tcp->tcp_flags = made->tcp_flags;
+		tcp->cksum = rte_ipv4_udptcp_cksum(ip, l4);
+	} else if (protocol == IPPROTO_ICMP) {
+		icmp->icmp_type = RTE_IP_ICMP_ECHO_REQUEST;
+		icmp->icmp_ident = rte_cpu_to_be_16(made->source_port);
+		icmp->icmp_cksum = (uint16_t)~rte_raw_cksum(icmp, length);
+	}
+}
+
+struct rte_mbuf *packet_made(struct rig *rig, const struct made *made)
+{
+	const uint8_t protocol = made->protocol ? made->protocol : IPPROTO_UDP;
+	const bool later = (made->fragment & RTE_IPV4_HDR_OFFSET_MASK) != 0;
+	const uint16_t header = later ? 0 : l4_length(protocol);
+	struct rte_mbuf *packet = rte_pktmbuf_alloc(rig->pool);
+	struct rte_ipv4_hdr *ip;
+	uint8_t *rest;
+
+	assert_non_null(packet);
+	packet->port = made->port;
+	add_ethernet(packet, made);
+	ip = appended(packet, sizeof(*ip));
+	rest = appended(packet, header + made->payload_length);
+	if (made->payload)
+		memcpy(rest + header, made->payload, made->payload_length);
+	*ip = (struct rte_ipv4_hdr){
+		.version_ihl = RTE_IPV4_VHL_DEF,
+		.total_length = rte_cpu_to_be_16(sizeof(*ip) + header + made->payload_length),
+		.packet_id = rte_cpu_to_be_16(made->id),
+		.fragment_offset = rte_cpu_to_be_16(made->fragment),
+		.time_to_live = made->ttl ? made->ttl : 64,
+		.next_proto_id = protocol,
+		.src_addr = rte_cpu_to_be_32(made->source),
+		.dst_addr = rte_cpu_to_be_32(made->destination),
+	};
+	if (!later)
+		fill_l4(made, protocol, ip, rest, header + made->payload_length);
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	return packet;
+}
+
+bool checksums_right(struct rte_mbuf *mbuf)
+{
+	const struct packet packet = packet_parse(mbuf);
+	const struct rte_ipv4_hdr *ip;
+	const struct rte_udp_hdr *udp;
+
+	if (packet.type != PACKET_IPV4)
+		return false;
+	ip = packet_ipv4(mbuf, &packet);
+	if (rte_raw_cksum(ip, rte_ipv4_hdr_len(ip)) != 0xffff)
+		return false;
+	if (packet.fragment || packet.l4 == 0)
+		return true;
+	udp = rte_pktmbuf_mtod_offset(mbuf, const struct rte_udp_hdr *, packet.l4);
+	if (packet.protocol == IPPROTO_ICMP)
+		return rte_raw_cksum(udp, rte_be_to_cpu_16(ip->total_length) -
+						  rte_ipv4_hdr_len(ip)) == 0xffff;
+	if (packet.protocol == IPPROTO_UDP && udp->dgram_cksum == 0)
+		return true;
+	return rte_ipv4_udptcp_cksum_verify(ip, udp) == 0;
+}
+
+/* A sound TCP packet of 40 bytes behind Ethernet, of which one part at a time is made wrong. */
+static struct rte_mbuf *wrong(struct rig *rig, int part)
+{
+	struct rte_mbuf *packet =
+		packet_made(rig, &(struct made){.source = RTE_IPV4(10, 0, 0, 1),
+						.destination = RTE_IPV4(10, 0, 0, 2),
+						.protocol = IPPROTO_TCP,
+						.source_port = 1,
+						.destination_port = 2});
+	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *, 14);
+	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
+
+	switch (part) {
+	case 0: /* a version that is none */
+		ip->version_ihl = 0x35;
+		break;
+	case 1: /* a header shorter than its fixed part */
+		ip->version_ihl = 0x44;
+		break;
+	case 2: /* options that are not there */
+		ip->version_ihl = 0x4f;
+		rte_pktmbuf_trim(packet, 10);
+		break;
+	case 3: /* longer than the packet */
+		ip->total_length = RTE_BE16(1500);
+		break;
+	case 4: /* shorter than its header */
+		ip->total_length = RTE_BE16(19);
+		break;
+	case 5: /* a TCP header shorter than its fixed part */
+		tcp->data_off = 4 << 4;
+		break;
+	case 6: /* TCP options that are not there */
+		tcp->data_off = 15 << 4;
+		break;
+	default:
+		rte_pktmbuf_free(packet);
+		return NULL;
+	}
+	return packet;
+}
+
+void offer_malformed(struct rig *rig)
+{
+	static const uint8_t zeros[64];
+	struct rte_mbuf *packet;
+
+	for (uint16_t length = 0; length < 14; length++)
+		rig_offer(rig, packet_of(rig, zeros, length), 1);
+	for (int part = 0; (packet = wrong(rig, part)) != NULL; part++)
+		rig_offer(rig, packet, 1);
+	for (uint16_t shorter = 1; shorter <= 40;
+	     shorter++) { /* cut at every byte behind Ethernet */
+		packet = packet_made(rig, &(struct made){.protocol = IPPROTO_TCP});
+		assert_return_code(rte_pktmbuf_trim(packet, shorter), 0);
+		rig_offer(rig, packet, 1);
+	}
+}
+
+int test_main(const char *name, const struct CMUnitTest *tests, size_t n)
+{
+	char *eal[] = {(char *)(uintptr_t)name,
+		       "-l",
+		       "0",
+		       "--no-pci",
+		       "--no-huge",
+		       "-m",
+		       "512",
+		       "--no-telemetry",
+		       "--no-shconf",
+		       "--log-level",
+		       "lib.eal:error"};
+	int failed;
+
+	if (rte_eal_init(RTE_DIM(eal), eal) < 0) {
+		fprintf(stderr, "%s: EAL does not start: %s\n", name, rte_strerror(rte_errno));
+		return EXIT_FAILURE;
+	}
+	failed = _cmocka_run_group_tests(name, tests, n, NULL, NULL);
+	rte_eal_cleanup();
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,115 @@
+#include "tests/support.h"
+
+#define SECOND 1000000ull
+
+static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				.destination = RTE_IPV4(192, 0, 2, 1),
+				.source_port = 1000,
+				.destination_port = 53,
+				.payload_length = 8};
+
+static struct rte_mbuf *of_flow(struct rig *rig, uint32_t flow)
+{
+	struct made made = udp;
+
+	made.source += flow;
+	return packet_made(rig, &made);
+}
+
+/* Packets of one flow are counted with their bytes, and sent on. */
+static void counts_packets_and_bytes(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "FlowStats", NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		rig_offer(rig, of_flow(rig, 0), 1);
+		assert_int_equal(rig->out.n, 1);
+	}
+	assert_int_equal(rig_count(rig, "packets"), 3);
+	assert_int_equal(rig_count(rig, "bytes"), 3 * (14 + 20 + 8 + 8));
+	assert_int_equal(rig_count(rig, "started"), 1);
+}
+
+/* Two packets of a new flow in one burst are one flow. */
+static void one_flow_in_a_burst(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *burst[] = {of_flow(rig, 7), of_flow(rig, 7), of_flow(rig, 8)};
+
+	rig_make(rig, "FlowStats", NULL, 0);
+	rig_offer_burst(rig, burst, 3, 1);
+	assert_int_equal(rig_count(rig, "started"), 2);
+	assert_int_equal(rig_count(rig, "packets"), 3);
+}
+
+/* A flow that was silent for the timeout is forgotten, and starts anew. */
+static void silent_flows_age(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
+
+	rig_make(rig, "FlowStats", settings, 2);
+	rig_offer(rig, of_flow(rig, 0), SECOND);
+	for (uint64_t s = 2; s < 30; s++)
+		rig_offer(rig, of_flow(rig, 1), s * SECOND);
+	assert_int_equal(rig_count(rig, "aged"), 1);
+	rig_offer(rig, of_flow(rig, 0), 30 * SECOND);
+	assert_int_equal(rig_count(rig, "started"), 3);
+}
+
+/* A full table lets packets of further flows pass, and counts them. */
+static void a_full_table_lets_pass(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"flows", 8}};
+
+	rig_make(rig, "FlowStats", settings, 1);
+	for (uint32_t flow = 0; flow < 200; flow++) {
+		rig_offer(rig, of_flow(rig, flow), 1);
+		assert_int_equal(rig->out.n, 1);
+	}
+	assert_true(rig_count(rig, "untracked") >= 100);
+	assert_int_equal(rig_count(rig, "untracked") + rig_count(rig, "packets"), 200);
+}
+
+/* What is tagged is counted by what it carries; what is not IPv4 passes uncounted. */
+static void tags_are_looked_through(void **state)
+{
+	struct rig *rig = *state;
+	struct made tagged = udp;
+	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06};
+
+	tagged.vlan = 5;
+	rig_make(rig, "FlowStats", NULL, 0);
+	rig_offer(rig, packet_made(rig, &tagged), 1);
+	rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "packets"), 1);
+	assert_int_equal(rig_count(rig, "other"), 1);
+}
+
+/* Nothing malformed is sent or counted as a flow. */
+static void malformed_is_freed(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "FlowStats", NULL, 0);
+	offer_malformed(rig);
+	assert_int_equal(rig_count(rig, "packets"), 0);
+	assert_int_equal(rig->out.n, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(counts_packets_and_bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_flow_in_a_burst, setup, teardown),
+		cmocka_unit_test_setup_teardown(silent_flows_age, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_table_lets_pass, setup, teardown),
+		cmocka_unit_test_setup_teardown(tags_are_looked_through, setup, teardown),
+		cmocka_unit_test_setup_teardown(malformed_is_freed, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
