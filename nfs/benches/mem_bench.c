@@ -1,0 +1,138 @@
+/*
+ * mem-bench: loads the memory subsystem by touching an array of a wanted size at a wanted rate.
+ *
+ * An access touches one cache line; every second one writes. A stream walks line by line, which a
+ * prefetcher follows; a step leaps by `stride_bytes`, which it may not; a random access nobody can
+ * foretell. Accesses do not wait for one another.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/bench.h"
+#include "core/memory.h"
+#include "core/pace.h"
+
+#define LINE RTE_CACHE_LINE_SIZE
+#define QUANTUM 256 /* accesses of a step: a microsecond or so */
+
+enum { WSS_MB, ACCESS_MOPS, PATTERN, STRIDE_BYTES };
+static const struct nf_parameter parameters[] = {
+	[WSS_MB] = {"wss_mb", "size of the array, 10^6 bytes", 0.01, 256, 8},
+	[ACCESS_MOPS] = {"access_mops", "10^6 accesses/s; 0: as fast as it goes", 0, 10000, 0},
+	[PATTERN] = {"pattern", "0: stream, 1: step, 2: random", 0, 2, 2},
+	[STRIDE_BYTES] = {"stride_bytes", "leap of the step pattern, bytes", LINE, 1 << 20,
+			  4096 + LINE},
+};
+
+struct line {
+	uint64_t words[LINE / sizeof(uint64_t)];
+};
+
+struct mem_bench {
+	struct line *lines;
+	uint64_t n_lines;
+	uint64_t next;   /* where the walk is */
+	uint64_t stride; /* in lines */
+	uint64_t random;
+	uint64_t sum; /* of what was read, so that it must be */
+	int pattern;
+	struct pace pace;
+};
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static int create(struct bench *bench)
+{
+	struct mem_bench *mem = nf_zalloc(sizeof(*mem));
+
+	if (!mem)
+		return -ENOMEM;
+	mem->n_lines = RTE_MAX((uint64_t)(bench->settings[WSS_MB] * 1e6) / LINE, 2ull);
+	mem->lines = nf_zalloc(mem->n_lines * LINE);
+	if (!mem->lines) {
+		fprintf(stderr, "mem-bench: no memory for %g MB\n", bench->settings[WSS_MB]);
+		nf_free(mem);
+		return -ENOMEM;
+	}
+	mem->pattern = (int)bench->settings[PATTERN];
+	mem->stride = mem->pattern == 1 ? (uint64_t)bench->settings[STRIDE_BYTES] / LINE : 1;
+	/* a stride that shares a factor with the array would visit a part of it only */
+	while (gcd(mem->stride, mem->n_lines) != 1)
+		mem->stride++;
+	mem->stride %= mem->n_lines;
+	mem->random = 0x9e3779b97f4a7c15ull;
+	mem->pace = pace_at(bench->settings[ACCESS_MOPS] * 1e6);
+	bench->state = mem;
+	return 0;
+}
+
+/* Read one line, write the other. */
+static inline void touch(struct mem_bench *mem, uint64_t read, uint64_t written)
+{
+	mem->sum += *(volatile uint64_t *)&mem->lines[read].words[0];
+	*(volatile uint64_t *)&mem->lines[written].words[0] = mem->sum;
+}
+
+static inline uint64_t walked(struct mem_bench *mem)
+{
+	uint64_t here = mem->next;
+
+	mem->next += mem->stride;
+	if (mem->next >= mem->n_lines)
+		mem->next -= mem->n_lines;
+	return here;
+}
+
+/* Marsaglia's xorshift; the high bits of a product choose without a division. */
+static inline uint64_t chanced(struct mem_bench *mem)
+{
+	mem->random ^= mem->random << 13;
+	mem->random ^= mem->random >> 7;
+	mem->random ^= mem->random << 17;
+	return (uint64_t)(((unsigned __int128)mem->random * mem->n_lines) >> 64);
+}
+
+static uint64_t step(struct bench *bench)
+{
+	struct mem_bench *mem = bench->state;
+
+	if (!pace_may(&mem->pace, QUANTUM))
+		return 0;
+	for (int i = 0; i < QUANTUM; i += 2) {
+		uint64_t read = mem->pattern == 2 ? chanced(mem) : walked(mem);
+		uint64_t written = mem->pattern == 2 ? chanced(mem) : walked(mem);
+
+		touch(mem, read, written);
+	}
+	return QUANTUM;
+}
+
+static void destroy(struct bench *bench)
+{
+	struct mem_bench *mem = bench->state;
+
+	nf_free(mem->lines);
+	nf_free(mem);
+}
+
+static struct bench_kind kind = {
+	.name = "mem-bench",
+	.help = "touches an array of a wanted size at a wanted rate",
+	.unit = "accesses",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.create = create,
+	.step = step,
+	.destroy = destroy,
+};
+
+BENCH_REGISTER(kind)

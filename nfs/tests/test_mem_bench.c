@@ -1,0 +1,73 @@
+#include <math.h>
+
+#include <rte_cycles.h>
+
+#include "core/bench.h"
+#include "tests/support.h"
+
+/* Accesses per second over `seconds`. */
+static double rate_of(struct bench *bench, double seconds)
+{
+	const uint64_t begin = rte_rdtsc(), hz = rte_get_tsc_hz();
+	uint64_t done = 0, now;
+
+	do {
+		done += bench_step(bench);
+		now = rte_rdtsc();
+	} while (now - begin < seconds * hz);
+	return (double)done * hz / (now - begin);
+}
+
+/* What is asked for is what is done, at every pattern: told by the schedule, not by what the
+ * machine had to spare. */
+static void keeps_its_rate(void **state)
+{
+	(void)state;
+	for (int pattern = 0; pattern <= 2; pattern++) {
+		const struct nf_setting settings[] = {
+			{"wss_mb", 0.2}, {"access_mops", 2}, {"pattern", pattern}};
+		struct bench *bench = bench_create("mem-bench", NULL, settings, 3);
+
+		assert_non_null(bench);
+		/* a machine whose core was taken away for a while does less, never more */
+		assert_true(rate_of(bench, 0.05) <= 1.02 * 2e6);
+		bench_destroy(bench);
+	}
+}
+
+/* Without a rate it never waits. */
+static void flat_out_never_waits(void **state)
+{
+	const struct nf_setting settings[] = {{"wss_mb", 1}};
+	struct bench *bench = bench_create("mem-bench", NULL, settings, 1);
+
+	(void)state;
+	assert_non_null(bench);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(bench_step(bench), 256);
+	bench_destroy(bench);
+}
+
+/* What it cannot be is refused. */
+static void refuses_what_it_cannot_be(void **state)
+{
+	const struct nf_setting size[] = {{"wss_mb", 0}}, unknown[] = {{"wss", 1}},
+				rate[] = {{"access_mops", NAN}};
+
+	(void)state;
+	assert_null(bench_create("mem-bench", NULL, size, 1));
+	assert_null(bench_create("mem-bench", NULL, unknown, 1));
+	assert_null(bench_create("mem-bench", NULL, rate, 1));
+	assert_null(bench_create("men-bench", NULL, NULL, 0));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_its_rate),
+		cmocka_unit_test(flat_out_never_waits),
+		cmocka_unit_test(refuses_what_it_cannot_be),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
