@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Cluster, Jobs, Parallel, Plots, Quiet, Report, one_of, refuse_unwritable
+from placer.commands.options import (
+    Cluster,
+    Jobs,
+    Parallel,
+    Plots,
+    Quiet,
+    Report,
+    command_line,
+    one_of,
+    refuse_unwritable,
+)
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="What to compare, as TOML.", show_default=False)]
 Out = Annotated[Path | None, typer.Option(help="The folder for results; by default results/STUDY.", show_default=False)]
@@ -15,9 +25,10 @@ Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
 
 def command(
+    context: typer.Context,
     study: StudyFile,
     out: Out = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = -1,
     parallel: Parallel = None,
     cluster: Cluster = None,
     format: Format = "table",
@@ -49,5 +60,5 @@ def command(
         from placer.report import deliver
         from placer.workbench.study_page import page_of_study
 
-        deliver(page_of_study(study.stem, spread, results), report, plots)
+        deliver(page_of_study(study.stem, spread, results), report, plots, made_by=command_line(context))
     typer.echo(render(spread), nl=False)

@@ -14,6 +14,7 @@ from placer.commands.options import (
     Quiet,
     Report,
     TestbedSpec,
+    command_line,
     one_of,
     refuse_unwritable,
 )
@@ -30,6 +31,7 @@ Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
 
 def command(
+    context: typer.Context,
     nf: Nf,
     beside: Beside = None,
     along: Along = None,
@@ -70,7 +72,7 @@ def command(
         from placer.report import deliver
         from placer.workbench.diagnosis_page import page_of_diagnosis
 
-        deliver(page_of_diagnosis(diagnosis), report, plots)
+        deliver(page_of_diagnosis(diagnosis), report, plots, made_by=command_line(context))
     typer.echo(render(diagnosis), nl=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
@@ -57,6 +58,11 @@ Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML
 Plots = Annotated[
     Path | None, typer.Option(help="Write the page's charts into this folder, as SVG and PNG.", show_default=False)
 ]
+NOT_OF_THE_PAGE = {
+    "report", "plots", "quiet", "out", "plan", "certificate", "format", "jobs", "parallel", "cluster", "timeout"
+}  # fmt: skip
+"""Options that change nothing on a page."""
+
 Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")]
 
 
@@ -65,6 +71,20 @@ def one_of(option: str, value: str, known: Collection[str]) -> str:
     if value not in known:
         raise InputError.of(option, f"'{value}' is not understood", hint=f"it is one of {', '.join(known)}")
     return value
+
+
+def command_line(context: typer.Context) -> str:
+    """The command that gives the same page again: what was typed, without what decides where and how fast only."""
+    words = ["placer", str(context.info_name)]
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name in NOT_OF_THE_PAGE or source is None or source.name != "COMMANDLINE":
+            continue
+        told = context.params[str(parameter.name)]
+        for value in told if isinstance(told, (list, tuple)) else [told]:
+            option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
+            words += [*option, f"{value:.12g}" if isinstance(value, float) else str(value)]
+    return f"{shlex.join(words)} --report FILE.html"
 
 
 def refuse_unwritable(option: str, path: Path | None) -> None:

@@ -17,6 +17,7 @@ from placer.commands.options import (
     Seed,
     TestbedSpec,
     Timeout,
+    command_line,
     one_of,
     refuse_unwritable,
 )
@@ -37,6 +38,7 @@ TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds for the optimum
 
 
 def command(
+    context: typer.Context,
     arrivals: Arrivals,
     strategy: Strategy = None,
     predictor: Predictor = None,
@@ -88,5 +90,5 @@ def command(
     if report is not None or plots is not None:
         from placer.report import deliver, page_of_run
 
-        deliver(page_of_run(comparison, arrivals), report, plots)
+        deliver(page_of_run(comparison, arrivals), report, plots, made_by=command_line(context))
     typer.echo(render(comparison), nl=False)

@@ -45,7 +45,6 @@ def page_of_run(comparison: Comparison, trace: str) -> Page:
         summary=_summary(comparison, chosen),
         tiles=_tiles(comparison, chosen),
         sections=tuple(sections),
-        made_by=f"placer run {STDIN if trace == INPUT else trace} --seed {comparison.seed} --report FILE.html",
     )
 
 

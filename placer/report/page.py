@@ -86,14 +86,14 @@ class Page:
     sections
         In reading order.
     made_by
-        The command that makes the page again.
+        The command that makes the page again; empty where none does.
     """
 
     title: str
     summary: tuple[str, ...]
     tiles: tuple[Tile, ...]
     sections: tuple[Section, ...]
-    made_by: str
+    made_by: str = ""
 
 
 def write_page(page: Page, path: Path) -> None:

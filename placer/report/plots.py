@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import vl_convert
@@ -33,9 +34,9 @@ def write_plots(page: Page, folder: Path) -> list[Path]:
     return written
 
 
-def deliver(page: Page, report: Path | None, plots: Path | None) -> None:
-    """Write the page, its charts, or both, where a path is told."""
+def deliver(page: Page, report: Path | None, plots: Path | None, *, made_by: str = "") -> None:
+    """Write the page, its charts, or both, where a path is told; `made_by` is the command that makes it again."""
     if report is not None:
-        write_page(page, report)
+        write_page(replace(page, made_by=made_by), report)
     if plots is not None:
         write_plots(page, plots)

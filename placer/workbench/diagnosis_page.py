@@ -7,7 +7,6 @@ import pandas as pd
 from placer.report import Figure, Page, Section, Tile, charts
 from placer.workbench.diagnosis import Diagnosis, Reading
 from placer.workbench.diagnosis_tell import named
-from profiles import Workload
 
 CARD = "the card"
 
@@ -35,7 +34,6 @@ def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
             Tile(f"{here.solo_kpps:,.0f}", "kpps alone"),
         ),
         sections=tuple(sections),
-        made_by=_command(diagnosis),
     )
 
 
@@ -64,16 +62,6 @@ def _resources(diagnosis: Diagnosis) -> list[str]:
     """Every resource that binds anywhere, so that each has one colour on the whole page."""
     readings = [one for along in diagnosis.along.values() for one in along]
     return sorted({name for one in readings for name in (one.bottleneck, one.true_bottleneck) if name})
-
-
-def _command(diagnosis: Diagnosis) -> str:
-    beside = "".join(f" --beside {_argument(other)}" for other in diagnosis.beside)
-    return f"placer diagnose {_argument(diagnosis.workload)}{beside} --report FILE.html"
-
-
-def _argument(workload: Workload) -> str:
-    told = ",".join(f"{name}={value:.12g}" for name, value in workload.traffic.as_dict().items())
-    return f"{workload.nf}:{told}"
 
 
 def _row(attribute: str, reading: Reading, told: str, kpps: float | None, bottleneck: str | None) -> dict[str, object]:

@@ -51,8 +51,9 @@ def on_cluster(name: str, address: str | None = None) -> Runner:
 
 
 def _with_joblib(tasks: Sequence[Task], jobs: int) -> Iterator[Done]:
+    workers = min(joblib.effective_n_jobs(jobs), len(tasks))
     calls = (joblib.delayed(_run)(task) for task in tasks)
-    yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+    yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered")(calls)
 
 
 def _with_dask(tasks: Sequence[Task], address: str | None) -> Iterator[Done]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from placer.report import Figure, Page, Section, Tile, charts
 from placer.report.of_run import BUDGET_PCT
+from placer.workbench.study import UNLIMITED
 
 HEADINGS = {"nics": "NICs", "wastage_pct": "wastage, %", "violations_pct": "SLAs broken, %", "rejected": "rejected"}
 
@@ -36,7 +37,6 @@ def page_of_study(name: str, spread: pd.DataFrame, results: pd.DataFrame) -> Pag
             Tile(f"{100 * results['proven'].mean():.0f} %", "of optima proven"),
         ),
         sections=tuple(sections),
-        made_by=f"placer compare {name}.toml --report FILE.html",
     )
 
 
@@ -77,12 +77,12 @@ def _section(number: int, rows: pd.DataFrame) -> Section:
     trace, fleet = rows["trace"].iloc[0], rows["fleet"].iloc[0]
     named = rows.assign(strategy=rows.apply(curve_of, axis=1))
     slug = "".join(letter if letter.isalnum() else "-" for letter in f"{number}-{trace}-{fleet}".lower())
-    title = f"{trace}" if fleet == "unlimited" else f"{trace}, fleet {fleet}"
+    title = f"{trace}" if fleet == UNLIMITED else f"{trace}, fleet {fleet}"
     figures = [
         Figure(f"{slug}-{figure}", told, charts.ranged(named, figure, HEADINGS[figure]))
         for figure, told in (
-            ("wastage_pct", "NICs over the optimum: the median, and where four draws of five lie."),
-            ("violations_pct", "Instances below their SLA: the median, and where four draws of five lie."),
+            ("wastage_pct", "NICs over the optimum: the median, and where at least four draws of five lie."),
+            ("violations_pct", "Instances below their SLA: the median, and where at least four draws of five lie."),
         )
         if named[figure].notna().all()
     ]

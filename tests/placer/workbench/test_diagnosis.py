@@ -80,13 +80,6 @@ def test_a_diagnosis_is_a_page_too(diagnosis: Diagnosis) -> None:
     assert section.table["told"].value_counts().to_dict() == {"predicted": 12, "the card": 12}
 
 
-def test_the_page_tells_the_command_that_makes_it_again(diagnosis: Diagnosis) -> None:
-    """The company is in it, with its traffic."""
-    told = page_of_diagnosis(diagnosis).made_by
-    assert told.count(" --beside ") == len(diagnosis.beside)
-    assert all(f" --beside {other.nf}:" in told for other in diagnosis.beside)
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
