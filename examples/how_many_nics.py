@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from placer.progress import Progress
 from placer.workbench import Study, Trace, conduct, spread_of, units_of
-from placer.workbench.sizing import Sizing, answer_of, units_of_sizing
+from placer.workbench.sizing import Sizing, answer_of, size
 from placer.workbench.sizing_tell import line_of
 from placer.workbench.tell import BY, as_table
 from traces.arrivals import Recipe, generate
@@ -32,9 +33,9 @@ assert pd.read_parquet("study/results.parquet").equals(results)
 trace = Path("today.csv")
 trace.write_text("".join(generate(Recipe(count=30, seed=2))), encoding="utf-8")
 sizing = Sizing(str(trace), next_year=1.5, growth=(1.0, 2.0), risks=(0.05,), draws=2)
-print(line_of(answer_of(conduct(units_of_sizing(sizing, print), Path("size")), sizing), sizing))
+print(line_of(answer_of(size(sizing, Path("size"), Progress()), sizing), sizing))
 
 # %% The same if SLAs were half as loose.
 tight = replace(sizing, growth=(1.5,), sla=(0.5, 1.0))
-curves = spread_of(conduct(units_of_sizing(tight, print), Path("size")), ("axis", "factor", "strategy"))
+curves = spread_of(size(tight, Path("size"), Progress()), ("axis", "factor", "strategy"))
 print(curves[curves["axis"] == "sla"][["factor", "strategy", "nics", "violations_mean_pct"]].to_string(index=False))

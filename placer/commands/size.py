@@ -17,6 +17,7 @@ from placer.commands.options import (
     Report,
     Seed,
     TestbedSpec,
+    command_line,
     one_of,
     refuse_unwritable,
 )
@@ -45,6 +46,7 @@ Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
 
 def command(
+    context: typer.Context,
     arrivals: Arrivals,
     next_year: NextYear = 1.5,
     growth: Growth = "1,2,4,7,10",
@@ -60,7 +62,7 @@ def command(
     models: ModelsDir = None,
     testbed: TestbedSpec = None,
     out: Out = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = -1,
     parallel: Parallel = None,
     cluster: Cluster = None,
     format: Format = "table",
@@ -71,12 +73,13 @@ def command(
 ) -> None:
     """How many more NICs to buy for next year, and how that hangs on growth, SLAs, traffic and the NIC.
 
-    The first line is the answer. Next year's arrivals are drawn from today's; interrupted, the same command goes on.
+    The first line is the answer. Next year's arrivals are drawn from today's; 500 take a minute on two cores. More
+    --draws tell the spread better and take longer. Interrupted, the same command goes on.
     """
     from placer.progress import Progress
-    from placer.workbench import conduct, locally, on_cluster
+    from placer.workbench import locally, on_cluster
     from placer.workbench.conduct import RESULTS
-    from placer.workbench.sizing import Sizing, units_of_sizing
+    from placer.workbench.sizing import Sizing, size
     from placer.workbench.sizing_tell import FORMATS
 
     render = FORMATS[one_of("--format", format, FORMATS)]
@@ -102,15 +105,13 @@ def command(
     )
     runner = on_cluster(parallel, cluster) if parallel else locally(jobs)
     progress = Progress(quiet=quiet)
-    units = units_of_sizing(sizing, progress.say)
-    with progress.task("size") as advance:
-        results = conduct(units, folder, runner=runner, advance=advance)
+    results = size(sizing, folder, progress, runner=runner)
     progress.say(f"written: {folder / RESULTS}")
     if report is not None or plots is not None:
         from placer.report import deliver
         from placer.workbench.sizing_page import page_of_sizing
 
-        deliver(page_of_sizing(results, sizing), report, plots)
+        deliver(page_of_sizing(results, sizing), report, plots, made_by=command_line(context))
     typer.echo(render(results, sizing), nl=False)
 
 

@@ -1,24 +1,31 @@
-"""Sizing: how many NICs a fleet needs as its trace grows, and which is the cheapest that breaks few enough SLAs."""
+"""Sizing: how many NICs a fleet needs as its trace grows, and which is the cheapest that breaks few enough SLAs.
+
+Every option is tried at next year's arrivals. The curves are drawn at the risk that is best there: elsewhere the other
+risks answer nothing that was asked.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
-from math import ceil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from placer.arrivals import Arrival, read_arrivals
+from placer.arrivals import read_arrivals
 from placer.catalogue import Catalogue
 from placer.models_home import Say
 from placer.open_catalogue import open_catalogue
+from placer.progress import Progress
 from placer.run import RunRequest, choose_predictors, choose_strategies
+from placer.workbench.conduct import conduct
 from placer.workbench.growth import Growth, as_csv, grown
+from placer.workbench.runners import Runner
 from placer.workbench.spread import spread_of
-from placer.workbench.study import at_each_risk
+from placer.workbench.study import at_each_risk, fleet_name, refuse_same_names
 from placer.workbench.unit import Unit, Value
 from profiles import InputError
 
@@ -29,6 +36,9 @@ OPTION = ("fleet", "strategy", "predictor", "risk")
 """What a planner chooses: columns."""
 
 POINT = ("axis", "factor")
+
+Point = tuple[str, float, Growth]
+"""Axis, factor and growth."""
 
 
 @dataclass(frozen=True)
@@ -84,55 +94,73 @@ class Answer:
     today
         NICs that the option takes for the trace as it is.
     nics, low, high
-        NICs that it takes next year: the median of all draws, the 10th and the 90th percentile.
+        NICs that it takes next year: the median, and between which at least four draws of five lie.
     broken_pct
         SLAs broken next year, of 100, in the mean of all draws; None where nobody tells the truth.
     rejected
-        Instances that find no place next year, in nine draws of ten at most.
+        Instances that find no place next year, or fewer in nine draws of ten.
     within_budget
         Whether it breaks few enough and places everybody; False where no option does.
     """
 
     option: dict[str, Value]
     today: int
-    nics: float
-    low: float
-    high: float
+    nics: int
+    low: int
+    high: int
     broken_pct: float | None
-    rejected: float
+    rejected: int
     within_budget: bool
 
     @property
     def more(self) -> int:
-        """NICs to buy: enough for nine draws of ten."""
-        return max(ceil(self.high) - self.today, 0)
+        """NICs to buy: enough for nine draws of ten at least."""
+        return max(self.high - self.today, 0)
 
 
-def units_of_sizing(sizing: Sizing, say: Say) -> list[Unit]:
-    """Every run: the trace as it is, then grown along every axis.
+def size(sizing: Sizing, out: Path, progress: Progress, *, runner: Runner | None = None) -> pd.DataFrame:
+    """The rows of every run; `out` keeps them, and what it holds is not run again.
 
     Raises
     ------
     InputError
         When a name, the trace, a fleet or the models are refused.
     """
-    units: list[Unit] = []
+    units = units_of_options(sizing, progress.say)
+    with progress.task("options") as advance:
+        options = conduct(units, out, runner=runner, advance=advance)
+    units += units_of_curves(sizing, options_of(options, sizing), progress.say)
+    with progress.task("curves") as advance:
+        return conduct(units, out, runner=runner, advance=advance)
+
+
+def units_of_options(sizing: Sizing, say: Say) -> list[Unit]:
+    """Every option, for the trace as it is and for next year's."""
     chosen = tuple(choose_strategies(sizing.strategies))
-    for fleet in sizing.fleets or (None,):
-        request = RunRequest(
-            sizing.arrivals, models=sizing.models, testbed=sizing.testbed, fleet=fleet, time_limit=sizing.time_limit
-        )
-        with ExitStack() as stack:
-            catalogue = open_catalogue(request, stack, say)
-            predictors = tuple(choose_predictors(sizing.predictors, catalogue))
-            trace = read_arrivals(sizing.arrivals, catalogue.default_traffic, catalogue.check)
-            for labels, text in _traces(sizing, trace, catalogue):
-                named = {**labels, "fleet": fleet.stem if fleet else "unlimited"}
-                units += at_each_risk(sizing.risks, chosen, predictors, request, named, text)
+    units: list[Unit] = []
+    for request, catalogue in _catalogues(sizing, say):
+        predictors = tuple(choose_predictors(sizing.predictors, catalogue))
+        for labels, text in _traces(sizing, request, catalogue, [_today(), _next_year(sizing)]):
+            units += at_each_risk(sizing.risks, chosen, predictors, request, labels, text)
     return units
 
 
-def points_of(sizing: Sizing) -> list[tuple[str, float, Growth]]:
+def units_of_curves(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[Unit]:
+    """Every other point, at the best risk of every fleet, strategy and predictor."""
+    kept = best_risks(options)
+    points = [point for point in points_of(sizing) if point != _next_year(sizing)]
+    units: list[Unit] = []
+    for request, catalogue in _catalogues(sizing, say):
+        here = kept[kept["fleet"] == fleet_name(request.fleet)]
+        for labels, text in _traces(sizing, request, catalogue, points):
+            for option in here[list(OPTION)].to_dict("records"):
+                predictors = () if pd.isna(option["predictor"]) else (option["predictor"],)
+                risk = () if pd.isna(option["risk"]) else (option["risk"],)
+                units += at_each_risk(risk, (option["strategy"],), predictors, request, labels, text)
+    return units
+
+
+def points_of(sizing: Sizing) -> list[Point]:
     """Axis, factor and growth of every point of every curve."""
     arrivals = sorted({*sizing.growth, sizing.next_year})
     points = [("arrivals", factor, Growth(arrivals=factor)) for factor in arrivals]
@@ -145,21 +173,16 @@ def points_of(sizing: Sizing) -> list[tuple[str, float, Growth]]:
 
 def answer_of(results: pd.DataFrame, sizing: Sizing) -> Answer:
     """The cheapest option next year that places everybody within the budget; the least bad where there is none."""
-    table = options_of(results, sizing)
-    best = table.sort_values(["within_budget", "cost_high", "violations_mean_pct"], ascending=[False, True, True]).iloc[
-        0
-    ]
-    if not table["within_budget"].any():
-        best = table.sort_values(["rejected_high", "violations_mean_pct", "cost_high"]).iloc[0]
+    best = _best(options_of(results, sizing))
     broken = best["violations_mean_pct"]
     return Answer(
         option={name: None if pd.isna(best[name]) else best[name] for name in OPTION},
         today=int(best["today"]),
-        nics=float(best["nics"]),
-        low=float(best["nics_low"]),
-        high=float(best["nics_high"]),
+        nics=int(best["nics"]),
+        low=int(best["nics_low"]),
+        high=int(best["nics_high"]),
         broken_pct=None if pd.isna(broken) else float(broken),
-        rejected=float(best["rejected_high"]),
+        rejected=int(best["rejected_high"]),
         within_budget=bool(best["within_budget"]),
     )
 
@@ -175,13 +198,49 @@ def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
     return table.assign(within_budget=few & (table["rejected_high"] == 0)).reset_index(drop=True)
 
 
-def _traces(sizing: Sizing, trace: list[Arrival], catalogue: Catalogue) -> Iterator[tuple[dict[str, Value], str]]:
+def best_risks(options: pd.DataFrame) -> pd.DataFrame:
+    """Of every fleet, strategy and predictor the option that is best next year; rows of `options_of`."""
+    groups = options.groupby([name for name in OPTION if name != "risk"], sort=False, dropna=False)
+    return options.loc[[_best(rows).name for _, rows in groups]]
+
+
+def _best(options: pd.DataFrame) -> pd.Series[Any]:
+    """The cheapest option within the budget; where there is none, the one that rejects and breaks least."""
+    kept = options[options["within_budget"]]
+    if kept.empty:
+        return options.sort_values(["rejected_high", "violations_mean_pct", "cost_high"]).iloc[0]
+    return kept.sort_values(["cost_high", "violations_mean_pct"]).iloc[0]
+
+
+def _today() -> Point:
+    return TODAY, 1.0, Growth()
+
+
+def _next_year(sizing: Sizing) -> Point:
+    return "arrivals", sizing.next_year, Growth(arrivals=sizing.next_year)
+
+
+def _catalogues(sizing: Sizing, say: Say) -> Iterator[tuple[RunRequest, Catalogue]]:
+    refuse_same_names("--fleet", sizing.fleets)
+    for fleet in sizing.fleets or (None,):
+        request = RunRequest(
+            sizing.arrivals, models=sizing.models, testbed=sizing.testbed, fleet=fleet, time_limit=sizing.time_limit
+        )
+        with ExitStack() as stack:
+            yield request, open_catalogue(request, stack, say)
+
+
+def _traces(
+    sizing: Sizing, request: RunRequest, catalogue: Catalogue, points: Sequence[Point]
+) -> Iterator[tuple[dict[str, Value], str]]:
+    """Labels and text of every trace of the points: today's as it is, of the others as many as there are draws."""
     described = catalogue.models[0].testbed
     if described is None and (sizing.flows or sizing.packet_size):
         raise InputError.of("--models", "came from a profile that declares no range of traffic: it cannot grow")
     attributes = dict(described.attributes) if described else {}
-    yield {"axis": TODAY, "factor": 1.0, "draw": 0}, as_csv(trace)
-    for axis, factor, growth in points_of(sizing):
-        for number in range(sizing.draws):
+    trace = read_arrivals(sizing.arrivals, catalogue.default_traffic, catalogue.check)
+    for axis, factor, growth in points:
+        for number in range(1 if axis == TODAY else sizing.draws):
             draw = random.Random(f"{sizing.seed}/{number}")
-            yield {"axis": axis, "factor": factor, "draw": number}, as_csv(grown(trace, growth, attributes, draw))
+            drawn = trace if axis == TODAY else grown(trace, growth, attributes, draw)
+            yield {"axis": axis, "factor": factor, "draw": number, "fleet": fleet_name(request.fleet)}, as_csv(drawn)

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from placer.report import Figure, Page, Section, Tile, charts
 from placer.workbench.sizing import Sizing, answer_of, options_of
-from placer.workbench.sizing_tell import AXES, curves_of, line_of, named, range_of
+from placer.workbench.sizing_tell import AXES, curves_of, line_of, named
 from placer.workbench.study_page import judged_by
 
 
 def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
     """What to buy, and the curves that speak for it."""
-    answer, curves = answer_of(results, sizing), curves_of(results)
+    answer, curves = answer_of(results, sizing), curves_of(results, sizing)
     broken = "unknown" if answer.broken_pct is None else f"{answer.broken_pct:.1f} %"
     return Page(
         title=f"NICs to buy: {sizing.arrivals}",
         summary=(
             line_of(answer, sizing),
-            f"Next year's arrivals are drawn from today's, {sizing.draws} times. Bands hold four draws of five; "
-            "what to buy is enough for nine of ten.",
+            f"Next year's arrivals are drawn from today's, {sizing.draws} times. "
+            "Bands hold at least four draws of five; what to buy is enough for at least nine of ten.",
             judged_by(results),
         ),
         tiles=(
             Tile(f"{answer.more:,}", "NICs to buy"),
             Tile(f"{answer.today:,}", "NICs today"),
-            Tile(range_of(answer).replace(" and ", "–"), "NICs next year"),
+            Tile(f"{answer.low:,}–{answer.high:,}", "NICs next year"),
             Tile(broken, "of SLAs broken next year"),
         ),
         sections=(_budget(results, sizing), *(_axis(axis, rows) for axis, rows in curves.groupby("axis", sort=False))),
-        made_by=f"placer size {sizing.arrivals} --next-year {sizing.next_year:g} --draws {sizing.draws} "
-        f"--seed {sizing.seed} --report FILE.html",
     )
 
 
@@ -41,9 +38,9 @@ def _budget(results: pd.DataFrame, sizing: Sizing) -> Section:
         {
             "option": table.apply(named, axis=1),
             "NICs today": table["today"],
-            "NICs next year": table["nics"].round(),
-            "from": np.floor(table["nics_low"]),
-            "to": np.ceil(table["nics_high"]),
+            "NICs next year": table["nics"],
+            "from": table["nics_low"],
+            "to": table["nics_high"],
             "cost": table["cost_high"],
             "SLAs broken, %": table["violations_mean_pct"],
             "within budget": table["within_budget"].map({True: "yes", False: "no"}),
@@ -59,7 +56,7 @@ def _axis(axis: object, rows: pd.DataFrame) -> Section:
     title = AXES[str(axis)]
     table = rows.rename(columns={"nics": "middle", "nics_low": "low", "nics_high": "high"})
     table = table[["curve", "factor", "low", "middle", "high", "violations_mean_pct"]]
-    figure = Figure(f"nics-by-{axis}", "The median of the draws; the band holds four of five.",
+    figure = Figure(f"nics-by-{axis}", "The median of the draws; the band holds at least four of five.",
                     charts.banded(table, "factor", title, "NICs"))  # fmt: skip
     headings = {
         "curve": "option",

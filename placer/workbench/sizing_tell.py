@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from math import ceil, floor
 from typing import Any
 
 import pandas as pd
 
 from placer.text_table import text_table
-from placer.workbench.sizing import OPTION, POINT, TODAY, Answer, Sizing, answer_of
+from placer.workbench.sizing import OPTION, POINT, TODAY, Answer, Sizing, answer_of, best_risks, options_of
 from placer.workbench.spread import spread_of
+from placer.workbench.study import UNLIMITED
 from placer.workbench.study_page import curve_of
 
 AXES = {
@@ -25,13 +25,15 @@ AXES = {
 def line_of(answer: Answer, sizing: Sizing) -> str:
     """The answer in one line."""
     buy = f"Buy {answer.more:,} more NICs" if answer.more else "Buy no NICs"
-    need = f"{ceil(answer.high):,} instead of {answer.today:,} (between {range_of(answer)})"
+    need = f"{answer.high:,} instead of {answer.today:,}"
+    if answer.low < answer.high:
+        need += f" ({answer.low:,} to {answer.high:,}, drawn {sizing.draws} times)"
     if answer.broken_pct is None:
         broken = "whether SLAs break is unknown"
     else:
         broken = f"{answer.broken_pct:.1f} % of SLAs break, {sizing.budget_pct:g} % may"
     if answer.rejected:
-        broken += f"; {ceil(answer.rejected):,} instances find no place"
+        broken += f"; {answer.rejected:,} instances find no place"
     warning = "" if answer.within_budget else "No option keeps to the budget; the least bad: "
     return (
         f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, "
@@ -39,28 +41,23 @@ def line_of(answer: Answer, sizing: Sizing) -> str:
     )
 
 
-def range_of(answer: Answer) -> str:
-    """Between how many whole NICs four draws of five lie."""
-    return f"{floor(answer.low):,} and {ceil(answer.high):,}"
-
-
 def named(option: pd.Series[Any]) -> str:
     """An option in words; the fleet where there is one."""
-    return curve_of(option) + ("" if option["fleet"] == "unlimited" else f" on {option['fleet']}")
+    return curve_of(option) + ("" if option["fleet"] == UNLIMITED else f" on {option['fleet']}")
 
 
 def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
-    """The line, then a row per point and option."""
-    curves = curves_of(results)
+    """The line, then a row per point and option; next year every option, elsewhere at the risk that is best then."""
+    curves = points_of(results)
     rows = [
         [
             AXES[row["axis"]],
             f"{row['factor']:g}",
             row["curve"],
-            f"{row['nics']:,.0f}",
-            f"{row['nics_low']:,.0f} to {row['nics_high']:,.0f}",
+            f"{row['nics']:,}",
+            f"{row['nics_low']:,} to {row['nics_high']:,}",
             "unknown" if pd.isna(row["violations_mean_pct"]) else f"{row['violations_mean_pct']:.1f}",
-            f"{row['rejected_high']:,.0f}",
+            f"{row['rejected_high']:,}",
         ]
         for _, row in curves.iterrows()
     ]
@@ -99,8 +96,14 @@ FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, 
 """Renderers by the name of their format."""
 
 
-def curves_of(results: pd.DataFrame) -> pd.DataFrame:
+def points_of(results: pd.DataFrame) -> pd.DataFrame:
     """A row per point and option, whose words are in `curve`; today is no point."""
     spread = spread_of(results, (*POINT, *OPTION))
-    curves = spread[spread["axis"] != TODAY]
-    return curves.assign(curve=curves.apply(named, axis=1))
+    points = spread[spread["axis"] != TODAY]
+    return points.assign(curve=points.apply(named, axis=1))
+
+
+def curves_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
+    """Of `points_of` those of the options that are drawn along every axis."""
+    points = points_of(results)
+    return points[points["curve"].isin(best_risks(options_of(results, sizing)).apply(named, axis=1))]

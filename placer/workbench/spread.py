@@ -8,13 +8,17 @@ from typing import Any
 import pandas as pd
 
 LOW, HIGH = 0.1, 0.9
-"""Four draws of five lie between these quantiles."""
+"""At least four draws of five lie between these quantiles."""
 
+COUNTS = ("nics", "rejected")
 FIGURES = ("nics", "wastage_pct", "violations_pct", "rejected", "cost")
 
 
 def spread_of(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """A row per group: `draws`, then of every figure median, low and high. Numbers rise, words come as they appear.
+
+    Low and high are draws, not values between two of them: of five draws the lowest and the highest, for between the
+    second and the fourth lie but three.
 
     Parameters
     ----------
@@ -26,17 +30,17 @@ def spread_of(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     table
-        Columns `by`, `draws`, and `FIGURE`, `FIGURE_low`, `FIGURE_high` of `FIGURES`; low and high are the 10th and
-        the 90th percentile. `violations_pct` is the mean over the draws in `violations_mean_pct`, too: SLAs that break
-        are of all instances.
+        Columns `by`, `draws`, and `FIGURE`, `FIGURE_low`, `FIGURE_high` of `FIGURES`; a tenth of the draws at most is
+        below low, and a tenth above high. Of counts the median is the upper one: as many as half of the draws do with.
+        `violations_pct` is the mean over the draws in `violations_mean_pct`, too: SLAs that break are of all instances.
     """
     groups = results.groupby(list(by), sort=False, dropna=False)
     table = groups.size().rename("draws").to_frame()
     for figure in FIGURES:
         of = groups[figure]
-        table[figure] = of.median()
-        table[f"{figure}_low"] = of.quantile(LOW)
-        table[f"{figure}_high"] = of.quantile(HIGH)
+        table[figure] = of.quantile(0.5, interpolation="higher") if figure in COUNTS else of.median()
+        table[f"{figure}_low"] = of.quantile(LOW, interpolation="lower")
+        table[f"{figure}_high"] = of.quantile(HIGH, interpolation="higher")
     table["violations_mean_pct"] = groups["violations_pct"].mean()
     return table.reset_index().sort_values(list(by), key=_place_of, kind="stable", ignore_index=True)
 

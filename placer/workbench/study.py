@@ -20,6 +20,9 @@ from placer.workbench.unit import Unit, Value, looks_at_a_predictor
 from profiles import Fault, InputError
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
 
+UNLIMITED = "unlimited"
+"""What results call NICs without limit."""
+
 Share = Annotated[FiniteFloat, Field(ge=0, lt=1)]
 RiskValue = Annotated[FiniteFloat, Field(gt=0, le=0.5)]
 
@@ -137,6 +140,7 @@ def units_of(study: Study, say: Say) -> list[Unit]:
         When a name, a trace, a fleet or the models are refused.
     """
     chosen = tuple(choose_strategies(study.strategies))
+    refuse_same_names("fleets", [Path(fleet) for fleet in study.fleets])
     units = []
     for fleet in study.fleets or (None,):
         request = RunRequest(
@@ -150,7 +154,7 @@ def units_of(study: Study, say: Say) -> list[Unit]:
                     labels: dict[str, Value] = {
                         "trace": trace.label,
                         "draw": draw,
-                        "fleet": Path(fleet).stem if fleet else "unlimited",
+                        "fleet": fleet_name(request.fleet),
                     }
                     units += list(at_each_risk(study.risks, chosen, predictors, request, labels, text))
     return units
@@ -166,7 +170,7 @@ def at_each_risk(
 ) -> Iterator[Unit]:
     """A unit per risk, none for the default alone; what looks at no predictor runs once: risk is nothing to it."""
     looking = tuple(name for name in chosen if looks_at_a_predictor(name))
-    for number, risk in enumerate(risks or (None,)):
+    for number, risk in enumerate(dict.fromkeys(risks) or (None,)):
         names = chosen if number == 0 else looking
         if names:
             yield Unit(
@@ -180,6 +184,20 @@ def at_each_risk(
                 request.testbed,
                 request.time_limit,
             )
+
+
+def fleet_name(fleet: Path | None) -> str:
+    """What results call a fleet."""
+    return fleet.stem if fleet else UNLIMITED
+
+
+def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:
+    """InputError when results could not tell two fleets apart."""
+    names = [fleet_name(fleet) for fleet in fleets]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError.of(
+            option, f"two fleets are called {twice}", hint="results tell fleets by the name of the file"
+        )
 
 
 def _texts(trace: Trace, seed: int, catalogue: Catalogue) -> Iterator[str]:

@@ -23,7 +23,7 @@ def as_csv(spread: pd.DataFrame) -> str:
 
 
 def as_table(spread: pd.DataFrame) -> str:
-    """Medians, and in parentheses where four draws of five lie; columns that tell nothing apart are left out."""
+    """Medians, and in parentheses where four draws of five lie or more; what tells nothing apart is left out."""
     apart = [name for name in BY if name in ("strategy", "predictor") or spread[name].nunique(dropna=False) > 1]
     headings = [*apart, "draws", "NICs", "wastage %", "SLAs broken %", "rejected"]
     figures = ("nics", "wastage_pct", "violations_pct", "rejected")

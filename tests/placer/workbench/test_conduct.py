@@ -66,11 +66,23 @@ def test_ctrl_c_keeps_what_is_done(study: Path, tmp_path: Path) -> None:
 
 
 def test_the_spread_is_by_hand() -> None:
-    """Of five draws the median is the third, and four of five lie between low and high."""
+    """Of five draws the median is the third; only all five hold four of five at both ends. Of two it is the upper."""
     figures = {"wastage_pct": 0.0, "violations_pct": 1.0, "rejected": 0, "cost": 1.0}
     rows = [{"strategy": "s", "predictor": None, "nics": nics, **figures} for nics in (10, 20, 30, 40, 50)]
     (row,) = spread_of(pd.DataFrame(rows), ["strategy", "predictor"]).to_dict("records")
-    assert (row["draws"], row["nics"], row["nics_low"], row["nics_high"]) == (5, 30, 14, 46)
+    assert (row["draws"], row["nics"], row["nics_low"], row["nics_high"]) == (5, 30, 10, 50)
+    (row,) = spread_of(pd.DataFrame(rows[:2]), ["strategy", "predictor"]).to_dict("records")
+    assert (row["nics"], row["nics_low"], row["nics_high"]) == (20, 10, 20)
+
+
+@pytest.mark.parametrize("draws", [1, 4, 5, 10, 11, 37, 100])
+def test_four_draws_of_five_lie_between_low_and_high(draws: int) -> None:
+    """Whatever the number of draws, no more than a tenth is left out at either end."""
+    figures = {"strategy": "s", "wastage_pct": 0.0, "violations_pct": None, "rejected": 0, "cost": 1.0}
+    rows = pd.DataFrame([{**figures, "nics": nics} for nics in range(draws)]).astype({"violations_pct": float})
+    (row,) = spread_of(rows, ["strategy"]).to_dict("records")
+    assert 10 * (rows["nics"] < row["nics_low"]).sum() <= draws
+    assert 10 * (rows["nics"] > row["nics_high"]).sum() <= draws
 
 
 def test_the_spread_keeps_the_order_of_the_study(risky: Path, tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from placer.workbench.sizing import Sizing, answer_of, points_of
-from placer.workbench.sizing_tell import line_of
+from placer.workbench.sizing import Sizing, answer_of, best_risks, options_of, points_of, units_of_options
+from placer.workbench.sizing_tell import curves_of, line_of
+from profiles import InputError
 from tests.placer.workbench.test_commands import placer
 from traces.arrivals import Recipe, generate
 
@@ -31,14 +32,19 @@ def results(*options: tuple[str, int, tuple[int, int], float, int]) -> pd.DataFr
     return pd.DataFrame(rows)
 
 
+def at_risk(rows: pd.DataFrame, risk: float) -> pd.DataFrame:
+    """The same rows of a predictor at that risk."""
+    return rows.assign(predictor="tomur", risk=risk)
+
+
 def test_the_cheapest_within_the_budget_is_bought() -> None:
-    """Ten NICs would break too many SLAs, twelve reject somebody, so it is 20, rounded up from the 90th percentile."""
+    """Ten NICs would break too many SLAs, twelve reject somebody, so it is 20: the most that a draw took."""
     answer = answer_of(
         results(("rash", 5, (10, 10), 3.0, 0), ("small", 5, (12, 12), 0.0, 1), ("safe", 9, (18, 20), 1.0, 0)), SIZING
     )
-    assert (answer.option["strategy"], answer.today, answer.nics, answer.more) == ("safe", 9, 19.0, 11)
+    assert (answer.option["strategy"], answer.today, answer.nics, answer.more) == ("safe", 9, 20, 11)
     assert line_of(answer, SIZING) == (
-        "Buy 11 more NICs for 2 times the arrivals: 20 instead of 9 (between 18 and 20), placed by safe; "
+        "Buy 11 more NICs for 2 times the arrivals: 20 instead of 9 (18 to 20, drawn 2 times), placed by safe; "
         "1.0 % of SLAs break, 2 % may."
     )
 
@@ -73,6 +79,27 @@ def test_next_year_is_a_point_of_the_curve() -> None:
     assert (points[-1][2].arrivals, points[-1][2].sla) == (1.3, 0.5)
 
 
+def test_curves_are_drawn_at_the_best_risk() -> None:
+    """Of one strategy the risk within the budget is kept, of another, which keeps to none, the least bad."""
+    rows = pd.concat(
+        [
+            at_risk(results(("one", 5, (10, 10), 3.0, 0), ("two", 5, (9, 9), 7.0, 0)), 0.5),
+            at_risk(results(("one", 5, (12, 12), 1.0, 0), ("two", 5, (9, 9), 6.0, 0)), 0.05),
+            at_risk(results(("one", 5, (14, 14), 0.0, 0), ("two", 5, (9, 9), 8.0, 0)), 0.01),
+        ]
+    )
+    kept = best_risks(options_of(rows, SIZING))
+    assert kept[["strategy", "risk"]].to_numpy().tolist() == [["one", 0.05], ["two", 0.05]]
+    assert set(curves_of(rows, SIZING)["curve"]) == {"one, tomur at risk 0.05", "two, tomur at risk 0.05"}
+
+
+def test_fleets_that_results_could_not_tell_apart_are_refused() -> None:
+    """Two files of the same name in two folders would be one option."""
+    sizing = replace(SIZING, arrivals="any.csv", fleets=(Path("a/few.toml"), Path("b/few.toml")))
+    with pytest.raises(InputError, match="--fleet: two fleets are called few"):
+        units_of_options(sizing, print)
+
+
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     """Twenty arrivals."""
@@ -91,7 +118,9 @@ def test_size_answers_in_its_first_line(trace: Path, tmp_path: Path) -> None:
     line = placer(*common, "--report", page).splitlines()[0]
     told = json.loads(placer(*common, "--format", "json"))["answer"]
     assert line.startswith(f"Buy {told['more_nics']} more NICs for 1.5 times the arrivals")
-    assert line in page.read_text(encoding="utf-8").replace("&#39;", "'")
+    said = page.read_text(encoding="utf-8").replace("&#39;", "'")
+    assert line in said
+    assert f"size {trace} --growth 1 --strategy contention-aware --risk 0.25 --draws 2 --report FILE.html" in said
     narrow = json.loads(placer(*common, "--fleet", small, "--format", "json"))["answer"]
     assert narrow["fleet"] == "four-cores"
     assert narrow["nics"] >= told["nics"]

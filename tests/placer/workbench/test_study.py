@@ -56,6 +56,7 @@ def test_files_are_found_beside_the_study(tmp_path: Path) -> None:
         ("[[trace]]\n[[trace]]", "two traces are called default 500: give them a name"),
         ("seed =", "is not TOML"),
         ('[[trace]]\nfile = "nowhere.csv"', "nowhere.csv: No such file"),
+        ('fleets = ["a/one.toml", "one.toml"]\n[[trace]]', "fleets: two fleets are called one"),
         ('[[trace]]\nnfs = ["NTA"]', "trace.nfs: not profiled: NTA"),
         ('strategies = ["luck"]\n[[trace]]', "--strategy: unknown: luck"),
     ],
