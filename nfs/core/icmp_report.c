@@ -1,0 +1,144 @@
+#include "core/icmp_report.h"
+
+#include "core/ipv4.h"
+
+#define INTERNETWORK_CONTROL 0xc0 /* precedence 6: RFC 1812, section 4.3.2.5 */
+#define ERROR_TTL 64
+
+struct error_headers {
+	struct rte_ipv4_hdr ip;
+	uint8_t type, code;
+	rte_be16_t checksum;
+	rte_be16_t unused;
+	rte_be16_t mtu;
+} __rte_packed;
+
+static const struct {
+	uint8_t type, code;
+} told[] = {
+	[ICMP_NET_UNREACHABLE] = {3, 0},
+	[ICMP_FRAGMENTATION_NEEDED] = {3, 4},
+	[ICMP_TTL_EXCEEDED] = {11, 0},
+};
+
+struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *pool, double per_s,
+				       double burst)
+{
+	return (struct icmp_reporter){
+		.address = address,
+		.pool = pool,
+		.per_us = per_s / 1e6,
+		.most = burst,
+		.tokens = burst,
+	};
+}
+
+static bool carries_error(const struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	if (packet->protocol != IPPROTO_ICMP || packet->l4 == 0)
+		return false;
+	return icmp_is_error(*rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, packet->l4));
+}
+
+/* RFC 1812, section 4.3.2.7. */
+static bool may_be_told(const struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
+	const struct rte_ipv4_hdr *ip =
+		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, packet->l3);
+
+	return !packet->later_fragment && !rte_is_multicast_ether_addr(&ethernet->dst_addr) &&
+	       ipv4_is_host(ip->src_addr) && ipv4_is_host(ip->dst_addr) &&
+	       !carries_error(mbuf, packet);
+}
+
+static bool within_rate(struct icmp_reporter *reporter, uint64_t now_us)
+{
+	double filled = reporter->tokens + (double)(now_us - reporter->last_us) * reporter->per_us;
+
+	reporter->last_us = now_us;
+	reporter->tokens = RTE_MIN(filled, reporter->most);
+	if (reporter->tokens < 1)
+		return false;
+	reporter->tokens -= 1;
+	return true;
+}
+
+/* The frame's own header with its ends swapped, tags included. */
+static void turn_ethernet(const struct rte_mbuf *about, uint16_t length, void *to)
+{
+	const struct rte_ether_hdr *came = rte_pktmbuf_mtod(about, const struct rte_ether_hdr *);
+	struct rte_ether_hdr *goes = to;
+
+	memcpy(to, came, length);
+	goes->dst_addr = came->src_addr;
+	goes->src_addr = came->dst_addr;
+}
+
+/* As much of the datagram as fits, from wherever its segments are. */
+static bool quote(const struct rte_mbuf *about, uint16_t l3, uint16_t length, void *to)
+{
+	const void *from = rte_pktmbuf_read(about, l3, length, to);
+
+	if (from && from != to)
+		memcpy(to, from, length);
+	return from != NULL;
+}
+
+static void fill(struct icmp_reporter *reporter, struct error_headers *headers, uint16_t quoted,
+		 enum icmp_problem problem, uint16_t mtu, rte_be32_t to)
+{
+	*headers = (struct error_headers){
+		.ip = {.version_ihl = RTE_IPV4_VHL_DEF,
+		       .type_of_service = INTERNETWORK_CONTROL,
+		       .total_length = rte_cpu_to_be_16(sizeof(*headers) + quoted),
+		       .packet_id = rte_cpu_to_be_16(reporter->next_id++),
+		       .time_to_live = ERROR_TTL,
+		       .next_proto_id = IPPROTO_ICMP,
+		       .src_addr = reporter->address,
+		       .dst_addr = to},
+		.type = told[problem].type,
+		.code = told[problem].code,
+		.mtu = rte_cpu_to_be_16(mtu),
+	};
+	headers->ip.hdr_checksum = rte_ipv4_cksum(&headers->ip);
+	headers->checksum = (rte_be16_t)~rte_raw_cksum(
+		&headers->type, sizeof(*headers) - sizeof(headers->ip) + quoted);
+}
+
+static struct rte_mbuf *error_about(struct icmp_reporter *reporter, struct rte_mbuf *about,
+				    const struct packet *packet, enum icmp_problem problem,
+				    uint16_t mtu)
+{
+	const struct rte_ipv4_hdr *ip = packet_ipv4(about, packet);
+	const uint16_t quoted = RTE_MIN(rte_be_to_cpu_16(ip->total_length),
+					ICMP_REPORT_MOST - sizeof(struct error_headers));
+	struct rte_mbuf *error = reporter->pool ? rte_pktmbuf_alloc(reporter->pool) : NULL;
+	struct error_headers *headers;
+	char *data;
+
+	if (!error)
+		return NULL;
+	data = rte_pktmbuf_append(error, packet->l3 + sizeof(*headers) + quoted);
+	if (!data || !quote(about, packet->l3, quoted, data + packet->l3 + sizeof(*headers))) {
+		rte_pktmbuf_free(error);
+		return NULL;
+	}
+	turn_ethernet(about, packet->l3, data);
+	headers = (struct error_headers *)(data + packet->l3);
+	fill(reporter, headers, quoted, problem, mtu, ip->src_addr);
+	error->port = about->port;
+	return error;
+}
+
+enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *about,
+			     const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
+			     uint64_t now_us, struct rte_mbuf **error)
+{
+	if (!may_be_told(about, packet))
+		return ICMP_UNSAID;
+	if (!within_rate(reporter, now_us))
+		return ICMP_LIMITED;
+	*error = error_about(reporter, about, packet, problem, mtu);
+	return *error ? ICMP_SENT : ICMP_LIMITED;
+}

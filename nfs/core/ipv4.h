@@ -1,0 +1,42 @@
+/* What hosts and routers ask of an IPv4 header, and do to it. */
+#ifndef NFS_CORE_IPV4_H
+#define NFS_CORE_IPV4_H
+
+#include "core/packet.h"
+
+/* Whether the IPv4 header is what was sent: its checksum is right. */
+static inline bool ipv4_is_sound(const struct rte_ipv4_hdr *ip)
+{
+	if (likely(ip->version_ihl == RTE_IPV4_VHL_DEF)) /* a length that the compiler knows */
+		return rte_raw_cksum(ip, sizeof(*ip)) == 0xffff;
+	return rte_raw_cksum(ip, rte_ipv4_hdr_len(ip)) == 0xffff;
+}
+
+/*
+ * Whether an address can be one host's on a network (RFC 1812, section 5.3.7): not of this
+ * network (0/8), loopback (127/8), multicast (224/4), reserved (240/4) or everybody.
+ */
+static inline bool ipv4_is_host(rte_be32_t address)
+{
+	const uint8_t first = (uint8_t)(rte_be_to_cpu_32(address) >> 24);
+
+	return first != 0 && first != 127 && first < 224;
+}
+
+/* ICMP types that are errors, about which no error may be sent (RFC 1122, section 3.2.2). */
+static inline bool icmp_is_error(uint8_t type)
+{
+	return (type >= 3 && type <= 5) || type == 11 || type == 12;
+}
+
+/* One hop less to live, with the checksum kept right. The packet must have one left. */
+static inline void ipv4_hop(struct rte_ipv4_hdr *ip)
+{
+	const rte_be16_t before = rte_cpu_to_be_16(ip->time_to_live << 8 | ip->next_proto_id);
+	const rte_be16_t after = rte_cpu_to_be_16((ip->time_to_live - 1) << 8 | ip->next_proto_id);
+
+	ip->time_to_live--;
+	ip->hdr_checksum = checksum_changed(ip->hdr_checksum, before, after);
+}
+
+#endif

@@ -1,0 +1,36 @@
+#include "tables/routes.h"
+
+#include "core/random.h"
+
+/* Routes of each depth in 10,000; about the shares that public collectors of BGP tables report. */
+static const uint16_t shares[33] = {
+	[8] = 1,    [10] = 1,    [11] = 2,    [12] = 4,    [13] = 7,   [14] = 12,
+	[15] = 20,  [16] = 140,  [17] = 80,   [18] = 140,  [19] = 250, [20] = 430,
+	[21] = 520, [22] = 1110, [23] = 1000, [24] = 6083, [25] = 30,  [26] = 40,
+	[27] = 30,  [28] = 30,   [29] = 30,   [30] = 20,   [32] = 20,
+};
+
+static uint8_t a_depth(uint64_t *random)
+{
+	uint32_t ahead = random_below(random, 10000);
+	uint8_t depth = 0;
+
+	while (depth < 32 && ahead >= shares[depth])
+		ahead -= shares[depth++];
+	return depth;
+}
+
+struct route routes_next(struct routes *routes)
+{
+	const uint8_t depth = a_depth(&routes->random);
+	uint32_t first = 1 + random_below(&routes->random, 222);
+	uint32_t rest = (uint32_t)random_next(&routes->random) >> 8;
+
+	if (first >= 127) /* that network is every host's own */
+		first++;
+	return (struct route){
+		.prefix = (first << 24 | rest) & route_mask(depth),
+		.depth = depth,
+		.hop = random_below(&routes->random, routes->hops),
+	};
+}

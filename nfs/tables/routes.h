@@ -1,0 +1,37 @@
+/* A forwarding table like that of a router without a default route, made from a seed. */
+#ifndef NFS_TABLES_ROUTES_H
+#define NFS_TABLES_ROUTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct route {
+	uint32_t prefix; /* in host order, zeros behind `depth` bits */
+	uint8_t depth;
+	uint32_t hop; /* which of the next hops */
+};
+
+/* Draws one route after another. */
+struct routes {
+	uint64_t random;
+	uint32_t hops;
+};
+
+/*
+ * The next route. Depths are spread as in the Internet's table (three of five are /24), with one
+ * in fifty longer than /24 as inside a network; prefixes are of addresses that hosts may have.
+ * The same prefix may come again.
+ */
+struct route routes_next(struct routes *routes);
+
+static inline uint32_t route_mask(uint8_t depth)
+{
+	return depth == 0 ? 0 : ~UINT32_C(0) << (32 - depth);
+}
+
+static inline bool route_covers(const struct route *route, uint32_t address)
+{
+	return (address & route_mask(route->depth)) == route->prefix;
+}
+
+#endif

@@ -1,0 +1,355 @@
+#include "core/ipv4.h"
+#include "core/random.h"
+#include "tables/routes.h"
+#include "tests/hostile.h"
+
+static const uint32_t here = RTE_IPV4(192, 0, 2, 254);
+
+static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				.destination = RTE_IPV4(198, 51, 100, 7),
+				.source_port = 1000,
+				.destination_port = 53,
+				.payload_length = 8};
+
+static const struct nf_setting no_routes[] = {{"routes", 0}, {"default_route", 0}};
+static const struct nf_setting default_only[] = {{"routes", 0}, {"default_route", 1}};
+
+static struct rte_mbuf *sent(struct rig *rig)
+{
+	assert_int_equal(rig->out.n, 1);
+	return rig->out.packets[0];
+}
+
+static const struct rte_ipv4_hdr *ip_sent(struct rig *rig)
+{
+	return rte_pktmbuf_mtod_offset(sent(rig), const struct rte_ipv4_hdr *, 14);
+}
+
+/* Whether an ICMP error of that kind, about what was offered, was sent to its source. */
+static void assert_error(struct rig *rig, const struct made *about, uint8_t type, uint8_t code)
+{
+	const struct rte_ipv4_hdr *ip = ip_sent(rig);
+	const struct rte_icmp_hdr *icmp = (const struct rte_icmp_hdr *)(ip + 1);
+	const struct rte_ipv4_hdr *quoted = (const struct rte_ipv4_hdr *)(icmp + 1);
+
+	assert_true(checksums_right(sent(rig)));
+	assert_int_equal(ip->next_proto_id, IPPROTO_ICMP);
+	assert_int_equal(rte_be_to_cpu_32(ip->src_addr), here);
+	assert_int_equal(rte_be_to_cpu_32(ip->dst_addr), about->source);
+	assert_int_equal(icmp->icmp_type, type);
+	assert_int_equal(icmp->icmp_code, code);
+	assert_int_equal(rte_be_to_cpu_32(quoted->dst_addr), about->destination);
+	assert_int_equal(quoted->time_to_live, about->ttl ? about->ttl : 64);
+	assert_int_equal(sent(rig)->port, about->port);
+	assert_int_equal(rig_count(rig, "errors_sent"), 1);
+}
+
+/* A packet goes on with one hop less to live, right checksums, and the next hop's address. */
+static void forwards(void **state)
+{
+	struct rig *rig = *state;
+	const struct rte_ether_hdr *ethernet;
+
+	rig_make(rig, "IPRouter", default_only, 2);
+	rig_offer(rig, packet_made(rig, &udp), 1);
+	assert_int_equal(ip_sent(rig)->time_to_live, 63);
+	assert_true(checksums_right(sent(rig)));
+	ethernet = rte_pktmbuf_mtod(sent(rig), const struct rte_ether_hdr *);
+	assert_memory_equal(&ethernet->dst_addr, ((uint8_t[]){2, 0, 0, 1, 0, 0}), 6);
+	assert_memory_equal(&ethernet->src_addr, ((uint8_t[]){2, 0, 0, 0, 0, 1}), 6);
+	assert_int_equal(sent(rig)->port, NF_OUTSIDE);
+	assert_int_equal(rig_count(rig, "forwarded"), 1);
+}
+
+/* The checksum stays right for every time to live, and every header that it makes. */
+static void checksum_for_every_ttl(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "IPRouter", default_only, 2);
+	for (int ttl = 2; ttl <= 255; ttl++)
+		for (uint16_t id = 0; id < 300; id += 7) {
+			struct made made = udp;
+
+			made.ttl = (uint8_t)ttl;
+			made.id = id;
+			rig_offer(rig, packet_made(rig, &made), 1);
+			assert_true(checksums_right(sent(rig)));
+		}
+}
+
+/* The hop that a search through all the routes, one by one, finds; -1 for none. */
+static int hop_by_search(const struct route *routes, uint32_t n, uint32_t address)
+{
+	int hop = -1, depth = -1;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (routes[i].depth >= depth && route_covers(&routes[i], address)) {
+			depth = routes[i].depth;
+			hop = (int)routes[i].hop;
+		}
+	return hop;
+}
+
+/* Out of 3,000 routes of all lengths, each packet takes the longest that matches. */
+static void longest_prefix_wins(void **state)
+{
+	enum { ROUTES = 3000 };
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {
+		{"routes", ROUTES}, {"seed", 5}, {"hops", 200}, {"default_route", 0}};
+	struct routes source = {.random = 5, .hops = 200};
+	static struct route routes[ROUTES];
+	uint64_t random = 1;
+	struct made made = udp;
+
+	rig_make(rig, "IPRouter", settings, 4);
+	for (uint32_t i = 0; i < ROUTES; i++)
+		routes[i] = routes_next(&source);
+	for (int i = 0; i < 5000; i++) {
+		const struct route *near = &routes[random_below(&random, ROUTES)];
+		int hop;
+
+		/* inside a route, or close to it */
+		made.destination = near->prefix ^ (uint32_t)(random_next(&random) >>
+							     (32 + random_below(&random, 32)));
+		if (!ipv4_is_host(rte_cpu_to_be_32(made.destination)))
+			continue;
+		hop = hop_by_search(routes, ROUTES, made.destination);
+		rig_offer(rig, packet_made(rig, &made), 1);
+		if (hop < 0)
+			continue;
+		assert_int_equal(rte_pktmbuf_mtod(sent(rig), uint8_t *)[5], hop);
+	}
+	assert_true(rig_count(rig, "forwarded") > 1000);
+	assert_true(rig_count(rig, "unroutable") > 100);
+}
+
+/* A table of the Internet's size is made and used. */
+static void half_a_million_routes(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "IPRouter", NULL, 0);
+	rig_offer(rig, packet_made(rig, &udp), 1);
+	assert_int_equal(rig_count(rig, "forwarded"), 1);
+}
+
+/* A packet that may not live longer is freed, and its sender told. */
+static void time_exceeded(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+
+	made.ttl = 1;
+	made.port = NF_OUTSIDE;
+	rig_make(rig, "IPRouter", default_only, 2);
+	rig_offer(rig, packet_made(rig, &made), 1);
+	assert_error(rig, &made, 11, 0);
+	assert_int_equal(rig_count(rig, "expired"), 1);
+}
+
+/* A packet without a route is freed, and its sender told that the net is out of reach. */
+static void net_unreachable(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "IPRouter", no_routes, 2);
+	rig_offer(rig, packet_made(rig, &udp), 1);
+	assert_error(rig, &udp, 3, 0);
+	assert_int_equal(rig_count(rig, "unroutable"), 1);
+}
+
+/* An error quotes no more than 576 bytes hold, tagged as what it is about, from any segment. */
+static void errors_quote_what_fits(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+	uint8_t text[1000];
+	struct rte_mbuf *packet;
+
+	for (int i = 0; i < 1000; i++)
+		text[i] = (uint8_t)i;
+	made.payload = text;
+	made.payload_length = sizeof(text);
+	made.vlan = 9;
+	rig_make(rig, "IPRouter", no_routes, 2);
+	rig_offer(rig, in_two(rig, packet_made(rig, &made), 300), 1);
+	packet = sent(rig);
+	assert_int_equal(rte_pktmbuf_pkt_len(packet), 18 + 576);
+	assert_true(checksums_right(packet));
+	assert_memory_equal(rte_pktmbuf_mtod_offset(packet, uint8_t *, 18 + 28 + 28), text,
+			    576 - 28 - 28);
+}
+
+/* Nobody is told about errors, later fragments, and what no host sent or was sent to. */
+static void nothing_is_said_about(void **state)
+{
+	struct rig *rig = *state;
+	struct made fragment = udp, icmp = udp;
+	struct rte_mbuf *error;
+
+	fragment.fragment = 10;
+	icmp.protocol = IPPROTO_ICMP;
+	rig_make(rig, "IPRouter", no_routes, 2);
+	rig_offer(rig, packet_made(rig, &fragment), 1);
+	assert_int_equal(rig->out.n, 0);
+	for (int type = 0; type < 20; type++) {
+		error = packet_made(rig, &icmp);
+		*rte_pktmbuf_mtod_offset(error, uint8_t *, 34) = (uint8_t)type;
+		rig_offer(rig, error, 1);
+		assert_int_equal(rig->out.n, !(type == 3 || type == 4 || type == 5 || type == 11 ||
+					       type == 12));
+	}
+	assert_int_equal(rig_count(rig, "errors_unsaid"), 1 + 5);
+}
+
+/* Errors come at the rate asked for once the first few are used up. */
+static void errors_are_limited(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {
+		{"routes", 0}, {"default_route", 0}, {"errors_per_s", 10}, {"errors_at_once", 5}};
+
+	rig_make(rig, "IPRouter", settings, 4);
+	for (int i = 0; i < 100; i++)
+		rig_offer(rig, packet_made(rig, &udp), 1000000);
+	assert_int_equal(rig_count(rig, "errors_sent"), 5);
+	assert_int_equal(rig_count(rig, "errors_limited"), 95);
+	for (int i = 1; i <= 300; i++)
+		rig_offer(rig, packet_made(rig, &udp), 1000000 + i * 10000);
+	assert_in_range(rig_count(rig, "errors_sent"), 5 + 29, 5 + 30);
+}
+
+/* What cannot be from or to a host goes nowhere (RFC 1812, section 5.3.7). */
+static void martians_are_freed(void **state)
+{
+	static const struct {
+		uint32_t source, destination;
+		const char *counted;
+	} cases[] = {
+		{RTE_IPV4(127, 0, 0, 1), RTE_IPV4(8, 8, 8, 8), "martian"},
+		{RTE_IPV4(0, 0, 0, 0), RTE_IPV4(8, 8, 8, 8), "martian"},
+		{RTE_IPV4(224, 0, 0, 5), RTE_IPV4(8, 8, 8, 8), "martian"},
+		{RTE_IPV4(255, 255, 255, 255), RTE_IPV4(8, 8, 8, 8), "martian"},
+		{RTE_IPV4(240, 0, 0, 1), RTE_IPV4(8, 8, 8, 8), "martian"},
+		{RTE_IPV4(10, 0, 0, 1), RTE_IPV4(127, 0, 0, 1), "martian"},
+		{RTE_IPV4(10, 0, 0, 1), RTE_IPV4(0, 1, 2, 3), "martian"},
+		{RTE_IPV4(10, 0, 0, 1), RTE_IPV4(250, 0, 0, 1), "martian"},
+		{RTE_IPV4(10, 0, 0, 1), RTE_IPV4(224, 0, 0, 5), "group"},
+		{RTE_IPV4(10, 0, 0, 1), RTE_IPV4(255, 255, 255, 255), "group"},
+		{RTE_IPV4(10, 0, 0, 1), RTE_IPV4(192, 0, 2, 254), "local"},
+	};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		struct made made = udp;
+
+		made.source = cases[i].source;
+		made.destination = cases[i].destination;
+		rig_make(rig, "IPRouter", default_only, 2);
+		rig_offer(rig, packet_made(rig, &made), 1);
+		assert_int_equal(rig->out.n, 0);
+		assert_int_equal(rig_count(rig, cases[i].counted), 1);
+	}
+}
+
+/* A broadcast frame is not forwarded, whatever its address in IPv4 (RFC 1812, section 5.3.4). */
+static void broadcast_frames_are_freed(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packet = packet_made(rig, &udp);
+
+	memset(rte_pktmbuf_mtod(packet, uint8_t *), 0xff, 6);
+	rig_make(rig, "IPRouter", default_only, 2);
+	rig_offer(rig, packet, 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "group"), 1);
+}
+
+/* A header that was damaged on the way is not forwarded, with options or without. */
+static void damaged_headers_are_freed(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packet;
+
+	rig_make(rig, "IPRouter", default_only, 2);
+	for (int byte = 0; byte < 20; byte++) {
+		if (byte == 0 || byte == 2 || byte == 3 || byte == 9) /* may be malformed */
+			continue;
+		packet = packet_made(rig, &udp);
+		rte_pktmbuf_mtod_offset(packet, uint8_t *, 14)[byte] ^= 0x10;
+		rig_offer(rig, packet, 1);
+		assert_int_equal(rig->out.n, 0);
+	}
+	assert_int_equal(rig_count(rig, "unsound"), 16);
+}
+
+/* Later fragments and tagged packets go their way; IPv6 does not. */
+static void fragments_tags_and_ipv6(void **state)
+{
+	struct rig *rig = *state;
+	struct made fragment = udp, tagged = udp;
+	struct rte_mbuf *six = packet_made(rig, &udp);
+
+	fragment.fragment = 10;
+	tagged.vlan = 5;
+	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	rig_make(rig, "IPRouter", default_only, 2);
+	rig_offer(rig, packet_made(rig, &fragment), 1);
+	assert_int_equal(ip_sent(rig)->time_to_live, 63);
+	rig_offer(rig, packet_made(rig, &tagged), 1);
+	assert_true(checksums_right(sent(rig)));
+	assert_int_equal(rig_count(rig, "forwarded"), 2);
+	rig_offer(rig, six, 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "other"), 1);
+}
+
+static void header_checksum_right(struct rte_mbuf *packet)
+{
+	const struct packet parsed = packet_parse(packet);
+
+	assert_int_equal(parsed.type, PACKET_IPV4);
+	assert_int_equal(rte_raw_cksum(packet_ipv4(packet, &parsed),
+				       rte_ipv4_hdr_len(packet_ipv4(packet, &parsed))),
+			 0xffff);
+}
+
+/* Nothing malformed is sent, and no hostile packet leaves without a right header checksum. */
+static void hostile_packets(void **state)
+{
+	static const uint32_t addresses[] = {RTE_IPV4(192, 0, 2, 254), RTE_IPV4(10, 0, 0, 1),
+					     RTE_IPV4(20, 0, 0, 1)};
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"routes", 1000}, {"default_route", 0}};
+
+	rig_make(rig, "IPRouter", settings, 2);
+	offer_malformed(rig);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "forwarded"), 0);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), header_checksum_right);
+	assert_true(rig_count(rig, "errors_sent") > 100);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(forwards, setup, teardown),
+		cmocka_unit_test_setup_teardown(checksum_for_every_ttl, setup, teardown),
+		cmocka_unit_test_setup_teardown(longest_prefix_wins, setup, teardown),
+		cmocka_unit_test_setup_teardown(half_a_million_routes, setup, teardown),
+		cmocka_unit_test_setup_teardown(time_exceeded, setup, teardown),
+		cmocka_unit_test_setup_teardown(net_unreachable, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_quote_what_fits, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_said_about, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(martians_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(broadcast_frames_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(damaged_headers_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_tags_and_ipv6, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
