@@ -23,6 +23,10 @@ SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "flowm
 Say = Callable[[str], None]
 
 
+class CannotRun(Exception):
+    """Something that the experiment needs is not here; the message says what. It is skipped then, not failed."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """What an experiment is given.

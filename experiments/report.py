@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,14 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.outcome import Outcome
+from experiments.page import MARKS, notes_of, page_of_outcomes
 from experiments.registry import Experiment, Result, Setting
+from placer.report import write_page
 from profiles.aside import file_aside
 from profiles.table import write_table
 
-INDEX = "index.md"
+INDEX = "index"
 INCHES = (8.0, 4.5)
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "nf-placer",
@@ -60,29 +63,29 @@ def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path
     return written
 
 
-def write_index(results: Sequence[tuple[Experiment, Result]], setting: Setting, out: Path) -> Path:
-    """One Markdown page of all results, which shows the plots that lie beside it."""
-    page = [
-        "# Results",
-        "",
-        "The column `worse` names what is worse here than published, at the published decimal, of Tomur and of its "
-        "baseline alike; `differs` marks an effect that is not the same.",
-        "",
-        f"Seed {setting.seed}, {setting.scale:g} of the full number of runs.",
-        "",
-    ]
-    for one, result in results:
-        marked = int((result.table["worse"] != "").sum()) if "worse" in result.table else 0
-        page.append(f"- [{one.name}](#{one.name}): {one.title} ({marked} of {len(result.table)} rows marked)")
-    for one, result in results:
-        page += ["", f"## {one.name}", "", f"{one.title}.", "", *_markdown(result.table), ""]
-        page += [f"- Ran on {where}" for where in result.ran_on]
-        page += [f"- {note[0].upper()}{note[1:]}" for note in result.notes]
-        csv = ", ".join(f"[{name}.csv]({name}.csv)" for name in [one.name, *(f"{one.name}-{n}" for n in result.data)])
-        page += ["", f"![{one.title}]({one.name}.svg)", "", f"Data: {csv}"]
-    with file_aside(out / INDEX) as aside:
-        aside.write_text("\n".join(page) + "\n", encoding="utf-8")
-    return out / INDEX
+def write_index(outcomes: Sequence[Outcome], setting: Setting, out: Path) -> list[Path]:
+    """One page of all results: as Markdown, which shows the plots that lie beside it, and as HTML, which holds them."""
+    with file_aside(out / f"{INDEX}.md") as aside:
+        aside.write_text("\n".join(_index(outcomes, setting)) + "\n", encoding="utf-8")
+    write_page(page_of_outcomes(outcomes, setting, out), out / f"{INDEX}.html")
+    return [out / f"{INDEX}.md", out / f"{INDEX}.html"]
+
+
+def _index(outcomes: Sequence[Outcome], setting: Setting) -> Iterator[str]:
+    yield from ("# Results", "", MARKS, "", f"Seed {setting.seed}, {setting.scale:g} of the full number of runs.", "")
+    for one in outcomes:
+        told = f"{one.marked} of {len(one.result.table)} rows marked" if one.result else f"{one.status}: {one.reason}"
+        yield f"- [{one.experiment.name}](#{one.experiment.name}): {one.experiment.title} ({told})"
+    for one in outcomes:
+        name, title = one.experiment.name, one.experiment.title
+        yield from ("", f"## {name}", "", f"{title}.", "")
+        if one.result is None:
+            yield f"{one.status.capitalize()}: {one.reason}"
+            continue
+        yield from (*_markdown(one.result.table), "")
+        yield from (f"- {note}" for note in notes_of(one.result))
+        csv = ", ".join(f"[{file}.csv]({file}.csv)" for file in [name, *(f"{name}-{of}" for of in one.result.data)])
+        yield from ("", f"![{title}]({name}.svg)", "", f"Data: {csv}")
 
 
 def _markdown(table: pd.DataFrame) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Sequence
@@ -36,6 +37,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A drawing that was made elsewhere, as SVG in light colours, with one sentence for those who do not see it."""
+
+    name: str
+    caption: str
+    svg: bytes
+
+    @property
+    def source(self) -> str:
+        """The drawing itself, as an address that needs no network."""
+        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode()}"
+
+
+@dataclass(frozen=True)
 class Section:
     """A heading, what it says, and its figures; the table is what they show, in numbers.
 
@@ -48,19 +63,27 @@ class Section:
     told
         A few sentences.
     figures
-        Charts in reading order.
+        Charts and pictures in reading order.
     table
         The numbers; a column a field, a row a line. Sortable.
     in_sight
         Whether the table is shown at once, not on demand.
+    notes
+        What the reader of the table should know.
     """
 
     name: str
     title: str
     told: str
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[Figure | Picture, ...] = ()
     table: pd.DataFrame | None = None
     in_sight: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def charts(self) -> list[Figure]:
+        """The figures that are drawn by the page."""
+        return [figure for figure in self.figures if isinstance(figure, Figure)]
 
 
 @dataclass(frozen=True)
@@ -113,7 +136,7 @@ def render(page: Page) -> str:
             dark=theme.variables(dark=True),
             css=_part("page.css"),
             js=_part("page.js"),
-            charts=_charts_library() if any(section.figures for section in page.sections) else "",
+            charts=_charts_library() if any(section.charts for section in page.sections) else "",
         )
     )
 

@@ -18,7 +18,7 @@ PIXELS_PER_POINT = 2.0
 def write_plots(page: Page, folder: Path) -> list[Path]:
     """Write every chart of the page as `NAME.svg` and `NAME.png`; the files written."""
     written = []
-    for figure in (figure for section in page.sections for figure in section.figures):
+    for figure in (figure for section in page.sections for figure in section.charts):
         spec = spec_of(figure.chart, theme.on_paper) | {"width": WIDTH, "background": theme.on_paper("ground")}
         room = spec["usermeta"]
         spec["config"]["legend"]["columns"] = max((WIDTH - room["beside"]) // room["legend"], 1)

@@ -32,6 +32,9 @@ CATEGORIES: tuple[tuple[str, str], ...] = (
 )
 """Light and dark of the colours that tell categories apart, in order of use."""
 
+DARKENED = "invert(.91) hue-rotate(180deg)"
+"""The filter that makes a picture in light colours one in dark colours, hues kept: CSS."""
+
 Colour = Callable[[str], str]
 """The colour by its name in `INKS`, or `c1` and on."""
 
@@ -48,7 +51,8 @@ def on_paper(name: str) -> str:
 
 def variables(dark: bool) -> str:
     """CSS declarations of all colours of a theme."""
-    return " ".join(f"--{name}: {pair[dark]};" for name, pair in _named().items())
+    colours = " ".join(f"--{name}: {pair[dark]};" for name, pair in _named().items())
+    return f"{colours} --picture: {DARKENED if dark else 'none'};"
 
 
 def config(colour: Colour) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from experiments import (
     Experiment,
+    Outcome,
     Result,
     Setting,
     all_experiments,
@@ -93,7 +94,10 @@ def test_another_seed_draws_other_runs(results: dict[str, tuple[Experiment, Resu
 
 def test_index_shows_everything(results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
     """The page has a section, a table, the plot and the data of each."""
-    page = write_index(list(results.values()), TINY, tmp_path).read_text(encoding="utf-8")
+    for one, result in results.values():
+        write_result(one, result, tmp_path)
+    written, _ = write_index([Outcome(*both) for both in results.values()], TINY, tmp_path)
+    page = written.read_text(encoding="utf-8")
     assert "Seed 0, 0.02 of the full number of runs." in page
     for name, (one, result) in results.items():
         assert f"## {name}\n" in page

@@ -7,8 +7,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import typer
 
 from experiments import Experiment, Result, all_experiments
+from experiments.registry import CannotRun, Setting
 from placer.commands.reproduce import command
 from profiles import InputError
 
@@ -62,12 +64,56 @@ def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
 def test_a_table_with_several_experiments_is_all_of_them(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`table6` is `table6-online` and `table6-optimal`, and not `table60-other`."""
-    result = Result(pd.DataFrame({"one": [1]}), ("paper.",), lambda figure: None)
-    fakes = [Experiment(name, name, lambda setting: result) for name in ("table6-a", "table6-b", "table60-c")]
+    """`table6` is `table6-online` and `table6-optimal`, not `table60-other`; what has that very name is alone."""
+    fakes = [Experiment(name, name, done) for name in ("table6-a", "table6-b", "table60-c", "figure4", "figure4-host")]
     monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
+    command(name="figure4", out=tmp_path, quiet=True)
+    assert "figure4-host" not in capsys.readouterr().out
     command(name="table6", out=tmp_path, quiet=True)
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("table6")] == [
         "table6-a: table6-a",
         "table6-b: table6-b",
     ]
+
+
+def done(setting: Setting) -> Result:
+    """An experiment of one row, which is worse than published."""
+    return Result(pd.DataFrame({"ours": [1.0], "worse": ["MAPE"]}), ("paper.",), lambda figure: None, ("hand-made.",))
+
+
+def lacking(setting: Setting) -> Result:
+    """An experiment that needs what is not here."""
+    raise CannotRun("no card is at hand")
+
+
+def broken(setting: Setting) -> Result:
+    """An experiment with a fault."""
+    return Result(pd.DataFrame(), ("paper.",), lambda figure: figure.nothing_of_that_name())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("runs", "status"), [((done, broken, done), 1), ((done, lacking, done), 0), ((lacking,), 1), ((done,), 0)]
+)
+def test_all_is_one_page_whatever_becomes_of_one(
+    runs: tuple[Any, ...],
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What failed or cannot run here is told on both pages and loses no other; only what failed, or nothing, is 1."""
+    fakes = [Experiment(f"table{number}", run.__name__, run) for number, run in enumerate(runs, start=1)]
+    monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
+    ended = 0
+    try:
+        command(name="all", out=tmp_path)
+    except typer.Exit as left:
+        ended = left.exit_code
+    assert ended == status
+    markdown, html = ((tmp_path / f"index.{kind}").read_text(encoding="utf-8") for kind in ("md", "html"))
+    assert html.count('<img src="data:image/svg+xml;base64,') == markdown.count("![done]") == runs.count(done)
+    for page in (markdown, html):
+        assert ("Skipped: no card is at hand" in page) == (lacking in runs)
+        assert ("Failed: AttributeError: " in page) == (broken in runs)
+    assert ("Traceback" in capsys.readouterr().err) == (broken in runs)
+    assert "http://" not in html.replace("http://www.w3.org", "")
