@@ -1,0 +1,166 @@
+#include "core/capture.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pcap/pcap.h>
+#include <rte_errno.h>
+
+#include "core/memory.h"
+#include "core/nf.h"
+
+#define MOST_PACKETS 65535
+#define HEAD 128 /* bytes at the front that functions rewrite, and that are restored */
+
+/* Kept beside each packet's buffer, since functions change both. */
+struct original {
+	uint16_t length;
+	uint8_t head[HEAD];
+};
+
+struct capture {
+	struct rte_mempool *pool;
+};
+
+/* The bytes of one packet, where it goes to the wire unchanged. */
+static bool keep(struct rte_mbuf *packet, const struct pcap_pkthdr *told, const u_char *bytes)
+{
+	struct original *original = rte_mbuf_to_priv(packet);
+
+	if (told->caplen != told->len || told->caplen > rte_pktmbuf_tailroom(packet))
+		return false;
+	original->length = told->caplen;
+	memcpy(original->head, bytes, RTE_MIN(told->caplen, (uint32_t)HEAD));
+	memcpy(rte_pktmbuf_mtod(packet, void *), bytes, told->caplen);
+	return true;
+}
+
+static uint32_t count_packets(pcap_t *file, uint32_t *too_large)
+{
+	const u_char *bytes;
+	struct pcap_pkthdr *told;
+	uint32_t n = 0;
+
+	while (n < MOST_PACKETS && pcap_next_ex(file, &told, &bytes) == 1) {
+		if (told->caplen == told->len && told->caplen <= RTE_MBUF_DEFAULT_DATAROOM)
+			n++;
+		else
+			(*too_large)++;
+	}
+	return n;
+}
+
+static struct rte_mempool *pool_for(uint32_t packets)
+{
+	static unsigned int made;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(name, sizeof(name), "capture_%u", __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	return rte_pktmbuf_pool_create_by_ops(
+		name, packets, 0, RTE_ALIGN(sizeof(struct original), RTE_MBUF_PRIV_ALIGN),
+		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, "ring_sp_sc");
+}
+
+/* The next packet that fits, into a buffer; false at the end of the file. */
+static bool fill_one(struct rte_mbuf *packet, pcap_t *file)
+{
+	const u_char *bytes;
+	struct pcap_pkthdr *told;
+
+	while (pcap_next_ex(file, &told, &bytes) == 1)
+		if (keep(packet, told, bytes))
+			return true;
+	return false;
+}
+
+/* Each packet into a buffer of its own, in the order in which the buffers will come round. */
+static int fill(struct capture *capture, pcap_t *file)
+{
+	for (uint32_t left = rte_mempool_avail_count(capture->pool); left > 0; left--) {
+		struct rte_mbuf *packet = rte_pktmbuf_alloc(capture->pool);
+		bool filled;
+
+		if (!packet)
+			return -ENOMEM;
+		filled = fill_one(packet, file);
+		rte_pktmbuf_free(packet);
+		if (!filled)
+			return -EIO;
+	}
+	return 0;
+}
+
+static pcap_t *opened(const char *path)
+{
+	char why[PCAP_ERRBUF_SIZE] = "";
+	pcap_t *file = pcap_open_offline(path, why);
+
+	if (!file) {
+		fprintf(stderr, "%s: %s\n", path, why);
+		return NULL;
+	}
+	if (pcap_datalink(file) != DLT_EN10MB) {
+		fprintf(stderr, "%s: is not a capture of Ethernet\n", path);
+		pcap_close(file);
+		return NULL;
+	}
+	return file;
+}
+
+struct capture *capture_open(const char *path)
+{
+	struct capture *capture;
+	uint32_t n, too_large = 0;
+	pcap_t *file = opened(path);
+
+	if (!file)
+		return NULL;
+	n = count_packets(file, &too_large);
+	pcap_close(file);
+	if (too_large)
+		fprintf(stderr, "%s: %u packets left out, cut or larger than a buffer\n", path,
+			too_large);
+	if (n == 0) {
+		fprintf(stderr, "%s: holds no packet that fits a buffer\n", path);
+		return NULL;
+	}
+	capture = nf_zalloc(sizeof(*capture));
+	file = opened(path);
+	if (capture && file)
+		capture->pool = pool_for(n);
+	if (!capture || !capture->pool || fill(capture, file) < 0) {
+		fprintf(stderr, "%s: cannot hold its %u packets\n", path, n);
+		capture_close(capture);
+		capture = NULL;
+	}
+	if (file)
+		pcap_close(file);
+	return capture;
+}
+
+void capture_close(struct capture *capture)
+{
+	if (!capture)
+		return;
+	rte_mempool_free(capture->pool);
+	nf_free(capture);
+}
+
+uint16_t capture_receive(struct capture *capture, struct rte_mbuf **packets, uint16_t n)
+{
+	n = RTE_MIN((unsigned int)n, rte_mempool_avail_count(capture->pool));
+	if (n == 0 || rte_pktmbuf_alloc_bulk(capture->pool, packets, n) != 0)
+		return 0;
+	for (uint16_t i = 0; i < n; i++) {
+		const struct original *original = rte_mbuf_to_priv(packets[i]);
+
+		memcpy(rte_pktmbuf_mtod(packets[i], void *), original->head,
+		       RTE_MIN(original->length, (uint16_t)HEAD));
+		packets[i]->data_len = original->length;
+		packets[i]->pkt_len = original->length;
+		packets[i]->port = NF_INSIDE;
+	}
+	return n;
+}

@@ -1,0 +1,32 @@
+/* Payloads that match the rules at a wanted rate. */
+#ifndef NFS_CORE_PAYLOADS_H
+#define NFS_CORE_PAYLOADS_H
+
+#include <stdint.h>
+
+/* A stream of payloads; what one has too few or too many of, the next ones make up for. */
+struct payloads {
+	uint64_t random;
+	double per_byte; /* matches wanted */
+	double owed;     /* matches that earlier payloads should have had and have not */
+	uint64_t bytes, matches;
+};
+
+struct payloads payloads_at(double mtbr, uint64_t seed);
+
+/* Fill `room` bytes; how many rules they match. */
+uint32_t payloads_fill(struct payloads *payloads, uint8_t *payload, uint16_t room);
+
+/* Matches per 10^6 bytes so far. */
+double payloads_mtbr(const struct payloads *payloads);
+
+/* Marsaglia's xorshift; a number below `n`. */
+static inline uint32_t chance(uint64_t *random, uint32_t n)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return (uint32_t)(((*random >> 32) * n) >> 32);
+}
+
+#endif

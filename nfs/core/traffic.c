@@ -1,0 +1,252 @@
+#include "core/traffic.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_ether.h>
+#include <rte_ip.h>
+#include <rte_udp.h>
+
+#include "core/capture.h"
+#include "core/memory.h"
+#include "core/nf.h"
+#include "core/payloads.h"
+
+#define PICKS (1u << 16) /* flows drawn in advance where they are not all alike */
+
+/* What every packet begins with. */
+struct headers {
+	struct rte_ether_hdr ethernet;
+	struct rte_ipv4_hdr ip;
+	struct rte_udp_hdr udp;
+} __rte_packed __rte_aligned(2);
+
+struct traffic {
+	struct rte_mempool *pool;
+	struct headers headers;
+	uint32_t partial_sum; /* of the IPv4 header without its addresses */
+	uint32_t flows;
+	uint16_t length; /* of a frame, without its checksum */
+	uint64_t random;
+	uint32_t *picks; /* NULL where all flows are alike */
+	uint32_t next_pick;
+	double mtbr;
+	struct capture *capture;
+};
+
+static uint32_t mixed(uint32_t x)
+{
+	x ^= x >> 16;
+	x *= 0x7feb352du;
+	x ^= x >> 15;
+	x *= 0x846ca68bu;
+	return x ^ (x >> 16);
+}
+
+static struct headers usual_headers(uint16_t length)
+{
+	const uint16_t ip = length - sizeof(struct rte_ether_hdr);
+	struct headers headers = {
+		.ethernet = {.dst_addr = {{2, 0, 0, 0, 0, 1}},
+			     .src_addr = {{2, 0, 0, 0, 0, 2}},
+			     .ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4)},
+		.ip = {.version_ihl = RTE_IPV4_VHL_DEF,
+		       .total_length = rte_cpu_to_be_16(ip),
+		       .time_to_live = 64,
+		       .next_proto_id = IPPROTO_UDP},
+		/* no checksum: RFC 768 allows it, and none has to be made over payloads */
+		.udp = {.dgram_len = rte_cpu_to_be_16(ip - sizeof(struct rte_ipv4_hdr))},
+	};
+
+	return headers;
+}
+
+/* Source and destination of a flow: 10/8 to unicast networks that are nobody's special case. */
+static inline void address(struct headers *headers, uint32_t flow)
+{
+	const uint32_t chance = mixed(flow);
+
+	headers->ip.src_addr = rte_cpu_to_be_32(RTE_IPV4(10, 0, 0, 1) + flow);
+	headers->ip.dst_addr =
+		rte_cpu_to_be_32(((11 + (chance >> 24) % 100) << 24) | (chance & 0xffffff));
+	headers->udp.src_port = rte_cpu_to_be_16(1024 + (chance >> 8) % 60000);
+	headers->udp.dst_port = rte_cpu_to_be_16(1 + chance % 1023);
+}
+
+static inline rte_be16_t header_checksum(const struct traffic *traffic,
+					 const struct headers *headers)
+{
+	uint32_t sum = traffic->partial_sum;
+
+	sum += (headers->ip.src_addr & 0xffff) + (headers->ip.src_addr >> 16);
+	sum += (headers->ip.dst_addr & 0xffff) + (headers->ip.dst_addr >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (rte_be16_t)~sum;
+}
+
+static inline uint32_t pick(struct traffic *traffic)
+{
+	if (!traffic->picks)
+		return chance(&traffic->random, traffic->flows);
+	traffic->next_pick = (traffic->next_pick + 1) % PICKS;
+	return traffic->picks[traffic->next_pick];
+}
+
+/* Flows by Zipf's law: the k-th is met 1/k^exponent times as often as the first. */
+static uint32_t *zipf_picks(uint32_t flows, double exponent, uint64_t *random)
+{
+	uint32_t *picks = nf_zalloc(PICKS * sizeof(*picks));
+	double *reached = nf_zalloc(flows * sizeof(*reached)), sum = 0;
+
+	if (picks && reached) {
+		for (uint32_t flow = 0; flow < flows; flow++)
+			reached[flow] = sum += pow(flow + 1.0, -exponent);
+		for (uint32_t i = 0; i < PICKS; i++) {
+			double wanted = sum * chance(random, 1u << 30) / (1u << 30);
+			uint32_t low = 0, high = flows - 1;
+
+			while (low < high) {
+				uint32_t middle = low + (high - low) / 2;
+
+				if (reached[middle] < wanted)
+					low = middle + 1;
+				else
+					high = middle;
+			}
+			picks[i] = low;
+		}
+	} else {
+		nf_free(picks);
+		picks = NULL;
+	}
+	nf_free(reached);
+	return picks;
+}
+
+static struct rte_mempool *round_pool(void)
+{
+	static unsigned int made;
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
+
+	snprintf(name, sizeof(name), "traffic_%u", __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	/* a ring and no cache: what is freed first is received first, so that all payloads come
+	 * round */
+	pool = rte_pktmbuf_pool_create_by_ops(name, TRAFFIC_PACKETS, 0, 0,
+					      RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY,
+					      "ring_sp_sc");
+	if (!pool)
+		fprintf(stderr, "traffic: no memory for packets: %s\n", rte_strerror(rte_errno));
+	return pool;
+}
+
+struct payload_filling {
+	struct payloads payloads;
+	uint16_t room;
+};
+
+static void fill_payload(struct rte_mempool *pool, void *filling, void *object, unsigned int i)
+{
+	struct payload_filling *fill = filling;
+	struct rte_mbuf *packet = object;
+
+	(void)pool;
+	(void)i;
+	payloads_fill(&fill->payloads,
+		      (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM + sizeof(struct headers),
+		      fill->room);
+}
+
+static int check_profile(const struct traffic_profile *profile)
+{
+	if (profile->flows == 0 || profile->packet_size < TRAFFIC_LEAST_SIZE + RTE_ETHER_CRC_LEN ||
+	    profile->packet_size > RTE_MBUF_DEFAULT_DATAROOM || !(profile->mtbr >= 0) ||
+	    !(profile->zipf >= 0)) {
+		fprintf(stderr,
+			"traffic: no such thing as %u flows of %u B, %g matches/MB, Zipf %g\n",
+			profile->flows, profile->packet_size, profile->mtbr, profile->zipf);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+struct traffic *traffic_create(const struct traffic_profile *profile, uint64_t seed)
+{
+	struct payload_filling filling = {.payloads = payloads_at(profile->mtbr, seed)};
+	struct traffic *traffic;
+
+	if (check_profile(profile) < 0)
+		return NULL;
+	traffic = nf_zalloc(sizeof(*traffic));
+	if (!traffic)
+		return NULL;
+	traffic->flows = profile->flows;
+	traffic->length = profile->packet_size - RTE_ETHER_CRC_LEN;
+	traffic->random = mixed(seed) | 1ull << 40;
+	traffic->headers = usual_headers(traffic->length);
+	traffic->partial_sum = rte_raw_cksum(&traffic->headers.ip, sizeof(traffic->headers.ip));
+	traffic->pool = round_pool();
+	if (profile->zipf > 0)
+		traffic->picks = zipf_picks(profile->flows, profile->zipf, &traffic->random);
+	if (!traffic->pool || (profile->zipf > 0 && !traffic->picks)) {
+		traffic_destroy(traffic);
+		return NULL;
+	}
+	filling.room = traffic->length - sizeof(struct headers);
+	rte_mempool_obj_iter(traffic->pool, fill_payload, &filling);
+	traffic->mtbr = payloads_mtbr(&filling.payloads);
+	return traffic;
+}
+
+struct traffic *traffic_create_pcap(const char *path)
+{
+	struct traffic *traffic = nf_zalloc(sizeof(*traffic));
+
+	if (!traffic)
+		return NULL;
+	traffic->capture = capture_open(path);
+	if (!traffic->capture) {
+		traffic_destroy(traffic);
+		return NULL;
+	}
+	return traffic;
+}
+
+void traffic_destroy(struct traffic *traffic)
+{
+	if (!traffic)
+		return;
+	capture_close(traffic->capture);
+	rte_mempool_free(traffic->pool);
+	nf_free(traffic->picks);
+	nf_free(traffic);
+}
+
+uint16_t traffic_receive(struct traffic *traffic, struct rte_mbuf **packets, uint16_t n)
+{
+	if (traffic->capture)
+		return capture_receive(traffic->capture, packets, n);
+	n = RTE_MIN((unsigned int)n, rte_mempool_avail_count(traffic->pool));
+	if (n == 0 || rte_pktmbuf_alloc_bulk(traffic->pool, packets, n) != 0)
+		return 0;
+	for (uint16_t i = 0; i < n; i++) {
+		struct headers *headers = rte_pktmbuf_mtod(packets[i], struct headers *);
+
+		*headers = traffic->headers;
+		address(headers, pick(traffic));
+		headers->ip.hdr_checksum = header_checksum(traffic, headers);
+		packets[i]->data_len = traffic->length;
+		packets[i]->pkt_len = traffic->length;
+		packets[i]->port = NF_INSIDE;
+	}
+	return n;
+}
+
+double traffic_mtbr(const struct traffic *traffic)
+{
+	return traffic->mtbr;
+}

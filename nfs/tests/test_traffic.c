@@ -1,0 +1,234 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pcap/pcap.h>
+
+#include "core/traffic.h"
+#include "tests/support.h"
+
+static const struct traffic_profile usual = {.flows = 1000, .packet_size = 1500, .mtbr = 600};
+
+/* `n` packets one burst after another, each shown and given back. */
+static void look(struct traffic *traffic, unsigned int n,
+		 void (*see)(struct rte_mbuf *packet, void *state), void *state)
+{
+	struct rte_mbuf *packets[NF_BURST];
+
+	for (unsigned int seen = 0; seen < n;) {
+		uint16_t got = traffic_receive(traffic, packets, NF_BURST);
+
+		assert_int_equal(got, NF_BURST);
+		for (uint16_t i = 0; i < got; i++, seen++)
+			see(packets[i], state);
+		rte_pktmbuf_free_bulk(packets, got);
+	}
+}
+
+static void see_sound(struct rte_mbuf *mbuf, void *state)
+{
+	const struct packet packet = packet_parse(mbuf);
+	const uint16_t *size = state;
+
+	assert_int_equal(packet.type, PACKET_IPV4);
+	assert_int_equal(packet.protocol, IPPROTO_UDP);
+	assert_int_equal(rte_pktmbuf_pkt_len(mbuf), *size - 4);
+	assert_int_equal(packet.payload_length, *size - 4 - 42);
+	assert_true(checksums_right(mbuf));
+}
+
+/* Packets of every size are whole, with right lengths and checksums. */
+static void packets_are_sound(void **state)
+{
+	const uint16_t sizes[] = {64, 65, 128, 1000, 1500};
+
+	(void)state;
+	for (unsigned int i = 0; i < RTE_DIM(sizes); i++) {
+		struct traffic_profile profile = usual;
+		struct traffic *traffic;
+		uint16_t size = sizes[i];
+
+		profile.packet_size = size;
+		traffic = traffic_create(&profile, 1);
+		assert_non_null(traffic);
+		look(traffic, 4096, see_sound, &size);
+		traffic_destroy(traffic);
+	}
+}
+
+struct flows {
+	uint32_t seen[1000];
+};
+
+static void see_flow(struct rte_mbuf *mbuf, void *state)
+{
+	const struct packet packet = packet_parse(mbuf);
+	const uint32_t source = rte_be_to_cpu_32(packet_ipv4(mbuf, &packet)->src_addr);
+	const uint32_t flow = source - RTE_IPV4(10, 0, 0, 1);
+	struct flows *flows = state;
+
+	assert_true(flow < 1000);
+	flows->seen[flow]++;
+}
+
+/* All flows come, about equally often: of 100,000 packets each of 1,000 flows has 100 +- 60. */
+static void flows_are_alike(void **state)
+{
+	struct traffic *traffic = traffic_create(&usual, 1);
+	struct flows flows = {0};
+
+	(void)state;
+	assert_non_null(traffic);
+	look(traffic, 100000, see_flow, &flows);
+	for (int i = 0; i < 1000; i++)
+		assert_in_range(flows.seen[i], 40, 160);
+	traffic_destroy(traffic);
+}
+
+/* By Zipf's law with exponent 1 the first of 1,000 flows has 1/7.49 of the packets, the tenth a
+ * tenth of that. */
+static void flows_by_zipf(void **state)
+{
+	struct traffic_profile profile = usual;
+	struct traffic *traffic;
+	struct flows flows = {0};
+
+	(void)state;
+	profile.zipf = 1;
+	traffic = traffic_create(&profile, 1);
+	assert_non_null(traffic);
+	look(traffic, 100000, see_flow, &flows);
+	assert_in_range(flows.seen[0], 12500, 14200);
+	assert_in_range(flows.seen[9], 1150, 1520);
+	traffic_destroy(traffic);
+}
+
+static void see_bytes(struct rte_mbuf *mbuf, void *state)
+{
+	uint64_t *sum = state;
+	const uint8_t *bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *);
+
+	for (uint16_t i = 0; i < rte_pktmbuf_data_len(mbuf); i++)
+		*sum = *sum * 31 + bytes[i];
+}
+
+static uint64_t sum_of(uint64_t seed)
+{
+	struct traffic *traffic = traffic_create(&usual, seed);
+	uint64_t sum = 0;
+
+	assert_non_null(traffic);
+	look(traffic, 2048, see_bytes, &sum);
+	traffic_destroy(traffic);
+	return sum;
+}
+
+/* The same seed gives the same bytes, another one others. */
+static void the_seed_decides(void **state)
+{
+	(void)state;
+	assert_true(sum_of(7) == sum_of(7));
+	assert_true(sum_of(7) != sum_of(8));
+}
+
+/* Packets that a function keeps are not received again, and the traffic goes on once they are
+ * freed. */
+static void kept_packets_are_missing(void **state)
+{
+	struct traffic *traffic = traffic_create(&usual, 1);
+	struct rte_mbuf *kept[TRAFFIC_PACKETS + 1];
+	uint16_t n = 0, got;
+
+	(void)state;
+	assert_non_null(traffic);
+	while ((got = traffic_receive(traffic, kept + n, RTE_MIN(NF_BURST, TRAFFIC_PACKETS - n))) >
+	       0)
+		n += got;
+	assert_int_equal(n, TRAFFIC_PACKETS);
+	assert_int_equal(traffic_receive(traffic, kept + n, 1), 0);
+	rte_pktmbuf_free_bulk(kept, n);
+	assert_int_equal(traffic_receive(traffic, kept, NF_BURST), NF_BURST);
+	rte_pktmbuf_free_bulk(kept, NF_BURST);
+	traffic_destroy(traffic);
+}
+
+/* Traffic that cannot be is refused. */
+static void refuses_what_cannot_be(void **state)
+{
+	const struct traffic_profile wrong[] = {
+		{.flows = 0, .packet_size = 1500},
+		{.flows = 1, .packet_size = 63},
+		{.flows = 1, .packet_size = 9000},
+		{.flows = 1, .packet_size = 1500, .mtbr = -1},
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < RTE_DIM(wrong); i++)
+		assert_null(traffic_create(&wrong[i], 1));
+	assert_null(traffic_create_pcap("no-such-file.pcap"));
+}
+
+static void write_capture(const char *path, const uint16_t *lengths, unsigned int n)
+{
+	pcap_t *dead = pcap_open_dead(DLT_EN10MB, 65535);
+	pcap_dumper_t *file = pcap_dump_open(dead, path);
+	uint8_t bytes[4096];
+
+	assert_non_null(file);
+	for (unsigned int i = 0; i < n; i++) {
+		struct pcap_pkthdr told = {.caplen = lengths[i], .len = lengths[i]};
+
+		memset(bytes, (int)i, sizeof(bytes));
+		pcap_dump((u_char *)file, &told, bytes);
+	}
+	pcap_dump_close(file);
+	pcap_close(dead);
+}
+
+/* A capture comes round and round in its order, as it was, though a function wrote into it; what
+ * fits no buffer is left out. */
+static void captures_come_round(void **state)
+{
+	const uint16_t lengths[] = {60, 3000, 1500, 200};
+	const uint16_t expected[] = {60, 1500, 200};
+	const uint8_t filled[] = {0, 2, 3};
+	char path[] = "capture-XXXXXX";
+	struct traffic *traffic;
+	int file = mkstemp(path);
+
+	(void)state;
+	assert_return_code(file, 0);
+	close(file);
+	write_capture(path, lengths, RTE_DIM(lengths));
+	traffic = traffic_create_pcap(path);
+	unlink(path);
+	assert_non_null(traffic);
+	for (int i = 0; i < 10; i++) {
+		struct rte_mbuf *packet;
+		uint8_t *bytes;
+
+		assert_int_equal(traffic_receive(traffic, &packet, 1), 1);
+		assert_int_equal(rte_pktmbuf_pkt_len(packet), expected[i % 3]);
+		bytes = rte_pktmbuf_mtod(packet, uint8_t *);
+		for (uint16_t at = 0; at < expected[i % 3]; at++)
+			assert_int_equal(bytes[at], filled[i % 3]);
+		memset(bytes, 0xee, 60);
+		rte_pktmbuf_free(packet);
+	}
+	traffic_destroy(traffic);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packets_are_sound),
+		cmocka_unit_test(flows_are_alike),
+		cmocka_unit_test(flows_by_zipf),
+		cmocka_unit_test(the_seed_decides),
+		cmocka_unit_test(kept_packets_are_missing),
+		cmocka_unit_test(refuses_what_cannot_be),
+		cmocka_unit_test(captures_come_round),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
