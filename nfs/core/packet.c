@@ -85,7 +85,7 @@ static struct packet parse_ipv4(const struct rte_mbuf *mbuf, uint16_t l3)
 	return packet;
 }
 
-struct packet packet_parse(const struct rte_mbuf *mbuf)
+struct packet packet_parse_any(const struct rte_mbuf *mbuf)
 {
 	struct packet packet = {.type = PACKET_OTHER};
 	rte_be16_t ether_type = 0;

@@ -8,6 +8,7 @@
 #define NFS_CORE_PACKET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -44,16 +45,73 @@ struct packet {
 	bool later_fragment; /* not the first part: it has no ports */
 };
 
-/* What identifies a flow; no padding that is not zero, so that it can be hashed and compared whole.
+/*
+ * What identifies a flow: without padding, so that it can be hashed and compared whole, and in the
+ * order of the IPv4 header, so that a plain packet's is 16 of its bytes with two fields blanked.
  */
 struct flow_key {
+	uint8_t no_ttl; /* 0 */
+	uint8_t protocol;
+	uint16_t no_checksum; /* 0 */
 	rte_be32_t source, destination;
 	rte_be16_t source_port, destination_port; /* 0 where there are none */
-	uint8_t protocol;
-	uint8_t zero[3];
 };
 
-struct packet packet_parse(const struct rte_mbuf *mbuf);
+/* What a packet is. */
+struct packet packet_parse_any(const struct rte_mbuf *mbuf);
+
+/*
+ * Whether a packet is what nearly all are: untagged UDP or TCP in IPv4 without options, whole and
+ * sound, its headers in one segment. Then its headers are where `packet_plain` tells.
+ */
+static inline bool packet_is_plain(const struct rte_mbuf *mbuf)
+{
+	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
+	const struct rte_ipv4_hdr *ip = (const struct rte_ipv4_hdr *)(ethernet + 1);
+	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
+	const uint32_t here = rte_pktmbuf_data_len(mbuf);
+	uint32_t headers = sizeof(*ethernet) + sizeof(*ip) + sizeof(struct rte_udp_hdr), end;
+
+	if (here < headers || ethernet->ether_type != RTE_BE16(RTE_ETHER_TYPE_IPV4) ||
+	    ip->version_ihl != RTE_IPV4_VHL_DEF ||
+	    (ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG)))
+		return false;
+	if (ip->next_proto_id != IPPROTO_UDP) {
+		if (ip->next_proto_id != IPPROTO_TCP ||
+		    here < sizeof(*ethernet) + sizeof(*ip) + sizeof(*tcp) || tcp->data_off < 5 << 4)
+			return false;
+		headers = sizeof(*ethernet) + sizeof(*ip) + (tcp->data_off >> 4) * 4;
+		if (here < headers)
+			return false;
+	}
+	end = sizeof(*ethernet) + rte_be_to_cpu_16(ip->total_length);
+	return headers <= end && end <= rte_pktmbuf_pkt_len(mbuf);
+}
+
+/* Where the headers of a plain packet are. */
+static inline struct packet packet_plain(const struct rte_mbuf *mbuf)
+{
+	const uint16_t l3 = sizeof(struct rte_ether_hdr), l4 = l3 + sizeof(struct rte_ipv4_hdr);
+	const struct rte_ipv4_hdr *ip =
+		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);
+	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
+	const uint16_t payload = l4 + (ip->next_proto_id == IPPROTO_UDP ? sizeof(struct rte_udp_hdr)
+									: (tcp->data_off >> 4) * 4);
+
+	return (struct packet){
+		.type = PACKET_IPV4,
+		.l3 = l3,
+		.l4 = l4,
+		.payload = payload,
+		.payload_length = l3 + rte_be_to_cpu_16(ip->total_length) - payload,
+		.protocol = ip->next_proto_id,
+	};
+}
+
+static inline struct packet packet_parse(const struct rte_mbuf *mbuf)
+{
+	return likely(packet_is_plain(mbuf)) ? packet_plain(mbuf) : packet_parse_any(mbuf);
+}
 
 static inline struct rte_ipv4_hdr *packet_ipv4(struct rte_mbuf *mbuf, const struct packet *packet)
 {
@@ -79,6 +137,24 @@ static inline uint16_t packet_payload(struct rte_mbuf *mbuf, const struct packet
 	here = rte_pktmbuf_data_len(mbuf) - packet->payload;
 	*payload = rte_pktmbuf_mtod_offset(mbuf, uint8_t *, packet->payload);
 	return here < packet->payload_length ? here : packet->payload_length;
+}
+
+/* The flow of a plain packet. */
+static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
+{
+	static const struct flow_key kept = {0, 0xff, 0, ~0u, ~0u, 0xffff, 0xffff};
+	struct flow_key key;
+	uint64_t halves[2], masks[2];
+
+	memcpy(halves,
+	       rte_pktmbuf_mtod_offset(mbuf, const void *,
+				       sizeof(struct rte_ether_hdr) +
+					       offsetof(struct rte_ipv4_hdr, time_to_live)),
+	       sizeof(halves));
+	memcpy(masks, &kept, sizeof(masks));
+	halves[0] &= masks[0];
+	memcpy(&key, halves, sizeof(key));
+	return key;
 }
 
 /* The flow of an IPv4 packet. */

@@ -11,9 +11,9 @@
 #include <rte_hash.h>
 #include <rte_hash_crc.h>
 
+#include "core/flow_burst.h"
 #include "core/memory.h"
 #include "core/nf.h"
-#include "core/packet.h"
 
 enum { MOST_FLOWS, TIMEOUT_S };
 static const struct nf_parameter parameters[] = {
@@ -32,11 +32,10 @@ static const struct nf_counter counters[] = {
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
+/* What is known of a flow; its key is in the table. */
 struct flow {
 	uint64_t packets, bytes;
-	uint64_t last_us;
-	struct flow_key key;
-	bool used;
+	uint64_t last_us; /* 0: no flow is here */
 };
 
 struct flow_stats {
@@ -44,7 +43,7 @@ struct flow_stats {
 	struct flow *flows;
 	uint32_t places;
 	uint32_t next_aged;
-	uint64_t timeout_us;
+	uint64_t timeout_us, us_per_look;
 	uint64_t aged_us; /* when aging last looked */
 };
 
@@ -69,6 +68,7 @@ static int create(struct nf *nf)
 	stats->table = rte_hash_create(&table);
 	if (stats->table) {
 		stats->places = (uint32_t)rte_hash_max_key_id(stats->table) + 1;
+		stats->us_per_look = stats->timeout_us / stats->places + 1;
 		stats->flows = nf_zalloc(stats->places * sizeof(*stats->flows));
 	}
 	if (!stats->flows) {
@@ -81,93 +81,92 @@ static int create(struct nf *nf)
 	return 0;
 }
 
+static void forget(struct nf *nf, struct flow_stats *stats, uint32_t place)
+{
+	void *key;
+
+	if (rte_hash_get_key_with_position(stats->table, (int32_t)place, &key) == 0)
+		rte_hash_del_key(stats->table, key);
+	stats->flows[place].last_us = 0;
+	nf->counters[AGED]++;
+}
+
 /* Look at as many flows as time has passed since the last look, of all in one timeout. */
 static void age(struct nf *nf, struct flow_stats *stats)
 {
 	uint64_t passed = RTE_MIN(nf->now_us - stats->aged_us, stats->timeout_us);
-	uint32_t looks = (uint32_t)(stats->places * passed / stats->timeout_us);
+	uint32_t looks;
 
-	if (looks == 0)
+	if (passed < stats->us_per_look)
 		return;
 	stats->aged_us = nf->now_us;
-	for (; looks > 0; looks--) {
-		struct flow *flow = &stats->flows[stats->next_aged];
+	for (looks = (uint32_t)(stats->places * passed / stats->timeout_us); looks > 0; looks--) {
+		const struct flow *flow = &stats->flows[stats->next_aged];
 
+		if (flow->last_us && nf->now_us - flow->last_us >= stats->timeout_us)
+			forget(nf, stats, stats->next_aged);
 		stats->next_aged = stats->next_aged + 1 < stats->places ? stats->next_aged + 1 : 0;
-		if (!flow->used || nf->now_us - flow->last_us < stats->timeout_us)
-			continue;
-		rte_hash_del_key(stats->table, &flow->key);
-		flow->used = false;
-		nf->counters[AGED]++;
 	}
 }
 
-static void start(struct nf *nf, struct flow *flow, const struct flow_key *key)
+/* The place of a flow that was not in the table; negative when that is full. */
+static int32_t start(struct nf *nf, struct flow_stats *stats, const struct flow_key *key)
 {
-	*flow = (struct flow){.key = *key, .used = true};
-	nf->counters[STARTED]++;
+	int32_t place = rte_hash_add_key(stats->table, key);
+
+	if (place < 0)
+		return place;
+	/* the burst may have started it already */
+	if (stats->flows[place].last_us == 0) {
+		stats->flows[place] = (struct flow){0};
+		nf->counters[STARTED]++;
+	}
+	return place;
 }
 
-static void account(struct nf *nf, struct flow *flow, const struct rte_mbuf *packet)
-{
-	flow->packets++;
-	flow->bytes += rte_pktmbuf_pkt_len(packet);
-	flow->last_us = nf->now_us;
-	nf->counters[PACKETS]++;
-	nf->counters[BYTES] += rte_pktmbuf_pkt_len(packet);
-}
-
-/* Count the flows of a burst; they are looked up together so that their cache misses overlap. */
-static void count(struct nf *nf, struct rte_mbuf **packets, const struct flow_key *keys, uint16_t n)
+/* Count a burst: looked up, and fetched, together so that the flows' cache misses overlap. */
+static void count(struct nf *nf, struct flow_burst *burst, struct nf_out *out)
 {
 	struct flow_stats *stats = nf->state;
-	const void *wanted[NF_BURST];
+	const uint64_t now_us = nf->now_us;
+	uint64_t bytes = 0, untracked = 0;
 	int32_t places[NF_BURST];
 
-	for (uint16_t i = 0; i < n; i++)
-		wanted[i] = &keys[i];
-	rte_hash_lookup_bulk(stats->table, wanted, n, places);
-	for (uint16_t i = 0; i < n; i++) {
-		int32_t place =
-			places[i] >= 0 ? places[i] : rte_hash_add_key(stats->table, wanted[i]);
+	rte_hash_lookup_bulk(stats->table, burst->wanted, burst->n, places);
+	for (uint16_t i = 0; i < burst->n; i++)
+		rte_prefetch0(&stats->flows[places[i]]);
+	for (uint16_t i = 0; i < burst->n; i++) {
+		const uint32_t length = rte_pktmbuf_pkt_len(burst->packets[i]);
 		struct flow *flow;
 
-		if (place < 0) {
-			nf->counters[UNTRACKED]++;
+		nf_send(out, burst->packets[i]);
+		if (unlikely(places[i] < 0))
+			places[i] = start(nf, stats, &burst->keys[i]);
+		if (unlikely(places[i] < 0)) {
+			untracked++;
 			continue;
 		}
-		flow = &stats->flows[place];
-		if (!flow->used)
-			start(nf, flow, &keys[i]);
-		account(nf, flow, packets[i]);
+		flow = &stats->flows[places[i]];
+		flow->packets++;
+		flow->bytes += length;
+		flow->last_us = now_us;
+		bytes += length;
 	}
+	nf->counters[PACKETS] += burst->n - untracked;
+	nf->counters[UNTRACKED] += untracked;
+	nf->counters[BYTES] += bytes;
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
-	struct rte_mbuf *tracked[NF_BURST];
-	struct flow_key keys[NF_BURST];
-	uint16_t n_tracked = 0;
+	struct flow_burst burst;
 
 	age(nf, nf->state);
-	for (uint16_t i = 0; i < n; i++) {
-		const struct packet packet = packet_parse(packets[i]);
-
-		if (packet.type == PACKET_MALFORMED) {
-			nf->counters[MALFORMED]++;
-			rte_pktmbuf_free(packets[i]);
-			continue;
-		}
-		if (packet.type == PACKET_IPV4) {
-			keys[n_tracked] = packet_flow(packets[i], &packet);
-			tracked[n_tracked++] = packets[i];
-		} else {
-			nf->counters[OTHER]++;
-		}
-		nf_send(out, packets[i]);
-	}
-	if (n_tracked > 0)
-		count(nf, tracked, keys, n_tracked);
+	flow_burst_read(&burst, packets, n, out);
+	nf->counters[OTHER] += burst.other;
+	nf->counters[MALFORMED] += burst.malformed;
+	if (likely(burst.n > 0))
+		count(nf, &burst, out);
 }
 
 static void destroy(struct nf *nf)

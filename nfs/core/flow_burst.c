@@ -1,0 +1,17 @@
+#include "core/flow_burst.h"
+
+void flow_burst_add_any(struct flow_burst *burst, struct rte_mbuf *packet, struct nf_out *out)
+{
+	const struct packet parsed = packet_parse_any(packet);
+
+	if (parsed.type == PACKET_MALFORMED) {
+		burst->malformed++;
+		rte_pktmbuf_free(packet);
+	} else if (parsed.type == PACKET_IPV4) {
+		burst->keys[burst->n] = packet_flow(packet, &parsed);
+		flow_burst_add(burst, packet);
+	} else {
+		burst->other++;
+		nf_send(out, packet);
+	}
+}

@@ -1,0 +1,173 @@
+/*
+ * cycles: what each network function costs per packet, beside a plain loop over the same DPDK
+ * structure, in one run.
+ *
+ * The two take turns on the same traffic, a slice of bursts each; a slice in which something else
+ * took the core is an outlier among many, so medians are told. Only the processing is timed, not
+ * the making of packets.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "core/nf.h"
+#include "core/traffic.h"
+#include "cycles/plain.h"
+
+#define SLICES 301
+#define SLICE_BURSTS 64
+
+static struct plain *plains;
+
+void plain_register(struct plain *plain)
+{
+	struct plain **place = &plains;
+
+	while (*place && strcmp((*place)->function, plain->function) < 0)
+		place = &(*place)->next;
+	plain->next = *place;
+	*place = plain;
+}
+
+struct contestant {
+	struct nf *nf; /* or, when NULL: */
+	const struct plain *plain;
+	void *state;
+	struct traffic *traffic;
+	double slices[SLICES]; /* cycles per packet */
+};
+
+static double slice(struct contestant *one)
+{
+	static struct nf_out out;
+	uint64_t cycles = 0, packets = 0;
+
+	for (int burst = 0; burst < SLICE_BURSTS; burst++) {
+		struct rte_mbuf *received[NF_BURST];
+		uint16_t n = traffic_receive(one->traffic, received, NF_BURST);
+		uint64_t begin = rte_rdtsc();
+
+		if (one->nf) {
+			one->nf->now_us += 10;
+			nf_process(one->nf, received, n, &out);
+		} else {
+			one->plain->process(one->state, received, n, &out);
+		}
+		cycles += rte_rdtsc() - begin;
+		packets += n;
+		nf_out_free(&out);
+	}
+	return (double)cycles / packets;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const double difference = *(const double *)a - *(const double *)b;
+
+	return (difference > 0) - (difference < 0);
+}
+
+static double median(double *values, unsigned int n)
+{
+	qsort(values, n, sizeof(*values), by_size);
+	return values[n / 2];
+}
+
+/* Every flow is met before anything is timed. */
+static void warm(struct contestant *one, uint32_t flows)
+{
+	for (uint32_t packets = 0; packets < 12 * flows; packets += SLICE_BURSTS * NF_BURST)
+		slice(one);
+}
+
+static void measure(struct contestant *nf, struct contestant *plain, uint32_t flows)
+{
+	double ratios[SLICES];
+
+	warm(nf, flows);
+	warm(plain, flows);
+	for (int i = 0; i < SLICES; i++) {
+		nf->slices[i] = slice(nf);
+		plain->slices[i] = slice(plain);
+		ratios[i] = nf->slices[i] / plain->slices[i];
+	}
+	printf("%s,%u,%.1f,%.1f,%.3f,\"%s\"\n", nf->nf->kind->name, flows,
+	       median(nf->slices, SLICES), median(plain->slices, SLICES), median(ratios, SLICES),
+	       plain->plain->does);
+	fflush(stdout);
+}
+
+static int compare(const struct plain *with, const struct traffic_profile *profile,
+		   struct rte_mempool *spare)
+{
+	const struct nf_config config = {.name = with->function, .spare = spare};
+	struct contestant nf = {.nf = nf_create(&config, NULL, 0),
+				.traffic = traffic_create(profile, 1)};
+	struct contestant plain = {.plain = with,
+				   .state = with->create(profile->flows),
+				   .traffic = traffic_create(profile, 1)};
+	int result = EXIT_FAILURE;
+
+	if (nf.nf && plain.state && nf.traffic && plain.traffic) {
+		measure(&nf, &plain, profile->flows);
+		result = EXIT_SUCCESS;
+	}
+	if (plain.state)
+		with->destroy(plain.state);
+	nf_destroy(nf.nf);
+	traffic_destroy(nf.traffic);
+	traffic_destroy(plain.traffic);
+	return result;
+}
+
+static int start_eal(const char *name)
+{
+	char *arguments[] = {(char *)(uintptr_t)name,
+			     "-l",
+			     "0",
+			     "--no-pci",
+			     "--no-huge",
+			     "-m",
+			     "2048",
+			     "--no-telemetry",
+			     "--no-shconf",
+			     "--log-level",
+			     "lib.eal:error"};
+
+	if (rte_eal_init(RTE_DIM(arguments), arguments) >= 0)
+		return 0;
+	fprintf(stderr, "cycles: EAL does not start: %s\n", rte_strerror(rte_errno));
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	static const uint32_t flows[] = {1000, 16000, 256000};
+	struct traffic_profile profile = {.packet_size = 1500, .mtbr = 600};
+	struct rte_mempool *spare;
+	int result = EXIT_SUCCESS;
+
+	if (start_eal(argv[0]) < 0)
+		return EXIT_FAILURE;
+	spare = rte_pktmbuf_pool_create("spare", 8191, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+					SOCKET_ID_ANY);
+	if (!spare)
+		return EXIT_FAILURE;
+	printf("function,flows,cycles_per_packet,plain_cycles_per_packet,ratio,plain\n");
+	for (const struct plain *plain = plains; plain; plain = plain->next) {
+		if (argc > 1 && strcmp(argv[1], plain->function) != 0)
+			continue;
+		for (unsigned int i = 0; i < RTE_DIM(flows); i++) {
+			profile.flows = flows[i];
+			if (compare(plain, &profile, spare) != EXIT_SUCCESS)
+				result = EXIT_FAILURE;
+		}
+	}
+	rte_eal_cleanup();
+	return result;
+}

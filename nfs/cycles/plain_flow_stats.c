@@ -1,0 +1,77 @@
+#include <rte_hash.h>
+#include <rte_hash_crc.h>
+
+#include "core/memory.h"
+#include "core/packet.h"
+#include "cycles/plain.h"
+
+struct statistics {
+	uint64_t packets, bytes, last;
+};
+
+struct flows {
+	struct rte_hash *table;
+	struct statistics *statistics;
+	uint64_t now;
+};
+
+static void *create(uint32_t flows)
+{
+	const struct rte_hash_parameters parameters = {
+		.name = "plain_flow_stats",
+		.entries = 1 << 19,
+		.key_len = sizeof(struct flow_key),
+		.hash_func = rte_hash_crc,
+		.socket_id = SOCKET_ID_ANY,
+	};
+	struct flows *state = nf_zalloc(sizeof(*state));
+
+	(void)flows;
+	state->table = rte_hash_create(&parameters);
+	state->statistics =
+		nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->statistics));
+	return state;
+}
+
+static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct flows *state = of;
+	struct flow_key keys[NF_BURST];
+	const void *wanted[NF_BURST];
+	int32_t places[NF_BURST];
+
+	state->now++;
+	for (uint16_t i = 0; i < n; i++) {
+		keys[i] = packet_plain_flow(packets[i]);
+		wanted[i] = &keys[i];
+	}
+	rte_hash_lookup_bulk(state->table, wanted, n, places);
+	for (uint16_t i = 0; i < n; i++) {
+		int32_t place =
+			places[i] >= 0 ? places[i] : rte_hash_add_key(state->table, &keys[i]);
+
+		state->statistics[place].packets++;
+		state->statistics[place].bytes += rte_pktmbuf_pkt_len(packets[i]);
+		state->statistics[place].last = state->now;
+		nf_send(out, packets[i]);
+	}
+}
+
+static void destroy(void *of)
+{
+	struct flows *state = of;
+
+	rte_hash_free(state->table);
+	nf_free(state->statistics);
+	nf_free(state);
+}
+
+static struct plain plain = {
+	.function = "FlowStats",
+	.does = "rte_hash_lookup_bulk, three counters a flow",
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+PLAIN_REGISTER(plain)
