@@ -4,7 +4,8 @@
  *
  * A user attaches one or more queues, submits jobs to them and collects them when they are done.
  * Whoever serves takes one request of each queue that has any, round robin: a thread on a core of
- * its own (accelerator_serve_until), or, without one, the user itself while it collects.
+ * its own (accelerator_serve_until), or, without one, the user itself while it collects. Queues may
+ * be attached and detached by any thread, while others are served, too.
  * What runs a job is a backend: one file each, in this folder.
  */
 #ifndef NFS_ACCELERATORS_ACCELERATOR_H
@@ -14,6 +15,9 @@
 #include <stdint.h>
 
 #include "core/nf.h"
+
+#define ACCELERATOR_MOST_QUEUES 64
+#define ACCELERATOR_MOST_DEPTH 4096
 
 struct accelerator_queue;
 
@@ -27,6 +31,7 @@ struct accelerator_job {
 	int32_t rule;      /* regex: the lowest that matched, -1 when none did */
 	int32_t status;    /* 0, or a negative errno: -ENOSPC when the output has no room */
 	void *owner;       /* the submitter's own */
+	struct accelerator_queue *queue; /* set by submit */
 };
 
 /* The accelerator of a kind by the first backend that works; NULL after printing why. */
@@ -51,7 +56,7 @@ unsigned int accelerator_under_way(const struct accelerator_queue *queue);
 
 /* Serve one request of each queue that has any, in turn. How many were served. */
 unsigned int accelerator_serve(struct accelerator *accelerator);
-/* Serve until `*stop`: what an lcore of its own runs. From then on users no longer serve. */
+/* Serve until `*stop`: what an lcore of its own runs. While it does, users do not serve. */
 void accelerator_serve_until(struct accelerator *accelerator, const bool *stop);
 
 #endif

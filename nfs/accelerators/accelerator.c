@@ -1,0 +1,297 @@
+#include "accelerators/accelerator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_debug.h>
+#include <rte_pause.h>
+#include <rte_ring.h>
+#include <rte_ticketlock.h>
+
+#include "accelerators/backend.h"
+#include "core/memory.h"
+
+#define POLLED 32
+
+struct accelerator_queue {
+	struct accelerator *accelerator;
+	struct rte_ring *requests, *done;
+	unsigned int depth;
+	unsigned int under_way;       /* of the user */
+	struct accelerator_job *next; /* taken from `requests`, but not by the backend yet */
+};
+
+struct accelerator {
+	const struct accelerator_backend *backend;
+	void *state;
+	rte_ticketlock_t round; /* held for a round, or while queues come and go */
+	unsigned int servers;   /* threads that serve and do nothing else */
+	unsigned int places;    /* of `queues`, that were ever used */
+	unsigned int turn;      /* the place that is served next */
+	struct accelerator_queue *queues[ACCELERATOR_MOST_QUEUES];
+};
+
+static struct accelerator *create_of(const struct accelerator_backend *backend)
+{
+	struct accelerator *accelerator = nf_zalloc(sizeof(*accelerator));
+
+	if (!accelerator) {
+		fprintf(stderr, "%s: no memory for an accelerator\n", backend->name);
+		return NULL;
+	}
+	accelerator->backend = backend;
+	rte_ticketlock_init(&accelerator->round);
+	accelerator->state = backend->create();
+	if (!accelerator->state) {
+		nf_free(accelerator);
+		return NULL;
+	}
+	return accelerator;
+}
+
+struct accelerator *accelerator_create(enum accelerator_kind kind)
+{
+	const struct accelerator_backend *backend;
+
+	for (backend = backend_first(); backend; backend = backend->next) {
+		struct accelerator *accelerator = backend->kind == kind ? create_of(backend) : NULL;
+
+		if (accelerator)
+			return accelerator;
+	}
+	fprintf(stderr, "no backend for accelerators of kind %d works here\n", kind);
+	return NULL;
+}
+
+struct accelerator *accelerator_create_by(const char *name)
+{
+	const struct accelerator_backend *backend = backend_first();
+
+	while (backend && strcmp(backend->name, name) != 0)
+		backend = backend->next;
+	if (backend)
+		return create_of(backend);
+	fprintf(stderr, "%s: no such accelerator backend was built\n", name);
+	return NULL;
+}
+
+void accelerator_destroy(struct accelerator *accelerator)
+{
+	if (!accelerator)
+		return;
+	accelerator->backend->destroy(accelerator->state);
+	nf_free(accelerator);
+}
+
+const char *accelerator_backend(const struct accelerator *accelerator)
+{
+	return accelerator->backend->name;
+}
+
+/* A ring of one producer and one consumer for `entries` jobs. */
+static struct rte_ring *ring_of(unsigned int entries)
+{
+	const unsigned int count = rte_align32pow2(entries + 1);
+	struct rte_ring *ring = nf_zalloc((size_t)rte_ring_get_memsize(count));
+
+	if (ring && rte_ring_init(ring, "jobs", count, RING_F_SP_ENQ | RING_F_SC_DEQ) < 0) {
+		nf_free(ring);
+		return NULL;
+	}
+	return ring;
+}
+
+static void queue_free(struct accelerator_queue *queue)
+{
+	nf_free(queue->requests);
+	nf_free(queue->done);
+	nf_free(queue);
+}
+
+static struct accelerator_queue *queue_of(struct accelerator *accelerator, unsigned int depth)
+{
+	struct accelerator_queue *queue = nf_zalloc(sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	queue->accelerator = accelerator;
+	queue->depth = depth;
+	queue->requests = ring_of(depth);
+	queue->done = ring_of(depth);
+	if (!queue->requests || !queue->done) {
+		queue_free(queue);
+		return NULL;
+	}
+	return queue;
+}
+
+/* Let the queue take part in the rounds. */
+static bool join(struct accelerator *accelerator, struct accelerator_queue *queue)
+{
+	unsigned int place = 0;
+
+	rte_ticketlock_lock(&accelerator->round);
+	while (place < accelerator->places && accelerator->queues[place])
+		place++;
+	if (place < ACCELERATOR_MOST_QUEUES) {
+		accelerator->queues[place] = queue;
+		accelerator->places = RTE_MAX(accelerator->places, place + 1);
+	}
+	rte_ticketlock_unlock(&accelerator->round);
+	return place < ACCELERATOR_MOST_QUEUES;
+}
+
+struct accelerator_queue *accelerator_attach(struct accelerator *accelerator, unsigned int depth)
+{
+	const char *name = accelerator_backend(accelerator);
+	struct accelerator_queue *queue;
+
+	if (depth == 0 || depth > ACCELERATOR_MOST_DEPTH) {
+		fprintf(stderr, "%s: a queue cannot be %u deep\n", name, depth);
+		return NULL;
+	}
+	queue = queue_of(accelerator, depth);
+	if (!queue) {
+		fprintf(stderr, "%s: no memory for a queue %u deep\n", name, depth);
+		return NULL;
+	}
+	if (!join(accelerator, queue)) {
+		fprintf(stderr, "%s: has %d queues already\n", name, ACCELERATOR_MOST_QUEUES);
+		queue_free(queue);
+		return NULL;
+	}
+	return queue;
+}
+
+void accelerator_detach(struct accelerator_queue *queue)
+{
+	struct accelerator *accelerator;
+
+	if (!queue)
+		return;
+	accelerator = queue->accelerator;
+	rte_ticketlock_lock(&accelerator->round);
+	for (unsigned int place = 0; place < accelerator->places; place++)
+		if (accelerator->queues[place] == queue)
+			accelerator->queues[place] = NULL;
+	rte_ticketlock_unlock(&accelerator->round);
+	queue_free(queue);
+}
+
+uint16_t accelerator_submit(struct accelerator_queue *queue, struct accelerator_job **jobs,
+			    uint16_t n)
+{
+	const unsigned int taken = RTE_MIN((unsigned int)n, queue->depth - queue->under_way);
+
+	for (unsigned int i = 0; i < taken; i++)
+		jobs[i]->queue = queue;
+	if (taken == 0 || rte_ring_enqueue_bulk(queue->requests, (void **)jobs, taken, NULL) == 0)
+		return 0;
+	queue->under_way += taken;
+	return (uint16_t)taken;
+}
+
+uint16_t accelerator_collect(struct accelerator_queue *queue, struct accelerator_job **jobs,
+			     uint16_t n)
+{
+	unsigned int collected = rte_ring_dequeue_burst(queue->done, (void **)jobs, n, NULL);
+
+	if (collected == 0 && queue->under_way > 0 &&
+	    __atomic_load_n(&queue->accelerator->servers, __ATOMIC_RELAXED) == 0) {
+		accelerator_serve(queue->accelerator);
+		collected = rte_ring_dequeue_burst(queue->done, (void **)jobs, n, NULL);
+	}
+	queue->under_way -= collected;
+	return (uint16_t)collected;
+}
+
+unsigned int accelerator_under_way(const struct accelerator_queue *queue)
+{
+	return queue->under_way;
+}
+
+/* A job goes back where it came from: a queue's ring of done jobs has room for all of its own. */
+static void done(struct accelerator_job *job)
+{
+	if (rte_ring_enqueue(job->queue->done, job) < 0)
+		rte_panic("a queue has more jobs done than were submitted\n");
+}
+
+/* Serve the queue's next request, if any. False when the backend is full. */
+static bool serve_one(struct accelerator *accelerator, struct accelerator_queue *queue,
+		      unsigned int *served)
+{
+	void *job = queue->next;
+
+	if (!job && rte_ring_dequeue(queue->requests, &job) < 0)
+		return true;
+	queue->next = NULL;
+	switch (accelerator->backend->submit(accelerator->state, job)) {
+	case BACKEND_FULL:
+		queue->next = job;
+		return false;
+	case BACKEND_DONE:
+		done(job);
+		break;
+	case BACKEND_TAKEN:
+		break;
+	}
+	(*served)++;
+	return true;
+}
+
+static void poll(struct accelerator *accelerator)
+{
+	struct accelerator_job *jobs[POLLED];
+	uint16_t n;
+
+	if (!accelerator->backend->poll)
+		return;
+	n = accelerator->backend->poll(accelerator->state, jobs, POLLED);
+	for (uint16_t i = 0; i < n; i++)
+		done(jobs[i]);
+}
+
+/* Once round the queues, from the one whose turn it is; a full backend keeps it in turn. */
+static unsigned int serve_round(struct accelerator *accelerator)
+{
+	unsigned int served = 0;
+
+	for (unsigned int looked = 0; looked < accelerator->places; looked++) {
+		struct accelerator_queue *queue = accelerator->queues[accelerator->turn];
+
+		if (queue && !serve_one(accelerator, queue, &served))
+			break;
+		accelerator->turn =
+			accelerator->turn + 1 < accelerator->places ? accelerator->turn + 1 : 0;
+	}
+	poll(accelerator);
+	return served;
+}
+
+unsigned int accelerator_serve(struct accelerator *accelerator)
+{
+	unsigned int served = 0;
+
+	/* somebody else who serves does this user's work, too */
+	if (rte_ticketlock_trylock(&accelerator->round)) {
+		served = serve_round(accelerator);
+		rte_ticketlock_unlock(&accelerator->round);
+	}
+	return served;
+}
+
+void accelerator_serve_until(struct accelerator *accelerator, const bool *stop)
+{
+	__atomic_add_fetch(&accelerator->servers, 1, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+		unsigned int served;
+
+		rte_ticketlock_lock(&accelerator->round);
+		served = serve_round(accelerator);
+		rte_ticketlock_unlock(&accelerator->round);
+		if (served == 0)
+			rte_pause();
+	}
+	__atomic_sub_fetch(&accelerator->servers, 1, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,111 @@
+/* Payloads scanned by Hyperscan: all rules in one database, each told once a payload. */
+#include <errno.h>
+#include <stdio.h>
+
+#include <hs/hs.h>
+
+#include "accelerators/backend.h"
+#include "accelerators/rules.h"
+#include "core/memory.h"
+
+#define MOST_RULES 256
+
+struct hyperscan {
+	hs_database_t *database;
+	hs_scratch_t *scratch; /* of whoever serves: one at a time */
+};
+
+static hs_database_t *compiled(void)
+{
+	const char *expressions[MOST_RULES];
+	unsigned int flags[MOST_RULES], ids[MOST_RULES], n;
+	const struct rule *all = rules(&n);
+	hs_database_t *database = NULL;
+	hs_compile_error_t *error;
+
+	for (unsigned int i = 0; i < n && i < MOST_RULES; i++) {
+		expressions[i] = all[i].expression;
+		flags[i] = HS_FLAG_DOTALL | HS_FLAG_SINGLEMATCH;
+		ids[i] = i;
+	}
+	if (n > MOST_RULES) {
+		fprintf(stderr, "hyperscan: %u rules are more than %d\n", n, MOST_RULES);
+		return NULL;
+	}
+	if (hs_compile_multi(expressions, flags, ids, n, HS_MODE_BLOCK, NULL, &database, &error) !=
+	    HS_SUCCESS) {
+		fprintf(stderr, "hyperscan: rule %s: %s\n",
+			error->expression < 0 ? "?" : all[error->expression].name, error->message);
+		hs_free_compile_error(error);
+	}
+	return database;
+}
+
+static void destroy(void *state)
+{
+	struct hyperscan *hyperscan = state;
+
+	hs_free_scratch(hyperscan->scratch);
+	hs_free_database(hyperscan->database);
+	nf_free(hyperscan);
+}
+
+static void *create(void)
+{
+	struct hyperscan *hyperscan = nf_zalloc(sizeof(*hyperscan));
+	hs_error_t error;
+
+	if (!hyperscan) {
+		fprintf(stderr, "hyperscan: no memory\n");
+		return NULL;
+	}
+	hyperscan->database = compiled();
+	if (!hyperscan->database) {
+		destroy(hyperscan);
+		return NULL;
+	}
+	error = hs_alloc_scratch(hyperscan->database, &hyperscan->scratch);
+	if (error != HS_SUCCESS) {
+		fprintf(stderr, "hyperscan: no scratch space: error %d\n", error);
+		destroy(hyperscan);
+		return NULL;
+	}
+	return hyperscan;
+}
+
+static int matched(unsigned int rule, unsigned long long from, unsigned long long to,
+		   unsigned int flags, void *context)
+{
+	struct accelerator_job *job = context;
+
+	(void)from, (void)to, (void)flags;
+	job->produced++;
+	if (job->rule < 0 || (int32_t)rule < job->rule)
+		job->rule = (int32_t)rule;
+	return 0;
+}
+
+static enum backend_answer submit(void *state, struct accelerator_job *job)
+{
+	const struct hyperscan *hyperscan = state;
+
+	job->produced = 0;
+	job->rule = -1;
+	job->status = hs_scan(hyperscan->database, (const char *)job->input, job->length, 0,
+			      hyperscan->scratch, matched, job) == HS_SUCCESS
+			      ? 0
+			      : -EIO;
+	return BACKEND_DONE;
+}
+
+static struct accelerator_backend backend = {
+	.name = "hyperscan",
+	.help = "Hyperscan, on the core that serves",
+	.kind = ACCELERATOR_REGEX,
+	.preference = 10,
+	.create = create,
+	.submit = submit,
+	.destroy = destroy,
+};
+
+BACKEND_REGISTER(backend)

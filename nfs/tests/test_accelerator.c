@@ -1,0 +1,296 @@
+/* The engine, with backends that do nothing but show when they are asked. */
+#include "tests/support.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "accelerators/accelerator.h"
+#include "accelerators/backend.h"
+
+#define JOBS 64
+#define CARD_ROOM 3
+
+/* Which job came when. */
+struct served {
+	unsigned int n;
+	void *owners[4 * JOBS];
+	unsigned int n_taken;
+	struct accelerator_job *taken[CARD_ROOM];
+};
+
+static struct served served;
+
+static void *start_record(void)
+{
+	served = (struct served){0};
+	return &served;
+}
+
+static void note(struct served *record, struct accelerator_job *job)
+{
+	job->status = 0;
+	if (record->n < RTE_DIM(record->owners))
+		record->owners[record->n++] = job->owner;
+}
+
+static enum backend_answer run_at_once(void *state, struct accelerator_job *job)
+{
+	note(state, job);
+	return BACKEND_DONE;
+}
+
+static enum backend_answer take(void *state, struct accelerator_job *job)
+{
+	struct served *record = state;
+
+	if (record->n_taken == CARD_ROOM)
+		return BACKEND_FULL;
+	note(record, job);
+	record->taken[record->n_taken++] = job;
+	return BACKEND_TAKEN;
+}
+
+/* The oldest is done, one a poll. */
+static uint16_t poll_one(void *state, struct accelerator_job **jobs, uint16_t n)
+{
+	struct served *record = state;
+
+	if (n == 0 || record->n_taken == 0)
+		return 0;
+	jobs[0] = record->taken[0];
+	record->n_taken--;
+	memmove(record->taken, record->taken + 1, record->n_taken * sizeof(record->taken[0]));
+	return 1;
+}
+
+static void forget(void *state)
+{
+	(void)state;
+}
+
+static struct accelerator_backend library = {.name = "library",
+					     .preference = -1,
+					     .create = start_record,
+					     .submit = run_at_once,
+					     .destroy = forget};
+static struct accelerator_backend card = {.name = "card",
+					  .preference = -2,
+					  .create = start_record,
+					  .submit = take,
+					  .poll = poll_one,
+					  .destroy = forget};
+
+BACKEND_REGISTER(library)
+BACKEND_REGISTER(card)
+
+static struct accelerator_job jobs[4][JOBS];
+
+static struct accelerator_queue *queue_with(struct accelerator *accelerator, unsigned int which,
+					    unsigned int n)
+{
+	struct accelerator_queue *queue = accelerator_attach(accelerator, JOBS);
+
+	assert_non_null(queue);
+	for (unsigned int i = 0; i < n; i++) {
+		struct accelerator_job *job = &jobs[which][i];
+
+		*job = (struct accelerator_job){.owner = (void *)(uintptr_t)which};
+		assert_int_equal(accelerator_submit(queue, &job, 1), 1);
+	}
+	return queue;
+}
+
+static void collect_all(struct accelerator_queue *queue, unsigned int which, unsigned int n)
+{
+	for (unsigned int i = 0; i < n;) {
+		struct accelerator_job *job;
+
+		if (accelerator_collect(queue, &job, 1) == 0)
+			continue;
+		assert_ptr_equal(job, &jobs[which][i]);
+		i++;
+	}
+	assert_int_equal(accelerator_under_way(queue), 0);
+	accelerator_detach(queue);
+}
+
+static unsigned int served_of(unsigned int which)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < served.n; i++)
+		n += served.owners[i] == (void *)(uintptr_t)which;
+	return n;
+}
+
+/* Three queues with requests are served one each a round. */
+static void queues_get_equal_shares(void **state)
+{
+	struct accelerator *accelerator = accelerator_create_by("library");
+	struct accelerator_queue *queues[3];
+
+	(void)state;
+	assert_non_null(accelerator);
+	for (unsigned int i = 0; i < 3; i++)
+		queues[i] = queue_with(accelerator, i, JOBS);
+	for (int round = 0; round < 20; round++)
+		assert_int_equal(accelerator_serve(accelerator), 3);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(served_of(i), 20);
+	for (unsigned int i = 0; i < 3; i++)
+		collect_all(queues[i], i, JOBS);
+	accelerator_destroy(accelerator);
+}
+
+/* Who attaches two queues has two turns a round; who asks little gets all that it asks. */
+static void two_queues_are_two_shares(void **state)
+{
+	struct accelerator *accelerator = accelerator_create_by("library");
+	struct accelerator_queue *queues[4];
+
+	(void)state;
+	assert_non_null(accelerator);
+	queues[0] = queue_with(accelerator, 0, JOBS);
+	queues[1] = queue_with(accelerator, 0, 0);
+	for (unsigned int i = 0; i < JOBS; i++) {
+		struct accelerator_job *job = &jobs[3][i];
+
+		*job = (struct accelerator_job){.owner = NULL};
+		assert_int_equal(accelerator_submit(queues[1], &job, 1), 1);
+	}
+	queues[2] = queue_with(accelerator, 1, JOBS);
+	queues[3] = queue_with(accelerator, 2, 5);
+	for (int round = 0; round < 30; round++)
+		accelerator_serve(accelerator);
+	assert_int_equal(served_of(0), 60);
+	assert_int_equal(served_of(1), 30);
+	assert_int_equal(served_of(2), 5);
+	collect_all(queues[0], 0, JOBS);
+	collect_all(queues[1], 3, JOBS);
+	collect_all(queues[2], 1, JOBS);
+	collect_all(queues[3], 2, 5);
+	accelerator_destroy(accelerator);
+}
+
+/* At most `depth` requests are under way; what is refused can be submitted after a collect. */
+static void depth_bounds_what_is_under_way(void **state)
+{
+	struct accelerator *accelerator = accelerator_create_by("library");
+	struct accelerator_queue *queue;
+	struct accelerator_job *all[10], *done[10];
+
+	(void)state;
+	assert_non_null(accelerator);
+	queue = accelerator_attach(accelerator, 7);
+	assert_non_null(queue);
+	for (int i = 0; i < 10; i++)
+		all[i] = &jobs[0][i];
+	assert_int_equal(accelerator_submit(queue, all, 10), 7);
+	assert_int_equal(accelerator_submit(queue, all + 7, 3), 0);
+	while (accelerator_collect(queue, done, 1) == 0)
+		;
+	assert_ptr_equal(done[0], all[0]);
+	assert_int_equal(accelerator_submit(queue, all + 7, 3), 1);
+	for (unsigned int n = 0; n < 7;)
+		n += accelerator_collect(queue, done + n, 10);
+	assert_ptr_equal(done[6], all[7]);
+	accelerator_detach(queue);
+	accelerator_destroy(accelerator);
+}
+
+/* A card that is full keeps turn and order: equal shares, and each queue's jobs as submitted. */
+static void a_full_card_keeps_the_turn(void **state)
+{
+	struct accelerator *accelerator = accelerator_create_by("card");
+	struct accelerator_queue *queues[2];
+
+	(void)state;
+	assert_non_null(accelerator);
+	queues[0] = queue_with(accelerator, 0, JOBS);
+	queues[1] = queue_with(accelerator, 1, JOBS);
+	for (int round = 0; round < 40; round++)
+		accelerator_serve(accelerator);
+	assert_in_range(served.n, 40, 40 + CARD_ROOM);
+	for (unsigned int i = 0; i < served.n; i++)
+		assert_ptr_equal(served.owners[i], (void *)(uintptr_t)(i % 2));
+	collect_all(queues[0], 0, JOBS);
+	collect_all(queues[1], 1, JOBS);
+	accelerator_destroy(accelerator);
+}
+
+struct server {
+	struct accelerator *accelerator;
+	bool stop;
+};
+
+static void *serve(void *argument)
+{
+	struct server *server = argument;
+
+	accelerator_serve_until(server->accelerator, &server->stop);
+	return NULL;
+}
+
+/* With a server, and queues that come and go, each of many jobs comes back once, in order. */
+static void nothing_is_lost_beside_a_server(void **state)
+{
+	struct server server = {.accelerator = accelerator_create_by("library")};
+	pthread_t thread;
+
+	(void)state;
+	assert_non_null(server.accelerator);
+	assert_int_equal(pthread_create(&thread, NULL, serve, &server), 0);
+	for (int again = 0; again < 40; again++) {
+		struct accelerator_queue *queues[3];
+
+		for (unsigned int i = 0; i < 3; i++)
+			queues[i] = queue_with(server.accelerator, i, JOBS);
+		for (unsigned int i = 0; i < 3; i++)
+			collect_all(queues[i], i, JOBS);
+	}
+	__atomic_store_n(&server.stop, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(served.n, RTE_DIM(served.owners));
+	/* with the server gone, the users serve again */
+	collect_all(queue_with(server.accelerator, 0, JOBS), 0, JOBS);
+	accelerator_destroy(server.accelerator);
+}
+
+/* What cannot be is refused: an unknown backend, no depth, too much depth, too many queues. */
+static void refuses_what_cannot_be(void **state)
+{
+	struct accelerator_queue *queues[ACCELERATOR_MOST_QUEUES];
+	struct accelerator *accelerator = accelerator_create_by("library");
+
+	(void)state;
+	assert_null(accelerator_create_by("abacus"));
+	assert_non_null(accelerator);
+	assert_null(accelerator_attach(accelerator, 0));
+	assert_null(accelerator_attach(accelerator, ACCELERATOR_MOST_DEPTH + 1));
+	for (unsigned int i = 0; i < ACCELERATOR_MOST_QUEUES; i++) {
+		queues[i] = accelerator_attach(accelerator, 1);
+		assert_non_null(queues[i]);
+	}
+	assert_null(accelerator_attach(accelerator, 1));
+	accelerator_detach(queues[5]);
+	queues[5] = accelerator_attach(accelerator, 1);
+	assert_non_null(queues[5]);
+	for (unsigned int i = 0; i < ACCELERATOR_MOST_QUEUES; i++)
+		accelerator_detach(queues[i]);
+	accelerator_destroy(accelerator);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(queues_get_equal_shares),
+		cmocka_unit_test(two_queues_are_two_shares),
+		cmocka_unit_test(depth_bounds_what_is_under_way),
+		cmocka_unit_test(a_full_card_keeps_the_turn),
+		cmocka_unit_test(nothing_is_lost_beside_a_server),
+		cmocka_unit_test(refuses_what_cannot_be),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}

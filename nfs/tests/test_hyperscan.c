@@ -1,0 +1,100 @@
+#include "tests/support.h"
+
+#include <string.h>
+
+#include "accelerators/accelerator.h"
+#include "accelerators/rules.h"
+
+static struct accelerator *accelerator;
+static struct accelerator_queue *queue;
+
+static int open_queue(void **state)
+{
+	(void)state;
+	accelerator = accelerator_create(ACCELERATOR_REGEX);
+	assert_non_null(accelerator);
+	queue = accelerator_attach(accelerator, 8);
+	assert_non_null(queue);
+	return 0;
+}
+
+static int close_queue(void **state)
+{
+	(void)state;
+	accelerator_detach(queue);
+	accelerator_destroy(accelerator);
+	return 0;
+}
+
+static struct accelerator_job scanned(const char *payload, size_t length)
+{
+	struct accelerator_job job = {.input = (const uint8_t *)payload,
+				      .length = (uint32_t)length};
+	struct accelerator_job *under_way = &job;
+
+	assert_int_equal(accelerator_submit(queue, &under_way, 1), 1);
+	while (accelerator_collect(queue, &under_way, 1) == 0)
+		;
+	assert_int_equal(job.status, 0);
+	return job;
+}
+
+/* A rule's witness is one match, of that rule; twice it is still one. */
+static void a_rule_matches_once_a_payload(void **state)
+{
+	unsigned int n;
+	const struct rule *all = rules(&n);
+	char twice[256];
+
+	(void)state;
+	for (unsigned int i = 0; i < n; i++) {
+		int length =
+			snprintf(twice, sizeof(twice), "%s  %s", all[i].witness, all[i].witness);
+		struct accelerator_job job = scanned(twice, (size_t)length);
+
+		assert_int_equal(job.produced, 1);
+		assert_int_equal(job.rule, i);
+	}
+}
+
+/* Of several rules that match, the lowest is told, and how many they are. */
+static void the_lowest_rule_is_told(void **state)
+{
+	unsigned int n;
+	const struct rule *all = rules(&n);
+	struct accelerator_job job;
+	char payload[256];
+	int length;
+
+	(void)state;
+	length = snprintf(payload, sizeof(payload), "%s--%s--%s", all[n - 1].witness,
+			  all[2].witness, all[7].witness);
+	job = scanned(payload, (size_t)length);
+	assert_int_equal(job.produced, 3);
+	assert_int_equal(job.rule, 2);
+}
+
+/* A payload that matches nothing, or is empty, has no rule. */
+static void no_match_is_no_rule(void **state)
+{
+	struct accelerator_job job = scanned("nothing of note", 15);
+
+	(void)state;
+	assert_int_equal(job.produced, 0);
+	assert_int_equal(job.rule, -1);
+	job = scanned("", 0);
+	assert_int_equal(job.produced, 0);
+	assert_int_equal(job.rule, -1);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_rule_matches_once_a_payload, open_queue,
+						close_queue),
+		cmocka_unit_test_setup_teardown(the_lowest_rule_is_told, open_queue, close_queue),
+		cmocka_unit_test_setup_teardown(no_match_is_no_rule, open_queue, close_queue),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
