@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: run test slow check profile traces bench clean
+.PHONY: run test slow check profile traces bench clean deps nfs cycles fuzz
 
 run: .venv/.installed  ## Place the trace in the repo with every strategy.
 	$(BIN)/placer run traces/arrivals-500.csv
@@ -29,6 +29,31 @@ traces: .venv/.installed  ## Write the traces in the repo again.
 	$(BIN)/placer generate --count 500 --seed 1 --out traces/arrivals-500.csv
 	$(BIN)/placer generate --count 500 --traffic mixed --seed 2 --out traces/arrivals-mixed.csv
 	$(BIN)/placer generate --count 500 --departures 1500 --seed 3 --out traces/arrivals-departures.csv
+
+# what the network functions in C are built and tested with, by Debian's names
+DEBIAN := meson ninja-build pkg-config gcc dpdk-dev libdpdk-dev libhyperscan-dev zlib1g-dev libpcap-dev libjansson-dev \
+  libcmocka-dev valgrind clang libclang-rt-dev
+SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
+
+deps:  ## Install what the network functions in C are built with (Debian, as root).
+	$(SUDO) apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $(DEBIAN)
+
+nfs:  ## Build the network functions in C and the host testbed.
+	test -d build/nfs || meson setup build/nfs nfs
+	ninja -C build/nfs
+
+cycles: nfs  ## What each network function costs per packet, beside a plain loop.
+	build/nfs/cycles
+
+FUZZ_S ?= 60
+fuzz:  ## Fuzz the packet path for FUZZ_S seconds.
+	test -d build/nfs-fuzz || CC=clang meson setup build/nfs-fuzz nfs -Dfuzz=true -Dtests=disabled \
+	  -Db_sanitize=address,undefined -Db_lundef=false
+	ninja -C build/nfs-fuzz fuzz_packets
+	mkdir -p build/fuzz-corpus
+	build/nfs-fuzz/fuzz_packets -max_total_time=$(FUZZ_S) -max_len=4096 -dict=nfs/fuzz/packets.dict \
+	  -artifact_prefix=build/ build/fuzz-corpus
 
 clean:
 	rm -rf .venv build

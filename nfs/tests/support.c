@@ -8,6 +8,8 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "tests/poison.h"
+
 int setup(void **state)
 {
 	static unsigned int made;
@@ -71,8 +73,11 @@ void rig_offer_burst(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uin
 {
 	nf_out_free(&rig->out);
 	rig->nf->now_us = now_us;
+	for (uint16_t i = 0; i < n; i++)
+		packet_poison(packets[i]);
 	nf_process(rig->nf, packets, n, &rig->out);
 	nf_drain(rig->nf, &rig->out);
+	pool_unpoison(rig->pool);
 }
 
 void rig_offer(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us)

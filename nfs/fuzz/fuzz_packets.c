@@ -1,0 +1,184 @@
+/*
+ * fuzz_packets: bytes as bursts of packets for one network function after another.
+ *
+ * An input is a choice of function (one byte), then packets: side and time passed (one byte),
+ * length (two bytes), bytes. The function is made anew for each input, so that an input that fails
+ * does so again; only one that takes long to make (a table of routes) is kept. After each input,
+ * every packet must have come back.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "accelerators/accelerator.h"
+#include "core/nf.h"
+#include "tests/poison.h"
+
+#define PACKETS 127
+#define MOST_KINDS 32
+#define LONG_MS 2
+
+static struct rte_mempool *pool, *spare;
+static struct accelerator *accelerators[ACCELERATOR_KINDS];
+static struct nf_out out;
+static struct nf *kept[MOST_KINDS][2];
+
+struct input {
+	const uint8_t *bytes;
+	size_t left;
+};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "fuzz_packets: %s: %s\n", what, rte_strerror(rte_errno));
+	abort();
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	char *arguments[] = {(*argv)[0],
+			     "-l",
+			     "0",
+			     "--no-pci",
+			     "--no-huge",
+			     "-m",
+			     "512",
+			     "--no-telemetry",
+			     "--no-shconf",
+			     "--log-level",
+			     "lib.eal:error"};
+
+	(void)argc;
+	if (rte_eal_init(RTE_DIM(arguments), arguments) < 0)
+		fail("EAL does not start");
+	pool = rte_pktmbuf_pool_create("packets", PACKETS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+				       SOCKET_ID_ANY);
+	spare = rte_pktmbuf_pool_create("spare", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+					SOCKET_ID_ANY);
+	if (!pool || !spare)
+		fail("no packets");
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		accelerators[kind] = accelerator_create(kind);
+	return 0;
+}
+
+static const uint8_t *take(struct input *input, size_t n)
+{
+	const uint8_t *bytes = input->bytes;
+
+	if (input->left < n)
+		return NULL;
+	input->bytes += n;
+	input->left -= n;
+	return bytes;
+}
+
+/* The next packet of an input, NULL at its end. */
+static struct rte_mbuf *next_packet(struct input *input, uint64_t *now_us)
+{
+	const uint8_t *head = take(input, 3), *bytes;
+	struct rte_mbuf *packet;
+	uint16_t length;
+
+	if (!head)
+		return NULL;
+	length = RTE_MIN((size_t)((head[1] << 8 | head[2]) % 1600), input->left);
+	packet = rte_pktmbuf_alloc(pool);
+	if (!packet)
+		return NULL;
+	buffer_unpoison(pool, NULL, packet, 0);
+	bytes = take(input, length);
+	memcpy(rte_pktmbuf_append(packet, length), bytes, length);
+	packet->port = head[0] & 1;
+	*now_us += 1ull << (head[0] >> 3); /* up to half an hour */
+	packet_poison(packet);
+	return packet;
+}
+
+static struct nf *make(const struct nf_kind *kind, bool pipeline)
+{
+	static const struct nf_setting small[] = {{"flows", 64}, {"routes", 1000}, {"rules", 100}};
+	const unsigned int able = kind->executions ? kind->executions : NF_RUN_TO_COMPLETION;
+	struct nf_config config = {.name = kind->name, .spare = spare};
+	struct nf_setting settings[RTE_DIM(small)];
+	unsigned int n = 0;
+
+	if (pipeline && (able & NF_PIPELINE))
+		config.execution = NF_PIPELINE;
+	for (unsigned int i = 0; i < RTE_DIM(small); i++)
+		for (unsigned int p = 0; p < kind->n_parameters; p++)
+			if (strcmp(kind->parameters[p].name, small[i].name) == 0)
+				settings[n++] = small[i];
+	memcpy(config.accelerators, accelerators, sizeof(accelerators));
+	return nf_create(&config, settings, n);
+}
+
+/* The function that a byte chooses; it is kept when it took long to make. */
+static struct nf *chosen(uint8_t choice, bool *keep)
+{
+	const struct nf_kind *kinds[MOST_KINDS];
+	const bool pipeline = choice & 0x80;
+	const uint64_t begin = rte_rdtsc();
+	unsigned int n = 0, which;
+	struct nf *nf;
+
+	for (const struct nf_kind *kind = nf_first(); kind && n < MOST_KINDS; kind = kind->next)
+		kinds[n++] = kind;
+	which = (choice & 0x7f) % n;
+	*keep = kept[which][pipeline] != NULL;
+	if (*keep)
+		return kept[which][pipeline];
+	nf = make(kinds[which], pipeline);
+	*keep = rte_rdtsc() - begin > rte_get_tsc_hz() / 1000 * LONG_MS;
+	if (*keep)
+		kept[which][pipeline] = nf;
+	return nf;
+}
+
+/* The packets of an input in bursts, until it ends. */
+static void offer(struct nf *nf, struct input *input)
+{
+	struct rte_mbuf *burst[NF_BURST];
+	uint16_t n;
+
+	do {
+		for (n = 0; n < NF_BURST; n++) {
+			burst[n] = next_packet(input, &nf->now_us);
+			if (!burst[n])
+				break;
+		}
+		nf_process(nf, burst, n, &out);
+		nf_out_free(&out);
+	} while (n == NF_BURST);
+	nf_drain(nf, &out);
+	nf_out_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct input input = {bytes, size};
+	const uint8_t *choice = take(&input, 1);
+	struct nf *nf;
+	bool keep;
+
+	if (!choice)
+		return 0;
+	nf = chosen(*choice, &keep);
+	if (!nf)
+		fail("no function");
+	nf->now_us++;
+	offer(nf, &input);
+	if (!keep)
+		nf_destroy(nf);
+	pool_unpoison(pool);
+	if (rte_mempool_in_use_count(pool) || rte_mempool_in_use_count(spare))
+		fail("a packet leaked");
+	return 0;
+}
