@@ -154,11 +154,8 @@ static void heal(uint8_t *bytes, uint16_t length)
 
 static uint16_t spoiled(struct source *source, uint8_t *bytes, uint16_t length)
 {
-	static const uint8_t icmp_types[] = {0, 3, 3, 3, 4, 5, 8, 11, 11, 12, 13};
 	uint64_t *random = &source->random;
 
-	if (bytes[23] == IPPROTO_ICMP && length > 34)
-		bytes[34] = icmp_types[random_below(random, RTE_DIM(icmp_types))];
 	if (random_below(random, 2))
 		for (uint32_t n = random_below(random, 6); n > 0; n--)
 			bytes[random_below(random, random_below(random, 2) ? RTE_MIN(length, 80)
@@ -173,18 +170,26 @@ static uint16_t spoiled(struct source *source, uint8_t *bytes, uint16_t length)
 	return length;
 }
 
+static struct rte_mbuf *somehow_segmented(struct source *source, const uint8_t *bytes,
+					  uint16_t length)
+{
+	if (length > 1 && random_below(&source->random, 4) == 0)
+		return split(source->rig, bytes, length,
+			     1 + random_below(&source->random, length - 1));
+	return exactly(source->rig, bytes, length);
+}
+
 static struct rte_mbuf *hostile(struct source *source)
 {
+	static const uint8_t icmp_types[] = {0, 3, 3, 3, 4, 5, 8, 11, 11, 12, 13};
 	uint8_t bytes[LONGEST];
 	uint16_t length = sound(source, bytes, 0);
 	struct rte_mbuf *mbuf;
 
+	if (bytes[23] == IPPROTO_ICMP && length > 34)
+		bytes[34] = icmp_types[random_below(&source->random, RTE_DIM(icmp_types))];
 	length = spoiled(source, bytes, length);
-	if (length > 1 && random_below(&source->random, 4) == 0)
-		mbuf = split(source->rig, bytes, length,
-			     1 + random_below(&source->random, length - 1));
-	else
-		mbuf = exactly(source->rig, bytes, length);
+	mbuf = somehow_segmented(source, bytes, length);
 	mbuf->port = random_below(&source->random, 2) ? NF_INSIDE : NF_OUTSIDE;
 	return mbuf;
 }
@@ -207,4 +212,22 @@ void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n,
 			check(rig->out.packets[i]);
 		offered += size;
 	}
+}
+
+void offer_mutations(struct rig *rig, struct rte_mbuf *packet)
+{
+	struct source source = {.rig = rig, .random = 2};
+	const uint64_t now_us = rig->nf->now_us;
+	uint8_t bytes[LONGEST], mutated[LONGEST];
+	const uint16_t length = packet_bytes(packet, bytes, LONGEST);
+
+	for (int offered = 0; offered < HOSTILE_PACKETS; offered++) {
+		struct rte_mbuf *mbuf;
+
+		memcpy(mutated, bytes, length);
+		mbuf = somehow_segmented(&source, mutated, spoiled(&source, mutated, length));
+		mbuf->port = packet->port;
+		rig_offer(rig, mbuf, now_us);
+	}
+	rte_pktmbuf_free(packet);
 }

@@ -17,6 +17,9 @@
 void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n,
 		   void (*check)(struct rte_mbuf *sent));
 
+/* Offer as many copies of a packet, most of them spoiled at some place; then free it. */
+void offer_mutations(struct rig *rig, struct rte_mbuf *packet);
+
 /* The same bytes in a new packet of two segments, the first of which has `first` bytes. */
 struct rte_mbuf *in_two(struct rig *rig, struct rte_mbuf *packet, uint16_t first);
 

@@ -1,0 +1,298 @@
+/*
+ * NAT: hosts inside share a few addresses outside (RFC 4787, RFC 5382 and RFC 5508).
+ *
+ * Mapping and filtering are independent of the endpoint outside; a host keeps one address outside.
+ * Packets between two hosts inside by their addresses outside are turned around. Not here:
+ * fragments (freed, counted), protocols without ports but ICMP, and what routers do (time to live,
+ * next hops).
+ */
+#include <errno.h>
+
+#include <rte_prefetch.h>
+
+#include "core/ipv4.h"
+#include "core/memory.h"
+#include "core/nf.h"
+#include "functions/nat/errors.h"
+#include "functions/nat/rewrite.h"
+#include "functions/nat/sessions.h"
+
+enum { SESSIONS, ADDRESSES, FIRST_ADDRESS, SEED, UDP_S, ICMP_S, TRANSITORY_S, ESTABLISHED_S };
+static const struct nf_parameter parameters[] = {
+	[SESSIONS] = {"sessions", "that the table holds", 8, 1 << 22, 1 << 20},
+	[ADDRESSES] = {"addresses", "outside", 1, 256, 16},
+	[FIRST_ADDRESS] = {"first_address", "of those, as a number; usually 203.0.113.0", 0,
+			   4294967040, RTE_IPV4(203, 0, 113, 0)},
+	[SEED] = {"seed", "of the order in which ports are taken", 0, 4294967295, 1},
+	[UDP_S] = {"udp_s", "timeout of UDP, s", 0.001, 86400, 300},
+	[ICMP_S] = {"icmp_s", "timeout of ICMP queries, s", 0.001, 86400, 60},
+	[TRANSITORY_S] = {"transitory_s", "timeout of TCP that opens or closes, s", 0.001, 86400,
+			  240},
+	[ESTABLISHED_S] = {"established_s", "timeout of established TCP, s", 0.001, 864000, 7440},
+};
+
+enum {
+	OUTWARD,
+	INWARD,
+	HAIRPINNED,
+	ERRORS,
+	STARTED,
+	AGED,
+	EXHAUSTED,
+	FULL,
+	UNMAPPED,
+	FRAGMENTS,
+	UNSUPPORTED,
+	OTHER,
+	MALFORMED,
+};
+static const struct nf_counter counters[] = {
+	[OUTWARD] = {"outward", "packets translated on their way out"},
+	[INWARD] = {"inward", "packets translated on their way in"},
+	[HAIRPINNED] = {"hairpinned", "of those on their way out, packets turned back in"},
+	[ERRORS] = {"errors", "ICMP errors translated"},
+	[STARTED] = {"started", "sessions that began"},
+	[AGED] = {"aged", "sessions that were forgotten"},
+	[EXHAUSTED] = {"exhausted", "packets freed because their address has no port left"},
+	[FULL] = {"full", "packets freed because no session has room"},
+	[UNMAPPED] = {"unmapped", "packets freed because nothing is mapped there"},
+	[FRAGMENTS] = {"fragments", "freed"},
+	[UNSUPPORTED] = {"unsupported", "packets of protocols and ICMP types not known, freed"},
+	[OTHER] = {"other", "packets that are not IPv4, freed"},
+	[MALFORMED] = {"malformed", "packets freed"},
+};
+
+/* A packet of a session that is to be looked up. */
+struct crossing {
+	struct rte_mbuf *mbuf;
+	struct packet packet;
+	struct mapping *mapping; /* of a packet on its way in */
+};
+
+struct crossings {
+	struct crossing of[NF_BURST];
+	struct flow_key keys[NF_BURST]; /* as seen from inside */
+	const void *wanted[NF_BURST];
+	uint16_t n;
+};
+
+static int create(struct nf *nf)
+{
+	const double *settings = nf->settings;
+	const struct sessions_setup wanted = {
+		.most = (uint32_t)settings[SESSIONS],
+		.first_address = (uint32_t)settings[FIRST_ADDRESS],
+		.addresses = (uint32_t)settings[ADDRESSES],
+		.seed = (uint64_t)settings[SEED],
+		.timeout_us = {[PHASE_UDP] = (uint64_t)(settings[UDP_S] * 1e6),
+			       [PHASE_ICMP] = (uint64_t)(settings[ICMP_S] * 1e6),
+			       [PHASE_TCP_TRANSITORY] = (uint64_t)(settings[TRANSITORY_S] * 1e6),
+			       [PHASE_TCP_ESTABLISHED] = (uint64_t)(settings[ESTABLISHED_S] * 1e6)},
+	};
+
+	nf->state = sessions_create(&wanted, nf->socket);
+	return nf->state ? 0 : -ENOMEM;
+}
+
+static void destroy(struct nf *nf)
+{
+	sessions_destroy(nf->state);
+}
+
+static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
+{
+	nf->counters[counter]++;
+	rte_pktmbuf_free(mbuf);
+}
+
+static uint8_t icmp_type(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	return *rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, packet->l4);
+}
+
+static uint8_t tcp_flags(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	if (packet->protocol != IPPROTO_TCP)
+		return 0;
+	return rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)->tcp_flags;
+}
+
+/* Whether a query of ICMP goes that way: out it asks, in it is answered. */
+static bool is_query(uint8_t type, bool outward)
+{
+	return type == (outward ? RTE_IP_ICMP_ECHO_REQUEST : RTE_IP_ICMP_ECHO_REPLY);
+}
+
+static void take_error(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		       bool outward, struct nf_out *out)
+{
+	if (!error_translate(nf->state, mbuf, packet, outward)) {
+		drop(nf, mbuf, UNMAPPED);
+		return;
+	}
+	mbuf->port = outward ? NF_OUTSIDE : NF_INSIDE;
+	nf->counters[ERRORS]++;
+	nf_send(out, mbuf);
+}
+
+static struct mapping *mapping_at(const struct sessions *sessions, struct rte_mbuf *mbuf,
+				  const struct packet *packet)
+{
+	const struct endpoint to = endpoint_of(mbuf, packet, END_DESTINATION);
+
+	if (!sessions_own(sessions, to.address))
+		return NULL;
+	return mapping_outside(sessions, nat_protocol(packet->protocol), to);
+}
+
+/* Why a packet cannot be translated, as a counter; -1 if it can. */
+static int refusal(const struct packet *packet)
+{
+	if (packet->type != PACKET_IPV4)
+		return packet->type == PACKET_MALFORMED ? MALFORMED : OTHER;
+	if (packet->fragment)
+		return FRAGMENTS;
+	return packet->l4 == 0 ? UNSUPPORTED : -1;
+}
+
+/* Put a packet among those whose session is looked up; or be done with it. */
+static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossings,
+		 struct nf_out *out)
+{
+	struct crossing *next = &crossings->of[crossings->n];
+	const bool outward = mbuf->port == NF_INSIDE;
+	const struct packet packet = packet_parse(mbuf);
+	const int refused = refusal(&packet);
+	uint8_t type;
+
+	if (unlikely(refused >= 0)) {
+		drop(nf, mbuf, refused);
+		return;
+	}
+	if (packet.protocol == IPPROTO_ICMP) {
+		type = icmp_type(mbuf, &packet);
+		if (icmp_is_error(type)) {
+			take_error(nf, mbuf, &packet, outward, out);
+			return;
+		}
+		if (!is_query(type, outward)) {
+			drop(nf, mbuf, UNSUPPORTED);
+			return;
+		}
+	}
+	*next = (struct crossing){.mbuf = mbuf, .packet = packet};
+	if (outward) {
+		crossings->keys[crossings->n] = key_outward(mbuf, &packet);
+	} else {
+		next->mapping = mapping_at(nf->state, mbuf, &packet);
+		if (!next->mapping) {
+			drop(nf, mbuf, UNMAPPED);
+			return;
+		}
+		crossings->keys[crossings->n] = key_inward(mbuf, &packet, next->mapping);
+	}
+	crossings->wanted[crossings->n] = &crossings->keys[crossings->n];
+	crossings->n++;
+}
+
+static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+			const struct mapping *mapping, int32_t place, struct nf_out *out)
+{
+	struct sessions *sessions = nf->state;
+
+	/* without a session, somebody outside begins: mappings are open to all (REQ-8) */
+	if (place >= 0)
+		session_seen(&sessions->sessions[place], false, tcp_flags(mbuf, packet),
+			     nf->now_us);
+	endpoint_rewrite(mbuf, packet, END_DESTINATION, mapping->inside);
+	mbuf->port = NF_INSIDE;
+	nf_send(out, mbuf);
+}
+
+/* To an address outside from inside: what left comes in again (RFC 4787, REQ-9). */
+static void turn_back(struct nf *nf, struct crossing *crossing, struct nf_out *out)
+{
+	const struct sessions *sessions = nf->state;
+	struct rte_mbuf *mbuf = crossing->mbuf;
+	struct mapping *mapping = mapping_at(sessions, mbuf, &crossing->packet);
+	struct flow_key key;
+
+	if (!mapping || crossing->packet.protocol == IPPROTO_ICMP) {
+		drop(nf, mbuf, UNMAPPED);
+		return;
+	}
+	key = key_inward(mbuf, &crossing->packet, mapping);
+	nf->counters[HAIRPINNED]++;
+	send_inward(nf, mbuf, &crossing->packet, mapping, rte_hash_lookup(sessions->table, &key),
+		    out);
+}
+
+static void send_outward(struct nf *nf, struct crossing *crossing, const struct flow_key *key,
+			 int32_t place, struct nf_out *out)
+{
+	struct sessions *sessions = nf->state;
+	struct rte_mbuf *mbuf = crossing->mbuf;
+	const struct session *session;
+
+	if (place < 0) {
+		place = session_start(sessions, key, &nf->counters[STARTED]);
+		if (place < 0) {
+			drop(nf, mbuf, place == NO_PORT ? EXHAUSTED : FULL);
+			return;
+		}
+	}
+	session = &sessions->sessions[place];
+	session_seen(&sessions->sessions[place], true, tcp_flags(mbuf, &crossing->packet),
+		     nf->now_us);
+	endpoint_rewrite(mbuf, &crossing->packet, END_SOURCE, session->outside);
+	nf->counters[OUTWARD]++;
+	if (unlikely(sessions_own(sessions, key->destination))) {
+		turn_back(nf, crossing, out);
+		return;
+	}
+	mbuf->port = NF_OUTSIDE;
+	nf_send(out, mbuf);
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct sessions *sessions = nf->state;
+	struct crossings crossings;
+	int32_t places[NF_BURST];
+
+	nf->counters[AGED] += sessions_age(sessions, nf->now_us);
+	crossings.n = 0;
+	for (uint16_t i = 0; i < n; i++)
+		take(nf, packets[i], &crossings, out);
+	if (crossings.n == 0)
+		return;
+	rte_hash_lookup_bulk(sessions->table, crossings.wanted, crossings.n, places);
+	for (uint16_t i = 0; i < crossings.n; i++)
+		if (places[i] >= 0)
+			rte_prefetch0(&sessions->sessions[places[i]]);
+	for (uint16_t i = 0; i < crossings.n; i++) {
+		struct crossing *crossing = &crossings.of[i];
+
+		if (!crossing->mapping) {
+			send_outward(nf, crossing, &crossings.keys[i], places[i], out);
+			continue;
+		}
+		nf->counters[INWARD]++;
+		send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping, places[i],
+			    out);
+	}
+}
+
+static struct nf_kind kind = {
+	.name = "NAT",
+	.help = "hosts inside share a few addresses outside",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)

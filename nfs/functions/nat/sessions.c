@@ -1,0 +1,264 @@
+#include "functions/nat/sessions.h"
+
+#include <stdio.h>
+
+#include <rte_hash_crc.h>
+
+#include "core/memory.h"
+
+static struct rte_hash *make_table(const char *of, uint32_t entries, int socket)
+{
+	static unsigned int made;
+	char name[RTE_HASH_NAMESIZE];
+	const struct rte_hash_parameters parameters = {
+		.name = name,
+		.entries = entries,
+		.key_len = sizeof(struct flow_key),
+		.hash_func = rte_hash_crc,
+		.socket_id = socket,
+	};
+
+	snprintf(name, sizeof(name), "nat_%s_%u", of,
+		 __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	return rte_hash_create(&parameters);
+}
+
+static void set_timeouts(struct sessions *sessions, const uint64_t *timeout_us)
+{
+	uint64_t least = timeout_us[0];
+
+	for (int phase = 0; phase < PHASES; phase++) {
+		sessions->timeout_us[phase] = timeout_us[phase];
+		least = RTE_MIN(least, timeout_us[phase]);
+	}
+	sessions->sweep_us = least / 2 + 1;
+	sessions->us_per_look = sessions->sweep_us / sessions->places + 1;
+}
+
+static bool allocate(struct sessions *sessions, const struct sessions_setup *setup, int socket)
+{
+	const size_t lists = (size_t)NAT_PROTOCOLS * setup->addresses;
+
+	sessions->table = make_table("sessions", setup->most, socket);
+	sessions->endpoints = make_table("endpoints", setup->most, socket);
+	if (!sessions->table || !sessions->endpoints)
+		return false;
+	sessions->places = (uint32_t)rte_hash_max_key_id(sessions->table) + 1;
+	sessions->sessions = nf_zalloc(sessions->places * sizeof(*sessions->sessions));
+	sessions->mappings = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->endpoints) + 1) *
+				       sizeof(*sessions->mappings));
+	sessions->outside = nf_zalloc(lists * 65536 * sizeof(*sessions->outside));
+	sessions->ports = nf_zalloc(lists * sizeof(*sessions->ports));
+	return sessions->sessions && sessions->mappings && sessions->outside && sessions->ports;
+}
+
+struct sessions *sessions_create(const struct sessions_setup *setup, int socket)
+{
+	struct sessions *sessions = nf_zalloc(sizeof(*sessions));
+	uint64_t random = setup->seed;
+
+	if (!sessions || !allocate(sessions, setup, socket)) {
+		fprintf(stderr, "NAT: no memory for %u sessions and %u addresses\n", setup->most,
+			setup->addresses);
+		sessions_destroy(sessions);
+		return NULL;
+	}
+	sessions->first_address = setup->first_address;
+	sessions->addresses = setup->addresses;
+	set_timeouts(sessions, setup->timeout_us);
+	for (uint32_t i = 0; i < NAT_PROTOCOLS * setup->addresses; i++)
+		ports_fill(&sessions->ports[i], &random);
+	return sessions;
+}
+
+void sessions_destroy(struct sessions *sessions)
+{
+	if (!sessions)
+		return;
+	rte_hash_free(sessions->table);
+	rte_hash_free(sessions->endpoints);
+	nf_free(sessions->sessions);
+	nf_free(sessions->mappings);
+	nf_free(sessions->outside);
+	nf_free(sessions->ports);
+	nf_free(sessions);
+}
+
+static struct flow_key endpoint_key(uint8_t protocol, struct endpoint endpoint)
+{
+	return (struct flow_key){
+		.source = endpoint.address,
+		.source_port = endpoint.port,
+		.protocol = protocol,
+	};
+}
+
+struct mapping *mapping_inside(const struct sessions *sessions, uint8_t protocol,
+			       struct endpoint endpoint)
+{
+	const struct flow_key key = endpoint_key(protocol, endpoint);
+	const int32_t place = rte_hash_lookup(sessions->endpoints, &key);
+
+	return place >= 0 ? &sessions->mappings[place] : NULL;
+}
+
+static uint32_t list_of(const struct sessions *sessions, uint8_t protocol, uint32_t address)
+{
+	return nat_protocol(protocol) * sessions->addresses + address;
+}
+
+static uint32_t *outside_of(struct sessions *sessions, const struct mapping *mapping)
+{
+	const uint32_t address =
+		rte_be_to_cpu_32(mapping->outside.address) - sessions->first_address;
+
+	return &sessions->outside[list_of(sessions, mapping->protocol, address) * 65536 +
+				  rte_be_to_cpu_16(mapping->outside.port)];
+}
+
+/* All mappings of a host have one address outside (RFC 4787, REQ-2). */
+static int32_t map(struct sessions *sessions, const struct flow_key *key, int32_t place)
+{
+	const uint32_t address = rte_hash_crc_4byte(key->source, 0) % sessions->addresses;
+	struct ports *ports = &sessions->ports[list_of(sessions, key->protocol, address)];
+	const uint16_t port = ports_take(ports, rte_be_to_cpu_16(key->source_port));
+	struct mapping *mapping = &sessions->mappings[place];
+
+	if (port == 0) {
+		rte_hash_del_key(sessions->endpoints, key);
+		return NO_PORT;
+	}
+	*mapping = (struct mapping){
+		.inside = {key->source, key->source_port},
+		.outside = {rte_cpu_to_be_32(sessions->first_address + address),
+			    rte_cpu_to_be_16(port)},
+		.protocol = key->protocol,
+	};
+	*outside_of(sessions, mapping) = (uint32_t)place + 1;
+	return place;
+}
+
+/* The place of the mapping of an endpoint inside, new if it must be. */
+static int32_t mapping_for(struct sessions *sessions, const struct flow_key *flow)
+{
+	const struct flow_key key =
+		endpoint_key(flow->protocol, (struct endpoint){flow->source, flow->source_port});
+	const int32_t place = rte_hash_add_key(sessions->endpoints, &key);
+
+	if (place < 0)
+		return NO_PLACE;
+	return sessions->mappings[place].sessions > 0 ? place : map(sessions, &key, place);
+}
+
+static void unmap(struct sessions *sessions, struct mapping *mapping)
+{
+	const struct flow_key key = endpoint_key(mapping->protocol, mapping->inside);
+	const uint32_t address =
+		rte_be_to_cpu_32(mapping->outside.address) - sessions->first_address;
+
+	*outside_of(sessions, mapping) = 0;
+	ports_give(&sessions->ports[list_of(sessions, mapping->protocol, address)],
+		   rte_be_to_cpu_16(mapping->outside.port));
+	rte_hash_del_key(sessions->endpoints, &key);
+}
+
+static enum nat_phase first_phase(uint8_t protocol)
+{
+	switch (nat_protocol(protocol)) {
+	case NAT_TCP:
+		return PHASE_TCP_TRANSITORY;
+	case NAT_ICMP:
+		return PHASE_ICMP;
+	default:
+		return PHASE_UDP;
+	}
+}
+
+int32_t session_start(struct sessions *sessions, const struct flow_key *key, uint64_t *started)
+{
+	const int32_t place = rte_hash_add_key(sessions->table, key);
+	int32_t mapping;
+
+	if (place < 0)
+		return NO_PLACE;
+	if (sessions->sessions[place].used)
+		return place;
+	mapping = mapping_for(sessions, key);
+	if (mapping < 0) {
+		rte_hash_del_key(sessions->table, key);
+		return mapping;
+	}
+	sessions->mappings[mapping].sessions++;
+	sessions->sessions[place] = (struct session){
+		.mapping = (uint32_t)mapping,
+		.outside = sessions->mappings[mapping].outside,
+		.phase = first_phase(key->protocol),
+		.used = true,
+	};
+	(*started)++;
+	return place;
+}
+
+/* RFC 5382, REQ-5: established once both ends have acknowledged, until both are done. */
+static void tcp_seen(struct session *session, bool outward, uint8_t flags)
+{
+	const uint8_t done = TCP_FIN_OUT | TCP_FIN_IN, acked = TCP_ACKED_OUT | TCP_ACKED_IN;
+
+	if ((flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) == RTE_TCP_SYN_FLAG &&
+	    session->phase == PHASE_TCP_TRANSITORY)
+		session->tcp = 0; /* the same ports again */
+	if (flags & RTE_TCP_ACK_FLAG)
+		session->tcp |= outward ? TCP_ACKED_OUT : TCP_ACKED_IN;
+	if (flags & RTE_TCP_FIN_FLAG)
+		session->tcp |= outward ? TCP_FIN_OUT : TCP_FIN_IN;
+	if (flags & RTE_TCP_RST_FLAG)
+		session->tcp |= TCP_RESET;
+	session->phase = (session->tcp & acked) == acked && (session->tcp & done) != done &&
+					 !(session->tcp & TCP_RESET)
+				 ? PHASE_TCP_ESTABLISHED
+				 : PHASE_TCP_TRANSITORY;
+}
+
+void session_seen(struct session *session, bool outward, uint8_t tcp_flags, uint64_t now_us)
+{
+	if (session->phase >= PHASE_TCP_TRANSITORY)
+		tcp_seen(session, outward, tcp_flags);
+	else if (!outward) /* nobody outside keeps a hole open (RFC 4787, REQ-6) */
+		return;
+	session->last_us = now_us;
+}
+
+static void forget(struct sessions *sessions, uint32_t place)
+{
+	struct session *session = &sessions->sessions[place];
+	struct mapping *mapping = &sessions->mappings[session->mapping];
+	void *key;
+
+	if (--mapping->sessions == 0)
+		unmap(sessions, mapping);
+	if (rte_hash_get_key_with_position(sessions->table, (int32_t)place, &key) == 0)
+		rte_hash_del_key(sessions->table, key);
+	session->used = false;
+}
+
+uint32_t sessions_age(struct sessions *sessions, uint64_t now_us)
+{
+	const uint64_t passed = RTE_MIN(now_us - sessions->aged_us, sessions->sweep_us);
+	uint32_t forgotten = 0;
+
+	if (passed < sessions->us_per_look)
+		return 0;
+	sessions->aged_us = now_us;
+	for (uint64_t looks = sessions->places * passed / sessions->sweep_us; looks > 0; looks--) {
+		const uint32_t place = sessions->next_aged;
+		const struct session *session = &sessions->sessions[place];
+
+		sessions->next_aged = place + 1 < sessions->places ? place + 1 : 0;
+		if (!session->used ||
+		    now_us - session->last_us < sessions->timeout_us[session->phase])
+			continue;
+		forget(sessions, place);
+		forgotten++;
+	}
+	return forgotten;
+}

@@ -1,0 +1,122 @@
+/*
+ * What a NAT remembers: mappings of an endpoint inside to one outside, which all sessions of that
+ * endpoint share (RFC 4787, REQ-1), and sessions with their state and timeouts.
+ */
+#ifndef NFS_FUNCTIONS_NAT_SESSIONS_H
+#define NFS_FUNCTIONS_NAT_SESSIONS_H
+
+#include <rte_hash.h>
+
+#include "core/packet.h"
+#include "functions/nat/ports.h"
+
+enum nat_protocol { NAT_UDP, NAT_TCP, NAT_ICMP, NAT_PROTOCOLS };
+
+/* How long a session may be silent. */
+enum nat_phase { PHASE_UDP, PHASE_ICMP, PHASE_TCP_TRANSITORY, PHASE_TCP_ESTABLISHED, PHASES };
+
+/* An address with a port, or with an identifier of ICMP queries. */
+struct endpoint {
+	rte_be32_t address;
+	rte_be16_t port;
+};
+
+struct mapping {
+	struct endpoint inside, outside;
+	uint32_t sessions; /* that stand on it; 0: no mapping is here */
+	uint8_t protocol;
+};
+
+enum {
+	TCP_ACKED_OUT = 1,
+	TCP_ACKED_IN = 2,
+	TCP_FIN_OUT = 4,
+	TCP_FIN_IN = 8,
+	TCP_RESET = 16,
+};
+
+struct session {
+	uint64_t last_us; /* when it was used: from inside, or TCP from anywhere */
+	uint32_t mapping;
+	struct endpoint outside; /* of the mapping, so that it need not be read */
+	uint8_t phase;           /* enum nat_phase */
+	uint8_t tcp;             /* what has been seen */
+	bool used;
+};
+
+struct sessions_setup {
+	uint32_t most;
+	uint32_t first_address, addresses; /* outside, in host order */
+	uint64_t seed;
+	uint64_t timeout_us[PHASES];
+};
+
+struct sessions {
+	struct rte_hash *table; /* flow key from inside to a place in `sessions` */
+	struct session *sessions;
+	struct rte_hash *endpoints; /* flow key without destination to a place in `mappings` */
+	struct mapping *mappings;
+	uint32_t *outside;   /* by protocol, address, port: place of a mapping + 1 */
+	struct ports *ports; /* by protocol, address */
+	uint32_t first_address, addresses;
+	uint64_t timeout_us[PHASES];
+	uint32_t places, next_aged;
+	uint64_t sweep_us, us_per_look; /* how long a look at all sessions takes */
+	uint64_t aged_us;
+};
+
+enum session_failure { NO_PORT = -1, NO_PLACE = -2 };
+
+/* NULL after printing why. */
+struct sessions *sessions_create(const struct sessions_setup *setup, int socket);
+void sessions_destroy(struct sessions *sessions);
+
+/* UDP, TCP or ICMP; NAT_PROTOCOLS for any other. */
+static inline enum nat_protocol nat_protocol(uint8_t protocol)
+{
+	switch (protocol) {
+	case IPPROTO_UDP:
+		return NAT_UDP;
+	case IPPROTO_TCP:
+		return NAT_TCP;
+	case IPPROTO_ICMP:
+		return NAT_ICMP;
+	default:
+		return NAT_PROTOCOLS;
+	}
+}
+
+static inline bool sessions_own(const struct sessions *sessions, rte_be32_t address)
+{
+	return rte_be_to_cpu_32(address) - sessions->first_address < sessions->addresses;
+}
+
+/* The mapping of an endpoint outside, whose address must be one of `sessions_own`; or NULL. */
+static inline struct mapping *mapping_outside(const struct sessions *sessions,
+					      enum nat_protocol protocol, struct endpoint endpoint)
+{
+	const uint32_t address = rte_be_to_cpu_32(endpoint.address) - sessions->first_address;
+	const uint32_t place =
+		sessions->outside[(protocol * sessions->addresses + address) * 65536 +
+				  rte_be_to_cpu_16(endpoint.port)];
+
+	return place ? &sessions->mappings[place - 1] : NULL;
+}
+
+/* The mapping of an endpoint inside; or NULL. */
+struct mapping *mapping_inside(const struct sessions *sessions, uint8_t protocol,
+			       struct endpoint endpoint);
+
+/*
+ * The session of a flow seen from inside; `*started` grows when it is new. Its place, or one of
+ * enum session_failure.
+ */
+int32_t session_start(struct sessions *sessions, const struct flow_key *key, uint64_t *started);
+
+/* A packet of a session was seen; `tcp_flags` are 0 unless it is TCP. */
+void session_seen(struct session *session, bool outward, uint8_t tcp_flags, uint64_t now_us);
+
+/* Forget sessions that were silent for too long, a few at a time. How many. */
+uint32_t sessions_age(struct sessions *sessions, uint64_t now_us);
+
+#endif
