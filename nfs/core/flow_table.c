@@ -1,0 +1,85 @@
+#include "core/flow_table.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include <rte_hash_crc.h>
+
+#include "core/memory.h"
+
+int flow_table_create(struct flow_table *table, const struct nf *nf)
+{
+	static unsigned int made;
+	char name[RTE_HASH_NAMESIZE];
+	const struct rte_hash_parameters parameters = {
+		.name = name,
+		.entries = (uint32_t)nf->settings[FLOW_MOST],
+		.key_len = sizeof(struct flow_key),
+		.hash_func = rte_hash_crc,
+		.socket_id = nf->socket,
+	};
+
+	snprintf(name, sizeof(name), "flows_%u", __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	*table = (struct flow_table){
+		.timeout_us = (uint64_t)(nf->settings[FLOW_TIMEOUT_S] * 1e6),
+		.places = rte_hash_create(&parameters),
+	};
+	if (table->places) {
+		table->n = (uint32_t)rte_hash_max_key_id(table->places) + 1;
+		table->us_per_look = table->timeout_us / table->n + 1;
+		table->flows = nf_zalloc(table->n * sizeof(*table->flows));
+	}
+	if (!table->flows) {
+		fprintf(stderr, "%s: no memory for a table of %u flows\n", nf->kind->name,
+			parameters.entries);
+		rte_hash_free(table->places);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void flow_table_destroy(struct flow_table *table)
+{
+	rte_hash_free(table->places);
+	nf_free(table->flows);
+}
+
+int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key)
+{
+	const int32_t place = rte_hash_add_key(table->places, key);
+
+	if (place < 0)
+		return place;
+	/* the burst may have started it already */
+	if (table->flows[place].last_us == 0) {
+		table->flows[place] = (struct flow){0};
+		nf->counters[FLOW_STARTED]++;
+	}
+	return place;
+}
+
+static void forget(struct flow_table *table, struct nf *nf, uint32_t place)
+{
+	void *key;
+
+	if (rte_hash_get_key_with_position(table->places, (int32_t)place, &key) == 0)
+		rte_hash_del_key(table->places, key);
+	table->flows[place].last_us = 0;
+	nf->counters[FLOW_AGED]++;
+}
+
+void flow_table_look(struct flow_table *table, struct nf *nf, uint64_t looks)
+{
+	const uint64_t now_us = nf->now_us;
+	uint32_t place = table->next_aged;
+
+	for (; looks > 0; looks--) {
+		const uint64_t last_us = table->flows[place].last_us;
+
+		if (unlikely(last_us && now_us - last_us >= table->timeout_us))
+			forget(table, nf, place);
+		if (++place == table->n)
+			place = 0;
+	}
+	table->next_aged = place;
+}

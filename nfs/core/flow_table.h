@@ -1,0 +1,107 @@
+/*
+ * What is known of each flow, with aging.
+ *
+ * A flow that was silent for a timeout is forgotten: each burst looks at a few flows, so that the
+ * whole table is seen once a timeout without ever stopping for it. Packets of new flows that find
+ * no place in a full table are counted.
+ */
+#ifndef NFS_CORE_FLOW_TABLE_H
+#define NFS_CORE_FLOW_TABLE_H
+
+#include <rte_hash.h>
+
+#include "core/flow_burst.h"
+#include "core/nf.h"
+
+/* Parameters of every function that has such a table; the first that it declares. */
+enum { FLOW_MOST, FLOW_TIMEOUT_S, FLOW_PARAMETERS };
+#define FLOW_TABLE_PARAMETERS                                                                      \
+	[FLOW_MOST] = {"flows", "flows that the table holds", 8, 1 << 22, 1 << 19},                \
+	[FLOW_TIMEOUT_S] = {"timeout_s", "silence after which a flow is forgotten, s", 0.001,      \
+			    86400, 60}
+
+/* Its counters, likewise. */
+enum { FLOW_PACKETS, FLOW_BYTES, FLOW_STARTED, FLOW_AGED, FLOW_UNTRACKED, FLOW_COUNTERS };
+#define FLOW_TABLE_COUNTERS                                                                        \
+	[FLOW_PACKETS] = {"packets", "IPv4 packets of flows in the table"},                        \
+	[FLOW_BYTES] = {"bytes", "of those packets"},                                              \
+	[FLOW_STARTED] = {"started", "flows that began"},                                          \
+	[FLOW_AGED] = {"aged", "flows that were forgotten"},                                       \
+	[FLOW_UNTRACKED] = {"untracked", "packets whose flow found no place"}
+
+/* Its key is in the table. */
+struct flow {
+	uint64_t packets, bytes;
+	uint64_t last_us; /* 0: no flow is here */
+};
+
+struct flow_table {
+	struct rte_hash *places; /* flow key to a place in `flows` */
+	struct flow *flows;
+	uint32_t n; /* of them, used or not */
+	uint32_t next_aged;
+	uint64_t timeout_us, us_per_look;
+	uint64_t aged_us; /* when aging last looked */
+};
+
+/* A table as the function's settings ask for. 0, or a negative errno after printing why. */
+int flow_table_create(struct flow_table *table, const struct nf *nf);
+void flow_table_destroy(struct flow_table *table);
+
+/* The place of a flow that was not in the table; negative when that is full. */
+int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key);
+
+/* Look at `looks` flows. */
+void flow_table_look(struct flow_table *table, struct nf *nf, uint64_t looks);
+
+/* Look at as many flows as time has passed since the last look, of all in one timeout. */
+static inline void flow_table_age(struct flow_table *table, struct nf *nf)
+{
+	const uint64_t passed = RTE_MIN(nf->now_us - table->aged_us, table->timeout_us);
+
+	if (passed < table->us_per_look)
+		return;
+	table->aged_us = nf->now_us;
+	flow_table_look(table, nf, table->n * passed / table->timeout_us);
+}
+
+/*
+ * Count a burst: looked up, and fetched, together so that the flows' cache misses overlap. Sends
+ * it where there is an `out`. The flows' places stay in `places`, negative where there is none.
+ */
+static inline void flow_table_count(struct flow_table *table, struct nf *nf,
+				    const struct flow_burst *burst, int32_t places[NF_BURST],
+				    struct nf_out *out)
+{
+	const uint64_t now_us = nf->now_us;
+	const uint16_t n = burst->n;
+	struct flow *const flows = table->flows;
+	uint64_t bytes = 0, untracked = 0;
+
+	rte_hash_lookup_bulk(table->places, (const void **)(uintptr_t)burst->wanted, n, places);
+	for (uint16_t i = 0; i < n; i++)
+		rte_prefetch0(&flows[places[i]]); /* harmless where there is none */
+	for (uint16_t i = 0; i < n; i++) {
+		const uint32_t length = rte_pktmbuf_pkt_len(burst->packets[i]);
+		struct flow *flow;
+
+		if (out)
+			nf_send(out, burst->packets[i]);
+		if (unlikely(places[i] < 0))
+			places[i] = flow_table_start(table, nf, &burst->keys[i]);
+		if (unlikely(places[i] < 0)) {
+			untracked++;
+			continue;
+		}
+		flow = &flows[places[i]];
+		flow->packets++;
+		flow->bytes += length;
+		flow->last_us = now_us;
+		bytes += length;
+	}
+	nf->counters[FLOW_PACKETS] += n - untracked;
+	nf->counters[FLOW_UNTRACKED] += untracked;
+	nf->counters[FLOW_BYTES] += bytes;
+}
+
+#endif
