@@ -15,6 +15,9 @@ TALL = 280
 LETTER, SYMBOL, AXIS = 6, 22, 50
 """Pixels at most of a letter, of what stands before it in a legend, and of an axis of numbers."""
 
+LABEL_ROOM = 1.35
+"""Times the longest bar that an axis reaches where bars have labels."""
+
 NICS = "NICs in use"
 
 
@@ -41,7 +44,7 @@ def over_time(curves: pd.DataFrame, optimum: int, told: str) -> Chart:
 
 def nics(table: pd.DataFrame, optimum: int, told: str) -> Chart:
     """NICs of every strategy as bars, labelled with how far above the optimum they are, which is a line."""
-    bars = alt.Chart(table).encode(y=_named("strategy"), x=alt.X("nics:Q", title="NICs", axis=alt.Axis(tickCount=5)))
+    bars = alt.Chart(table).encode(y=_named("strategy"), x=_labelled("nics", "NICs", table))
     line = alt.Chart(pd.DataFrame({"nics": [optimum]})).encode(x="nics:Q")
     return _sized(
         _layers(
@@ -55,7 +58,7 @@ def nics(table: pd.DataFrame, optimum: int, told: str) -> Chart:
 
 def shares(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
     """A bar per category: column `pct`, labelled."""
-    bars = alt.Chart(table).encode(y=_named(category), x=alt.X("pct:Q", title=title, axis=alt.Axis(tickCount=5)))
+    bars = alt.Chart(table).encode(y=_named(category), x=_labelled("pct", title, table))
     return _sized(
         _layers(
             bars.mark_bar().encode(tooltip=[f"{category}:N", alt.Tooltip("pct:Q", format=".2f")]),
@@ -176,6 +179,13 @@ def _by(column: str, table: pd.DataFrame, known: Sequence[str] = ()) -> alt.Colo
     values = list(dict.fromkeys(table[column]))
     legend = alt.Legend(values=values, symbolOpacity=1)
     return alt.Color(f"{column}:N", scale=alt.Scale(domain=list(known or values)), legend=legend, title=None)
+
+
+def _labelled(column: str, title: str, table: pd.DataFrame) -> alt.X:
+    """An axis with room for a label beside the longest bar, on a narrow page, too."""
+    longest = float(table[column].max())
+    scale = alt.Scale(domain=[0, longest * LABEL_ROOM], nice=False) if longest > 0 else alt.Undefined
+    return alt.X(f"{column}:Q", title=title, axis=alt.Axis(tickCount=5), scale=scale)
 
 
 def _named(column: str) -> alt.Y:
