@@ -62,6 +62,7 @@ def as_table(comparison: Comparison) -> str:
         f"Optimum: {told} ({optimum.scope}; {optimum.seconds:.1f} s, and {optimum.oracle_seconds:.1f} s of asking).",
         *([] if optimum.shortfall is None else [optimum.shortfall.told()]),
         f"{count:,} arrivals. {truth_told(comparison)}",
+        *risk_told(comparison),
     ]
     return text_table(headings, rows, words=2) + "\n".join(lines) + "\n"
 
@@ -127,6 +128,14 @@ def _rounded(value: float | None) -> float | None:
 
 def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else value
+
+
+def risk_told(comparison: Comparison) -> list[str]:
+    """Where a risk was asked for, which of the predictors take no notice of it."""
+    catalogue = comparison.catalogue
+    used = dict.fromkeys(one.plan.predictor for one in comparison.evaluations if one.plan.predictor)
+    deaf = [name for name in used if catalogue.risk is not None and not catalogue.heeds_risk(name)]
+    return [f"{name} knows no errors of its own and takes no notice of --risk {catalogue.risk:g}." for name in deaf]
 
 
 def truth_told(comparison: Comparison) -> str:

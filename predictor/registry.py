@@ -33,6 +33,9 @@ class Predictor(ABC):
 
     name: ClassVar[str]
 
+    heeds_risk: ClassVar[bool] = True
+    """Whether `throughput` takes notice of `risk`; not so where a predictor knows no errors of its own."""
+
     @classmethod
     @abstractmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:

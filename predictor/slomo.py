@@ -48,6 +48,7 @@ class SlomoPredictor(Predictor):
     """
 
     name: ClassVar[str] = "slomo"
+    heeds_risk: ClassVar[bool] = False
 
     def __init__(self, nfs: Mapping[str, NfModel], default: Array, memory: Mapping[str, Trees]) -> None:
         self._nfs, self._default, self._memory = nfs, default, memory

@@ -40,7 +40,7 @@ Risk = Annotated[
         min=0.001,
         max=0.5,
         help="The probability at which an instance may miss its SLA, as the predictor knows its own errors: 0.22 by "
-        "default, 0.5 is its best guess.",
+        "default, 0.5 is its best guess. slomo knows none and takes no notice.",
         show_default=False,
     ),
 ]

@@ -12,7 +12,7 @@ from placer.online.rules import LOOK_AHEAD
 from placer.online.waste import waste_of
 from placer.optimum import NAME as OPTIMAL
 from placer.oracle import PredictorOracle
-from placer.render import truth_told
+from placer.render import risk_told, truth_told
 from placer.report import charts, figures
 from placer.report.page import Figure, Page, Section, Tile
 from placer.run import Comparison
@@ -78,7 +78,7 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
     return (
         f"{placed:,} NF instances go on {chosen.nics:,} NICs, placed by {figures.name_of(chosen)}.",
         " ".join([broken, *rejected, least]),
-        truth_told(comparison).replace("\n", " "),
+        " ".join([truth_told(comparison).replace("\n", " "), *risk_told(comparison)]),
     )
 
 

@@ -141,7 +141,7 @@ def units_of_options(sizing: Sizing, say: Say) -> list[Unit]:
     for request, catalogue in _catalogues(sizing, say):
         predictors = tuple(choose_predictors(sizing.predictors, catalogue))
         for labels, text in _traces(sizing, request, catalogue, [_today(), _next_year(sizing)]):
-            units += at_each_risk(sizing.risks, chosen, predictors, request, labels, text)
+            units += at_each_risk(sizing.risks, chosen, predictors, catalogue, request, labels, text)
     return units
 
 
@@ -154,9 +154,9 @@ def units_of_curves(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[Uni
         here = kept[kept["fleet"] == fleet_name(request.fleet)]
         for labels, text in _traces(sizing, request, catalogue, points):
             for option in here[list(OPTION)].to_dict("records"):
-                predictors = () if pd.isna(option["predictor"]) else (option["predictor"],)
+                predictor = sizing.predictors[0] if pd.isna(option["predictor"]) else option["predictor"]
                 risk = () if pd.isna(option["risk"]) else (option["risk"],)
-                units += at_each_risk(risk, (option["strategy"],), predictors, request, labels, text)
+                units += at_each_risk(risk, (option["strategy"],), (predictor,), catalogue, request, labels, text)
     return units
 
 

@@ -156,7 +156,7 @@ def units_of(study: Study, say: Say) -> list[Unit]:
                         "draw": draw,
                         "fleet": fleet_name(request.fleet),
                     }
-                    units += list(at_each_risk(study.risks, chosen, predictors, request, labels, text))
+                    units += list(at_each_risk(study.risks, chosen, predictors, catalogue, request, labels, text))
     return units
 
 
@@ -164,20 +164,22 @@ def at_each_risk(
     risks: Sequence[float],
     chosen: tuple[str, ...],
     predictors: tuple[str, ...],
+    catalogue: Catalogue,
     request: RunRequest,
     labels: Mapping[str, Value],
     text: str,
 ) -> Iterator[Unit]:
-    """A unit per risk, none for the default alone; what looks at no predictor runs once: risk is nothing to it."""
+    """A unit per risk, none for the default alone; strategies and predictors to which risk is nothing run once."""
     looking = tuple(name for name in chosen if looks_at_a_predictor(name))
+    heeding = tuple(name for name in predictors if catalogue.heeds_risk(name))
     for number, risk in enumerate(dict.fromkeys(risks) or (None,)):
-        names = chosen if number == 0 else looking
-        if names:
+        names, asked = (chosen, predictors) if number == 0 else (looking, heeding)
+        if names and asked:
             yield Unit(
                 labels,
                 text,
                 names,
-                predictors,
+                asked,
                 risk,
                 request.fleet,
                 request.models,

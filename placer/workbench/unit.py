@@ -77,12 +77,20 @@ def looks_at_a_predictor(strategy: str) -> bool:
     return strategy != OPTIMAL and strategies()[strategy].needs_predictor
 
 
+def _heeds_risk(comparison: Comparison, one: Evaluation) -> bool:
+    return (
+        one.plan.predictor is not None
+        and looks_at_a_predictor(one.plan.strategy)
+        and comparison.catalogue.heeds_risk(one.plan.predictor)
+    )
+
+
 def _figures(comparison: Comparison, one: Evaluation, risk: float | None) -> Row:
     optimum = comparison.optimum
     return {
         "strategy": one.plan.strategy,
         "predictor": one.plan.predictor,
-        "risk": (DEFAULT_RISK if risk is None else risk) if looks_at_a_predictor(one.plan.strategy) else None,
+        "risk": (DEFAULT_RISK if risk is None else risk) if _heeds_risk(comparison, one) else None,
         "arrivals": len(comparison.arrivals),
         "nics": one.nics,
         "cost": float(one.cost),

@@ -232,6 +232,14 @@ def test_less_risk_breaks_fewer_slas_on_more_nics(placer: Placer, trace: Path) -
     assert shy["violated"] <= bold["violated"]
 
 
+def test_who_takes_no_notice_of_a_risk_is_told(placer: Placer, trace: Path) -> None:
+    """Where a risk is asked for, the table says that it is nothing to SLOMO; without one there is nothing to say."""
+    arguments = ("run", trace, "--strategy", "contention-aware", "--quiet")
+    assert placer(*arguments, "--risk", "0.05").stdout.splitlines()[-1].startswith("slomo knows no errors of its own")
+    assert "slomo knows" not in placer(*arguments, "--risk", "0.05", "--predictor", "tomur").stdout
+    assert "slomo knows" not in placer(*arguments).stdout
+
+
 def test_bad_scenarios_are_refused_whole(placer: Placer, tmp_path: Path) -> None:
     """Unknown NFs, traffic out of range and lines that are no scenario are told at once, with their lines."""
     scenarios = tmp_path / "s.jsonl"

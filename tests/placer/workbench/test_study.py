@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from placer.workbench import read_study, units_of
+from placer.workbench import judged, read_study, units_of
 from profiles import InputError
 from traces.arrivals import Recipe, generate
 
@@ -23,6 +23,15 @@ def test_a_study_is_every_draw_at_every_risk(study: Path, risky: Path) -> None:
         (0, 0.05, ("greedy", "contention-aware", "optimal")),
         (0, 0.5, ("contention-aware",)),
     ]
+
+
+def test_predictors_without_errors_of_their_own_run_once(risky: Path) -> None:
+    """SLOMO takes no notice of the risk: it is asked at the first alone, and its rows name none."""
+    risky.write_text(risky.read_text(encoding="utf-8").replace('["tomur"]', '["tomur", "slomo"]'), encoding="utf-8")
+    first, second = units_of(read_study(risky), print)
+    assert (first.predictors, second.predictors) == (("tomur", "slomo"), ("tomur",))
+    risks = {row["predictor"]: row["risk"] for row in judged(first)}
+    assert risks == {None: None, "tomur": 0.05, "slomo": None}
 
 
 def test_draws_differ_and_come_again(study: Path) -> None:
