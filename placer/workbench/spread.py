@@ -13,6 +13,9 @@ LOW, HIGH = 0.1, 0.9
 COUNTS = ("nics", "rejected")
 FIGURES = ("nics", "wastage_pct", "violations_pct", "rejected", "cost")
 
+MIDDLE = {figure: figure for figure in FIGURES} | {"violations_pct": "violations_mean_pct"}
+"""What stands for a figure: its median; of broken SLAs the mean, for a median hides what is rare."""
+
 
 def spread_of(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """A row per group: `draws`, then of every figure median, low and high. Numbers rise, words come as they appear.
@@ -43,6 +46,13 @@ def spread_of(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         table[f"{figure}_high"] = of.quantile(HIGH, interpolation="higher")
     table["violations_mean_pct"] = groups["violations_pct"].mean()
     return table.reset_index().sort_values(list(by), key=_place_of, kind="stable", ignore_index=True)
+
+
+def range_of(row: pd.Series[Any], figure: str) -> str:
+    """Where at least four draws of five lie, in words."""
+    digits = 1 if figure.endswith("pct") else 0
+    low, high = (f"{row[f'{figure}{end}']:,.{digits}f}" for end in ("_low", "_high"))
+    return low if low == high else f"{low} to {high}"
 
 
 def _place_of(values: pd.Series[Any]) -> pd.Series[Any]:

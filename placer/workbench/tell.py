@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from placer.text_table import text_table
+from placer.workbench.spread import MIDDLE, range_of
 
 BY = ("trace", "fleet", "strategy", "predictor", "risk")
 
@@ -23,7 +24,7 @@ def as_csv(spread: pd.DataFrame) -> str:
 
 
 def as_table(spread: pd.DataFrame) -> str:
-    """Medians, and in parentheses where four draws of five lie or more; what tells nothing apart is left out."""
+    """The middle, and in parentheses where four draws of five lie or more; what tells nothing apart is left out."""
     apart = [name for name in BY if name in ("strategy", "predictor") or spread[name].nunique(dropna=False) > 1]
     headings = [*apart, "draws", "NICs", "wastage %", "SLAs broken %", "rejected"]
     figures = ("nics", "wastage_pct", "violations_pct", "rejected")
@@ -43,9 +44,8 @@ def _label(value: Any) -> str:
 
 
 def _spread(row: pd.Series[Any], figure: str) -> str:
-    middle, low, high = (row[f"{figure}{end}"] for end in ("", "_low", "_high"))
-    if pd.isna(middle):
+    if pd.isna(row[MIDDLE[figure]]):
         return "unknown"
-    digits = 1 if figure.endswith("pct") else 0
-    told = f"{middle:,.{digits}f}"
-    return told if low == high else f"{told} ({low:,.{digits}f} to {high:,.{digits}f})"
+    told = f"{row[MIDDLE[figure]]:,.{1 if figure.endswith('pct') else 0}f}"
+    between = range_of(row, figure)
+    return told if between == told else f"{told} ({between})"
