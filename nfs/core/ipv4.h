@@ -29,14 +29,16 @@ static inline bool icmp_is_error(uint8_t type)
 	return (type >= 3 && type <= 5) || type == 11 || type == 12;
 }
 
-/* One hop less to live, with the checksum kept right. The packet must have one left. */
+/*
+ * One hop less to live, with the checksum kept right. The packet must have one left.
+ * One less in the high byte of a word is one more there in the sum's complement (RFC 1624).
+ */
 static inline void ipv4_hop(struct rte_ipv4_hdr *ip)
 {
-	const rte_be16_t before = rte_cpu_to_be_16(ip->time_to_live << 8 | ip->next_proto_id);
-	const rte_be16_t after = rte_cpu_to_be_16((ip->time_to_live - 1) << 8 | ip->next_proto_id);
+	const uint32_t sum = (uint32_t)ip->hdr_checksum + RTE_BE16(0x0100);
 
 	ip->time_to_live--;
-	ip->hdr_checksum = checksum_changed(ip->hdr_checksum, before, after);
+	ip->hdr_checksum = (rte_be16_t)(sum + (sum >> 16));
 }
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * A plain loop over the DPDK structure that a network function stands on: the least that anybody
- * would write for traffic that is known to be sound. It is what the function is measured beside.
+ * would write for the one kind of packet that comes. It is what the function is measured beside.
  */
 #ifndef NFS_CYCLES_PLAIN_H
 #define NFS_CYCLES_PLAIN_H

@@ -62,7 +62,8 @@ static const struct nf_counter counters[] = {
 	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors beyond the rate, or without a buffer"},
 };
 
-#define NO_ROUTE UINT32_C(0xffffff)
+/* Where the table sends what is not forwarded: destinations are told by the one lookup. */
+enum { TO_ITSELF = 0xfffffc, TO_GROUP, TO_MARTIAN, NO_ROUTE };
 
 struct hop {
 	struct rte_ether_addr address;
@@ -74,12 +75,6 @@ struct ip_router {
 	struct hop *hops;
 	struct rte_ether_addr own;
 	struct icmp_reporter reporter;
-};
-
-/* A packet on its way through the router. */
-struct routed {
-	struct rte_mbuf *mbuf;
-	struct packet packet;
 };
 
 static void fill_hops(struct hop *hops, uint32_t n)
@@ -100,6 +95,23 @@ static int add_route(struct rte_fib *table, uint32_t prefix, uint8_t depth, uint
 	return result;
 }
 
+/* What no route may lead to (RFC 1812, section 5.3.7), and what is not for one host. */
+static int add_special(struct rte_fib *table, uint32_t own)
+{
+	static const struct route special[] = {
+		{RTE_IPV4(0, 0, 0, 0), 8, TO_MARTIAN},
+		{RTE_IPV4(127, 0, 0, 0), 8, TO_MARTIAN},
+		{RTE_IPV4(224, 0, 0, 0), 4, TO_GROUP},
+		{RTE_IPV4(240, 0, 0, 0), 4, TO_MARTIAN},
+		{RTE_IPV4(255, 255, 255, 255), 32, TO_GROUP},
+	};
+	int result = add_route(table, own, 32, TO_ITSELF);
+
+	for (unsigned int i = 0; i < RTE_DIM(special) && result == 0; i++)
+		result = add_route(table, special[i].prefix, special[i].depth, special[i].hop);
+	return result;
+}
+
 static int fill_table(struct nf *nf, struct rte_fib *table)
 {
 	struct routes routes = {
@@ -108,8 +120,11 @@ static int fill_table(struct nf *nf, struct rte_fib *table)
 	};
 	int result = 0;
 
+	/* first: added later, it takes over longer ones that are there (seen with DPDK 22.11) */
 	if (nf->settings[DEFAULT_ROUTE] == 1)
 		result = add_route(table, 0, 0, 0);
+	if (result == 0)
+		result = add_special(table, (uint32_t)nf->settings[ADDRESS]);
 	for (uint32_t i = 0; i < (uint32_t)nf->settings[ROUTES] && result == 0; i++) {
 		const struct route route = routes_next(&routes);
 
@@ -125,7 +140,7 @@ static struct rte_fib *make_table(struct nf *nf)
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
 		.default_nh = NO_ROUTE,
-		.max_routes = (int)routes + 2,
+		.max_routes = (int)routes + 8,
 		/* one in fifty is longer than /24, each at worst with a group of its own */
 		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_4B, .num_tbl8 = routes / 40 + 256},
 	};
@@ -176,32 +191,33 @@ static int create(struct nf *nf)
 	return 0;
 }
 
-/* What becomes of a packet that is not to be forwarded; FORWARDED if it is. */
-static int refusal(const struct ip_router *router, struct rte_mbuf *mbuf,
-		   const struct packet *packet)
+/* What becomes of an IPv4 packet that is not to be looked up; FORWARDED if it is. */
+static inline int refusal(const struct rte_ether_hdr *ethernet, const struct rte_ipv4_hdr *ip)
 {
-	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
-	const struct rte_ipv4_hdr *ip;
-
-	if (packet->type != PACKET_IPV4)
-		return packet->type == PACKET_MALFORMED ? MALFORMED : OTHER;
-	ip = packet_ipv4(mbuf, packet);
-	if (!ipv4_is_sound(ip))
+	if (unlikely(!ipv4_is_sound(ip)))
 		return UNSOUND;
-	if (ip->dst_addr == router->reporter.address)
-		return LOCAL;
-	if (rte_is_multicast_ether_addr(&ethernet->dst_addr) ||
-	    (uint8_t)(rte_be_to_cpu_32(ip->dst_addr) >> 28) == 0xe || ip->dst_addr == UINT32_MAX)
+	if (unlikely(rte_is_multicast_ether_addr(&ethernet->dst_addr)))
 		return GROUP;
-	if (!ipv4_is_host(ip->src_addr) || !ipv4_is_host(ip->dst_addr))
-		return MARTIAN;
-	return FORWARDED;
+	return likely(ipv4_is_host(ip->src_addr)) ? FORWARDED : MARTIAN;
+}
+
+/* The same of any packet; where its IPv4 header is. */
+static int refusal_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
+{
+	const struct packet packet = packet_parse_any(mbuf);
+
+	*l3 = packet.l3;
+	if (packet.type != PACKET_IPV4)
+		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
+	return refusal(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
+		       packet_ipv4(mbuf, &packet));
 }
 
 /* Free a packet that cannot go on, and tell its sender. */
-static void give_up(struct nf *nf, struct routed *routed, enum icmp_problem problem,
+static void give_up(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem problem,
 		    struct nf_out *out)
 {
+	const struct packet packet = packet_parse_any(mbuf);
 	static const int counted[] = {
 		[ICMP_SENT] = ERRORS_SENT,
 		[ICMP_UNSAID] = ERRORS_UNSAID,
@@ -209,66 +225,90 @@ static void give_up(struct nf *nf, struct routed *routed, enum icmp_problem prob
 	};
 	struct ip_router *router = nf->state;
 	struct rte_mbuf *error;
-	enum icmp_report report = icmp_report(&router->reporter, routed->mbuf, &routed->packet,
-					      problem, 0, nf->now_us, &error);
+	enum icmp_report report =
+		icmp_report(&router->reporter, mbuf, &packet, problem, 0, nf->now_us, &error);
 
 	nf->counters[counted[report]]++;
 	if (report == ICMP_SENT)
 		nf_send(out, error);
-	rte_pktmbuf_free(routed->mbuf);
+	rte_pktmbuf_free(mbuf);
 }
 
-static void forward(struct nf *nf, struct routed *routed, uint64_t hop, struct nf_out *out)
+/* A packet that goes nowhere from here: by its destination, or because it has no hop left. */
+static void stop(struct nf *nf, struct rte_mbuf *mbuf, uint64_t hop, struct nf_out *out)
+{
+	static const int counted[] = {LOCAL, GROUP, MARTIAN, UNROUTABLE};
+	const bool told = hop == NO_ROUTE || hop < TO_ITSELF;
+
+	if (hop < TO_ITSELF)
+		nf->counters[EXPIRED]++;
+	else
+		nf->counters[counted[hop - TO_ITSELF]]++;
+	if (told)
+		give_up(nf, mbuf, hop == NO_ROUTE ? ICMP_NET_UNREACHABLE : ICMP_TTL_EXCEEDED, out);
+	else
+		rte_pktmbuf_free(mbuf);
+}
+
+/* Send a burst on, each packet with its IPv4 header at its `l3`. */
+static void forward(struct nf *nf, struct rte_mbuf **packets, const uint16_t *l3,
+		    const uint64_t *hops, uint16_t n, struct nf_out *out)
 {
 	const struct ip_router *router = nf->state;
-	struct rte_ipv4_hdr *ip = packet_ipv4(routed->mbuf, &routed->packet);
-	struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(routed->mbuf, struct rte_ether_hdr *);
+	uint16_t stopped = 0;
 
-	if (unlikely(ip->time_to_live <= 1)) {
-		nf->counters[EXPIRED]++;
-		give_up(nf, routed, ICMP_TTL_EXCEEDED, out);
-		return;
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_ether_hdr *ethernet =
+			rte_pktmbuf_mtod(packets[i], struct rte_ether_hdr *);
+		struct rte_ipv4_hdr *ip =
+			rte_pktmbuf_mtod_offset(packets[i], struct rte_ipv4_hdr *, l3[i]);
+		const struct hop *hop = &router->hops[hops[i]];
+
+		if (unlikely(ip->time_to_live <= 1 || hops[i] >= TO_ITSELF)) {
+			stop(nf, packets[i], hops[i], out);
+			stopped++;
+			continue;
+		}
+		ipv4_hop(ip);
+		ethernet->src_addr = router->own;
+		ethernet->dst_addr = hop->address;
+		packets[i]->port = hop->port;
+		nf_send(out, packets[i]);
 	}
-	if (unlikely(hop == NO_ROUTE)) {
-		nf->counters[UNROUTABLE]++;
-		give_up(nf, routed, ICMP_NET_UNREACHABLE, out);
-		return;
-	}
-	ipv4_hop(ip);
-	ethernet->src_addr = router->own;
-	ethernet->dst_addr = router->hops[hop].address;
-	routed->mbuf->port = router->hops[hop].port;
-	nf->counters[FORWARDED]++;
-	nf_send(out, routed->mbuf);
+	nf->counters[FORWARDED] += n - stopped;
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	const struct ip_router *router = nf->state;
-	struct routed routed[NF_BURST];
+	struct rte_mbuf *kept[NF_BURST];
+	uint16_t l3[NF_BURST], n_kept = 0;
 	uint32_t addresses[NF_BURST];
 	uint64_t hops[NF_BURST];
-	uint16_t kept = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		struct routed *next = &routed[kept];
+		const struct rte_ether_hdr *ethernet =
+			rte_pktmbuf_mtod(packets[i], const struct rte_ether_hdr *);
 		int refused;
 
-		next->mbuf = packets[i];
-		next->packet = packet_parse(packets[i]);
-		refused = refusal(router, packets[i], &next->packet);
+		l3[n_kept] = sizeof(*ethernet);
+		if (likely(packet_is_plain(packets[i])))
+			refused = refusal(ethernet, (const struct rte_ipv4_hdr *)(ethernet + 1));
+		else
+			refused = refusal_of_any(packets[i], &l3[n_kept]);
 		if (unlikely(refused != FORWARDED)) {
 			nf->counters[refused]++;
 			rte_pktmbuf_free(packets[i]);
 			continue;
 		}
-		addresses[kept++] =
-			rte_be_to_cpu_32(packet_ipv4(packets[i], &next->packet)->dst_addr);
+		addresses[n_kept] = rte_be_to_cpu_32(
+			rte_pktmbuf_mtod_offset(packets[i], const struct rte_ipv4_hdr *, l3[n_kept])
+				->dst_addr);
+		kept[n_kept++] = packets[i];
 	}
-	if (kept > 0)
-		rte_fib_lookup_bulk(router->table, addresses, hops, kept);
-	for (uint16_t i = 0; i < kept; i++)
-		forward(nf, &routed[i], hops[i], out);
+	if (likely(n_kept > 0))
+		rte_fib_lookup_bulk(router->table, addresses, hops, n_kept);
+	forward(nf, kept, l3, hops, n_kept, out);
 }
 
 static struct nf_kind kind = {
