@@ -1,0 +1,74 @@
+"""The machine at hand as a testbed: opened for an experiment, and measured several times over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.registry import CannotRun, Setting
+from profiler.testbed import Testbed, TestbedError
+from profiler.testbeds import open_testbed
+from profiles import InputError, Load
+
+REPEATS = 5
+"""Measurements of every point: their spread is the error bar."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Throughputs (kpps) of one company, shape (repeats, loads)."""
+
+    kpps: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Shape (loads,)."""
+        return np.asarray(self.kpps.mean(axis=0))
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Of the mean, shape (loads,); 0 after a single measurement, which tells nothing of it."""
+        if len(self.kpps) == 1:
+            return np.zeros(self.kpps.shape[1])
+        return np.asarray(self.kpps.std(axis=0, ddof=1) / np.sqrt(len(self.kpps)))
+
+
+def open_host(*options: str) -> Testbed:
+    """The host testbed, started with `options`.
+
+    Raises
+    ------
+    CannotRun
+        When it is not built or does not start.
+    """
+    try:
+        return open_testbed(":".join(["host", " ".join(options)]) if options else "host")
+    except InputError as error:
+        fault = error.faults[0]
+        raise CannotRun(f"{fault.message} ({fault.hint})" if fault.hint else fault.message) from error
+    except TestbedError as error:
+        raise CannotRun(f"the host testbed does not start: {error}") from error
+
+
+def measure(testbed: Testbed, companies: Sequence[Sequence[Load]], setting: Setting) -> list[Measured]:
+    """Every company `REPEATS` times, each time all of them in turn, so that a slow drift shows as spread.
+
+    Raises
+    ------
+    CannotRun
+        When the machine is too noisy for a measurement, or too small.
+    """
+    repeats = setting.count(REPEATS, least=2)
+    rounds = []
+    for done in range(repeats):
+        setting.say(f"round {done + 1} of {repeats}: {len(companies)} runs")
+        try:
+            rounds.append([testbed.run(loads) for loads in companies])
+        except TestbedError as error:
+            raise CannotRun(f"this machine cannot measure it: {error}") from error
+    return [
+        Measured(np.array([[one.throughput_kpps for one in runs[at].measurements] for runs in rounds]))
+        for at in range(len(companies))
+    ]
