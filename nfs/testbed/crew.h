@@ -1,0 +1,38 @@
+/*
+ * A company at work: each workload on a worker of its own, each accelerator in use on another.
+ * Realtime workers that are left hold their cores, so that nobody else has them.
+ */
+#ifndef NFS_TESTBED_CREW_H
+#define NFS_TESTBED_CREW_H
+
+#include "testbed/worker.h"
+#include "testbed/workload.h"
+
+struct engines {
+	struct accelerator *kinds[ACCELERATOR_KINDS]; /* NULL where there is none */
+	bool clients_share_a_core;
+};
+
+struct post;
+
+struct crew {
+	const struct company *company;
+	const struct workers *workers;
+	struct workload *workloads[MOST_LOADS];
+	unsigned int n_workers; /* of `workers`, the first ones: clients, engines, holders */
+	struct post *posts;
+	bool stop_clients, stop_engines;
+};
+
+/* Cores that a company takes, engines included. */
+unsigned int crew_cores(const struct company *company, const struct engines *engines);
+
+/*
+ * Make the instances and set them to work. What `seed` draws is the traffic, and where in memory
+ * things come to lie. 0, or a negative errno after printing why.
+ */
+int crew_start(struct crew *crew, const struct company *company, const struct workers *workers,
+	       const struct engines *engines, uint64_t seed);
+void crew_stop(struct crew *crew);
+
+#endif

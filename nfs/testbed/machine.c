@@ -1,0 +1,172 @@
+#include "testbed/machine.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SYSFS "/sys/devices/system/cpu/cpu"
+
+/* The first line of a file of sysfs about a core; an empty one when it is not there. */
+static void read_line(int core, const char *name, char *line, size_t size)
+{
+	char path[128];
+	FILE *file;
+
+	line[0] = '\0';
+	snprintf(path, sizeof(path), SYSFS "%d/%s", core, name);
+	file = fopen(path, "r");
+	if (!file)
+		return;
+	if (fgets(line, (int)size, file))
+		line[strcspn(line, "\n")] = '\0';
+	fclose(file);
+}
+
+/* The cores of a list as in "0,2-5"; false when it is none. */
+static bool parse_list(const char *list, cpu_set_t *set)
+{
+	CPU_ZERO(set);
+	while (*list) {
+		char *end;
+		long first = strtol(list, &end, 10), last = first;
+
+		if (end == list)
+			return false;
+		if (*end == '-') {
+			list = end + 1;
+			last = strtol(list, &end, 10);
+			if (end == list)
+				return false;
+		}
+		if (first < 0 || last < first || last >= CPU_SETSIZE)
+			return false;
+		for (; first <= last; first++)
+			CPU_SET((int)first, set);
+		if (*end && *end != ',')
+			return false;
+		list = *end ? end + 1 : end;
+	}
+	return CPU_COUNT(set) > 0;
+}
+
+static void look_at_cache(struct machine *machine, int index)
+{
+	const int core = machine->cores[0];
+	char name[64], type[32], line[256];
+	struct cache cache;
+	static const char *const asked[] = {"size", "ways_of_associativity", "coherency_line_size"};
+	uint64_t found[3];
+	long level;
+
+	snprintf(name, sizeof(name), "cache/index%d/level", index);
+	read_line(core, name, line, sizeof(line));
+	level = strtol(line, NULL, 10);
+	snprintf(name, sizeof(name), "cache/index%d/type", index);
+	read_line(core, name, type, sizeof(type));
+	for (int i = 0; i < 3; i++) {
+		char *unit;
+
+		snprintf(name, sizeof(name), "cache/index%d/%s", index, asked[i]);
+		read_line(core, name, line, sizeof(line));
+		found[i] = strtoul(line, &unit, 10);
+		found[i] *= *unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1;
+	}
+	cache = (struct cache){found[0], (uint32_t)found[1], (uint32_t)found[2]};
+	if (cache.bytes == 0 || cache.ways == 0 || cache.line == 0)
+		return;
+	if (level == 1 && strcmp(type, "Instruction") == 0)
+		machine->l1_instructions = cache;
+	else if (level == 1)
+		machine->l1_data = cache;
+	else {
+		machine->last_level = cache; /* sysfs lists them from the first level on */
+		snprintf(name, sizeof(name), "cache/index%d/shared_cpu_list", index);
+		read_line(core, name, line, sizeof(line));
+		parse_list(line, &machine->beside);
+	}
+}
+
+/* "AMD EPYC 9654 96-Core Processor" becomes "amd-epyc-9654-96-core-processor". */
+static void name_model(struct machine *machine)
+{
+	char line[512];
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	const char *told = NULL;
+	size_t n = 0;
+
+	while (file && !told && fgets(line, sizeof(line), file))
+		if (strncmp(line, "model name", 10) == 0)
+			told = strchr(line, ':');
+	if (file)
+		fclose(file);
+	for (; told && *told && n + 1 < sizeof(machine->model); told++) {
+		if (isalnum((unsigned char)*told))
+			machine->model[n++] = (char)tolower((unsigned char)*told);
+		else if (n > 0 && machine->model[n - 1] != '-')
+			machine->model[n++] = '-';
+	}
+	while (n > 0 && machine->model[n - 1] == '-')
+		n--;
+	machine->model[n] = '\0';
+	if (n == 0)
+		snprintf(machine->model, sizeof(machine->model), "unknown");
+}
+
+static int choose_cores(struct machine *machine, const char *list)
+{
+	cpu_set_t able, wanted;
+
+	if (sched_getaffinity(0, sizeof(able), &able) < 0) {
+		fprintf(stderr, "testbed: no affinity to be had: %s\n", strerror(errno));
+		return -errno;
+	}
+	wanted = able;
+	if (list && !parse_list(list, &wanted)) {
+		fprintf(stderr, "testbed: --cores %s: not a list as in 0,2-5\n", list);
+		return -EINVAL;
+	}
+	for (int core = 0; core < CPU_SETSIZE; core++) {
+		if (!CPU_ISSET(core, &wanted))
+			continue;
+		if (!CPU_ISSET(core, &able)) {
+			fprintf(stderr, "testbed: --cores %s: core %d is not to be had\n", list,
+				core);
+			return -EINVAL;
+		}
+		if (machine->n_cores < MACHINE_MOST_CORES)
+			machine->cores[machine->n_cores++] = core;
+	}
+	return 0;
+}
+
+int machine_look(struct machine *machine, const char *cores)
+{
+	int result;
+
+	memset(machine, 0, sizeof(*machine));
+	result = choose_cores(machine, cores);
+	if (result < 0)
+		return result;
+	name_model(machine);
+	for (int index = 0; index < 8; index++)
+		look_at_cache(machine, index);
+	if (machine->last_level.bytes == 0 || machine->l1_data.bytes == 0) {
+		fprintf(stderr, "testbed: sysfs does not tell the caches of core %d\n",
+			machine->cores[0]);
+		return -ENOTSUP;
+	}
+	if (machine->l1_instructions.bytes == 0)
+		machine->l1_instructions = machine->l1_data;
+	return 0;
+}
+
+bool machine_siblings(int one, int other)
+{
+	char line[256];
+	cpu_set_t set;
+
+	read_line(one, "topology/thread_siblings_list", line, sizeof(line));
+	return one != other && parse_list(line, &set) && CPU_ISSET(other, &set);
+}

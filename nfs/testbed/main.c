@@ -1,0 +1,69 @@
+/*
+ * nf-testbed: runs network functions and benches side by side on this machine and measures them,
+ * asked over the testbed protocol.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "testbed/describe.h"
+#include "testbed/serve.h"
+
+static volatile bool stop;
+
+static void stop_on(int number)
+{
+	(void)number;
+	stop = true;
+}
+
+/* Without SA_RESTART, so that a signal ends a read, too. */
+static int listen_to_signals(void)
+{
+	struct sigaction action = {.sa_handler = stop_on};
+
+	if (sigaction(SIGINT, &action, NULL) < 0 || sigaction(SIGTERM, &action, NULL) < 0 ||
+	    signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
+		fprintf(stderr, "testbed: no signals to be had: %s\n", strerror(errno));
+		return -errno;
+	}
+	return 0;
+}
+
+/* Answers go where stdout was; whatever else prints, prints to stderr. */
+static FILE *answers(void)
+{
+	int file = dup(STDOUT_FILENO);
+
+	if (file < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+		fprintf(stderr, "testbed: no stdout to be had: %s\n", strerror(errno));
+		return NULL;
+	}
+	return fdopen(file, "w");
+}
+
+int main(int argc, char **argv)
+{
+	struct testbed *testbed = calloc(1, sizeof(*testbed));
+	enum told told = testbed ? options_parse(&testbed->options, argc, argv) : TOLD_WRONG;
+	FILE *out;
+
+	if (told != TOLD_GO_ON) {
+		free(testbed);
+		return told == TOLD_HELP ? EXIT_SUCCESS : 2;
+	}
+	out = answers();
+	if (!out || listen_to_signals() < 0 || testbed_open(testbed, &stop) < 0) {
+		free(testbed);
+		return EXIT_FAILURE;
+	}
+	describe_left_out(testbed);
+	serve(testbed, stdin, out);
+	testbed_close(testbed);
+	fclose(out);
+	free(testbed);
+	return EXIT_SUCCESS;
+}

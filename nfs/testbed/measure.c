@@ -1,0 +1,171 @@
+#include "testbed/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_cycles.h>
+
+#include "testbed/statistics.h"
+
+#define WARM_MS 50
+#define LONGEST_WARM_MS 10000
+#define POLL_MS 5
+
+struct run {
+	struct measured *measured;
+	struct crew crew;
+	const struct patience *patience;
+	const cpu_set_t *beside;
+	const volatile bool *stop;
+	struct readings rounds[MOST_LOADS], windows[MOST_LOADS];
+	struct moment moments[2];
+};
+
+static void sleep_ms(unsigned int ms)
+{
+	const struct timespec span = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+	nanosleep(&span, NULL);
+}
+
+static bool warm(const struct crew *crew)
+{
+	for (unsigned int i = 0; i < crew->company->n; i++)
+		if (workload_done(crew->workloads[i]) < workload_warm(&crew->company->loads[i]))
+			return false;
+	return true;
+}
+
+/* Until every table is filled and every cache has seen some of it. */
+static void warm_up(const struct run *run)
+{
+	for (unsigned int ms = 0; ms < LONGEST_WARM_MS && !warm(&run->crew) && !*run->stop;
+	     ms += POLL_MS)
+		sleep_ms(POLL_MS);
+	sleep_ms(WARM_MS);
+}
+
+static unsigned int windows_seen(const struct measured *measured)
+{
+	return measured->windows[UNDISTURBED] + measured_rejected(measured);
+}
+
+/* Windows until enough of them are undisturbed; whether that came to pass. */
+static bool take_windows(struct run *run, unsigned int wanted, struct readings *of_round)
+{
+	struct moment *from = &run->moments[0], *to = &run->moments[1];
+
+	moment_take(from, &run->crew);
+	while (of_round[0].n < wanted &&
+	       windows_seen(run->measured) < run->patience->most_windows && !*run->stop) {
+		enum disturbance disturbance;
+		struct moment *swap = from;
+
+		sleep_ms(run->patience->window_ms);
+		moment_take(to, &run->crew);
+		disturbance = window_disturbed(from, to, &run->crew, run->beside);
+		run->measured->windows[disturbance]++;
+		for (unsigned int i = 0; disturbance == UNDISTURBED && i < run->crew.company->n;
+		     i++) {
+			const double rate = window_rate(from, to, i);
+
+			readings_add(&of_round[i], rate);
+			readings_add(&run->windows[i], rate);
+		}
+		from = to;
+		to = swap;
+	}
+	return of_round[0].n >= wanted;
+}
+
+static void sum_up(struct run *run)
+{
+	for (unsigned int i = 0; i < run->crew.company->n; i++) {
+		const double error = fmax(readings_standard_error(&run->rounds[i]),
+					  readings_standard_error(&run->windows[i]));
+
+		run->measured->per_s[i] = run->rounds[i].mean;
+		run->measured->standard_error_pct[i] = 100 * error / run->rounds[i].mean;
+	}
+}
+
+static bool small_enough(const struct run *run)
+{
+	for (unsigned int i = 0; i < run->crew.company->n; i++)
+		if (!(run->measured->standard_error_pct[i] <= run->patience->standard_error_pct))
+			return false;
+	return run->measured->rounds >= LEAST_ROUNDS;
+}
+
+/* A round of new instances; what it came to is kept when it was whole. */
+static enum verdict one_round(struct run *run, const struct company *company,
+			      const struct workers *workers, const struct engines *engines)
+{
+	const unsigned int wanted =
+		(run->patience->least_windows + LEAST_ROUNDS - 1) / LEAST_ROUNDS;
+	struct readings of_round[MOST_LOADS] = {0};
+	bool whole;
+
+	if (crew_start(&run->crew, company, workers, engines, run->measured->rounds) < 0)
+		return FAILED;
+	warm_up(run);
+	whole = take_windows(run, wanted, of_round);
+	crew_stop(&run->crew);
+	if (!whole)
+		return *run->stop ? INTERRUPTED : TOO_NOISY;
+	run->measured->rounds++;
+	for (unsigned int i = 0; i < company->n; i++)
+		readings_add(&run->rounds[i], of_round[i].mean);
+	return MEASURED;
+}
+
+enum verdict measure(struct measured *measured, const struct company *company,
+		     const struct workers *workers, const struct engines *engines,
+		     const cpu_set_t *beside, const struct patience *patience,
+		     const volatile bool *stop)
+{
+	const uint64_t begin = rte_rdtsc();
+	enum verdict verdict;
+	struct run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return FAILED;
+	*measured = (struct measured){0};
+	*run = (struct run){
+		.measured = measured, .patience = patience, .beside = beside, .stop = stop};
+	workers_stand_aside(workers, crew_cores(company, engines));
+	do {
+		verdict = one_round(run, company, workers, engines);
+		sum_up(run);
+	} while (verdict == MEASURED && !small_enough(run));
+	measured->elapsed_s = (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz();
+	free(run);
+	return verdict;
+}
+
+unsigned int measured_rejected(const struct measured *measured)
+{
+	unsigned int rejected = 0;
+
+	for (int i = UNDISTURBED + 1; i < DISTURBANCES; i++)
+		rejected += measured->windows[i];
+	return rejected;
+}
+
+void measured_reasons(const struct measured *measured, char *text, size_t size)
+{
+	size_t n = (size_t)snprintf(text, size, "%u", measured_rejected(measured));
+	const char *before = " (";
+
+	for (int i = UNDISTURBED + 1; i < DISTURBANCES && n < size; i++) {
+		if (measured->windows[i] == 0)
+			continue;
+		n += (size_t)snprintf(text + n, size - n, "%s%s %u", before, disturbance_names[i],
+				      measured->windows[i]);
+		before = ", ";
+	}
+	if (before[0] == ',' && n < size)
+		snprintf(text + n, size - n, ")");
+}

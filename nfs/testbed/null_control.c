@@ -1,0 +1,103 @@
+#include <math.h>
+#include <stdio.h>
+
+#include <rte_cycles.h>
+
+#include "testbed/testbed.h"
+
+#define HELD_PCT 1.0 /* a machine that moves more cannot hold 1 % */
+#define MOST_WINDOWS 200
+
+static const struct engines no_engines;
+
+static double clock_s(void)
+{
+	return (double)rte_rdtsc() / (double)rte_get_tsc_hz();
+}
+
+/* Rounds per second of null-bench on the first `cores` cores at once. */
+static enum verdict spin(const struct testbed *testbed, unsigned int cores,
+			 struct measured *measured)
+{
+	struct patience patience = testbed->options.patience;
+	struct company company = {.n = cores};
+
+	patience.least_windows = LEAST_ROUNDS;
+	patience.most_windows = MOST_WINDOWS;
+	patience.standard_error_pct = HELD_PCT / 2;
+	for (unsigned int i = 0; i < cores; i++)
+		company.loads[i].bench = bench_find("null-bench");
+	return measure(measured, &company, &testbed->workers, &no_engines, &testbed->machine.beside,
+		       &patience, testbed->stop);
+}
+
+static double change_pct(double from, double to)
+{
+	return 100 * (to / from - 1);
+}
+
+/* Alone, beside others of its kind on every core, and alone again. */
+static struct null_control take(const struct testbed *testbed)
+{
+	const unsigned int cores =
+		testbed->workers.n < MOST_LOADS ? testbed->workers.n : MOST_LOADS;
+	struct null_control control = {.taken_s = clock_s()};
+	struct measured alone, together, again;
+
+	if (spin(testbed, 1, &alone) != MEASURED || spin(testbed, cores, &together) != MEASURED ||
+	    spin(testbed, 1, &again) != MEASURED) {
+		control.too_noisy = true;
+		return control;
+	}
+	control.alone_mops = alone.per_s[0] / 1e6;
+	control.repeat_pct = change_pct(alone.per_s[0], again.per_s[0]);
+	control.standard_error_pct = fmax(alone.standard_error_pct[0], again.standard_error_pct[0]);
+	for (unsigned int i = 0; i < cores; i++)
+		control.beside_pct =
+			fmin(control.beside_pct, change_pct(alone.per_s[0], together.per_s[i]));
+	return control;
+}
+
+static void tell(const struct null_control *control)
+{
+	if (control->too_noisy) {
+		fprintf(stderr, "testbed: null control: too much else goes on; a loop in registers "
+				"cannot be timed\n");
+		return;
+	}
+	fprintf(stderr,
+		"testbed: null control: a loop in registers does %.1f Mops, %+.2f %% with all "
+		"cores busy, %+.2f %% when repeated\n",
+		control->alone_mops, control->beside_pct, control->repeat_pct);
+	if (control->beside_pct < -HELD_PCT)
+		fprintf(stderr, "testbed: cores are not independent: they share execution units, "
+				"power, or a hypervisor's time\n");
+	if (fabs(control->repeat_pct) > HELD_PCT)
+		fprintf(stderr, "testbed: this machine does not hold %g %%\n", HELD_PCT);
+}
+
+static void tell_siblings(const struct machine *machine)
+{
+	for (unsigned int i = 0; i < machine->n_cores; i++)
+		for (unsigned int j = i + 1; j < machine->n_cores; j++)
+			if (machine_siblings(machine->cores[i], machine->cores[j]))
+				fprintf(stderr,
+					"testbed: cores %d and %d are threads of one core\n",
+					machine->cores[i], machine->cores[j]);
+}
+
+void testbed_check_null(struct testbed *testbed)
+{
+	const double minutes = testbed->options.null_control_minutes;
+	const struct null_control before = testbed->null_control;
+
+	if (minutes == 0 || (before.taken_s > 0 && clock_s() - before.taken_s < 60 * minutes))
+		return;
+	if (before.taken_s == 0)
+		tell_siblings(&testbed->machine);
+	testbed->null_control = take(testbed);
+	tell(&testbed->null_control);
+	if (before.alone_mops > 0 && !testbed->null_control.too_noisy)
+		fprintf(stderr, "testbed: that is %+.2f %% since the last null control\n",
+			change_pct(before.alone_mops, testbed->null_control.alone_mops));
+}

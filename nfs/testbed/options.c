@@ -1,0 +1,207 @@
+#include "testbed/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/names.h"
+
+static const char usage[] =
+	"usage: nf-testbed [OPTIONS]\n"
+	"\n"
+	"Runs network functions and benches side by side on this machine and measures them.\n"
+	"Speaks the testbed protocol: a JSON request a line on stdin, an answer a line on stdout.\n"
+	"\n"
+	"  --cores LIST             cores for workloads and accelerators, as in 0,2-5 (all)\n"
+	"  --accelerators LIST      those that get a core as their engine: regex, compression, "
+	"none\n"
+	"                           (as many as leave two cores for workloads)\n"
+	"  --share-client-core      step all workloads in turn on one core, so that accelerators "
+	"have\n"
+	"                           the others: only for what accelerators limit\n"
+	"  --realtime               run before everything else (SCHED_FIFO), and keep others off "
+	"idle\n"
+	"                           cores, too: for a machine that is not one's own\n"
+	"  --window-ms MS           length of a window (50)\n"
+	"  --windows LEAST,MOST     undisturbed windows of a run, and all windows of it (20,600)\n"
+	"  --standard-error PCT     of each throughput, at most (0.5)\n"
+	"  --null-control MINUTES   time between two null controls; 0: none (10)\n"
+	"  --no-counters            tell counters as zero instead of counting\n"
+	"  --memory MB              DPDK's heap (2048)\n"
+	"  --help                   this text\n";
+
+enum {
+	CORES = 256,
+	ACCELERATORS,
+	SHARE_CLIENT_CORE,
+	REALTIME,
+	WINDOW_MS,
+	WINDOWS,
+	STANDARD_ERROR,
+	NULL_CONTROL,
+	NO_COUNTERS,
+	MEMORY,
+	HELP,
+	COUNT,
+	UNITS,
+	PAGES,
+};
+
+static const struct option known[] = {
+	{"cores", required_argument, NULL, CORES},
+	{"accelerators", required_argument, NULL, ACCELERATORS},
+	{"share-client-core", no_argument, NULL, SHARE_CLIENT_CORE},
+	{"realtime", no_argument, NULL, REALTIME},
+	{"window-ms", required_argument, NULL, WINDOW_MS},
+	{"windows", required_argument, NULL, WINDOWS},
+	{"standard-error", required_argument, NULL, STANDARD_ERROR},
+	{"null-control", required_argument, NULL, NULL_CONTROL},
+	{"no-counters", no_argument, NULL, NO_COUNTERS},
+	{"memory", required_argument, NULL, MEMORY},
+	{"help", no_argument, NULL, HELP},
+	/* how the testbed starts itself to count */
+	{"count", required_argument, NULL, COUNT},
+	{"units", required_argument, NULL, UNITS},
+	{"pages", no_argument, NULL, PAGES},
+	{0},
+};
+
+/* A whole number of a range at the beginning of `text`; what follows it is left in `rest`. */
+static bool whole(const char *text, unsigned long low, unsigned long high, unsigned long *value,
+		  char **rest)
+{
+	errno = 0;
+	*value = strtoul(text, rest, 10);
+	return *rest != text && *text != '-' && errno == 0 && *value >= low && *value <= high;
+}
+
+static bool set_whole(unsigned int *of, const char *text, unsigned long low, unsigned long high)
+{
+	unsigned long value;
+	char *rest;
+
+	if (!whole(text, low, high, &value, &rest) || *rest)
+		return false;
+	*of = (unsigned int)value;
+	return true;
+}
+
+static bool set_windows(struct patience *patience, const char *text)
+{
+	unsigned long least, most;
+	char *rest;
+
+	if (!whole(text, LEAST_ROUNDS, 1000000, &least, &rest) || *rest != ',' ||
+	    !whole(rest + 1, least, 1000000, &most, &rest) || *rest)
+		return false;
+	patience->least_windows = (unsigned int)least;
+	patience->most_windows = (unsigned int)most;
+	return true;
+}
+
+static bool set_percent(double *of, const char *text)
+{
+	char *rest;
+
+	*of = strtod(text, &rest);
+	return rest != text && *rest == '\0' && *of > 0 && *of <= 100;
+}
+
+static bool set_accelerators(struct options *options, const char *text)
+{
+	char list[64];
+
+	options->accelerators_told = true;
+	options->accelerators = 0;
+	if (strcmp(text, "none") == 0)
+		return true;
+	if ((size_t)snprintf(list, sizeof(list), "%s", text) >= sizeof(list))
+		return false;
+	for (char *rest = list, *name = strsep(&rest, ","); name; name = strsep(&rest, ",")) {
+		int kind = accelerator_kind_named(name);
+
+		if (kind < 0)
+			return false;
+		options->accelerators |= NF_USES(kind);
+	}
+	return true;
+}
+
+static bool set(struct options *options, int option, const char *text)
+{
+	unsigned long units;
+	char *rest;
+
+	switch (option) {
+	case CORES:
+		options->cores = text;
+		return true;
+	case ACCELERATORS:
+		return set_accelerators(options, text);
+	case SHARE_CLIENT_CORE:
+		options->share_client_core = true;
+		return true;
+	case REALTIME:
+		options->realtime = true;
+		return true;
+	case WINDOW_MS:
+		return set_whole(&options->patience.window_ms, text, 1, 60000);
+	case WINDOWS:
+		return set_windows(&options->patience, text);
+	case STANDARD_ERROR:
+		return set_percent(&options->patience.standard_error_pct, text);
+	case NULL_CONTROL:
+		return set_whole(&options->null_control_minutes, text, 0, 100000);
+	case NO_COUNTERS:
+		options->no_counters = true;
+		return true;
+	case MEMORY:
+		return set_whole(&options->memory_mb, text, 64, 1u << 20);
+	case COUNT:
+		options->count = text;
+		return true;
+	case UNITS:
+		if (!whole(text, 1, 1ul << 40, &units, &rest) || *rest)
+			return false;
+		options->units = units;
+		return true;
+	default:
+		options->count_pages = true;
+		return true;
+	}
+}
+
+enum told options_parse(struct options *options, int argc, char **argv)
+{
+	int option, index;
+
+	*options = (struct options){
+		.memory_mb = 2048,
+		.null_control_minutes = 10,
+		.units = 1,
+		.patience = {.window_ms = 50,
+			     .least_windows = 20,
+			     .most_windows = 600,
+			     .standard_error_pct = 0.5},
+	};
+	while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
+		if (option == HELP) {
+			fputs(usage, stdout);
+			return TOLD_HELP;
+		}
+		if (option == '?' || option == ':')
+			return TOLD_WRONG;
+		if (!set(options, option, optarg)) {
+			fprintf(stderr, "nf-testbed: --%s: %s is not understood\n",
+				known[index].name, optarg);
+			return TOLD_WRONG;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "nf-testbed: %s: takes options only\n", argv[optind]);
+		return TOLD_WRONG;
+	}
+	return TOLD_GO_ON;
+}

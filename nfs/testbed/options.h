@@ -1,0 +1,27 @@
+/* What the program is told on its command line. */
+#ifndef NFS_TESTBED_OPTIONS_H
+#define NFS_TESTBED_OPTIONS_H
+
+#include "testbed/measure.h"
+
+struct options {
+	const char *cores; /* a list as in "0,2-5"; NULL: all */
+	bool share_client_core;
+	bool realtime;
+	bool no_counters;
+	unsigned int accelerators; /* sum of NF_USES() that get an engine */
+	bool accelerators_told;
+	unsigned int memory_mb;
+	unsigned int null_control_minutes; /* between two; 0: none */
+	struct patience patience;
+	const char *count; /* a load as JSON: count it, serve nothing */
+	uint64_t units;    /* of it to be counted */
+	bool count_pages;
+};
+
+enum told { TOLD_GO_ON, TOLD_HELP, TOLD_WRONG };
+
+/* TOLD_HELP and TOLD_WRONG have said all there is to say. */
+enum told options_parse(struct options *options, int argc, char **argv);
+
+#endif

@@ -1,0 +1,181 @@
+#include "testbed/request.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "testbed/names.h"
+
+static const char *const executions[] = {
+	[NF_RUN_TO_COMPLETION] = "run-to-completion",
+	[NF_PIPELINE] = "pipeline",
+};
+
+/* A number of `object` in the parameter's range; faults name whose it is. */
+static double number(const json_t *object, const struct nf_parameter *parameter, const char *of,
+		     struct faults *faults)
+{
+	const json_t *told = json_object_get(object, parameter->name);
+	const double value = json_number_value(told);
+
+	if (!told)
+		fault(faults, "%s needs %s", of, parameter->name);
+	else if (!json_is_number(told))
+		fault(faults, "%s: %s is not a number", of, parameter->name);
+	else if (!(value >= parameter->low && value <= parameter->high))
+		fault(faults, "%s: %s %g is outside [%g, %g]", of, parameter->name, value,
+		      parameter->low, parameter->high);
+	return value;
+}
+
+static void add_setting(struct load *load, const char *name, double value)
+{
+	if (load->n_settings < NF_MOST_PARAMETERS)
+		load->settings[load->n_settings++] = (struct nf_setting){name, value};
+}
+
+/* Parameters that are told must be the kind's own, and those that are offered must be told. */
+static void parse_parameters(const json_t *told, const struct nf_parameter *parameters,
+			     unsigned int n, struct load *load, struct faults *faults)
+{
+	const char *of = load_name(load), *name;
+	json_t *value;
+
+	if (told && !json_is_object(told)) {
+		fault(faults, "%s: parameters are not an object", of);
+		return;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		const bool needed = load->bench && offered_parameter(parameters[i].name);
+
+		if (needed || json_object_get(told, parameters[i].name))
+			add_setting(load, parameters[i].name,
+				    number(told, &parameters[i], of, faults));
+	}
+	json_object_foreach((json_t *)(uintptr_t)told, name, value)
+	{
+		unsigned int i = 0;
+
+		while (i < n && strcmp(parameters[i].name, name) != 0)
+			i++;
+		if (i == n)
+			fault(faults, "%s has no parameter %s", of, name);
+	}
+}
+
+/* Tables are made for twice the flows: an open hash table is not to be filled. */
+static void size_tables(struct load *load)
+{
+	for (unsigned int i = 0; i < load->nf->n_parameters; i++) {
+		const struct nf_parameter *parameter = &load->nf->parameters[i];
+		const double wanted = 2.0 * load->traffic.flows;
+
+		if (strcmp(parameter->name, "flows") == 0)
+			add_setting(load, parameter->name,
+				    fmin(fmax(wanted, parameter->low), parameter->high));
+	}
+}
+
+static void parse_execution(const json_t *told, struct load *load, struct faults *faults)
+{
+	const char *name = json_string_value(told);
+
+	if (!told)
+		return;
+	for (unsigned int i = 0; i < RTE_DIM(executions); i++)
+		if (name && executions[i] && strcmp(name, executions[i]) == 0)
+			load->execution = (enum nf_execution)i;
+	if (load->execution == 0)
+		fault(faults, "%s: execution is run-to-completion or pipeline", load->nf->name);
+	else if (!(load->execution &
+		   (load->nf->executions ? load->nf->executions : NF_RUN_TO_COMPLETION)))
+		fault(faults, "%s cannot execute as %s", load->nf->name, name);
+}
+
+static void parse_nf(const json_t *workload, struct load *load, struct faults *faults)
+{
+	const json_t *traffic = json_object_get(workload, "traffic");
+	const char *name = load->nf->name;
+
+	if (!json_is_object(traffic)) {
+		fault(faults, "%s needs traffic", name);
+		return;
+	}
+	load->traffic.flows = (uint32_t)number(traffic, &traffic_attributes[FLOWS], name, faults);
+	load->traffic.packet_size =
+		(uint16_t)number(traffic, &traffic_attributes[PACKET_SIZE], name, faults);
+	if (json_object_get(traffic, "mtbr"))
+		load->traffic.mtbr = number(traffic, &traffic_attributes[MTBR], name, faults);
+	if (!json_object_get(json_object_get(workload, "parameters"), "flows"))
+		size_tables(load);
+	parse_parameters(json_object_get(workload, "parameters"), load->nf->parameters,
+			 load->nf->n_parameters, load, faults);
+	parse_execution(json_object_get(workload, "execution"), load, faults);
+}
+
+void request_load(const json_t *workload, struct load *load, struct faults *faults)
+{
+	const char *kind = json_string_value(json_object_get(workload, "kind"));
+	const char *name = json_string_value(json_object_get(workload, "name"));
+
+	*load = (struct load){0};
+	if (!name || !kind || (strcmp(kind, "nf") != 0 && strcmp(kind, "bench") != 0)) {
+		fault(faults, "a workload needs a kind, nf or bench, and a name");
+		return;
+	}
+	if (strcmp(kind, "nf") == 0)
+		load->nf = nf_find(name);
+	else
+		load->bench = bench_find(name);
+	if (load->nf)
+		parse_nf(workload, load, faults);
+	else if (load->bench)
+		parse_parameters(json_object_get(workload, "parameters"), load->bench->parameters,
+				 load->bench->n_parameters, load, faults);
+	else
+		fault(faults, "%s %s is not known", strcmp(kind, "nf") == 0 ? "NF" : "bench", name);
+}
+
+void request_company(const json_t *workloads, struct company *company, struct faults *faults)
+{
+	const size_t n = json_array_size(workloads);
+
+	company->n = 0;
+	if (n == 0 || n > MOST_LOADS) {
+		fault(faults, "workloads: an array of 1 to %d is needed", MOST_LOADS);
+		return;
+	}
+	for (; company->n < n; company->n++)
+		request_load(json_array_get(workloads, company->n), &company->loads[company->n],
+			     faults);
+}
+
+static json_t *parameters_json(const struct load *load, bool flat_out)
+{
+	json_t *parameters = json_object();
+
+	for (unsigned int i = 0; i < load->n_settings; i++) {
+		const struct nf_setting *setting = &load->settings[i];
+		const bool rate = load->bench && (strcmp(setting->name, "access_mops") == 0 ||
+						  strcmp(setting->name, "rate_kpps") == 0);
+
+		json_object_set_new(parameters, setting->name,
+				    json_real(rate && flat_out ? 0 : setting->value));
+	}
+	return parameters;
+}
+
+json_t *load_json(const struct load *load, bool flat_out)
+{
+	json_t *json = json_pack("{s:s, s:s, s:o}", "kind", load->nf ? "nf" : "bench", "name",
+				 load_name(load), "parameters", parameters_json(load, flat_out));
+
+	if (!load->nf)
+		return json;
+	json_object_set_new(json, "traffic",
+			    json_pack("{s:i, s:i, s:f}", "flows", (int)load->traffic.flows,
+				      "packet_size", (int)load->traffic.packet_size, "mtbr",
+				      load->traffic.mtbr));
+	if (load->execution)
+		json_object_set_new(json, "execution", json_string(executions[load->execution]));
+	return json;
+}

@@ -1,0 +1,169 @@
+#include "testbed/serve.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/describe.h"
+#include "testbed/request.h"
+
+static json_t *refusal(const char *code, const char *message)
+{
+	return json_pack("{s:b, s:{s:s, s:s}}", "ok", 0, "error", "code", code, "message", message);
+}
+
+static json_t *windows_json(const struct measured *measured)
+{
+	json_t *rejected = json_object();
+
+	for (int i = UNDISTURBED + 1; i < DISTURBANCES; i++)
+		if (measured->windows[i] > 0)
+			json_object_set_new(rejected, disturbance_names[i],
+					    json_integer((json_int_t)measured->windows[i]));
+	return json_pack("{s:i, s:i, s:o}", "kept", (int)measured->windows[UNDISTURBED], "rounds",
+			 (int)measured->rounds, "rejected", rejected);
+}
+
+/* The error, null where fewer than two rounds can tell none. */
+static json_t *error_json(double pct)
+{
+	return isfinite(pct) ? json_real(pct) : json_null();
+}
+
+static json_t *too_noisy(const struct testbed *testbed, const struct company *company,
+			 const struct measured *measured)
+{
+	char message[512], reasons[128];
+	double worst = 0;
+	json_t *answer, *error, *errors = json_array();
+
+	for (unsigned int i = 0; i < company->n; i++) {
+		const double pct = measured->standard_error_pct[i];
+
+		worst = isfinite(pct) ? fmax(worst, pct) : INFINITY;
+		json_array_append_new(errors, error_json(pct));
+	}
+	measured_reasons(measured, reasons, sizeof(reasons));
+	snprintf(message, sizeof(message),
+		 "the standard error is %.2f %% after %u rounds, not %.2f %%: of %u windows, %s "
+		 "were disturbed; let the machine come to rest",
+		 worst, measured->rounds, testbed->options.patience.standard_error_pct,
+		 measured->windows[UNDISTURBED] + measured_rejected(measured), reasons);
+	answer = refusal("too-noisy", message);
+	error = json_object_get(answer, "error");
+	json_object_set_new(error, "windows", windows_json(measured));
+	json_object_set_new(error, "standard_error_pct", errors);
+	return answer;
+}
+
+static json_t *measured_json(const struct company *company, const struct measured *measured)
+{
+	json_t *workloads = json_array();
+
+	for (unsigned int i = 0; i < company->n; i++)
+		json_array_append_new(workloads,
+				      json_pack("{s:f, s:o}", "throughput_kpps",
+						measured->per_s[i] / 1e3, "standard_error_pct",
+						error_json(measured->standard_error_pct[i])));
+	return json_pack("{s:b, s:f, s:o, s:o}", "ok", 1, "elapsed_s", measured->elapsed_s,
+			 "workloads", workloads, "windows", windows_json(measured));
+}
+
+static void check_company(const struct testbed *testbed, const struct company *company,
+			  struct faults *faults)
+{
+	const unsigned int needed = crew_cores(company, &testbed->engines);
+
+	for (unsigned int i = 0; i < company->n; i++)
+		for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+			if ((load_accelerators(&company->loads[i]) & NF_USES(kind)) &&
+			    !testbed->engines.kinds[kind])
+				fault(faults, "%s needs an accelerator that is not offered here",
+				      load_name(&company->loads[i]));
+	if (needed > testbed->machine.n_cores)
+		fault(faults,
+		      "the run needs %u cores, engines of accelerators included; %u are here",
+		      needed, testbed->machine.n_cores);
+}
+
+static json_t *run(struct testbed *testbed, const json_t *request)
+{
+	struct company company;
+	struct faults faults = {0};
+	struct measured measured;
+
+	request_company(json_object_get(request, "workloads"), &company, &faults);
+	if (faults.n == 0)
+		check_company(testbed, &company, &faults);
+	if (faults.n > 0)
+		return refusal("bad-request", faults.text);
+	testbed_check_null(testbed);
+	switch (measure(&measured, &company, &testbed->workers, &testbed->engines,
+			&testbed->machine.beside, &testbed->options.patience, testbed->stop)) {
+	case MEASURED:
+		return measured_json(&company, &measured);
+	case TOO_NOISY:
+		return too_noisy(testbed, &company, &measured);
+	case INTERRUPTED:
+		return NULL;
+	default:
+		return refusal("failed", "a workload did not come to life; stderr says why");
+	}
+}
+
+static json_t *answer(struct testbed *testbed, const json_t *request)
+{
+	const char *op = json_string_value(json_object_get(request, "op"));
+
+	if (op && strcmp(op, "describe") == 0) {
+		testbed_check_null(testbed);
+		return json_pack("{s:b, s:o}", "ok", 1, "testbed", describe(testbed));
+	}
+	if (op && strcmp(op, "run") == 0)
+		return run(testbed, request);
+	return refusal("bad-request", "op is not understood; describe and run are");
+}
+
+static json_t *answer_line(struct testbed *testbed, const char *line)
+{
+	json_error_t error;
+	json_t *request = json_loads(line, JSON_REJECT_DUPLICATES, &error), *id, *told;
+
+	if (!json_is_object(request)) {
+		char message[256];
+
+		snprintf(message, sizeof(message), "not a JSON object: %s",
+			 request ? "something else" : error.text);
+		json_decref(request);
+		told = refusal("bad-request", message);
+		json_object_set_new(told, "id", json_null());
+		return told;
+	}
+	id = json_object_get(request, "id");
+	told = answer(testbed, request);
+	if (told)
+		json_object_set(told, "id", id ? id : json_null());
+	json_decref(request);
+	return told;
+}
+
+void serve(struct testbed *testbed, FILE *in, FILE *out)
+{
+	char *line = NULL;
+	size_t size = 0;
+
+	while (!*testbed->stop && getline(&line, &size, in) >= 0) {
+		json_t *told;
+
+		if (line[strspn(line, " \t\r\n")] == '\0')
+			continue;
+		told = answer_line(testbed, line);
+		if (!told)
+			break;
+		json_dumpf(told, out, JSON_COMPACT);
+		fputc('\n', out);
+		fflush(out);
+		json_decref(told);
+	}
+	free(line);
+}

@@ -1,0 +1,31 @@
+/* What repeated readings come to. */
+#ifndef NFS_TESTBED_STATISTICS_H
+#define NFS_TESTBED_STATISTICS_H
+
+#include <math.h>
+
+/* Readings added up as they come (Welford, 1962). */
+struct readings {
+	unsigned int n;
+	double mean;
+	double squares; /* sum of squared differences from the mean */
+};
+
+static inline void readings_add(struct readings *readings, double reading)
+{
+	const double away = reading - readings->mean;
+
+	readings->n++;
+	readings->mean += away / readings->n;
+	readings->squares += away * (reading - readings->mean);
+}
+
+/* Standard error of the mean of independent readings; infinite for fewer than two. */
+static inline double readings_standard_error(const struct readings *readings)
+{
+	if (readings->n < 2)
+		return INFINITY;
+	return sqrt(readings->squares / (readings->n - 1) / readings->n);
+}
+
+#endif

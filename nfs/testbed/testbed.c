@@ -1,0 +1,119 @@
+#include "testbed/testbed.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "accelerators/accelerator.h"
+#include "testbed/names.h"
+
+#define LEAST_CORES 2 /* a network function, and a bench beside it */
+
+/* Accelerators that something here uses. */
+static unsigned int wanted_accelerators(void)
+{
+	unsigned int wanted = 0;
+
+	for (const struct nf_kind *nf = nf_first(); nf; nf = nf->next)
+		wanted |= nf->accelerators;
+	for (const struct bench_kind *bench = bench_first(); bench; bench = bench->next)
+		wanted |= bench->accelerators;
+	return wanted;
+}
+
+static unsigned int clients(const struct testbed *testbed)
+{
+	return testbed->options.share_client_core ? 1 : LEAST_CORES;
+}
+
+/* Engines take cores from the end, as long as enough are left for clients. */
+static void create_engines(struct testbed *testbed)
+{
+	const struct options *options = &testbed->options;
+	const unsigned int wanted =
+		options->accelerators_told ? options->accelerators : wanted_accelerators();
+	unsigned int cores = testbed->machine.n_cores;
+
+	testbed->engines.clients_share_a_core = options->share_client_core;
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
+		if (!(wanted & NF_USES(kind)))
+			continue;
+		if (cores <= clients(testbed)) {
+			fprintf(stderr, "testbed: no core is left for an engine of %s\n",
+				accelerator_names[kind]);
+			continue;
+		}
+		testbed->engines.kinds[kind] = accelerator_create((enum accelerator_kind)kind);
+		if (testbed->engines.kinds[kind])
+			cores--;
+	}
+}
+
+int testbed_open(struct testbed *testbed, const volatile bool *stop)
+{
+	const struct options *options = &testbed->options;
+	int result = machine_look(&testbed->machine, options->cores);
+
+	if (result < 0)
+		return result;
+	if (testbed->machine.n_cores < LEAST_CORES) {
+		fprintf(stderr, "testbed: %d cores are needed to run anything beside something\n",
+			LEAST_CORES);
+		return -ENODEV;
+	}
+	snprintf(testbed->name, sizeof(testbed->name), "host-%s%s", testbed->machine.model,
+		 options->share_client_core ? "-shared-client-core" : "");
+	testbed->stop = stop;
+	result = workers_start(&testbed->workers, &testbed->machine, options->memory_mb,
+			       options->realtime);
+	if (result == 0)
+		create_engines(testbed);
+	return result;
+}
+
+void testbed_close(struct testbed *testbed)
+{
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		accelerator_destroy(testbed->engines.kinds[kind]);
+	workers_stop(&testbed->workers);
+}
+
+unsigned int testbed_cores(const struct testbed *testbed)
+{
+	unsigned int cores = testbed->machine.n_cores;
+
+	if (testbed->options.share_client_core)
+		return MOST_SHARING;
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		cores -= testbed->engines.kinds[kind] != NULL;
+	return cores;
+}
+
+void testbed_lacks(const struct testbed *testbed, const struct nf_kind *nf, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (testbed->options.share_client_core && nf->accelerators == 0)
+		snprintf(text, size, "no accelerator limits it, so it cannot share a core");
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		if ((nf->accelerators & NF_USES(kind)) && !testbed->engines.kinds[kind])
+			snprintf(text, size,
+				 "it uses %s; beside a bench that needs %u cores, this machine has "
+				 "%u",
+				 accelerator_names[kind],
+				 clients(testbed) +
+					 (unsigned int)__builtin_popcount(nf->accelerators),
+				 testbed->machine.n_cores);
+}
+
+bool testbed_offers(const struct testbed *testbed, const struct bench_kind *bench)
+{
+	bool told = false;
+
+	for (unsigned int i = 0; i < bench->n_parameters; i++)
+		told |= offered_parameter(bench->parameters[i].name) != NULL;
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		if ((bench->accelerators & NF_USES(kind)) && !testbed->engines.kinds[kind])
+			return false;
+	return told && (bench->accelerators != 0 || !testbed->options.share_client_core);
+}

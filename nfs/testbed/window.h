@@ -1,0 +1,48 @@
+/*
+ * Windows: short spans of a run, each with what was done in it and what disturbed it.
+ *
+ * A window counts when nothing but the run had its cores: no worker waited for its core or lost it
+ * (schedstat, the thread's own clock), the hypervisor took nothing, and cores that share the cache
+ * with the run's and have no part in it were idle (/proc/stat).
+ */
+#ifndef NFS_TESTBED_WINDOW_H
+#define NFS_TESTBED_WINDOW_H
+
+#include "testbed/crew.h"
+
+enum disturbance {
+	UNDISTURBED,
+	RUN_DELAY, /* a worker waited for its core */
+	OFF_CORE,  /* a worker lost time that nobody accounts for: interrupts, a hypervisor */
+	STEAL,     /* the hypervisor says that it took a core away */
+	NEIGHBOUR, /* somebody worked on an idle core beside the run's */
+	DISTURBANCES,
+};
+
+extern const char *const disturbance_names[DISTURBANCES];
+
+/* A worker may lose this part of a window: the control thread wakes up somewhere, too. */
+#define MOST_LOST 0.005
+
+struct core_ticks {
+	uint64_t busy, stolen; /* ticks of /proc/stat */
+};
+
+/* The state of a run at one moment. */
+struct moment {
+	uint64_t tsc;
+	uint64_t done[MOST_LOADS];
+	struct worker_time workers[MOST_WORKERS];
+	struct core_ticks cores[CPU_SETSIZE];
+};
+
+void moment_take(struct moment *moment, const struct crew *crew);
+
+/* What disturbed the span between two moments; `beside`: the cores that share the cache. */
+enum disturbance window_disturbed(const struct moment *from, const struct moment *to,
+				  const struct crew *crew, const cpu_set_t *beside);
+
+/* Units per second of a workload between two moments. */
+double window_rate(const struct moment *from, const struct moment *to, unsigned int workload);
+
+#endif

@@ -1,0 +1,177 @@
+#include "testbed/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#define MOST_ARGUMENTS 16
+#define HUGE_MB_OF_A_PAGE 2
+#define WORKER_PRIORITY 10
+#define CONTROL_PRIORITY 11 /* it wakes up for a moment, on a core that may be a worker's */
+
+static cpu_set_t able; /* cores of the process, before any thread was pinned */
+
+/* Memory in free hugepages of the usual size, MB. */
+static unsigned int huge_mb(void)
+{
+	char line[128];
+	unsigned int pages = 0;
+	FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
+
+	if (file && fgets(line, sizeof(line), file))
+		pages = (unsigned int)strtoul(line, NULL, 10);
+	if (file)
+		fclose(file);
+	return pages * HUGE_MB_OF_A_PAGE;
+}
+
+/* "0@(0,1),1@0,2@1": lcore 0 floats over all cores, the others have one each. */
+static void list_lcores(const struct machine *machine, char *list, size_t size)
+{
+	size_t n = (size_t)snprintf(list, size, "0@(");
+
+	for (unsigned int i = 0; i < machine->n_cores; i++)
+		n += (size_t)snprintf(list + n, size - n, "%s%d", i ? "," : "", machine->cores[i]);
+	n += (size_t)snprintf(list + n, size - n, ")");
+	for (unsigned int i = 0; i < machine->n_cores; i++)
+		n += (size_t)snprintf(list + n, size - n, ",%u@%d", i + 1, machine->cores[i]);
+}
+
+static int start_eal(const struct machine *machine, unsigned int memory_mb)
+{
+	static char lcores[MACHINE_MOST_CORES * 16], memory[16];
+	char *arguments[MOST_ARGUMENTS] = {
+		"testbed",  "--lcores",    lcores,           "-m",          memory,
+		"--no-pci", "--no-shconf", "--no-telemetry", "--log-level", "lib.eal:error"};
+	int n = 10;
+
+	list_lcores(machine, lcores, sizeof(lcores));
+	snprintf(memory, sizeof(memory), "%u", memory_mb);
+	arguments[n++] = huge_mb() >= memory_mb ? "--in-memory" : "--no-huge";
+	if (rte_eal_init(n, arguments) >= 0)
+		return 0;
+	fprintf(stderr, "testbed: EAL does not start: %s\n", rte_strerror(rte_errno));
+	return -EIO;
+}
+
+/* The thread that calls comes before all that is not realtime; what it starts does not. */
+static int come_first(int priority)
+{
+	const struct sched_param param = {.sched_priority = priority};
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0)
+		return 0;
+	fprintf(stderr, "testbed: --realtime is not allowed: %s\n", strerror(errno));
+	return -errno;
+}
+
+/* What can only be learnt on the thread itself. */
+static int introduce(void *argument)
+{
+	struct worker *worker = argument;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", (int)gettid());
+	worker->schedstat = open(path, O_RDONLY | O_CLOEXEC);
+	return -pthread_getcpuclockid(pthread_self(), &worker->clock);
+}
+
+static int introduce_realtime(void *argument)
+{
+	int result = introduce(argument);
+
+	return result < 0 ? result : come_first(WORKER_PRIORITY);
+}
+
+static int start_worker(struct worker *worker, bool realtime)
+{
+	int result = rte_eal_remote_launch(realtime ? introduce_realtime : introduce, worker,
+					   worker->lcore);
+
+	if (result == 0)
+		result = worker_wait(worker);
+	if (result < 0)
+		fprintf(stderr, "testbed: no worker on core %d: %s\n", worker->core,
+			strerror(-result));
+	return result;
+}
+
+int workers_start(struct workers *workers, const struct machine *machine, unsigned int memory_mb,
+		  bool realtime)
+{
+	int result;
+
+	if (sched_getaffinity(0, sizeof(able), &able) < 0)
+		return -errno;
+	result = start_eal(machine, memory_mb);
+	*workers = (struct workers){.realtime = realtime};
+	for (; result == 0 && workers->n < machine->n_cores; workers->n++) {
+		struct worker *worker = &workers->worker[workers->n];
+
+		*worker = (struct worker){.lcore = workers->n + 1,
+					  .core = machine->cores[workers->n]};
+		result = start_worker(worker, realtime);
+	}
+	if (result == 0 && realtime)
+		result = come_first(CONTROL_PRIORITY);
+	return result;
+}
+
+void workers_stop(struct workers *workers)
+{
+	for (unsigned int i = 0; i < workers->n; i++)
+		if (workers->worker[i].schedstat >= 0)
+			close(workers->worker[i].schedstat);
+	rte_eal_cleanup();
+}
+
+int worker_wait(const struct worker *worker)
+{
+	const struct timespec pause = {.tv_nsec = 100000};
+
+	while (rte_eal_get_lcore_state(worker->lcore) == RUNNING)
+		nanosleep(&pause, NULL);
+	return rte_eal_wait_lcore(worker->lcore);
+}
+
+struct worker_time worker_time(const struct worker *worker)
+{
+	struct worker_time time = {0};
+	struct timespec on_core;
+	char line[96];
+	ssize_t n;
+
+	if (clock_gettime(worker->clock, &on_core) == 0)
+		time.on_core = (uint64_t)on_core.tv_sec * 1000000000ull + (uint64_t)on_core.tv_nsec;
+	n = worker->schedstat < 0 ? 0 : pread(worker->schedstat, line, sizeof(line) - 1, 0);
+	if (n > 0) {
+		char *rest;
+
+		line[n] = '\0';
+		strtoull(line, &rest, 10);
+		time.run_delay = strtoull(rest, NULL, 10);
+	}
+	return time;
+}
+
+void workers_stand_aside(const struct workers *workers, unsigned int busy)
+{
+	cpu_set_t free_cores = able;
+
+	for (unsigned int i = 0; i < busy; i++)
+		CPU_CLR(workers->worker[i].core, &free_cores);
+	if (CPU_COUNT(&free_cores) == 0)
+		free_cores = able;
+	if (sched_setaffinity(0, sizeof(free_cores), &free_cores) < 0)
+		fprintf(stderr, "testbed: the control thread stays where it is: %s\n",
+			strerror(errno));
+}

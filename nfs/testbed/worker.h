@@ -1,0 +1,50 @@
+/* The threads that run workloads, each pinned to a core of its own. */
+#ifndef NFS_TESTBED_WORKER_H
+#define NFS_TESTBED_WORKER_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "testbed/machine.h"
+
+#define MOST_WORKERS MACHINE_MOST_CORES
+
+struct worker {
+	unsigned int lcore;
+	int core;
+	clockid_t clock; /* time that the thread was on its core */
+	int schedstat;   /* its file in /proc */
+};
+
+/* Where a worker's time went, ns. */
+struct worker_time {
+	uint64_t on_core;
+	uint64_t run_delay; /* it could have run, and something else did */
+};
+
+struct workers {
+	unsigned int n;
+	bool realtime; /* nothing else runs on a core while its worker does */
+	struct worker worker[MOST_WORKERS];
+};
+
+/*
+ * Start DPDK's environment with a worker on each core of the machine, while the thread that calls
+ * floats. 0, or a negative errno after printing why.
+ */
+int workers_start(struct workers *workers, const struct machine *machine, unsigned int memory_mb,
+		  bool realtime);
+void workers_stop(struct workers *workers);
+
+/*
+ * Wait until the worker has done what it was launched for, asleep: to spin, as rte_eal_wait_lcore
+ * does, could take from the worker the very core that it needs.
+ */
+int worker_wait(const struct worker *worker);
+
+struct worker_time worker_time(const struct worker *worker);
+
+/* Keep the calling thread off the cores of the first `busy` workers, if the machine has others. */
+void workers_stand_aside(const struct workers *workers, unsigned int busy);
+
+#endif

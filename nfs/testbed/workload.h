@@ -1,0 +1,34 @@
+/* A load that runs: its instance, the traffic it gets, and how much it has done. */
+#ifndef NFS_TESTBED_WORKLOAD_H
+#define NFS_TESTBED_WORKLOAD_H
+
+#include "testbed/load.h"
+
+struct workload {
+	struct nf *nf;
+	struct traffic *traffic;
+	struct rte_mempool *spare;
+	struct bench *bench;
+	uint64_t done __rte_cache_aligned; /* packets, or units of the bench's work */
+	struct nf_out out __rte_cache_aligned;
+};
+
+/* NULL after printing why. */
+struct workload *workload_create(const struct load *load, struct accelerator *const *accelerators,
+				 uint64_t seed);
+void workload_destroy(struct workload *workload);
+
+/* One burst, or one quantum of a bench; `now_us` is the clock of a network function. */
+void workload_step(struct workload *workload, uint64_t now_us);
+/* Wait for what is under way in accelerators. */
+void workload_drain(struct workload *workload);
+
+static inline uint64_t workload_done(const struct workload *workload)
+{
+	return __atomic_load_n(&workload->done, __ATOMIC_RELAXED);
+}
+
+/* Units after which every flow has been met, and every table is filled. */
+uint64_t workload_warm(const struct load *load);
+
+#endif
