@@ -15,7 +15,7 @@ TALL = 280
 LETTER, SYMBOL, AXIS = 6, 22, 50
 """Pixels at most of a letter, of what stands before it in a legend, and of an axis of numbers."""
 
-LABEL_ROOM = 1.35
+LABEL_ROOM = 1.45
 """Times the longest bar that an axis reaches where bars have labels."""
 
 NICS = "NICs in use"

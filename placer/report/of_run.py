@@ -200,11 +200,12 @@ def _explained(comparison: Comparison, chosen: Evaluation) -> Iterator[Section]:
         waste = waste_of(comparison.arrivals, comparison.catalogue.kinds, oracles, LOOK_AHEAD)
         rows = [{"cause": cause, "NICs": idle, "pct": 100 * idle / waste.nics} for cause, idle in waste.idle.items()]
         idle = sum(waste.idle.values())
-        told = f"Of {waste.nics:,} NICs, {idle:,.1f} would be left over if all cores could be filled. Why they cannot:"
+        told = f"Room worth {idle:,.1f} of {waste.nics:,} NICs idles, for these reasons."
         figure = Figure(
             "waste-by-cause", "Idle room at the fullest moment.", charts.shares(Frame(rows), "% of all NICs", "cause")
         )
-        yield Section("waste", "Why room idles", told, (figure,) if rows else (), Frame(rows) if rows else None)
+        numbers = Frame(rows).rename(columns={"NICs": "room, in NICs", "pct": "% of all NICs"})
+        yield Section("waste", "Why room idles", told, (figure,) if rows else (), numbers if rows else None)
 
 
 def _broken(chosen: Evaluation) -> Iterator[Section]:
