@@ -60,24 +60,37 @@ struct flow_key {
 /* What a packet is. */
 struct packet packet_parse_any(const struct rte_mbuf *mbuf);
 
+/* Whether four bytes are `wanted` in the bits of `mask`: one comparison for several fields. */
+static inline bool bytes_are(const void *bytes, const uint8_t mask[4], const uint8_t wanted[4])
+{
+	uint32_t all, bits, same;
+
+	memcpy(&all, bytes, sizeof(all));
+	memcpy(&bits, mask, sizeof(bits));
+	memcpy(&same, wanted, sizeof(same));
+	return (all & bits) == same;
+}
+
 /*
  * Whether a packet is what nearly all are: untagged UDP or TCP in IPv4 without options, whole and
  * sound, its headers in one segment. Then its headers are where `packet_plain` tells.
  */
 static inline bool packet_is_plain(const struct rte_mbuf *mbuf)
 {
+	static const uint8_t type_and_version[] = {0x08, 0x00, RTE_IPV4_VHL_DEF, 0},
+			     those[] = {0xff, 0xff, 0xff, 0}, whole_udp[] = {0, 0, 0, IPPROTO_UDP},
+			     whole_tcp[] = {0, 0, 0, IPPROTO_TCP},
+			     fragment_and_protocol[] = {0x3f, 0xff, 0, 0xff};
 	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
 	const struct rte_ipv4_hdr *ip = (const struct rte_ipv4_hdr *)(ethernet + 1);
 	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
 	const uint32_t here = rte_pktmbuf_data_len(mbuf);
 	uint32_t headers = sizeof(*ethernet) + sizeof(*ip) + sizeof(struct rte_udp_hdr), end;
 
-	if (here < headers || ethernet->ether_type != RTE_BE16(RTE_ETHER_TYPE_IPV4) ||
-	    ip->version_ihl != RTE_IPV4_VHL_DEF ||
-	    (ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG)))
+	if (here < headers || !bytes_are(&ethernet->ether_type, those, type_and_version))
 		return false;
-	if (ip->next_proto_id != IPPROTO_UDP) {
-		if (ip->next_proto_id != IPPROTO_TCP ||
+	if (!bytes_are(&ip->fragment_offset, fragment_and_protocol, whole_udp)) {
+		if (!bytes_are(&ip->fragment_offset, fragment_and_protocol, whole_tcp) ||
 		    here < sizeof(*ethernet) + sizeof(*ip) + sizeof(*tcp) || tcp->data_off < 5 << 4)
 			return false;
 		headers = sizeof(*ethernet) + sizeof(*ip) + (tcp->data_off >> 4) * 4;

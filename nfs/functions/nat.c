@@ -65,8 +65,9 @@ static const struct nf_counter counters[] = {
 /* A packet of a session that is to be looked up. */
 struct crossing {
 	struct rte_mbuf *mbuf;
-	struct packet packet;
 	struct mapping *mapping; /* of a packet on its way in */
+	bool plain;              /* and on its way out: the others are not filled */
+	struct packet packet;
 };
 
 struct crossings {
@@ -155,7 +156,19 @@ static int refusal(const struct packet *packet)
 	return packet->l4 == 0 ? UNSUPPORTED : -1;
 }
 
-/* Put a packet among those whose session is looked up; or be done with it. */
+/* Nearly all that go out: put a plain packet among those whose session is looked up. */
+static inline void take_plain(struct rte_mbuf *mbuf, struct crossings *crossings)
+{
+	struct crossing *next = &crossings->of[crossings->n];
+
+	next->mbuf = mbuf;
+	next->plain = true;
+	crossings->keys[crossings->n] = packet_plain_flow(mbuf);
+	crossings->wanted[crossings->n] = &crossings->keys[crossings->n];
+	crossings->n++;
+}
+
+/* Put any packet there; or be done with it. */
 static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossings,
 		 struct nf_out *out)
 {
@@ -246,7 +259,7 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 		     nf->now_us);
 	endpoint_rewrite(mbuf, &crossing->packet, END_SOURCE, session->outside);
 	nf->counters[OUTWARD]++;
-	if (unlikely(sessions_own(sessions, key->destination))) {
+	if (session->turned) {
 		turn_back(nf, crossing, out);
 		return;
 	}
@@ -254,33 +267,71 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 	nf_send(out, mbuf);
 }
 
+/* A plain packet of a session that is known, and not turned. */
+static inline void send_plain(struct nf *nf, struct rte_mbuf *mbuf, struct session *session,
+			      struct nf_out *out)
+{
+	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *,
+								sizeof(struct rte_ether_hdr));
+	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
+
+	if (likely(ip->next_proto_id == IPPROTO_UDP))
+		session->last_us = nf->now_us;
+	else
+		session_seen(session, true, tcp->tcp_flags, nf->now_us);
+	plain_source_rewrite(mbuf, session->outside);
+	mbuf->port = NF_OUTSIDE;
+	nf_send(out, mbuf);
+}
+
+/* Send any packet on its way, with `place` of its session or a negative number. */
+static void send_any(struct nf *nf, struct crossing *crossing, const struct flow_key *key,
+		     int32_t place, struct nf_out *out)
+{
+	if (crossing->plain) {
+		crossing->mapping = NULL;
+		crossing->packet = packet_plain(crossing->mbuf);
+	}
+	if (!crossing->mapping) {
+		send_outward(nf, crossing, key, place, out);
+		return;
+	}
+	nf->counters[INWARD]++;
+	send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping, place, out);
+}
+
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	struct sessions *sessions = nf->state;
 	struct crossings crossings;
 	int32_t places[NF_BURST];
+	uint64_t outward = 0;
 
 	nf->counters[AGED] += sessions_age(sessions, nf->now_us);
 	crossings.n = 0;
-	for (uint16_t i = 0; i < n; i++)
-		take(nf, packets[i], &crossings, out);
+	for (uint16_t i = 0; i < n; i++) {
+		if (likely(packets[i]->port == NF_INSIDE && packet_is_plain(packets[i])))
+			take_plain(packets[i], &crossings);
+		else
+			take(nf, packets[i], &crossings, out);
+	}
 	if (crossings.n == 0)
 		return;
 	rte_hash_lookup_bulk(sessions->table, crossings.wanted, crossings.n, places);
 	for (uint16_t i = 0; i < crossings.n; i++)
-		if (places[i] >= 0)
-			rte_prefetch0(&sessions->sessions[places[i]]);
+		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless where there is none */
 	for (uint16_t i = 0; i < crossings.n; i++) {
 		struct crossing *crossing = &crossings.of[i];
+		struct session *session = &sessions->sessions[places[i]];
 
-		if (!crossing->mapping) {
-			send_outward(nf, crossing, &crossings.keys[i], places[i], out);
+		if (unlikely(!crossing->plain || places[i] < 0 || session->turned)) {
+			send_any(nf, crossing, &crossings.keys[i], places[i], out);
 			continue;
 		}
-		nf->counters[INWARD]++;
-		send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping, places[i],
-			    out);
+		send_plain(nf, crossing->mbuf, session, out);
+		outward++;
 	}
+	nf->counters[OUTWARD] += outward;
 }
 
 static struct nf_kind kind = {

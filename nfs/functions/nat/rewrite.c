@@ -43,24 +43,9 @@ static rte_be16_t *l4_checksum(struct rte_mbuf *mbuf, const struct packet *packe
 	return rte_pktmbuf_mtod_offset(mbuf, rte_be16_t *, at);
 }
 
-/* What replacing an address adds to the complement of a checksum over it (RFC 1624). */
-static uint32_t change(rte_be32_t from, rte_be32_t to)
-{
-	return (uint16_t)~from + (uint16_t)(~from >> 16) + (to & 0xffff) + (to >> 16);
-}
-
-static rte_be16_t changed_by(rte_be16_t checksum, uint32_t changes)
-{
-	uint32_t sum = (uint16_t)~checksum + changes;
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (rte_be16_t)~sum;
-}
-
 static void put_address(struct rte_ipv4_hdr *ip, enum end end, rte_be32_t to, uint32_t changes)
 {
-	ip->hdr_checksum = changed_by(ip->hdr_checksum, changes);
+	ip->hdr_checksum = checksum_after(ip->hdr_checksum, changes);
 	if (end == END_SOURCE)
 		ip->src_addr = to;
 	else
@@ -72,14 +57,15 @@ void address_rewrite(struct rte_mbuf *mbuf, const struct packet *packet, enum en
 {
 	struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
 
-	put_address(ip, end, to, change(end == END_SOURCE ? ip->src_addr : ip->dst_addr, to));
+	put_address(ip, end, to,
+		    address_change(end == END_SOURCE ? ip->src_addr : ip->dst_addr, to));
 }
 
 void endpoint_rewrite(struct rte_mbuf *mbuf, const struct packet *packet, enum end end,
 		      struct endpoint to)
 {
 	const struct endpoint from = endpoint_of(mbuf, packet, end);
-	const uint32_t changes = change(from.address, to.address);
+	const uint32_t changes = address_change(from.address, to.address);
 	rte_be16_t *checksum = l4_checksum(mbuf, packet);
 
 	put_address(packet_ipv4(mbuf, packet), end, to.address, changes);
@@ -87,7 +73,8 @@ void endpoint_rewrite(struct rte_mbuf *mbuf, const struct packet *packet, enum e
 	if (!checksum || (packet->protocol == IPPROTO_UDP && *checksum == 0))
 		return;
 	/* the pseudo header that covers the addresses is none of ICMP's */
-	*checksum = changed_by(*checksum, (uint16_t)~from.port + (uint32_t)to.port +
+	*checksum =
+		checksum_after(*checksum, (uint16_t)~from.port + (uint32_t)to.port +
 						  (packet->protocol == IPPROTO_ICMP ? 0 : changes));
 	if (packet->protocol == IPPROTO_UDP && *checksum == 0)
 		*checksum = 0xffff; /* 0 would say that there is none (RFC 768) */

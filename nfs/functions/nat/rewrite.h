@@ -22,6 +22,43 @@ struct flow_key key_inward(struct rte_mbuf *mbuf, const struct packet *packet,
 void endpoint_rewrite(struct rte_mbuf *mbuf, const struct packet *packet, enum end end,
 		      struct endpoint to);
 
+/* What replacing an address adds to the complement of a checksum over it (RFC 1624). */
+static inline uint32_t address_change(rte_be32_t from, rte_be32_t to)
+{
+	return (uint16_t)~from + (uint16_t)(~from >> 16) + (to & 0xffff) + (to >> 16);
+}
+
+static inline rte_be16_t checksum_after(rte_be16_t checksum, uint32_t changes)
+{
+	uint32_t sum = (uint16_t)~checksum + changes;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (rte_be16_t)~sum;
+}
+
+/* The same for the source of a plain packet, whose headers need not be looked for. */
+static inline void plain_source_rewrite(struct rte_mbuf *mbuf, struct endpoint to)
+{
+	struct rte_ipv4_hdr *ip =
+		rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, sizeof(struct rte_ether_hdr));
+	struct rte_udp_hdr *udp = (struct rte_udp_hdr *)(ip + 1);
+	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
+	const uint32_t address = address_change(ip->src_addr, to.address);
+	const uint32_t both = address + (uint16_t)~udp->src_port + to.port;
+
+	ip->hdr_checksum = checksum_after(ip->hdr_checksum, address);
+	if (ip->next_proto_id == IPPROTO_TCP) {
+		tcp->cksum = checksum_after(tcp->cksum, both);
+	} else if (udp->dgram_cksum != 0) {
+		udp->dgram_cksum = checksum_after(udp->dgram_cksum, both);
+		if (udp->dgram_cksum == 0)
+			udp->dgram_cksum = 0xffff; /* 0 would say that there is none (RFC 768) */
+	}
+	ip->src_addr = to.address;
+	udp->src_port = to.port;
+}
+
 /* Put in an address alone, where no checksum but the IPv4 header's covers it. */
 void address_rewrite(struct rte_mbuf *mbuf, const struct packet *packet, enum end end,
 		     rte_be32_t to);

@@ -194,6 +194,7 @@ int32_t session_start(struct sessions *sessions, const struct flow_key *key, uin
 		.outside = sessions->mappings[mapping].outside,
 		.phase = first_phase(key->protocol),
 		.used = true,
+		.turned = sessions_own(sessions, key->destination),
 	};
 	(*started)++;
 	return place;

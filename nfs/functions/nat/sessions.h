@@ -42,6 +42,7 @@ struct session {
 	uint8_t phase;           /* enum nat_phase */
 	uint8_t tcp;             /* what has been seen */
 	bool used;
+	bool turned; /* to one of the addresses outside: it comes in again */
 };
 
 struct sessions_setup {

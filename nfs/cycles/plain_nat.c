@@ -1,0 +1,108 @@
+#include <rte_hash.h>
+#include <rte_hash_crc.h>
+
+#include "core/memory.h"
+#include "core/packet.h"
+#include "cycles/plain.h"
+
+#define SESSIONS (1 << 20)
+
+struct session {
+	uint64_t last;
+	rte_be32_t address;
+	rte_be16_t port;
+};
+
+struct nat {
+	struct rte_hash *table;
+	struct session *sessions;
+	uint64_t now;
+	uint32_t started;
+};
+
+static void *create(uint32_t flows)
+{
+	const struct rte_hash_parameters parameters = {
+		.name = "plain_nat",
+		.entries = SESSIONS,
+		.key_len = sizeof(struct flow_key),
+		.hash_func = rte_hash_crc,
+		.socket_id = SOCKET_ID_ANY,
+	};
+	struct nat *state = nf_zalloc(sizeof(*state));
+
+	(void)flows;
+	state->table = rte_hash_create(&parameters);
+	state->sessions =
+		nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->sessions));
+	return state;
+}
+
+/* The session of a flow that has none: the next address and port, never given back. */
+static int32_t start(struct nat *state, const struct flow_key *key)
+{
+	const int32_t place = rte_hash_add_key(state->table, key);
+	const uint32_t next = state->started++;
+
+	state->sessions[place].address = rte_cpu_to_be_32(RTE_IPV4(203, 0, 113, 0) + next / 60000);
+	state->sessions[place].port = rte_cpu_to_be_16(1024 + next % 60000);
+	return place;
+}
+
+static inline void rewrite(struct rte_mbuf *packet, const struct session *session)
+{
+	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *,
+							  sizeof(struct rte_ether_hdr));
+	struct rte_udp_hdr *udp = (struct rte_udp_hdr *)(ip + 1);
+
+	ip->hdr_checksum = checksum_changed32(ip->hdr_checksum, ip->src_addr, session->address);
+	if (udp->dgram_cksum != 0) {
+		udp->dgram_cksum =
+			checksum_changed32(udp->dgram_cksum, ip->src_addr, session->address);
+		udp->dgram_cksum = checksum_changed(udp->dgram_cksum, udp->src_port, session->port);
+	}
+	ip->src_addr = session->address;
+	udp->src_port = session->port;
+}
+
+static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct nat *state = of;
+	struct flow_key keys[NF_BURST];
+	const void *wanted[NF_BURST];
+	int32_t places[NF_BURST];
+
+	state->now++;
+	for (uint16_t i = 0; i < n; i++) {
+		keys[i] = packet_plain_flow(packets[i]);
+		wanted[i] = &keys[i];
+	}
+	rte_hash_lookup_bulk(state->table, wanted, n, places);
+	for (uint16_t i = 0; i < n; i++) {
+		int32_t place = places[i] >= 0 ? places[i] : start(state, &keys[i]);
+
+		state->sessions[place].last = state->now;
+		rewrite(packets[i], &state->sessions[place]);
+		packets[i]->port = NF_OUTSIDE;
+		nf_send(out, packets[i]);
+	}
+}
+
+static void destroy(void *of)
+{
+	struct nat *state = of;
+
+	rte_hash_free(state->table);
+	nf_free(state->sessions);
+	nf_free(state);
+}
+
+static struct plain plain = {
+	.function = "NAT",
+	.does = "rte_hash_lookup_bulk, address, port and checksums rewritten",
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+PLAIN_REGISTER(plain)
