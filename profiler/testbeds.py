@@ -22,13 +22,13 @@ OURS = {
     "simulated": EntryPoint("simulated", "profiler.testbeds:_open_simulated", GROUP),
     "exec": EntryPoint("exec", "profiler.exec:open_exec", GROUP),
     "replay": EntryPoint("replay", "profiler.replay:open_replay", GROUP),
-    "host": EntryPoint("host", "profiler.testbeds:_open_host", GROUP),
+    "host": EntryPoint("host", "profiler.host:open_host", GROUP),
 }
 SHOWN_AS = {"exec": "exec:COMMAND", "replay": "replay:PROFILE"}
 
 
 def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
-    """The testbed that `spec` names: `simulated`, `exec:COMMAND`, `replay:PROFILE`, or an installed kind.
+    """The testbed that `spec` names: `simulated`, `host`, `exec:COMMAND`, `replay:PROFILE`, or an installed kind.
 
     Parameters
     ----------
@@ -64,11 +64,3 @@ def _open_simulated(argument: str, timeout: float) -> Testbed:
     if argument:
         raise InputError.of("--testbed", f"simulated takes nothing after a colon, got '{argument}'")
     return SimulatedTestbed()
-
-
-def _open_host(argument: str, timeout: float) -> Testbed:
-    raise InputError.of(
-        "--testbed",
-        "host: this version has no host testbed",
-        hint="exec:COMMAND reaches a testbed agent of your own",
-    )

@@ -1,0 +1,71 @@
+"""`--testbed host` where nothing of DPDK is needed: which program is started, and what is said without one."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler import host
+from profiler.testbeds import open_testbed
+from profiles import InputError
+
+TESTBED = """#!{python}
+import json, sys
+for line in sys.stdin:
+    usual = {{"flows": 1, "packet_size": 64}}
+    told = {{"name": " ".join(sys.argv[1:]), "nic": {{"model": "m", "cores": 2}}, "attributes": {{}},
+            "default_traffic": usual, "nfs": []}}
+    print(json.dumps({{"id": json.loads(line)["id"], "ok": True, "testbed": told}}), flush=True)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A testbed whose name is the options it was started with, in a folder whose name has a space."""
+    path = tmp_path / "a folder" / host.PROGRAM
+    path.parent.mkdir()
+    path.write_text(TESTBED.format(python=sys.executable))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither a built program nor one on the path."""
+    monkeypatch.delenv(host.TOLD_BY, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(host, "BUILT", tmp_path / "not built")
+
+
+def test_says_what_to_do_when_it_is_not_built() -> None:
+    """Without a program, the error names the command that builds one."""
+    with pytest.raises(InputError, match="not built") as refused:
+        open_testbed("host")
+    assert refused.value.faults[0].hint == "make deps nfs"
+
+
+def test_starts_what_was_built(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built program is started, with what follows the colon as its options."""
+    monkeypatch.setattr(host, "BUILT", program)
+    with open_testbed("host:--cores 0,1 --windows 5,10") as testbed:
+        assert testbed.describe().name == "--cores 0,1 --windows 5,10"
+
+
+def test_finds_an_installed_one(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a built program, the one on the path is started."""
+    monkeypatch.setenv("PATH", str(program.parent))
+    with open_testbed("host") as testbed:
+        assert testbed.describe().name == ""
+
+
+def test_the_environment_comes_first(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NF_TESTBED names the program; when it is none, nothing else is started instead."""
+    monkeypatch.setenv(host.TOLD_BY, str(program))
+    assert host.find_program() == program
+    monkeypatch.setenv(host.TOLD_BY, str(program.parent))
+    monkeypatch.setattr(host, "BUILT", program)
+    with pytest.raises(InputError, match="is not a program"):
+        open_testbed("host")
