@@ -1,0 +1,22 @@
+/* IPv4 datagrams cut to the size of a network (RFC 791, section 3.2). */
+#ifndef NFS_CORE_FRAGMENT_H
+#define NFS_CORE_FRAGMENT_H
+
+#include "core/packet.h"
+
+#define FRAGMENTS_MOST 256
+
+/*
+ * Cut a packet, which may be a fragment itself, into datagrams of at most `mtu` bytes, at least
+ * 68. The first is the packet itself, the others are new, all with its Ethernet header and its
+ * port. How many there are; or a negative errno with the packet as it was: -ENOMEM when `pool` has
+ * no more, -E2BIG when it takes more than FRAGMENTS_MOST, -EMSGSIZE when it
+ * ends where no datagram can.
+ */
+int ipv4_fragment(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t mtu,
+		  struct rte_mempool *pool, struct rte_mbuf *fragments[FRAGMENTS_MOST]);
+
+/* Drop what is behind `length` bytes, whatever segment they end in. */
+void packet_cut(struct rte_mbuf *mbuf, uint32_t length);
+
+#endif

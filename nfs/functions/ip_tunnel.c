@@ -1,0 +1,310 @@
+/*
+ * IPTunnel: IPv4 in IPv4 (RFC 2003), to and from one other end.
+ *
+ * What comes from inside is put into the tunnel. What is too long for the tunnel's MTU is cut
+ * before, so that the other end need not put it together; or refused, if it says so, with the MTU
+ * that would do (RFC 1191). What comes from outside is put together and taken out. Congestion
+ * marks go in and come out (RFC 6040). Not here: ICMP errors from within the tunnel (freed,
+ * counted as foreign).
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/fragment.h"
+#include "core/icmp_report.h"
+#include "core/ipv4.h"
+#include "core/memory.h"
+#include "core/nf.h"
+#include "functions/ip_tunnel/congestion.h"
+#include "functions/ip_tunnel/reassembly.h"
+
+enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS_PER_S, ERRORS_AT_ONCE };
+static const struct nf_parameter parameters[] = {
+	[MTU] = {"mtu", "of the way between the ends of the tunnel, bytes", 88, 9000, 1500},
+	[LOCAL] = {"local", "this end, as a number; usually 192.0.2.1", 0, 4294967295,
+		   RTE_IPV4(192, 0, 2, 1)},
+	[REMOTE] = {"remote", "the other end, as a number; usually 192.0.2.2", 0, 4294967295,
+		    RTE_IPV4(192, 0, 2, 2)},
+	[TTL] = {"ttl", "time to live in the tunnel", 1, 255, 64},
+	[PENDING] = {"pending", "datagrams that are put together at once", 1, 65536, 1024},
+	[PENDING_S] = {"pending_s", "time to put one together, s", 0.001, 120, 30},
+	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors that it sends at most", 0, 1e6, 1000},
+	[ERRORS_AT_ONCE] = {"errors_at_once", "ICMP errors after a while without any", 1, 1e6, 100},
+};
+
+enum {
+	ENCAPSULATED,
+	FRAGMENTED,
+	FRAGMENTS,
+	TOO_BIG,
+	EXPIRED,
+	LOOPING,
+	DECAPSULATED,
+	PARTS,
+	FOREIGN,
+	CONGESTED,
+	UNSOUND,
+	NO_ROOM,
+	OTHER,
+	MALFORMED,
+	ERRORS_SENT,
+	ERRORS_UNSAID,
+	ERRORS_LIMITED,
+};
+static const struct nf_counter counters[] = {
+	[ENCAPSULATED] = {"encapsulated", "packets, or fragments, put into the tunnel"},
+	[FRAGMENTED] = {"fragmented", "packets cut before that"},
+	[FRAGMENTS] = {"fragments", "that they were cut into"},
+	[TOO_BIG] = {"too_big", "packets that are too long and must not be cut"},
+	[EXPIRED] = {"expired", "packets whose time to live ran out"},
+	[LOOPING] = {"looping", "packets from an end of the tunnel, freed (RFC 2003, section 4)"},
+	[DECAPSULATED] = {"decapsulated", "packets taken out of the tunnel"},
+	[PARTS] = {"parts", "fragments that came through the tunnel"},
+	[FOREIGN] = {"foreign", "packets from outside that are not of the tunnel, freed"},
+	[CONGESTED] = {"congested", "marked packets whose sender would not understand, freed"},
+	[UNSOUND] = {"unsound", "packets with a wrong header checksum, freed"},
+	[NO_ROOM] = {"no_room", "packets freed for want of buffers or headroom"},
+	[OTHER] = {"other", "packets that are not IPv4, freed"},
+	[MALFORMED] = {"malformed", "packets freed"},
+	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
+	[ERRORS_UNSAID] = {"errors_unsaid", "ICMP errors that must not be sent"},
+	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors beyond the rate, or without a buffer"},
+};
+
+struct ip_tunnel {
+	rte_be32_t local, remote;
+	uint16_t mtu; /* of what is put in */
+	uint16_t next_id;
+	struct rte_ipv4_hdr outer; /* what is alike in every header */
+	struct icmp_reporter reporter;
+	struct reassembly *reassembly;
+};
+
+static void destroy(struct nf *nf)
+{
+	struct ip_tunnel *tunnel = nf->state;
+
+	reassembly_destroy(tunnel->reassembly);
+	nf_free(tunnel);
+}
+
+static int create(struct nf *nf)
+{
+	const double *settings = nf->settings;
+	struct ip_tunnel *tunnel = nf_zalloc(sizeof(*tunnel));
+
+	if (!tunnel)
+		return -ENOMEM;
+	nf->state = tunnel;
+	tunnel->local = rte_cpu_to_be_32((uint32_t)settings[LOCAL]);
+	tunnel->remote = rte_cpu_to_be_32((uint32_t)settings[REMOTE]);
+	tunnel->mtu = (uint16_t)settings[MTU] - sizeof(tunnel->outer);
+	tunnel->outer = (struct rte_ipv4_hdr){
+		.version_ihl = RTE_IPV4_VHL_DEF,
+		.time_to_live = (uint8_t)settings[TTL],
+		.next_proto_id = IPPROTO_IPIP,
+		.src_addr = tunnel->local,
+		.dst_addr = tunnel->remote,
+	};
+	tunnel->reporter = icmp_reporter_for(tunnel->local, nf->spare, settings[ERRORS_PER_S],
+					     settings[ERRORS_AT_ONCE]);
+	tunnel->reassembly = reassembly_create((uint32_t)settings[PENDING],
+					       (uint64_t)(settings[PENDING_S] * 1e6), nf->socket);
+	if (!tunnel->reassembly) {
+		nf_free(tunnel);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
+{
+	nf->counters[counter]++;
+	rte_pktmbuf_free(mbuf);
+}
+
+/* Free a packet that cannot go on, and tell its sender. */
+static void give_up(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		    enum icmp_problem problem, struct nf_out *out)
+{
+	static const int counted[] = {
+		[ICMP_SENT] = ERRORS_SENT,
+		[ICMP_UNSAID] = ERRORS_UNSAID,
+		[ICMP_LIMITED] = ERRORS_LIMITED,
+	};
+	struct ip_tunnel *tunnel = nf->state;
+	const bool too_big = problem == ICMP_FRAGMENTATION_NEEDED;
+	struct rte_mbuf *error;
+	enum icmp_report report = icmp_report(&tunnel->reporter, mbuf, packet, problem,
+					      too_big ? tunnel->mtu : 0, nf->now_us, &error);
+
+	nf->counters[counted[report]]++;
+	if (report == ICMP_SENT)
+		nf_send(out, error);
+	drop(nf, mbuf, too_big ? TOO_BIG : EXPIRED);
+}
+
+/* Put a packet that fits into the tunnel. */
+static void encapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struct nf_out *out)
+{
+	struct ip_tunnel *tunnel = nf->state;
+	struct rte_ipv4_hdr *outer;
+	const struct rte_ipv4_hdr *inner;
+	char *front = rte_pktmbuf_prepend(mbuf, sizeof(*outer));
+
+	if (!front) {
+		drop(nf, mbuf, NO_ROOM);
+		return;
+	}
+	memmove(front, front + sizeof(*outer), l3);
+	outer = (struct rte_ipv4_hdr *)(front + l3);
+	inner = outer + 1;
+	*outer = tunnel->outer;
+	outer->type_of_service = inner->type_of_service;
+	outer->total_length =
+		rte_cpu_to_be_16(rte_be_to_cpu_16(inner->total_length) + sizeof(*outer));
+	outer->packet_id = rte_cpu_to_be_16(tunnel->next_id++);
+	outer->fragment_offset = inner->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
+	outer->hdr_checksum = rte_ipv4_cksum(outer);
+	mbuf->port = NF_OUTSIDE;
+	nf->counters[ENCAPSULATED]++;
+	nf_send(out, mbuf);
+}
+
+static void cut_and_encapsulate(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+				struct nf_out *out)
+{
+	const struct ip_tunnel *tunnel = nf->state;
+	struct rte_mbuf *fragments[FRAGMENTS_MOST];
+	int n = -ENOMEM;
+
+	if (nf->spare)
+		n = ipv4_fragment(mbuf, packet, tunnel->mtu, nf->spare, fragments);
+	if (n < 0) {
+		drop(nf, mbuf, n == -EMSGSIZE ? MALFORMED : NO_ROOM);
+		return;
+	}
+	nf->counters[FRAGMENTED]++;
+	nf->counters[FRAGMENTS] += n;
+	for (int i = 0; i < n; i++)
+		encapsulate(nf, fragments[i], packet->l3, out);
+}
+
+static void from_inside(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+			struct nf_out *out)
+{
+	const struct ip_tunnel *tunnel = nf->state;
+	struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
+	const bool fits = rte_be_to_cpu_16(ip->total_length) <= tunnel->mtu;
+
+	if (ip->src_addr == tunnel->local || ip->src_addr == tunnel->remote) {
+		drop(nf, mbuf, LOOPING);
+		return;
+	}
+	if (ip->time_to_live <= 1) {
+		give_up(nf, mbuf, packet, ICMP_TTL_EXCEEDED, out);
+		return;
+	}
+	if (!fits && (ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG))) {
+		give_up(nf, mbuf, packet, ICMP_FRAGMENTATION_NEEDED, out);
+		return;
+	}
+	ipv4_hop(ip);
+	if (fits)
+		encapsulate(nf, mbuf, packet->l3, out);
+	else
+		cut_and_encapsulate(nf, mbuf, packet, out);
+}
+
+/* Take the packet out of the tunnel's header, whose checksum and ends were right. */
+static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struct nf_out *out)
+{
+	const struct rte_ipv4_hdr *outer =
+		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);
+	const uint16_t header = rte_ipv4_hdr_len(outer), marks = outer->type_of_service;
+	char *front = rte_pktmbuf_mtod(mbuf, char *);
+	struct packet packet;
+
+	memmove(front + header, front, l3);
+	rte_pktmbuf_adj(mbuf, header);
+	packet = packet_parse(mbuf);
+	if (packet.type != PACKET_IPV4) {
+		drop(nf, mbuf, MALFORMED);
+		return;
+	}
+	if (!ipv4_is_sound(packet_ipv4(mbuf, &packet))) {
+		drop(nf, mbuf, UNSOUND);
+		return;
+	}
+	if (!take_congestion_mark(packet_ipv4(mbuf, &packet), (uint8_t)marks)) {
+		drop(nf, mbuf, CONGESTED);
+		return;
+	}
+	mbuf->port = NF_INSIDE;
+	nf->counters[DECAPSULATED]++;
+	nf_send(out, mbuf);
+}
+
+static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+			 struct nf_out *out)
+{
+	struct ip_tunnel *tunnel = nf->state;
+	const struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
+
+	if (ip->next_proto_id != IPPROTO_IPIP || ip->dst_addr != tunnel->local ||
+	    ip->src_addr != tunnel->remote) {
+		drop(nf, mbuf, FOREIGN);
+		return;
+	}
+	if (!packet->fragment) {
+		decapsulate(nf, mbuf, packet->l3, out);
+		return;
+	}
+	nf->counters[PARTS]++;
+	mbuf = reassembly_add(tunnel->reassembly, mbuf, packet, nf->now_us);
+	if (mbuf)
+		decapsulate(nf, mbuf, mbuf->l2_len, out);
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct ip_tunnel *tunnel = nf->state;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *mbuf = packets[i];
+		const struct packet packet = packet_parse(mbuf);
+
+		if (unlikely(packet.type != PACKET_IPV4))
+			drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
+		else if (unlikely(!ipv4_is_sound(packet_ipv4(mbuf, &packet))))
+			drop(nf, mbuf, UNSOUND);
+		else if (mbuf->port == NF_INSIDE)
+			from_inside(nf, mbuf, &packet, out);
+		else
+			from_outside(nf, mbuf, &packet, out);
+	}
+	reassembly_free_dead(tunnel->reassembly);
+}
+
+static void drain(struct nf *nf, struct nf_out *out)
+{
+	struct ip_tunnel *tunnel = nf->state;
+
+	(void)out; /* parts of datagrams are nothing to send */
+	reassembly_forget(tunnel->reassembly);
+}
+
+static struct nf_kind kind = {
+	.name = "IPTunnel",
+	.help = "IPv4 in IPv4, cut to the tunnel's MTU",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.drain = drain,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)

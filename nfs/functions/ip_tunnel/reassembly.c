@@ -1,0 +1,97 @@
+#include "functions/ip_tunnel/reassembly.h"
+
+#include <stdio.h>
+
+#include <rte_ip_frag.h>
+#include <rte_log.h>
+
+#include "core/fragment.h"
+#include "core/memory.h"
+
+/* Places that a datagram may be put at. */
+#define WAYS 8
+#define AHEAD 3 /* packets that are fetched while one is freed */
+
+struct reassembly {
+	struct rte_ip_frag_tbl *table; /* its clock counts microseconds */
+	struct rte_ip_frag_death_row dead;
+	uint64_t last_us;
+	bool waiting; /* whether anything may be in the table */
+};
+
+/* The library tells on stderr how large every table is. */
+static struct rte_ip_frag_tbl *make_table(uint32_t buckets, uint64_t timeout_us, int socket)
+{
+	const int level = rte_log_get_level(RTE_LOGTYPE_USER1);
+	struct rte_ip_frag_tbl *table;
+
+	rte_log_set_level(RTE_LOGTYPE_USER1, RTE_LOG_WARNING);
+	table = rte_ip_frag_table_create(buckets, WAYS, buckets * WAYS, timeout_us, socket);
+	rte_log_set_level(RTE_LOGTYPE_USER1, (uint32_t)level);
+	return table;
+}
+
+struct reassembly *reassembly_create(uint32_t datagrams, uint64_t timeout_us, int socket)
+{
+	struct reassembly *reassembly = nf_zalloc(sizeof(*reassembly));
+	const uint32_t buckets = rte_align32pow2(RTE_MAX(datagrams / WAYS, 2u));
+
+	if (reassembly)
+		reassembly->table = make_table(buckets, timeout_us, socket);
+	if (!reassembly || !reassembly->table) {
+		fprintf(stderr, "IPTunnel: no memory to put %u datagrams together\n", datagrams);
+		nf_free(reassembly);
+		return NULL;
+	}
+	return reassembly;
+}
+
+void reassembly_destroy(struct reassembly *reassembly)
+{
+	reassembly_free_dead(reassembly);
+	rte_ip_frag_table_destroy(reassembly->table);
+	nf_free(reassembly);
+}
+
+struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *fragment,
+				const struct packet *packet, uint64_t now_us)
+{
+	struct rte_ipv4_hdr *ip = packet_ipv4(fragment, packet);
+	const uint16_t offset = rte_be_to_cpu_16(ip->fragment_offset) & RTE_IPV4_HDR_OFFSET_MASK;
+	struct rte_mbuf *whole;
+
+	reassembly->last_us = now_us;
+	if (offset * 8 + rte_be_to_cpu_16(ip->total_length) > UINT16_MAX) {
+		rte_pktmbuf_free(fragment); /* a datagram that cannot be */
+		return NULL;
+	}
+	packet_cut(fragment, packet->l3 + rte_be_to_cpu_16(ip->total_length));
+	fragment->l2_len = packet->l3;
+	fragment->l3_len = rte_ipv4_hdr_len(ip);
+	whole = rte_ipv4_frag_reassemble_packet(reassembly->table, &reassembly->dead, fragment,
+						now_us, ip);
+	reassembly->waiting = true;
+	if (reassembly->dead.cnt > RTE_IP_FRAG_DEATH_ROW_MBUF_LEN / 2)
+		reassembly_free_dead(reassembly);
+	if (whole)
+		(void)rte_pktmbuf_linearize(whole); /* in several segments, it is as good */
+	return whole;
+}
+
+void reassembly_free_dead(struct reassembly *reassembly)
+{
+	if (reassembly->dead.cnt > 0)
+		rte_ip_frag_free_death_row(&reassembly->dead, AHEAD);
+}
+
+void reassembly_forget(struct reassembly *reassembly)
+{
+	const uint64_t never = reassembly->last_us + (UINT64_MAX >> 1);
+
+	reassembly_free_dead(reassembly);
+	while (reassembly->waiting) {
+		rte_ip_frag_table_del_expired_entries(reassembly->table, &reassembly->dead, never);
+		reassembly->waiting = reassembly->dead.cnt > 0;
+		reassembly_free_dead(reassembly);
+	}
+}
