@@ -7,7 +7,7 @@
 
 #include "core/memory.h"
 
-int flow_table_create(struct flow_table *table, const struct nf *nf)
+int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks)
 {
 	static unsigned int made;
 	char name[RTE_HASH_NAMESIZE];
@@ -29,10 +29,12 @@ int flow_table_create(struct flow_table *table, const struct nf *nf)
 		table->us_per_look = table->timeout_us / table->n + 1;
 		table->flows = nf_zalloc(table->n * sizeof(*table->flows));
 	}
-	if (!table->flows) {
+	if (table->flows && marks)
+		table->marks = nf_zalloc(table->n * sizeof(*table->marks));
+	if (!table->flows || (marks && !table->marks)) {
 		fprintf(stderr, "%s: no memory for a table of %u flows\n", nf->kind->name,
 			parameters.entries);
-		rte_hash_free(table->places);
+		flow_table_destroy(table);
 		return -ENOMEM;
 	}
 	return 0;
@@ -42,6 +44,7 @@ void flow_table_destroy(struct flow_table *table)
 {
 	rte_hash_free(table->places);
 	nf_free(table->flows);
+	nf_free(table->marks);
 }
 
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key)
@@ -53,6 +56,8 @@ int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct f
 	/* the burst may have started it already */
 	if (table->flows[place].last_us == 0) {
 		table->flows[place] = (struct flow){0};
+		if (table->marks)
+			table->marks[place] = 0;
 		nf->counters[FLOW_STARTED]++;
 	}
 	return place;

@@ -38,14 +38,15 @@ struct flow {
 struct flow_table {
 	struct rte_hash *places; /* flow key to a place in `flows` */
 	struct flow *flows;
-	uint32_t n; /* of them, used or not */
+	uint64_t *marks; /* one more a flow, the function's own, 0 at first; NULL where none is */
+	uint32_t n;      /* of them, used or not */
 	uint32_t next_aged;
 	uint64_t timeout_us, us_per_look;
 	uint64_t aged_us; /* when aging last looked */
 };
 
 /* A table as the function's settings ask for. 0, or a negative errno after printing why. */
-int flow_table_create(struct flow_table *table, const struct nf *nf);
+int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks);
 void flow_table_destroy(struct flow_table *table);
 
 /* The place of a flow that was not in the table; negative when that is full. */

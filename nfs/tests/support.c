@@ -8,6 +8,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "accelerators/accelerator.h"
 #include "tests/poison.h"
 
 int setup(void **state)
@@ -39,6 +40,8 @@ int teardown(void **state)
 		nf_out_free(&rig->out);
 	}
 	nf_destroy(rig->nf);
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		accelerator_destroy(rig->accelerators[kind]);
 	assert_int_equal(rte_mempool_in_use_count(rig->pool), 0);
 	assert_int_equal(rte_mempool_in_use_count(rig->spare), 0);
 	rte_mempool_free(rig->pool);
@@ -50,8 +53,9 @@ int teardown(void **state)
 struct nf *rig_make(struct rig *rig, const char *name, const struct nf_setting *settings,
 		    unsigned int n_settings)
 {
-	const struct nf_config config = {.name = name, .spare = rig->spare};
+	struct nf_config config = {.name = name, .spare = rig->spare, .execution = rig->execution};
 
+	memcpy(config.accelerators, rig->accelerators, sizeof(config.accelerators));
 	nf_destroy(rig->nf);
 	rig->nf = nf_create(&config, settings, n_settings);
 	assert_non_null(rig->nf);

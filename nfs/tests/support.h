@@ -20,10 +20,12 @@
 #define RIG_PACKETS 1023
 
 struct rig {
-	struct rte_mempool *pool;  /* packets that go in */
-	struct rte_mempool *spare; /* packets that functions make */
-	struct nf *nf;             /* made by rig_make */
-	struct nf_out out;         /* what the last offer sent */
+	struct rte_mempool *pool;                            /* packets that go in */
+	struct rte_mempool *spare;                           /* packets that functions make */
+	struct nf *nf;                                       /* made by rig_make */
+	struct nf_out out;                                   /* what the last offer sent */
+	struct accelerator *accelerators[ACCELERATOR_KINDS]; /* those of tests/offloading.h */
+	enum nf_execution execution;                         /* the function's usual one when 0 */
 };
 
 int setup(void **state);

@@ -1,0 +1,70 @@
+#include "accelerators/flow_scan.h"
+
+#include <errno.h>
+
+#include "core/memory.h"
+
+int flow_scan_create(struct nf *nf, offload_answered answered)
+{
+	struct flow_scan *scan = nf_zalloc(sizeof(*scan));
+	int error = scan ? flow_table_create(&scan->table, nf, true) : -ENOMEM;
+
+	if (error < 0) {
+		nf_free(scan);
+		return error;
+	}
+	error = offload_create(
+		&scan->offload, nf, (unsigned int)nf->settings[FLOW_SCAN_QUEUES],
+		(unsigned int)nf->settings[FLOW_SCAN_WINDOW],
+		(offload_answered[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = answered});
+	if (error < 0) {
+		flow_table_destroy(&scan->table);
+		nf_free(scan);
+		return error;
+	}
+	nf->state = scan;
+	return 0;
+}
+
+void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct flow_scan *scan = nf->state;
+	struct offloaded *held[NF_BURST];
+	struct flow_burst burst;
+	int32_t places[NF_BURST];
+
+	flow_table_age(&scan->table, nf);
+	offload_begin(&scan->offload, n, out);
+	burst.n = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		struct offloaded *offloaded =
+			scan_packet(&scan->offload, packets[i], &nf->counters[FLOW_SCAN_SCANS]);
+
+		if (unlikely(!offloaded || offloaded->headers.type != PACKET_IPV4))
+			continue;
+		held[burst.n] = offloaded;
+		burst.keys[burst.n] = packet_flow(packets[i], &offloaded->headers);
+		flow_burst_add(&burst, packets[i]);
+	}
+	if (likely(burst.n > 0))
+		flow_table_count(&scan->table, nf, &burst, places, NULL);
+	for (uint16_t i = 0; i < burst.n; i++)
+		held[i]->place = places[i];
+	offload_end(&scan->offload, out);
+}
+
+void flow_scan_drain(struct nf *nf, struct nf_out *out)
+{
+	struct flow_scan *scan = nf->state;
+
+	offload_drain(&scan->offload, out);
+}
+
+void flow_scan_destroy(struct nf *nf)
+{
+	struct flow_scan *scan = nf->state;
+
+	offload_destroy(&scan->offload);
+	flow_table_destroy(&scan->table);
+	nf_free(scan);
+}

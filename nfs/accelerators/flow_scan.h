@@ -1,0 +1,44 @@
+/*
+ * Flow statistics beside a scan of payloads: what FlowMonitor and NIDS have in common. They differ
+ * in what they do with an answer.
+ */
+#ifndef NFS_ACCELERATORS_FLOW_SCAN_H
+#define NFS_ACCELERATORS_FLOW_SCAN_H
+
+#include "accelerators/scan.h"
+#include "core/flow_table.h"
+
+/* The first parameters and counters of such a function. */
+enum { FLOW_SCAN_QUEUES = FLOW_PARAMETERS, FLOW_SCAN_WINDOW, FLOW_SCAN_PARAMETERS };
+#define FLOW_SCAN_DECLARE_PARAMETERS                                                               \
+	FLOW_TABLE_PARAMETERS, [FLOW_SCAN_QUEUES] = {OFFLOAD_QUEUES},                              \
+			       [FLOW_SCAN_WINDOW] = {OFFLOAD_WINDOW}
+
+enum { FLOW_SCAN_SCANS = FLOW_COUNTERS, FLOW_SCAN_COUNTERS = FLOW_SCAN_SCANS + SCAN_COUNTERS };
+#define FLOW_SCAN_DECLARE_COUNTERS FLOW_TABLE_COUNTERS, SCAN_COUNTERS_FROM(FLOW_SCAN_SCANS)
+
+/* The state of such a function. */
+struct flow_scan {
+	struct flow_table table;
+	struct offload offload;
+};
+
+/* Its callbacks. */
+int flow_scan_create(struct nf *nf, offload_answered answered);
+void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
+void flow_scan_drain(struct nf *nf, struct nf_out *out);
+void flow_scan_destroy(struct nf *nf);
+
+/*
+ * What the function noted about a packet's flow, NULL when that found no place in the table. A
+ * flow forgotten while its packet was scanned may be another's by now: answers take microseconds,
+ * flows are forgotten after milliseconds at least.
+ */
+static inline uint64_t *flow_scan_mark(struct nf *nf, const struct offloaded *offloaded)
+{
+	const struct flow_scan *scan = nf->state;
+
+	return offloaded->place < 0 ? NULL : &scan->table.marks[offloaded->place];
+}
+
+#endif

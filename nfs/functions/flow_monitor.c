@@ -1,0 +1,45 @@
+/* FlowMonitor: packets, bytes and matches of rules of every flow, with aging. All packets pass. */
+#include "accelerators/flow_scan.h"
+
+static const struct nf_parameter parameters[] = {FLOW_SCAN_DECLARE_PARAMETERS};
+
+enum { MATCHING_FLOWS = FLOW_SCAN_COUNTERS };
+static const struct nf_counter counters[] = {
+	FLOW_SCAN_DECLARE_COUNTERS,
+	[MATCHING_FLOWS] = {"matching_flows", "flows in which a rule matched"},
+};
+
+/* A flow's mark is the number of matches in it. */
+static void answered(struct nf *nf, struct offloaded *offloaded)
+{
+	const bool matched = scan_matched(offloaded, &nf->counters[FLOW_SCAN_SCANS]);
+	uint64_t *matches = flow_scan_mark(nf, offloaded);
+
+	offloaded->fate = OFFLOAD_SEND;
+	if (!matched || !matches)
+		return;
+	nf->counters[MATCHING_FLOWS] += *matches == 0;
+	*matches += offloaded->job.produced;
+}
+
+static int create(struct nf *nf)
+{
+	return flow_scan_create(nf, answered);
+}
+
+static struct nf_kind kind = {
+	.name = "FlowMonitor",
+	.help = "packets, bytes and matches of rules of every flow, with aging",
+	.accelerators = NF_USES(ACCELERATOR_REGEX),
+	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = flow_scan_process,
+	.drain = flow_scan_drain,
+	.destroy = flow_scan_destroy,
+};
+
+NF_REGISTER(kind)

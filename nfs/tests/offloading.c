@@ -1,0 +1,153 @@
+#include "tests/offloading.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "accelerators/accelerator.h"
+#include "accelerators/rules.h"
+#include "core/random.h"
+#include "tests/hostile.h"
+
+#define BURSTS 20
+
+static int setup_as(void **state, enum nf_execution execution)
+{
+	struct rig *rig;
+
+	if (setup(state) != 0)
+		return -1;
+	rig = *state;
+	rig->execution = execution;
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		rig->accelerators[kind] = accelerator_create((enum accelerator_kind)kind);
+	return 0;
+}
+
+int setup_pipeline(void **state)
+{
+	return setup_as(state, NF_PIPELINE);
+}
+
+int setup_to_completion(void **state)
+{
+	return setup_as(state, NF_RUN_TO_COMPLETION);
+}
+
+const char *witness_of(const char *rule)
+{
+	unsigned int n;
+	const struct rule *all = rules(&n);
+
+	for (unsigned int i = 0; i < n; i++)
+		if (strcmp(all[i].name, rule) == 0)
+			return all[i].witness;
+	fail_msg("there is no rule %s", rule);
+	return "";
+}
+
+struct rte_mbuf *packet_with(struct rig *rig, uint16_t flow, const char *payload)
+{
+	return packet_made(rig, &(struct made){.source = RTE_IPV4(10, 0, 0, 1),
+					       .destination = RTE_IPV4(10, 0, 2, 1),
+					       .source_port = flow,
+					       .destination_port = 4000,
+					       .payload = payload,
+					       .payload_length = (uint16_t)strlen(payload)});
+}
+
+void rig_offer_undrained(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
+{
+	nf_out_free(&rig->out);
+	nf_process(rig->nf, packets, n, &rig->out);
+}
+
+/* Anything that passes; told apart by its port, which nobody looks at. */
+static struct rte_mbuf *numbered(struct rig *rig, uint64_t *random, uint16_t number)
+{
+	static const uint8_t ipv6[60] = {[12] = 0x86, [13] = 0xdd};
+	static const char *const texts[] = {"", "", "x", "nothing of note",
+					    "qqqqqqqqqqqqqqqqqqqqq"};
+	const uint32_t which = random_below(random, RTE_DIM(texts) + 2);
+	struct rte_mbuf *packet;
+
+	if (which < RTE_DIM(texts))
+		packet = packet_with(rig, number % 7, texts[which]);
+	else if (which == RTE_DIM(texts))
+		packet = packet_of(rig, ipv6, sizeof(ipv6));
+	else
+		packet = packet_made(rig, &(struct made){.payload_length = 1000});
+	packet->port = number;
+	return packet;
+}
+
+static void check_order(const struct rig *rig, uint16_t *next)
+{
+	for (uint32_t i = 0; i < rig->out.n; i++)
+		assert_int_equal(rig->out.packets[i]->port, (*next)++);
+}
+
+static void run_in_order(struct rig *rig, uint64_t *random)
+{
+	uint16_t offered = 0, next = 0;
+
+	for (int burst = 0; burst < BURSTS; burst++) {
+		struct rte_mbuf *packets[NF_BURST];
+		const uint16_t n = random_below(random, NF_BURST + 1);
+
+		for (uint16_t i = 0; i < n; i++)
+			packets[i] = numbered(rig, random, offered++);
+		rig_offer_undrained(rig, packets, n);
+		check_order(rig, &next);
+		if (rig->execution == NF_RUN_TO_COMPLETION)
+			assert_int_equal(next, offered);
+	}
+	nf_out_free(&rig->out);
+	nf_drain(rig->nf, &rig->out);
+	check_order(rig, &next);
+	assert_int_equal(next, offered);
+}
+
+void keeps_the_order(struct rig *rig, const char *name)
+{
+	static const double queues[] = {1, 2, 8}, windows[] = {1, 5, 128};
+	uint64_t random = 1;
+
+	for (unsigned int i = 0; i < RTE_DIM(queues); i++) {
+		for (unsigned int j = 0; j < RTE_DIM(windows); j++) {
+			const struct nf_setting settings[] = {{"queues", queues[i]},
+							      {"window", windows[j]}};
+
+			rig_make(rig, name, settings, RTE_DIM(settings));
+			run_in_order(rig, &random);
+		}
+	}
+}
+
+void bears_anything(struct rig *rig, const char *name)
+{
+	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1)};
+	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06}, ipv6[60] = {[12] = 0x86, [13] = 0xdd};
+	struct made made = {.payload_length = 64, .vlan = 7};
+
+	rig_make(rig, name, NULL, 0);
+	offer_malformed(rig);
+	assert_int_equal(rig_count(rig, "malformed") > 0, 1);
+	assert_int_equal(rig_count(rig, "scanned"), 0);
+	rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
+	assert_int_equal(rig->out.n, 1);
+	rig_offer(rig, packet_of(rig, ipv6, sizeof(ipv6)), 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "other"), 2);
+	rig_offer(rig, packet_made(rig, &made), 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "scanned"), 1);
+	made.fragment = 100; /* it has no ports, and nobody knows where its payload begins */
+	rig_offer(rig, packet_made(rig, &made), 1);
+	assert_int_equal(rig->out.n, 1);
+	made.fragment = 0;
+	rig_offer(rig, in_two(rig, packet_made(rig, &made), 14 + 4 + 20 + 8 + 10), 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "scanned"), 2);
+	assert_int_equal(rig_count(rig, "partial"), 1);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
+}

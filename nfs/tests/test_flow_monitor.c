@@ -1,0 +1,98 @@
+#include "tests/offloading.h"
+
+#define SECOND 1000000ull
+
+/* Matches are counted by rule and packet, and by flow; every packet passes as it came. */
+static void counts_matches(void **state)
+{
+	struct rig *rig = *state;
+	const char *ssh = witness_of("ssh"), *vnc = witness_of("vnc");
+	char both[128];
+	struct rte_mbuf *burst[5];
+
+	snprintf(both, sizeof(both), "%s %s", ssh, vnc);
+	burst[0] = packet_with(rig, 1, ssh);
+	burst[1] = packet_with(rig, 1, "nothing");
+	burst[2] = packet_with(rig, 2, both);
+	burst[3] = packet_with(rig, 2, ssh);
+	burst[4] = packet_with(rig, 3, "");
+	rig_make(rig, "FlowMonitor", NULL, 0);
+	rig_offer_burst(rig, burst, 5, 1);
+	assert_int_equal(rig->out.n, 5);
+	for (int i = 0; i < 5; i++)
+		assert_true(checksums_right(rig->out.packets[i]));
+	assert_int_equal(rig_count(rig, "packets"), 5);
+	assert_int_equal(rig_count(rig, "scanned"), 4);
+	assert_int_equal(rig_count(rig, "matches"), 4);
+	assert_int_equal(rig_count(rig, "started"), 3);
+	assert_int_equal(rig_count(rig, "matching_flows"), 2);
+}
+
+/* A flow that is forgotten is a new one afterwards, without matches. */
+static void a_forgotten_flow_has_no_matches(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
+	const char *ssh = witness_of("ssh");
+
+	rig_make(rig, "FlowMonitor", settings, 2);
+	rig_offer(rig, packet_with(rig, 1, ssh), SECOND);
+	rig_offer(rig, packet_with(rig, 1, ssh), 2 * SECOND);
+	assert_int_equal(rig_count(rig, "matching_flows"), 1);
+	for (uint64_t s = 3; s < 40; s++)
+		rig_offer(rig, packet_with(rig, 2, "nothing"), s * SECOND);
+	assert_int_equal(rig_count(rig, "aged"), 1);
+	rig_offer(rig, packet_with(rig, 1, ssh), 40 * SECOND);
+	assert_int_equal(rig_count(rig, "matching_flows"), 2);
+	assert_int_equal(rig_count(rig, "matches"), 3);
+}
+
+/* A pipeline has packets under way when it returns, and sends them later; the other has none. */
+static void executes_as_told(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *burst[NF_BURST];
+
+	rig_make(rig, "FlowMonitor", NULL, 0);
+	for (int i = 0; i < NF_BURST; i++)
+		burst[i] = packet_with(rig, 1, "nothing of note");
+	rig_offer_undrained(rig, burst, NF_BURST);
+	if (rig->execution == NF_PIPELINE)
+		assert_in_range(rig->out.n, 0, NF_BURST - 1);
+	else
+		assert_int_equal(rig->out.n, NF_BURST);
+	nf_drain(rig->nf, &rig->out);
+	assert_int_equal(rig->out.n, NF_BURST);
+}
+
+/* Packets leave once each and in order, whatever the number of queues and their window. */
+static void order_is_kept(void **state)
+{
+	keeps_the_order(*state, "FlowMonitor");
+}
+
+/* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
+static void bears_everything(void **state)
+{
+	bears_anything(*state, "FlowMonitor");
+}
+
+/* Without an accelerator there is no such function. */
+static void needs_an_accelerator(void **state)
+{
+	const struct nf_config config = {.name = "FlowMonitor"};
+
+	(void)state;
+	assert_null(nf_create(&config, NULL, 0));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(counts_matches),   BOTH(a_forgotten_flow_has_no_matches),
+		BOTH(executes_as_told), BOTH(order_is_kept),
+		BOTH(bears_everything), cmocka_unit_test(needs_an_accelerator),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
