@@ -1,0 +1,83 @@
+/*
+ * NIDS: payloads are scanned for rules, and what matched raises an alert, once a flow and class of
+ * rules until the flow is forgotten. Packets that match a rule of one class can be dropped.
+ */
+#include "accelerators/flow_scan.h"
+#include "accelerators/rules.h"
+
+enum { DROPPED_CLASS = FLOW_SCAN_PARAMETERS };
+static const struct nf_parameter parameters[] = {
+	FLOW_SCAN_DECLARE_PARAMETERS,
+	[DROPPED_CLASS] = {"dropped_class",
+			   "class of rules whose packets are dropped: 1 peer to peer, 2 remote, "
+			   "3 chat, 4 mail, 5 media, 6 store, 7 web, 8 network; 0 none",
+			   0, RULE_CLASSES, 0},
+};
+
+enum { DROPPED = FLOW_SCAN_COUNTERS, ALERTS, FIRST_CLASS };
+static const struct nf_counter counters[] = {
+	FLOW_SCAN_DECLARE_COUNTERS,
+	[DROPPED] = {"dropped", "packets freed because of the rule that they match"},
+	[ALERTS] = {"alerts", "raised, of whatever class"},
+	[FIRST_CLASS + RULE_PEER_TO_PEER] = {"alerts_peer_to_peer", "of rules for file sharing"},
+	[FIRST_CLASS + RULE_REMOTE] = {"alerts_remote", "of rules for remote access and tunnels"},
+	[FIRST_CLASS + RULE_CHAT] = {"alerts_chat", "of rules for messages"},
+	[FIRST_CLASS + RULE_MAIL] = {"alerts_mail", "of rules for mail and news"},
+	[FIRST_CLASS + RULE_MEDIA] = {"alerts_media", "of rules for telephony, video and games"},
+	[FIRST_CLASS + RULE_STORE] = {"alerts_store", "of rules for files and databases"},
+	[FIRST_CLASS + RULE_WEB] = {"alerts_web", "of rules for the web"},
+	[FIRST_CLASS +
+		RULE_NETWORK] = {"alerts_network", "of rules for the network's own services"},
+};
+
+/* A flow's mark is the set of classes that it raised alerts of. A flow without a place has none. */
+static void alert(struct nf *nf, uint64_t *raised, enum rule_class class)
+{
+	if (raised && (*raised & (1u << class)))
+		return;
+	if (raised)
+		*raised |= 1u << class;
+	nf->counters[ALERTS]++;
+	nf->counters[FIRST_CLASS + class]++;
+}
+
+/* Of several rules that match, the lowest is the gravest: it decides. */
+static void answered(struct nf *nf, struct offloaded *offloaded)
+{
+	unsigned int n;
+	enum rule_class class;
+
+	offloaded->fate = OFFLOAD_SEND;
+	if (!scan_matched(offloaded, &nf->counters[FLOW_SCAN_SCANS]))
+		return;
+	class = rules(&n)[offloaded->job.rule].class;
+	alert(nf, flow_scan_mark(nf, offloaded), class);
+	if ((unsigned int)nf->settings[DROPPED_CLASS] == (unsigned int)class + 1) {
+		offloaded->fate = OFFLOAD_DROP;
+		nf->counters[DROPPED]++;
+	}
+}
+
+static int create(struct nf *nf)
+{
+	return flow_scan_create(nf, answered);
+}
+
+static struct nf_kind kind = {
+	.name = "NIDS",
+	.help = "alerts about flows whose payloads match rules; can drop those of a class",
+	.accelerators = NF_USES(ACCELERATOR_REGEX),
+	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = flow_scan_process,
+	.drain = flow_scan_drain,
+	.destroy = flow_scan_destroy,
+};
+
+NF_REGISTER(kind)
+
+_Static_assert(FIRST_CLASS + RULE_CLASSES <= NF_MOST_COUNTERS, "more counters than an nf has");

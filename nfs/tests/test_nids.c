@@ -1,0 +1,112 @@
+#include "tests/offloading.h"
+
+#include "accelerators/rules.h"
+
+#define SECOND 1000000ull
+
+/* A flow raises one alert of each class, however often it matches. */
+static void one_alert_a_flow_and_class(void **state)
+{
+	struct rig *rig = *state;
+	const char *ssh = witness_of("ssh"), *vnc = witness_of("vnc"), *sip = witness_of("sdp");
+
+	rig_make(rig, "NIDS", NULL, 0);
+	rig_offer(rig, packet_with(rig, 1, ssh), 1);
+	rig_offer(rig, packet_with(rig, 1, ssh), 2);
+	rig_offer(rig, packet_with(rig, 1, vnc), 3);
+	assert_int_equal(rig_count(rig, "alerts_remote"), 1);
+	rig_offer(rig, packet_with(rig, 1, sip), 4);
+	rig_offer(rig, packet_with(rig, 2, ssh), 5);
+	assert_int_equal(rig_count(rig, "alerts_remote"), 2);
+	assert_int_equal(rig_count(rig, "alerts_media"), 1);
+	assert_int_equal(rig_count(rig, "alerts"), 3);
+	assert_int_equal(rig_count(rig, "matches"), 5);
+	assert_int_equal(rig_count(rig, "dropped"), 0);
+}
+
+/* Alerts within one burst are of the same flow, too. */
+static void one_alert_in_a_burst(void **state)
+{
+	struct rig *rig = *state;
+	const char *ssh = witness_of("ssh");
+	struct rte_mbuf *burst[] = {packet_with(rig, 1, ssh), packet_with(rig, 1, ssh),
+				    packet_with(rig, 2, ssh)};
+
+	rig_make(rig, "NIDS", NULL, 0);
+	rig_offer_burst(rig, burst, 3, 1);
+	assert_int_equal(rig_count(rig, "alerts"), 2);
+}
+
+/* A flow that was forgotten raises its alert again. */
+static void forgotten_flows_raise_again(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
+	const char *ssh = witness_of("ssh");
+
+	rig_make(rig, "NIDS", settings, 2);
+	rig_offer(rig, packet_with(rig, 1, ssh), SECOND);
+	for (uint64_t s = 2; s < 40; s++)
+		rig_offer(rig, packet_with(rig, 2, "nothing"), s * SECOND);
+	rig_offer(rig, packet_with(rig, 1, ssh), 40 * SECOND);
+	assert_int_equal(rig_count(rig, "alerts_remote"), 2);
+}
+
+/* Packets of the class that is dropped are freed, those of another pass; both raise alerts. */
+static void a_class_is_dropped(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"dropped_class", 1 + RULE_REMOTE}};
+
+	rig_make(rig, "NIDS", settings, 1);
+	rig_offer(rig, packet_with(rig, 1, witness_of("ssh")), 1);
+	assert_int_equal(rig->out.n, 0);
+	rig_offer(rig, packet_with(rig, 1, witness_of("tls")), 1);
+	assert_int_equal(rig->out.n, 1);
+	rig_offer(rig, packet_with(rig, 1, "nothing"), 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "dropped"), 1);
+	assert_int_equal(rig_count(rig, "alerts"), 2);
+}
+
+/* Of rules of several classes in one packet, the gravest decides. */
+static void the_gravest_class_decides(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"dropped_class", 1 + RULE_PEER_TO_PEER}};
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s %s", witness_of("http-request"), witness_of("magnet"));
+	rig_make(rig, "NIDS", settings, 1);
+	rig_offer(rig, packet_with(rig, 1, text), 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "alerts_peer_to_peer"), 1);
+	assert_int_equal(rig_count(rig, "alerts_web"), 0);
+}
+
+/* Packets leave once each and in order, whatever the number of queues and their window. */
+static void order_is_kept(void **state)
+{
+	keeps_the_order(*state, "NIDS");
+}
+
+/* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
+static void bears_everything(void **state)
+{
+	bears_anything(*state, "NIDS");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(one_alert_a_flow_and_class),
+		BOTH(one_alert_in_a_burst),
+		BOTH(forgotten_flows_raise_again),
+		BOTH(a_class_is_dropped),
+		BOTH(the_gravest_class_decides),
+		BOTH(order_is_kept),
+		BOTH(bears_everything),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
