@@ -1,0 +1,84 @@
+/*
+ * PacketFilter: packets whose payload matches a rule are dropped, and so are those that could not
+ * be scanned; the others pass.
+ */
+#include <errno.h>
+
+#include "accelerators/scan.h"
+#include "core/memory.h"
+
+enum { QUEUES, WINDOW };
+static const struct nf_parameter parameters[] = {
+	[QUEUES] = {OFFLOAD_QUEUES},
+	[WINDOW] = {OFFLOAD_WINDOW},
+};
+
+enum { SCANS, DROPPED = SCANS + SCAN_COUNTERS };
+static const struct nf_counter counters[] = {
+	SCAN_COUNTERS_FROM(SCANS),
+	[DROPPED] = {"dropped", "packets freed because they match or could not be scanned"},
+};
+
+static void answered(struct nf *nf, struct offloaded *offloaded)
+{
+	const bool passes =
+		!scan_matched(offloaded, &nf->counters[SCANS]) && offloaded->job.status == 0;
+
+	offloaded->fate = passes ? OFFLOAD_SEND : OFFLOAD_DROP;
+	nf->counters[DROPPED] += !passes;
+}
+
+static int create(struct nf *nf)
+{
+	struct offload *offload = nf_zalloc(sizeof(*offload));
+	int error = -ENOMEM;
+
+	if (offload)
+		error = offload_create(
+			offload, nf, (unsigned int)nf->settings[QUEUES],
+			(unsigned int)nf->settings[WINDOW],
+			(offload_answered[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = answered});
+	if (error < 0)
+		nf_free(offload);
+	else
+		nf->state = offload;
+	return error;
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct offload *offload = nf->state;
+
+	offload_begin(offload, n, out);
+	for (uint16_t i = 0; i < n; i++)
+		scan_packet(offload, packets[i], &nf->counters[SCANS]);
+	offload_end(offload, out);
+}
+
+static void drain(struct nf *nf, struct nf_out *out)
+{
+	offload_drain(nf->state, out);
+}
+
+static void destroy(struct nf *nf)
+{
+	offload_destroy(nf->state);
+	nf_free(nf->state);
+}
+
+static struct nf_kind kind = {
+	.name = "PacketFilter",
+	.help = "drops packets whose payload matches a rule",
+	.accelerators = NF_USES(ACCELERATOR_REGEX),
+	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.drain = drain,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)

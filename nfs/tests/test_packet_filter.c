@@ -1,0 +1,61 @@
+#include "tests/offloading.h"
+
+#include "accelerators/rules.h"
+
+/* Whatever rule a payload matches, the packet is dropped. */
+static void what_matches_is_dropped(void **state)
+{
+	struct rig *rig = *state;
+	unsigned int n;
+	const struct rule *all = rules(&n);
+
+	rig_make(rig, "PacketFilter", NULL, 0);
+	for (unsigned int i = 0; i < n; i++) {
+		rig_offer(rig, packet_with(rig, 1, all[i].witness), 1);
+		assert_int_equal(rig->out.n, 0);
+	}
+	assert_int_equal(rig_count(rig, "dropped"), n);
+	assert_int_equal(rig_count(rig, "matches"), n);
+}
+
+/* What matches nothing passes, between what does not, in its order. */
+static void the_rest_passes(void **state)
+{
+	struct rig *rig = *state;
+	const char *ssh = witness_of("ssh");
+	struct rte_mbuf *burst[] = {packet_with(rig, 1, ssh), packet_with(rig, 2, "a"),
+				    packet_with(rig, 3, ""), packet_with(rig, 4, ssh),
+				    packet_with(rig, 5, "b")};
+	struct rte_mbuf *passing[] = {burst[1], burst[2], burst[4]};
+
+	rig_make(rig, "PacketFilter", NULL, 0);
+	rig_offer_burst(rig, burst, 5, 1);
+	assert_int_equal(rig->out.n, 3);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal(rig->out.packets[i], passing[i]);
+	assert_int_equal(rig_count(rig, "dropped"), 2);
+}
+
+/* Packets leave once each and in order, whatever the number of queues and their window. */
+static void order_is_kept(void **state)
+{
+	keeps_the_order(*state, "PacketFilter");
+}
+
+/* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
+static void bears_everything(void **state)
+{
+	bears_anything(*state, "PacketFilter");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(what_matches_is_dropped),
+		BOTH(the_rest_passes),
+		BOTH(order_is_kept),
+		BOTH(bears_everything),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
