@@ -1,0 +1,186 @@
+/*
+ * IPCompGateway: payloads are scanned for rules, then what IPv4 carries is compressed (IPComp, RFC
+ * 3173, by DEFLATE, RFC 2394): header and payload of UDP, TCP and ICMP. What would not shrink, is
+ * a fragment, lies in several segments or is too small to be worth it leaves as it came.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "accelerators/scan.h"
+#include "core/memory.h"
+
+#define MOST_BYTES 2048
+#define CPI_DEFLATE 2 /* RFC 2394, section 3 */
+#define IPPROTO_IPCOMP 108
+
+enum { QUEUES, WINDOW, LEAST_BYTES };
+static const struct nf_parameter parameters[] = {
+	[QUEUES] = {OFFLOAD_QUEUES},
+	[WINDOW] = {OFFLOAD_WINDOW},
+	[LEAST_BYTES] = {"least_bytes", "bytes behind the IPv4 header that are compressed at least",
+			 8, MOST_BYTES, 90},
+};
+
+enum { SCANS, COMPRESSED = SCANS + SCAN_COUNTERS, UNSHRUNK, SKIPPED, BYTES_IN, BYTES_OUT };
+static const struct nf_counter counters[] = {
+	SCAN_COUNTERS_FROM(SCANS),
+	[COMPRESSED] = {"compressed", "packets that were compressed"},
+	[UNSHRUNK] = {"unshrunk", "packets that would not have shrunk"},
+	[SKIPPED] = {"skipped", "scanned packets that are fragments, in segments, small or long"},
+	[BYTES_IN] = {"bytes_in", "behind the IPv4 headers of packets that were compressed"},
+	[BYTES_OUT] = {"bytes_out", "there afterwards"},
+};
+
+/* RFC 3173, section 3 */
+struct ipcomp_hdr {
+	uint8_t next_header;
+	uint8_t flags; /* 0 */
+	rte_be16_t cpi;
+};
+
+struct gateway {
+	struct offload offload;
+	uint8_t (*outputs)[MOST_BYTES]; /* one for each packet that may be held */
+};
+
+static uint16_t behind_ipv4(const struct offloaded *offloaded)
+{
+	const struct packet *headers = &offloaded->headers;
+
+	return headers->payload + headers->payload_length - headers->l4;
+}
+
+static bool is_worth_it(const struct nf *nf, const struct offloaded *offloaded)
+{
+	const uint16_t length = behind_ipv4(offloaded);
+
+	return !offloaded->headers.fragment && offloaded->packet->nb_segs == 1 &&
+	       length <= MOST_BYTES && length >= nf->settings[LEAST_BYTES];
+}
+
+static void scanned(struct nf *nf, struct offloaded *offloaded)
+{
+	struct gateway *gateway = nf->state;
+	struct accelerator_job *job = &offloaded->job;
+
+	scan_matched(offloaded, &nf->counters[SCANS]);
+	if (!is_worth_it(nf, offloaded)) {
+		offloaded->fate = OFFLOAD_SEND;
+		nf->counters[SKIPPED]++;
+		return;
+	}
+	job->input =
+		rte_pktmbuf_mtod_offset(offloaded->packet, const uint8_t *, offloaded->headers.l4);
+	job->length = behind_ipv4(offloaded);
+	job->output = gateway->outputs[offloaded - gateway->offload.held];
+	/* it must be less than it was, and has a header more */
+	job->room = job->length - sizeof(struct ipcomp_hdr) - 1;
+	offload_ask(&gateway->offload, ACCELERATOR_COMPRESSION, offloaded);
+}
+
+static void replace(struct rte_mbuf *packet, const struct packet *headers, const uint8_t *data,
+		    uint16_t length)
+{
+	struct rte_ipv4_hdr *ip = packet_ipv4(packet, headers);
+	struct ipcomp_hdr *ipcomp =
+		rte_pktmbuf_mtod_offset(packet, struct ipcomp_hdr *, headers->l4);
+	const rte_be16_t total =
+		rte_cpu_to_be_16(headers->l4 - headers->l3 + sizeof(*ipcomp) + length);
+	const uint16_t frame = headers->l3 + rte_be_to_cpu_16(total);
+	const rte_be16_t was = rte_cpu_to_be_16(ip->time_to_live << 8 | ip->next_proto_id);
+	const rte_be16_t is = rte_cpu_to_be_16(ip->time_to_live << 8 | IPPROTO_IPCOMP);
+
+	*ipcomp =
+		(struct ipcomp_hdr){.next_header = ip->next_proto_id, .cpi = RTE_BE16(CPI_DEFLATE)};
+	memcpy(ipcomp + 1, data, length);
+	ip->hdr_checksum = checksum_changed(ip->hdr_checksum, ip->total_length, total);
+	ip->hdr_checksum = checksum_changed(ip->hdr_checksum, was, is);
+	ip->total_length = total;
+	ip->next_proto_id = IPPROTO_IPCOMP;
+	rte_pktmbuf_trim(packet, rte_pktmbuf_data_len(packet) - frame);
+}
+
+static void compressed(struct nf *nf, struct offloaded *offloaded)
+{
+	const struct accelerator_job *job = &offloaded->job;
+
+	offloaded->fate = OFFLOAD_SEND;
+	if (job->status < 0) {
+		nf->counters[UNSHRUNK]++;
+		return;
+	}
+	nf->counters[COMPRESSED]++;
+	nf->counters[BYTES_IN] += job->length;
+	nf->counters[BYTES_OUT] += sizeof(struct ipcomp_hdr) + job->produced;
+	replace(offloaded->packet, &offloaded->headers, job->output, (uint16_t)job->produced);
+}
+
+static int create(struct nf *nf)
+{
+	struct gateway *gateway = nf_zalloc(sizeof(*gateway));
+	int error = -ENOMEM;
+
+	if (gateway)
+		error = offload_create(&gateway->offload, nf, (unsigned int)nf->settings[QUEUES],
+				       (unsigned int)nf->settings[WINDOW],
+				       (offload_answered[ACCELERATOR_KINDS]){
+					       [ACCELERATOR_REGEX] = scanned,
+					       [ACCELERATOR_COMPRESSION] = compressed});
+	if (error < 0) {
+		nf_free(gateway);
+		return error;
+	}
+	gateway->outputs = nf_zalloc((gateway->offload.mask + 1) * sizeof(*gateway->outputs));
+	if (!gateway->outputs) {
+		fprintf(stderr, "IPCompGateway: no memory for %u compressed packets\n",
+			gateway->offload.mask + 1);
+		offload_destroy(&gateway->offload);
+		nf_free(gateway);
+		return -ENOMEM;
+	}
+	nf->state = gateway;
+	return 0;
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct gateway *gateway = nf->state;
+
+	offload_begin(&gateway->offload, n, out);
+	for (uint16_t i = 0; i < n; i++)
+		scan_packet(&gateway->offload, packets[i], &nf->counters[SCANS]);
+	offload_end(&gateway->offload, out);
+}
+
+static void drain(struct nf *nf, struct nf_out *out)
+{
+	struct gateway *gateway = nf->state;
+
+	offload_drain(&gateway->offload, out);
+}
+
+static void destroy(struct nf *nf)
+{
+	struct gateway *gateway = nf->state;
+
+	offload_destroy(&gateway->offload);
+	nf_free(gateway->outputs);
+	nf_free(gateway);
+}
+
+static struct nf_kind kind = {
+	.name = "IPCompGateway",
+	.help = "scans payloads, then compresses what IPv4 carries (IPComp)",
+	.accelerators = NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION),
+	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.drain = drain,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)

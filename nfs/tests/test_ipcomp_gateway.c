@@ -1,0 +1,215 @@
+#include "tests/offloading.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "core/random.h"
+#include "tests/hostile.h"
+
+#define IPCOMP 108
+#define ROOM 4096
+
+static const char poem[] = "so much depends upon so much depends upon so much depends upon "
+			   "so much depends upon so much depends upon so much depends upon "
+			   "so much depends upon so much depends upon so much depends upon ";
+
+struct bytes {
+	uint16_t n;
+	uint8_t at[ROOM];
+};
+
+static struct bytes bytes_of(struct rte_mbuf *packet)
+{
+	struct bytes bytes;
+
+	bytes.n = packet_bytes(packet, bytes.at, sizeof(bytes.at));
+	return bytes;
+}
+
+/*
+ * What the other end makes of a packet that left (RFC 3173, section 2.2): the datagram before
+ * compression; as it is when it was not compressed. Both checksums must be right.
+ */
+static struct bytes decompressed(struct rte_mbuf *packet)
+{
+	const struct packet headers = packet_parse(packet);
+	struct bytes bytes = bytes_of(packet);
+	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(bytes.at + headers.l3);
+	const uint16_t header = rte_ipv4_hdr_len(ip);
+	uint8_t *behind = bytes.at + headers.l3 + header, out[ROOM];
+	z_stream stream = {.next_out = out, .avail_out = sizeof(out)};
+
+	assert_int_equal(headers.type, PACKET_IPV4);
+	assert_int_equal(rte_raw_cksum(ip, header), 0xffff);
+	if (ip->next_proto_id != IPCOMP)
+		return bytes;
+	assert_int_equal(behind[1], 0); /* flags */
+	assert_int_equal(behind[2] << 8 | behind[3], 2);
+	assert_int_equal(headers.l3 + rte_be_to_cpu_16(ip->total_length), bytes.n);
+	stream.next_in = behind + 4;
+	stream.avail_in = bytes.n - headers.l3 - header - 4;
+	assert_int_equal(inflateInit2(&stream, -15), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(stream.avail_in, 0);
+	ip->next_proto_id = behind[0];
+	ip->total_length = rte_cpu_to_be_16(header + stream.total_out);
+	ip->hdr_checksum = 0;
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	memcpy(behind, out, stream.total_out);
+	bytes.n = headers.l3 + header + stream.total_out;
+	inflateEnd(&stream);
+	return bytes;
+}
+
+/* Offer a packet; whether it left compressed. The other end must get what it was. */
+static bool is_compressed(struct rig *rig, struct rte_mbuf *packet)
+{
+	const struct bytes before = bytes_of(packet);
+	const uint64_t compressed = rig_count(rig, "compressed");
+	struct bytes after;
+
+	rig_offer(rig, packet, 1);
+	assert_int_equal(rig->out.n, 1);
+	after = decompressed(rig->out.packets[0]);
+	assert_int_equal(after.n, before.n);
+	assert_memory_equal(after.at, before.at, before.n);
+	if (rig_count(rig, "compressed") == compressed)
+		return false;
+	assert_true(rte_pktmbuf_pkt_len(rig->out.packets[0]) < before.n);
+	return true;
+}
+
+/* UDP, TCP and ICMP with a text shrink, tagged or not, and come back as they were. */
+static void there_and_back(void **state)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
+	struct rig *rig = *state;
+	struct made made = {.source = RTE_IPV4(10, 0, 0, 1),
+			    .destination = RTE_IPV4(10, 0, 2, 1),
+			    .payload = poem,
+			    .payload_length = sizeof(poem) - 1};
+
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	for (unsigned int i = 0; i < 2 * RTE_DIM(protocols); i++) {
+		made.protocol = protocols[i / 2];
+		made.vlan = i % 2 ? 9 : 0;
+		assert_true(is_compressed(rig, packet_made(rig, &made)));
+	}
+	assert_int_equal(rig_count(rig, "compressed"), 6);
+	assert_true(rig_count(rig, "bytes_out") < rig_count(rig, "bytes_in") / 2);
+}
+
+/* Payloads of every length that are more or less random come back as they were. */
+static void whatever_comes_comes_back(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t random = 1;
+	uint8_t payload[1472];
+
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	for (uint16_t length = 1; length <= sizeof(payload); length += 29) {
+		const uint32_t symbols = 1 + random_below(&random, 256);
+
+		for (uint16_t i = 0; i < length; i++)
+			payload[i] = random_below(&random, symbols);
+		is_compressed(rig, packet_made(rig, &(struct made){.payload = payload,
+								   .payload_length = length}));
+	}
+	assert_true(rig_count(rig, "compressed") > 10);
+	assert_true(rig_count(rig, "unshrunk") > 2);
+}
+
+/* What would not shrink leaves as it came (RFC 3173, section 2.2: no expansion). */
+static void noise_is_not_compressed(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t random = 1;
+	uint8_t noise[1000];
+
+	for (unsigned int i = 0; i < sizeof(noise); i++)
+		noise[i] = (uint8_t)random_next(&random);
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	assert_false(is_compressed(
+		rig, packet_made(rig, &(struct made){.payload = noise, .payload_length = 1000})));
+	assert_int_equal(rig_count(rig, "unshrunk"), 1);
+}
+
+/* Fragments, packets in segments and small ones are left alone; so is what is compressed. */
+static void some_are_left_alone(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = {.payload = poem, .payload_length = sizeof(poem) - 1};
+	struct made small = {.payload = poem, .payload_length = 90 - 8 - 1};
+	struct made first = made, later = made, ipcomp = made;
+
+	first.fragment = RTE_IPV4_HDR_MF_FLAG;
+	later.fragment = 10;
+	ipcomp.protocol = IPCOMP;
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	assert_false(is_compressed(rig, packet_made(rig, &small)));
+	assert_false(is_compressed(rig, packet_made(rig, &first)));
+	assert_false(is_compressed(rig, packet_made(rig, &later)));
+	assert_false(is_compressed(rig, in_two(rig, packet_made(rig, &made), 60)));
+	assert_int_equal(rig_count(rig, "skipped"), 3); /* of a later fragment nothing is known */
+	rig_offer(rig, packet_made(rig, &ipcomp), 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "compressed"), 0);
+	small.payload_length++;
+	assert_true(is_compressed(rig, packet_made(rig, &small)));
+}
+
+/* Bytes that pad the frame are not compressed, and do not stay. */
+static void padding_is_left_behind(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packet = packet_made(
+		rig, &(struct made){.payload = poem, .payload_length = sizeof(poem) - 1});
+	struct bytes before = bytes_of(packet), after;
+
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	assert_non_null(rte_pktmbuf_append(packet, 5));
+	rig_offer(rig, packet, 1);
+	assert_int_equal(rig_count(rig, "compressed"), 1);
+	after = decompressed(rig->out.packets[0]);
+	assert_int_equal(after.n, before.n);
+	assert_memory_equal(after.at, before.at, before.n);
+}
+
+/* Payloads are scanned before they are compressed. */
+static void scans_too(void **state)
+{
+	struct rig *rig = *state;
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s%s%s", poem, witness_of("ssh"), witness_of("vnc"));
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	assert_true(is_compressed(rig, packet_with(rig, 1, text)));
+	assert_int_equal(rig_count(rig, "scanned"), 1);
+	assert_int_equal(rig_count(rig, "matches"), 2);
+}
+
+/* Packets leave once each and in order, whatever the number of queues and their window. */
+static void order_is_kept(void **state)
+{
+	keeps_the_order(*state, "IPCompGateway");
+}
+
+/* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
+static void bears_everything(void **state)
+{
+	bears_anything(*state, "IPCompGateway");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(there_and_back),          BOTH(whatever_comes_comes_back),
+		BOTH(noise_is_not_compressed), BOTH(some_are_left_alone),
+		BOTH(padding_is_left_behind),  BOTH(scans_too),
+		BOTH(order_is_kept),           BOTH(bears_everything),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
