@@ -1,0 +1,69 @@
+/*
+ * regex-bench: loads the regex accelerator with scans of payloads, through one queue.
+ *
+ * `packet_size` is that of a UDP packet whose payload is scanned, with its checksum: a scan then
+ * takes as long as that of a network function at the same packet size and match rate.
+ */
+#include <errno.h>
+
+#include "accelerators/request_loop.h"
+#include "core/bench.h"
+#include "core/memory.h"
+#include "core/packet.h"
+
+#define HEADERS                                                                                    \
+	(sizeof(struct rte_ether_hdr) + sizeof(struct rte_ipv4_hdr) + sizeof(struct rte_udp_hdr) + \
+	 RTE_ETHER_CRC_LEN)
+
+enum { MTBR, RATE_KPPS, PACKET_SIZE, WINDOW };
+static const struct nf_parameter parameters[] = {
+	[MTBR] = {"mtbr", "matches per 10^6 bytes of payload", 0, 1100, 600},
+	[RATE_KPPS] = {"rate_kpps", "10^3 requests/s; 0: as fast as they are answered", 0, 4000, 0},
+	[PACKET_SIZE] = {"packet_size", "bytes of the packets that are scanned", 64, 1500, 1500},
+	[WINDOW] = {"window", "requests under way at most", 1, REQUEST_LOOP_REQUESTS, 128},
+};
+
+static int create(struct bench *bench)
+{
+	const struct request_load load = {
+		.bytes = (uint16_t)(bench->settings[PACKET_SIZE] - HEADERS),
+		.mtbr = bench->settings[MTBR],
+		.kpps = bench->settings[RATE_KPPS],
+		.window = (unsigned int)bench->settings[WINDOW],
+	};
+	struct request_loop *loop = nf_zalloc(sizeof(*loop));
+	int error = loop ? request_loop_create(loop, "regex-bench",
+					       bench->accelerators[ACCELERATOR_REGEX], &load)
+			 : -ENOMEM;
+
+	if (error < 0)
+		nf_free(loop);
+	else
+		bench->state = loop;
+	return error;
+}
+
+static uint64_t step(struct bench *bench)
+{
+	return request_loop_step(bench->state);
+}
+
+static void destroy(struct bench *bench)
+{
+	request_loop_destroy(bench->state);
+	nf_free(bench->state);
+}
+
+static struct bench_kind kind = {
+	.name = "regex-bench",
+	.help = "scans payloads at a wanted rate and match rate",
+	.unit = "requests",
+	.accelerators = NF_USES(ACCELERATOR_REGEX),
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.create = create,
+	.step = step,
+	.destroy = destroy,
+};
+
+BENCH_REGISTER(kind)

@@ -1,0 +1,43 @@
+#include "tests/requesting.h"
+
+static const enum accelerator_kind uses = ACCELERATOR_COMPRESSION;
+
+/* What is asked for is what is done: a machine short of time may do less, never more. */
+static void keeps_its_rate(void **state)
+{
+	const struct nf_setting settings[] = {{"rate_kpps", 20}, {"packet_size", 300}};
+
+	(void)state;
+	check_rate("compression-bench", uses, settings, 2, 20e3);
+}
+
+/* Without a rate every answer makes room for the next request. */
+static void flat_out_it_never_waits(void **state)
+{
+	const struct nf_setting settings[] = {{"packet_size", 64}, {"window", 4}};
+
+	(void)state;
+	check_flat_out("compression-bench", uses, settings, 2);
+}
+
+/* What it cannot be is refused. */
+static void refuses_what_it_cannot_be(void **state)
+{
+	const struct nf_setting small[] = {{"packet_size", 63}}, fast[] = {{"rate_kpps", 1e9}};
+
+	(void)state;
+	check_refused("compression-bench", uses, small);
+	check_refused("compression-bench", uses, fast);
+	assert_null(bench_create("compression-bench", NULL, NULL, 0));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_its_rate),
+		cmocka_unit_test(flat_out_it_never_waits),
+		cmocka_unit_test(refuses_what_it_cannot_be),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
