@@ -1,0 +1,177 @@
+#include "core/random.h"
+#include "tables/filters.h"
+#include "tests/hostile.h"
+
+static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				.destination = RTE_IPV4(198, 51, 100, 7),
+				.source_port = 1000,
+				.destination_port = 53,
+				.payload_length = 8};
+
+static bool prefix_covers(const struct prefix *prefix, uint32_t address)
+{
+	return prefix->depth == 0 || (address ^ prefix->address) >> (32 - prefix->depth) == 0;
+}
+
+static bool range_covers(const struct port_range *range, uint16_t port)
+{
+	return range->low <= port && port <= range->high;
+}
+
+/* The verdict of the first filter that matches, looked for one by one; -1 when none does. */
+static int verdict_by_search(const struct filter *filters, int n, const struct made *made)
+{
+	const bool ports = made->protocol != IPPROTO_ICMP;
+
+	for (int i = 0; i < n; i++)
+		if (prefix_covers(&filters[i].source, made->source) &&
+		    prefix_covers(&filters[i].destination, made->destination) &&
+		    range_covers(&filters[i].source_ports, ports ? made->source_port : 0) &&
+		    range_covers(&filters[i].destination_ports,
+				 ports ? made->destination_port : 0) &&
+		    (filters[i].protocol == 0 || filters[i].protocol == made->protocol))
+			return filters[i].permit;
+	return -1;
+}
+
+/* A packet that the filter matches, or nearly. */
+static struct made near(const struct filter *filter, uint64_t *random)
+{
+	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP};
+	struct made made = {
+		.source = filter->source.address |
+			  (uint32_t)(random_next(random) >> 33) >> filter->source.depth % 32,
+		.destination = filter->destination.address,
+		.source_port = filter->source_ports.low + random_below(random, 2),
+		.destination_port = filter->destination_ports.low + random_below(random, 2),
+		.protocol = filter->protocol,
+	};
+
+	if (random_below(random, 8) == 0)
+		made.destination ^= 1u << random_below(random, 32);
+	if (made.protocol == 0 || random_below(random, 8) == 0)
+		made.protocol = protocols[random_below(random, RTE_DIM(protocols))];
+	return made;
+}
+
+/* Of 1,000 filters, the first that matches decides, as a search through them says. */
+static void first_match_decides(void **state)
+{
+	enum { FILTERS = 1000 };
+	static struct filter filters[FILTERS];
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"filters", FILTERS}, {"seed", 3}};
+	uint64_t source = 3, random = 1, unmatched = 0, denied = 0;
+
+	for (int i = 0; i < FILTERS; i++)
+		filters[i] = filters_next(&source);
+	rig_make(rig, "ACL", settings, 2);
+	for (int i = 0; i < 10000; i++) {
+		const struct made made = near(&filters[random_below(&random, FILTERS)], &random);
+		const int verdict = verdict_by_search(filters, FILTERS, &made);
+
+		rig_offer(rig, packet_made(rig, &made), 1);
+		assert_int_equal(rig->out.n, verdict != 0);
+		unmatched += verdict < 0;
+		denied += verdict == 0;
+	}
+	assert_int_equal(rig_count(rig, "unmatched"), unmatched);
+	assert_int_equal(rig_count(rig, "denied"), denied);
+	assert_int_equal(rig_count(rig, "permitted"), 10000 - denied);
+	assert_in_range(unmatched, 100, 9000);
+	assert_in_range(denied, 100, 9000);
+}
+
+/* What no filter matches has the default, whichever that is, and so has all without filters. */
+static void the_default(void **state)
+{
+	struct rig *rig = *state;
+
+	for (int filters = 0; filters < 200; filters += 100)
+		for (int permit = 0; permit < 2; permit++) {
+			const struct nf_setting settings[] = {{"filters", filters},
+							      {"default_permit", permit}};
+
+			rig_make(rig, "ACL", settings, 2);
+			rig_offer(rig, packet_made(rig, &udp), 1);
+			assert_int_equal(rig->out.n, permit);
+			assert_int_equal(rig_count(rig, "unmatched"), 1);
+			assert_int_equal(rig_count(rig, permit ? "permitted" : "denied"), 1);
+		}
+}
+
+/* A burst is judged packet by packet, and leaves in its order. */
+static void bursts_keep_their_order(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *burst[NF_BURST];
+	uint64_t source = 1, random = 2;
+	struct filter filters[NF_BURST];
+	uint16_t last = 0;
+
+	for (int i = 0; i < NF_BURST; i++) {
+		struct made made;
+
+		filters[i] = filters_next(&source);
+		made = near(&filters[i], &random);
+		made.id = i + 1;
+		burst[i] = packet_made(rig, &made);
+	}
+	rig_make(rig, "ACL", NULL, 0);
+	rig_offer_burst(rig, burst, NF_BURST, 1);
+	assert_int_equal(rig->out.n + rig_count(rig, "denied"), NF_BURST);
+	assert_in_range(rig_count(rig, "denied"), 1, NF_BURST - 1);
+	for (uint32_t i = 0; i < rig->out.n; i++) {
+		const struct rte_ipv4_hdr *ip =
+			rte_pktmbuf_mtod_offset(rig->out.packets[i], struct rte_ipv4_hdr *, 14);
+
+		assert_true(rte_be_to_cpu_16(ip->packet_id) > last);
+		last = rte_be_to_cpu_16(ip->packet_id);
+	}
+}
+
+/* What is not IPv4 passes; a tag is looked through. */
+static void other_packets(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"default_permit", 0}};
+	struct made tagged = udp;
+	struct rte_mbuf *six = packet_made(rig, &udp);
+
+	tagged.vlan = 7;
+	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	rig_make(rig, "ACL", settings, 1);
+	rig_offer(rig, six, 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "other"), 1);
+	rig_offer(rig, packet_made(rig, &tagged), 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "denied"), 1);
+}
+
+/* Nothing malformed passes, and hostile packets do no harm. */
+static void hostile_packets(void **state)
+{
+	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(20, 0, 0, 1)};
+	struct rig *rig = *state;
+
+	rig_make(rig, "ACL", NULL, 0);
+	offer_malformed(rig);
+	assert_int_equal(rig_count(rig, "permitted"), 0);
+	assert_int_equal(rig->out.n, 0);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
+	assert_true(rig_count(rig, "permitted") > 1000);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(first_match_decides, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_default, setup, teardown),
+		cmocka_unit_test_setup_teardown(bursts_keep_their_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
