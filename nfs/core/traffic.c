@@ -33,6 +33,7 @@ struct traffic {
 	uint64_t random;
 	uint32_t *picks; /* NULL where all flows are alike */
 	uint32_t next_pick;
+	uint32_t unswept; /* flows that have their turn before any is picked */
 	double mtbr;
 	struct capture *capture;
 };
@@ -90,6 +91,8 @@ static inline rte_be16_t header_checksum(const struct traffic *traffic,
 
 static inline uint32_t pick(struct traffic *traffic)
 {
+	if (unlikely(traffic->unswept > 0))
+		return --traffic->unswept;
 	if (!traffic->picks)
 		return chance(&traffic->random, traffic->flows);
 	traffic->next_pick = (traffic->next_pick + 1) % PICKS;
@@ -244,6 +247,11 @@ uint16_t traffic_receive(struct traffic *traffic, struct rte_mbuf **packets, uin
 		packets[i]->port = NF_INSIDE;
 	}
 	return n;
+}
+
+void traffic_sweep(struct traffic *traffic)
+{
+	traffic->unswept = traffic->flows;
 }
 
 double traffic_mtbr(const struct traffic *traffic)

@@ -34,6 +34,9 @@ void traffic_destroy(struct traffic *traffic);
 /* At most `n` packets; fewer when the function holds the others. */
 uint16_t traffic_receive(struct traffic *traffic, struct rte_mbuf **packets, uint16_t n);
 
+/* The next packets are one of each flow, for tables that are to be filled; a capture has none. */
+void traffic_sweep(struct traffic *traffic);
+
 /* Matches per 10^6 bytes that the payloads really have. */
 double traffic_mtbr(const struct traffic *traffic);
 

@@ -85,6 +85,24 @@ static void flows_are_alike(void **state)
 	traffic_destroy(traffic);
 }
 
+/* A sweep brings every flow once before any is picked, also where most are rare. */
+static void a_sweep_meets_every_flow(void **state)
+{
+	struct traffic_profile profile = usual;
+	struct traffic *traffic;
+	struct flows flows = {0};
+
+	(void)state;
+	profile.zipf = 2;
+	traffic = traffic_create(&profile, 1);
+	assert_non_null(traffic);
+	traffic_sweep(traffic);
+	look(traffic, 1000, see_flow, &flows);
+	for (int i = 0; i < 1000; i++)
+		assert_true(flows.seen[i] >= 1);
+	traffic_destroy(traffic);
+}
+
 /* By Zipf's law with exponent 1 the first of 1,000 flows has 1/7.49 of the packets, the tenth a
  * tenth of that. */
 static void flows_by_zipf(void **state)
@@ -223,6 +241,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_are_sound),
 		cmocka_unit_test(flows_are_alike),
+		cmocka_unit_test(a_sweep_meets_every_flow),
 		cmocka_unit_test(flows_by_zipf),
 		cmocka_unit_test(the_seed_decides),
 		cmocka_unit_test(kept_packets_are_missing),
