@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 PATIENCE_S = 1.0
+MOMENT_S = 3.0
 LINE_EVERY_S = 15.0
 
 Advance = Callable[[int, int], None]
@@ -29,6 +31,17 @@ class Progress:
     def say(self, message: str) -> None:
         """Print a message."""
         self._console.print(message, markup=False, soft_wrap=True)
+
+    @contextmanager
+    def waiting(self, message: str) -> Iterator[None]:
+        """What cannot tell how far it is: the message comes when it has taken more than a moment."""
+        timer = Timer(MOMENT_S, self.say, [message])
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     @contextmanager
     def task(self, name: str) -> Iterator[Advance]:

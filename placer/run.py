@@ -183,7 +183,8 @@ def _optimum(
     progress: Progress,
 ) -> Certified:
     """The optimum by the judges, improved by any strategy's plan that they find faultless."""
-    with progress.task(OPTIMAL) as advance:
+    seeking = f"seeking the optimum, for {request.time_limit:g} s at most (--time-limit)"
+    with progress.waiting(seeking), progress.task(OPTIMAL) as advance:
         optimum = find_optimum(
             arrivals, catalogue, judges, time_limit=request.time_limit, solver=request.solver, progress=advance
         )
