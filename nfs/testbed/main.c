@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/counting_run.h"
 #include "testbed/describe.h"
 #include "testbed/serve.h"
 
@@ -56,6 +57,8 @@ int main(int argc, char **argv)
 		return told == TOLD_HELP ? EXIT_SUCCESS : 2;
 	}
 	out = answers();
+	if (out && testbed->options.count)
+		return counting_run(&testbed->options, out);
 	if (!out || listen_to_signals() < 0 || testbed_open(testbed, &stop) < 0) {
 		free(testbed);
 		return EXIT_FAILURE;

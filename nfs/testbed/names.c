@@ -16,7 +16,7 @@ const struct nf_parameter traffic_attributes[TRAFFIC_ATTRIBUTES] = {
 };
 
 static const struct nf_parameter offered[] = {
-	{"wss_mb", "", 0.1, 64, 8},    {"access_mops", "", 1, 200, 0},
+	{"wss_mb", "", 0.1, 64, 8},    {"access_mops", "", 1, 500, 0},
 	{"mtbr", "", 0, 1100, 600},    {"packet_size", "", TRAFFIC_LEAST_SIZE + 4, 1500, 1500},
 	{"rate_kpps", "", 0, 4000, 0},
 };

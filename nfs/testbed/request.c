@@ -69,7 +69,8 @@ static void size_tables(struct load *load)
 		const struct nf_parameter *parameter = &load->nf->parameters[i];
 		const double wanted = 2.0 * load->traffic.flows;
 
-		if (strcmp(parameter->name, "flows") == 0)
+		if (strcmp(parameter->name, "flows") == 0 ||
+		    strcmp(parameter->name, "sessions") == 0)
 			add_setting(load, parameter->name,
 				    fmin(fmax(wanted, parameter->low), parameter->high));
 	}

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "testbed/describe.h"
 #include "testbed/request.h"
 
@@ -30,24 +32,34 @@ static json_t *error_json(double pct)
 	return isfinite(pct) ? json_real(pct) : json_null();
 }
 
-static json_t *too_noisy(const struct testbed *testbed, const struct company *company,
-			 const struct measured *measured)
+/* The largest of a company; infinite when one is not known yet. */
+static double largest_error(const struct measured *measured, unsigned int n)
 {
-	char message[512], reasons[128];
-	double worst = 0;
+	double largest = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		largest = isfinite(measured->standard_error_pct[i])
+				  ? fmax(largest, measured->standard_error_pct[i])
+				  : INFINITY;
+	return largest;
+}
+
+static json_t *too_noisy(const struct testbed *testbed, const struct measured *measured,
+			 unsigned int n)
+{
+	char message[512], reached[64] = "nothing is known of the standard error", reasons[128];
+	const double largest = largest_error(measured, n);
 	json_t *answer, *error, *errors = json_array();
 
-	for (unsigned int i = 0; i < company->n; i++) {
-		const double pct = measured->standard_error_pct[i];
-
-		worst = isfinite(pct) ? fmax(worst, pct) : INFINITY;
-		json_array_append_new(errors, error_json(pct));
-	}
+	for (unsigned int i = 0; i < n; i++)
+		json_array_append_new(errors, error_json(measured->standard_error_pct[i]));
 	measured_reasons(measured, reasons, sizeof(reasons));
+	if (isfinite(largest))
+		snprintf(reached, sizeof(reached), "the standard error is %.2f %%", largest);
 	snprintf(message, sizeof(message),
-		 "the standard error is %.2f %% after %u rounds, not %.2f %%: of %u windows, %s "
-		 "were disturbed; let the machine come to rest",
-		 worst, measured->rounds, testbed->options.patience.standard_error_pct,
+		 "%s after %u rounds, %.2f %% is wanted: of %u windows, %s were disturbed; let the "
+		 "machine come to rest",
+		 reached, measured->rounds, testbed->options.patience.standard_error_pct,
 		 measured->windows[UNDISTURBED] + measured_rejected(measured), reasons);
 	answer = refusal("too-noisy", message);
 	error = json_object_get(answer, "error");
@@ -56,17 +68,45 @@ static json_t *too_noisy(const struct testbed *testbed, const struct company *co
 	return answer;
 }
 
-static json_t *measured_json(const struct company *company, const struct measured *measured)
+/* Per unit of work times units per second; a cycle is one of the processor's clock. */
+static json_t *counters_json(const struct counts *counts, double per_s)
+{
+	const double instructions = counts->instructions * per_s;
+
+	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "ipc",
+			 instructions / (double)rte_get_tsc_hz(), "irt", instructions, "l2crd",
+			 counts->l2_reads * per_s, "l2cwr", counts->l2_writes * per_s, "memrd",
+			 counts->memory_reads * per_s, "memwr", counts->memory_writes * per_s,
+			 "wss", counts->working_set_mb);
+}
+
+static json_t *measured_json(const struct testbed *testbed, const struct measured *measured,
+			     const struct counts *counts, unsigned int n)
 {
 	json_t *workloads = json_array();
 
-	for (unsigned int i = 0; i < company->n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		json_array_append_new(workloads,
-				      json_pack("{s:f, s:o}", "throughput_kpps",
-						measured->per_s[i] / 1e3, "standard_error_pct",
+				      json_pack("{s:f, s:o, s:o}", "throughput_kpps",
+						measured->per_s[i] / 1e3, "counters",
+						counters_json(&counts[i], measured->per_s[i]),
+						"standard_error_pct",
 						error_json(measured->standard_error_pct[i])));
-	return json_pack("{s:b, s:f, s:o, s:o}", "ok", 1, "elapsed_s", measured->elapsed_s,
-			 "workloads", workloads, "windows", windows_json(measured));
+	return json_pack("{s:b, s:f, s:o, s:o, s:s}", "ok", 1, "elapsed_s", measured->elapsed_s,
+			 "workloads", workloads, "windows", windows_json(measured), "counters_from",
+			 testbed->options.no_counters ? "none" : "cachegrind");
+}
+
+static int count_company(struct testbed *testbed, const struct company *company,
+			 struct counts *counts)
+{
+	int result = 0;
+
+	workers_stand_aside(&testbed->workers, 0);
+	for (unsigned int i = 0; i < company->n && result == 0 && !testbed->options.no_counters;
+	     i++)
+		result = counts_of(&testbed->counting, &company->loads[i], &counts[i]);
+	return result;
 }
 
 static void check_company(const struct testbed *testbed, const struct company *company,
@@ -91,19 +131,24 @@ static json_t *run(struct testbed *testbed, const json_t *request)
 	struct company company;
 	struct faults faults = {0};
 	struct measured measured;
+	struct counts counts[MOST_LOADS] = {0};
 
 	request_company(json_object_get(request, "workloads"), &company, &faults);
 	if (faults.n == 0)
 		check_company(testbed, &company, &faults);
 	if (faults.n > 0)
 		return refusal("bad-request", faults.text);
+	if (count_company(testbed, &company, counts) < 0)
+		return *testbed->stop ? NULL
+				      : refusal("failed", "a workload could not be counted; "
+							  "stderr says why");
 	testbed_check_null(testbed);
 	switch (measure(&measured, &company, &testbed->workers, &testbed->engines,
 			&testbed->machine.beside, &testbed->options.patience, testbed->stop)) {
 	case MEASURED:
-		return measured_json(&company, &measured);
+		return measured_json(testbed, &measured, counts, company.n);
 	case TOO_NOISY:
-		return too_noisy(testbed, &company, &measured);
+		return too_noisy(testbed, &measured, company.n);
 	case INTERRUPTED:
 		return NULL;
 	default:

@@ -65,6 +65,11 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 	snprintf(testbed->name, sizeof(testbed->name), "host-%s%s", testbed->machine.model,
 		 options->share_client_core ? "-shared-client-core" : "");
 	testbed->stop = stop;
+	if (!options->no_counters)
+		result = counting_open(&testbed->counting, &testbed->machine, options->memory_mb,
+				       stop);
+	if (result < 0)
+		return result;
 	result = workers_start(&testbed->workers, &testbed->machine, options->memory_mb,
 			       options->realtime);
 	if (result == 0)
@@ -76,6 +81,7 @@ void testbed_close(struct testbed *testbed)
 {
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
 		accelerator_destroy(testbed->engines.kinds[kind]);
+	counting_close(&testbed->counting);
 	workers_stop(&testbed->workers);
 }
 

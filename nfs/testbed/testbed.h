@@ -2,6 +2,7 @@
 #ifndef NFS_TESTBED_TESTBED_H
 #define NFS_TESTBED_TESTBED_H
 
+#include "testbed/counts.h"
 #include "testbed/machine.h"
 #include "testbed/measure.h"
 #include "testbed/options.h"
@@ -24,6 +25,7 @@ struct testbed {
 	struct machine machine;
 	struct workers workers;
 	struct engines engines;
+	struct counting counting;
 	struct null_control null_control;
 	char name[96];
 	const volatile bool *stop;

@@ -30,6 +30,7 @@ static int create_nf(struct workload *workload, const struct load *load,
 	workload->traffic = traffic_create(&load->traffic, seed);
 	if (!workload->traffic)
 		return -ENOMEM;
+	traffic_sweep(workload->traffic);
 	workload->nf = nf_create(&config, load->settings, load->n_settings);
 	return workload->nf ? 0 : -ENOMEM;
 }
@@ -98,5 +99,5 @@ void workload_drain(struct workload *workload)
 
 uint64_t workload_warm(const struct load *load)
 {
-	return load->nf ? 12ull * load->traffic.flows + LEAST_WARM : LEAST_WARM;
+	return load->nf ? load->traffic.flows + LEAST_WARM : LEAST_WARM;
 }

@@ -1,0 +1,137 @@
+#include "testbed/counts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "testbed/cachegrind.h"
+#include "testbed/child.h"
+#include "testbed/counts_store.h"
+#include "testbed/request.h"
+
+#define COMMAND_WORDS 10
+
+uint64_t counted_units(const struct load *load)
+{
+	const unsigned int accelerators = load_accelerators(load);
+
+	if (accelerators & NF_USES(ACCELERATOR_COMPRESSION))
+		return 2000;
+	if (accelerators)
+		return 20000;
+	return load->nf ? 200000 : 2000000;
+}
+
+/* Few units touch few pages: enough of them that each page of a table has its turn. */
+static uint64_t page_units(const struct load *load)
+{
+	const uint64_t enough = load->nf ? 4ull * load->traffic.flows : 20000000;
+	const uint64_t counted = counted_units(load);
+
+	return load_accelerators(load) || enough < counted ? counted : enough;
+}
+
+struct command {
+	char program[PATH_MAX], units[32], memory[16];
+	char *load;
+	char *words[COMMAND_WORDS];
+};
+
+static void make_command(struct command *command, const struct counting *counting, char *load,
+			 uint64_t units, bool pages)
+{
+	const ssize_t length =
+		readlink("/proc/self/exe", command->program, sizeof(command->program) - 1);
+	int n = 0;
+
+	command->program[length > 0 ? length : 0] = '\0';
+	snprintf(command->units, sizeof(command->units), "%lu", (unsigned long)units);
+	snprintf(command->memory, sizeof(command->memory), "%u", counting->memory_mb);
+	command->words[n++] = command->program;
+	command->words[n++] = "--count";
+	command->words[n++] = load;
+	command->words[n++] = "--units";
+	command->words[n++] = command->units;
+	command->words[n++] = "--memory";
+	command->words[n++] = command->memory;
+	if (pages)
+		command->words[n++] = "--pages";
+	command->words[n] = NULL;
+}
+
+static int count_pages(const struct counting *counting, const struct load *load, char *text,
+		       const char *folder, struct counts *counts)
+{
+	struct command command;
+	double bytes = 0;
+	pid_t child;
+
+	make_command(&command, counting, text, page_units(load), true);
+	child = child_run(command.words, folder, counting->stop);
+	if (child < 0)
+		return child;
+	if (!child_told(folder, "pages", &bytes))
+		return -EPROTO;
+	counts->working_set_mb = bytes / 1e6;
+	return 0;
+}
+
+static int count_events(const struct counting *counting, const struct load *load, char *text,
+			const char *folder, struct counts *counts)
+{
+	struct command command;
+	double events[CACHEGRIND_EVENTS], units = 0;
+	pid_t child;
+	int result;
+
+	make_command(&command, counting, text, counted_units(load), false);
+	child = child_run(cachegrind_command(counting->machine, folder, command.words), folder,
+			  counting->stop);
+	if (child < 0)
+		return child;
+	if (!child_told(folder, "units", &units))
+		return -EPROTO;
+	result = cachegrind_events(folder, child, events);
+	if (result < 0)
+		return result;
+	counts->instructions = events[INSTRUCTIONS] / units;
+	counts->l2_reads = (events[INSTRUCTION_MISSES] + events[READ_MISSES]) / units;
+	counts->l2_writes = events[WRITE_MISSES] / units;
+	counts->memory_reads = (events[INSTRUCTION_LAST_MISSES] + events[READ_LAST_MISSES]) / units;
+	counts->memory_writes = events[WRITE_LAST_MISSES] / units;
+	return 0;
+}
+
+static int count(const struct counting *counting, const struct load *load, char *text,
+		 struct counts *counts)
+{
+	char folder[PATH_MAX];
+	int result = folder_make(folder, sizeof(folder));
+
+	if (result < 0)
+		return result;
+	result = count_pages(counting, load, text, folder, counts);
+	if (result == 0)
+		result = count_events(counting, load, text, folder, counts);
+	folder_remove(folder);
+	return result;
+}
+
+int counts_of(struct counting *counting, const struct load *load, struct counts *counts)
+{
+	json_t *json = load_json(load, true);
+	char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+	int result = text ? 0 : -ENOMEM;
+
+	json_decref(json);
+	if (result == 0 && !counts_recall(counting, text, counts)) {
+		result = count(counting, load, text, counts);
+		if (result == 0)
+			counts_remember(counting, text, counts);
+	}
+	free(text);
+	return result;
+}

@@ -1,0 +1,44 @@
+/*
+ * What a load does per unit of its work, whoever is beside it: a packet, an access, a request.
+ *
+ * Where the machine shows no performance counters, the load runs alone in a program of its own:
+ * once under cachegrind, which simulates this machine's first-level and last-level caches, once
+ * natively, to see which pages it refers to. Rates are left out of both: waiting is no work.
+ */
+#ifndef NFS_TESTBED_COUNTS_H
+#define NFS_TESTBED_COUNTS_H
+
+#include <jansson.h>
+
+#include "testbed/load.h"
+#include "testbed/machine.h"
+#include "testbed/options.h"
+
+struct counts {
+	double instructions;
+	double l2_reads, l2_writes;         /* misses of the first level */
+	double memory_reads, memory_writes; /* misses of the last level */
+	double working_set_mb;
+};
+
+/* Counts by load, remembered here and in the user's cache. */
+struct counting {
+	const struct machine *machine;
+	unsigned int memory_mb;
+	const volatile bool *stop;
+	uint64_t program; /* a fingerprint: another program counts anew */
+	json_t *known;
+};
+
+/* 0, or a negative errno after printing that valgrind is missing. */
+int counting_open(struct counting *counting, const struct machine *machine, unsigned int memory_mb,
+		  const volatile bool *stop);
+void counting_close(struct counting *counting);
+
+/* The counts of a load; 0, or a negative errno after printing why there are none. */
+int counts_of(struct counting *counting, const struct load *load, struct counts *counts);
+
+/* Units that are counted: enough to be exact, few enough for a simulator. */
+uint64_t counted_units(const struct load *load);
+
+#endif

@@ -1,0 +1,185 @@
+#include "testbed/counts_store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER "/nf-placer/counts"
+#define FNV_BASIS 0xcbf29ce484222325ull
+#define FNV_PRIME 0x100000001b3ull
+
+static uint64_t fingerprint(uint64_t hash, const void *bytes, size_t n)
+{
+	const unsigned char *byte = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ byte[i]) * FNV_PRIME;
+	return hash;
+}
+
+uint64_t file_fingerprint(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	uint64_t hash = FNV_BASIS;
+	char bytes[1 << 16];
+	size_t n;
+
+	if (!file)
+		return 0;
+	while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0)
+		hash = fingerprint(hash, bytes, n);
+	fclose(file);
+	return hash;
+}
+
+/* The folder in the user's cache, made if it is not there; false without a home. */
+static bool cache_folder(char *path, size_t size)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	size_t n;
+
+	if (cache && cache[0] == '/')
+		n = (size_t)snprintf(path, size, "%s" FOLDER, cache);
+	else if (home)
+		n = (size_t)snprintf(path, size, "%s/.cache" FOLDER, home);
+	else
+		return false;
+	if (n >= size)
+		return false;
+	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+		*slash = '\0';
+		mkdir(path, 0755);
+		*slash = '/';
+	}
+	return mkdir(path, 0755) == 0 || errno == EEXIST;
+}
+
+/* What counts hang on besides the load: the program, and the caches that were simulated. */
+static void make_key(const struct counting *counting, const char *load, char *key, size_t size)
+{
+	const struct machine *machine = counting->machine;
+
+	snprintf(key, size, "%016lx %lu/%u %lu/%u %s", (unsigned long)counting->program,
+		 (unsigned long)machine->l1_data.bytes, machine->l1_data.ways,
+		 (unsigned long)machine->last_level.bytes, machine->last_level.ways, load);
+}
+
+static bool make_path(const char *key, const char *suffix, char *path, size_t size)
+{
+	char folder[PATH_MAX - 64];
+
+	if (!cache_folder(folder, sizeof(folder)))
+		return false;
+	snprintf(path, size, "%s/%016lx.json%s", folder,
+		 (unsigned long)fingerprint(FNV_BASIS, key, strlen(key)), suffix);
+	return true;
+}
+
+static bool from_json(const json_t *json, const char *key, struct counts *counts)
+{
+	const char *of = json_string_value(json_object_get(json, "of"));
+
+	return of && strcmp(of, key) == 0 &&
+	       json_unpack((json_t *)(uintptr_t)json, "{s:F, s:F, s:F, s:F, s:F, s:F}",
+			   "instructions", &counts->instructions, "l2_reads", &counts->l2_reads,
+			   "l2_writes", &counts->l2_writes, "memory_reads", &counts->memory_reads,
+			   "memory_writes", &counts->memory_writes, "working_set_mb",
+			   &counts->working_set_mb) == 0;
+}
+
+static json_t *to_json(const char *key, const struct counts *counts)
+{
+	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "of", key, "instructions",
+			 counts->instructions, "l2_reads", counts->l2_reads, "l2_writes",
+			 counts->l2_writes, "memory_reads", counts->memory_reads, "memory_writes",
+			 counts->memory_writes, "working_set_mb", counts->working_set_mb);
+}
+
+bool counts_recall(struct counting *counting, const char *load, struct counts *counts)
+{
+	char key[2048], path[PATH_MAX];
+	json_t *json;
+
+	make_key(counting, load, key, sizeof(key));
+	if (from_json(json_object_get(counting->known, key), key, counts))
+		return true;
+	if (!make_path(key, "", path, sizeof(path)))
+		return false;
+	json = json_load_file(path, 0, NULL);
+	if (!from_json(json, key, counts)) {
+		json_decref(json);
+		return false;
+	}
+	json_object_set_new(counting->known, key, json);
+	return true;
+}
+
+/* Written aside and renamed: another process finds it whole or not at all. */
+static void write_file(const char *key, const json_t *json)
+{
+	char path[PATH_MAX], aside[PATH_MAX], suffix[32];
+
+	snprintf(suffix, sizeof(suffix), ".%d", (int)getpid());
+	if (!make_path(key, "", path, sizeof(path)) ||
+	    !make_path(key, suffix, aside, sizeof(aside)))
+		return;
+	if (json_dump_file(json, aside, JSON_INDENT(1)) < 0 || rename(aside, path) < 0) {
+		fprintf(stderr, "testbed: counts are not kept in %s: %s\n", path, strerror(errno));
+		unlink(aside);
+	}
+}
+
+void counts_remember(struct counting *counting, const char *load, const struct counts *counts)
+{
+	char key[2048];
+	json_t *json;
+
+	make_key(counting, load, key, sizeof(key));
+	json = to_json(key, counts);
+	write_file(key, json);
+	json_object_set_new(counting->known, key, json);
+}
+
+static bool on_path(const char *program)
+{
+	char path[PATH_MAX];
+	const char *folders = getenv("PATH");
+
+	while (folders && *folders) {
+		const size_t n = strcspn(folders, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, folders, program);
+		if (access(path, X_OK) == 0)
+			return true;
+		folders += n + (folders[n] == ':');
+	}
+	return false;
+}
+
+int counting_open(struct counting *counting, const struct machine *machine, unsigned int memory_mb,
+		  const volatile bool *stop)
+{
+	if (!on_path("valgrind")) {
+		fprintf(stderr, "testbed: counters need valgrind, which is not installed\n"
+				"hint: make deps, or --no-counters, which tells them as zero\n");
+		return -ENOENT;
+	}
+	*counting = (struct counting){
+		.machine = machine,
+		.memory_mb = memory_mb,
+		.stop = stop,
+		.program = file_fingerprint("/proc/self/exe"),
+		.known = json_object(),
+	};
+	return counting->known ? 0 : -ENOMEM;
+}
+
+void counting_close(struct counting *counting)
+{
+	json_decref(counting->known);
+	counting->known = NULL;
+}

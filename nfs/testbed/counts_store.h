@@ -1,0 +1,15 @@
+/* Counts that were made before, in this process or another one of the same program. */
+#ifndef NFS_TESTBED_COUNTS_STORE_H
+#define NFS_TESTBED_COUNTS_STORE_H
+
+#include "testbed/counts.h"
+
+/* False when the load, as text, has not been counted yet. */
+bool counts_recall(struct counting *counting, const char *load, struct counts *counts);
+/* Where nothing can be written, it is only remembered here. */
+void counts_remember(struct counting *counting, const char *load, const struct counts *counts);
+
+/* A fingerprint of the bytes of a file (Fowler, Noll and Vo's); 0 when it cannot be read. */
+uint64_t file_fingerprint(const char *path);
+
+#endif
