@@ -1,0 +1,159 @@
+/*
+ * FlowClassifier: puts flows into classes of service (RFC 4594), and marks their packets.
+ *
+ * A flow is classified by its protocol and ports when it begins; from then on its class is found
+ * by a hash table. All IPv4 packets get the codepoint of their class (RFC 2474). Later fragments
+ * have no ports, and are a flow of the standard class.
+ */
+#include <errno.h>
+
+#include "core/flow_table.h"
+#include "core/memory.h"
+
+enum { MARK = FLOW_PARAMETERS };
+static const struct nf_parameter parameters[] = {
+	FLOW_TABLE_PARAMETERS,
+	[MARK] = {"mark", "1: packets get the codepoint of their class", 0, 1, 1},
+};
+
+enum class { STANDARD, TELEPHONY, SIGNALING, LOW_LATENCY, BULK, MANAGEMENT, CLASSES };
+enum { OTHER = FLOW_COUNTERS, MALFORMED, OF_CLASS };
+static const struct nf_counter counters[] = {
+	FLOW_TABLE_COUNTERS,
+	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
+	[MALFORMED] = {"malformed", "packets freed"},
+	[OF_CLASS + STANDARD] = {"standard", "packets of flows of no other class"},
+	[OF_CLASS + TELEPHONY] = {"telephony", "packets of calls"},
+	[OF_CLASS + SIGNALING] = {"signaling", "packets that set calls up"},
+	[OF_CLASS + LOW_LATENCY] = {"low_latency", "packets that somebody waits for: the Web"},
+	[OF_CLASS + BULK] = {"bulk", "packets of mail and file transfers"},
+	[OF_CLASS + MANAGEMENT] = {"management", "packets that run the network"},
+};
+
+/* RFC 4594, figure 3; in the upper six bits of the type of service. */
+static const uint8_t codepoints[CLASSES] = {
+	[STANDARD] = 0 << 2,     [TELEPHONY] = 46 << 2, [SIGNALING] = 40 << 2,
+	[LOW_LATENCY] = 18 << 2, [BULK] = 10 << 2,      [MANAGEMENT] = 16 << 2,
+};
+
+#define ANY_PROTOCOL 0
+
+static const struct {
+	uint8_t protocol;
+	uint16_t low, high; /* ports of either end */
+	enum class class;
+} services[] = {
+	{ANY_PROTOCOL, 5060, 5061, SIGNALING},
+	{ANY_PROTOCOL, 53, 53, MANAGEMENT},
+	{ANY_PROTOCOL, 161, 162, MANAGEMENT},
+	{IPPROTO_UDP, 123, 123, MANAGEMENT},
+	{IPPROTO_TCP, 22, 23, MANAGEMENT},
+	{ANY_PROTOCOL, 443, 443, LOW_LATENCY},
+	{IPPROTO_TCP, 80, 80, LOW_LATENCY},
+	{IPPROTO_TCP, 8080, 8080, LOW_LATENCY},
+	{IPPROTO_TCP, 20, 21, BULK},
+	{IPPROTO_TCP, 25, 25, BULK},
+	{IPPROTO_TCP, 110, 110, BULK},
+	{IPPROTO_TCP, 143, 143, BULK},
+	{IPPROTO_TCP, 873, 873, BULK},
+	{IPPROTO_TCP, 993, 995, BULK},
+	{IPPROTO_UDP, 16384, 32767, TELEPHONY},
+};
+
+static enum class class_of(const struct flow_key *key) {
+	const uint16_t source = rte_be_to_cpu_16(key->source_port);
+	const uint16_t destination = rte_be_to_cpu_16(key->destination_port);
+
+	if (key->protocol == IPPROTO_ICMP) return MANAGEMENT;
+	if (key->protocol != IPPROTO_UDP && key->protocol != IPPROTO_TCP) return STANDARD;
+	for (size_t i = 0; i < RTE_DIM(services);
+	     i++){if (services[i].protocol != ANY_PROTOCOL &&
+		      services[i].protocol != key->protocol) continue;
+		  if ((source >= services[i].low && source <= services[i].high) ||
+		      (destination >= services[i].low &&
+		       destination <= services[i].high)) return services[i]
+			  .class;}
+return STANDARD;
+}
+
+static int create(struct nf *nf)
+{
+	struct flow_table *table = nf_zalloc(sizeof(*table));
+	int error = table ? flow_table_create(table, nf, true) : -ENOMEM;
+
+	if (error < 0)
+		nf_free(table);
+	else
+		nf->state = table;
+	return error;
+}
+
+static void destroy(struct nf *nf)
+{
+	flow_table_destroy(nf->state);
+	nf_free(nf->state);
+}
+
+/* Give a packet its class's codepoint; the marks of congestion stay. */
+static void mark(struct rte_mbuf *mbuf, uint8_t codepoint)
+{
+	const struct packet packet = packet_parse(mbuf);
+	struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, &packet);
+	const uint8_t service = codepoint | (ip->type_of_service & RTE_IPV4_HDR_ECN_MASK);
+	const uint16_t version = (uint16_t)(ip->version_ihl << 8);
+
+	if (service == ip->type_of_service)
+		return;
+	ip->hdr_checksum =
+		checksum_changed(ip->hdr_checksum, rte_cpu_to_be_16(version | ip->type_of_service),
+				 rte_cpu_to_be_16(version | service));
+	ip->type_of_service = service;
+}
+
+/* The class of a packet's flow, which is a mark in the table, one more than the class. */
+static enum class class_in(const struct flow_table *table, int32_t place,
+			   const struct flow_key *key) {
+	if (unlikely(place < 0)) return class_of(key);
+	if (unlikely(table->marks[place] == 0)) table->marks[place] = class_of(key) + 1;
+	return (enum class)(table->marks[place] - 1);
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	const bool marking = nf->settings[MARK] == 1;
+	struct flow_table *table = nf->state;
+	struct flow_burst burst;
+	int32_t places[NF_BURST];
+
+	flow_table_age(table, nf);
+	flow_burst_read(&burst, packets, n, out);
+	nf->counters[OTHER] += burst.other;
+	nf->counters[MALFORMED] += burst.malformed;
+	if (unlikely(burst.n == 0))
+		return;
+	flow_table_count(table, nf, &burst, places, NULL);
+	for (uint16_t i = 0; i < burst.n; i++)
+		rte_prefetch0(&table->marks[places[i]]); /* harmless where there is none */
+	for (uint16_t i = 0; i < burst.n; i++) {
+		const enum class class = class_in(table, places[i], &burst.keys[i]);
+
+		nf->counters[OF_CLASS + class]++;
+		if (marking)
+			mark(burst.packets[i], codepoints[class]);
+		nf_send(out, burst.packets[i]);
+	}
+}
+
+static struct nf_kind kind = {
+	.name = "FlowClassifier",
+	.help = "puts flows into classes of service, and marks their packets",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)

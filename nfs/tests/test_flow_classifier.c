@@ -1,0 +1,193 @@
+#include "tests/hostile.h"
+
+#define SECOND 1000000ull
+
+static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				.destination = RTE_IPV4(192, 0, 2, 1),
+				.source_port = 40000,
+				.destination_port = 9,
+				.payload_length = 8};
+
+static uint8_t service_sent(struct rig *rig)
+{
+	assert_int_equal(rig->out.n, 1);
+	assert_true(checksums_right(rig->out.packets[0]));
+	return rte_pktmbuf_mtod_offset(rig->out.packets[0], struct rte_ipv4_hdr *, 14)
+		->type_of_service;
+}
+
+static const struct {
+	uint8_t protocol;
+	uint16_t port;
+	const char *class;
+	uint8_t codepoint;
+} cases[] = {
+	{IPPROTO_UDP, 20000, "telephony", 46}, {IPPROTO_UDP, 5060, "signaling", 40},
+	{IPPROTO_TCP, 5061, "signaling", 40},  {IPPROTO_TCP, 443, "low_latency", 18},
+	{IPPROTO_UDP, 443, "low_latency", 18}, {IPPROTO_TCP, 80, "low_latency", 18},
+	{IPPROTO_UDP, 80, "standard", 0},      {IPPROTO_TCP, 25, "bulk", 10},
+	{IPPROTO_TCP, 20000, "standard", 0},   {IPPROTO_UDP, 53, "management", 16},
+	{IPPROTO_ICMP, 0, "management", 16},   {47, 0, "standard", 0},
+};
+
+/* A flow's protocol and the port of either end tell its class, and the class the codepoint. */
+static void classes(void **state)
+{
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
+		const size_t at = i / 2;
+		struct made made = udp;
+
+		made.protocol = cases[at].protocol;
+		made.destination_port = cases[at].port;
+		if (i % 2)
+			RTE_SWAP(made.source_port, made.destination_port);
+		rig_make(rig, "FlowClassifier", NULL, 0);
+		for (uint64_t packets = 1; packets <= 3; packets++) {
+			rig_offer(rig, packet_made(rig, &made), packets);
+			assert_int_equal(service_sent(rig), cases[at].codepoint << 2);
+			assert_int_equal(rig_count(rig, cases[at].class), packets);
+		}
+		assert_int_equal(rig_count(rig, "started"), 1);
+		assert_int_equal(rig_count(rig, "packets"), 3);
+	}
+}
+
+/* Packets of one new flow and of others in a burst have each their class, in their order. */
+static void a_mixed_burst(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *burst[2 * RTE_DIM(cases)];
+
+	for (size_t i = 0; i < RTE_DIM(burst); i++) {
+		struct made made = udp;
+
+		made.protocol = cases[i / 2].protocol;
+		made.destination_port = cases[i / 2].port;
+		made.id = (uint16_t)i;
+		burst[i] = packet_made(rig, &made);
+	}
+	rig_make(rig, "FlowClassifier", NULL, 0);
+	rig_offer_burst(rig, burst, RTE_DIM(burst), 1);
+	assert_int_equal(rig->out.n, RTE_DIM(burst));
+	for (size_t i = 0; i < RTE_DIM(burst); i++) {
+		const struct rte_ipv4_hdr *ip =
+			rte_pktmbuf_mtod_offset(rig->out.packets[i], struct rte_ipv4_hdr *, 14);
+
+		assert_int_equal(rte_be_to_cpu_16(ip->packet_id), i);
+		assert_int_equal(ip->type_of_service, cases[i / 2].codepoint << 2);
+	}
+	assert_int_equal(rig_count(rig, "started"), RTE_DIM(cases));
+}
+
+/* Only the codepoint is written: marks of congestion stay, and nothing is, if that is asked for. */
+static void marks_what_it_is_asked_to(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"mark", 0}};
+
+	for (int marking = 0; marking < 2; marking++) {
+		struct rte_mbuf *packet = packet_made(rig, &udp);
+		struct rte_ipv4_hdr *ip =
+			rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *, 14);
+
+		ip->type_of_service = 0xff;
+		ip->hdr_checksum = 0;
+		ip->hdr_checksum = rte_ipv4_cksum(ip);
+		rig_make(rig, "FlowClassifier", settings, !marking);
+		rig_offer(rig, packet, 1);
+		assert_int_equal(service_sent(rig), marking ? 0x03 : 0xff);
+		assert_int_equal(rig_count(rig, "standard"), 1);
+	}
+}
+
+/* A full table classifies packets of further flows all the same. */
+static void a_full_table(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"flows", 8}};
+
+	rig_make(rig, "FlowClassifier", settings, 1);
+	for (uint32_t flow = 0; flow < 200; flow++) {
+		struct made made = udp;
+
+		made.source += flow;
+		made.destination_port = 53;
+		rig_offer(rig, packet_made(rig, &made), 1);
+		assert_int_equal(service_sent(rig), 16 << 2);
+	}
+	assert_int_equal(rig_count(rig, "management"), 200);
+	assert_true(rig_count(rig, "untracked") > 100);
+}
+
+/* The place of a flow that was forgotten takes another of another class. */
+static void places_are_used_again(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"flows", 8}, {"timeout_s", 1}};
+
+	rig_make(rig, "FlowClassifier", settings, 2);
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct made made = udp;
+
+		made.source += (uint32_t)i;
+		made.protocol = cases[i % RTE_DIM(cases)].protocol;
+		made.destination_port = cases[i % RTE_DIM(cases)].port;
+		rig_offer(rig, packet_made(rig, &made), (i + 1) * SECOND);
+		assert_int_equal(service_sent(rig), cases[i % RTE_DIM(cases)].codepoint << 2);
+	}
+	assert_int_equal(rig_count(rig, "untracked"), 0);
+	assert_true(rig_count(rig, "aged") > 900);
+}
+
+/* A tag is looked through; a later fragment has no ports; what is not IPv4 passes as it is. */
+static void other_packets(void **state)
+{
+	struct rig *rig = *state;
+	struct made tagged = udp, fragment = udp;
+	struct rte_mbuf *six = packet_made(rig, &udp);
+
+	tagged.vlan = 5;
+	tagged.destination_port = 53;
+	fragment.fragment = 10;
+	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	rig_make(rig, "FlowClassifier", NULL, 0);
+	rig_offer(rig, packet_made(rig, &tagged), 1);
+	assert_true(checksums_right(rig->out.packets[0]));
+	assert_int_equal(rte_pktmbuf_mtod(rig->out.packets[0], uint8_t *)[19], 16 << 2);
+	rig_offer(rig, packet_made(rig, &fragment), 1);
+	assert_int_equal(rig_count(rig, "standard"), 1);
+	rig_offer(rig, six, 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "other"), 1);
+}
+
+/* Nothing malformed passes, and hostile packets do no harm. */
+static void hostile_packets(void **state)
+{
+	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(10, 0, 0, 2)};
+	struct rig *rig = *state;
+
+	rig_make(rig, "FlowClassifier", NULL, 0);
+	offer_malformed(rig);
+	assert_int_equal(rig_count(rig, "packets"), 0);
+	assert_int_equal(rig->out.n, 0);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
+	assert_true(rig_count(rig, "packets") > 1000);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(classes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_mixed_burst, setup, teardown),
+		cmocka_unit_test_setup_teardown(marks_what_it_is_asked_to, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(places_are_used_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
