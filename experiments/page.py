@@ -63,7 +63,7 @@ def _section(one: Outcome, out: Path) -> Section:
     if result is None:
         told = f"{one.experiment.title}. {one.status.capitalize()}: {one.reason}"
         return Section(name, name, told)
-    picture = Picture(name, one.experiment.title, (out / f"{name}.svg").read_bytes())
+    picture = Picture(name, f"The plot of {name}; the table holds its numbers.", (out / f"{name}.svg").read_bytes())
     return Section(
         name,
         name,
@@ -78,4 +78,6 @@ def _section(one: Outcome, out: Path) -> Section:
 def notes_of(result: Result) -> Iterator[str]:
     """What ran where, and what the reader of the table should know."""
     yield from (f"Ran on {where}" for where in result.ran_on)
-    yield from (f"{note[0].upper()}{note[1:]}" for note in result.notes)
+    for note in result.notes:
+        column = "_" in note.partition(" ")[0]
+        yield note if column else f"{note[0].upper()}{note[1:]}"

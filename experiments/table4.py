@@ -107,4 +107,4 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         )
     axes.set_xticks(places, [f"{row.nf}\n{row.pattern}\n{row.testbed}" for row in table.itertuples()])
     axes.set_ylabel("MAPE (%)")
-    axes.legend(ncols=3)
+    axes.legend(ncols=3, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))

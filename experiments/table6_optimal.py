@@ -74,7 +74,7 @@ def _row(strategy: str, predictor: str, values: np.ndarray) -> dict[str, object]
 
 def _draw(figure: Figure, table: pd.DataFrame) -> None:
     """Wastage and violations side by side, ours beside the published."""
-    names = [f"{row.strategy}\n{row.predictor}" for row in table.itertuples()]
+    names = [f"{row.strategy}\n{row.predictor}".replace("-a", "-\na") for row in table.itertuples()]
     places = np.arange(len(table))
     for axes, column, label in zip(
         figure.subplots(1, 2),

@@ -86,7 +86,7 @@ def draw_scores(figure: Figure, table: pd.DataFrame) -> None:
     axes.set_yticks(places, (table["nf"] + ", " + table["predictor"] + ", " + table["testbed"]).tolist())
     axes.invert_yaxis()
     axes.set_xlabel("MAPE (%)")
-    axes.legend()
+    axes.legend(ncols=2, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
 
 
 def quantiles(values: Array) -> dict[str, float]:
