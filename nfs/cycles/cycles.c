@@ -15,12 +15,15 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "accelerators/accelerator.h"
 #include "core/nf.h"
 #include "core/traffic.h"
 #include "cycles/plain.h"
 
 #define SLICES 301
-#define SLICE_BURSTS 64
+#define MOST_BURSTS 64 /* of a slice, */
+#define SLICE_MS 1     /* which is no longer than this: slow functions have shorter ones */
+#define WARM_MS 1000
 
 static struct plain *plains;
 
@@ -42,12 +45,12 @@ struct contestant {
 	double slices[SLICES]; /* cycles per packet */
 };
 
-static double slice(struct contestant *one)
+static double slice(struct contestant *one, int bursts)
 {
 	static struct nf_out out;
 	uint64_t cycles = 0, packets = 0;
 
-	for (int burst = 0; burst < SLICE_BURSTS; burst++) {
+	for (int burst = 0; burst < bursts; burst++) {
 		struct rte_mbuf *received[NF_BURST];
 		uint16_t n = traffic_receive(one->traffic, received, NF_BURST);
 		uint64_t begin = rte_rdtsc();
@@ -78,22 +81,36 @@ static double median(double *values, unsigned int n)
 	return values[n / 2];
 }
 
-/* Every flow is met before anything is timed. */
+/* Meet every flow before anything is timed, or as many as there is time for. */
 static void warm(struct contestant *one, uint32_t flows)
 {
-	for (uint32_t packets = 0; packets < 12 * flows; packets += SLICE_BURSTS * NF_BURST)
-		slice(one);
+	const uint64_t end = rte_rdtsc() + rte_get_tsc_hz() / 1000 * WARM_MS;
+
+	for (uint32_t packets = 0; packets < 12 * flows && rte_rdtsc() < end; packets += NF_BURST)
+		slice(one, 1);
+}
+
+/* How many bursts a slice of both has room for. */
+static int bursts_of_slice(struct contestant *nf, struct contestant *plain)
+{
+	const double room = (double)rte_get_tsc_hz() / 1000 * SLICE_MS / NF_BURST;
+	const double bursts = room / RTE_MAX(slice(nf, 8), slice(plain, 8));
+
+	return (int)RTE_MIN(RTE_MAX(bursts, 1.0), (double)MOST_BURSTS);
 }
 
 static void measure(struct contestant *nf, struct contestant *plain, uint32_t flows)
 {
 	double ratios[SLICES];
 
+	int bursts;
+
 	warm(nf, flows);
 	warm(plain, flows);
+	bursts = bursts_of_slice(nf, plain);
 	for (int i = 0; i < SLICES; i++) {
-		nf->slices[i] = slice(nf);
-		plain->slices[i] = slice(plain);
+		nf->slices[i] = slice(nf, bursts);
+		plain->slices[i] = slice(plain, bursts);
 		ratios[i] = nf->slices[i] / plain->slices[i];
 	}
 	printf("%s,%u,%.1f,%.1f,%.3f,\"%s\"\n", nf->nf->kind->name, flows,
@@ -102,10 +119,27 @@ static void measure(struct contestant *nf, struct contestant *plain, uint32_t fl
 	fflush(stdout);
 }
 
+/* Run to completion, accelerators served in between: on one core, and by the plain loop's engines.
+ */
+static struct nf_config config_of(const char *function, struct rte_mempool *spare)
+{
+	static const char *const engines[ACCELERATOR_KINDS] = {"hyperscan", "deflate"};
+	static struct accelerator *accelerators[ACCELERATOR_KINDS];
+	struct nf_config config = {
+		.name = function, .spare = spare, .execution = NF_RUN_TO_COMPLETION};
+
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
+		if (!accelerators[kind])
+			accelerators[kind] = accelerator_create_by(engines[kind]);
+		config.accelerators[kind] = accelerators[kind];
+	}
+	return config;
+}
+
 static int compare(const struct plain *with, const struct traffic_profile *profile,
 		   struct rte_mempool *spare)
 {
-	const struct nf_config config = {.name = with->function, .spare = spare};
+	const struct nf_config config = config_of(with->function, spare);
 	struct contestant nf = {.nf = nf_create(&config, NULL, 0),
 				.traffic = traffic_create(profile, 1)};
 	struct contestant plain = {.plain = with,

@@ -1,0 +1,84 @@
+/* Of FlowMonitor and of NIDS: they differ in what they note of a match. */
+#include <stdbool.h>
+
+#include <rte_hash.h>
+#include <rte_hash_crc.h>
+
+#include "core/memory.h"
+#include "core/packet.h"
+#include "cycles/plain.h"
+#include "cycles/plain_scan.h"
+
+struct flow {
+	uint64_t packets, bytes, last, matches;
+};
+
+struct monitor {
+	struct plain_scan scan;
+	struct rte_hash *table;
+	struct flow *flows;
+	uint64_t now;
+};
+
+static void *create(uint32_t flows)
+{
+	const struct rte_hash_parameters parameters = {
+		.name = "plain_flow_monitor",
+		.entries = 1 << 19,
+		.key_len = sizeof(struct flow_key),
+		.hash_func = rte_hash_crc,
+		.socket_id = SOCKET_ID_ANY,
+	};
+	struct monitor *state = nf_zalloc(sizeof(*state));
+
+	(void)flows;
+	if (!plain_scan_create(&state->scan))
+		return NULL;
+	state->table = rte_hash_create(&parameters);
+	state->flows = nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->flows));
+	return state;
+}
+
+static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct monitor *state = of;
+	struct flow_key keys[NF_BURST];
+	const void *wanted[NF_BURST];
+	int32_t places[NF_BURST];
+
+	state->now++;
+	for (uint16_t i = 0; i < n; i++) {
+		keys[i] = packet_plain_flow(packets[i]);
+		wanted[i] = &keys[i];
+	}
+	rte_hash_lookup_bulk(state->table, wanted, n, places);
+	for (uint16_t i = 0; i < n; i++) {
+		int32_t place =
+			places[i] >= 0 ? places[i] : rte_hash_add_key(state->table, &keys[i]);
+		struct flow *flow = &state->flows[place];
+
+		flow->packets++;
+		flow->bytes += rte_pktmbuf_pkt_len(packets[i]);
+		flow->last = state->now;
+		flow->matches += plain_scan_packet(&state->scan, packets[i]);
+		nf_send(out, packets[i]);
+	}
+}
+
+static void destroy(void *of)
+{
+	struct monitor *state = of;
+
+	plain_scan_destroy(&state->scan);
+	rte_hash_free(state->table);
+	nf_free(state->flows);
+	nf_free(state);
+}
+
+#define DOES "rte_hash_lookup_bulk, four counters a flow, hs_scan of each payload"
+
+static struct plain monitor = {"FlowMonitor", DOES, create, process, destroy, NULL};
+static struct plain nids = {"NIDS", DOES, create, process, destroy, NULL};
+
+PLAIN_REGISTER(monitor)
+PLAIN_REGISTER(nids)

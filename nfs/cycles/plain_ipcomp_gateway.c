@@ -1,0 +1,90 @@
+#include <stdbool.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "core/memory.h"
+#include "core/packet.h"
+#include "cycles/plain.h"
+#include "cycles/plain_scan.h"
+
+#define IP_AT sizeof(struct rte_ether_hdr)
+#define BEHIND_IP (IP_AT + sizeof(struct rte_ipv4_hdr))
+#define IPCOMP 108
+#define HEADER 4
+
+struct gateway {
+	struct plain_scan scan;
+	z_stream stream;
+	uint64_t matches;
+	uint8_t output[2048];
+};
+
+static void *create(uint32_t flows)
+{
+	struct gateway *state = nf_zalloc(sizeof(*state));
+
+	(void)flows;
+	if (!plain_scan_create(&state->scan) ||
+	    deflateInit2(&state->stream, Z_BEST_SPEED, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) !=
+		    Z_OK)
+		return NULL;
+	return state;
+}
+
+/* What is behind the IPv4 header, compressed in place, where it shrinks. */
+static void compress_packet(struct gateway *state, struct rte_mbuf *packet)
+{
+	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *, IP_AT);
+	uint8_t *behind = (uint8_t *)(ip + 1);
+	const uint32_t length = rte_pktmbuf_data_len(packet) - BEHIND_IP;
+	uint32_t produced;
+
+	deflateReset(&state->stream);
+	state->stream.next_in = behind;
+	state->stream.avail_in = length;
+	state->stream.next_out = state->output;
+	state->stream.avail_out = sizeof(state->output);
+	if (deflate(&state->stream, Z_FINISH) != Z_STREAM_END)
+		return;
+	produced = sizeof(state->output) - state->stream.avail_out;
+	if (produced + HEADER >= length)
+		return;
+	memcpy(behind, (uint8_t[HEADER]){ip->next_proto_id, 0, 0, 2}, HEADER);
+	memcpy(behind + HEADER, state->output, produced);
+	ip->next_proto_id = IPCOMP;
+	ip->total_length = rte_cpu_to_be_16(sizeof(*ip) + HEADER + produced);
+	ip->hdr_checksum = 0;
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	rte_pktmbuf_trim(packet, length - HEADER - produced);
+}
+
+static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct gateway *state = of;
+
+	for (uint16_t i = 0; i < n; i++) {
+		state->matches += plain_scan_packet(&state->scan, packets[i]);
+		compress_packet(state, packets[i]);
+		nf_send(out, packets[i]);
+	}
+}
+
+static void destroy(void *of)
+{
+	struct gateway *state = of;
+
+	plain_scan_destroy(&state->scan);
+	deflateEnd(&state->stream);
+	nf_free(state);
+}
+
+static struct plain plain = {
+	.function = "IPCompGateway",
+	.does = "hs_scan of each payload, deflate of what is behind the IPv4 header",
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+PLAIN_REGISTER(plain)

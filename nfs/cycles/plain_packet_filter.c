@@ -1,0 +1,39 @@
+#include <stdbool.h>
+
+#include "core/memory.h"
+#include "cycles/plain.h"
+#include "cycles/plain_scan.h"
+
+static void *create(uint32_t flows)
+{
+	struct plain_scan *scan = nf_zalloc(sizeof(*scan));
+
+	(void)flows;
+	return scan && plain_scan_create(scan) ? scan : NULL;
+}
+
+static void process(void *scan, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		if (plain_scan_packet(scan, packets[i]) > 0)
+			rte_pktmbuf_free(packets[i]);
+		else
+			nf_send(out, packets[i]);
+	}
+}
+
+static void destroy(void *scan)
+{
+	plain_scan_destroy(scan);
+	nf_free(scan);
+}
+
+static struct plain plain = {
+	.function = "PacketFilter",
+	.does = "hs_scan of each payload",
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+PLAIN_REGISTER(plain)

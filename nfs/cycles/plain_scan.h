@@ -1,0 +1,20 @@
+/* A scan for all rules without any queue: what the plain loops of functions that scan share. */
+#ifndef NFS_CYCLES_PLAIN_SCAN_H
+#define NFS_CYCLES_PLAIN_SCAN_H
+
+#include <hs/hs.h>
+#include <rte_mbuf.h>
+
+struct plain_scan {
+	hs_database_t *database;
+	hs_scratch_t *scratch;
+};
+
+/* False after printing why. */
+bool plain_scan_create(struct plain_scan *scan);
+void plain_scan_destroy(struct plain_scan *scan);
+
+/* How many rules the payload of a plain packet of UDP matches. */
+unsigned int plain_scan_packet(const struct plain_scan *scan, const struct rte_mbuf *packet);
+
+#endif
