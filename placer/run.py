@@ -67,21 +67,15 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """All strategies on one trace.
+class Judged:
+    """Strategies on one trace.
 
     Parameters
     ----------
     arrivals
         The trace.
-    seed
-        As asked.
     truth
         Who told the true throughputs: a testbed's name, or `predicted` where nobody did.
-    judge
-        Whose throughputs the optimum is made of: the truth, or the predictor of this name where there is none.
-    optimum
-        The plan against which wastage is told.
     evaluations
         One per strategy and predictor.
     catalogue
@@ -89,12 +83,28 @@ class Comparison:
     """
 
     arrivals: tuple[Arrival, ...]
-    seed: int
     truth: str
-    judge: str
-    optimum: Certified
     evaluations: tuple[Evaluation, ...]
     catalogue: Catalogue
+
+
+@dataclass(frozen=True)
+class Comparison(Judged):
+    """All strategies on one trace, beside the optimum.
+
+    Parameters
+    ----------
+    seed
+        As asked.
+    judge
+        Whose throughputs the optimum is made of: the truth, or the predictor of this name where there is none.
+    optimum
+        The plan against which wastage is told.
+    """
+
+    seed: int
+    judge: str
+    optimum: Certified
 
     def wastage_pct(self, evaluation: Evaluation) -> float:
         """NICs beyond the optimum, per 100 of it; beyond the lower bound where the optimum is not proven."""
@@ -117,11 +127,9 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
     chosen = choose_strategies(request.strategies)
     refuse_unknown(request.solver)
     with ExitStack() as stack:
-        catalogue = open_catalogue(request, stack, progress.say)
-        arrivals = read_arrivals(request.arrivals, catalogue.default_traffic, catalogue.check)
+        catalogue, arrivals, predictors = _read(request, stack, progress)
         if request.certificate is not None:
             refuse_uncertifiable(arrivals)
-        predictors = choose_predictors(request.predictors, catalogue)
         truth = catalogue.truth()
         judges = truth or catalogue.oracles(predictors[0])
         evaluations = list(_online(chosen, predictors, arrivals, catalogue, truth, progress))
@@ -133,7 +141,30 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
             evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))
         told = catalogue.truth_name()
         judge = told if truth else predictors[0]
-        return Comparison(tuple(arrivals), request.seed, told, judge, optimum, tuple(evaluations), catalogue)
+        return Comparison(tuple(arrivals), told, tuple(evaluations), catalogue, request.seed, judge, optimum)
+
+
+def judge_online(request: RunRequest, progress: Progress) -> Judged:
+    """Read, place online, judge: a run that seeks no optimum, which takes longest where arrivals come and go.
+
+    Raises
+    ------
+    InputError, TestbedError, BrokenPlan
+        As `run`; InputError where the optimum is among the strategies, too.
+    """
+    chosen = choose_strategies(request.strategies)
+    if OPTIMAL in chosen:
+        raise InputError.of("--strategy", f"{OPTIMAL} decides nothing online")
+    with ExitStack() as stack:
+        catalogue, arrivals, predictors = _read(request, stack, progress)
+        evaluations = tuple(_online(chosen, predictors, arrivals, catalogue, catalogue.truth(), progress))
+        return Judged(tuple(arrivals), catalogue.truth_name(), evaluations, catalogue)
+
+
+def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Catalogue, list[Arrival], list[str]]:
+    catalogue = open_catalogue(request, stack, progress.say)
+    arrivals = read_arrivals(request.arrivals, catalogue.default_traffic, catalogue.check)
+    return catalogue, arrivals, choose_predictors(request.predictors, catalogue)
 
 
 def choose_strategies(names: Sequence[str]) -> dict[str, type[Strategy] | None]:

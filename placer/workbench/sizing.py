@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,7 @@ def units_of_options(sizing: Sizing, say: Say) -> list[Unit]:
         predictors = tuple(choose_predictors(sizing.predictors, catalogue))
         for labels, text in _traces(sizing, request, catalogue, [_today(), _next_year(sizing)]):
             units += at_each_risk(sizing.risks, chosen, predictors, catalogue, request, labels, text)
-    return units
+    return _without_optimum(units)
 
 
 def units_of_curves(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[Unit]:
@@ -157,7 +157,7 @@ def units_of_curves(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[Uni
                 predictor = sizing.predictors[0] if pd.isna(option["predictor"]) else option["predictor"]
                 risk = () if pd.isna(option["risk"]) else (option["risk"],)
                 units += at_each_risk(risk, (option["strategy"],), (predictor,), catalogue, request, labels, text)
-    return units
+    return _without_optimum(units)
 
 
 def points_of(sizing: Sizing) -> list[Point]:
@@ -210,6 +210,11 @@ def _best(options: pd.DataFrame) -> pd.Series[Any]:
     if kept.empty:
         return options.sort_values(["rejected_high", "violations_mean_pct", "cost_high"]).iloc[0]
     return kept.sort_values(["cost_high", "violations_mean_pct"]).iloc[0]
+
+
+def _without_optimum(units: Sequence[Unit]) -> list[Unit]:
+    """What to buy hangs on what the options take, not on what the best possible would."""
+    return [replace(unit, against_optimum=False) for unit in units]
 
 
 def _today() -> Point:

@@ -11,7 +11,7 @@ from placer.evaluation import Evaluation
 from placer.optimum import NAME as OPTIMAL
 from placer.oracle import DEFAULT_RISK
 from placer.progress import Progress
-from placer.run import Comparison, RunRequest, run
+from placer.run import Comparison, Judged, RunRequest, judge_online, run
 from placer.strategies import strategies
 
 Value = str | float | int | bool | None
@@ -34,6 +34,8 @@ class Unit:
         Of strategies that look at a predictor; None is the default.
     fleet, models, testbed, time_limit
         As of `RunRequest`.
+    against_optimum
+        Whether wastage is told; without it the optimum is not sought, unless it is among the strategies.
     """
 
     labels: Mapping[str, Value]
@@ -45,6 +47,7 @@ class Unit:
     models: Path | None = None
     testbed: str | None = None
     time_limit: float = 60.0
+    against_optimum: bool = True
 
 
 def judged(unit: Unit) -> list[Row]:
@@ -68,8 +71,9 @@ def judged(unit: Unit) -> list[Row]:
             time_limit=unit.time_limit,
             risk=unit.risk,
         )
-        comparison = run(request, Progress(quiet=True))
-    return [{**unit.labels, **_figures(comparison, one, unit.risk)} for one in comparison.evaluations]
+        seeks = unit.against_optimum or not unit.strategies or OPTIMAL in unit.strategies
+        found = (run if seeks else judge_online)(request, Progress(quiet=True))
+    return [{**unit.labels, **_figures(found, one, unit.risk)} for one in found.evaluations]
 
 
 def looks_at_a_predictor(strategy: str) -> bool:
@@ -77,29 +81,37 @@ def looks_at_a_predictor(strategy: str) -> bool:
     return strategy != OPTIMAL and strategies()[strategy].needs_predictor
 
 
-def _heeds_risk(comparison: Comparison, one: Evaluation) -> bool:
+def _heeds_risk(judged: Judged, one: Evaluation) -> bool:
     return (
         one.plan.predictor is not None
         and looks_at_a_predictor(one.plan.strategy)
-        and comparison.catalogue.heeds_risk(one.plan.predictor)
+        and judged.catalogue.heeds_risk(one.plan.predictor)
     )
 
 
-def _figures(comparison: Comparison, one: Evaluation, risk: float | None) -> Row:
-    optimum = comparison.optimum
+def _figures(judged: Judged, one: Evaluation, risk: float | None) -> Row:
     return {
         "strategy": one.plan.strategy,
         "predictor": one.plan.predictor,
-        "risk": (DEFAULT_RISK if risk is None else risk) if _heeds_risk(comparison, one) else None,
-        "arrivals": len(comparison.arrivals),
+        "risk": (DEFAULT_RISK if risk is None else risk) if _heeds_risk(judged, one) else None,
+        "arrivals": len(judged.arrivals),
         "nics": one.nics,
         "cost": float(one.cost),
         "rejected": one.plan.rejected,
         "violated": one.violated,
         "violations_pct": one.violations_pct,
-        "wastage_pct": comparison.wastage_pct(one),
+        **_against_optimum(judged, one),
+        "truth": judged.truth,
+    }
+
+
+def _against_optimum(judged: Judged, one: Evaluation) -> Row:
+    if not isinstance(judged, Comparison):
+        return dict.fromkeys(("wastage_pct", "optimal_nics", "lower_bound", "proven"))
+    optimum = judged.optimum
+    return {
+        "wastage_pct": judged.wastage_pct(one),
         "optimal_nics": optimum.nics,
         "lower_bound": optimum.nics_lower_bound,
         "proven": optimum.proven,
-        "truth": comparison.truth,
     }
