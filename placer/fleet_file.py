@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic_core import ErrorDetails
 
-from placer.toml_file import read_toml
+from placer.toml_file import line_of, read_toml, worded
 from profiles import Fault, InputError
+
+TABLE = "nic"
 
 
 class NicTable(BaseModel):
@@ -36,7 +38,7 @@ def read_fleet(path: Path) -> list[NicTable]:
     name = str(path)
     text, document = read_toml(path)
     faults = [
-        Fault(name, _line_of(text, 0, key), key, "unknown key", "a fleet file holds [[nic]] tables")
+        Fault(name, line_of(text, TABLE, 0, key), key, "unknown key", "a fleet file holds [[nic]] tables")
         for key in document
         if key != "nic"
     ]
@@ -49,33 +51,16 @@ def read_fleet(path: Path) -> list[NicTable]:
         try:
             nics.append(NicTable.model_validate(table))
         except ValidationError as error:
-            faults += [_fault(name, text, number, wrong["loc"], wrong["msg"]) for wrong in error.errors()]
+            faults += [_fault(name, text, number, wrong) for wrong in error.errors()]
     if faults:
         raise InputError(faults)
     return [nic.model_copy(update={"models": _beside(path, nic.models)}) for nic in nics]
 
 
-def _fault(name: str, text: str, number: int, location: tuple[int | str, ...], message: str) -> Fault:
-    key = str(location[0]) if location else "nic"
-    told = {
-        "Extra inputs are not permitted": f"unknown key; keys are {', '.join(NicTable.model_fields)}",
-        "Field required": "is missing",
-    }
-    return Fault(name, _line_of(text, number, key), key, told.get(message, message))
-
-
-def _line_of(text: str, number: int, key: str) -> int | None:
-    """The line of a key inside the number-th [[nic]] table, else that table's first line; 0 is the file's top level."""
-    begun, header = 0, None
-    for line, content in enumerate(text.splitlines(), start=1):
-        if re.match(r"\s*\[\[\s*nic\s*\]\]", content):
-            begun += 1
-            header = line if begun == number else header
-        if begun == number and re.match(
-            rf"\s*[\"']?{re.escape(key)}[\"']?\s*=|\s*\[+\s*{re.escape(key)}\s*\]", content
-        ):
-            return line
-    return header
+def _fault(name: str, text: str, number: int, wrong: ErrorDetails) -> Fault:
+    key = str(wrong["loc"][0]) if wrong["loc"] else TABLE
+    keys = f"; keys are {', '.join(NicTable.model_fields)}" if wrong["type"] == "extra_forbidden" else ""
+    return Fault(name, line_of(text, TABLE, number, key), key, worded(wrong) + keys)
 
 
 def _beside(path: Path, folder: str | None) -> str | None:

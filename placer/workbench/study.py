@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from placer.arrivals import read_arrivals
 from placer.catalogue import Catalogue
 from placer.models_home import Say
 from placer.open_catalogue import open_catalogue
 from placer.run import RunRequest, choose_predictors, choose_strategies
-from placer.toml_file import read_toml
+from placer.toml_file import line_of, read_toml, worded
 from placer.workbench.unit import Unit, Value, looks_at_a_predictor
 from profiles import Fault, InputError
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
+
+TABLE = "trace"
 
 UNLIMITED = "unlimited"
 """What results call NICs without limit."""
@@ -117,11 +120,11 @@ def read_study(path: Path) -> Study:
     InputError
         With every fault of the file.
     """
-    _, document = read_toml(path)
+    text, document = read_toml(path)
     try:
         study = Study.model_validate(document)
     except ValidationError as error:
-        raise InputError(_faults(str(path), error)) from error
+        raise InputError(_faults(str(path), text, error)) from error
     beside = {"fleets": tuple(str(path.parent / fleet) for fleet in study.fleets)}
     traces = tuple(
         one.model_copy(update={"file": str(path.parent / one.file), "name": one.label}) if one.file else one
@@ -235,18 +238,17 @@ def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text)
 
 
-def _faults(name: str, error: ValidationError) -> list[Fault]:
+def _faults(name: str, text: str, error: ValidationError) -> list[Fault]:
     """What is wrong; that a list holds nothing sound is not told of one in which something is wrong."""
     wrong = error.errors()
     inside = {one["loc"][:1] for one in wrong if len(one["loc"]) > 1}
-    return [
-        _fault(name, one["loc"], "is empty" if one["type"] == "too_short" else one["msg"])
-        for one in wrong
-        if one["type"] != "too_short" or one["loc"] not in inside
-    ]
+    return [_fault(name, text, one) for one in wrong if one["type"] != "too_short" or one["loc"] not in inside]
 
 
-def _fault(name: str, location: tuple[int | str, ...], message: str) -> Fault:
-    told = {"Extra inputs are not permitted": "unknown key", "Field required": "is missing"}
-    key = ".".join(str(part + 1) if isinstance(part, int) else part for part in location) or None
-    return Fault(name, None, key, told.get(message, message.removeprefix("Value error, ")))
+def _fault(name: str, text: str, wrong: ErrorDetails) -> Fault:
+    location = wrong["loc"]
+    key = ".".join(str(part + 1) if isinstance(part, int) else part for part in location)
+    words = [str(part) for part in location if isinstance(part, str)]
+    number = next((part + 1 for part in location if isinstance(part, int)), 0) if words[:1] == [TABLE] else 0
+    line = line_of(text, TABLE, number, words[-1]) if words else None
+    return Fault(name, line, key or None, worded(wrong))
