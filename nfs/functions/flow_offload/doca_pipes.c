@@ -1,0 +1,171 @@
+#include "functions/flow_offload/doca_pipes.h"
+
+#include <stdio.h>
+
+bool doca_did(doca_error_t answer, const char *what)
+{
+	if (answer != DOCA_SUCCESS)
+		fprintf(stderr, "doca-flow: cannot %s: %s\n", what, doca_get_error_string(answer));
+	return answer == DOCA_SUCCESS;
+}
+
+static struct doca_flow_fwd to_cores(void)
+{
+	static uint16_t queues[] = {DOCA_QUEUE};
+
+	return (struct doca_flow_fwd){
+		.type = DOCA_FLOW_FWD_RSS,
+		.rss_outer_flags = DOCA_FLOW_RSS_IPV4,
+		.rss_queues = queues,
+		.num_of_queues = 1,
+	};
+}
+
+static void confirmed(struct doca_flow_pipe_entry *entry, uint16_t queue,
+		      enum doca_flow_entry_status status, enum doca_flow_entry_op op,
+		      void *user_context)
+{
+	uint32_t *pending = user_context;
+
+	(void)entry;
+	(void)queue;
+	if (status != DOCA_FLOW_ENTRY_STATUS_SUCCESS)
+		fprintf(stderr, "doca-flow: the card refuses a rule, operation %d\n", (int)op);
+	if (pending && *pending > 0)
+		(*pending)--;
+}
+
+bool doca_start(struct doca_connections *card, uint32_t connections)
+{
+	const struct doca_flow_cfg config = {
+		.queues = 1,
+		.mode_args = "vnf,hws",
+		.resource.nb_counters = DOCA_PORTS * connections,
+		.cb = confirmed,
+	};
+
+	card->started = doca_did(doca_flow_init(&config), "start");
+	for (uint16_t port = 0; port < DOCA_PORTS && card->started; port++) {
+		char id[8];
+		const struct doca_flow_port_cfg named = {
+			.port_id = port,
+			.type = DOCA_FLOW_PORT_DPDK_BY_ID,
+			.devargs = id,
+		};
+
+		snprintf(id, sizeof(id), "%u", port);
+		if (!doca_did(doca_flow_port_start(&named, &card->ports[port]), "start a port"))
+			return false;
+	}
+	return card->started &&
+	       doca_did(doca_flow_port_pair(card->ports[0], card->ports[1]), "pair the ports");
+}
+
+struct doca_flow_match doca_match(enum doca_protocol protocol)
+{
+	struct doca_flow_match match = {.outer.l3_type = DOCA_FLOW_L3_TYPE_IP4};
+
+	match.outer.l4_type_ext =
+		protocol == DOCA_OF_TCP ? DOCA_FLOW_L4_TYPE_EXT_TCP : DOCA_FLOW_L4_TYPE_EXT_UDP;
+	return match;
+}
+
+void doca_set_key(struct doca_flow_match *match, enum doca_protocol protocol,
+		  const struct flow_key *key)
+{
+	match->outer.ip4.src_ip = key->source;
+	match->outer.ip4.dst_ip = key->destination;
+	if (protocol == DOCA_OF_TCP) {
+		match->outer.tcp.l4_port.src_port = key->source_port;
+		match->outer.tcp.l4_port.dst_port = key->destination_port;
+	} else {
+		match->outer.udp.l4_port.src_port = key->source_port;
+		match->outer.udp.l4_port.dst_port = key->destination_port;
+	}
+}
+
+/* The pipe of the connections of a protocol that come in on a port. */
+static bool make_pipe(struct doca_connections *card, uint16_t port, enum doca_protocol protocol,
+		      uint32_t connections)
+{
+	const struct flow_key any = {
+		.source = UINT32_MAX,
+		.destination = UINT32_MAX,
+		.source_port = UINT16_MAX,
+		.destination_port = UINT16_MAX,
+	};
+	struct doca_flow_match match = doca_match(protocol);
+	struct doca_flow_monitor monitor = {.flags = DOCA_FLOW_MONITOR_COUNT};
+	struct doca_flow_actions none = {0}, *actions[] = {&none};
+	const struct doca_flow_pipe_cfg config = {
+		.attr = {.name = protocol == DOCA_OF_TCP ? "tcp" : "udp",
+			 .type = DOCA_FLOW_PIPE_BASIC,
+			 .nb_flows = connections,
+			 .nb_actions = 1},
+		.port = card->ports[port],
+		.match = &match,
+		.actions = actions,
+		.monitor = &monitor,
+	};
+	const struct doca_flow_fwd out = {.type = DOCA_FLOW_FWD_PORT, .port_id = !port};
+	const struct doca_flow_fwd missed = to_cores();
+
+	doca_set_key(&match, protocol, &any);
+	return doca_did(doca_flow_pipe_create(&config, &out, &missed, &card->pipes[port][protocol]),
+			"make a pipe of connections");
+}
+
+static bool add_root_rule(struct doca_connections *card, uint16_t port, uint32_t priority,
+			  const struct doca_flow_match *match, const struct doca_flow_match *mask,
+			  const struct doca_flow_fwd *to)
+{
+	struct doca_flow_pipe_entry *entry;
+
+	if (!doca_did(doca_flow_pipe_control_add_entry(DOCA_QUEUE, priority, card->roots[port],
+						       match, mask, NULL, NULL, NULL, NULL, to,
+						       &card->pending, &entry),
+		      "add a rule to the root pipe"))
+		return false;
+	card->pending++;
+	return true;
+}
+
+/* What begins or ends a connection is for the cores; of the rest, what is not known. */
+static bool fill_root(struct doca_connections *card, uint16_t port)
+{
+	static const uint8_t flags[] = {DOCA_FLOW_MATCH_TCP_FLAG_SYN, DOCA_FLOW_MATCH_TCP_FLAG_FIN,
+					DOCA_FLOW_MATCH_TCP_FLAG_RST};
+	const struct doca_flow_match any = {0};
+	const struct doca_flow_fwd cores = to_cores();
+	bool good = true;
+
+	for (size_t i = 0; i < RTE_DIM(flags) && good; i++) {
+		struct doca_flow_match match = doca_match(DOCA_OF_TCP);
+
+		match.outer.tcp.flags = flags[i];
+		good = add_root_rule(card, port, 0, &match, &match, &cores);
+	}
+	for (int protocol = 0; protocol < DOCA_PROTOCOLS && good; protocol++) {
+		const struct doca_flow_match match = doca_match(protocol);
+		const struct doca_flow_fwd known = {.type = DOCA_FLOW_FWD_PIPE,
+						    .next_pipe = card->pipes[port][protocol]};
+
+		good = add_root_rule(card, port, 1, &match, &match, &known);
+	}
+	return good && add_root_rule(card, port, 2, &any, &any, &cores);
+}
+
+bool doca_make_pipes(struct doca_connections *card, uint16_t port, uint32_t connections)
+{
+	const struct doca_flow_pipe_cfg config = {
+		.attr = {.name = "root", .type = DOCA_FLOW_PIPE_CONTROL, .is_root = true},
+		.port = card->ports[port],
+	};
+
+	for (int protocol = 0; protocol < DOCA_PROTOCOLS; protocol++)
+		if (!make_pipe(card, port, protocol, connections))
+			return false;
+	return doca_did(doca_flow_pipe_create(&config, NULL, NULL, &card->roots[port]),
+			"make the root pipe") &&
+	       fill_root(card, port);
+}

@@ -1,0 +1,328 @@
+/*
+ * FlowTracker: tracks connections of TCP by their flags, and of UDP by who has answered.
+ *
+ * Connections begin with SYN; packets that fit none, or not its state, are invalid: freed unless
+ * `pass_invalid`. Where a card can forward established connections itself, it is let to; see
+ * flow_offload/. ICMP, other protocols and later fragments pass untracked.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include <rte_prefetch.h>
+
+#include "core/memory.h"
+#include "core/nf.h"
+#include "core/packet.h"
+#include "functions/flow_offload/offload.h"
+#include "functions/flow_tracker/states.h"
+
+enum { CONNECTIONS, OPENING_S, ESTABLISHED_S, CLOSING_S, OVER_S, UDP_NEW_S, UDP_S, PASS_INVALID };
+static const struct nf_parameter parameters[] = {
+	[CONNECTIONS] = {"connections", "that the table holds", 8, 1 << 22, 1 << 19},
+	[OPENING_S] = {"opening_s", "timeout of TCP that opens, s", 0.001, 86400, 120},
+	[ESTABLISHED_S] = {"established_s", "timeout of established TCP, s", 0.001, 864000, 7440},
+	[CLOSING_S] = {"closing_s", "timeout of TCP that closes, s", 0.001, 86400, 240},
+	[OVER_S] = {"over_s", "how long TCP is remembered that is over, s", 0.001, 86400, 60},
+	[UDP_NEW_S] = {"udp_new_s", "timeout of UDP without an answer, s", 0.001, 86400, 30},
+	[UDP_S] = {"udp_s", "timeout of UDP with one, s", 0.001, 86400, 180},
+	[PASS_INVALID] = {"pass_invalid", "1: invalid packets are counted and pass", 0, 1, 0},
+};
+
+/* Counters of states come first, and say how many connections are in them now. */
+#define IN_STATE(state) ((state)-SYN_SENT)
+
+enum {
+	TRACKED = IN_STATE(CONNECTION_STATES),
+	STARTED,
+	AGED,
+	FORWARDED,
+	INVALID,
+	FULL,
+	UNTRACKED,
+	OTHER,
+	MALFORMED,
+};
+static const struct nf_counter counters[] = {
+	[IN_STATE(SYN_SENT)] = {"syn_sent", "connections that one end began"},
+	[IN_STATE(SYN_RECEIVED)] = {"syn_received", "connections that the other end answered"},
+	[IN_STATE(ESTABLISHED)] = {"established", "connections that are open"},
+	[IN_STATE(FIN_WAIT)] = {"fin_wait", "connections that one end has closed"},
+	[IN_STATE(LAST_ACK)] = {"last_ack", "connections that both have"},
+	[IN_STATE(TIME_WAIT)] = {"time_wait", "connections that are over"},
+	[IN_STATE(CLOSED)] = {"closed", "connections that were reset"},
+	[IN_STATE(UDP_NEW)] = {"udp_new", "UDP flows without an answer"},
+	[IN_STATE(UDP_REPLIED)] = {"udp_replied", "UDP flows with one"},
+	[TRACKED] = {"tracked", "packets of connections"},
+	[STARTED] = {"started", "connections that began"},
+	[AGED] = {"aged", "connections that were forgotten"},
+	[FORWARDED] = {"forwarded", "connections that the card forwards"},
+	[INVALID] = {"invalid", "packets that fit no connection, or not its state"},
+	[FULL] = {"full", "packets whose connection found no place, sent on"},
+	[UNTRACKED] = {"untracked", "packets of other protocols and later fragments, sent on"},
+	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
+	[MALFORMED] = {"malformed", "packets freed"},
+};
+
+struct connection {
+	uint64_t last_us;
+	struct connection_phase phase;
+	bool offered;   /* to the card, since it was established */
+	bool forwarded; /* by the card */
+};
+
+struct flow_tracker {
+	struct flow_offload offload;
+	struct connection *connections; /* by the places of the table */
+	uint32_t places, next_aged;
+	uint64_t timeout_us[CONNECTION_STATES];
+	uint64_t sweep_us, us_per_look; /* how long a look at all connections takes */
+	uint64_t aged_us;
+};
+
+/* Packets of a burst that have a connection, or may begin one. */
+struct candidates {
+	struct rte_mbuf *packets[NF_BURST];
+	struct flow_key keys[NF_BURST]; /* alike for both directions */
+	const void *wanted[NF_BURST];
+	uint8_t ends[NF_BURST]; /* which is the sender: 0 when the key is as seen from there */
+	uint8_t says[NF_BURST]; /* of TCP */
+	uint16_t n;
+};
+
+static void set_timeouts(struct flow_tracker *tracker, const double *settings)
+{
+	static const uint8_t parameter_of[CONNECTION_STATES] = {
+		[NO_CONNECTION] = OPENING_S,   [SYN_SENT] = OPENING_S, [SYN_RECEIVED] = OPENING_S,
+		[ESTABLISHED] = ESTABLISHED_S, [FIN_WAIT] = CLOSING_S, [LAST_ACK] = CLOSING_S,
+		[TIME_WAIT] = OVER_S,          [CLOSED] = OVER_S,      [UDP_NEW] = UDP_NEW_S,
+		[UDP_REPLIED] = UDP_S,
+	};
+	uint64_t least = UINT64_MAX;
+
+	for (int state = 0; state < CONNECTION_STATES; state++) {
+		tracker->timeout_us[state] = (uint64_t)(settings[parameter_of[state]] * 1e6);
+		least = RTE_MIN(least, tracker->timeout_us[state]);
+	}
+	tracker->sweep_us = least / 2 + 1;
+	tracker->us_per_look = tracker->sweep_us / tracker->places + 1;
+}
+
+static void destroy(struct nf *nf)
+{
+	struct flow_tracker *tracker = nf->state;
+
+	flow_offload_destroy(&tracker->offload);
+	nf_free(tracker->connections);
+	nf_free(tracker);
+}
+
+static int create(struct nf *nf)
+{
+	const uint32_t wanted = (uint32_t)nf->settings[CONNECTIONS];
+	struct flow_tracker *tracker = nf_zalloc(sizeof(*tracker));
+
+	if (!tracker || !flow_offload_create(&tracker->offload, wanted, nf->socket)) {
+		nf_free(tracker);
+		return -ENOMEM;
+	}
+	nf->state = tracker;
+	tracker->places = tracker->offload.backend->places(tracker->offload.state);
+	tracker->connections = nf_zalloc(tracker->places * sizeof(*tracker->connections));
+	if (!tracker->connections) {
+		fprintf(stderr, "FlowTracker: no memory for %u connections\n", tracker->places);
+		destroy(nf);
+		return -ENOMEM;
+	}
+	set_timeouts(tracker, nf->settings);
+	return 0;
+}
+
+static void withdraw(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
+{
+	struct connection *connection = &tracker->connections[place];
+
+	if (connection->forwarded) {
+		tracker->offload.backend->withdraw(tracker->offload.state, place);
+		nf->counters[FORWARDED]--;
+	}
+	connection->forwarded = connection->offered = false;
+}
+
+static void forget(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
+{
+	struct connection *connection = &tracker->connections[place];
+
+	withdraw(nf, tracker, place);
+	tracker->offload.backend->remove(tracker->offload.state, place);
+	nf->counters[IN_STATE(connection->phase.state)]--;
+	nf->counters[AGED]++;
+	*connection = (struct connection){0};
+}
+
+/* Forget a connection that was silent for too long, here and on the card. */
+static void look_at(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
+{
+	struct connection *connection = &tracker->connections[place];
+	const uint8_t state = connection->phase.state;
+
+	if (state == NO_CONNECTION || nf->now_us - connection->last_us < tracker->timeout_us[state])
+		return;
+	if (connection->forwarded &&
+	    tracker->offload.backend->active(tracker->offload.state, place))
+		connection->last_us = nf->now_us;
+	else
+		forget(nf, tracker, place);
+}
+
+static void age(struct nf *nf, struct flow_tracker *tracker)
+{
+	const uint64_t passed = RTE_MIN(nf->now_us - tracker->aged_us, tracker->sweep_us);
+
+	if (passed < tracker->us_per_look)
+		return;
+	tracker->aged_us = nf->now_us;
+	for (uint64_t looks = tracker->places * passed / tracker->sweep_us; looks > 0; looks--) {
+		look_at(nf, tracker, tracker->next_aged);
+		tracker->next_aged =
+			tracker->next_aged + 1 < tracker->places ? tracker->next_aged + 1 : 0;
+	}
+}
+
+/* The end whose address, then port, is the lower is end 0, from whom keys are seen. */
+static void add(struct candidates *candidates, struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	const uint16_t at = candidates->n++;
+	struct flow_key key = packet_flow(mbuf, packet);
+	const bool reversed =
+		key.source > key.destination ||
+		(key.source == key.destination && key.source_port > key.destination_port);
+
+	candidates->packets[at] = mbuf;
+	candidates->keys[at] = reversed ? flow_reversed(&key) : key;
+	candidates->wanted[at] = &candidates->keys[at];
+	candidates->ends[at] = reversed;
+	if (packet->protocol == IPPROTO_TCP)
+		candidates->says[at] = (uint8_t)tcp_says(
+			rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)
+				->tcp_flags);
+}
+
+static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
+		       struct candidates *candidates, struct nf_out *out)
+{
+	candidates->n = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		const struct packet packet = packet_parse(packets[i]);
+
+		if (unlikely(packet.type == PACKET_MALFORMED)) {
+			nf->counters[MALFORMED]++;
+			rte_pktmbuf_free(packets[i]);
+		} else if (likely(packet.l4 != 0 && packet.protocol != IPPROTO_ICMP)) {
+			add(candidates, packets[i], &packet);
+		} else {
+			nf->counters[packet.type == PACKET_IPV4 ? UNTRACKED : OTHER]++;
+			nf_send(out, packets[i]);
+		}
+	}
+}
+
+/* Let the card forward what is established, as long as it is. */
+static void offer(struct nf *nf, struct flow_tracker *tracker, uint32_t place, uint8_t end,
+		  uint16_t port)
+{
+	const struct flow_offload_backend *backend = tracker->offload.backend;
+	struct connection *connection = &tracker->connections[place];
+	const uint8_t state = connection->phase.state;
+
+	if (state != ESTABLISHED && state != UDP_REPLIED) {
+		withdraw(nf, tracker, place);
+	} else if (!connection->offered) {
+		connection->offered = true;
+		connection->forwarded =
+			backend->forward(tracker->offload.state, place, end == 0 ? port : !port);
+		nf->counters[FORWARDED] += connection->forwarded;
+	}
+}
+
+/* Whether a packet fits its connection, whose state it changes. */
+static bool step(struct nf *nf, struct connection *connection, const struct candidates *candidates,
+		 uint16_t i)
+{
+	const uint8_t before = connection->phase.state;
+	const uint8_t end = candidates->ends[i];
+
+	if (candidates->keys[i].protocol == IPPROTO_UDP)
+		udp_step(&connection->phase, end);
+	else if (!tcp_step(&connection->phase, end, candidates->says[i]))
+		return false;
+	connection->last_us = nf->now_us;
+	if (before != connection->phase.state) {
+		if (before == NO_CONNECTION)
+			nf->counters[STARTED]++;
+		else
+			nf->counters[IN_STATE(before)]--;
+		nf->counters[IN_STATE(connection->phase.state)]++;
+	}
+	return true;
+}
+
+/* The counter of what becomes of a packet: TRACKED, INVALID or FULL. */
+static int track(struct nf *nf, const struct candidates *candidates, uint16_t i, int32_t place)
+{
+	struct flow_tracker *tracker = nf->state;
+	const struct flow_offload *offload = &tracker->offload;
+
+	if (place < 0) /* unless a packet before it in the burst has begun the connection */
+		place = offload->backend->insert(offload->state, &candidates->keys[i]);
+	if (place < 0)
+		return FULL;
+	if (!step(nf, &tracker->connections[place], candidates, i)) {
+		if (tracker->connections[place].phase.state == NO_CONNECTION)
+			offload->backend->remove(offload->state, (uint32_t)place);
+		return INVALID;
+	}
+	if (offload->backend->forward)
+		offer(nf, tracker, (uint32_t)place, candidates->ends[i],
+		      candidates->packets[i]->port);
+	return TRACKED;
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	const bool pass_invalid = nf->settings[PASS_INVALID] == 1;
+	struct flow_tracker *tracker = nf->state;
+	struct candidates candidates;
+	int32_t places[NF_BURST];
+
+	age(nf, tracker);
+	read_burst(nf, packets, n, &candidates, out);
+	if (unlikely(candidates.n == 0))
+		return;
+	tracker->offload.backend->lookup(tracker->offload.state, candidates.wanted, candidates.n,
+					 places);
+	for (uint16_t i = 0; i < candidates.n; i++)
+		rte_prefetch0(&tracker->connections[places[i]]); /* harmless where none is */
+	for (uint16_t i = 0; i < candidates.n; i++) {
+		const int counter = track(nf, &candidates, i, places[i]);
+
+		nf->counters[counter]++;
+		if (likely(counter != INVALID || pass_invalid))
+			nf_send(out, candidates.packets[i]);
+		else
+			rte_pktmbuf_free(candidates.packets[i]);
+	}
+}
+
+static struct nf_kind kind = {
+	.name = "FlowTracker",
+	.help = "tracks connections of TCP and UDP",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)
