@@ -21,11 +21,20 @@ static const struct nf_parameter parameters[] = {
 			 8, MOST_BYTES, 90},
 };
 
-enum { SCANS, COMPRESSED = SCANS + SCAN_COUNTERS, UNSHRUNK, SKIPPED, BYTES_IN, BYTES_OUT };
+enum {
+	SCANS,
+	COMPRESSED = SCANS + SCAN_COUNTERS,
+	UNSHRUNK,
+	UNBUFFERED,
+	SKIPPED,
+	BYTES_IN,
+	BYTES_OUT,
+};
 static const struct nf_counter counters[] = {
 	SCAN_COUNTERS_FROM(SCANS),
 	[COMPRESSED] = {"compressed", "packets that were compressed"},
 	[UNSHRUNK] = {"unshrunk", "packets that would not have shrunk"},
+	[UNBUFFERED] = {"unbuffered", "packets that left as they came for want of a buffer"},
 	[SKIPPED] = {"skipped", "scanned packets that are fragments, in segments, small or long"},
 	[BYTES_IN] = {"bytes_in", "behind the IPv4 headers of packets that were compressed"},
 	[BYTES_OUT] = {"bytes_out", "there afterwards"},
@@ -78,41 +87,69 @@ static void scanned(struct nf *nf, struct offloaded *offloaded)
 	offload_ask(&gateway->offload, ACCELERATOR_COMPRESSION, offloaded);
 }
 
-static void replace(struct rte_mbuf *packet, const struct packet *headers, const uint8_t *data,
-		    uint16_t length)
+/* The IPv4 header of a packet whose payload is now IPComp, `length` bytes in all. */
+static void retell(struct rte_ipv4_hdr *ip, uint16_t length)
 {
-	struct rte_ipv4_hdr *ip = packet_ipv4(packet, headers);
-	struct ipcomp_hdr *ipcomp =
-		rte_pktmbuf_mtod_offset(packet, struct ipcomp_hdr *, headers->l4);
-	const rte_be16_t total =
-		rte_cpu_to_be_16(headers->l4 - headers->l3 + sizeof(*ipcomp) + length);
-	const uint16_t frame = headers->l3 + rte_be_to_cpu_16(total);
+	const rte_be16_t total = rte_cpu_to_be_16(length);
 	const rte_be16_t was = rte_cpu_to_be_16(ip->time_to_live << 8 | ip->next_proto_id);
 	const rte_be16_t is = rte_cpu_to_be_16(ip->time_to_live << 8 | IPPROTO_IPCOMP);
 
-	*ipcomp =
-		(struct ipcomp_hdr){.next_header = ip->next_proto_id, .cpi = RTE_BE16(CPI_DEFLATE)};
-	memcpy(ipcomp + 1, data, length);
 	ip->hdr_checksum = checksum_changed(ip->hdr_checksum, ip->total_length, total);
 	ip->hdr_checksum = checksum_changed(ip->hdr_checksum, was, is);
 	ip->total_length = total;
 	ip->next_proto_id = IPPROTO_IPCOMP;
-	rte_pktmbuf_trim(packet, rte_pktmbuf_data_len(packet) - frame);
+}
+
+/* A packet of its own: whoever sent the other may send its payload again. NULL without a buffer. */
+static struct rte_mbuf *compressed_packet(struct nf *nf, const struct offloaded *offloaded)
+{
+	const struct packet *headers = &offloaded->headers;
+	const uint16_t length = (uint16_t)offloaded->job.produced;
+	const uint8_t *from = rte_pktmbuf_mtod(offloaded->packet, const uint8_t *);
+	struct rte_mbuf *packet = rte_pktmbuf_alloc(nf->spare);
+	struct ipcomp_hdr *ipcomp;
+	uint8_t *to;
+
+	if (!packet)
+		return NULL;
+	/* less than what was in a buffer of the same size */
+	to = (uint8_t *)rte_pktmbuf_append(packet, headers->l4 + sizeof(*ipcomp) + length);
+	if (!to) {
+		rte_pktmbuf_free(packet);
+		return NULL;
+	}
+	packet->port = offloaded->packet->port;
+	memcpy(to, from, headers->l4);
+	ipcomp = (struct ipcomp_hdr *)(to + headers->l4);
+	*ipcomp = (struct ipcomp_hdr){
+		.next_header = packet_ipv4(packet, headers)->next_proto_id,
+		.cpi = RTE_BE16(CPI_DEFLATE),
+	};
+	memcpy(ipcomp + 1, offloaded->job.output, length);
+	retell(packet_ipv4(packet, headers), headers->l4 - headers->l3 + sizeof(*ipcomp) + length);
+	return packet;
 }
 
 static void compressed(struct nf *nf, struct offloaded *offloaded)
 {
 	const struct accelerator_job *job = &offloaded->job;
+	struct rte_mbuf *packet;
 
 	offloaded->fate = OFFLOAD_SEND;
 	if (job->status < 0) {
 		nf->counters[UNSHRUNK]++;
 		return;
 	}
+	packet = compressed_packet(nf, offloaded);
+	if (!packet) {
+		nf->counters[UNBUFFERED]++;
+		return;
+	}
 	nf->counters[COMPRESSED]++;
 	nf->counters[BYTES_IN] += job->length;
 	nf->counters[BYTES_OUT] += sizeof(struct ipcomp_hdr) + job->produced;
-	replace(offloaded->packet, &offloaded->headers, job->output, (uint16_t)job->produced);
+	rte_pktmbuf_free(offloaded->packet);
+	offloaded->packet = packet;
 }
 
 static int create(struct nf *nf)

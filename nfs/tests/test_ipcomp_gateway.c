@@ -190,6 +190,36 @@ static void scans_too(void **state)
 	assert_int_equal(rig_count(rig, "matches"), 2);
 }
 
+/* What a sender keeps of a packet stays as it was: traffic sends the same payloads again. */
+static void payloads_are_left_as_they_were(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packet, *kept;
+	struct bytes before;
+
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	packet = packet_with(rig, 1, poem);
+	before = bytes_of(packet);
+	kept = packet;
+	rte_mbuf_refcnt_update(kept, 1);
+	assert_true(is_compressed(rig, packet));
+	assert_memory_equal(bytes_of(kept).at, before.at, before.n);
+	rte_pktmbuf_free(kept);
+}
+
+/* Without a buffer for what was compressed, a packet leaves as it came. */
+static void without_buffers_nothing_is_compressed(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *taken[RIG_PACKETS];
+
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS), 0);
+	assert_false(is_compressed(rig, packet_with(rig, 1, poem)));
+	assert_int_equal(rig_count(rig, "unbuffered"), 1);
+	rte_pktmbuf_free_bulk(taken, RIG_PACKETS);
+}
+
 /* Packets leave once each and in order, whatever the number of queues and their window. */
 static void order_is_kept(void **state)
 {
@@ -205,10 +235,16 @@ static void bears_everything(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(there_and_back),          BOTH(whatever_comes_comes_back),
-		BOTH(noise_is_not_compressed), BOTH(some_are_left_alone),
-		BOTH(padding_is_left_behind),  BOTH(scans_too),
-		BOTH(order_is_kept),           BOTH(bears_everything),
+		BOTH(there_and_back),
+		BOTH(whatever_comes_comes_back),
+		BOTH(noise_is_not_compressed),
+		BOTH(some_are_left_alone),
+		BOTH(padding_is_left_behind),
+		BOTH(scans_too),
+		BOTH(payloads_are_left_as_they_were),
+		BOTH(without_buffers_nothing_is_compressed),
+		BOTH(order_is_kept),
+		BOTH(bears_everything),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
