@@ -1,0 +1,78 @@
+#include "accelerators/accelerator.h"
+#include "core/traffic.h"
+#include "tests/support.h"
+
+/* Rules that Hyperscan finds per 10^6 bytes in the payloads of all packets of a traffic. */
+static double found_mtbr(const struct traffic_profile *profile, double *told)
+{
+	struct accelerator *accelerator = accelerator_create_by("hyperscan");
+	struct accelerator_queue *queue = accelerator_attach(accelerator, 1);
+	struct traffic *traffic = traffic_create(profile, 1);
+	uint64_t matches = 0, bytes = 0;
+
+	assert_non_null(queue);
+	assert_non_null(traffic);
+	*told = traffic_mtbr(traffic);
+	for (int i = 0; i < TRAFFIC_PACKETS; i++) {
+		struct accelerator_job job = {0}, *jobs[] = {&job};
+		struct rte_mbuf *packet;
+		struct packet headers;
+
+		assert_int_equal(traffic_receive(traffic, &packet, 1), 1);
+		headers = packet_parse(packet);
+		job.input = rte_pktmbuf_mtod_offset(packet, const uint8_t *, headers.payload);
+		job.length = headers.payload_length;
+		assert_int_equal(accelerator_submit(queue, jobs, 1), 1);
+		while (accelerator_collect(queue, jobs, 1) == 0)
+			;
+		assert_int_equal(job.status, 0);
+		matches += job.produced;
+		bytes += job.length;
+		rte_pktmbuf_free(packet);
+	}
+	traffic_destroy(traffic);
+	accelerator_detach(queue);
+	accelerator_destroy(accelerator);
+	return 1e6 * (double)matches / (double)bytes;
+}
+
+/* Payloads hold what was written into them and no match more: Hyperscan finds the rate that is
+ * told. */
+static void rates_are_what_is_told(void **state)
+{
+	static const double rates[] = {0, 100, 600, 1100};
+	static const uint16_t sizes[] = {64, 256, 1500};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(rates); i++)
+		for (size_t j = 0; j < RTE_DIM(sizes); j++) {
+			const struct traffic_profile profile = {
+				.flows = 1, .packet_size = sizes[j], .mtbr = rates[i]};
+			double told;
+			double found = found_mtbr(&profile, &told);
+
+			assert_float_equal(found, told, 1e-6);
+		}
+}
+
+/* Large packets have the rate that was wanted, within one match of all packets. */
+static void large_packets_have_the_rate_wanted(void **state)
+{
+	const struct traffic_profile profile = {.flows = 1, .packet_size = 1500, .mtbr = 600};
+	const double one_match = 1e6 / (TRAFFIC_PACKETS * (1500.0 - 4 - 42));
+	double told;
+
+	(void)state;
+	found_mtbr(&profile, &told);
+	assert_float_equal(told, 600, one_match);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rates_are_what_is_told),
+		cmocka_unit_test(large_packets_have_the_rate_wanted),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
