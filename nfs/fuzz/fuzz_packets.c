@@ -1,10 +1,12 @@
 /*
  * fuzz_packets: bytes as bursts of packets for one network function after another.
  *
- * An input is a choice of function (one byte), then packets: side and time passed (one byte),
- * length (two bytes), bytes. The function is made anew for each input, so that an input that fails
- * does so again; only one that takes long to make (a table of routes) is kept. After each input,
- * every packet must have come back.
+ * An input is a choice of function (one byte), then packets: side, what is put in order, time
+ * passed (one byte), length (two bytes), bytes. A fuzzer hardly guesses a checksum, or that all
+ * lengths agree: where the input says so, they are put right, and the rest is as it is. The
+ * function is made anew for each input, so that an input that fails does so again; only one that
+ * takes long to make (a table of routes) is kept. After each input, every packet must have come
+ * back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 
 #include "accelerators/accelerator.h"
 #include "core/nf.h"
+#include "core/packet.h"
 #include "tests/poison.h"
 
 #define PACKETS 127
@@ -80,6 +83,36 @@ static const uint8_t *take(struct input *input, size_t n)
 	return bytes;
 }
 
+enum { SIDE = 1, ORDERED = 2, SUMMED = 4 };
+#define TIME_SHIFT 3 /* of what says how much passes: up to half an hour */
+
+/* Make it IPv4 without options, as long as it is. */
+static void put_in_order(struct rte_mbuf *packet)
+{
+	struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(packet, struct rte_ether_hdr *);
+	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(ethernet + 1);
+	const uint16_t length = rte_pktmbuf_data_len(packet);
+
+	if (length < sizeof(*ethernet) + sizeof(*ip))
+		return;
+	ethernet->dst_addr.addr_bytes[0] &= ~1;
+	ethernet->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
+	ip->version_ihl = RTE_IPV4_VHL_DEF;
+	ip->total_length = rte_cpu_to_be_16(length - sizeof(*ethernet));
+}
+
+static void put_checksum(struct rte_mbuf *packet)
+{
+	const struct packet headers = packet_parse_any(packet);
+	struct rte_ipv4_hdr *ip;
+
+	if (headers.type != PACKET_IPV4)
+		return;
+	ip = packet_ipv4(packet, &headers);
+	ip->hdr_checksum = 0;
+	ip->hdr_checksum = (rte_be16_t)~rte_raw_cksum(ip, rte_ipv4_hdr_len(ip));
+}
+
 /* The next packet of an input, NULL at its end. */
 static struct rte_mbuf *next_packet(struct input *input, uint64_t *now_us)
 {
@@ -96,8 +129,12 @@ static struct rte_mbuf *next_packet(struct input *input, uint64_t *now_us)
 	buffer_unpoison(pool, NULL, packet, 0);
 	bytes = take(input, length);
 	memcpy(rte_pktmbuf_append(packet, length), bytes, length);
-	packet->port = head[0] & 1;
-	*now_us += 1ull << (head[0] >> 3); /* up to half an hour */
+	packet->port = head[0] & SIDE ? NF_OUTSIDE : NF_INSIDE;
+	if (head[0] & ORDERED)
+		put_in_order(packet);
+	if (head[0] & SUMMED)
+		put_checksum(packet);
+	*now_us += 1ull << (head[0] >> TIME_SHIFT);
 	packet_poison(packet);
 	return packet;
 }
