@@ -1,0 +1,125 @@
+#include <string.h>
+
+#include "testbed/request.h"
+#include "tests/support.h"
+
+static struct load parsed(const char *text, struct faults *faults)
+{
+	json_t *json = json_loads(text, 0, NULL);
+	struct load load;
+
+	*faults = (struct faults){0};
+	assert_non_null(json);
+	request_load(json, &load, faults);
+	json_decref(json);
+	return load;
+}
+
+static double setting(const struct load *load, const char *name)
+{
+	for (unsigned int i = 0; i < load->n_settings; i++)
+		if (strcmp(load->settings[i].name, name) == 0)
+			return load->settings[i].value;
+	return -1;
+}
+
+/* A network function gets its traffic, and tables for twice the flows unless told otherwise. */
+static void tables_fit_the_flows(void **state)
+{
+	struct faults faults;
+	struct load load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
+				  "{\"flows\": 5000, \"packet_size\": 100, \"mtbr\": 1}}",
+				  &faults);
+
+	(void)state;
+	assert_int_equal(faults.n, 0);
+	assert_int_equal(load.traffic.flows, 5000);
+	assert_int_equal(load.traffic.packet_size, 100);
+	assert_float_equal(load.traffic.mtbr, 1, 0);
+	assert_float_equal(setting(&load, "flows"), 10000, 0);
+	load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": {\"flows\": 5000, "
+		      "\"packet_size\": 100}, \"parameters\": {\"flows\": 64, \"timeout_s\": 1}}",
+		      &faults);
+	assert_int_equal(faults.n, 0);
+	assert_float_equal(setting(&load, "flows"), 64, 0);
+	assert_float_equal(setting(&load, "timeout_s"), 1, 0);
+}
+
+/* What a load is written as is read as the same load; flat out, a bench has no rate. */
+static void there_and_back(void **state)
+{
+	struct faults faults;
+	struct load load = parsed("{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": "
+				  "{\"wss_mb\": 2, \"access_mops\": 30, \"pattern\": 1}}",
+				  &faults);
+	json_t *same = load_json(&load, false), *flat_out = load_json(&load, true);
+	char *text = json_dumps(same, 0);
+	struct load again = parsed(text, &faults);
+
+	(void)state;
+	assert_int_equal(faults.n, 0);
+	assert_float_equal(setting(&again, "wss_mb"), 2, 0);
+	assert_float_equal(setting(&again, "access_mops"), 30, 0);
+	assert_float_equal(setting(&again, "pattern"), 1, 0);
+	assert_float_equal(json_number_value(json_object_get(
+				   json_object_get(flat_out, "parameters"), "access_mops")),
+			   0, 0);
+	free(text);
+	json_decref(same);
+	json_decref(flat_out);
+}
+
+/* Faults are told one after another; more than there is room for end where the room does. */
+static void every_fault_is_told(void **state)
+{
+	struct faults faults;
+
+	(void)state;
+	parsed("{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": {\"x\": 1}}",
+	       &faults);
+	assert_int_equal(faults.n, 3);
+	assert_string_equal(faults.text, "mem-bench needs wss_mb; mem-bench needs access_mops; "
+					 "mem-bench has no parameter x");
+	for (int i = 0; i < 1000; i++)
+		fault(&faults, "fault %d", i);
+	assert_int_equal(faults.n, 1003);
+	assert_true(strlen(faults.text) < sizeof(faults.text));
+}
+
+/* No shape of JSON is taken for a load by mistake. */
+static void shapes_are_refused(void **state)
+{
+	static const char *const shapes[] = {
+		"[]",
+		"{}",
+		"{\"kind\": 1, \"name\": \"FlowStats\"}",
+		"{\"kind\": \"nf\", \"name\": null}",
+		"{\"kind\": \"nf\", \"name\": \"FlowStats\"}",
+		"{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": []}",
+		"{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": {\"flows\": true, "
+		"\"packet_size\": 64}}",
+		"{\"kind\": \"nf\", \"name\": \"mem-bench\", \"traffic\": {}}",
+		"{\"kind\": \"bench\", \"name\": \"FlowStats\"}",
+		"{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": 3}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(shapes); i++) {
+		struct faults faults;
+
+		parsed(shapes[i], &faults);
+		assert_true(faults.n > 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables_fit_the_flows),
+		cmocka_unit_test(there_and_back),
+		cmocka_unit_test(every_fault_is_told),
+		cmocka_unit_test(shapes_are_refused),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}

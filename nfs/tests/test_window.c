@@ -1,0 +1,120 @@
+#include <rte_cycles.h>
+
+#include "testbed/statistics.h"
+#include "testbed/window.h"
+#include "tests/support.h"
+
+#define MS 1000000ull /* ns */
+
+/* A window of 100 ms on cores 0 and 1, of which a load has the first; core 2 is elsewhere. */
+struct span {
+	struct company company;
+	struct workers workers;
+	struct crew crew;
+	struct moment from, to;
+	cpu_set_t beside;
+};
+
+static void make_quiet(struct span *span)
+{
+	memset(span, 0, sizeof(*span));
+	span->company.n = 1;
+	span->workers.n = 2;
+	span->workers.worker[1].core = 1;
+	span->crew.company = &span->company;
+	span->crew.workers = &span->workers;
+	span->crew.n_workers = 1;
+	span->to.tsc = rte_get_tsc_hz() / 10;
+	span->to.done[0] = 1000;
+	span->to.workers[0].on_core = 100 * MS;
+	span->to.cores[0].busy = 10;
+	CPU_SET(0, &span->beside);
+	CPU_SET(1, &span->beside);
+}
+
+static enum disturbance judged(const struct span *span)
+{
+	return window_disturbed(&span->from, &span->to, &span->crew, &span->beside);
+}
+
+/* A window in which the worker had its core and all others slept counts, with its rate. */
+static void a_quiet_window_counts(void **state)
+{
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	assert_int_equal(judged(&span), UNDISTURBED);
+	assert_float_equal(window_rate(&span.from, &span.to, 0), 10000, 1e-6);
+}
+
+/* Waiting for a core, and losing it, are borne up to 0.5 %: 0.5 ms of 100 ms. */
+static void lost_time_disturbs(void **state)
+{
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	span.to.workers[0].run_delay = MS / 2 - 1000;
+	span.to.workers[0].on_core = 100 * MS - MS / 2 + 1000;
+	assert_int_equal(judged(&span), UNDISTURBED);
+	span.to.workers[0].run_delay = MS / 2 + 1000;
+	assert_int_equal(judged(&span), RUN_DELAY);
+	span.to.workers[0].run_delay = 0;
+	span.to.workers[0].on_core = 100 * MS - MS / 2 - 1000;
+	assert_int_equal(judged(&span), OFF_CORE);
+}
+
+/* Time that the hypervisor took is named as such. */
+static void stolen_time_disturbs(void **state)
+{
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	span.to.cores[0].stolen = 1;
+	span.to.workers[0].on_core = 90 * MS;
+	assert_int_equal(judged(&span), STEAL);
+}
+
+/* Work on a core that shares the cache disturbs, unless the run itself does it; work elsewhere
+ * does not. */
+static void neighbours_disturb(void **state)
+{
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	span.to.cores[2].busy = 10;
+	assert_int_equal(judged(&span), UNDISTURBED);
+	span.to.cores[1].busy = 1;
+	assert_int_equal(judged(&span), NEIGHBOUR);
+	span.crew.n_workers = 2;
+	span.to.workers[1].on_core = 100 * MS;
+	assert_int_equal(judged(&span), UNDISTURBED);
+}
+
+/* Of 1, 2, 3, 4 the mean is 2.5, and its standard error the root of 5/3/4; one reading has none. */
+static void standard_error_by_hand(void **state)
+{
+	struct readings readings = {0};
+
+	(void)state;
+	readings_add(&readings, 1);
+	assert_true(isinf(readings_standard_error(&readings)));
+	for (int reading = 2; reading <= 4; reading++)
+		readings_add(&readings, reading);
+	assert_float_equal(readings.mean, 2.5, 1e-12);
+	assert_float_equal(readings_standard_error(&readings), sqrt(5.0 / 3 / 4), 1e-12);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_quiet_window_counts),  cmocka_unit_test(lost_time_disturbs),
+		cmocka_unit_test(stolen_time_disturbs),   cmocka_unit_test(neighbours_disturb),
+		cmocka_unit_test(standard_error_by_hand),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
