@@ -167,6 +167,20 @@ static void states_of_tcp(void **state)
 	}
 }
 
+/* Both ends may have one address. */
+static void ends_at_one_address(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = tcp;
+
+	made.destination = made.source;
+	rig_make(rig, "FlowTracker", NULL, 0);
+	assert_true(passes(rig, &made, false, SYN, 1));
+	assert_true(passes(rig, &made, true, SYN | ACK, 1));
+	assert_true(passes(rig, &made, false, ACK, 1));
+	assert_string_equal(state_now(rig), "established");
+}
+
 /* A UDP flow is new until it is answered, and stays answered. */
 static void states_of_udp(void **state)
 {
@@ -446,6 +460,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(states_of_tcp, setup, teardown),
 		cmocka_unit_test_setup_teardown(states_of_udp, setup, teardown),
+		cmocka_unit_test_setup_teardown(ends_at_one_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_handshake_in_a_burst, setup, teardown),
 		cmocka_unit_test_setup_teardown(invalid_may_pass, setup, teardown),
 		cmocka_unit_test_setup_teardown(invalid_takes_no_place, setup, teardown),

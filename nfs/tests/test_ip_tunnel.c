@@ -371,6 +371,43 @@ static void parts_are_put_together(void **state)
 	}
 }
 
+/* Parts may differ in their tags, and be padded over several segments. */
+static void parts_that_differ(void **state)
+{
+	struct rig *rig = *state;
+
+	for (int i = 0; i < 6; i++) {
+		struct rte_mbuf *parts[NF_BURST], *original;
+		uint8_t before[2000], after[2000];
+		const uint16_t n = tunnelled_parts(rig, 720, parts, &original);
+		char *front;
+
+		assert_int_equal(n, 2);
+		front = rte_pktmbuf_prepend(parts[i % 2], sizeof(struct rte_vlan_hdr));
+		if (!front)
+			abort();
+		memmove(front, front + 4, 12);
+		memcpy(front + 12, ((uint8_t[]){0x81, 0, 0, 5}), 4);
+		if (i >= 2) {
+			front = rte_pktmbuf_append(parts[0], 50);
+			if (!front)
+				abort();
+			memset(front, 0xaa, 50);
+			parts[0] = in_two(rig, parts[0], rte_pktmbuf_pkt_len(parts[0]) - 10);
+		}
+		if (i >= 4)
+			RTE_SWAP(parts[0], parts[1]);
+		rig_make(rig, "IPTunnel", NULL, 0);
+		rig_offer_burst(rig, parts, n, 1);
+		assert_true(rte_pktmbuf_pkt_len(sent(rig)) >= rte_pktmbuf_pkt_len(original));
+		packet_bytes(original, before, sizeof(before));
+		packet_bytes(sent(rig), after, sizeof(after));
+		assert_memory_equal(before + 14, after + (i % 2 ? 14 : 18),
+				    rte_pktmbuf_pkt_len(original) - 14);
+		rte_pktmbuf_free(original);
+	}
+}
+
 /* Parts that come over several bursts wait for each other; a lost one is waited for no longer. */
 static void parts_wait(void **state)
 {
@@ -576,6 +613,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(fragmentation_needed, setup, teardown),
 		cmocka_unit_test_setup_teardown(expired_or_looping, setup, teardown),
 		cmocka_unit_test_setup_teardown(parts_are_put_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(parts_that_differ, setup, teardown),
 		cmocka_unit_test_setup_teardown(parts_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(congestion_marks, setup, teardown),
 		cmocka_unit_test_setup_teardown(foreign_packets, setup, teardown),

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "core/random.h"
 #include "tests/hostile.h"
 
@@ -145,6 +147,31 @@ static void no_checksum_stays_none(void **state)
 	assert_int_equal(left->dgram_cksum, 0);
 }
 
+/*
+ * A UDP checksum that comes out as 0 is sent as its other zero, for 0 would say that there is none:
+ * of the 65,536 payloads of two bytes, one is such.
+ */
+static void checksum_is_never_none(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "NAT", one_address, 2);
+	for (uint32_t i = 0; i < 2 * 65536; i++) {
+		const uint16_t payload = (uint16_t)i;
+		struct made made = udp;
+		const struct rte_udp_hdr *left;
+
+		made.payload = &payload;
+		made.payload_length = sizeof(payload);
+		made.vlan = i >> 16;
+		rig_offer(rig, packet_made(rig, &made), 1);
+		left = rte_pktmbuf_mtod_offset(sent(rig), const struct rte_udp_hdr *,
+					       made.vlan ? 38 : 34);
+		assert_int_not_equal(left->dgram_cksum, 0);
+		assert_true(checksums_right(sent(rig)));
+	}
+}
+
 /* One port outside serves an endpoint whoever it talks to, and whoever talks to it. */
 static void mapping_does_not_depend_on_the_other_end(void **state)
 {
@@ -273,20 +300,30 @@ static void tcp_packet(struct rig *rig, struct made *made, uint8_t flags, uint64
 	offered(rig, made, now);
 }
 
+enum { SYN = RTE_TCP_SYN_FLAG, ACK = RTE_TCP_ACK_FLAG, FIN = RTE_TCP_FIN_FLAG };
+
+/* The rest of a handshake. */
+static void answer_syn(struct rig *rig, struct made *made, struct made *back, uint64_t now)
+{
+	tcp_packet(rig, back, SYN | ACK, now);
+	tcp_packet(rig, made, ACK, now);
+}
+
 /* TCP lives 4 minutes while it opens or closes, 2 hours and 4 minutes in between (RFC 5382). */
 static void tcp_times_out(void **state)
 {
-	enum { SYN = RTE_TCP_SYN_FLAG, ACK = RTE_TCP_ACK_FLAG, FIN = RTE_TCP_FIN_FLAG };
 	static const struct {
 		uint8_t closing[3]; /* from inside, outside, inside */
 		bool opened;
 		unsigned int lives_s;
+		bool opened_again; /* with the same ports */
 	} cases[] = {
 		{{0}, false, 240},
 		{{0}, true, 7440},
 		{{FIN | ACK, 0, 0}, true, 7440}, /* half closed */
 		{{FIN | ACK, FIN | ACK, ACK}, true, 240},
 		{{RTE_TCP_RST_FLAG, 0, 0}, true, 240},
+		{{RTE_TCP_RST_FLAG, 0, 0}, true, 7440, true},
 	};
 	struct rig *rig = *state;
 
@@ -298,13 +335,15 @@ static void tcp_times_out(void **state)
 		made.tcp_flags = SYN;
 		rig_make(rig, "NAT", one_address, 2);
 		back = answer(&made, offered(rig, &made, now));
-		if (cases[i].opened) {
-			tcp_packet(rig, &back, SYN | ACK, now);
-			tcp_packet(rig, &made, ACK, now);
-		}
+		if (cases[i].opened)
+			answer_syn(rig, &made, &back, now);
 		for (int j = 0; j < 3; j++)
 			if (cases[i].closing[j])
 				tcp_packet(rig, j == 1 ? &back : &made, cases[i].closing[j], now);
+		if (cases[i].opened_again) {
+			tcp_packet(rig, &made, SYN, now);
+			answer_syn(rig, &made, &back, now);
+		}
 		now = wait_for(rig, now, cases[i].lives_s - 1);
 		assert_int_equal(rig_count(rig, "aged"), 0);
 		now = wait_for(rig, now, 40);
@@ -466,6 +505,29 @@ static void errors_from_inside(void **state)
 	rte_pktmbuf_free(came);
 }
 
+/* What pads the frame behind an error that quotes little is left alone. */
+static void padding_behind_errors(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+	struct rte_mbuf *error;
+	uint8_t padding[30];
+	char *end;
+
+	made.protocol = IPPROTO_TCP;
+	memset(padding, 0xaa, sizeof(padding));
+	rig_make(rig, "NAT", one_address, 2);
+	offered(rig, &made, 1);
+	error = error_about(rig, copy_sent(rig), 28, server, outside, NF_OUTSIDE);
+	end = rte_pktmbuf_append(error, sizeof(padding));
+	if (!end)
+		abort();
+	memcpy(end, padding, sizeof(padding));
+	rig_offer(rig, error, 1);
+	assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42 + 28), padding,
+			    sizeof(padding));
+}
+
 /* Errors about nothing, with wrong checksums, or cut too short go nowhere. */
 static void bad_errors(void **state)
 {
@@ -487,6 +549,24 @@ static void bad_errors(void **state)
 	error = error_about(rig, packet_made(rig, &udp), 28, server, outside, NF_OUTSIDE);
 	rig_offer(rig, error, 1);
 	assert_int_equal(rig->out.n, 0);
+}
+
+/* An error that reaches another address than the one that it is about goes nowhere. */
+static void errors_to_another_address(void **state)
+{
+	struct rig *rig = *state;
+	uint32_t address;
+
+	rig_make(rig, "NAT", NULL, 0);
+	for (uint32_t other = 0; other < 2; other++) {
+		address = offered(rig, &udp, 1).source;
+		rig_offer(rig,
+			  error_about(rig, copy_sent(rig), 28, server,
+				      other ? outside + (address - outside + 1) % 16 : address,
+				      NF_OUTSIDE),
+			  1);
+		assert_int_equal(rig->out.n, !other);
+	}
 }
 
 /* Fragments, other protocols, IPv6 and what nobody asked for are freed and counted. */
@@ -558,6 +638,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(undone_it_is_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_checksum_stays_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(checksum_is_never_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(mapping_does_not_depend_on_the_other_end, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(addresses_are_paired_and_parity_kept, setup,
@@ -571,7 +652,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(pings, setup, teardown),
 		cmocka_unit_test_setup_teardown(errors_from_outside, setup, teardown),
 		cmocka_unit_test_setup_teardown(errors_from_inside, setup, teardown),
+		cmocka_unit_test_setup_teardown(padding_behind_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_to_another_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_session_in_a_burst, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
