@@ -22,7 +22,15 @@ Runner = Callable[[Sequence[Task]], Iterator[Done]]
 
 
 def locally(jobs: int) -> Runner:
-    """On this machine, `jobs` at a time; -1 is one per core."""
+    """On this machine, `jobs` at a time; -1 is one per core.
+
+    Raises
+    ------
+    InputError
+        When it is none at a time.
+    """
+    if jobs == 0:
+        raise InputError.of("--jobs", "0 runs at a time is none", hint="-1 is one per core")
     return partial(_with_joblib, jobs=jobs)
 
 

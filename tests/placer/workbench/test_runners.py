@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placer.workbench import conduct, on_cluster, read_study, units_of
+from placer.workbench import conduct, locally, on_cluster, read_study, units_of
 from placer.workbench.conduct import RESULTS
 from placer.workbench.runners import CLUSTERS
 from profiles import InputError
@@ -52,3 +52,9 @@ def test_a_cluster_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPa
         on_cluster("dask")
     with pytest.raises(InputError, match="'cloud' is not understood"):
         on_cluster("cloud")
+
+
+def test_none_at_a_time_is_refused() -> None:
+    """Zero jobs would run nothing."""
+    with pytest.raises(InputError, match="--jobs: 0 runs at a time is none"):
+        locally(0)
