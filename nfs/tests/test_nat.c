@@ -318,11 +318,11 @@ static void tcp_times_out(void **state)
 		unsigned int lives_s;
 		bool opened_again; /* with the same ports */
 	} cases[] = {
-		{{0}, false, 240},
-		{{0}, true, 7440},
-		{{FIN | ACK, 0, 0}, true, 7440}, /* half closed */
-		{{FIN | ACK, FIN | ACK, ACK}, true, 240},
-		{{RTE_TCP_RST_FLAG, 0, 0}, true, 240},
+		{{0}, false, 240, false},
+		{{0}, true, 7440, false},
+		{{FIN | ACK, 0, 0}, true, 7440, false}, /* half closed */
+		{{FIN | ACK, FIN | ACK, ACK}, true, 240, false},
+		{{RTE_TCP_RST_FLAG, 0, 0}, true, 240, false},
 		{{RTE_TCP_RST_FLAG, 0, 0}, true, 7440, true},
 	};
 	struct rig *rig = *state;
