@@ -1,5 +1,6 @@
 #include "tests/offloading.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,9 @@
 
 #define BURSTS 20
 
+/* Made once: rules take long to compile. */
+static struct accelerator *shared[ACCELERATOR_KINDS];
+
 static int setup_as(void **state, enum nf_execution execution)
 {
 	struct rig *rig;
@@ -18,8 +22,11 @@ static int setup_as(void **state, enum nf_execution execution)
 		return -1;
 	rig = *state;
 	rig->execution = execution;
-	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
-		rig->accelerators[kind] = accelerator_create((enum accelerator_kind)kind);
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
+		if (!shared[kind])
+			shared[kind] = accelerator_create((enum accelerator_kind)kind);
+		rig->accelerators[kind] = shared[kind];
+	}
 	return 0;
 }
 
@@ -107,6 +114,40 @@ static void run_in_order(struct rig *rig, uint64_t *random)
 	assert_int_equal(next, offered);
 }
 
+struct server {
+	pthread_t thread;
+	struct accelerator *accelerator;
+	bool stop;
+};
+
+static void *serve(void *argument)
+{
+	struct server *server = argument;
+
+	accelerator_serve_until(server->accelerator, &server->stop);
+	return NULL;
+}
+
+/* With a thread for each accelerator, as when it has a core of its own. */
+static void run_beside_servers(struct rig *rig, uint64_t *random)
+{
+	struct server servers[ACCELERATOR_KINDS] = {0};
+
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
+		servers[kind].accelerator = rig->accelerators[kind];
+		if (rig->accelerators[kind])
+			assert_int_equal(
+				pthread_create(&servers[kind].thread, NULL, serve, &servers[kind]),
+				0);
+	}
+	run_in_order(rig, random);
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
+		__atomic_store_n(&servers[kind].stop, true, __ATOMIC_RELAXED);
+		if (rig->accelerators[kind])
+			assert_int_equal(pthread_join(servers[kind].thread, NULL), 0);
+	}
+}
+
 void keeps_the_order(struct rig *rig, const char *name)
 {
 	static const double queues[] = {1, 2, 8}, windows[] = {1, 5, 128};
@@ -121,6 +162,7 @@ void keeps_the_order(struct rig *rig, const char *name)
 			run_in_order(rig, &random);
 		}
 	}
+	run_beside_servers(rig, &random);
 }
 
 void bears_anything(struct rig *rig, const char *name)

@@ -27,7 +27,7 @@ void rig_offer_undrained(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
 /*
  * Offer hundreds of packets with and without payload, none of which the function drops: they must
  * leave once each, in the order in which they came, whatever the number of queues, the window and
- * the execution.
+ * the execution, and whoever serves.
  */
 void keeps_the_order(struct rig *rig, const char *name);
 

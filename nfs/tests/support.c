@@ -8,7 +8,6 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
-#include "accelerators/accelerator.h"
 #include "tests/poison.h"
 
 int setup(void **state)
@@ -40,8 +39,6 @@ int teardown(void **state)
 		nf_out_free(&rig->out);
 	}
 	nf_destroy(rig->nf);
-	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
-		accelerator_destroy(rig->accelerators[kind]);
 	assert_int_equal(rte_mempool_in_use_count(rig->pool), 0);
 	assert_int_equal(rte_mempool_in_use_count(rig->spare), 0);
 	rte_mempool_free(rig->pool);
