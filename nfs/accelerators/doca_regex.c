@@ -1,0 +1,179 @@
+/* Payloads scanned by a BlueField-2's regex engine (DOCA RegEx 2.2). It has not run on a card yet.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <doca_regex.h>
+#include <doca_regex_mempool.h>
+
+#include "accelerators/doca_card.h"
+#include "accelerators/rules.h"
+#include "core/memory.h"
+
+#define GROUP 1 /* that rules are in unless told */
+#define MOST_MATCHES 16
+#define RULE_FRAME 20 /* bytes of a rule's line that are not its expression */
+
+struct engine {
+	struct doca_card card;
+	struct doca_regex *regex;
+	struct doca_regex_search_result results[DOCA_CARD_JOBS];
+};
+
+/* One line a rule, as the card's compiler reads it: number from 1, expression, a dot is any byte.
+ */
+static size_t write_rule(char *text, unsigned int number, const char *expression)
+{
+	size_t n = (size_t)sprintf(text, "%u, /", number);
+
+	for (; *expression; expression++) {
+		if (*expression == '/')
+			text[n++] = '\\';
+		text[n++] = *expression;
+	}
+	return n + (size_t)sprintf(text + n, "/s\n");
+}
+
+static bool set_rules(struct engine *engine)
+{
+	unsigned int n;
+	const struct rule *all = rules(&n);
+	size_t room = 1, length = 0;
+	char *text;
+	bool did;
+
+	for (unsigned int i = 0; i < n; i++)
+		room += 2 * strlen(all[i].expression) + RULE_FRAME;
+	text = nf_zalloc(room);
+	if (!text) {
+		fprintf(stderr, "doca-regex: no memory for %u rules\n", n);
+		return false;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		length += write_rule(text + length, i + 1, all[i].expression);
+	did = doca_card_did(&engine->card,
+			    doca_regex_set_hardware_uncompiled_rules(engine->regex, text, length),
+			    "set the rules");
+	nf_free(text);
+	return did;
+}
+
+static void destroy(void *state)
+{
+	struct engine *engine = state;
+
+	doca_card_stop(&engine->card);
+	if (engine->regex)
+		doca_regex_destroy(engine->regex);
+	nf_free(engine);
+}
+
+static doca_error_t supports(struct doca_devinfo *device)
+{
+	return doca_regex_get_hardware_supported(device);
+}
+
+static bool start(struct engine *engine)
+{
+	struct doca_card *card = &engine->card;
+
+	if (!doca_card_open(card, supports) ||
+	    !doca_card_did(card, doca_regex_create(&engine->regex), "make an engine"))
+		return false;
+	card->context = doca_regex_as_ctx(engine->regex);
+	return doca_card_did(card, doca_ctx_dev_add(card->context, card->device),
+			     "give the engine its device") &&
+	       doca_card_did(card,
+			     doca_regex_set_workq_matches_memory_pool_size(
+				     engine->regex, DOCA_CARD_JOBS * MOST_MATCHES),
+			     "make room for matches") &&
+	       set_rules(engine) && doca_card_start(card);
+}
+
+static void *create(void)
+{
+	struct engine *engine = nf_zalloc(sizeof(*engine));
+
+	if (!engine) {
+		fprintf(stderr, "doca-regex: no memory\n");
+		return NULL;
+	}
+	engine->card.name = "doca-regex";
+	if (!start(engine)) {
+		destroy(engine);
+		return NULL;
+	}
+	return engine;
+}
+
+static enum backend_answer submit(void *state, struct accelerator_job *job)
+{
+	struct engine *engine = state;
+	struct doca_card_job *next;
+	unsigned int number;
+
+	job->produced = 0;
+	job->rule = -1;
+	if (job->length > DOCA_CARD_ROOM) {
+		job->status = -EMSGSIZE;
+		return BACKEND_DONE;
+	}
+	next = doca_card_next(&engine->card, job);
+	if (!next)
+		return BACKEND_FULL;
+	number = doca_card_number(&engine->card, next);
+
+	const struct doca_regex_job_search search = {
+		.base = {.type = DOCA_REGEX_JOB_SEARCH,
+			 .ctx = engine->card.context,
+			 .user_data = {.u64 = number}},
+		.rule_group_ids = {GROUP},
+		.buffer = next->in,
+		.result = &engine->results[number],
+	};
+
+	return doca_card_submit(&engine->card, &search.base);
+}
+
+/* A rule is told as often as it matches; it counts once. */
+static void finish(struct doca_card_job *done, const struct doca_event *event)
+{
+	struct doca_regex_search_result *result = event->result.ptr;
+	struct accelerator_job *job = done->job;
+	uint64_t told[4] = {0};
+
+	job->status = result->status_flags & DOCA_REGEX_STATUS_SEARCH_FAILED ? -EIO : 0;
+	for (struct doca_regex_match *match = result->matches, *next; match; match = next) {
+		const uint32_t rule = match->rule_id - 1;
+		const uint64_t bit = 1ull << rule % 64;
+
+		job->produced += !(told[rule / 64 % 4] & bit);
+		told[rule / 64 % 4] |= bit;
+		if (job->rule < 0 || (int32_t)rule < job->rule)
+			job->rule = (int32_t)rule;
+		next = match->next;
+		doca_regex_mempool_put_obj(result->matches_mempool, match);
+	}
+	result->matches = NULL;
+}
+
+static uint16_t poll(void *state, struct accelerator_job **jobs, uint16_t n)
+{
+	struct engine *engine = state;
+
+	return doca_card_poll(&engine->card, jobs, n, finish);
+}
+
+static struct accelerator_backend backend = {
+	.name = "doca-regex",
+	.help = "the regex engine of a BlueField-2 (has not run on a card yet)",
+	.kind = ACCELERATOR_REGEX,
+	.preference = 100,
+	.create = create,
+	.submit = submit,
+	.poll = poll,
+	.destroy = destroy,
+};
+
+BACKEND_REGISTER(backend)
