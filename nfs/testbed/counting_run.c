@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "accelerators/accelerator.h"
+#include "testbed/hardware_events.h"
 #include "testbed/request.h"
 #include "testbed/worker.h"
 #include "testbed/workload.h"
@@ -74,35 +75,71 @@ static int forget_pages(void)
 	return 0;
 }
 
-/* Bytes of the pages that were referred to since. */
+/* Whether a line of smaps begins a mapping, and then whether of a file: "from-to rwxp ... path". */
+static bool begins_mapping(const char *line, bool *of_file)
+{
+	unsigned long from, to;
+	const char *path = strchr(line, '/');
+
+	if (sscanf(line, "%lx-%lx ", &from, &to) != 2)
+		return false;
+	*of_file = path && strncmp(path, "/memfd:", 7) != 0;
+	return true;
+}
+
+/* Bytes of the pages of data that were referred to since; pages of files others refer to, too. */
 static unsigned long referenced(void)
 {
-	FILE *file = fopen("/proc/self/smaps_rollup", "r");
-	unsigned long kilobytes = 0;
-	char line[256];
+	FILE *file = fopen("/proc/self/smaps", "r");
+	unsigned long sum = 0, kilobytes;
+	bool of_file = false;
+	char line[512];
 
 	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Referenced: %lu kB", &kilobytes) == 1)
-			break;
+		if (!begins_mapping(line, &of_file) && !of_file &&
+		    sscanf(line, "Referenced: %lu kB", &kilobytes) == 1)
+			sum += kilobytes;
 	if (file)
 		fclose(file);
-	return kilobytes * 1024;
+	return sum * 1024;
+}
+
+/* The units, between two readings of the hardware's events when those are wanted. */
+static int count_units(const struct options *options, struct workload *workload, FILE *out)
+{
+	double before[HARDWARE_EVENTS], after[HARDWARE_EVENTS];
+	struct hardware_events events;
+	int result = 0;
+	uint64_t done;
+
+	if (options->count_events) {
+		result = hardware_events_open(&events);
+		if (result == 0)
+			result = hardware_events_read(&events, before);
+	}
+	done = do_units(workload, options->units);
+	if (options->count_events && result == 0)
+		result = hardware_events_read(&events, after);
+	if (result < 0) {
+		fprintf(stderr, "testbed: no hardware events: %s\n", strerror(-result));
+		return result;
+	}
+	fprintf(out, "units %lu\n", (unsigned long)done);
+	for (int i = 0; i < HARDWARE_EVENTS && options->count_events; i++)
+		fprintf(out, "%s %.0f\n", hardware_event_names[i], after[i] - before[i]);
+	return 0;
 }
 
 static int count(const struct options *options, const struct load *load, struct workload *workload,
 		 FILE *out)
 {
-	uint64_t done;
-
 	do_units(workload, load->nf ? load->traffic.flows + options->units / 4 : options->units);
-	if ((options->count_pages ? forget_pages() : mark()) < 0)
+	if ((options->count_pages ? forget_pages() : mark()) < 0 ||
+	    count_units(options, workload, out) < 0)
 		return EXIT_FAILURE;
-	done = do_units(workload, options->units);
-	fprintf(out, "units %lu\n", (unsigned long)done);
 	if (options->count_pages)
 		fprintf(out, "pages %lu\n", referenced());
-	fflush(out);
-	return EXIT_SUCCESS;
+	return fflush(out) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int counting_run(const struct options *options, FILE *out)

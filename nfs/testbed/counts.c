@@ -10,9 +10,69 @@
 #include "testbed/cachegrind.h"
 #include "testbed/child.h"
 #include "testbed/counts_store.h"
+#include "testbed/hardware_events.h"
 #include "testbed/request.h"
 
 #define COMMAND_WORDS 10
+
+static bool on_path(const char *program)
+{
+	char path[PATH_MAX];
+	const char *folders = getenv("PATH");
+
+	while (folders && *folders) {
+		const size_t n = strcspn(folders, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, folders, program);
+		if (access(path, X_OK) == 0)
+			return true;
+		folders += n + (folders[n] == ':');
+	}
+	return false;
+}
+
+/* Perf where the machine shows every event, else cachegrind. */
+static enum counter_source best_source(void)
+{
+	struct hardware_events events;
+
+	if (hardware_events_open(&events) < 0)
+		return COUNTERS_CACHEGRIND;
+	hardware_events_close(&events);
+	return COUNTERS_PERF;
+}
+
+int counting_open(struct counting *counting, const struct machine *machine,
+		  const struct options *options, const volatile bool *stop)
+{
+	const enum counter_source best = best_source();
+	const enum counter_source source =
+		options->counters == COUNTERS_BEST ? best : options->counters;
+
+	*counting = (struct counting){.machine = machine,
+				      .source = source,
+				      .memory_mb = options->memory_mb,
+				      .stop = stop,
+				      .program = file_fingerprint("/proc/self/exe"),
+				      .known = json_object()};
+	if (source == COUNTERS_PERF && best != COUNTERS_PERF) {
+		fprintf(stderr,
+			"testbed: --counters perf: this machine does not show all events\n");
+		return -ENODEV;
+	}
+	if (source == COUNTERS_CACHEGRIND && !on_path("valgrind")) {
+		fprintf(stderr, "testbed: counters need valgrind, which is not installed\n"
+				"hint: make deps, or --counters none, which tells them as zero\n");
+		return -ENOENT;
+	}
+	return counting->known ? 0 : -ENOMEM;
+}
+
+void counting_close(struct counting *counting)
+{
+	json_decref(counting->known);
+	counting->known = NULL;
+}
 
 uint64_t counted_units(const struct load *load)
 {
@@ -36,12 +96,11 @@ static uint64_t page_units(const struct load *load)
 
 struct command {
 	char program[PATH_MAX], units[32], memory[16];
-	char *load;
 	char *words[COMMAND_WORDS];
 };
 
 static void make_command(struct command *command, const struct counting *counting, char *load,
-			 uint64_t units, bool pages)
+			 uint64_t units, bool native)
 {
 	const ssize_t length =
 		readlink("/proc/self/exe", command->program, sizeof(command->program) - 1);
@@ -57,13 +116,32 @@ static void make_command(struct command *command, const struct counting *countin
 	command->words[n++] = command->units;
 	command->words[n++] = "--memory";
 	command->words[n++] = command->memory;
-	if (pages)
+	if (native)
 		command->words[n++] = "--pages";
+	if (native && counting->source == COUNTERS_PERF)
+		command->words[n++] = "--events";
 	command->words[n] = NULL;
 }
 
-static int count_pages(const struct counting *counting, const struct load *load, char *text,
-		       const char *folder, struct counts *counts)
+static bool take_hardware_events(const char *folder, struct counts *counts)
+{
+	double events[HARDWARE_EVENTS], units = 0;
+
+	for (int i = 0; i < HARDWARE_EVENTS; i++)
+		if (!child_told(folder, hardware_event_names[i], &events[i]))
+			return false;
+	if (!child_told(folder, "units", &units) || units == 0)
+		return false;
+	counts->instructions = events[HARDWARE_INSTRUCTIONS] / units;
+	counts->l2_reads = events[HARDWARE_L1_READ_MISSES] / units;
+	counts->l2_writes = events[HARDWARE_L1_WRITE_MISSES] / units;
+	counts->memory_reads = events[HARDWARE_LAST_READ_MISSES] / units;
+	counts->memory_writes = events[HARDWARE_LAST_WRITE_MISSES] / units;
+	return true;
+}
+
+static int count_natively(const struct counting *counting, const struct load *load, char *text,
+			  const char *folder, struct counts *counts)
 {
 	struct command command;
 	double bytes = 0;
@@ -73,14 +151,15 @@ static int count_pages(const struct counting *counting, const struct load *load,
 	child = child_run(command.words, folder, counting->stop);
 	if (child < 0)
 		return child;
-	if (!child_told(folder, "pages", &bytes))
+	if (!child_told(folder, "pages", &bytes) ||
+	    (counting->source == COUNTERS_PERF && !take_hardware_events(folder, counts)))
 		return -EPROTO;
 	counts->working_set_mb = bytes / 1e6;
 	return 0;
 }
 
-static int count_events(const struct counting *counting, const struct load *load, char *text,
-			const char *folder, struct counts *counts)
+static int simulate(const struct counting *counting, const struct load *load, char *text,
+		    const char *folder, struct counts *counts)
 {
 	struct command command;
 	double events[CACHEGRIND_EVENTS], units = 0;
@@ -92,7 +171,7 @@ static int count_events(const struct counting *counting, const struct load *load
 			  counting->stop);
 	if (child < 0)
 		return child;
-	if (!child_told(folder, "units", &units))
+	if (!child_told(folder, "units", &units) || units == 0)
 		return -EPROTO;
 	result = cachegrind_events(folder, child, events);
 	if (result < 0)
@@ -113,9 +192,9 @@ static int count(const struct counting *counting, const struct load *load, char 
 
 	if (result < 0)
 		return result;
-	result = count_pages(counting, load, text, folder, counts);
-	if (result == 0)
-		result = count_events(counting, load, text, folder, counts);
+	result = count_natively(counting, load, text, folder, counts);
+	if (result == 0 && counting->source == COUNTERS_CACHEGRIND)
+		result = simulate(counting, load, text, folder, counts);
 	folder_remove(folder);
 	return result;
 }

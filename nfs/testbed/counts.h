@@ -1,9 +1,10 @@
 /*
  * What a load does per unit of its work, whoever is beside it: a packet, an access, a request.
  *
- * Where the machine shows no performance counters, the load runs alone in a program of its own:
- * once under cachegrind, which simulates this machine's first-level and last-level caches, once
- * natively, to see which pages it refers to. Rates are left out of both: waiting is no work.
+ * The load runs alone in a program of its own, natively, to see which pages it refers to and which
+ * hardware events it causes; where the machine shows none, once more under cachegrind, which
+ * simulates this machine's first-level and last-level caches. Rates are left out: waiting is no
+ * work.
  */
 #ifndef NFS_TESTBED_COUNTS_H
 #define NFS_TESTBED_COUNTS_H
@@ -24,15 +25,19 @@ struct counts {
 /* Counts by load, remembered here and in the user's cache. */
 struct counting {
 	const struct machine *machine;
+	enum counter_source source; /* perf or cachegrind */
 	unsigned int memory_mb;
 	const volatile bool *stop;
 	uint64_t program; /* a fingerprint: another program counts anew */
 	json_t *known;
 };
 
-/* 0, or a negative errno after printing that valgrind is missing. */
-int counting_open(struct counting *counting, const struct machine *machine, unsigned int memory_mb,
-		  const volatile bool *stop);
+/*
+ * Counting by the source that the options tell, or the best that is here. 0, or a negative errno
+ * after printing what is missing.
+ */
+int counting_open(struct counting *counting, const struct machine *machine,
+		  const struct options *options, const volatile bool *stop);
 void counting_close(struct counting *counting);
 
 /* The counts of a load; 0, or a negative errno after printing why there are none. */

@@ -63,9 +63,10 @@ static void make_key(const struct counting *counting, const char *load, char *ke
 {
 	const struct machine *machine = counting->machine;
 
-	snprintf(key, size, "%016lx %lu/%u %lu/%u %s", (unsigned long)counting->program,
-		 (unsigned long)machine->l1_data.bytes, machine->l1_data.ways,
-		 (unsigned long)machine->last_level.bytes, machine->last_level.ways, load);
+	snprintf(key, size, "%016lx %s %lu/%u %lu/%u %s", (unsigned long)counting->program,
+		 counter_source_names[counting->source], (unsigned long)machine->l1_data.bytes,
+		 machine->l1_data.ways, (unsigned long)machine->last_level.bytes,
+		 machine->last_level.ways, load);
 }
 
 static bool make_path(const char *key, const char *suffix, char *path, size_t size)
@@ -142,44 +143,4 @@ void counts_remember(struct counting *counting, const char *load, const struct c
 	json = to_json(key, counts);
 	write_file(key, json);
 	json_object_set_new(counting->known, key, json);
-}
-
-static bool on_path(const char *program)
-{
-	char path[PATH_MAX];
-	const char *folders = getenv("PATH");
-
-	while (folders && *folders) {
-		const size_t n = strcspn(folders, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)n, folders, program);
-		if (access(path, X_OK) == 0)
-			return true;
-		folders += n + (folders[n] == ':');
-	}
-	return false;
-}
-
-int counting_open(struct counting *counting, const struct machine *machine, unsigned int memory_mb,
-		  const volatile bool *stop)
-{
-	if (!on_path("valgrind")) {
-		fprintf(stderr, "testbed: counters need valgrind, which is not installed\n"
-				"hint: make deps, or --no-counters, which tells them as zero\n");
-		return -ENOENT;
-	}
-	*counting = (struct counting){
-		.machine = machine,
-		.memory_mb = memory_mb,
-		.stop = stop,
-		.program = file_fingerprint("/proc/self/exe"),
-		.known = json_object(),
-	};
-	return counting->known ? 0 : -ENOMEM;
-}
-
-void counting_close(struct counting *counting)
-{
-	json_decref(counting->known);
-	counting->known = NULL;
 }

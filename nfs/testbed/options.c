@@ -8,6 +8,13 @@
 
 #include "testbed/names.h"
 
+const char *const counter_source_names[] = {
+	[COUNTERS_BEST] = "best",
+	[COUNTERS_PERF] = "perf",
+	[COUNTERS_CACHEGRIND] = "cachegrind",
+	[COUNTERS_NONE] = "none",
+};
+
 static const char usage[] =
 	"usage: nf-testbed [OPTIONS]\n"
 	"\n"
@@ -24,11 +31,12 @@ static const char usage[] =
 	"  --realtime               run before everything else (SCHED_FIFO), and keep others off "
 	"idle\n"
 	"                           cores, too: for a machine that is not one's own\n"
-	"  --window-ms MS           length of a window (50)\n"
+	"  --window-ms MS           length of a window, at least 20 (50)\n"
 	"  --windows LEAST,MOST     undisturbed windows of a run, and all windows of it (20,600)\n"
 	"  --standard-error PCT     of each throughput, at most (0.5)\n"
 	"  --null-control MINUTES   time between two null controls; 0: none (10)\n"
-	"  --no-counters            tell counters as zero instead of counting\n"
+	"  --counters SOURCE        perf, cachegrind, or none, which tells zeros (perf where the\n"
+	"                           machine shows hardware events, else cachegrind)\n"
 	"  --memory MB              DPDK's heap (2048)\n"
 	"  --help                   this text\n";
 
@@ -41,12 +49,13 @@ enum {
 	WINDOWS,
 	STANDARD_ERROR,
 	NULL_CONTROL,
-	NO_COUNTERS,
+	COUNTERS,
 	MEMORY,
 	HELP,
 	COUNT,
 	UNITS,
 	PAGES,
+	EVENTS,
 };
 
 static const struct option known[] = {
@@ -58,13 +67,14 @@ static const struct option known[] = {
 	{"windows", required_argument, NULL, WINDOWS},
 	{"standard-error", required_argument, NULL, STANDARD_ERROR},
 	{"null-control", required_argument, NULL, NULL_CONTROL},
-	{"no-counters", no_argument, NULL, NO_COUNTERS},
+	{"counters", required_argument, NULL, COUNTERS},
 	{"memory", required_argument, NULL, MEMORY},
 	{"help", no_argument, NULL, HELP},
 	/* how the testbed starts itself to count */
 	{"count", required_argument, NULL, COUNT},
 	{"units", required_argument, NULL, UNITS},
 	{"pages", no_argument, NULL, PAGES},
+	{"events", no_argument, NULL, EVENTS},
 	{0},
 };
 
@@ -129,6 +139,14 @@ static bool set_accelerators(struct options *options, const char *text)
 	return true;
 }
 
+static bool set_counters(struct options *options, const char *text)
+{
+	for (int source = COUNTERS_PERF; source <= COUNTERS_NONE; source++)
+		if (strcmp(counter_source_names[source], text) == 0)
+			options->counters = (enum counter_source)source;
+	return options->counters != COUNTERS_BEST;
+}
+
 static bool set(struct options *options, int option, const char *text)
 {
 	unsigned long units;
@@ -147,16 +165,15 @@ static bool set(struct options *options, int option, const char *text)
 		options->realtime = true;
 		return true;
 	case WINDOW_MS:
-		return set_whole(&options->patience.window_ms, text, 1, 60000);
+		return set_whole(&options->patience.window_ms, text, LEAST_WINDOW_MS, 60000);
 	case WINDOWS:
 		return set_windows(&options->patience, text);
 	case STANDARD_ERROR:
 		return set_percent(&options->patience.standard_error_pct, text);
 	case NULL_CONTROL:
 		return set_whole(&options->null_control_minutes, text, 0, 100000);
-	case NO_COUNTERS:
-		options->no_counters = true;
-		return true;
+	case COUNTERS:
+		return set_counters(options, text);
 	case MEMORY:
 		return set_whole(&options->memory_mb, text, 64, 1u << 20);
 	case COUNT:
@@ -167,8 +184,11 @@ static bool set(struct options *options, int option, const char *text)
 			return false;
 		options->units = units;
 		return true;
-	default:
+	case PAGES:
 		options->count_pages = true;
+		return true;
+	default:
+		options->count_events = true;
 		return true;
 	}
 }

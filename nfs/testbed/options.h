@@ -4,11 +4,16 @@
 
 #include "testbed/measure.h"
 
+enum counter_source { COUNTERS_BEST, COUNTERS_PERF, COUNTERS_CACHEGRIND, COUNTERS_NONE };
+
+/* By enum counter_source. */
+extern const char *const counter_source_names[];
+
 struct options {
 	const char *cores; /* a list as in "0,2-5"; NULL: all */
 	bool share_client_core;
 	bool realtime;
-	bool no_counters;
+	enum counter_source counters;
 	unsigned int accelerators; /* sum of NF_USES() that get an engine */
 	bool accelerators_told;
 	unsigned int memory_mb;
@@ -16,7 +21,7 @@ struct options {
 	struct patience patience;
 	const char *count; /* a load as JSON: count it, serve nothing */
 	uint64_t units;    /* of it to be counted */
-	bool count_pages;
+	bool count_pages, count_events;
 };
 
 enum told { TOLD_GO_ON, TOLD_HELP, TOLD_WRONG };

@@ -80,6 +80,13 @@ static json_t *counters_json(const struct counts *counts, double per_s)
 			 "wss", counts->working_set_mb);
 }
 
+static const char *counters_from(const struct testbed *testbed)
+{
+	return counter_source_names[testbed->options.counters == COUNTERS_NONE
+					    ? COUNTERS_NONE
+					    : testbed->counting.source];
+}
+
 static json_t *measured_json(const struct testbed *testbed, const struct measured *measured,
 			     const struct counts *counts, unsigned int n)
 {
@@ -94,7 +101,7 @@ static json_t *measured_json(const struct testbed *testbed, const struct measure
 						error_json(measured->standard_error_pct[i])));
 	return json_pack("{s:b, s:f, s:o, s:o, s:s}", "ok", 1, "elapsed_s", measured->elapsed_s,
 			 "workloads", workloads, "windows", windows_json(measured), "counters_from",
-			 testbed->options.no_counters ? "none" : "cachegrind");
+			 counters_from(testbed));
 }
 
 static int count_company(struct testbed *testbed, const struct company *company,
@@ -103,8 +110,8 @@ static int count_company(struct testbed *testbed, const struct company *company,
 	int result = 0;
 
 	workers_stand_aside(&testbed->workers, 0);
-	for (unsigned int i = 0; i < company->n && result == 0 && !testbed->options.no_counters;
-	     i++)
+	for (unsigned int i = 0;
+	     i < company->n && result == 0 && testbed->options.counters != COUNTERS_NONE; i++)
 		result = counts_of(&testbed->counting, &company->loads[i], &counts[i]);
 	return result;
 }

@@ -65,9 +65,8 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 	snprintf(testbed->name, sizeof(testbed->name), "host-%s%s", testbed->machine.model,
 		 options->share_client_core ? "-shared-client-core" : "");
 	testbed->stop = stop;
-	if (!options->no_counters)
-		result = counting_open(&testbed->counting, &testbed->machine, options->memory_mb,
-				       stop);
+	if (options->counters != COUNTERS_NONE)
+		result = counting_open(&testbed->counting, &testbed->machine, options, stop);
 	if (result < 0)
 		return result;
 	result = workers_start(&testbed->workers, &testbed->machine, options->memory_mb,

@@ -18,7 +18,7 @@ from profiler.testbed import RunRefused
 from profiles import BenchLoad, InputError, TrafficProfile, Workload
 
 FLOW_STATS = {"kind": "nf", "name": "FlowStats", "traffic": {"flows": 100, "packet_size": 64}}
-QUICK = ("--null-control", "0", "--window-ms", "5")
+QUICK = ("--null-control", "0", "--window-ms", "20")
 TAKES_ANYTHING = ("--windows", "5,600", "--standard-error", "50", *(["--realtime"] if os.geteuid() == 0 else []))
 TAKES_NOTHING = ("--windows", "5,10", "--standard-error", "0.000001")
 
@@ -93,7 +93,7 @@ def test_measures_a_company(program: Path, cache: Path) -> None:
 
 def test_says_that_it_is_too_noisy(program: Path) -> None:
     """A standard error that cannot be reached is no throughput but an error, with the figures."""
-    (answer,) = talk(program, "--no-counters", *TAKES_NOTHING, lines=[run_of(FLOW_STATS)])
+    (answer,) = talk(program, "--counters", "none", *TAKES_NOTHING, lines=[run_of(FLOW_STATS)])
     assert answer["error"]["code"] == "too-noisy"
     assert "0.00 % is wanted" in answer["error"]["message"]
     windows = answer["error"]["windows"]
@@ -124,7 +124,9 @@ def test_says_that_it_is_too_noisy(program: Path) -> None:
 )
 def test_refuses_what_is_wrong(program: Path, line: object, faults: list[str]) -> None:
     """A bad request is refused with every fault named, and the next one is answered."""
-    refused, described = talk(program, "--no-counters", "--cores", "0,1", lines=[line, {"id": 2, "op": "describe"}])
+    refused, described = talk(
+        program, "--counters", "none", "--cores", "0,1", lines=[line, {"id": 2, "op": "describe"}]
+    )
     assert refused["ok"] is False and refused["error"]["code"] == "bad-request"
     for fault in faults:
         assert fault in refused["error"]["message"]
@@ -142,8 +144,10 @@ def test_a_refusal_is_not_retried(program: Path) -> None:
     [
         (["--cores", "x"], "not a list"),
         (["--cores", "0"], "2 cores are needed"),
+        (["--window-ms", "5"], "--window-ms: 5 is not understood"),
         (["--windows", "9"], "--windows: 9 is not understood"),
         (["--standard-error", "0"], "--standard-error: 0 is not understood"),
+        (["--counters", "x"], "--counters: x is not understood"),
         (["--frequency", "1"], "frequency"),
         (["serve"], "takes options only"),
     ],
@@ -158,14 +162,14 @@ def test_needs_valgrind_or_to_be_told(program: Path, monkeypatch: pytest.MonkeyP
     """Where nothing can count, it does not start, and names the way out."""
     monkeypatch.setenv("PATH", str(tmp_path))
     done = subprocess.run([program, *QUICK], input="", capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "--no-counters" in done.stderr
-    assert talk(program, "--no-counters", lines=[{"id": 1, "op": "describe"}])[0]["ok"]
+    assert done.returncode == 1 and "--counters none" in done.stderr
+    assert talk(program, "--counters", "none", lines=[{"id": 1, "op": "describe"}])[0]["ok"]
 
 
 def test_only_accelerators_share_a_core(program: Path) -> None:
     """With clients on one core, what no accelerator limits is left out, and stderr says so."""
     done = subprocess.run(
-        [program, *QUICK, "--no-counters", "--share-client-core"],
+        [program, *QUICK, "--counters", "none", "--share-client-core"],
         input='{"id": 1, "op": "describe"}\n',
         capture_output=True,
         text=True,
@@ -181,7 +185,7 @@ def test_only_accelerators_share_a_core(program: Path) -> None:
 def test_ends_when_asked(program: Path, signalled: signal.Signals) -> None:
     """A signal ends it in the middle of a run, cleanly and at once."""
     with subprocess.Popen(
-        [program, *QUICK, "--no-counters", "--windows", "100000,1000000"],
+        [program, *QUICK, "--counters", "none", "--windows", "100000,1000000"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
