@@ -26,14 +26,14 @@ def page_of_study(name: str, spread: pd.DataFrame, results: pd.DataFrame) -> Pag
     results
         Rows of `conduct`.
     """
-    groups = spread.groupby(["trace", "fleet"], sort=False)
+    groups, kinds = spread.groupby(["trace", "fleet"], sort=False), spread["trace"].nunique()
     sections = [_section(number, rows) for number, (_, rows) in enumerate(groups, start=1)]
     return Page(
         title=f"Study: {name}",
         summary=(_best(spread), judged_by(results)),
         tiles=(
             Tile(f"{len(results):,}", "plans"),
-            Tile(f"{spread['trace'].nunique():,}", "kinds of trace"),
+            Tile(f"{kinds:,}", "kind of trace" if kinds == 1 else "kinds of trace"),
             Tile(f"{int(spread['draws'].max()):,}", "draws of each at most"),
             Tile(f"{100 * _optima(results)['proven'].mean():.0f} %", "of optima proven"),
         ),

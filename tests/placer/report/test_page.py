@@ -61,6 +61,21 @@ def test_the_summary_tells_the_decision(page: Page, comparison: Comparison) -> N
     assert "not on hardware" in page.summary[-1]
 
 
+def test_who_would_be_thriftier_at_a_lower_risk_is_named(comparison: Comparison) -> None:
+    """Where Tomur's plan breaks too many SLAs another is the choice, and the page says what Tomur's would take."""
+    broken = [
+        replace(one, stays={name: replace(stay, sla_met=False) for name, stay in (one.stays or {}).items()})
+        if one.plan.predictor
+        else one
+        for one in comparison.evaluations
+    ]
+    summary = page_of_run(replace(comparison, evaluations=tuple(broken)), "t.csv").summary
+    assert "placed by greedy" in summary[0]
+    (hint,) = [told for told in summary if "at a lower --risk" in told]
+    assert hint.startswith("contention-aware, tomur takes ")
+    assert not any("at a lower --risk" in told for told in page_of_run(comparison, "t.csv").summary)
+
+
 @pytest.mark.parametrize(
     ("options", "told", "charts"),
     [
