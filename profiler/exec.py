@@ -10,7 +10,7 @@ import shlex
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import IO, Any
 
@@ -39,6 +39,8 @@ class ExecTestbed(Testbed):
         As typed in a shell, but run without one.
     timeout
         The longest an answer may take, seconds.
+    hear
+        Told every line that the program says on stderr, from a thread of its own.
 
     Raises
     ------
@@ -48,7 +50,9 @@ class ExecTestbed(Testbed):
         When it cannot be started.
     """
 
-    def __init__(self, command: str, timeout: float = TIMEOUT_S) -> None:
+    def __init__(
+        self, command: str, timeout: float = TIMEOUT_S, hear: Callable[[str], None] = lambda line: None
+    ) -> None:
         self._command = command
         self._timeout = timeout
         self._number = 0
@@ -59,7 +63,7 @@ class ExecTestbed(Testbed):
         self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
         assert self._process.stdout is not None and self._process.stderr is not None
         self._listener = Thread(target=_listen, args=(self._process.stdout, self._answers), daemon=True)
-        self._drain = Thread(target=_remember, args=(self._process.stderr, self._last_words), daemon=True)
+        self._drain = Thread(target=_remember, args=(self._process.stderr, self._last_words, hear), daemon=True)
         self._listener.start()
         self._drain.start()
 
@@ -80,6 +84,7 @@ class ExecTestbed(Testbed):
         if self._failure is None:
             self._failure = "is closed"
         _end(self._process, polite=True)
+        self._drain.join(GRACE_S)
 
     def _ask(self, request: str) -> dict[str, Any]:
         """Send one request and wait for the answer that carries its id."""
@@ -174,10 +179,11 @@ def _listen(stdout: IO[str], answers: queue.Queue[str | None]) -> None:
     answers.put(None)
 
 
-def _remember(stderr: IO[str], last_words: deque[str]) -> None:
+def _remember(stderr: IO[str], last_words: deque[str], hear: Callable[[str], None]) -> None:
     with contextlib.suppress(ValueError, OSError):
         while line := stderr.readline(LONGEST_LINE):
             last_words.append(line.rstrip())
+            hear(last_words[-1])
 
 
 def _end(process: subprocess.Popen[str], *, polite: bool) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 from profiler.exec import ExecTestbed
@@ -36,5 +37,12 @@ def find_program() -> Path:
 
 
 def open_host(argument: str, timeout: float) -> Testbed:
-    """The testbed of `host` or `host:OPTIONS`; the options are the program's own, as in `host:--cores 2-5`."""
-    return ExecTestbed(f"{shlex.quote(str(find_program()))} {argument}", timeout)
+    """The testbed of `host` or `host:OPTIONS`; the options are the program's own, as in `host:--cores 2-5`.
+
+    What it says of the machine (its null control, what it leaves out) is said on stderr.
+    """
+    return ExecTestbed(f"{shlex.quote(str(find_program()))} {argument}", timeout, hear=_say)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -168,7 +168,7 @@ def test_what_cannot_be_started_is_said() -> None:
         open_testbed("exec:ssh 'bf2")
 
 
-@pytest.mark.parametrize("spec", ["simulator", "none", "", "host", "replay:", "simulated:fast"])
+@pytest.mark.parametrize("spec", ["simulator", "none", "", "replay:", "simulated:fast"])
 def test_unknown_testbeds_are_refused(spec: str) -> None:
     """A SPEC that opens nothing is an input error, with the known ones or what to do."""
     with pytest.raises(InputError) as raised:

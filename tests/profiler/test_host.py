@@ -14,6 +14,7 @@ from profiles import InputError
 
 TESTBED = """#!{python}
 import json, sys
+print("testbed: cores are threads of one", file=sys.stderr, flush=True)
 for line in sys.stdin:
     usual = {{"flows": 1, "packet_size": 64}}
     told = {{"name": " ".join(sys.argv[1:]), "nic": {{"model": "m", "cores": 2}}, "attributes": {{}},
@@ -52,6 +53,16 @@ def test_starts_what_was_built(program: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(host, "BUILT", program)
     with open_testbed("host:--cores 0,1 --windows 5,10") as testbed:
         assert testbed.describe().name == "--cores 0,1 --windows 5,10"
+
+
+def test_what_it_says_of_the_machine_is_heard(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its stderr is passed on, so that a machine that cannot measure well is not kept silent about."""
+    monkeypatch.setattr(host, "BUILT", program)
+    with open_testbed("host") as testbed:
+        testbed.describe()
+    assert "testbed: cores are threads of one" in capfd.readouterr().err
 
 
 def test_finds_an_installed_one(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
