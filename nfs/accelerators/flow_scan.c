@@ -35,7 +35,7 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 
 	flow_table_age(&scan->table, nf);
 	offload_begin(&scan->offload, n, out);
-	burst.n = 0;
+	flow_burst_begin(&burst);
 	for (uint16_t i = 0; i < n; i++) {
 		struct offloaded *offloaded =
 			scan_packet(&scan->offload, packets[i], &nf->counters[FLOW_SCAN_SCANS]);
@@ -43,8 +43,8 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 		if (unlikely(!offloaded || offloaded->headers.type != PACKET_IPV4))
 			continue;
 		held[burst.n] = offloaded;
-		burst.keys[burst.n] = packet_flow(packets[i], &offloaded->headers);
-		flow_burst_add(&burst, packets[i]);
+		burst.l3[burst.n] = offloaded->headers.l3;
+		flow_burst_add(&burst, packets[i], packet_flow(packets[i], &offloaded->headers));
 	}
 	if (likely(burst.n > 0))
 		flow_table_count(&scan->table, nf, &burst, places, NULL);

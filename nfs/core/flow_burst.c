@@ -8,8 +8,8 @@ void flow_burst_add_any(struct flow_burst *burst, struct rte_mbuf *packet, struc
 		burst->malformed++;
 		rte_pktmbuf_free(packet);
 	} else if (parsed.type == PACKET_IPV4) {
-		burst->keys[burst->n] = packet_flow(packet, &parsed);
-		flow_burst_add(burst, packet);
+		burst->l3[burst->n] = parsed.l3;
+		flow_burst_add(burst, packet, packet_flow(packet, &parsed));
 	} else {
 		burst->other++;
 		nf_send(out, packet);

@@ -66,13 +66,20 @@ static inline void flow_table_age(struct flow_table *table, struct nf *nf)
 	flow_table_look(table, nf, table->n * passed / table->timeout_us);
 }
 
+/* What a function does with each packet of a burst, whose flow is at `place` or, negative, nowhere.
+ */
+typedef void (*flow_table_each)(void *context, const struct flow_burst *burst, uint16_t i,
+				int32_t place);
+
 /*
  * Count a burst: looked up, and fetched, together so that the flows' cache misses overlap. Sends
- * it where there is an `out`. The flows' places stay in `places`, negative where there is none.
+ * it where there is an `out`, each packet after `each`, where there is one: in one pass over the
+ * burst. The flows' places stay in `places`, negative where there is none.
  */
-static inline void flow_table_count(struct flow_table *table, struct nf *nf,
-				    const struct flow_burst *burst, int32_t places[NF_BURST],
-				    struct nf_out *out)
+static __rte_always_inline void flow_table_count_each(struct flow_table *table, struct nf *nf,
+						      const struct flow_burst *burst,
+						      int32_t places[NF_BURST], struct nf_out *out,
+						      flow_table_each each, void *context)
 {
 	const uint64_t now_us = nf->now_us;
 	const uint16_t n = burst->n;
@@ -80,16 +87,21 @@ static inline void flow_table_count(struct flow_table *table, struct nf *nf,
 	uint64_t bytes = 0, untracked = 0;
 
 	rte_hash_lookup_bulk(table->places, (const void **)(uintptr_t)burst->wanted, n, places);
-	for (uint16_t i = 0; i < n; i++)
+	for (uint16_t i = 0; i < n; i++) {
 		rte_prefetch0(&flows[places[i]]); /* harmless where there is none */
+		if (each)
+			rte_prefetch0(&table->marks[places[i]]);
+	}
 	for (uint16_t i = 0; i < n; i++) {
 		const uint32_t length = rte_pktmbuf_pkt_len(burst->packets[i]);
 		struct flow *flow;
 
-		if (out)
-			nf_send(out, burst->packets[i]);
 		if (unlikely(places[i] < 0))
 			places[i] = flow_table_start(table, nf, &burst->keys[i]);
+		if (each)
+			each(context, burst, i, places[i]);
+		if (out)
+			nf_send(out, burst->packets[i]);
 		if (unlikely(places[i] < 0)) {
 			untracked++;
 			continue;
@@ -103,6 +115,13 @@ static inline void flow_table_count(struct flow_table *table, struct nf *nf,
 	nf->counters[FLOW_PACKETS] += n - untracked;
 	nf->counters[FLOW_UNTRACKED] += untracked;
 	nf->counters[FLOW_BYTES] += bytes;
+}
+
+static inline void flow_table_count(struct flow_table *table, struct nf *nf,
+				    const struct flow_burst *burst, int32_t places[NF_BURST],
+				    struct nf_out *out)
+{
+	flow_table_count_each(table, nf, burst, places, out, NULL, NULL);
 }
 
 #endif

@@ -47,11 +47,11 @@ static const struct rte_acl_field_def fields[FIELDS] = {
 RTE_ACL_RULE_DEF(acl_filter, FIELDS);
 
 /* What a filter leaves for the packets that it matches; rte_acl leaves 0 where none does. */
-enum verdict { NO_FILTER, DENY, PERMIT };
+enum verdict { NO_FILTER, DENY, PERMIT, VERDICTS };
 
 struct acl {
 	struct rte_acl_ctx *filters;
-	bool default_permit;
+	bool permits[VERDICTS];
 };
 
 static struct acl_filter compiled(const struct filter *filter, uint32_t place)
@@ -120,7 +120,8 @@ static int create(struct nf *nf)
 
 	if (!acl)
 		return -ENOMEM;
-	acl->default_permit = nf->settings[DEFAULT_PERMIT] == 1;
+	acl->permits[NO_FILTER] = nf->settings[DEFAULT_PERMIT] == 1;
+	acl->permits[PERMIT] = true;
 	acl->filters = make_filters(nf);
 	if (!acl->filters) {
 		nf_free(acl);
@@ -139,10 +140,8 @@ static void judge(struct nf *nf, const struct flow_burst *burst, const uint32_t 
 	uint16_t n_denied = 0, unmatched = 0;
 
 	for (uint16_t i = 0; i < burst->n; i++) {
-		const bool matched = verdicts[i] != NO_FILTER;
-
-		unmatched += !matched;
-		if (matched ? verdicts[i] == PERMIT : acl->default_permit)
+		unmatched += verdicts[i] == NO_FILTER;
+		if (acl->permits[verdicts[i]])
 			nf_send(out, burst->packets[i]);
 		else
 			denied[n_denied++] = burst->packets[i];
@@ -157,7 +156,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 {
 	const struct acl *acl = nf->state;
 	struct flow_burst burst;
-	uint32_t verdicts[NF_BURST] = {NO_FILTER};
+	uint32_t verdicts[NF_BURST];
 
 	flow_burst_read(&burst, packets, n, out);
 	nf->counters[OTHER] += burst.other;
@@ -167,6 +166,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	if (nf->settings[FILTERS] > 0)
 		rte_acl_classify(acl->filters, (const uint8_t **)burst.wanted, verdicts, burst.n,
 				 1);
+	else
+		memset(verdicts, 0, sizeof(verdicts)); /* NO_FILTER */
 	judge(nf, &burst, verdicts, out);
 }
 

@@ -16,7 +16,7 @@ static const struct nf_parameter parameters[] = {
 	[MARK] = {"mark", "1: packets get the codepoint of their class", 0, 1, 1},
 };
 
-enum class { STANDARD, TELEPHONY, SIGNALING, LOW_LATENCY, BULK, MANAGEMENT, CLASSES };
+enum service { STANDARD, TELEPHONY, SIGNALING, LOW_LATENCY, BULK, MANAGEMENT, CLASSES };
 enum { OTHER = FLOW_COUNTERS, MALFORMED, OF_CLASS };
 static const struct nf_counter counters[] = {
 	FLOW_TABLE_COUNTERS,
@@ -41,7 +41,7 @@ static const uint8_t codepoints[CLASSES] = {
 static const struct {
 	uint8_t protocol;
 	uint16_t low, high; /* ports of either end */
-	enum class class;
+	enum service service;
 } services[] = {
 	{ANY_PROTOCOL, 5060, 5061, SIGNALING},
 	{ANY_PROTOCOL, 53, 53, MANAGEMENT},
@@ -60,20 +60,27 @@ static const struct {
 	{IPPROTO_UDP, 16384, 32767, TELEPHONY},
 };
 
-static enum class class_of(const struct flow_key *key) {
+static bool is_of(const struct flow_key *key, unsigned int i)
+{
 	const uint16_t source = rte_be_to_cpu_16(key->source_port);
 	const uint16_t destination = rte_be_to_cpu_16(key->destination_port);
+	const uint16_t low = services[i].low, high = services[i].high;
 
-	if (key->protocol == IPPROTO_ICMP) return MANAGEMENT;
-	if (key->protocol != IPPROTO_UDP && key->protocol != IPPROTO_TCP) return STANDARD;
-	for (size_t i = 0; i < RTE_DIM(services);
-	     i++){if (services[i].protocol != ANY_PROTOCOL &&
-		      services[i].protocol != key->protocol) continue;
-		  if ((source >= services[i].low && source <= services[i].high) ||
-		      (destination >= services[i].low &&
-		       destination <= services[i].high)) return services[i]
-			  .class;}
-return STANDARD;
+	if (services[i].protocol != ANY_PROTOCOL && services[i].protocol != key->protocol)
+		return false;
+	return (source >= low && source <= high) || (destination >= low && destination <= high);
+}
+
+static enum service service_of(const struct flow_key *key)
+{
+	if (key->protocol == IPPROTO_ICMP)
+		return MANAGEMENT;
+	if (key->protocol != IPPROTO_UDP && key->protocol != IPPROTO_TCP)
+		return STANDARD;
+	for (unsigned int i = 0; i < RTE_DIM(services); i++)
+		if (is_of(key, i))
+			return services[i].service;
+	return STANDARD;
 }
 
 static int create(struct nf *nf)
@@ -95,15 +102,12 @@ static void destroy(struct nf *nf)
 }
 
 /* Give a packet its class's codepoint; the marks of congestion stay. */
-static void mark(struct rte_mbuf *mbuf, uint8_t codepoint)
+static inline void mark(struct rte_ipv4_hdr *ip, uint8_t codepoint)
 {
-	const struct packet packet = packet_parse(mbuf);
-	struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, &packet);
 	const uint8_t service = codepoint | (ip->type_of_service & RTE_IPV4_HDR_ECN_MASK);
 	const uint16_t version = (uint16_t)(ip->version_ihl << 8);
 
-	if (service == ip->type_of_service)
-		return;
+	/* also where nothing changes: what a flow's class is nobody can predict */
 	ip->hdr_checksum =
 		checksum_changed(ip->hdr_checksum, rte_cpu_to_be_16(version | ip->type_of_service),
 				 rte_cpu_to_be_16(version | service));
@@ -111,17 +115,39 @@ static void mark(struct rte_mbuf *mbuf, uint8_t codepoint)
 }
 
 /* The class of a packet's flow, which is a mark in the table, one more than the class. */
-static enum class class_in(const struct flow_table *table, int32_t place,
-			   const struct flow_key *key) {
-	if (unlikely(place < 0)) return class_of(key);
-	if (unlikely(table->marks[place] == 0)) table->marks[place] = class_of(key) + 1;
-	return (enum class)(table->marks[place] - 1);
+static inline enum service service_in(const struct flow_table *table, int32_t place,
+				      const struct flow_key *key)
+{
+	if (unlikely(place < 0))
+		return service_of(key);
+	if (unlikely(table->marks[place] == 0))
+		table->marks[place] = service_of(key) + 1;
+	return (enum service)(table->marks[place] - 1);
+}
+
+struct marking {
+	const struct flow_table *table;
+	bool wanted;
+	uint16_t packets[CLASSES];
+};
+
+static inline void classify(void *context, const struct flow_burst *burst, uint16_t i,
+			    int32_t place)
+{
+	struct marking *marking = context;
+	const enum service service = service_in(marking->table, place, &burst->keys[i]);
+
+	marking->packets[service]++;
+	if (marking->wanted)
+		mark(rte_pktmbuf_mtod_offset(burst->packets[i], struct rte_ipv4_hdr *,
+					     burst->l3[i]),
+		     codepoints[service]);
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
-	const bool marking = nf->settings[MARK] == 1;
 	struct flow_table *table = nf->state;
+	struct marking marking;
 	struct flow_burst burst;
 	int32_t places[NF_BURST];
 
@@ -131,17 +157,10 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[MALFORMED] += burst.malformed;
 	if (unlikely(burst.n == 0))
 		return;
-	flow_table_count(table, nf, &burst, places, NULL);
-	for (uint16_t i = 0; i < burst.n; i++)
-		rte_prefetch0(&table->marks[places[i]]); /* harmless where there is none */
-	for (uint16_t i = 0; i < burst.n; i++) {
-		const enum class class = class_in(table, places[i], &burst.keys[i]);
-
-		nf->counters[OF_CLASS + class]++;
-		if (marking)
-			mark(burst.packets[i], codepoints[class]);
-		nf_send(out, burst.packets[i]);
-	}
+	marking = (struct marking){.table = table, .wanted = nf->settings[MARK] == 1};
+	flow_table_count_each(table, nf, &burst, places, out, classify, &marking);
+	for (int service = 0; service < CLASSES; service++)
+		nf->counters[OF_CLASS + service] += marking.packets[service];
 }
 
 static struct nf_kind kind = {

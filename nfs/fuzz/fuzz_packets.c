@@ -141,7 +141,10 @@ static struct rte_mbuf *next_packet(struct input *input, uint64_t *now_us)
 
 static struct nf *make(const struct nf_kind *kind, bool pipeline)
 {
-	static const struct nf_setting small[] = {{"flows", 64}, {"routes", 1000}, {"rules", 100}};
+	static const struct nf_setting small[] = {
+		{"flows", 64},    {"routes", 1000}, {"filters", 100},
+		{"sessions", 64}, {"addresses", 1}, {"connections", 64},
+	};
 	const unsigned int able = kind->executions ? kind->executions : NF_RUN_TO_COMPLETION;
 	struct nf_config config = {.name = kind->name, .spare = spare};
 	struct nf_setting settings[RTE_DIM(small)];

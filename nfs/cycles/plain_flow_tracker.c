@@ -1,0 +1,92 @@
+#include <stdbool.h>
+
+#include <rte_hash.h>
+#include <rte_hash_crc.h>
+
+#include "core/memory.h"
+#include "core/packet.h"
+#include "cycles/plain.h"
+
+struct connection {
+	uint64_t last;
+	uint8_t state; /* 0: none, 1: one end has spoken, 2: both */
+	uint8_t first; /* who has */
+};
+
+struct tracker {
+	struct rte_hash *table;
+	struct connection *connections;
+	uint64_t now, states[3];
+};
+
+static void *create(uint32_t flows)
+{
+	const struct rte_hash_parameters parameters = {
+		.name = "plain_flow_tracker",
+		.entries = 1 << 19,
+		.key_len = sizeof(struct flow_key),
+		.hash_func = rte_hash_crc,
+		.socket_id = SOCKET_ID_ANY,
+	};
+	struct tracker *state = nf_zalloc(sizeof(*state));
+
+	(void)flows;
+	state->table = rte_hash_create(&parameters);
+	state->connections =
+		nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->connections));
+	return state;
+}
+
+static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct tracker *state = of;
+	struct flow_key keys[NF_BURST];
+	const void *wanted[NF_BURST];
+	bool ends[NF_BURST];
+	int32_t places[NF_BURST];
+
+	state->now++;
+	for (uint16_t i = 0; i < n; i++) {
+		keys[i] = packet_plain_flow(packets[i]);
+		ends[i] = keys[i].source > keys[i].destination;
+		if (ends[i])
+			keys[i] = flow_reversed(&keys[i]);
+		wanted[i] = &keys[i];
+	}
+	rte_hash_lookup_bulk(state->table, wanted, n, places);
+	for (uint16_t i = 0; i < n; i++) {
+		const int32_t place =
+			places[i] >= 0 ? places[i] : rte_hash_add_key(state->table, &keys[i]);
+		struct connection *connection = &state->connections[place];
+
+		connection->last = state->now;
+		if (connection->state == 0) {
+			connection->state = 1;
+			connection->first = ends[i];
+			state->states[1]++;
+		} else if (connection->state == 1 && connection->first != ends[i]) {
+			connection->state = 2;
+			state->states[2]++;
+		}
+		nf_send(out, packets[i]);
+	}
+}
+
+static void destroy(void *of)
+{
+	struct tracker *state = of;
+
+	rte_hash_free(state->table);
+	nf_free(state->connections);
+	nf_free(state);
+}
+
+static struct plain plain = {
+	.function = "FlowTracker",
+	.does = "rte_hash_lookup_bulk by both ends alike, who has spoken",
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+PLAIN_REGISTER(plain)
