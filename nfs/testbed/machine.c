@@ -82,9 +82,7 @@ static void look_at_cache(struct machine *machine, int index)
 		machine->l1_data = cache;
 	else {
 		machine->last_level = cache; /* sysfs lists them from the first level on */
-		snprintf(name, sizeof(name), "cache/index%d/shared_cpu_list", index);
-		read_line(core, name, line, sizeof(line));
-		parse_list(line, &machine->beside);
+		machine->last_level_index = index;
 	}
 }
 
@@ -160,6 +158,20 @@ int machine_look(struct machine *machine, const char *cores)
 	if (machine->l1_instructions.bytes == 0)
 		machine->l1_instructions = machine->l1_data;
 	return 0;
+}
+
+cpu_set_t machine_beside(const struct machine *machine, int core)
+{
+	char name[64], line[1024];
+	cpu_set_t beside;
+
+	snprintf(name, sizeof(name), "cache/index%d/shared_cpu_list", machine->last_level_index);
+	read_line(core, name, line, sizeof(line));
+	if (!parse_list(line, &beside)) {
+		CPU_ZERO(&beside);
+		CPU_SET(core, &beside);
+	}
+	return beside;
 }
 
 bool machine_siblings(int one, int other)

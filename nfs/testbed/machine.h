@@ -18,7 +18,7 @@ struct cache {
 struct machine {
 	char model[64]; /* of the processor, in small letters and hyphens */
 	struct cache l1_data, l1_instructions, last_level;
-	cpu_set_t beside; /* cores that share the last-level cache with the first of `cores` */
+	int last_level_index; /* in sysfs */
 	unsigned int n_cores;
 	int cores[MACHINE_MOST_CORES]; /* that workloads may run on */
 };
@@ -28,6 +28,9 @@ struct machine {
  * on. 0, or a negative errno after printing why.
  */
 int machine_look(struct machine *machine, const char *cores);
+
+/* The cores that share the last-level cache with this one, which is among them. */
+cpu_set_t machine_beside(const struct machine *machine, int core);
 
 /* Whether two cores are threads of one: they share execution units. */
 bool machine_siblings(int one, int other);

@@ -17,7 +17,6 @@ struct run {
 	struct measured *measured;
 	struct crew crew;
 	const struct patience *patience;
-	const cpu_set_t *beside;
 	const volatile bool *stop;
 	struct readings rounds[MOST_LOADS], windows[MOST_LOADS];
 	struct moment moments[2];
@@ -65,7 +64,7 @@ static bool take_windows(struct run *run, unsigned int wanted, struct readings *
 
 		sleep_ms(run->patience->window_ms);
 		moment_take(to, &run->crew);
-		disturbance = window_disturbed(from, to, &run->crew, run->beside);
+		disturbance = window_disturbed(from, to, &run->crew);
 		run->measured->windows[disturbance]++;
 		for (unsigned int i = 0; disturbance == UNDISTURBED && i < run->crew.company->n;
 		     i++) {
@@ -123,8 +122,7 @@ static enum verdict one_round(struct run *run, const struct company *company,
 
 enum verdict measure(struct measured *measured, const struct company *company,
 		     const struct workers *workers, const struct engines *engines,
-		     const cpu_set_t *beside, const struct patience *patience,
-		     const volatile bool *stop)
+		     const struct patience *patience, const volatile bool *stop)
 {
 	const uint64_t begin = rte_rdtsc();
 	enum verdict verdict;
@@ -133,8 +131,7 @@ enum verdict measure(struct measured *measured, const struct company *company,
 	if (!run)
 		return FAILED;
 	*measured = (struct measured){0};
-	*run = (struct run){
-		.measured = measured, .patience = patience, .beside = beside, .stop = stop};
+	*run = (struct run){.measured = measured, .patience = patience, .stop = stop};
 	workers_stand_aside(workers, crew_cores(company, engines));
 	do {
 		verdict = one_round(run, company, workers, engines);

@@ -27,8 +27,8 @@ static enum verdict spin(const struct testbed *testbed, unsigned int cores,
 	patience.standard_error_pct = HELD_PCT / 2;
 	for (unsigned int i = 0; i < cores; i++)
 		company.loads[i].bench = bench_find("null-bench");
-	return measure(measured, &company, &testbed->workers, &no_engines, &testbed->machine.beside,
-		       &patience, testbed->stop);
+	return measure(measured, &company, &testbed->workers, &no_engines, &patience,
+		       testbed->stop);
 }
 
 static double change_pct(double from, double to)

@@ -62,15 +62,21 @@ static void parse_parameters(const json_t *told, const struct nf_parameter *para
 	}
 }
 
-/* Tables are made for twice the flows: an open hash table is not to be filled. */
-static void size_tables(struct load *load)
+/* How functions name the size of a table that grows with the flows. */
+static bool is_table_size(const char *parameter)
+{
+	return strcmp(parameter, "flows") == 0 || strcmp(parameter, "sessions") == 0 ||
+	       strcmp(parameter, "connections") == 0;
+}
+
+/* Tables that nobody sized are made for twice the flows: an open hash table is not to be filled. */
+static void size_tables(const json_t *told, struct load *load)
 {
 	for (unsigned int i = 0; i < load->nf->n_parameters; i++) {
 		const struct nf_parameter *parameter = &load->nf->parameters[i];
 		const double wanted = 2.0 * load->traffic.flows;
 
-		if (strcmp(parameter->name, "flows") == 0 ||
-		    strcmp(parameter->name, "sessions") == 0)
+		if (is_table_size(parameter->name) && !json_object_get(told, parameter->name))
 			add_setting(load, parameter->name,
 				    fmin(fmax(wanted, parameter->low), parameter->high));
 	}
@@ -106,8 +112,7 @@ static void parse_nf(const json_t *workload, struct load *load, struct faults *f
 		(uint16_t)number(traffic, &traffic_attributes[PACKET_SIZE], name, faults);
 	if (json_object_get(traffic, "mtbr"))
 		load->traffic.mtbr = number(traffic, &traffic_attributes[MTBR], name, faults);
-	if (!json_object_get(json_object_get(workload, "parameters"), "flows"))
-		size_tables(load);
+	size_tables(json_object_get(workload, "parameters"), load);
 	parse_parameters(json_object_get(workload, "parameters"), load->nf->parameters,
 			 load->nf->n_parameters, load, faults);
 	parse_execution(json_object_get(workload, "execution"), load, faults);

@@ -151,7 +151,7 @@ static json_t *run(struct testbed *testbed, const json_t *request)
 							  "stderr says why");
 	testbed_check_null(testbed);
 	switch (measure(&measured, &company, &testbed->workers, &testbed->engines,
-			&testbed->machine.beside, &testbed->options.patience, testbed->stop)) {
+			&testbed->options.patience, testbed->stop)) {
 	case MEASURED:
 		return measured_json(testbed, &measured, counts, company.n);
 	case TOO_NOISY:

@@ -57,33 +57,48 @@ void moment_take(struct moment *moment, const struct crew *crew)
 	read_cores(moment->cores);
 }
 
-static bool is_of(const struct crew *crew, int core)
+/* The cores that share a cache with the run's, and have no part in it. */
+static cpu_set_t idle_cores(const struct crew *crew)
 {
+	cpu_set_t idle;
+
+	CPU_ZERO(&idle);
 	for (unsigned int i = 0; i < crew->n_workers; i++)
-		if (crew->workers->worker[i].core == core)
-			return true;
-	return false;
+		CPU_OR(&idle, &idle, &crew->workers->worker[i].beside);
+	for (unsigned int i = 0; i < crew->n_workers; i++)
+		CPU_CLR(crew->workers->worker[i].core, &idle);
+	return idle;
+}
+
+static enum disturbance worker_disturbed(const struct moment *from, const struct moment *to,
+					 const struct crew *crew, unsigned int worker)
+{
+	const struct worker_time *begin = &from->workers[worker], *end = &to->workers[worker];
+	const double ns = 1e9 * (double)(to->tsc - from->tsc) / (double)rte_get_tsc_hz();
+	const int core = crew->workers->worker[worker].core;
+
+	if ((double)(end->run_delay - begin->run_delay) > MOST_LOST * ns)
+		return RUN_DELAY;
+	if (to->cores[core].stolen != from->cores[core].stolen)
+		return STEAL;
+	if ((double)(end->on_core - begin->on_core) < (1 - MOST_LOST) * ns)
+		return OFF_CORE;
+	return UNDISTURBED;
 }
 
 enum disturbance window_disturbed(const struct moment *from, const struct moment *to,
-				  const struct crew *crew, const cpu_set_t *beside)
+				  const struct crew *crew)
 {
-	const double ns = 1e9 * (double)(to->tsc - from->tsc) / (double)rte_get_tsc_hz();
+	const cpu_set_t idle = idle_cores(crew);
 
 	for (unsigned int i = 0; i < crew->n_workers; i++) {
-		const struct worker_time *begin = &from->workers[i], *end = &to->workers[i];
-		const int core = crew->workers->worker[i].core;
+		const enum disturbance disturbance = worker_disturbed(from, to, crew, i);
 
-		if ((double)(end->run_delay - begin->run_delay) > MOST_LOST * ns)
-			return RUN_DELAY;
-		if (to->cores[core].stolen != from->cores[core].stolen)
-			return STEAL;
-		if ((double)(end->on_core - begin->on_core) < (1 - MOST_LOST) * ns)
-			return OFF_CORE;
+		if (disturbance != UNDISTURBED)
+			return disturbance;
 	}
 	for (int core = 0; core < CPU_SETSIZE; core++)
-		if (CPU_ISSET(core, beside) && !is_of(crew, core) &&
-		    to->cores[core].busy != from->cores[core].busy)
+		if (CPU_ISSET(core, &idle) && to->cores[core].busy != from->cores[core].busy)
 			return NEIGHBOUR;
 	return UNDISTURBED;
 }

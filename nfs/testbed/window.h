@@ -39,9 +39,9 @@ struct moment {
 
 void moment_take(struct moment *moment, const struct crew *crew);
 
-/* What disturbed the span between two moments; `beside`: the cores that share the cache. */
+/* What disturbed the span between two moments. */
 enum disturbance window_disturbed(const struct moment *from, const struct moment *to,
-				  const struct crew *crew, const cpu_set_t *beside);
+				  const struct crew *crew);
 
 /* Units per second of a workload between two moments. */
 double window_rate(const struct moment *from, const struct moment *to, unsigned int workload);

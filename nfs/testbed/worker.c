@@ -117,8 +117,11 @@ int workers_start(struct workers *workers, const struct machine *machine, unsign
 	for (; result == 0 && workers->n < machine->n_cores; workers->n++) {
 		struct worker *worker = &workers->worker[workers->n];
 
+		const int core = machine->cores[workers->n];
+
 		*worker = (struct worker){.lcore = workers->n + 1,
-					  .core = machine->cores[workers->n]};
+					  .core = core,
+					  .beside = machine_beside(machine, core)};
 		result = start_worker(worker, realtime);
 	}
 	if (result == 0 && realtime)

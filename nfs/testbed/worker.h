@@ -12,8 +12,9 @@
 struct worker {
 	unsigned int lcore;
 	int core;
-	clockid_t clock; /* time that the thread was on its core */
-	int schedstat;   /* its file in /proc */
+	cpu_set_t beside; /* cores that share its last-level cache */
+	clockid_t clock;  /* time that the thread was on its core */
+	int schedstat;    /* its file in /proc */
 };
 
 /* Where a worker's time went, ns. */

@@ -12,7 +12,6 @@ struct span {
 	struct workers workers;
 	struct crew crew;
 	struct moment from, to;
-	cpu_set_t beside;
 };
 
 static void make_quiet(struct span *span)
@@ -28,13 +27,13 @@ static void make_quiet(struct span *span)
 	span->to.done[0] = 1000;
 	span->to.workers[0].on_core = 100 * MS;
 	span->to.cores[0].busy = 10;
-	CPU_SET(0, &span->beside);
-	CPU_SET(1, &span->beside);
+	CPU_SET(0, &span->workers.worker[0].beside);
+	CPU_SET(1, &span->workers.worker[0].beside);
 }
 
 static enum disturbance judged(const struct span *span)
 {
-	return window_disturbed(&span->from, &span->to, &span->crew, &span->beside);
+	return window_disturbed(&span->from, &span->to, &span->crew);
 }
 
 /* A window in which the worker had its core and all others slept counts, with its rate. */
