@@ -100,8 +100,6 @@ static __rte_always_inline void flow_table_count_each(struct flow_table *table, 
 			places[i] = flow_table_start(table, nf, &burst->keys[i]);
 		if (each)
 			each(context, burst, i, places[i]);
-		if (out)
-			nf_send(out, burst->packets[i]);
 		if (unlikely(places[i] < 0)) {
 			untracked++;
 			continue;
@@ -112,6 +110,8 @@ static __rte_always_inline void flow_table_count_each(struct flow_table *table, 
 		flow->last_us = now_us;
 		bytes += length;
 	}
+	if (out)
+		nf_send_bulk(out, burst->packets, n);
 	nf->counters[FLOW_PACKETS] += n - untracked;
 	nf->counters[FLOW_UNTRACKED] += untracked;
 	nf->counters[FLOW_BYTES] += bytes;

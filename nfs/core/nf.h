@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <rte_mbuf.h>
 
@@ -130,6 +131,17 @@ static inline void nf_send(struct nf_out *out, struct rte_mbuf *packet)
 	}
 	out->overflowed++;
 	rte_pktmbuf_free(packet);
+}
+
+static inline void nf_send_bulk(struct nf_out *out, struct rte_mbuf *const *packets, uint16_t n)
+{
+	if (likely(out->n + n <= NF_MOST_OUT)) {
+		memcpy(out->packets + out->n, packets, n * sizeof(*packets));
+		out->n += n;
+		return;
+	}
+	for (uint16_t i = 0; i < n; i++)
+		nf_send(out, packets[i]);
 }
 
 /* Free what was sent, as a port does once it is on the wire. */

@@ -68,23 +68,31 @@ static inline void rewrite(struct rte_mbuf *packet, const struct session *sessio
 static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	struct nat *state = of;
+	struct rte_mbuf *outward[NF_BURST];
 	struct flow_key keys[NF_BURST];
 	const void *wanted[NF_BURST];
 	int32_t places[NF_BURST];
+	uint16_t n_outward = 0;
 
 	state->now++;
 	for (uint16_t i = 0; i < n; i++) {
-		keys[i] = packet_plain_flow(packets[i]);
-		wanted[i] = &keys[i];
+		if (packets[i]->port !=
+		    NF_INSIDE) { /* its other half, which this traffic never asks for */
+			rte_pktmbuf_free(packets[i]);
+			continue;
+		}
+		keys[n_outward] = packet_plain_flow(packets[i]);
+		wanted[n_outward] = &keys[n_outward];
+		outward[n_outward++] = packets[i];
 	}
-	rte_hash_lookup_bulk(state->table, wanted, n, places);
-	for (uint16_t i = 0; i < n; i++) {
+	rte_hash_lookup_bulk(state->table, wanted, n_outward, places);
+	for (uint16_t i = 0; i < n_outward; i++) {
 		int32_t place = places[i] >= 0 ? places[i] : start(state, &keys[i]);
 
 		state->sessions[place].last = state->now;
-		rewrite(packets[i], &state->sessions[place]);
-		packets[i]->port = NF_OUTSIDE;
-		nf_send(out, packets[i]);
+		rewrite(outward[i], &state->sessions[place]);
+		outward[i]->port = NF_OUTSIDE;
+		nf_send(out, outward[i]);
 	}
 }
 
@@ -99,7 +107,7 @@ static void destroy(void *of)
 
 static struct plain plain = {
 	.function = "NAT",
-	.does = "rte_hash_lookup_bulk, address, port and checksums rewritten",
+	.does = "rte_hash_lookup_bulk of what is inside, address, port and checksums rewritten",
 	.create = create,
 	.process = process,
 	.destroy = destroy,

@@ -250,12 +250,12 @@ static void stop(struct nf *nf, struct rte_mbuf *mbuf, uint64_t hop, struct nf_o
 		rte_pktmbuf_free(mbuf);
 }
 
-/* Send a burst on, each packet with its IPv4 header at its `l3`. */
+/* Send a burst on, each packet with its IPv4 header at its `l3`; `packets` is then of no use. */
 static void forward(struct nf *nf, struct rte_mbuf **packets, const uint16_t *l3,
 		    const uint64_t *hops, uint16_t n, struct nf_out *out)
 {
 	const struct ip_router *router = nf->state;
-	uint16_t stopped = 0;
+	uint16_t forwarded = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_ether_hdr *ethernet =
@@ -266,16 +266,16 @@ static void forward(struct nf *nf, struct rte_mbuf **packets, const uint16_t *l3
 
 		if (unlikely(ip->time_to_live <= 1 || hops[i] >= TO_ITSELF)) {
 			stop(nf, packets[i], hops[i], out);
-			stopped++;
 			continue;
 		}
 		ipv4_hop(ip);
 		ethernet->src_addr = router->own;
 		ethernet->dst_addr = hop->address;
 		packets[i]->port = hop->port;
-		nf_send(out, packets[i]);
+		packets[forwarded++] = packets[i];
 	}
-	nf->counters[FORWARDED] += n - stopped;
+	nf_send_bulk(out, packets, forwarded);
+	nf->counters[FORWARDED] += forwarded;
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)

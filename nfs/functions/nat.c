@@ -10,6 +10,7 @@
 
 #include <rte_prefetch.h>
 
+#include "core/flow_burst.h"
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/nf.h"
@@ -66,7 +67,6 @@ static const struct nf_counter counters[] = {
 struct crossing {
 	struct rte_mbuf *mbuf;
 	struct mapping *mapping; /* of a packet on its way in */
-	bool plain;              /* and on its way out: the others are not filled */
 	struct packet packet;
 };
 
@@ -156,19 +156,7 @@ static int refusal(const struct packet *packet)
 	return packet->l4 == 0 ? UNSUPPORTED : -1;
 }
 
-/* Nearly all that go out: put a plain packet among those whose session is looked up. */
-static inline void take_plain(struct rte_mbuf *mbuf, struct crossings *crossings)
-{
-	struct crossing *next = &crossings->of[crossings->n];
-
-	next->mbuf = mbuf;
-	next->plain = true;
-	crossings->keys[crossings->n] = packet_plain_flow(mbuf);
-	crossings->wanted[crossings->n] = &crossings->keys[crossings->n];
-	crossings->n++;
-}
-
-/* Put any packet there; or be done with it. */
+/* Put a packet among those whose session is looked up; or be done with it. */
 static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossings,
 		 struct nf_out *out)
 {
@@ -268,70 +256,90 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 }
 
 /* A plain packet of a session that is known, and not turned. */
-static inline void send_plain(struct nf *nf, struct rte_mbuf *mbuf, struct session *session,
-			      struct nf_out *out)
+static inline void translate_plain(struct rte_mbuf *mbuf, struct session *session, uint64_t now_us)
 {
 	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *,
 								sizeof(struct rte_ether_hdr));
 	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
 
 	if (likely(ip->next_proto_id == IPPROTO_UDP))
-		session->last_us = nf->now_us;
+		session->last_us = now_us;
 	else
-		session_seen(session, true, tcp->tcp_flags, nf->now_us);
+		session_seen(session, true, tcp->tcp_flags, now_us);
 	plain_source_rewrite(mbuf, session->outside);
 	mbuf->port = NF_OUTSIDE;
-	nf_send(out, mbuf);
 }
 
-/* Send any packet on its way, with `place` of its session or a negative number. */
-static void send_any(struct nf *nf, struct crossing *crossing, const struct flow_key *key,
-		     int32_t place, struct nf_out *out)
+/* Look sessions up together, so that their cache misses overlap. */
+static void look_up(struct sessions *sessions, const void **wanted, uint16_t n, int32_t *places)
 {
-	if (crossing->plain) {
-		crossing->mapping = NULL;
-		crossing->packet = packet_plain(crossing->mbuf);
+	rte_hash_lookup_bulk(sessions->table, wanted, n, places);
+	for (uint16_t i = 0; i < n; i++)
+		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless where there is none */
+}
+
+/* Nearly all that go out: plain packets, of sessions that are known. */
+static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *out)
+{
+	struct sessions *sessions = nf->state;
+	struct rte_mbuf *known[NF_BURST];
+	int32_t places[NF_BURST];
+	uint16_t n_known = 0;
+
+	look_up(sessions, burst->wanted, burst->n, places);
+	for (uint16_t i = 0; i < burst->n; i++) {
+		struct rte_mbuf *mbuf = burst->packets[i];
+		struct session *session = &sessions->sessions[places[i]];
+
+		if (unlikely(places[i] < 0 || session->turned)) {
+			struct crossing crossing = {.mbuf = mbuf, .packet = packet_plain(mbuf)};
+
+			send_outward(nf, &crossing, &burst->keys[i], places[i], out);
+			continue;
+		}
+		translate_plain(mbuf, session, nf->now_us);
+		known[n_known++] = mbuf;
 	}
-	if (!crossing->mapping) {
-		send_outward(nf, crossing, key, place, out);
-		return;
+	nf_send_bulk(out, known, n_known);
+	nf->counters[OUTWARD] += n_known;
+}
+
+static void send_any(struct nf *nf, struct crossings *crossings, struct nf_out *out)
+{
+	int32_t places[NF_BURST];
+
+	look_up(nf->state, crossings->wanted, crossings->n, places);
+	for (uint16_t i = 0; i < crossings->n; i++) {
+		struct crossing *crossing = &crossings->of[i];
+
+		if (!crossing->mapping) {
+			send_outward(nf, crossing, &crossings->keys[i], places[i], out);
+			continue;
+		}
+		nf->counters[INWARD]++;
+		send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping, places[i],
+			    out);
 	}
-	nf->counters[INWARD]++;
-	send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping, place, out);
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
-	struct sessions *sessions = nf->state;
-	struct crossings crossings;
-	int32_t places[NF_BURST];
-	uint64_t outward = 0;
+	struct crossings others;
+	struct flow_burst plain;
 
-	nf->counters[AGED] += sessions_age(sessions, nf->now_us);
-	crossings.n = 0;
+	nf->counters[AGED] += sessions_age(nf->state, nf->now_us);
+	others.n = 0;
+	flow_burst_begin(&plain);
 	for (uint16_t i = 0; i < n; i++) {
 		if (likely(packets[i]->port == NF_INSIDE && packet_is_plain(packets[i])))
-			take_plain(packets[i], &crossings);
+			flow_burst_add(&plain, packets[i], packet_plain_flow(packets[i]));
 		else
-			take(nf, packets[i], &crossings, out);
+			take(nf, packets[i], &others, out);
 	}
-	if (crossings.n == 0)
-		return;
-	rte_hash_lookup_bulk(sessions->table, crossings.wanted, crossings.n, places);
-	for (uint16_t i = 0; i < crossings.n; i++)
-		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless where there is none */
-	for (uint16_t i = 0; i < crossings.n; i++) {
-		struct crossing *crossing = &crossings.of[i];
-		struct session *session = &sessions->sessions[places[i]];
-
-		if (unlikely(!crossing->plain || places[i] < 0 || session->turned)) {
-			send_any(nf, crossing, &crossings.keys[i], places[i], out);
-			continue;
-		}
-		send_plain(nf, crossing->mbuf, session, out);
-		outward++;
-	}
-	nf->counters[OUTWARD] += outward;
+	if (plain.n > 0)
+		send_plain(nf, &plain, out);
+	if (others.n > 0)
+		send_any(nf, &others, out);
 }
 
 static struct nf_kind kind = {
