@@ -136,6 +136,27 @@ static void noise_is_not_compressed(void **state)
 	assert_int_equal(rig_count(rig, "unshrunk"), 1);
 }
 
+/* Between what shrinks and what does not, nothing leaves as long as it came. */
+static void no_gain_is_no_compression(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t random = 1;
+	uint8_t payload[400] = {0};
+
+	rig_make(rig, "IPCompGateway", NULL, 0);
+	for (uint16_t noise = 100; noise < 300; noise += 10) {
+		for (uint16_t i = 0; i < noise; i++)
+			payload[i] = (uint8_t)random_next(&random);
+		memset(payload + noise, 0, sizeof(payload) - noise);
+		for (uint16_t zeros = 0; zeros < 40; zeros++)
+			is_compressed(rig, packet_made(rig, &(struct made){.payload = payload,
+									   .payload_length =
+										   noise + zeros}));
+	}
+	assert_true(rig_count(rig, "compressed") > 100);
+	assert_true(rig_count(rig, "unshrunk") > 100);
+}
+
 /* Fragments, packets in segments and small ones are left alone; so is what is compressed. */
 static void some_are_left_alone(void **state)
 {
@@ -238,6 +259,7 @@ int main(int argc, char **argv)
 		BOTH(there_and_back),
 		BOTH(whatever_comes_comes_back),
 		BOTH(noise_is_not_compressed),
+		BOTH(no_gain_is_no_compression),
 		BOTH(some_are_left_alone),
 		BOTH(padding_is_left_behind),
 		BOTH(scans_too),
