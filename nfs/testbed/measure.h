@@ -16,7 +16,7 @@
 struct patience {
 	unsigned int window_ms;
 	unsigned int least_windows; /* undisturbed, over all rounds */
-	unsigned int most_windows;  /* of any kind */
+	unsigned int most_windows;  /* of any kind; a run takes no longer than they */
 	double standard_error_pct;
 };
 

@@ -57,9 +57,11 @@ static json_t *too_noisy(const struct testbed *testbed, const struct measured *m
 	if (isfinite(largest))
 		snprintf(reached, sizeof(reached), "the standard error is %.2f %%", largest);
 	snprintf(message, sizeof(message),
-		 "%s after %u rounds, %.2f %% is wanted: of %u windows, %s were disturbed; let the "
+		 "%s after %u rounds in %.0f s, %.2f %% is wanted: of %u windows, %s were "
+		 "disturbed; let the "
 		 "machine come to rest",
-		 reached, measured->rounds, testbed->options.patience.standard_error_pct,
+		 reached, measured->rounds, measured->elapsed_s,
+		 testbed->options.patience.standard_error_pct,
 		 measured->windows[UNDISTURBED] + measured_rejected(measured), reasons);
 	answer = refusal("too-noisy", message);
 	error = json_object_get(answer, "error");
