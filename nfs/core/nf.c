@@ -37,7 +37,9 @@ static int equip(struct nf *nf, const struct nf_config *config)
 	const struct nf_kind *kind = nf->kind;
 	unsigned int able = kind->executions ? kind->executions : NF_RUN_TO_COMPLETION;
 
-	nf->execution = config->execution ? config->execution : (able & -able);
+	nf->execution = config->execution ? config->execution : kind->usual;
+	if (nf->execution == 0)
+		nf->execution = able & -able;
 	if (!(nf->execution & able)) {
 		fprintf(stderr, "%s: cannot execute as %s\n", kind->name,
 			nf->execution == NF_PIPELINE ? "a pipeline" : "run to completion");

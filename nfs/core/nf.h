@@ -53,6 +53,7 @@ struct nf_kind {
 	const char *help;
 	unsigned int accelerators; /* sum of NF_USES() */
 	unsigned int executions;   /* sum of enum nf_execution; 0: run to completion */
+	enum nf_execution usual;   /* of several; 0: run to completion, if it can */
 	const struct nf_parameter *parameters;
 	unsigned int n_parameters;
 	const struct nf_counter *counters;
@@ -89,7 +90,7 @@ struct nf {
 /* What an instance is made with. */
 struct nf_config {
 	const char *name;            /* of the kind */
-	enum nf_execution execution; /* 0: the first that the kind can do */
+	enum nf_execution execution; /* 0: the kind's usual one */
 	struct rte_mempool *spare;
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 };

@@ -32,6 +32,7 @@ static struct nf_kind kind = {
 	.help = "packets, bytes and matches of rules of every flow, with aging",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
+	.usual = NF_PIPELINE,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

@@ -210,6 +210,7 @@ static struct nf_kind kind = {
 	.help = "scans payloads, then compresses what IPv4 carries (IPComp)",
 	.accelerators = NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
+	.usual = NF_PIPELINE,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

@@ -71,6 +71,7 @@ static struct nf_kind kind = {
 	.help = "drops packets whose payload matches a rule",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
+	.usual = NF_PIPELINE,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,
