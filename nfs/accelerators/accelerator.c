@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_cycles.h>
 #include <rte_debug.h>
 #include <rte_pause.h>
 #include <rte_ring.h>
@@ -12,22 +13,28 @@
 #include "core/memory.h"
 
 #define POLLED 32
+#define LEAST_PER_US 8 /* requests that no engine serves in a microsecond */
+#define MOST_REST_US 10u
 
 struct accelerator_queue {
 	struct accelerator *accelerator;
 	struct rte_ring *requests, *done;
 	unsigned int depth;
-	unsigned int under_way;       /* of the user */
-	struct accelerator_job *next; /* taken from `requests`, but not by the backend yet */
-};
+	/* the user's own */
+	unsigned int under_way;
+	uint64_t next_look; /* by the time stamp counter */
+	/* the server's own */
+	struct accelerator_job *next __rte_cache_aligned; /* taken, but not by the backend yet */
+} __rte_cache_aligned;
 
 struct accelerator {
 	const struct accelerator_backend *backend;
 	void *state;
-	rte_ticketlock_t round; /* held for a round, or while queues come and go */
-	unsigned int servers;   /* threads that serve and do nothing else */
-	unsigned int places;    /* of `queues`, that were ever used */
-	unsigned int turn;      /* the place that is served next */
+	unsigned int servers; /* threads that serve and do nothing else */
+	/* what changes with every round, apart from what users read */
+	rte_ticketlock_t round __rte_cache_aligned; /* held for one, or while queues come and go */
+	unsigned int places;                        /* of `queues`, that were ever used */
+	unsigned int turn;                          /* the place that is served next */
 	struct accelerator_queue *queues[ACCELERATOR_MOST_QUEUES];
 };
 
@@ -191,17 +198,40 @@ uint16_t accelerator_submit(struct accelerator_queue *queue, struct accelerator_
 	return (uint16_t)taken;
 }
 
+/*
+ * When to look again for jobs that are done. Each look takes the ring's cache line away from the
+ * server, who then waits for it: looking all the time made an engine serve half as much. A queue
+ * with much under way will not run dry meanwhile.
+ */
+static uint64_t look_again(const struct accelerator_queue *queue)
+{
+	const unsigned int us = RTE_MIN(queue->under_way / LEAST_PER_US, MOST_REST_US);
+
+	return rte_rdtsc() + us * (rte_get_tsc_hz() / US_PER_S);
+}
+
+static unsigned int collect_done(struct accelerator_queue *queue, struct accelerator_job **jobs,
+				 uint16_t n)
+{
+	return rte_ring_dequeue_burst(queue->done, (void **)jobs, n, NULL);
+}
+
 uint16_t accelerator_collect(struct accelerator_queue *queue, struct accelerator_job **jobs,
 			     uint16_t n)
 {
-	unsigned int collected = rte_ring_dequeue_burst(queue->done, (void **)jobs, n, NULL);
+	const bool served = __atomic_load_n(&queue->accelerator->servers, __ATOMIC_RELAXED) > 0;
+	unsigned int collected;
 
-	if (collected == 0 && queue->under_way > 0 &&
-	    __atomic_load_n(&queue->accelerator->servers, __ATOMIC_RELAXED) == 0) {
+	if (served && rte_rdtsc() < queue->next_look)
+		return 0;
+	collected = collect_done(queue, jobs, n);
+	if (collected == 0 && queue->under_way > 0 && !served) {
 		accelerator_serve(queue->accelerator);
-		collected = rte_ring_dequeue_burst(queue->done, (void **)jobs, n, NULL);
+		collected = collect_done(queue, jobs, n);
 	}
 	queue->under_way -= collected;
+	if (served && collected < n)
+		queue->next_look = look_again(queue);
 	return (uint16_t)collected;
 }
 

@@ -3,6 +3,7 @@
 #define NFS_CORE_MEMORY_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_malloc.h>
 
@@ -18,7 +19,10 @@
 static inline void *nf_zalloc(size_t bytes)
 {
 #ifdef NFS_WATCHED
-	return calloc(1, bytes);
+	const size_t lines = RTE_CACHE_LINE_ROUNDUP(bytes);
+	void *memory = aligned_alloc(RTE_CACHE_LINE_SIZE, lines);
+
+	return memory ? memset(memory, 0, lines) : NULL;
 #else
 	return rte_zmalloc(NULL, bytes, RTE_CACHE_LINE_SIZE);
 #endif

@@ -3,7 +3,7 @@
  *
  * A network function is one file: a `process` over a burst of packets, its parameters, its
  * counters, and NF_REGISTER. Whoever runs it offers bursts and does with what it sends as it
- * likes; see core/run.h for the loop that measures, tests/ for packets in, packets out.
+ * likes; see testbed/ for the loop that measures, tests/ for packets in, packets out.
  */
 #ifndef NFS_CORE_NF_H
 #define NFS_CORE_NF_H
