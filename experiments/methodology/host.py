@@ -22,7 +22,7 @@ TRIES = 4
 
 @dataclass(frozen=True)
 class Measured:
-    """Throughputs (kpps) of one company, shape (repeats, loads)."""
+    """Throughputs (kpps) of one company, or what is made of them, shape (repeats, loads)."""
 
     kpps: np.ndarray
 

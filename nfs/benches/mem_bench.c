@@ -19,7 +19,7 @@ enum { WSS_MB, ACCESS_MOPS, PATTERN, STRIDE_BYTES };
 static const struct nf_parameter parameters[] = {
 	[WSS_MB] = {"wss_mb", "size of the array, 10^6 bytes", 0.01, 256, 8},
 	[ACCESS_MOPS] = {"access_mops", "10^6 accesses/s; 0: as fast as it goes", 0, 10000, 0},
-	[PATTERN] = {"pattern", "0: stream, 1: step, 2: random", 0, 2, 2},
+	[PATTERN] = {"pattern", "0: stream, 1: step, 2: random", 0, 2, 0},
 	[STRIDE_BYTES] = {"stride_bytes", "leap of the step pattern, bytes", LINE, 1 << 20,
 			  4096 + LINE},
 };
