@@ -47,9 +47,9 @@ static bool may_be_told(const struct rte_mbuf *mbuf, const struct packet *packet
 	const struct rte_ipv4_hdr *ip =
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, packet->l3);
 
-	return !packet->later_fragment && !rte_is_multicast_ether_addr(&ethernet->dst_addr) &&
-	       ipv4_is_host(ip->src_addr) && ipv4_is_host(ip->dst_addr) &&
-	       !carries_error(mbuf, packet);
+	return packet->type == PACKET_IPV4 && !packet->later_fragment &&
+	       !rte_is_multicast_ether_addr(&ethernet->dst_addr) && ipv4_is_host(ip->src_addr) &&
+	       ipv4_is_host(ip->dst_addr) && !carries_error(mbuf, packet);
 }
 
 static bool within_rate(struct icmp_reporter *reporter, uint64_t now_us)

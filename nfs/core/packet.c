@@ -78,8 +78,11 @@ static struct packet parse_ipv4(const struct rte_mbuf *mbuf, uint16_t l3)
 	packet.l4 = l3 + header;
 	room = RTE_MIN((uint16_t)(here - packet.l4), (uint16_t)(total - header));
 	l4 = l4_header(mbuf, &packet, room);
-	if (l4 == 0)
-		return malformed;
+	if (l4 == 0) {
+		packet.type = PACKET_MALFORMED;
+		packet.l4 = 0;
+		return packet;
+	}
 	packet.payload = packet.l4 + l4;
 	packet.payload_length = total - header - l4;
 	return packet;

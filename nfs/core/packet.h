@@ -32,7 +32,8 @@ enum packet_type {
 /*
  * Where the headers are, as offsets from the start of the packet: they stay right when the packet's
  * data moves. `l4` and `payload` are 0 where there is no such header: a later fragment, a protocol
- * other than UDP, TCP and ICMP.
+ * other than UDP, TCP and ICMP. A malformed packet has an `l3` where its IPv4 header is sound, and
+ * only what that carries is not; else 0.
  */
 struct packet {
 	enum packet_type type;
@@ -69,6 +70,25 @@ static inline bool bytes_are(const void *bytes, const uint8_t mask[4], const uin
 	memcpy(&bits, mask, sizeof(bits));
 	memcpy(&same, wanted, sizeof(same));
 	return (all & bits) == same;
+}
+
+/*
+ * Whether a packet is untagged IPv4 without options, as long as it says; what it carries was not
+ * looked at: enough for whoever only forwards.
+ */
+static inline bool packet_is_plain_ipv4(const struct rte_mbuf *mbuf)
+{
+	static const uint8_t type_and_version[] = {0x08, 0x00, RTE_IPV4_VHL_DEF, 0},
+			     those[] = {0xff, 0xff, 0xff, 0};
+	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
+	const struct rte_ipv4_hdr *ip = (const struct rte_ipv4_hdr *)(ethernet + 1);
+	uint32_t total;
+
+	if (rte_pktmbuf_data_len(mbuf) < sizeof(*ethernet) + sizeof(*ip) ||
+	    !bytes_are(&ethernet->ether_type, those, type_and_version))
+		return false;
+	total = rte_be_to_cpu_16(ip->total_length);
+	return total >= sizeof(*ip) && sizeof(*ethernet) + total <= rte_pktmbuf_pkt_len(mbuf);
 }
 
 /*

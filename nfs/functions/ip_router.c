@@ -207,8 +207,11 @@ static int refusal_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
 	const struct packet packet = packet_parse_any(mbuf);
 
 	*l3 = packet.l3;
-	if (packet.type != PACKET_IPV4)
-		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
+	if (packet.type == PACKET_MALFORMED && packet.l3 == 0)
+		return MALFORMED;
+	/* what an IPv4 header carries is not the router's business */
+	if (packet.type != PACKET_IPV4 && packet.type != PACKET_MALFORMED)
+		return OTHER;
 	return refusal(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
 		       packet_ipv4(mbuf, &packet));
 }
@@ -292,7 +295,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		int refused;
 
 		l3[n_kept] = sizeof(*ethernet);
-		if (likely(packet_is_plain(packets[i])))
+		if (likely(packet_is_plain_ipv4(packets[i])))
 			refused = refusal(ethernet, (const struct rte_ipv4_hdr *)(ethernet + 1));
 		else
 			refused = refusal_of_any(packets[i], &l3[n_kept]);

@@ -306,17 +306,43 @@ static void fragments_tags_and_ipv6(void **state)
 	assert_int_equal(rig_count(rig, "other"), 1);
 }
 
+/* What a header carries is forwarded unseen: a TCP header that is cut goes on, tagged or not. */
+static void what_is_carried_is_not_looked_at(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+
+	made.protocol = IPPROTO_TCP;
+	made.ttl = 9;
+	for (int tagged = 0; tagged < 2; tagged++) {
+		struct rte_mbuf *packet;
+
+		made.vlan = tagged ? 5 : 0;
+		rig_make(rig, "IPRouter", default_only, 2);
+		packet = packet_made(rig, &made);
+		rte_pktmbuf_mtod_offset(packet, struct rte_tcp_hdr *, tagged ? 38 : 34)->data_off =
+			0;
+		rig_offer(rig, packet, 1);
+		assert_int_equal(
+			rte_pktmbuf_mtod_offset(sent(rig), struct rte_ipv4_hdr *, tagged ? 18 : 14)
+				->time_to_live,
+			8);
+	}
+}
+
 static void header_checksum_right(struct rte_mbuf *packet)
 {
 	const struct packet parsed = packet_parse(packet);
 
-	assert_int_equal(parsed.type, PACKET_IPV4);
+	assert_true(parsed.type == PACKET_IPV4 || parsed.type == PACKET_MALFORMED);
+	assert_int_not_equal(parsed.l3, 0);
 	assert_int_equal(rte_raw_cksum(packet_ipv4(packet, &parsed),
 				       rte_ipv4_hdr_len(packet_ipv4(packet, &parsed))),
 			 0xffff);
 }
 
-/* Nothing malformed is sent, and no hostile packet leaves without a right header checksum. */
+/* No IPv4 header that is malformed is sent, and no packet leaves without a right header checksum.
+ */
 static void hostile_packets(void **state)
 {
 	static const uint32_t addresses[] = {RTE_IPV4(192, 0, 2, 254), RTE_IPV4(10, 0, 0, 1),
@@ -348,6 +374,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(broadcast_frames_are_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_headers_are_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(fragments_tags_and_ipv6, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_carried_is_not_looked_at, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
 	};
 
