@@ -21,7 +21,7 @@ ModelsDir = Annotated[
 TestbedSpec = Annotated[
     str | None,
     typer.Option(
-        help="The ground truth: simulated, exec:COMMAND, replay:PROFILE or none. "
+        help="The ground truth: simulated, host, exec:COMMAND, replay:PROFILE or none. "
         "By default `simulated` for models of the simulated card, `none` for others.",
         show_default=False,
     ),

@@ -13,7 +13,9 @@ from profiles import InputError
 if TYPE_CHECKING:
     from placer.progress import Progress
 
-TestbedSpec = Annotated[str | None, typer.Option(help="simulated, exec:COMMAND or replay:PROFILE.", show_default=False)]
+TestbedSpec = Annotated[
+    str | None, typer.Option(help="simulated, host, exec:COMMAND or replay:PROFILE.", show_default=False)
+]
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
 Nf = Annotated[list[str] | None, typer.Option(help="Repeatable; all that the testbed hosts by default.")]
 Method = Annotated[str, typer.Option(help="adaptive, active, random or full.")]
@@ -64,7 +66,7 @@ def command(
     if status or merge:
         return
     if testbed is None:
-        raise InputError.of("--testbed", "is missing", hint="simulated, exec:COMMAND or replay:PROFILE")
+        raise InputError.of("--testbed", "is missing", hint="simulated, host, exec:COMMAND or replay:PROFILE")
     _profile(testbed, out, nf, method, quota, timeout, seed, progress)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from placer.commands.options import Timeout
 
-Spec = Annotated[str, typer.Argument(help="simulated, exec:COMMAND or replay:PROFILE.")]
+Spec = Annotated[str, typer.Argument(help="simulated, host, exec:COMMAND or replay:PROFILE.")]
 
 
 def command(spec: Spec = "simulated", timeout: Timeout = 60.0) -> None:

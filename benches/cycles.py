@@ -1,0 +1,24 @@
+"""Cycles per packet of each network function in C, beside a plain loop over the same DPDK structure."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from benches.bench import register
+
+PROGRAM = Path(__file__).resolve().parents[1] / "build" / "nfs" / "cycles"
+
+
+@register("cycles")
+def run() -> pd.DataFrame:
+    """Per function and number of flows: its cycles, the loop's, their ratio; empty where `make nfs` has built nothing."""
+    if not PROGRAM.exists():
+        print("the network functions are not built: `make deps nfs` builds them", file=sys.stderr)
+        return pd.DataFrame()
+    told = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout
+    return pd.read_csv(io.StringIO(told))
