@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "build" / "nfs" / "cycles"
 
 @register("cycles")
 def run() -> pd.DataFrame:
-    """Per function and number of flows: its cycles, the loop's, their ratio; empty where `make nfs` has built nothing."""
+    """Per function and number of flows: its cycles, the loop's, their ratio; empty where nothing is built."""
     if not PROGRAM.exists():
         print("the network functions are not built: `make deps nfs` builds them", file=sys.stderr)
         return pd.DataFrame()
