@@ -49,7 +49,7 @@ def test_a_part_is_named_after_what_it_depends_on(study: Path, risky: Path, tmp_
 
 def test_ctrl_c_keeps_what_is_done(study: Path, tmp_path: Path) -> None:
     """Interrupted while two units run, the command says so with status 130, and whole parts are there."""
-    study.write_text('strategies = ["greedy"]\n[[trace]]\ncount = 60\ndraws = 99\n', encoding="utf-8")
+    study.write_text('strategies = ["greedy"]\n[[trace]]\ncount = 60\ndraws = 2000\n', encoding="utf-8")
     out = tmp_path / "out"
     command = [sys.executable, "-m", "placer", "compare", str(study), "--out", str(out), "--jobs", "2", "--quiet"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
