@@ -92,12 +92,12 @@ def test_measures_a_company(program: Path, cache: Path) -> None:
 
 
 def test_says_that_it_is_too_noisy(program: Path) -> None:
-    """A standard error that cannot be reached is no throughput but an error, with the figures."""
+    """A standard error that cannot be reached is an error with its figures, after no more windows than allowed."""
     (answer,) = talk(program, "--counters", "none", *TAKES_NOTHING, lines=[run_of(FLOW_STATS)])
     assert answer["error"]["code"] == "too-noisy"
     assert "0.00 % is wanted" in answer["error"]["message"]
     windows = answer["error"]["windows"]
-    assert windows["kept"] + sum(windows["rejected"].values()) == 10
+    assert 0 < windows["kept"] + sum(windows["rejected"].values()) <= 10  # fewer where others take the time
 
 
 @pytest.mark.parametrize(
