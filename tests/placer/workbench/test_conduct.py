@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from signal import SIGINT
+from signal import SIG_DFL, SIGINT, signal
 
 import pandas as pd
 import pytest
@@ -52,7 +53,9 @@ def test_ctrl_c_keeps_what_is_done(study: Path, tmp_path: Path) -> None:
     study.write_text('strategies = ["greedy"]\n[[trace]]\ncount = 60\ndraws = 2000\n', encoding="utf-8")
     out = tmp_path / "out"
     command = [sys.executable, "-m", "placer", "compare", str(study), "--out", str(out), "--jobs", "2", "--quiet"]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # whoever starts these tests in the background has them ignore interrupts, and whatever they start
+    heed = partial(signal, SIGINT, SIG_DFL)
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     for _ in range(600):
         if list(out.glob("parts/*.parquet")):
             break
