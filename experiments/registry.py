@@ -126,7 +126,8 @@ def find_experiment(name: str) -> Experiment:
     """
     known = {one.name: one for one in all_experiments()}
     if name not in known:
-        near = get_close_matches(name, known, n=3) or list(known)
+        whole = {one.partition("-")[0] for one in known}  # `table6` stands for both of its experiments
+        near = get_close_matches(name, sorted({*known, *whole}), n=3) or list(known)
         raise InputError.of("NAME", f"'{name}' is not an experiment", hint=f"one of {', '.join(near)}, or all")
     return known[name]
 

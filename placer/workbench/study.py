@@ -251,4 +251,12 @@ def _fault(name: str, text: str, wrong: ErrorDetails) -> Fault:
     words = [str(part) for part in location if isinstance(part, str)]
     number = next((part + 1 for part in location if isinstance(part, int)), 0) if words[:1] == [TABLE] else 0
     line = line_of(text, TABLE, number, words[-1]) if words else None
-    return Fault(name, line, key or None, worded(wrong))
+    hint = None
+    if wrong["type"] == "extra_forbidden":
+        known = Trace if number else Study
+        hint = f"{f'[[{TABLE}]]' if number else 'a study'} holds {', '.join(_keys(known))}"
+    return Fault(name, line, key or None, worded(wrong), hint)
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    return list(model.model_fields)

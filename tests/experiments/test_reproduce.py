@@ -34,6 +34,7 @@ def test_list_lists_whatever_the_name(capsys: pytest.CaptureFixture[str]) -> Non
     ("arguments", "fault"),
     [
         ({"name": "tabel2"}, r"'tabel2' is not an experiment\nhint: one of .*table2"),
+        ({"name": "tabel6"}, r"hint: one of .*table6,"),
         ({"name": "table3", "measurements": Path("nowhere")}, "--measurements: nowhere holds no validation.csv"),
         ({"name": "table3", "seed": -1}, "--seed: -1 is negative"),
     ],

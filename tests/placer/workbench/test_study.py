@@ -58,6 +58,8 @@ def test_files_are_found_beside_the_study(tmp_path: Path) -> None:
         ("seed = 1", "trace: is missing"),
         ("seed = -1\n[[trace]]", ":1: seed: -1 is below 0"),
         ("sead = 1\n[[trace]]", "sead: unknown key"),
+        ("sead = 1\n[[trace]]", "hint: a study holds seed, "),
+        ("[[trace]]\ndrawz = 2", "hint: [[trace]] holds name, "),
         ("risks = [0.7]\n[[trace]]", ":1: risks.1: 0.7 is above 0.5"),
         ('[[trace]]\nfile = "a.csv"\ncount = 3', ":1: trace.1: a trace with a file takes no count"),
         ("seed = 2\n[[trace]]\n[[trace]]\nname = 'b'\ncount = 1.5", ":5: trace.2.count: 1.5 is not a whole number"),
