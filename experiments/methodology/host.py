@@ -77,11 +77,14 @@ def measure(testbed: Testbed, companies: Sequence[Sequence[Load]], setting: Sett
 
 
 def _run(testbed: Testbed, loads: Sequence[Load], setting: Setting) -> Run:
-    for left in reversed(range(TRIES)):
+    for _ in range(TRIES - 1):
         try:
             return testbed.run(loads)
+        except RunRefused:
+            break
         except TestbedError as error:
-            if left == 0 or isinstance(error, RunRefused):
-                raise CannotRun(f"this machine cannot measure it: {error}") from error
             setting.say(f"once more: {error}")
-    raise AssertionError("tries are not none")
+    try:
+        return testbed.run(loads)
+    except TestbedError as error:
+        raise CannotRun(f"this machine cannot measure it: {error}") from error

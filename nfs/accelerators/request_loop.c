@@ -79,3 +79,30 @@ void request_loop_destroy(struct request_loop *loop)
 	nf_free(loop->inputs);
 	nf_free(loop->outputs);
 }
+
+int request_bench_create(struct bench *bench, enum accelerator_kind kind,
+			 const struct request_load *load)
+{
+	struct request_loop *loop = nf_zalloc(sizeof(*loop));
+	int error = -ENOMEM;
+
+	if (loop)
+		error = request_loop_create(loop, bench->kind->name, bench->accelerators[kind],
+					    load);
+	if (error < 0)
+		nf_free(loop);
+	else
+		bench->state = loop;
+	return error;
+}
+
+uint64_t request_bench_step(struct bench *bench)
+{
+	return request_loop_step(bench->state);
+}
+
+void request_bench_destroy(struct bench *bench)
+{
+	request_loop_destroy(bench->state);
+	nf_free(bench->state);
+}

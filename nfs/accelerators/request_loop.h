@@ -3,6 +3,7 @@
 #define NFS_ACCELERATORS_REQUEST_LOOP_H
 
 #include "accelerators/accelerator.h"
+#include "core/bench.h"
 #include "core/pace.h"
 
 /* Different ones: as many as traffic has packets, so that they are as cold. */
@@ -24,6 +25,15 @@ struct request_load {
 	unsigned int window; /* requests under way at most */
 	bool has_output;
 };
+
+/*
+ * A bench that is nothing but such a loop, as its state: its callbacks. `kind` is the
+ * accelerator's. 0, or a negative errno after printing why.
+ */
+int request_bench_create(struct bench *bench, enum accelerator_kind kind,
+			 const struct request_load *load);
+uint64_t request_bench_step(struct bench *bench);
+void request_bench_destroy(struct bench *bench);
 
 /* 0, or a negative errno after printing why. */
 int request_loop_create(struct request_loop *loop, const char *of, struct accelerator *accelerator,

@@ -4,11 +4,8 @@
  * `packet_size` is that of a packet of which what IPv4 carries is compressed, with its checksum: a
  * request then takes as long as one of IPCompGateway at the same packet size.
  */
-#include <errno.h>
-
 #include "accelerators/request_loop.h"
 #include "core/bench.h"
-#include "core/memory.h"
 #include "core/packet.h"
 
 #define HEADERS (sizeof(struct rte_ether_hdr) + sizeof(struct rte_ipv4_hdr) + RTE_ETHER_CRC_LEN)
@@ -28,27 +25,8 @@ static int create(struct bench *bench)
 		.window = (unsigned int)bench->settings[WINDOW],
 		.has_output = true,
 	};
-	struct request_loop *loop = nf_zalloc(sizeof(*loop));
-	int error = loop ? request_loop_create(loop, "compression-bench",
-					       bench->accelerators[ACCELERATOR_COMPRESSION], &load)
-			 : -ENOMEM;
 
-	if (error < 0)
-		nf_free(loop);
-	else
-		bench->state = loop;
-	return error;
-}
-
-static uint64_t step(struct bench *bench)
-{
-	return request_loop_step(bench->state);
-}
-
-static void destroy(struct bench *bench)
-{
-	request_loop_destroy(bench->state);
-	nf_free(bench->state);
+	return request_bench_create(bench, ACCELERATOR_COMPRESSION, &load);
 }
 
 static struct bench_kind kind = {
@@ -59,8 +37,8 @@ static struct bench_kind kind = {
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.create = create,
-	.step = step,
-	.destroy = destroy,
+	.step = request_bench_step,
+	.destroy = request_bench_destroy,
 };
 
 BENCH_REGISTER(kind)

@@ -4,11 +4,8 @@
  * `packet_size` is that of a UDP packet whose payload is scanned, with its checksum: a scan then
  * takes as long as that of a network function at the same packet size and match rate.
  */
-#include <errno.h>
-
 #include "accelerators/request_loop.h"
 #include "core/bench.h"
-#include "core/memory.h"
 #include "core/packet.h"
 
 #define HEADERS                                                                                    \
@@ -31,27 +28,8 @@ static int create(struct bench *bench)
 		.kpps = bench->settings[RATE_KPPS],
 		.window = (unsigned int)bench->settings[WINDOW],
 	};
-	struct request_loop *loop = nf_zalloc(sizeof(*loop));
-	int error = loop ? request_loop_create(loop, "regex-bench",
-					       bench->accelerators[ACCELERATOR_REGEX], &load)
-			 : -ENOMEM;
 
-	if (error < 0)
-		nf_free(loop);
-	else
-		bench->state = loop;
-	return error;
-}
-
-static uint64_t step(struct bench *bench)
-{
-	return request_loop_step(bench->state);
-}
-
-static void destroy(struct bench *bench)
-{
-	request_loop_destroy(bench->state);
-	nf_free(bench->state);
+	return request_bench_create(bench, ACCELERATOR_REGEX, &load);
 }
 
 static struct bench_kind kind = {
@@ -62,8 +40,8 @@ static struct bench_kind kind = {
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.create = create,
-	.step = step,
-	.destroy = destroy,
+	.step = request_bench_step,
+	.destroy = request_bench_destroy,
 };
 
 BENCH_REGISTER(kind)

@@ -142,3 +142,16 @@ enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *ab
 	*error = error_about(reporter, about, packet, problem, mtu);
 	return *error ? ICMP_SENT : ICMP_LIMITED;
 }
+
+void icmp_tell(struct icmp_reporter *reporter, struct rte_mbuf *about, const struct packet *packet,
+	       enum icmp_problem problem, uint16_t mtu, uint64_t now_us, uint64_t *counters,
+	       struct nf_out *out)
+{
+	struct rte_mbuf *error;
+	const enum icmp_report report =
+		icmp_report(reporter, about, packet, problem, mtu, now_us, &error);
+
+	counters[report]++;
+	if (report == ICMP_SENT)
+		nf_send(out, error);
+}

@@ -7,6 +7,7 @@
 #ifndef NFS_CORE_ICMP_REPORT_H
 #define NFS_CORE_ICMP_REPORT_H
 
+#include "core/nf.h"
 #include "core/packet.h"
 
 /* RFC 1812, section 4.3.2.3: a datagram with an error is no longer than this. */
@@ -44,5 +45,13 @@ struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *p
 enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *about,
 			     const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
 			     uint64_t now_us, struct rte_mbuf **error);
+
+/*
+ * Tell the sender, if that may be, and count it: `counters` are three, in the order of enum
+ * icmp_report. The packet stays the caller's.
+ */
+void icmp_tell(struct icmp_reporter *reporter, struct rte_mbuf *about, const struct packet *packet,
+	       enum icmp_problem problem, uint16_t mtu, uint64_t now_us, uint64_t *counters,
+	       struct nf_out *out);
 
 #endif

@@ -1,9 +1,5 @@
-#include <rte_hash.h>
-#include <rte_hash_crc.h>
-
-#include "core/memory.h"
-#include "core/packet.h"
 #include "cycles/plain.h"
+#include "cycles/plain_table.h"
 
 struct flow {
 	uint64_t packets, bytes, last;
@@ -18,18 +14,11 @@ struct classifier {
 
 static void *create(uint32_t flows)
 {
-	const struct rte_hash_parameters parameters = {
-		.name = "plain_flow_classifier",
-		.entries = 1 << 19,
-		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
-		.socket_id = SOCKET_ID_ANY,
-	};
 	struct classifier *state = nf_zalloc(sizeof(*state));
 
 	(void)flows;
-	state->table = rte_hash_create(&parameters);
-	state->flows = nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->flows));
+	state->table = plain_table("plain_flow_classifier", PLAIN_FLOWS);
+	state->flows = plain_entries(state->table, sizeof(*state->flows));
 	return state;
 }
 

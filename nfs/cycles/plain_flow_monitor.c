@@ -1,13 +1,9 @@
 /* Of FlowMonitor and of NIDS: they differ in what they note of a match. */
 #include <stdbool.h>
 
-#include <rte_hash.h>
-#include <rte_hash_crc.h>
-
-#include "core/memory.h"
-#include "core/packet.h"
 #include "cycles/plain.h"
 #include "cycles/plain_scan.h"
+#include "cycles/plain_table.h"
 
 struct flow {
 	uint64_t packets, bytes, last, matches;
@@ -22,20 +18,13 @@ struct monitor {
 
 static void *create(uint32_t flows)
 {
-	const struct rte_hash_parameters parameters = {
-		.name = "plain_flow_monitor",
-		.entries = 1 << 19,
-		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
-		.socket_id = SOCKET_ID_ANY,
-	};
 	struct monitor *state = nf_zalloc(sizeof(*state));
 
 	(void)flows;
 	if (!plain_scan_create(&state->scan))
 		return NULL;
-	state->table = rte_hash_create(&parameters);
-	state->flows = nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->flows));
+	state->table = plain_table("plain_flow_monitor", PLAIN_FLOWS);
+	state->flows = plain_entries(state->table, sizeof(*state->flows));
 	return state;
 }
 

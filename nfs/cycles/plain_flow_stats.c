@@ -1,9 +1,5 @@
-#include <rte_hash.h>
-#include <rte_hash_crc.h>
-
-#include "core/memory.h"
-#include "core/packet.h"
 #include "cycles/plain.h"
+#include "cycles/plain_table.h"
 
 struct statistics {
 	uint64_t packets, bytes, last;
@@ -17,19 +13,11 @@ struct flows {
 
 static void *create(uint32_t flows)
 {
-	const struct rte_hash_parameters parameters = {
-		.name = "plain_flow_stats",
-		.entries = 1 << 19,
-		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
-		.socket_id = SOCKET_ID_ANY,
-	};
 	struct flows *state = nf_zalloc(sizeof(*state));
 
 	(void)flows;
-	state->table = rte_hash_create(&parameters);
-	state->statistics =
-		nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->statistics));
+	state->table = plain_table("plain_flow_stats", PLAIN_FLOWS);
+	state->statistics = plain_entries(state->table, sizeof(*state->statistics));
 	return state;
 }
 

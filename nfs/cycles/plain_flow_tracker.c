@@ -1,11 +1,7 @@
 #include <stdbool.h>
 
-#include <rte_hash.h>
-#include <rte_hash_crc.h>
-
-#include "core/memory.h"
-#include "core/packet.h"
 #include "cycles/plain.h"
+#include "cycles/plain_table.h"
 
 struct connection {
 	uint64_t last;
@@ -21,19 +17,11 @@ struct tracker {
 
 static void *create(uint32_t flows)
 {
-	const struct rte_hash_parameters parameters = {
-		.name = "plain_flow_tracker",
-		.entries = 1 << 19,
-		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
-		.socket_id = SOCKET_ID_ANY,
-	};
 	struct tracker *state = nf_zalloc(sizeof(*state));
 
 	(void)flows;
-	state->table = rte_hash_create(&parameters);
-	state->connections =
-		nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->connections));
+	state->table = plain_table("plain_flow_tracker", PLAIN_FLOWS);
+	state->connections = plain_entries(state->table, sizeof(*state->connections));
 	return state;
 }
 

@@ -1,9 +1,5 @@
-#include <rte_hash.h>
-#include <rte_hash_crc.h>
-
-#include "core/memory.h"
-#include "core/packet.h"
 #include "cycles/plain.h"
+#include "cycles/plain_table.h"
 
 #define SESSIONS (1 << 20)
 
@@ -22,19 +18,11 @@ struct nat {
 
 static void *create(uint32_t flows)
 {
-	const struct rte_hash_parameters parameters = {
-		.name = "plain_nat",
-		.entries = SESSIONS,
-		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
-		.socket_id = SOCKET_ID_ANY,
-	};
 	struct nat *state = nf_zalloc(sizeof(*state));
 
 	(void)flows;
-	state->table = rte_hash_create(&parameters);
-	state->sessions =
-		nf_zalloc((rte_hash_max_key_id(state->table) + 1) * sizeof(*state->sessions));
+	state->table = plain_table("plain_nat", SESSIONS);
+	state->sessions = plain_entries(state->table, sizeof(*state->sessions));
 	return state;
 }
 

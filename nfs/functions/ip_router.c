@@ -221,19 +221,10 @@ static void give_up(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem prob
 		    struct nf_out *out)
 {
 	const struct packet packet = packet_parse_any(mbuf);
-	static const int counted[] = {
-		[ICMP_SENT] = ERRORS_SENT,
-		[ICMP_UNSAID] = ERRORS_UNSAID,
-		[ICMP_LIMITED] = ERRORS_LIMITED,
-	};
 	struct ip_router *router = nf->state;
-	struct rte_mbuf *error;
-	enum icmp_report report =
-		icmp_report(&router->reporter, mbuf, &packet, problem, 0, nf->now_us, &error);
 
-	nf->counters[counted[report]]++;
-	if (report == ICMP_SENT)
-		nf_send(out, error);
+	icmp_tell(&router->reporter, mbuf, &packet, problem, 0, nf->now_us,
+		  &nf->counters[ERRORS_SENT], out);
 	rte_pktmbuf_free(mbuf);
 }
 

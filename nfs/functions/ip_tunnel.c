@@ -127,20 +127,11 @@ static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
 static void give_up(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		    enum icmp_problem problem, struct nf_out *out)
 {
-	static const int counted[] = {
-		[ICMP_SENT] = ERRORS_SENT,
-		[ICMP_UNSAID] = ERRORS_UNSAID,
-		[ICMP_LIMITED] = ERRORS_LIMITED,
-	};
 	struct ip_tunnel *tunnel = nf->state;
 	const bool too_big = problem == ICMP_FRAGMENTATION_NEEDED;
-	struct rte_mbuf *error;
-	enum icmp_report report = icmp_report(&tunnel->reporter, mbuf, packet, problem,
-					      too_big ? tunnel->mtu : 0, nf->now_us, &error);
 
-	nf->counters[counted[report]]++;
-	if (report == ICMP_SENT)
-		nf_send(out, error);
+	icmp_tell(&tunnel->reporter, mbuf, packet, problem, too_big ? tunnel->mtu : 0, nf->now_us,
+		  &nf->counters[ERRORS_SENT], out);
 	drop(nf, mbuf, too_big ? TOO_BIG : EXPIRED);
 }
 

@@ -1,0 +1,33 @@
+/* The hash table of plain loops that know flows, and its lookup. */
+#ifndef NFS_CYCLES_PLAIN_TABLE_H
+#define NFS_CYCLES_PLAIN_TABLE_H
+
+#include <rte_hash.h>
+#include <rte_hash_crc.h>
+
+#include "core/memory.h"
+#include "core/packet.h"
+
+#define PLAIN_FLOWS (1 << 19) /* as many as the functions have room for */
+
+/* NULL when there is no memory. */
+static inline struct rte_hash *plain_table(const char *name, uint32_t entries)
+{
+	const struct rte_hash_parameters parameters = {
+		.name = name,
+		.entries = entries,
+		.key_len = sizeof(struct flow_key),
+		.hash_func = rte_hash_crc,
+		.socket_id = SOCKET_ID_ANY,
+	};
+
+	return rte_hash_create(&parameters);
+}
+
+/* Zeroed entries of so many bytes, one for each place of a table. */
+static inline void *plain_entries(const struct rte_hash *table, size_t bytes)
+{
+	return table ? nf_zalloc((rte_hash_max_key_id(table) + 1) * bytes) : NULL;
+}
+
+#endif
