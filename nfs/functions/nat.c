@@ -245,9 +245,9 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 	session = &sessions->sessions[place];
 	session_seen(&sessions->sessions[place], true, tcp_flags(mbuf, &crossing->packet),
 		     nf->now_us);
-	endpoint_rewrite(mbuf, &crossing->packet, END_SOURCE, session->outside);
+	endpoint_rewrite(mbuf, &crossing->packet, END_SOURCE, session_outside(session));
 	nf->counters[OUTWARD]++;
-	if (session->turned) {
+	if (session->marks & TURNED) {
 		turn_back(nf, crossing, out);
 		return;
 	}
@@ -262,12 +262,14 @@ static inline void translate_plain(struct rte_mbuf *mbuf, struct session *sessio
 								sizeof(struct rte_ether_hdr));
 	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
 
-	if (likely(ip->next_proto_id == IPPROTO_UDP))
-		session->last_us = now_us;
-	else
-		session_seen(session, true, tcp->tcp_flags, now_us);
-	plain_source_rewrite(mbuf, session->outside);
 	mbuf->port = NF_OUTSIDE;
+	if (likely(ip->next_proto_id == IPPROTO_UDP)) {
+		session->last_us = now_us;
+		plain_source_rewrite(mbuf, IPPROTO_UDP, session_outside(session));
+		return;
+	}
+	session_seen(session, true, tcp->tcp_flags, now_us);
+	plain_source_rewrite(mbuf, IPPROTO_TCP, session_outside(session));
 }
 
 /* Look sessions up together, so that their cache misses overlap. */
@@ -291,7 +293,7 @@ static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *o
 		struct rte_mbuf *mbuf = burst->packets[i];
 		struct session *session = &sessions->sessions[places[i]];
 
-		if (unlikely(places[i] < 0 || session->turned)) {
+		if (unlikely(places[i] < 0 || (session->marks & TURNED))) {
 			struct crossing crossing = {.mbuf = mbuf, .packet = packet_plain(mbuf)};
 
 			send_outward(nf, &crossing, &burst->keys[i], places[i], out);

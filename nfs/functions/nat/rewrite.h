@@ -37,8 +37,11 @@ static inline rte_be16_t checksum_after(rte_be16_t checksum, uint32_t changes)
 	return (rte_be16_t)~sum;
 }
 
-/* The same for the source of a plain packet, whose headers need not be looked for. */
-static inline void plain_source_rewrite(struct rte_mbuf *mbuf, struct endpoint to)
+/*
+ * The same for the source of a plain packet of a protocol, UDP or TCP, that the caller has looked
+ * at already: its headers need not be looked for.
+ */
+static inline void plain_source_rewrite(struct rte_mbuf *mbuf, uint8_t protocol, struct endpoint to)
 {
 	struct rte_ipv4_hdr *ip =
 		rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, sizeof(struct rte_ether_hdr));
@@ -48,7 +51,7 @@ static inline void plain_source_rewrite(struct rte_mbuf *mbuf, struct endpoint t
 	const uint32_t both = address + (uint16_t)~udp->src_port + to.port;
 
 	ip->hdr_checksum = checksum_after(ip->hdr_checksum, address);
-	if (ip->next_proto_id == IPPROTO_TCP) {
+	if (protocol == IPPROTO_TCP) {
 		tcp->cksum = checksum_after(tcp->cksum, both);
 	} else if (udp->dgram_cksum != 0) {
 		udp->dgram_cksum = checksum_after(udp->dgram_cksum, both);

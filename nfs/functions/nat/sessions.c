@@ -25,9 +25,9 @@ static struct rte_hash *make_table(const char *of, uint32_t entries, int socket)
 
 static void set_timeouts(struct sessions *sessions, const uint64_t *timeout_us)
 {
-	uint64_t least = timeout_us[0];
+	uint64_t least = timeout_us[PHASE_UDP];
 
-	for (int phase = 0; phase < PHASES; phase++) {
+	for (int phase = PHASE_UDP; phase < PHASES; phase++) {
 		sessions->timeout_us[phase] = timeout_us[phase];
 		least = RTE_MIN(least, timeout_us[phase]);
 	}
@@ -181,7 +181,7 @@ int32_t session_start(struct sessions *sessions, const struct flow_key *key, uin
 
 	if (place < 0)
 		return NO_PLACE;
-	if (sessions->sessions[place].used)
+	if (sessions->sessions[place].phase != PHASE_FREE)
 		return place;
 	mapping = mapping_for(sessions, key);
 	if (mapping < 0) {
@@ -190,11 +190,10 @@ int32_t session_start(struct sessions *sessions, const struct flow_key *key, uin
 	}
 	sessions->mappings[mapping].sessions++;
 	sessions->sessions[place] = (struct session){
-		.mapping = (uint32_t)mapping,
-		.outside = sessions->mappings[mapping].outside,
+		.address = sessions->mappings[mapping].outside.address,
+		.port = sessions->mappings[mapping].outside.port,
 		.phase = first_phase(key->protocol),
-		.used = true,
-		.turned = sessions_own(sessions, key->destination),
+		.marks = sessions_own(sessions, key->destination) ? TURNED : 0,
 	};
 	(*started)++;
 	return place;
@@ -207,15 +206,15 @@ static void tcp_seen(struct session *session, bool outward, uint8_t flags)
 
 	if ((flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) == RTE_TCP_SYN_FLAG &&
 	    session->phase == PHASE_TCP_TRANSITORY)
-		session->tcp = 0; /* the same ports again */
+		session->marks &= TURNED; /* the same ports again */
 	if (flags & RTE_TCP_ACK_FLAG)
-		session->tcp |= outward ? TCP_ACKED_OUT : TCP_ACKED_IN;
+		session->marks |= outward ? TCP_ACKED_OUT : TCP_ACKED_IN;
 	if (flags & RTE_TCP_FIN_FLAG)
-		session->tcp |= outward ? TCP_FIN_OUT : TCP_FIN_IN;
+		session->marks |= outward ? TCP_FIN_OUT : TCP_FIN_IN;
 	if (flags & RTE_TCP_RST_FLAG)
-		session->tcp |= TCP_RESET;
-	session->phase = (session->tcp & acked) == acked && (session->tcp & done) != done &&
-					 !(session->tcp & TCP_RESET)
+		session->marks |= TCP_RESET;
+	session->phase = (session->marks & acked) == acked && (session->marks & done) != done &&
+					 !(session->marks & TCP_RESET)
 				 ? PHASE_TCP_ESTABLISHED
 				 : PHASE_TCP_TRANSITORY;
 }
@@ -229,17 +228,30 @@ void session_seen(struct session *session, bool outward, uint8_t tcp_flags, uint
 	session->last_us = now_us;
 }
 
+static enum nat_protocol protocol_in(enum nat_phase phase)
+{
+	switch (phase) {
+	case PHASE_UDP:
+		return NAT_UDP;
+	case PHASE_ICMP:
+		return NAT_ICMP;
+	default:
+		return NAT_TCP;
+	}
+}
+
 static void forget(struct sessions *sessions, uint32_t place)
 {
 	struct session *session = &sessions->sessions[place];
-	struct mapping *mapping = &sessions->mappings[session->mapping];
+	struct mapping *mapping =
+		mapping_outside(sessions, protocol_in(session->phase), session_outside(session));
 	void *key;
 
 	if (--mapping->sessions == 0)
 		unmap(sessions, mapping);
 	if (rte_hash_get_key_with_position(sessions->table, (int32_t)place, &key) == 0)
 		rte_hash_del_key(sessions->table, key);
-	session->used = false;
+	session->phase = PHASE_FREE;
 }
 
 uint32_t sessions_age(struct sessions *sessions, uint64_t now_us)
@@ -255,7 +267,7 @@ uint32_t sessions_age(struct sessions *sessions, uint64_t now_us)
 		const struct session *session = &sessions->sessions[place];
 
 		sessions->next_aged = place + 1 < sessions->places ? place + 1 : 0;
-		if (!session->used ||
+		if (session->phase == PHASE_FREE ||
 		    now_us - session->last_us < sessions->timeout_us[session->phase])
 			continue;
 		forget(sessions, place);

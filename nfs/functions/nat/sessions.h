@@ -13,7 +13,14 @@
 enum nat_protocol { NAT_UDP, NAT_TCP, NAT_ICMP, NAT_PROTOCOLS };
 
 /* How long a session may be silent. */
-enum nat_phase { PHASE_UDP, PHASE_ICMP, PHASE_TCP_TRANSITORY, PHASE_TCP_ESTABLISHED, PHASES };
+enum nat_phase {
+	PHASE_FREE, /* no session is here */
+	PHASE_UDP,
+	PHASE_ICMP,
+	PHASE_TCP_TRANSITORY,
+	PHASE_TCP_ESTABLISHED,
+	PHASES
+};
 
 /* An address with a port, or with an identifier of ICMP queries. */
 struct endpoint {
@@ -27,22 +34,22 @@ struct mapping {
 	uint8_t protocol;
 };
 
-enum {
+enum session_mark {
 	TCP_ACKED_OUT = 1,
 	TCP_ACKED_IN = 2,
 	TCP_FIN_OUT = 4,
 	TCP_FIN_IN = 8,
 	TCP_RESET = 16,
+	TURNED = 32, /* to one of the addresses outside: it comes in again */
 };
 
+/* Four to a cache line. */
 struct session {
-	uint64_t last_us; /* when it was used: from inside, or TCP from anywhere */
-	uint32_t mapping;
-	struct endpoint outside; /* of the mapping, so that it need not be read */
-	uint8_t phase;           /* enum nat_phase */
-	uint8_t tcp;             /* what has been seen */
-	bool used;
-	bool turned; /* to one of the addresses outside: it comes in again */
+	uint64_t last_us;   /* when it was used: from inside, or TCP from anywhere */
+	rte_be32_t address; /* outside, and the port there: those of its mapping */
+	rte_be16_t port;
+	uint8_t phase; /* enum nat_phase */
+	uint8_t marks; /* enum session_mark */
 };
 
 struct sessions_setup {
@@ -102,6 +109,11 @@ static inline struct mapping *mapping_outside(const struct sessions *sessions,
 				  rte_be_to_cpu_16(endpoint.port)];
 
 	return place ? &sessions->mappings[place - 1] : NULL;
+}
+
+static inline struct endpoint session_outside(const struct session *session)
+{
+	return (struct endpoint){session->address, session->port};
 }
 
 /* The mapping of an endpoint inside; or NULL. */
