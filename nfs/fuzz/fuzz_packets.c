@@ -145,13 +145,13 @@ static struct nf *make(const struct nf_kind *kind, bool pipeline)
 		{"flows", 64},    {"routes", 1000}, {"filters", 100},
 		{"sessions", 64}, {"addresses", 1}, {"connections", 64},
 	};
-	const unsigned int able = kind->executions ? kind->executions : NF_RUN_TO_COMPLETION;
+	const enum nf_execution wanted = pipeline ? NF_PIPELINE : NF_RUN_TO_COMPLETION;
 	struct nf_config config = {.name = kind->name, .spare = spare};
 	struct nf_setting settings[RTE_DIM(small)];
 	unsigned int n = 0;
 
-	if (pipeline && (able & NF_PIPELINE))
-		config.execution = NF_PIPELINE;
+	if (kind->executions & wanted) /* else it has but one way */
+		config.execution = wanted;
 	for (unsigned int i = 0; i < RTE_DIM(small); i++)
 		for (unsigned int p = 0; p < kind->n_parameters; p++)
 			if (strcmp(kind->parameters[p].name, small[i].name) == 0)
