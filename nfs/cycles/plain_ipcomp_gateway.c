@@ -16,6 +16,7 @@
 struct gateway {
 	struct plain_scan scan;
 	z_stream stream;
+	struct rte_mempool *spare;
 	uint64_t matches;
 	uint8_t output[2048];
 };
@@ -25,38 +26,48 @@ static void *create(uint32_t flows)
 	struct gateway *state = nf_zalloc(sizeof(*state));
 
 	(void)flows;
-	if (!plain_scan_create(&state->scan) ||
+	state->spare = rte_pktmbuf_pool_create("plain_gateway", 1023, 0, 0,
+					       RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	if (!state->spare || !plain_scan_create(&state->scan) ||
 	    deflateInit2(&state->stream, Z_BEST_SPEED, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) !=
 		    Z_OK)
 		return NULL;
 	return state;
 }
 
-/* What is behind the IPv4 header, compressed in place, where it shrinks. */
-static void compress_packet(struct gateway *state, struct rte_mbuf *packet)
+/* In a packet of its own: the payload that came is sent again. */
+static struct rte_mbuf *made_of(struct gateway *state, struct rte_mbuf *packet, uint32_t produced)
 {
-	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *, IP_AT);
-	uint8_t *behind = (uint8_t *)(ip + 1);
-	const uint32_t length = rte_pktmbuf_data_len(packet) - BEHIND_IP;
-	uint32_t produced;
+	struct rte_mbuf *made = rte_pktmbuf_alloc(state->spare);
+	uint8_t *to = (uint8_t *)rte_pktmbuf_append(made, BEHIND_IP + HEADER + produced);
+	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(to + IP_AT);
 
-	deflateReset(&state->stream);
-	state->stream.next_in = behind;
-	state->stream.avail_in = length;
-	state->stream.next_out = state->output;
-	state->stream.avail_out = sizeof(state->output);
-	if (deflate(&state->stream, Z_FINISH) != Z_STREAM_END)
-		return;
-	produced = sizeof(state->output) - state->stream.avail_out;
-	if (produced + HEADER >= length)
-		return;
-	memcpy(behind, (uint8_t[HEADER]){ip->next_proto_id, 0, 0, 2}, HEADER);
-	memcpy(behind + HEADER, state->output, produced);
+	memcpy(to, rte_pktmbuf_mtod(packet, const uint8_t *), BEHIND_IP);
+	memcpy(to + BEHIND_IP, (uint8_t[HEADER]){ip->next_proto_id, 0, 0, 2}, HEADER);
+	memcpy(to + BEHIND_IP + HEADER, state->output, produced);
 	ip->next_proto_id = IPCOMP;
 	ip->total_length = rte_cpu_to_be_16(sizeof(*ip) + HEADER + produced);
 	ip->hdr_checksum = 0;
 	ip->hdr_checksum = rte_ipv4_cksum(ip);
-	rte_pktmbuf_trim(packet, length - HEADER - produced);
+	rte_pktmbuf_free(packet);
+	return made;
+}
+
+/* What is behind the IPv4 header, compressed, where it shrinks. */
+static struct rte_mbuf *compressed(struct gateway *state, struct rte_mbuf *packet)
+{
+	const uint32_t length = rte_pktmbuf_data_len(packet) - BEHIND_IP;
+	uint32_t produced;
+
+	deflateReset(&state->stream);
+	state->stream.next_in = rte_pktmbuf_mtod_offset(packet, uint8_t *, BEHIND_IP);
+	state->stream.avail_in = length;
+	state->stream.next_out = state->output;
+	state->stream.avail_out = sizeof(state->output);
+	if (deflate(&state->stream, Z_FINISH) != Z_STREAM_END)
+		return packet;
+	produced = sizeof(state->output) - state->stream.avail_out;
+	return produced + HEADER < length ? made_of(state, packet, produced) : packet;
 }
 
 static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -65,8 +76,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 
 	for (uint16_t i = 0; i < n; i++) {
 		state->matches += plain_scan_packet(&state->scan, packets[i]);
-		compress_packet(state, packets[i]);
-		nf_send(out, packets[i]);
+		nf_send(out, compressed(state, packets[i]));
 	}
 }
 
@@ -76,6 +86,7 @@ static void destroy(void *of)
 
 	plain_scan_destroy(&state->scan);
 	deflateEnd(&state->stream);
+	rte_mempool_free(state->spare);
 	nf_free(state);
 }
 
