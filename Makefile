@@ -39,8 +39,11 @@ deps:  ## Install what the network functions in C are built with (Debian, as roo
 	$(SUDO) apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $(DEBIAN)
 
+# set up again each time, which takes half a second: what was missing the last time may be there now
+MESON = meson setup $(if $(wildcard $(1)/build.ninja),--reconfigure) $(1) nfs
+
 nfs:  ## Build the network functions in C and the host testbed.
-	test -d build/nfs || meson setup build/nfs nfs
+	$(call MESON,build/nfs)
 	ninja -C build/nfs
 
 cycles: nfs  ## What each network function costs per packet, beside a plain loop.
@@ -48,7 +51,7 @@ cycles: nfs  ## What each network function costs per packet, beside a plain loop
 
 FUZZ_S ?= 60
 fuzz:  ## Fuzz the packet path for FUZZ_S seconds.
-	test -d build/nfs-fuzz || CC=clang meson setup build/nfs-fuzz nfs -Dfuzz=true -Dtests=disabled \
+	CC=clang $(call MESON,build/nfs-fuzz) -Dfuzz=true -Dtests=disabled \
 	  -Db_sanitize=address,undefined -Db_lundef=false
 	ninja -C build/nfs-fuzz fuzz_packets
 	mkdir -p build/fuzz-corpus
