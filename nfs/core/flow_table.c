@@ -11,6 +11,7 @@ int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks)
 {
 	static unsigned int made;
 	char name[RTE_HASH_NAMESIZE];
+	uint32_t n = 0;
 	const struct rte_hash_parameters parameters = {
 		.name = name,
 		.entries = (uint32_t)nf->settings[FLOW_MOST],
@@ -25,12 +26,12 @@ int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks)
 		.places = rte_hash_create(&parameters),
 	};
 	if (table->places) {
-		table->n = (uint32_t)rte_hash_max_key_id(table->places) + 1;
-		table->us_per_look = table->timeout_us / table->n + 1;
-		table->flows = nf_zalloc(table->n * sizeof(*table->flows));
+		n = (uint32_t)rte_hash_max_key_id(table->places) + 1;
+		table->sweep = sweep_of(n, table->timeout_us);
+		table->flows = nf_zalloc(n * sizeof(*table->flows));
 	}
 	if (table->flows && marks)
-		table->marks = nf_zalloc(table->n * sizeof(*table->marks));
+		table->marks = nf_zalloc(n * sizeof(*table->marks));
 	if (!table->flows || (marks && !table->marks)) {
 		fprintf(stderr, "%s: no memory for a table of %u flows\n", nf->kind->name,
 			parameters.entries);
@@ -73,18 +74,15 @@ static void forget(struct flow_table *table, struct nf *nf, uint32_t place)
 	nf->counters[FLOW_AGED]++;
 }
 
-void flow_table_look(struct flow_table *table, struct nf *nf, uint64_t looks)
+void flow_table_forget_old(struct flow_table *table, struct nf *nf, uint32_t looks)
 {
 	const uint64_t now_us = nf->now_us;
-	uint32_t place = table->next_aged;
 
 	for (; looks > 0; looks--) {
+		const uint32_t place = sweep_next(&table->sweep);
 		const uint64_t last_us = table->flows[place].last_us;
 
 		if (unlikely(last_us && now_us - last_us >= table->timeout_us))
 			forget(table, nf, place);
-		if (++place == table->n)
-			place = 0;
 	}
-	table->next_aged = place;
 }

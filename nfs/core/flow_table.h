@@ -1,9 +1,6 @@
 /*
- * What is known of each flow, with aging.
- *
- * A flow that was silent for a timeout is forgotten: each burst looks at a few flows, so that the
- * whole table is seen once a timeout without ever stopping for it. Packets of new flows that find
- * no place in a full table are counted.
+ * What is known of each flow, with aging: a flow that was silent for a timeout is forgotten within
+ * another. Packets of new flows that find no place in a full table are counted.
  */
 #ifndef NFS_CORE_FLOW_TABLE_H
 #define NFS_CORE_FLOW_TABLE_H
@@ -12,6 +9,7 @@
 
 #include "core/flow_burst.h"
 #include "core/nf.h"
+#include "core/sweep.h"
 
 /* Parameters of every function that has such a table; the first that it declares. */
 enum { FLOW_MOST, FLOW_TIMEOUT_S, FLOW_PARAMETERS };
@@ -39,10 +37,8 @@ struct flow_table {
 	struct rte_hash *places; /* flow key to a place in `flows` */
 	struct flow *flows;
 	uint64_t *marks; /* one more a flow, the function's own, 0 at first; NULL where none is */
-	uint32_t n;      /* of them, used or not */
-	uint32_t next_aged;
-	uint64_t timeout_us, us_per_look;
-	uint64_t aged_us; /* when aging last looked */
+	uint64_t timeout_us;
+	struct sweep sweep;
 };
 
 /* A table as the function's settings ask for. 0, or a negative errno after printing why. */
@@ -52,18 +48,15 @@ void flow_table_destroy(struct flow_table *table);
 /* The place of a flow that was not in the table; negative when that is full. */
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key);
 
-/* Look at `looks` flows. */
-void flow_table_look(struct flow_table *table, struct nf *nf, uint64_t looks);
+/* Forget those of so many flows that are too old. */
+void flow_table_forget_old(struct flow_table *table, struct nf *nf, uint32_t looks);
 
-/* Look at as many flows as time has passed since the last look, of all in one timeout. */
 static inline void flow_table_age(struct flow_table *table, struct nf *nf)
 {
-	const uint64_t passed = RTE_MIN(nf->now_us - table->aged_us, table->timeout_us);
+	const uint32_t looks = sweep_due(&table->sweep, nf->now_us);
 
-	if (passed < table->us_per_look)
-		return;
-	table->aged_us = nf->now_us;
-	flow_table_look(table, nf, table->n * passed / table->timeout_us);
+	if (unlikely(looks > 0))
+		flow_table_forget_old(table, nf, looks);
 }
 
 /* What a function does with each packet of a burst, whose flow is at `place` or, negative, nowhere.

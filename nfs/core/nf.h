@@ -35,7 +35,7 @@ enum accelerator_kind { ACCELERATOR_REGEX, ACCELERATOR_COMPRESSION, ACCELERATOR_
 
 #define NF_USES(kind) (1u << (kind))
 
-/* The packets that leave. Fragments of a burst fit; what does not is freed and counted. */
+/* The packets that leave, 64 for each that came: what does not fit is freed and counted here. */
 struct nf_out {
 	uint32_t n;
 	uint32_t overflowed;
@@ -80,7 +80,7 @@ struct nf {
 	enum nf_execution execution;
 	double settings[NF_MOST_PARAMETERS]; /* by the order of kind->parameters */
 	uint64_t counters[NF_MOST_COUNTERS]; /* by the order of kind->counters */
-	uint64_t now_us;                     /* the caller's clock, set before each burst */
+	uint64_t now_us;                     /* the caller's clock, set before each burst; not 0 */
 	struct rte_mempool *spare;           /* for packets that the function makes */
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 	int socket;
