@@ -37,19 +37,67 @@ static bool keep(struct rte_mbuf *packet, const struct pcap_pkthdr *told, const 
 	return true;
 }
 
-static uint32_t count_packets(pcap_t *file, uint32_t *too_large)
+static pcap_t *opened(const char *path)
+{
+	char why[PCAP_ERRBUF_SIZE] = "";
+	pcap_t *file = pcap_open_offline(path, why);
+
+	if (!file) {
+		fprintf(stderr, "%s: %s\n", path, why);
+		return NULL;
+	}
+	if (pcap_datalink(file) != DLT_EN10MB) {
+		fprintf(stderr, "%s: is not a capture of Ethernet\n", path);
+		pcap_close(file);
+		return NULL;
+	}
+	return file;
+}
+
+struct census {
+	uint32_t packets, too_large, too_many;
+};
+
+/* False when the file cannot be read to its end. */
+static bool count_packets(pcap_t *file, struct census *census)
 {
 	const u_char *bytes;
 	struct pcap_pkthdr *told;
-	uint32_t n = 0;
+	int read;
 
-	while (n < MOST_PACKETS && pcap_next_ex(file, &told, &bytes) == 1) {
-		if (told->caplen == told->len && told->caplen <= RTE_MBUF_DEFAULT_DATAROOM)
-			n++;
+	while ((read = pcap_next_ex(file, &told, &bytes)) == 1) {
+		if (told->caplen != told->len || told->caplen > RTE_MBUF_DEFAULT_DATAROOM)
+			census->too_large++;
+		else if (census->packets < MOST_PACKETS)
+			census->packets++;
 		else
-			(*too_large)++;
+			census->too_many++;
 	}
-	return n;
+	return read == PCAP_ERROR_BREAK;
+}
+
+/* What can be held of a file, after printing what cannot; 0 after printing why. */
+static uint32_t packets_in(const char *path)
+{
+	struct census census = {0};
+	pcap_t *file = opened(path);
+
+	if (!file)
+		return 0;
+	if (!count_packets(file, &census)) {
+		fprintf(stderr, "%s: %s\n", path, pcap_geterr(file));
+		census.packets = 0;
+	} else if (census.packets == 0) {
+		fprintf(stderr, "%s: holds no packet that fits a buffer\n", path);
+	}
+	if (census.too_large)
+		fprintf(stderr, "%s: %u packets left out, cut or larger than a buffer\n", path,
+			census.too_large);
+	if (census.too_many)
+		fprintf(stderr, "%s: %u packets left out behind the first %u\n", path,
+			census.too_many, MOST_PACKETS);
+	pcap_close(file);
+	return census.packets;
 }
 
 static struct rte_mempool *pool_for(uint32_t packets)
@@ -92,40 +140,14 @@ static int fill(struct capture *capture, pcap_t *file)
 	return 0;
 }
 
-static pcap_t *opened(const char *path)
-{
-	char why[PCAP_ERRBUF_SIZE] = "";
-	pcap_t *file = pcap_open_offline(path, why);
-
-	if (!file) {
-		fprintf(stderr, "%s: %s\n", path, why);
-		return NULL;
-	}
-	if (pcap_datalink(file) != DLT_EN10MB) {
-		fprintf(stderr, "%s: is not a capture of Ethernet\n", path);
-		pcap_close(file);
-		return NULL;
-	}
-	return file;
-}
-
 struct capture *capture_open(const char *path)
 {
+	const uint32_t n = packets_in(path);
 	struct capture *capture;
-	uint32_t n, too_large = 0;
-	pcap_t *file = opened(path);
+	pcap_t *file;
 
-	if (!file)
+	if (n == 0)
 		return NULL;
-	n = count_packets(file, &too_large);
-	pcap_close(file);
-	if (too_large)
-		fprintf(stderr, "%s: %u packets left out, cut or larger than a buffer\n", path,
-			too_large);
-	if (n == 0) {
-		fprintf(stderr, "%s: holds no packet that fits a buffer\n", path);
-		return NULL;
-	}
 	capture = nf_zalloc(sizeof(*capture));
 	file = opened(path);
 	if (capture && file)

@@ -15,7 +15,14 @@
 #include "core/nf.h"
 #include "core/payloads.h"
 
-#define PICKS (1u << 16) /* flows drawn in advance where they are not all alike */
+/*
+ * Flows drawn in advance where they are not all alike: so many, and so many times as many as there
+ * are, that hardly one is never met.
+ */
+#define LEAST_PICKS (1u << 16)
+#define PICKS_PER_FLOW 4
+
+#define MOST_FLOWS ((1u << 24) - 2) /* each has an address of 10.0.0.0/8 */
 
 /* What every packet begins with. */
 struct headers {
@@ -32,7 +39,7 @@ struct traffic {
 	uint16_t length; /* of a frame, without its checksum */
 	uint64_t random;
 	uint32_t *picks; /* NULL where all flows are alike */
-	uint32_t next_pick;
+	uint32_t n_picks, next_pick;
 	uint32_t unswept; /* flows that have their turn before any is picked */
 	double mtbr;
 	struct capture *capture;
@@ -68,13 +75,13 @@ static struct headers usual_headers(uint16_t length)
 /* Source and destination of a flow: 10/8 to unicast networks that are nobody's special case. */
 static inline void address(struct headers *headers, uint32_t flow)
 {
-	const uint32_t chance = mixed(flow);
+	const uint32_t drawn = mixed(flow);
 
 	headers->ip.src_addr = rte_cpu_to_be_32(RTE_IPV4(10, 0, 0, 1) + flow);
 	headers->ip.dst_addr =
-		rte_cpu_to_be_32(((11 + (chance >> 24) % 100) << 24) | (chance & 0xffffff));
-	headers->udp.src_port = rte_cpu_to_be_16(1024 + (chance >> 8) % 60000);
-	headers->udp.dst_port = rte_cpu_to_be_16(1 + chance % 1023);
+		rte_cpu_to_be_32(((11 + (drawn >> 24) % 100) << 24) | (drawn & 0xffffff));
+	headers->udp.src_port = rte_cpu_to_be_16(1024 + (drawn >> 8) % 60000);
+	headers->udp.dst_port = rte_cpu_to_be_16(1 + drawn % 1023);
 }
 
 static inline rte_be16_t header_checksum(const struct traffic *traffic,
@@ -95,20 +102,21 @@ static inline uint32_t pick(struct traffic *traffic)
 		return --traffic->unswept;
 	if (!traffic->picks)
 		return chance(&traffic->random, traffic->flows);
-	traffic->next_pick = (traffic->next_pick + 1) % PICKS;
+	if (++traffic->next_pick == traffic->n_picks)
+		traffic->next_pick = 0;
 	return traffic->picks[traffic->next_pick];
 }
 
 /* Flows by Zipf's law: the k-th is met 1/k^exponent times as often as the first. */
-static uint32_t *zipf_picks(uint32_t flows, double exponent, uint64_t *random)
+static uint32_t *zipf_picks(uint32_t flows, double exponent, uint32_t n, uint64_t *random)
 {
-	uint32_t *picks = nf_zalloc(PICKS * sizeof(*picks));
+	uint32_t *picks = nf_zalloc(n * sizeof(*picks));
 	double *reached = nf_zalloc(flows * sizeof(*reached)), sum = 0;
 
 	if (picks && reached) {
 		for (uint32_t flow = 0; flow < flows; flow++)
 			reached[flow] = sum += pow(flow + 1.0, -exponent);
-		for (uint32_t i = 0; i < PICKS; i++) {
+		for (uint32_t i = 0; i < n; i++) {
 			double wanted = sum * chance(random, 1u << 30) / (1u << 30);
 			uint32_t low = 0, high = flows - 1;
 
@@ -166,7 +174,8 @@ static void fill_payload(struct rte_mempool *pool, void *filling, void *object, 
 
 static int check_profile(const struct traffic_profile *profile)
 {
-	if (profile->flows == 0 || profile->packet_size < TRAFFIC_LEAST_SIZE + RTE_ETHER_CRC_LEN ||
+	if (profile->flows == 0 || profile->flows > MOST_FLOWS ||
+	    profile->packet_size < TRAFFIC_LEAST_SIZE + RTE_ETHER_CRC_LEN ||
 	    profile->packet_size > RTE_MBUF_DEFAULT_DATAROOM || !(profile->mtbr >= 0) ||
 	    !(profile->zipf >= 0)) {
 		fprintf(stderr,
@@ -193,8 +202,10 @@ struct traffic *traffic_create(const struct traffic_profile *profile, uint64_t s
 	traffic->headers = usual_headers(traffic->length);
 	traffic->partial_sum = rte_raw_cksum(&traffic->headers.ip, sizeof(traffic->headers.ip));
 	traffic->pool = round_pool();
+	traffic->n_picks = RTE_MAX(LEAST_PICKS, PICKS_PER_FLOW * profile->flows);
 	if (profile->zipf > 0)
-		traffic->picks = zipf_picks(profile->flows, profile->zipf, &traffic->random);
+		traffic->picks = zipf_picks(profile->flows, profile->zipf, traffic->n_picks,
+					    &traffic->random);
 	if (!traffic->pool || (profile->zipf > 0 && !traffic->picks)) {
 		traffic_destroy(traffic);
 		return NULL;

@@ -57,7 +57,7 @@ static void packets_are_sound(void **state)
 }
 
 struct flows {
-	uint32_t seen[1000];
+	uint32_t seen[200000];
 };
 
 static void see_flow(struct rte_mbuf *mbuf, void *state)
@@ -67,7 +67,7 @@ static void see_flow(struct rte_mbuf *mbuf, void *state)
 	const uint32_t flow = source - RTE_IPV4(10, 0, 0, 1);
 	struct flows *flows = state;
 
-	assert_true(flow < 1000);
+	assert_true(flow < RTE_DIM(flows->seen));
 	flows->seen[flow]++;
 }
 
@@ -118,6 +118,23 @@ static void flows_by_zipf(void **state)
 	look(traffic, 100000, see_flow, &flows);
 	assert_in_range(flows.seen[0], 12500, 14200);
 	assert_in_range(flows.seen[9], 1150, 1520);
+	traffic_destroy(traffic);
+}
+
+/* Of 200,000 flows that are nearly alike, nearly all come. */
+static void zipf_of_many_flows(void **state)
+{
+	struct traffic_profile profile = {.flows = 200000, .packet_size = 64, .zipf = 0.01};
+	struct traffic *traffic = traffic_create(&profile, 1);
+	struct flows flows = {0};
+	uint32_t met = 0;
+
+	(void)state;
+	assert_non_null(traffic);
+	look(traffic, 800000, see_flow, &flows);
+	for (uint32_t i = 0; i < profile.flows; i++)
+		met += flows.seen[i] > 0;
+	assert_in_range(met, 195000, 199000); /* 1 - exp(-4) of them */
 	traffic_destroy(traffic);
 }
 
@@ -175,6 +192,7 @@ static void refuses_what_cannot_be(void **state)
 {
 	const struct traffic_profile wrong[] = {
 		{.flows = 0, .packet_size = 1500},
+		{.flows = 1 << 24, .packet_size = 1500}, /* more than there are addresses */
 		{.flows = 1, .packet_size = 63},
 		{.flows = 1, .packet_size = 9000},
 		{.flows = 1, .packet_size = 1500, .mtbr = -1},
@@ -201,6 +219,22 @@ static void write_capture(const char *path, const uint16_t *lengths, unsigned in
 	}
 	pcap_dump_close(file);
 	pcap_close(dead);
+}
+
+/* A capture that ends in the middle of a packet is refused, not taken for a shorter one. */
+static void torn_captures_are_refused(void **state)
+{
+	const uint16_t lengths[] = {60, 1500};
+	char path[] = "capture-XXXXXX";
+	int file = mkstemp(path);
+
+	(void)state;
+	assert_return_code(file, 0);
+	write_capture(path, lengths, RTE_DIM(lengths));
+	assert_return_code(ftruncate(file, 1000), 0);
+	close(file);
+	assert_null(traffic_create_pcap(path));
+	unlink(path);
 }
 
 /* A capture comes round and round in its order, as it was, though a function wrote into it; what
@@ -243,9 +277,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(flows_are_alike),
 		cmocka_unit_test(a_sweep_meets_every_flow),
 		cmocka_unit_test(flows_by_zipf),
+		cmocka_unit_test(zipf_of_many_flows),
 		cmocka_unit_test(the_seed_decides),
 		cmocka_unit_test(kept_packets_are_missing),
 		cmocka_unit_test(refuses_what_cannot_be),
+		cmocka_unit_test(torn_captures_are_refused),
 		cmocka_unit_test(captures_come_round),
 	};
 
