@@ -24,9 +24,9 @@ def run(setting: Setting) -> Result:
     sets = WORKING_SETS_MB if setting.scale >= 1 else WORKING_SETS_MB[::2]
     rates = RATES_MOPS if setting.scale >= 1 else RATES_MOPS[-1:]
     benches = list(itertools.product(sets, rates))
-    with open_host() as testbed:
+    with open_host(setting) as testbed:
         machine = testbed.describe()
-        # each flow count alone right before its company, so that what changes slowly changes both
+        # each flow count alone in the minute of its company, so that what changes slowly changes both
         companies: list[list[Load]] = [
             [_flow_stats(flows), *company]
             for flows in FLOWS
@@ -95,7 +95,7 @@ def _facts(solo: dict[int, Measured], table: pd.DataFrame) -> list[Fact]:
         facts.append(Fact(f"{flows:,} flows alone: spread", 100 * alone.standard_error[0] / alone.mean[0]))
         mildest, heaviest = rows.iloc[0], rows.iloc[-1]
         for row in (mildest, heaviest):
-            place = f"{flows:,} flows beside {row['wss_mb']:g} MB at {row['access_mops']:g} M accesses/s"
+            place = f"{flows:,} flows beside {row['wss_mb']:g} MB at {row['bench_reached_mops']:.0f} M accesses/s"
             facts.append(Fact(f"{place}: drop", row["drop_pct"]))
             facts.append(Fact(f"{place}: spread", row["spread_pct"]))
     return facts

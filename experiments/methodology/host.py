@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.registry import CannotRun, Setting
-from profiler.testbed import Run, RunRefused, Testbed, TestbedError
+from profiler.retry import RetryingTestbed
+from profiler.testbed import Testbed, TestbedError
 from profiler.testbeds import open_testbed
 from profiles import InputError, Load
 
@@ -16,8 +17,6 @@ REPEATS = 5
 """Measurements of every point: their spread is the error bar."""
 STANDARD_ERROR_PCT = 2
 """Of one measurement, at most; the mean of five has less than half of it."""
-TRIES = 4
-"""Of one measurement, where the machine has no rest for a while."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,8 @@ class Measured:
         return np.asarray(self.kpps.std(axis=0, ddof=1) / np.sqrt(len(self.kpps)))
 
 
-def open_host(*options: str) -> Testbed:
-    """The host testbed, started with `options`.
+def open_host(setting: Setting, *options: str) -> Testbed:
+    """The host testbed, started with `options`, and started again where the machine has no rest for a while.
 
     Raises
     ------
@@ -49,7 +48,7 @@ def open_host(*options: str) -> Testbed:
     """
     told = " ".join([f"--standard-error {STANDARD_ERROR_PCT} --counters none", *options])
     try:
-        return open_testbed(f"host:{told}")
+        return RetryingTestbed(lambda: open_testbed(f"host:{told}"), setting.say)
     except InputError as error:
         fault = error.faults[0]
         raise CannotRun(f"{fault.message} ({fault.hint})" if fault.hint else fault.message) from error
@@ -57,34 +56,27 @@ def open_host(*options: str) -> Testbed:
         raise CannotRun(f"the host testbed does not start: {error}") from error
 
 
-def measure(testbed: Testbed, companies: Sequence[Sequence[Load]], setting: Setting) -> list[Measured]:
-    """Every company `REPEATS` times, each time all of them in turn, so that a slow drift shows as spread.
+def measure(
+    testbed: Testbed, companies: Sequence[Sequence[Load]], setting: Setting, repeats: int = REPEATS
+) -> list[Measured]:
+    """Every company so many times, each time all of them in turn, so that a slow drift shows as spread.
+
+    What belongs together, such as a load alone and in company, is best compared within each repeat.
 
     Raises
     ------
     CannotRun
         When the machine is too noisy for a measurement, or too small.
     """
-    repeats = setting.count(REPEATS, least=2)
+    repeats = setting.count(repeats, least=2)
     rounds = []
     for done in range(repeats):
         setting.say(f"round {done + 1} of {repeats}: {len(companies)} runs")
-        rounds.append([_run(testbed, loads, setting) for loads in companies])
+        try:
+            rounds.append([testbed.run(loads) for loads in companies])
+        except TestbedError as error:
+            raise CannotRun(f"this machine cannot measure it: {error}") from error
     return [
         Measured(np.array([[one.throughput_kpps for one in runs[at].measurements] for runs in rounds]))
         for at in range(len(companies))
     ]
-
-
-def _run(testbed: Testbed, loads: Sequence[Load], setting: Setting) -> Run:
-    for _ in range(TRIES - 1):
-        try:
-            return testbed.run(loads)
-        except RunRefused:
-            break
-        except TestbedError as error:
-            setting.say(f"once more: {error}")
-    try:
-        return testbed.run(loads)
-    except TestbedError as error:
-        raise CannotRun(f"this machine cannot measure it: {error}") from error
