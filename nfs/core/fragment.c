@@ -7,8 +7,8 @@
 #define OPTION_NOP 1
 #define MOST_HEADER 60
 
-/* What later fragments begin with. */
-struct later_header {
+/* What non-initial fragments begin with. */
+struct non_initial_header {
 	uint8_t bytes[MOST_HEADER];
 	uint16_t length;
 };
@@ -35,21 +35,22 @@ static uint16_t copied_options(const uint8_t *options, uint16_t length, uint8_t 
 	return copied;
 }
 
-static struct later_header later_header_of(const struct rte_ipv4_hdr *ip)
+static struct non_initial_header non_initial_header_of(const struct rte_ipv4_hdr *ip)
 {
 	const uint16_t options = rte_ipv4_hdr_len(ip) - sizeof(*ip);
-	struct later_header later = {0}; /* zeros end the options, and pad them */
+	struct non_initial_header header = {0}; /* zeros end the options, and pad them */
 	uint16_t copied;
 
-	memcpy(later.bytes, ip, sizeof(*ip));
-	copied = copied_options((const uint8_t *)(ip + 1), options, later.bytes + sizeof(*ip));
-	later.length = sizeof(*ip) + RTE_ALIGN_CEIL(copied, 4);
-	later.bytes[0] = IPVERSION << 4 | later.length / 4;
-	return later;
+	memcpy(header.bytes, ip, sizeof(*ip));
+	copied = copied_options((const uint8_t *)(ip + 1), options, header.bytes + sizeof(*ip));
+	header.length = sizeof(*ip) + RTE_ALIGN_CEIL(copied, 4);
+	header.bytes[0] = IPVERSION << 4 | header.length / 4;
+	return header;
 }
 
-/* Lengths in a header whose datagram carries `length` bytes from `offset` (in 8 bytes) on. */
-static void tell_part(struct rte_ipv4_hdr *ip, uint16_t length, uint16_t offset, bool more)
+/* Tell a header that its datagram carries `length` bytes from `offset` (in 8 bytes) on. */
+static void set_fragment_header(struct rte_ipv4_hdr *ip, uint16_t length, uint16_t offset,
+				bool more)
 {
 	const uint16_t flags = rte_be_to_cpu_16(ip->fragment_offset) &
 			       (uint16_t) ~(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG);
@@ -85,9 +86,9 @@ static void copy(const struct rte_mbuf *mbuf, uint32_t at, uint16_t length, void
 		memcpy(to, from, length);
 }
 
-static struct rte_mbuf *later_fragment(const struct rte_mbuf *mbuf, uint16_t l3,
-				       const struct later_header *header, uint32_t at,
-				       uint16_t length, struct rte_mempool *pool)
+static struct rte_mbuf *non_initial_fragment(const struct rte_mbuf *mbuf, uint16_t l3,
+					     const struct non_initial_header *header, uint32_t at,
+					     uint16_t length, struct rte_mempool *pool)
 {
 	struct rte_mbuf *fragment = rte_pktmbuf_alloc(pool);
 	char *data;
@@ -107,31 +108,32 @@ static struct rte_mbuf *later_fragment(const struct rte_mbuf *mbuf, uint16_t l3,
 }
 
 /* The fragments behind the first, which has `done` bytes of `all`. As ipv4_fragment. */
-static int later_fragments(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t mtu,
-			   uint32_t done, struct rte_mempool *pool, struct rte_mbuf **fragments)
+static int non_initial_fragments(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t mtu,
+				 uint32_t done, struct rte_mempool *pool,
+				 struct rte_mbuf **fragments)
 {
 	const struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
-	const struct later_header later = later_header_of(ip);
+	const struct non_initial_header header = non_initial_header_of(ip);
 	const uint32_t payload = packet->l3 + rte_ipv4_hdr_len(ip);
 	const uint32_t all = packet->l3 + rte_be_to_cpu_16(ip->total_length) - payload;
 	const uint16_t flags = rte_be_to_cpu_16(ip->fragment_offset);
 	const uint16_t offset = flags & RTE_IPV4_HDR_OFFSET_MASK;
-	const uint16_t most = (uint16_t)((mtu - later.length) & ~7);
+	const uint16_t most = (uint16_t)((mtu - header.length) & ~7);
 	int n = 1;
 
 	for (; done < all; n++) {
 		const uint16_t length = (uint16_t)RTE_MIN(most, all - done);
 		const bool more = done + length < all || (flags & RTE_IPV4_HDR_MF_FLAG);
 		struct rte_mbuf *next = n < FRAGMENTS_MOST
-						? later_fragment(mbuf, packet->l3, &later,
-								 payload + done, length, pool)
+						? non_initial_fragment(mbuf, packet->l3, &header,
+								       payload + done, length, pool)
 						: NULL;
 
 		if (!next) {
 			rte_pktmbuf_free_bulk(fragments + 1, n - 1);
 			return n < FRAGMENTS_MOST ? -ENOMEM : -E2BIG;
 		}
-		tell_part(packet_ipv4(next, packet), length, offset + done / 8, more);
+		set_fragment_header(packet_ipv4(next, packet), length, offset + done / 8, more);
 		fragments[n] = next;
 		done += length;
 	}
@@ -153,10 +155,10 @@ int ipv4_fragment(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t m
 		return 1;
 	if (offset * 8 + total > UINT16_MAX) /* a datagram that cannot be */
 		return -EMSGSIZE;
-	n = later_fragments(mbuf, packet, mtu, first, pool, fragments);
+	n = non_initial_fragments(mbuf, packet, mtu, first, pool, fragments);
 	if (n > 1) {
 		packet_cut(mbuf, packet->l3 + header + first);
-		tell_part(ip, first, offset, true);
+		set_fragment_header(ip, first, offset, true);
 	}
 	return n;
 }

@@ -47,7 +47,7 @@ static bool may_be_told(const struct rte_mbuf *mbuf, const struct packet *packet
 	const struct rte_ipv4_hdr *ip =
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, packet->l3);
 
-	return packet->type == PACKET_IPV4 && !packet->later_fragment &&
+	return packet->type == PACKET_IPV4 && !packet->non_initial_fragment &&
 	       !rte_is_multicast_ether_addr(&ethernet->dst_addr) && ipv4_is_host(ip->src_addr) &&
 	       ipv4_is_host(ip->dst_addr) && !carries_error(mbuf, packet);
 }
@@ -136,7 +136,7 @@ enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *ab
 			     uint64_t now_us, struct rte_mbuf **error)
 {
 	if (!may_be_told(about, packet))
-		return ICMP_UNSAID;
+		return ICMP_SUPPRESSED;
 	if (!within_rate(reporter, now_us))
 		return ICMP_LIMITED;
 	*error = error_about(reporter, about, packet, problem, mtu);

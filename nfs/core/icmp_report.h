@@ -1,8 +1,8 @@
 /*
  * ICMP errors to whoever sent a packet that cannot go on (RFC 792, RFC 1812 section 4.3).
  *
- * A reporter says nothing where a router must not (about ICMP errors, later fragments, packets to
- * or from what is not a single host), and no more than its rate allows.
+ * A reporter says nothing where a router must not (about ICMP errors, non-initial fragments,
+ * packets to or from what is not a single host), and no more than its rate allows.
  */
 #ifndef NFS_CORE_ICMP_REPORT_H
 #define NFS_CORE_ICMP_REPORT_H
@@ -30,8 +30,8 @@ enum icmp_problem {
 
 enum icmp_report {
 	ICMP_SENT,
-	ICMP_UNSAID,  /* nobody may be told */
-	ICMP_LIMITED, /* too many errors of late, or no packet left to say it with */
+	ICMP_SUPPRESSED, /* nobody may be told */
+	ICMP_LIMITED,    /* too many errors of late, or no packet left to say it with */
 };
 
 struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *pool, double per_s,

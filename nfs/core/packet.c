@@ -72,8 +72,9 @@ static struct packet parse_ipv4(const struct rte_mbuf *mbuf, uint16_t l3)
 	packet.protocol = ip->next_proto_id;
 	packet.fragment = (ip->fragment_offset &
 			   RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG)) != 0;
-	packet.later_fragment = (ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK)) != 0;
-	if (packet.later_fragment || !has_known_l4(packet.protocol))
+	packet.non_initial_fragment =
+		(ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK)) != 0;
+	if (packet.non_initial_fragment || !has_known_l4(packet.protocol))
 		return packet;
 	packet.l4 = l3 + header;
 	room = RTE_MIN((uint16_t)(here - packet.l4), (uint16_t)(total - header));

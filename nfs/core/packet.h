@@ -31,9 +31,9 @@ enum packet_type {
 
 /*
  * Where the headers are, as offsets from the start of the packet: they stay right when the packet's
- * data moves. `l4` and `payload` are 0 where there is no such header: a later fragment, a protocol
- * other than UDP, TCP and ICMP. A malformed packet has an `l3` where its IPv4 header is sound, and
- * only what that carries is not; else 0.
+ * data moves. `l4` and `payload` are 0 where there is no such header: a non-initial fragment, a
+ * protocol other than UDP, TCP and ICMP. A malformed packet has an `l3` where its IPv4 header is
+ * sound, and only what that carries is not; else 0.
  */
 struct packet {
 	enum packet_type type;
@@ -42,8 +42,8 @@ struct packet {
 	uint16_t payload;        /* of UDP, TCP or ICMP */
 	uint16_t payload_length; /* as the IPv4 header tells, not what pads the frame */
 	uint8_t protocol;
-	bool fragment;       /* a part of a datagram, the first one too */
-	bool later_fragment; /* not the first part: it has no ports */
+	bool fragment;             /* a part of a datagram, the first one too */
+	bool non_initial_fragment; /* not the first part: it has no ports */
 };
 
 /*
@@ -58,7 +58,6 @@ struct flow_key {
 	rte_be16_t source_port, destination_port; /* 0 where there are none */
 };
 
-/* What a packet is. */
 struct packet packet_parse_any(const struct rte_mbuf *mbuf);
 
 /* Whether four bytes are `wanted` in the bits of `mask`: one comparison for several fields. */
@@ -172,7 +171,6 @@ static inline uint16_t packet_payload(struct rte_mbuf *mbuf, const struct packet
 	return here < packet->payload_length ? here : packet->payload_length;
 }
 
-/* The flow of a plain packet. */
 static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
 {
 	static const struct flow_key kept = {0, 0xff, 0, ~0u, ~0u, 0xffff, 0xffff};

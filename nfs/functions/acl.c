@@ -1,8 +1,8 @@
 /*
  * ACL: permits or denies by addresses, protocol and ports; the first filter that matches decides.
  *
- * Filters are compiled by rte_acl and come from a seed. What none matches has the default. Later
- * fragments have no ports, and are matched as if both were 0. What is not IPv4 passes.
+ * Filters are compiled by rte_acl and come from a seed. What none matches has the default.
+ * Non-initial fragments have no ports, and are matched as if both were 0. What is not IPv4 passes.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * FlowClassifier: puts flows into classes of service (RFC 4594), and marks their packets.
  *
  * A flow is classified by its protocol and ports when it begins; from then on its class is found
- * by a hash table. All IPv4 packets get the codepoint of their class (RFC 2474). Later fragments
- * have no ports, and are a flow of the standard class.
+ * by a hash table. All IPv4 packets get the codepoint of their class (RFC 2474). Non-initial
+ * fragments have no ports, and are a flow of the standard class.
  */
 #include <errno.h>
 

@@ -38,13 +38,13 @@ enum {
 	EXPIRED,
 	UNROUTABLE,
 	MARTIAN,
-	GROUP,
+	MULTICAST,
 	LOCAL,
-	UNSOUND,
+	BAD_CHECKSUM,
 	OTHER,
 	MALFORMED,
 	ERRORS_SENT,
-	ERRORS_UNSAID,
+	ERRORS_SUPPRESSED,
 	ERRORS_LIMITED,
 };
 static const struct nf_counter counters[] = {
@@ -52,18 +52,18 @@ static const struct nf_counter counters[] = {
 	[EXPIRED] = {"expired", "packets whose time to live ran out"},
 	[UNROUTABLE] = {"unroutable", "packets that no route matches"},
 	[MARTIAN] = {"martian", "packets from or to what is not a host's address, freed"},
-	[GROUP] = {"group", "multicast and broadcast packets, freed"},
+	[MULTICAST] = {"multicast", "multicast and broadcast packets, freed"},
 	[LOCAL] = {"local", "packets to the router itself, freed"},
-	[UNSOUND] = {"unsound", "packets with a wrong header checksum, freed"},
+	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
 	[OTHER] = {"other", "packets that are not IPv4, freed"},
 	[MALFORMED] = {"malformed", "packets freed"},
 	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
-	[ERRORS_UNSAID] = {"errors_unsaid", "ICMP errors that must not be sent"},
+	[ERRORS_SUPPRESSED] = {"errors_suppressed", "ICMP errors that must not be sent"},
 	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors beyond the rate, or without a buffer"},
 };
 
 /* Where the table sends what is not forwarded: destinations are told by the one lookup. */
-enum { TO_ITSELF = 0xfffffc, TO_GROUP, TO_MARTIAN, NO_ROUTE };
+enum { TO_ITSELF = 0xfffffc, TO_MULTICAST, TO_MARTIAN, NO_ROUTE };
 
 struct hop {
 	struct rte_ether_addr address;
@@ -101,9 +101,9 @@ static int add_special(struct rte_fib *table, uint32_t own)
 	static const struct route special[] = {
 		{RTE_IPV4(0, 0, 0, 0), 8, TO_MARTIAN},
 		{RTE_IPV4(127, 0, 0, 0), 8, TO_MARTIAN},
-		{RTE_IPV4(224, 0, 0, 0), 4, TO_GROUP},
+		{RTE_IPV4(224, 0, 0, 0), 4, TO_MULTICAST},
 		{RTE_IPV4(240, 0, 0, 0), 4, TO_MARTIAN},
-		{RTE_IPV4(255, 255, 255, 255), 32, TO_GROUP},
+		{RTE_IPV4(255, 255, 255, 255), 32, TO_MULTICAST},
 	};
 	int result = add_route(table, own, 32, TO_ITSELF);
 
@@ -195,9 +195,9 @@ static int create(struct nf *nf)
 static inline int refusal(const struct rte_ether_hdr *ethernet, const struct rte_ipv4_hdr *ip)
 {
 	if (unlikely(!ipv4_is_sound(ip)))
-		return UNSOUND;
+		return BAD_CHECKSUM;
 	if (unlikely(rte_is_multicast_ether_addr(&ethernet->dst_addr)))
-		return GROUP;
+		return MULTICAST;
 	return likely(ipv4_is_host(ip->src_addr)) ? FORWARDED : MARTIAN;
 }
 
@@ -231,7 +231,7 @@ static void give_up(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem prob
 /* A packet that goes nowhere from here: by its destination, or because it has no hop left. */
 static void stop(struct nf *nf, struct rte_mbuf *mbuf, uint64_t hop, struct nf_out *out)
 {
-	static const int counted[] = {LOCAL, GROUP, MARTIAN, UNROUTABLE};
+	static const int counted[] = {LOCAL, MULTICAST, MARTIAN, UNROUTABLE};
 	const bool told = hop == NO_ROUTE || hop < TO_ITSELF;
 
 	if (hop < TO_ITSELF)

@@ -40,15 +40,15 @@ enum {
 	EXPIRED,
 	LOOPING,
 	DECAPSULATED,
-	PARTS,
+	FRAGMENTS_RECEIVED,
 	FOREIGN,
 	CONGESTED,
-	UNSOUND,
+	BAD_CHECKSUM,
 	NO_ROOM,
 	OTHER,
 	MALFORMED,
 	ERRORS_SENT,
-	ERRORS_UNSAID,
+	ERRORS_SUPPRESSED,
 	ERRORS_LIMITED,
 };
 static const struct nf_counter counters[] = {
@@ -59,15 +59,15 @@ static const struct nf_counter counters[] = {
 	[EXPIRED] = {"expired", "packets whose time to live ran out"},
 	[LOOPING] = {"looping", "packets from an end of the tunnel, freed (RFC 2003, section 4)"},
 	[DECAPSULATED] = {"decapsulated", "packets taken out of the tunnel"},
-	[PARTS] = {"parts", "fragments that came through the tunnel"},
+	[FRAGMENTS_RECEIVED] = {"fragments_received", "fragments that came through the tunnel"},
 	[FOREIGN] = {"foreign", "packets from outside that are not of the tunnel, freed"},
 	[CONGESTED] = {"congested", "marked packets whose sender would not understand, freed"},
-	[UNSOUND] = {"unsound", "packets with a wrong header checksum, freed"},
+	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
 	[NO_ROOM] = {"no_room", "packets freed for want of buffers or headroom"},
 	[OTHER] = {"other", "packets that are not IPv4, freed"},
 	[MALFORMED] = {"malformed", "packets freed"},
 	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
-	[ERRORS_UNSAID] = {"errors_unsaid", "ICMP errors that must not be sent"},
+	[ERRORS_SUPPRESSED] = {"errors_suppressed", "ICMP errors that must not be sent"},
 	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors beyond the rate, or without a buffer"},
 };
 
@@ -224,7 +224,7 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 		return;
 	}
 	if (!ipv4_is_sound(packet_ipv4(mbuf, &packet))) {
-		drop(nf, mbuf, UNSOUND);
+		drop(nf, mbuf, BAD_CHECKSUM);
 		return;
 	}
 	if (!take_congestion_mark(packet_ipv4(mbuf, &packet), (uint8_t)marks)) {
@@ -251,7 +251,7 @@ static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct pack
 		decapsulate(nf, mbuf, packet->l3, out);
 		return;
 	}
-	nf->counters[PARTS]++;
+	nf->counters[FRAGMENTS_RECEIVED]++;
 	mbuf = reassembly_add(tunnel->reassembly, mbuf, packet, nf->now_us);
 	if (mbuf)
 		decapsulate(nf, mbuf, mbuf->l2_len, out);
@@ -268,7 +268,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		if (unlikely(packet.type != PACKET_IPV4))
 			drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
 		else if (unlikely(!ipv4_is_sound(packet_ipv4(mbuf, &packet))))
-			drop(nf, mbuf, UNSOUND);
+			drop(nf, mbuf, BAD_CHECKSUM);
 		else if (mbuf->port == NF_INSIDE)
 			from_inside(nf, mbuf, &packet, out);
 		else

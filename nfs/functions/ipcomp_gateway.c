@@ -88,7 +88,7 @@ static void scanned(struct nf *nf, struct offloaded *offloaded)
 }
 
 /* The IPv4 header of a packet whose payload is now IPComp, `length` bytes in all. */
-static void retell(struct rte_ipv4_hdr *ip, uint16_t length)
+static void set_ipcomp_header(struct rte_ipv4_hdr *ip, uint16_t length)
 {
 	const rte_be16_t total = rte_cpu_to_be_16(length);
 	const rte_be16_t was = rte_cpu_to_be_16(ip->time_to_live << 8 | ip->next_proto_id);
@@ -126,7 +126,8 @@ static struct rte_mbuf *compressed_packet(struct nf *nf, const struct offloaded 
 		.cpi = RTE_BE16(CPI_DEFLATE),
 	};
 	memcpy(ipcomp + 1, offloaded->job.output, length);
-	retell(packet_ipv4(packet, headers), headers->l4 - headers->l3 + sizeof(*ipcomp) + length);
+	set_ipcomp_header(packet_ipv4(packet, headers),
+			  headers->l4 - headers->l3 + sizeof(*ipcomp) + length);
 	return packet;
 }
 

@@ -141,7 +141,8 @@ static void places_are_used_again(void **state)
 	assert_true(rig_count(rig, "aged") > 900);
 }
 
-/* A tag is looked through; a later fragment has no ports; what is not IPv4 passes as it is. */
+/* A tag is looked through; a non-initial fragment has no ports; what is not IPv4 passes as it is.
+ */
 static void other_packets(void **state)
 {
 	struct rig *rig = *state;

@@ -173,7 +173,8 @@ static void some_are_left_alone(void **state)
 	assert_false(is_compressed(rig, packet_made(rig, &first)));
 	assert_false(is_compressed(rig, packet_made(rig, &later)));
 	assert_false(is_compressed(rig, in_two(rig, packet_made(rig, &made), 60)));
-	assert_int_equal(rig_count(rig, "skipped"), 3); /* of a later fragment nothing is known */
+	assert_int_equal(rig_count(rig, "skipped"),
+			 3); /* of a non-initial fragment nothing is known */
 	rig_offer(rig, packet_made(rig, &ipcomp), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "compressed"), 0);
