@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits
@@ -49,9 +49,9 @@ class Outcome:
         return 0 if table is None or "worse" not in table else int((table["worse"] != "").sum())
 
 
-def outcomes_of(chosen: Sequence[Experiment], setting: Setting, keep: Keep) -> list[Outcome]:
+def outcomes_of(chosen: Sequence[Experiment], setting: Setting, keep: Keep) -> Iterator[Outcome]:
     """Run them in order, and keep each result as soon as it is there; a result that cannot be kept has failed, too."""
-    return [_outcome_of(one, setting, keep) for one in chosen]
+    return (_outcome_of(one, setting, keep) for one in chosen)
 
 
 def _outcome_of(one: Experiment, setting: Setting, keep: Keep) -> Outcome:

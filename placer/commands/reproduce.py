@@ -62,9 +62,13 @@ def command(
         typer.echo(experiments.as_text(one, result))
         progress.say(f"written: {', '.join(map(str, written))}")
 
-    outcomes = experiments.outcomes_of(chosen, setting, keep)
-    if name == "all":
-        progress.say(f"written: {', '.join(map(str, experiments.write_index(outcomes, setting, out)))}")
+    outcomes, index = [], []
+    for outcome in experiments.outcomes_of(chosen, setting, keep):
+        outcomes.append(outcome)
+        if name == "all":  # each time, so that an interrupt leaves a page of what there was
+            index = experiments.write_index(outcomes, setting, out)
+    if index:
+        progress.say(f"written: {', '.join(map(str, index))}")
     nothing = not any(outcome.result for outcome in outcomes)
     if nothing or any(outcome.failed for outcome in outcomes):
         raise typer.Exit(1)

@@ -118,3 +118,16 @@ def test_all_is_one_page_whatever_becomes_of_one(
         assert ("Failed: AttributeError: " in page) == (broken in runs)
     assert ("Traceback" in capsys.readouterr().err) == (broken in runs)
     assert "http://" not in html.replace("http://www.w3.org", "")
+
+
+def test_an_interrupt_leaves_a_page_of_what_there_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the second experiment leaves the first one's result on the page."""
+
+    def interrupted(setting: Setting) -> Result:
+        raise KeyboardInterrupt
+
+    fakes = [Experiment(f"table{number}", run.__name__, run) for number, run in enumerate((done, interrupted), start=1)]
+    monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
+    with pytest.raises(KeyboardInterrupt):
+        command(name="all", out=tmp_path)
+    assert "![done]" in (tmp_path / "index.md").read_text(encoding="utf-8")
