@@ -1,0 +1,106 @@
+#include <rte_cycles.h>
+
+#include "core/pace.h"
+#include "tests/support.h"
+
+#define HZ 2.5e9
+#define MS (HZ / 1000)
+
+/* A pace by a clock of HZ, due at 0. */
+static struct pace made(double units_per_s)
+{
+	return (struct pace){.cycles_per_unit = HZ / units_per_s,
+			     .most_late = HZ * PACE_MOST_LATE_S};
+}
+
+/* Units that are allowed from one moment to another by somebody who asks every microsecond. */
+static uint64_t allowed(struct pace *pace, uint32_t quantum, double from, double to)
+{
+	uint64_t units = 0;
+
+	for (double now = from; now < to; now += HZ / 1e6)
+		while (pace_may_at(pace, quantum, now))
+			units += quantum;
+	return units;
+}
+
+/* At rates of a few thousand to some hundred million a second, neither more nor less is done. */
+static void keeps_every_rate(void **state)
+{
+	static const double rates[] = {2e3, 20e3, 228e3, 4e6, 500e6};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(rates); i++) {
+		const uint32_t quantum = rates[i] > 1e6 ? 256 : 1;
+		struct pace pace = made(rates[i]);
+		const uint64_t units = allowed(&pace, quantum, 0, 1000 * MS);
+
+		assert_true(units >= 0.998 * rates[i] && units <= 1.002 * rates[i] + quantum);
+	}
+}
+
+/* After 20 ms without a core, a window of 50 ms has 0.1 ms more than its own, whatever the rate. */
+static void a_pause_is_not_caught_up(void **state)
+{
+	static const double rates[] = {20e3, 228e3, 4e6};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(rates); i++) {
+		struct pace pace = made(rates[i]);
+		uint64_t units;
+
+		allowed(&pace, 1, 0, 10 * MS);
+		units = allowed(&pace, 1, 30 * MS, 80 * MS);
+		assert_true(units <= rates[i] * (50e-3 + PACE_MOST_LATE_S) + 1);
+		assert_true(units >= rates[i] * 50e-3 - 1);
+	}
+}
+
+/* What is lost for less than that is caught up. */
+static void a_moment_is_caught_up(void **state)
+{
+	struct pace pace = made(1e6);
+	uint64_t units;
+
+	(void)state;
+	units = allowed(&pace, 1, 0, 10 * MS);
+	units += allowed(&pace, 1, 10 * MS + 0.09 * MS, 20 * MS);
+	assert_in_range(units, 19999, 20001);
+}
+
+/* The frequency of the counter is that which the kernel's clock sees, to one in ten thousand. */
+static void frequency_is_the_clocks(void **state)
+{
+	const uint64_t tsc = rte_rdtsc(), ns = clock_ns();
+	double hz;
+
+	(void)state;
+	while (clock_ns() - ns < 100000000)
+		;
+	hz = 1e9 * (double)(rte_rdtsc() - tsc) / (double)(clock_ns() - ns);
+	assert_float_equal(clock_tsc_hz() / hz, 1, 1e-4);
+	assert_float_equal(pace_at(1000).cycles_per_unit * 1000 / hz, 1, 1e-4);
+}
+
+/* Without a rate everything is allowed at once. */
+static void flat_out(void **state)
+{
+	struct pace pace = pace_at(0);
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_true(pace_may(&pace, 1000000));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_every_rate),
+		cmocka_unit_test(a_pause_is_not_caught_up),
+		cmocka_unit_test(a_moment_is_caught_up),
+		cmocka_unit_test(frequency_is_the_clocks),
+		cmocka_unit_test(flat_out),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
