@@ -11,6 +11,7 @@
 #include <rte_pause.h>
 
 #include "accelerators/accelerator.h"
+#include "core/clock.h"
 
 #define PAGE 4096
 #define MOST_SHIFT 512 /* pages */
@@ -26,7 +27,7 @@ struct post {
 static int work(void *argument)
 {
 	const struct post *post = argument;
-	const double us_per_cycle = 1e6 / (double)rte_get_tsc_hz();
+	const double us_per_cycle = 1e6 / clock_tsc_hz();
 
 	while (!__atomic_load_n(post->stop, __ATOMIC_RELAXED))
 		for (unsigned int i = 0; i < post->n; i++)

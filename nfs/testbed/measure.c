@@ -5,8 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <rte_cycles.h>
-
+#include "core/clock.h"
 #include "testbed/statistics.h"
 
 #define WARM_MS 50
@@ -120,17 +119,12 @@ static enum verdict one_round(struct run *run, const struct company *company,
 	return MEASURED;
 }
 
-static double since_s(uint64_t begin)
-{
-	return (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz();
-}
-
 enum verdict measure(struct measured *measured, const struct company *company,
 		     const struct workers *workers, const struct engines *engines,
 		     const struct patience *patience, const volatile bool *stop)
 {
 	const double longest_s = patience->most_windows * patience->window_ms / 1e3;
-	const uint64_t begin = rte_rdtsc();
+	const uint64_t begin = clock_ns();
 	enum verdict verdict;
 	struct run *run = calloc(1, sizeof(*run));
 
@@ -142,7 +136,7 @@ enum verdict measure(struct measured *measured, const struct company *company,
 	do {
 		verdict = one_round(run, company, workers, engines);
 		sum_up(run);
-		measured->elapsed_s = since_s(begin);
+		measured->elapsed_s = 1e-9 * (double)(clock_ns() - begin);
 		/* instances that take long to make leave fewer windows for the time */
 		if (verdict == MEASURED && !small_enough(run) && measured->elapsed_s > longest_s)
 			verdict = TOO_NOISY;

@@ -1,8 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <rte_cycles.h>
-
+#include "core/clock.h"
 #include "testbed/testbed.h"
 
 #define HELD_PCT 1.0 /* a machine that moves more cannot hold 1 % */
@@ -12,7 +11,7 @@ static const struct engines no_engines;
 
 static double clock_s(void)
 {
-	return (double)rte_rdtsc() / (double)rte_get_tsc_hz();
+	return 1e-9 * (double)clock_ns();
 }
 
 /* Rounds per second of null-bench on the first `cores` cores at once. */

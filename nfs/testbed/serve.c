@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_cycles.h>
-
+#include "core/clock.h"
 #include "testbed/describe.h"
 #include "testbed/request.h"
 
@@ -76,7 +75,7 @@ static json_t *counters_json(const struct counts *counts, double per_s)
 	const double instructions = counts->instructions * per_s;
 
 	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "ipc",
-			 instructions / (double)rte_get_tsc_hz(), "irt", instructions, "l2crd",
+			 instructions / clock_tsc_hz(), "irt", instructions, "l2crd",
 			 counts->l2_reads * per_s, "l2cwr", counts->l2_writes * per_s, "memrd",
 			 counts->memory_reads * per_s, "memwr", counts->memory_writes * per_s,
 			 "wss", counts->working_set_mb);

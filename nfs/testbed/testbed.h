@@ -9,7 +9,7 @@
 
 /* How still the machine holds while it counts in registers. */
 struct null_control {
-	double taken_s; /* the processor's clock; 0: not yet */
+	double taken_s; /* clock_ns(); 0: not yet */
 	double alone_mops;
 	double beside_pct; /* change of the slowest core when all cores count */
 	double repeat_pct; /* change when the same is measured again */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <rte_cycles.h>
+#include "core/clock.h"
 
 const char *const disturbance_names[DISTURBANCES] = {
 	"undisturbed", "run_delay", "off_core", "steal", "neighbour",
@@ -51,7 +51,7 @@ void moment_take(struct moment *moment, const struct crew *crew)
 {
 	for (unsigned int i = 0; i < crew->company->n; i++)
 		moment->done[i] = workload_done(crew->workloads[i]);
-	moment->tsc = rte_rdtsc();
+	moment->ns = clock_ns();
 	for (unsigned int i = 0; i < crew->n_workers; i++)
 		moment->workers[i] = worker_time(&crew->workers->worker[i]);
 	read_cores(moment->cores);
@@ -74,7 +74,7 @@ static enum disturbance worker_disturbed(const struct moment *from, const struct
 					 const struct crew *crew, unsigned int worker)
 {
 	const struct worker_time *begin = &from->workers[worker], *end = &to->workers[worker];
-	const double ns = 1e9 * (double)(to->tsc - from->tsc) / (double)rte_get_tsc_hz();
+	const double ns = (double)(to->ns - from->ns);
 	const int core = crew->workers->worker[worker].core;
 
 	if ((double)(end->run_delay - begin->run_delay) > MOST_LOST * ns)
@@ -105,6 +105,6 @@ enum disturbance window_disturbed(const struct moment *from, const struct moment
 
 double window_rate(const struct moment *from, const struct moment *to, unsigned int workload)
 {
-	return (double)(to->done[workload] - from->done[workload]) * (double)rte_get_tsc_hz() /
-	       (double)(to->tsc - from->tsc);
+	return 1e9 * (double)(to->done[workload] - from->done[workload]) /
+	       (double)(to->ns - from->ns);
 }

@@ -31,7 +31,7 @@ struct core_ticks {
 
 /* The state of a run at one moment. */
 struct moment {
-	uint64_t tsc;
+	uint64_t ns; /* clock_ns() */
 	uint64_t done[MOST_LOADS];
 	struct worker_time workers[MOST_WORKERS];
 	struct core_ticks cores[CPU_SETSIZE];
