@@ -1,10 +1,13 @@
 /*
- * NAT: hosts inside share a few addresses outside (RFC 4787, RFC 5382 and RFC 5508).
+ * NAT: hosts inside share a few addresses outside (RFC 4787, RFC 5382 and RFC
+ * 5508).
  *
- * Mapping and filtering are independent of the endpoint outside; a host keeps one address outside.
- * Packets between two hosts inside by their addresses outside are turned around. Not here:
- * fragments (freed, counted), protocols without ports but ICMP, and what routers do (time to live,
- * next hops).
+ * Mapping and filtering are independent of the endpoint outside; a host keeps
+ * one address outside. Packets between two hosts inside by their addresses
+ * outside are hairpinned, and so are ICMP errors about them. Not here:
+ * hairpinned ICMP queries (RFC 5508 wants them of Basic NAT only), fragments
+ * (freed, counted), protocols without ports but ICMP, and what routers do (time
+ * to live, next hops).
  */
 #include <errno.h>
 
@@ -14,7 +17,7 @@
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/nf.h"
-#include "functions/nat/errors.h"
+#include "functions/nat/icmp.h"
 #include "functions/nat/rewrite.h"
 #include "functions/nat/sessions.h"
 
@@ -118,20 +121,13 @@ static uint8_t tcp_flags(struct rte_mbuf *mbuf, const struct packet *packet)
 	return rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)->tcp_flags;
 }
 
-/* Whether a query of ICMP goes that way: out it asks, in it is answered. */
-static bool is_query(uint8_t type, bool outward)
-{
-	return type == (outward ? RTE_IP_ICMP_ECHO_REQUEST : RTE_IP_ICMP_ECHO_REPLY);
-}
-
 static void take_error(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
-		       bool outward, struct nf_out *out)
+		       struct nf_out *out)
 {
-	if (!error_translate(nf->state, mbuf, packet, outward)) {
+	if (!icmp_error_translate(nf->state, mbuf, packet)) {
 		drop(nf, mbuf, UNMAPPED);
 		return;
 	}
-	mbuf->port = outward ? NF_OUTSIDE : NF_INSIDE;
 	nf->counters[ERRORS]++;
 	nf_send(out, mbuf);
 }
@@ -173,10 +169,10 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 	if (packet.protocol == IPPROTO_ICMP) {
 		type = icmp_type(mbuf, &packet);
 		if (icmp_is_error(type)) {
-			take_error(nf, mbuf, &packet, outward, out);
+			take_error(nf, mbuf, &packet, out);
 			return;
 		}
-		if (!is_query(type, outward)) {
+		if (!icmp_query_crosses(type, outward)) {
 			drop(nf, mbuf, UNSUPPORTED);
 			return;
 		}
@@ -201,7 +197,8 @@ static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 {
 	struct sessions *sessions = nf->state;
 
-	/* without a session, somebody outside begins: mappings are open to all (REQ-8) */
+	/* without a session, somebody outside begins: mappings are open to all
+	 * (REQ-8) */
 	if (place >= 0)
 		session_seen(&sessions->sessions[place], false, tcp_flags(mbuf, packet),
 			     nf->now_us);
@@ -210,7 +207,8 @@ static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 	nf_send(out, mbuf);
 }
 
-/* To an address outside from inside: what left comes in again (RFC 4787, REQ-9). */
+/* To an address outside from inside: what left comes in again (RFC 4787,
+ * REQ-9). */
 static void turn_back(struct nf *nf, struct crossing *crossing, struct nf_out *out)
 {
 	const struct sessions *sessions = nf->state;

@@ -1,45 +1,75 @@
-#include "functions/nat/errors.h"
+#include "functions/nat/icmp.h"
 
+#include "core/nf.h"
 #include "functions/nat/rewrite.h"
 
-/* The mapping of what the error is about; or NULL. */
-static struct mapping *mapping_of(const struct sessions *sessions, struct rte_mbuf *mbuf,
-				  const struct packet *packet, const struct packet *quoted,
-				  bool outward)
-{
-	const enum nat_protocol protocol = nat_protocol(quoted->protocol);
-	struct endpoint about;
+/* What asks and is answered with the same identifier, beside echo (RFC 792, RFC 950). */
+enum {
+	ICMP_TIMESTAMP = 13,
+	ICMP_TIMESTAMP_REPLY = 14,
+	ICMP_ADDRESS_MASK = 17,
+	ICMP_ADDRESS_MASK_REPLY = 18,
+};
 
-	if (protocol == NAT_PROTOCOLS)
-		return NULL;
-	if (outward) {
-		if (sessions_own(sessions, packet_ipv4(mbuf, packet)->dst_addr))
-			return NULL; /* turning errors back is not supported */
-		about = endpoint_of(mbuf, quoted, END_DESTINATION);
-		return mapping_inside(sessions, quoted->protocol, about);
+bool icmp_query_crosses(uint8_t type, bool outward)
+{
+	switch (type) {
+	case RTE_IP_ICMP_ECHO_REQUEST:
+	case ICMP_TIMESTAMP:
+	case ICMP_ADDRESS_MASK:
+		return outward;
+	case RTE_IP_ICMP_ECHO_REPLY:
+	case ICMP_TIMESTAMP_REPLY:
+	case ICMP_ADDRESS_MASK_REPLY:
+		return !outward;
+	default:
+		return false;
 	}
-	about = endpoint_of(mbuf, quoted, END_SOURCE);
-	if (about.address != packet_ipv4(mbuf, packet)->dst_addr ||
-	    !sessions_own(sessions, about.address))
-		return NULL;
-	return mapping_outside(sessions, protocol, about);
 }
 
-bool error_translate(const struct sessions *sessions, struct rte_mbuf *mbuf,
-		     const struct packet *packet, bool outward)
+/* The mapping of who sent the packet that the error is about, and is told; or NULL. */
+static struct mapping *sender_of(const struct sessions *sessions, struct rte_mbuf *mbuf,
+				 const struct packet *packet, const struct packet *quoted)
 {
-	const struct mapping *mapping;
+	const struct endpoint sender = endpoint_of(mbuf, quoted, END_SOURCE);
+
+	if (sender.address != packet_ipv4(mbuf, packet)->dst_addr ||
+	    !sessions_own(sessions, sender.address))
+		return NULL;
+	return mapping_outside(sessions, nat_protocol(quoted->protocol), sender);
+}
+
+/* The mapping of whom that packet was for; or NULL. */
+static struct mapping *receiver_of(const struct sessions *sessions, struct rte_mbuf *mbuf,
+				   const struct packet *quoted)
+{
+	return mapping_inside(sessions, quoted->protocol,
+			      endpoint_of(mbuf, quoted, END_DESTINATION));
+}
+
+bool icmp_error_translate(const struct sessions *sessions, struct rte_mbuf *mbuf,
+			  const struct packet *packet)
+{
+	const bool outward = mbuf->port == NF_INSIDE;
+	const bool inward = !outward || sessions_own(sessions, packet_ipv4(mbuf, packet)->dst_addr);
+	const struct mapping *sender = NULL, *receiver = NULL;
 	struct packet quoted;
 
-	if (!quoted_packet(mbuf, packet, &quoted))
+	if (!quoted_packet(mbuf, packet, &quoted) || nat_protocol(quoted.protocol) == NAT_PROTOCOLS)
 		return false;
-	mapping = mapping_of(sessions, mbuf, packet, &quoted, outward);
-	if (!mapping)
+	if (outward && !(receiver = receiver_of(sessions, mbuf, &quoted)))
 		return false;
-	endpoint_rewrite(mbuf, &quoted, outward ? END_DESTINATION : END_SOURCE,
-			 outward ? mapping->outside : mapping->inside);
-	address_rewrite(mbuf, packet, outward ? END_SOURCE : END_DESTINATION,
-			outward ? mapping->outside.address : mapping->inside.address);
+	if (inward && !(sender = sender_of(sessions, mbuf, packet, &quoted)))
+		return false;
+	if (receiver) {
+		endpoint_rewrite(mbuf, &quoted, END_DESTINATION, receiver->outside);
+		address_rewrite(mbuf, packet, END_SOURCE, receiver->outside.address);
+	}
+	if (sender) {
+		endpoint_rewrite(mbuf, &quoted, END_SOURCE, sender->inside);
+		address_rewrite(mbuf, packet, END_DESTINATION, sender->inside.address);
+	}
 	icmp_checksum_again(mbuf, packet);
+	mbuf->port = inward ? NF_INSIDE : NF_OUTSIDE;
 	return true;
 }

@@ -1,0 +1,48 @@
+#include "tests/nat_rig.h"
+
+struct ends ends_of(struct rte_mbuf *mbuf)
+{
+	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, 14);
+	const rte_be16_t *ports = (const rte_be16_t *)(ip + 1);
+	const bool icmp = ip->next_proto_id == IPPROTO_ICMP;
+
+	return (struct ends){
+		.source = rte_be_to_cpu_32(ip->src_addr),
+		.destination = rte_be_to_cpu_32(ip->dst_addr),
+		.source_port = rte_be_to_cpu_16(ports[icmp ? 2 : 0]),
+		.destination_port = rte_be_to_cpu_16(ports[icmp ? 2 : 1]),
+	};
+}
+
+struct rte_mbuf *sent(struct rig *rig)
+{
+	assert_int_equal(rig->out.n, 1);
+	return rig->out.packets[0];
+}
+
+struct rte_mbuf *copy_sent(struct rig *rig)
+{
+	uint8_t bytes[200];
+	const uint16_t length = packet_bytes(sent(rig), bytes, sizeof(bytes));
+
+	return packet_of(rig, bytes, length);
+}
+
+struct ends offered(struct rig *rig, const struct made *made, uint64_t now_us)
+{
+	rig_offer(rig, packet_made(rig, made), now_us);
+	assert_true(checksums_right(sent(rig)));
+	return ends_of(sent(rig));
+}
+
+struct made answer(const struct made *made, struct ends left)
+{
+	struct made back = *made;
+
+	back.source = left.destination;
+	back.destination = left.source;
+	back.source_port = left.destination_port;
+	back.destination_port = left.source_port;
+	back.port = NF_OUTSIDE;
+	return back;
+}

@@ -1,0 +1,268 @@
+#include "tests/nat_rig.h"
+
+#include <stdlib.h>
+
+static void make_icmp(struct rte_mbuf *packet, uint8_t type, uint16_t length)
+{
+	struct rte_icmp_hdr *icmp = rte_pktmbuf_mtod_offset(packet, struct rte_icmp_hdr *, 34);
+
+	icmp->icmp_type = type;
+	icmp->icmp_cksum = 0;
+	icmp->icmp_cksum = (rte_be16_t)~rte_raw_cksum(icmp, length);
+}
+
+/* A query keeps to its host by its identifier, which is another outside (RFC 5508, REQ-1). */
+static void queries(void **state)
+{
+	static const struct {
+		uint8_t request, reply;
+	} types[] = {{8, 0}, {13, 14}, {17, 18}};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < RTE_DIM(types); i++) {
+		struct made ask = udp, reply;
+		struct rte_mbuf *packet;
+		struct ends left;
+
+		ask.protocol = IPPROTO_ICMP;
+		rig_make(rig, "NAT", one_address, 2);
+		packet = packet_made(rig, &ask);
+		make_icmp(packet, types[i].request, 16);
+		rig_offer(rig, packet, 1);
+		assert_true(checksums_right(sent(rig)));
+		left = ends_of(sent(rig));
+		assert_int_equal(left.source, outside);
+		reply = answer(&ask, left);
+		reply.source_port = left.source_port;
+		packet = packet_made(rig, &reply);
+		make_icmp(packet, types[i].reply, 16);
+		rig_offer(rig, packet, 2);
+		assert_true(checksums_right(sent(rig)));
+		assert_int_equal(ends_of(sent(rig)).destination, host);
+		assert_int_equal(ends_of(sent(rig)).source_port, ask.source_port);
+	}
+}
+
+/* Requests from outside, replies from inside and other types are freed. */
+static void queries_the_wrong_way(void **state)
+{
+	static const uint8_t in[] = {8, 13, 17, 9}, out[] = {0, 14, 18, 10};
+	struct rig *rig = *state;
+	struct made made = udp, back;
+	struct rte_mbuf *packet;
+
+	made.protocol = IPPROTO_ICMP;
+	rig_make(rig, "NAT", one_address, 2);
+	back = answer(&made, offered(rig, &made, 1));
+	for (size_t i = 0; i < RTE_DIM(in); i++) {
+		packet = packet_made(rig, &back);
+		make_icmp(packet, in[i], 16);
+		rig_offer(rig, packet, 1);
+		assert_int_equal(rig->out.n, 0);
+		packet = packet_made(rig, &made);
+		make_icmp(packet, out[i], 16);
+		rig_offer(rig, packet, 1);
+		assert_int_equal(rig->out.n, 0);
+	}
+	assert_int_equal(rig_count(rig, "unsupported"), 2 * RTE_DIM(in));
+}
+
+/* An error of ICMP about a packet, quoting `quoted` bytes of it; the packet is freed. */
+static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, uint16_t quoted,
+				    uint32_t from, uint32_t to, uint16_t port)
+{
+	struct made made = {
+		.source = from,
+		.destination = to,
+		.protocol = IPPROTO_ICMP,
+		.payload = rte_pktmbuf_mtod_offset(packet, const void *, 14),
+		.payload_length = quoted,
+		.port = port,
+	};
+	struct rte_mbuf *error = packet_made(rig, &made);
+
+	make_icmp(error, 3, 8 + quoted);
+	rte_pktmbuf_free(packet);
+	return error;
+}
+
+/* An error from outside reaches the host inside, and quotes what that has sent (RFC 5508). */
+static void errors_from_outside(void **state)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
+	static const uint16_t quotes[] = {28, 36, 40};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < RTE_DIM(protocols) * RTE_DIM(quotes); i++) {
+		const uint16_t quoted = quotes[i / RTE_DIM(protocols)];
+		struct made made = udp;
+		struct rte_mbuf *original, *error;
+
+		made.protocol = protocols[i % RTE_DIM(protocols)];
+		made.payload_length = 0;
+		if (made.protocol != IPPROTO_TCP && quoted > 28)
+			continue;
+		rig_make(rig, "NAT", one_address, 2);
+		offered(rig, &made, 1);
+		error = error_about(rig, copy_sent(rig), quoted, server + 77, outside, NF_OUTSIDE);
+		rig_offer(rig, error, 1);
+		assert_true(checksums_right(sent(rig)));
+		assert_int_equal(ends_of(sent(rig)).source, server + 77);
+		assert_int_equal(ends_of(sent(rig)).destination, host);
+		assert_int_equal(sent(rig)->port, NF_INSIDE);
+		original = packet_made(rig, &made);
+		assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42),
+				    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), quoted);
+		rte_pktmbuf_free(original);
+		assert_int_equal(rig_count(rig, "errors"), 1);
+	}
+}
+
+/* An error from inside leaves from outside's address, and quotes what came from there. */
+static void errors_from_inside(void **state)
+{
+	struct rig *rig = *state;
+	struct made back;
+	struct rte_mbuf *came;
+
+	rig_make(rig, "NAT", one_address, 2);
+	back = answer(&udp, offered(rig, &udp, 1));
+	offered(rig, &back, 1);
+	rig_offer(rig, error_about(rig, copy_sent(rig), 36, host, server, NF_INSIDE), 1);
+	assert_true(checksums_right(sent(rig)));
+	assert_int_equal(ends_of(sent(rig)).source, outside);
+	assert_int_equal(ends_of(sent(rig)).destination, server);
+	came = packet_made(rig, &back);
+	assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42),
+			    rte_pktmbuf_mtod_offset(came, uint8_t *, 14), 36);
+	rte_pktmbuf_free(came);
+}
+
+/*
+ * An error of one host inside about a packet that another sent to its address outside comes in
+ * again, and quotes what that has sent (RFC 5508, REQ-7); unless either end is not mapped.
+ */
+static void hairpinned_errors(void **state)
+{
+	struct rig *rig = *state;
+	struct made other = udp, made = udp;
+	struct rte_mbuf *came, *original;
+	struct ends outside_other;
+
+	other.source = host + 5;
+	rig_make(rig, "NAT", one_address, 2);
+	outside_other = offered(rig, &other, 1);
+	made.destination = outside_other.source;
+	made.destination_port = outside_other.source_port;
+	assert_int_equal(offered(rig, &made, 1).destination, other.source);
+	came = copy_sent(rig);
+	rig_offer(rig, error_about(rig, came, 36, other.source, outside, NF_INSIDE), 1);
+	assert_true(checksums_right(sent(rig)));
+	assert_int_equal(ends_of(sent(rig)).source, outside);
+	assert_int_equal(ends_of(sent(rig)).destination, host);
+	assert_int_equal(sent(rig)->port, NF_INSIDE);
+	original = packet_made(rig, &made);
+	assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42),
+			    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), 36);
+	rig_offer(rig, error_about(rig, original, 36, other.source, outside, NF_INSIDE), 1);
+	assert_int_equal(rig->out.n, 0); /* about what has not been translated */
+	assert_int_equal(rig_count(rig, "errors"), 1);
+}
+
+/* What pads the frame behind an error that quotes little is left alone. */
+static void padding_behind_errors(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+	struct rte_mbuf *error;
+	uint8_t padding[30];
+	char *end;
+
+	made.protocol = IPPROTO_TCP;
+	memset(padding, 0xaa, sizeof(padding));
+	rig_make(rig, "NAT", one_address, 2);
+	offered(rig, &made, 1);
+	error = error_about(rig, copy_sent(rig), 28, server, outside, NF_OUTSIDE);
+	end = rte_pktmbuf_append(error, sizeof(padding));
+	if (!end)
+		abort();
+	memcpy(end, padding, sizeof(padding));
+	rig_offer(rig, error, 1);
+	assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42 + 28), padding,
+			    sizeof(padding));
+}
+
+/* Errors about nothing, with wrong checksums, or cut too short go nowhere. */
+static void bad_errors(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *error;
+
+	rig_make(rig, "NAT", one_address, 2);
+	offered(rig, &udp, 1);
+	for (uint16_t quoted = 0; quoted < 28; quoted += 3) {
+		error = error_about(rig, copy_sent(rig), quoted, server, outside, NF_OUTSIDE);
+		rig_offer(rig, error, 1);
+		assert_int_equal(rig->out.n, 0);
+		offered(rig, &udp, 1);
+	}
+	error = error_about(rig, copy_sent(rig), 28, server, outside, NF_OUTSIDE);
+	rte_pktmbuf_mtod_offset(error, uint8_t *, 42)[27] ^= 1;
+	rig_offer(rig, error, 1);
+	assert_int_equal(rig->out.n, 0);
+	error = error_about(rig, packet_made(rig, &udp), 28, server, outside, NF_OUTSIDE);
+	rig_offer(rig, error, 1);
+	assert_int_equal(rig->out.n, 0);
+}
+
+/* An error that reaches another address than the one that it is about goes nowhere. */
+static void errors_to_another_address(void **state)
+{
+	struct rig *rig = *state;
+	uint32_t address;
+
+	rig_make(rig, "NAT", NULL, 0);
+	for (uint32_t other = 0; other < 2; other++) {
+		address = offered(rig, &udp, 1).source;
+		rig_offer(rig,
+			  error_about(rig, copy_sent(rig), 28, server,
+				      other ? outside + (address - outside + 1) % 16 : address,
+				      NF_OUTSIDE),
+			  1);
+		assert_int_equal(rig->out.n, !other);
+	}
+}
+
+/* Mutated errors do no harm. */
+static void mutated_errors(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "NAT", one_address, 2);
+	for (int i = 0; i < 2; i++) {
+		struct made made = udp;
+
+		made.protocol = i ? IPPROTO_TCP : IPPROTO_UDP;
+		offered(rig, &made, rig->nf->now_us);
+		offer_mutations(rig, error_about(rig, copy_sent(rig), 28 + 8 * i, server, outside,
+						 NF_OUTSIDE));
+	}
+	assert_true(rig_count(rig, "errors") > 1000);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(queries, setup, teardown),
+		cmocka_unit_test_setup_teardown(queries_the_wrong_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_from_outside, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_from_inside, setup, teardown),
+		cmocka_unit_test_setup_teardown(hairpinned_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(padding_behind_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(bad_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_to_another_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(mutated_errors, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}

@@ -1,0 +1,102 @@
+#include "tests/nat_rig.h"
+
+/* All endpoints of a host have one address outside, and ports as odd or even as theirs. */
+static void addresses_are_paired_and_parity_kept(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+	uint32_t address;
+	bool used[16] = {0};
+
+	rig_make(rig, "NAT", NULL, 0);
+	address = offered(rig, &made, 1).source;
+	for (uint16_t port = 1; port < 500; port++) {
+		struct ends left;
+
+		made.source_port = port;
+		left = offered(rig, &made, 1);
+		assert_int_equal(left.source, address);
+		assert_int_equal(left.source_port & 1, port & 1);
+	}
+	for (uint32_t i = 0; i < 500; i++) {
+		made.source = host + i;
+		used[offered(rig, &made, 1).source - outside] = true;
+	}
+	for (size_t i = 0; i < RTE_DIM(used); i++)
+		assert_true(used[i]);
+}
+
+/* No two endpoints have one port outside. */
+static void ports_are_not_shared(void **state)
+{
+	static bool used[65536];
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 1 << 17}};
+	struct made made = udp;
+
+	rig_make(rig, "NAT", settings, 2);
+	for (uint32_t i = 0; i < 64512; i++) {
+		uint16_t port;
+
+		made.source = host + i;
+		made.source_port = (uint16_t)(i / 3);
+		port = offered(rig, &made, 1).source_port;
+		assert_false(used[port]);
+		used[port] = true;
+	}
+	made.source = host - 1; /* one more than there are ports */
+	rig_offer(rig, packet_made(rig, &made), 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "exhausted"), 1);
+	made.protocol = IPPROTO_TCP; /* which has its own */
+	offered(rig, &made, 1);
+}
+
+/* A full table lets no new session through, and counts. */
+static void full_table(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"sessions", 16}};
+	struct made made = udp;
+
+	rig_make(rig, "NAT", settings, 1);
+	for (uint32_t i = 0; i < 200; i++) {
+		made.destination = server + i;
+		rig_offer(rig, packet_made(rig, &made), 1);
+	}
+	assert_true(rig_count(rig, "full") > 100);
+	assert_int_equal(rig_count(rig, "full") + rig_count(rig, "outward"), 200);
+}
+
+/* What was forgotten gives its port back: one after another, more use it than there are ports. */
+static void ports_come_back(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"addresses", 1},    {"sessions", 512},
+					      {"udp_s", 1},        {"icmp_s", 1},
+					      {"transitory_s", 1}, {"established_s", 1}};
+	struct made made = udp;
+	uint64_t now = SECOND;
+
+	rig_make(rig, "NAT", settings, RTE_DIM(settings));
+	for (uint32_t i = 0; i < 100000; i++) {
+		made.source_port = (uint16_t)i;
+		made.source = host + i;
+		offered(rig, &made, now += SECOND / 100);
+	}
+	assert_int_equal(rig_count(rig, "exhausted") + rig_count(rig, "full"), 0);
+	assert_true(rig_count(rig, "aged") > 99000);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(addresses_are_paired_and_parity_kept, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(ports_are_not_shared, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(ports_come_back, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}

@@ -1,0 +1,102 @@
+#include "tests/nat_rig.h"
+
+/* Let `s` seconds pass, during which nothing but age happens. */
+static uint64_t wait_for(struct rig *rig, uint64_t now_us, unsigned int s)
+{
+	for (unsigned int i = 0; i < s; i++)
+		rig_offer_burst(rig, NULL, 0, now_us + (i + 1) * SECOND);
+	return now_us + s * SECOND;
+}
+
+/* Whether what is outside still gets in. */
+static bool gets_in(struct rig *rig, const struct made *back, uint64_t now_us)
+{
+	rig_offer(rig, packet_made(rig, back), now_us);
+	return rig->out.n == 1;
+}
+
+/* UDP is forgotten after its timeout, which only packets from inside put off (RFC 4787, REQ-6). */
+static void udp_times_out(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t now = SECOND;
+	struct made back;
+
+	rig_make(rig, "NAT", one_address, 2);
+	back = answer(&udp, offered(rig, &udp, now));
+	now = wait_for(rig, now, 200);
+	offered(rig, &udp, now);
+	now = wait_for(rig, now, 299);
+	assert_true(gets_in(rig, &back, now));
+	now = wait_for(rig, now, 40);
+	assert_false(gets_in(rig, &back, now));
+	assert_int_equal(rig_count(rig, "unmapped"), 1);
+	assert_int_equal(rig_count(rig, "aged"), 1);
+}
+
+static void tcp_packet(struct rig *rig, struct made *made, uint8_t flags, uint64_t now)
+{
+	made->tcp_flags = flags;
+	offered(rig, made, now);
+}
+
+enum { SYN = RTE_TCP_SYN_FLAG, ACK = RTE_TCP_ACK_FLAG, FIN = RTE_TCP_FIN_FLAG };
+
+/* The rest of a handshake. */
+static void answer_syn(struct rig *rig, struct made *made, struct made *back, uint64_t now)
+{
+	tcp_packet(rig, back, SYN | ACK, now);
+	tcp_packet(rig, made, ACK, now);
+}
+
+/* TCP lives 4 minutes while it opens or closes, 2 hours and 4 minutes in between (RFC 5382). */
+static void tcp_times_out(void **state)
+{
+	static const struct {
+		uint8_t closing[3]; /* from inside, outside, inside */
+		bool opened;
+		unsigned int lives_s;
+		bool opened_again; /* with the same ports */
+	} cases[] = {
+		{{0}, false, 240, false},
+		{{0}, true, 7440, false},
+		{{FIN | ACK, 0, 0}, true, 7440, false}, /* half closed */
+		{{FIN | ACK, FIN | ACK, ACK}, true, 240, false},
+		{{RTE_TCP_RST_FLAG, 0, 0}, true, 240, false},
+		{{RTE_TCP_RST_FLAG, 0, 0}, true, 7440, true},
+	};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		struct made made = udp, back;
+		uint64_t now = SECOND;
+
+		made.protocol = IPPROTO_TCP;
+		made.tcp_flags = SYN;
+		rig_make(rig, "NAT", one_address, 2);
+		back = answer(&made, offered(rig, &made, now));
+		if (cases[i].opened)
+			answer_syn(rig, &made, &back, now);
+		for (int j = 0; j < 3; j++)
+			if (cases[i].closing[j])
+				tcp_packet(rig, j == 1 ? &back : &made, cases[i].closing[j], now);
+		if (cases[i].opened_again) {
+			tcp_packet(rig, &made, SYN, now);
+			answer_syn(rig, &made, &back, now);
+		}
+		now = wait_for(rig, now, cases[i].lives_s - 1);
+		assert_int_equal(rig_count(rig, "aged"), 0);
+		now = wait_for(rig, now, 40);
+		assert_int_equal(rig_count(rig, "aged"), 1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(udp_times_out, setup, teardown),
+		cmocka_unit_test_setup_teardown(tcp_times_out, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
