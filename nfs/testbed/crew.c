@@ -88,14 +88,14 @@ static void assign(struct crew *crew, const struct engines *engines)
  * The instances, behind a piece of memory that is given back: tables come to lie on other pages
  * every time, which the caches of a core do not treat all alike.
  */
-static int create_workloads(struct crew *crew, const struct engines *engines, uint64_t seed)
+static int create_workloads(struct crew *crew, const struct engines *engines, uint64_t round)
 {
-	void *shift = rte_malloc(NULL, PAGE * (1 + seed * 37 % MOST_SHIFT), PAGE);
+	void *shift = rte_malloc(NULL, PAGE * (1 + round * 37 % MOST_SHIFT), PAGE);
 	int result = 0;
 
 	for (unsigned int i = 0; i < crew->company->n && result == 0; i++) {
-		crew->workloads[i] =
-			workload_create(&crew->company->loads[i], engines->kinds, seed + i);
+		crew->workloads[i] = workload_create(&crew->company->loads[i], engines->kinds,
+						     round * MOST_LOADS + i);
 		if (!crew->workloads[i])
 			result = -ENOMEM;
 	}
@@ -122,8 +122,8 @@ static int launch(struct crew *crew)
 	return 0;
 }
 
-int crew_start(struct crew *crew, const struct company *company, const struct workers *workers,
-	       const struct engines *engines, uint64_t seed)
+int crew_start(struct crew *crew, const struct company *company, struct workers *workers,
+	       const struct engines *engines)
 {
 	int result;
 
@@ -131,7 +131,7 @@ int crew_start(struct crew *crew, const struct company *company, const struct wo
 	crew->posts = calloc(MOST_WORKERS, sizeof(*crew->posts));
 	if (!crew->posts)
 		return -ENOMEM;
-	result = create_workloads(crew, engines, seed);
+	result = create_workloads(crew, engines, workers->rounds++);
 	if (result == 0) {
 		assign(crew, engines);
 		result = launch(crew);

@@ -28,11 +28,11 @@ struct crew {
 unsigned int crew_cores(const struct company *company, const struct engines *engines);
 
 /*
- * Make the instances and set them to work. What `seed` draws is the traffic, and where in memory
- * things come to lie. 0, or a negative errno after printing why.
+ * Make the instances and set them to work: a round, whose traffic, and where in memory things come
+ * to lie, are other than those of all before it. 0, or a negative errno after printing why.
  */
-int crew_start(struct crew *crew, const struct company *company, const struct workers *workers,
-	       const struct engines *engines, uint64_t seed);
+int crew_start(struct crew *crew, const struct company *company, struct workers *workers,
+	       const struct engines *engines);
 void crew_stop(struct crew *crew);
 
 #endif

@@ -99,14 +99,14 @@ static bool small_enough(const struct run *run)
 
 /* A round of new instances; what it came to is kept when it was whole. */
 static enum verdict one_round(struct run *run, const struct company *company,
-			      const struct workers *workers, const struct engines *engines)
+			      struct workers *workers, const struct engines *engines)
 {
 	const unsigned int wanted =
 		(run->patience->least_windows + LEAST_ROUNDS - 1) / LEAST_ROUNDS;
 	struct readings of_round[MOST_LOADS] = {0};
 	bool whole;
 
-	if (crew_start(&run->crew, company, workers, engines, run->measured->rounds) < 0)
+	if (crew_start(&run->crew, company, workers, engines) < 0)
 		return FAILED;
 	warm_up(run);
 	whole = take_windows(run, wanted, of_round);
@@ -120,7 +120,7 @@ static enum verdict one_round(struct run *run, const struct company *company,
 }
 
 enum verdict measure(struct measured *measured, const struct company *company,
-		     const struct workers *workers, const struct engines *engines,
+		     struct workers *workers, const struct engines *engines,
 		     const struct patience *patience, const volatile bool *stop)
 {
 	const double longest_s = patience->most_windows * patience->window_ms / 1e3;

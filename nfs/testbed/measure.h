@@ -32,7 +32,7 @@ enum verdict { MEASURED, TOO_NOISY, FAILED, INTERRUPTED };
 
 /* `*stop` ends it early. */
 enum verdict measure(struct measured *measured, const struct company *company,
-		     const struct workers *workers, const struct engines *engines,
+		     struct workers *workers, const struct engines *engines,
 		     const struct patience *patience, const volatile bool *stop);
 
 /* Windows thrown away, and the reasons as text: "12 (run_delay 10, neighbour 2)". */

@@ -15,8 +15,7 @@ static double clock_s(void)
 }
 
 /* Rounds per second of null-bench on the first `cores` cores at once. */
-static enum verdict spin(const struct testbed *testbed, unsigned int cores,
-			 struct measured *measured)
+static enum verdict spin(struct testbed *testbed, unsigned int cores, struct measured *measured)
 {
 	struct patience patience = testbed->options.patience;
 	struct company company = {.n = cores};
@@ -36,7 +35,7 @@ static double change_pct(double from, double to)
 }
 
 /* Alone, beside others of its kind on every core, and alone again. */
-static struct null_control take(const struct testbed *testbed)
+static struct null_control take(struct testbed *testbed)
 {
 	const unsigned int cores =
 		testbed->workers.n < MOST_LOADS ? testbed->workers.n : MOST_LOADS;

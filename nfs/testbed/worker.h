@@ -25,7 +25,8 @@ struct worker_time {
 
 struct workers {
 	unsigned int n;
-	bool realtime; /* nothing else runs on a core while its worker does */
+	bool realtime;   /* nothing else runs on a core while its worker does */
+	uint64_t rounds; /* begun on them so far: no two are alike */
 	struct worker worker[MOST_WORKERS];
 };
 
