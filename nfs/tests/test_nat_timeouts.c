@@ -91,11 +91,32 @@ static void tcp_times_out(void **state)
 	}
 }
 
+/* What is begun again with the same ports has nothing of what was closed before. */
+static void tcp_begun_again(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp, back;
+	uint64_t now = SECOND;
+
+	made.protocol = IPPROTO_TCP;
+	made.tcp_flags = SYN;
+	rig_make(rig, "NAT", one_address, 2);
+	back = answer(&made, offered(rig, &made, now));
+	answer_syn(rig, &made, &back, now);
+	tcp_packet(rig, &made, FIN | ACK, now);
+	tcp_packet(rig, &made, SYN, now);
+	answer_syn(rig, &made, &back, now);
+	tcp_packet(rig, &back, FIN | ACK, now); /* one end only */
+	wait_for(rig, now, 400);
+	assert_int_equal(rig_count(rig, "aged"), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(udp_times_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(tcp_times_out, setup, teardown),
+		cmocka_unit_test_setup_teardown(tcp_begun_again, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -205,7 +205,7 @@ static void tcp_seen(struct session *session, bool outward, uint8_t flags)
 	const uint8_t done = TCP_FIN_OUT | TCP_FIN_IN, acked = TCP_ACKED_OUT | TCP_ACKED_IN;
 
 	if ((flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) == RTE_TCP_SYN_FLAG &&
-	    session->phase == PHASE_TCP_TRANSITORY)
+	    (session->phase == PHASE_TCP_TRANSITORY || (outward && (session->marks & TCP_FIN_OUT))))
 		session->marks &= TURNED; /* the same ports again */
 	if (flags & RTE_TCP_ACK_FLAG)
 		session->marks |= outward ? TCP_ACKED_OUT : TCP_ACKED_IN;
