@@ -1,13 +1,11 @@
 /*
- * NAT: hosts inside share a few addresses outside (RFC 4787, RFC 5382 and RFC
- * 5508).
+ * NAT: hosts inside share a few addresses outside (RFC 4787, RFC 5382 and RFC 5508).
  *
- * Mapping and filtering are independent of the endpoint outside; a host keeps
- * one address outside. Packets between two hosts inside by their addresses
- * outside are hairpinned, and so are ICMP errors about them. Not here:
- * hairpinned ICMP queries (RFC 5508 wants them of Basic NAT only), fragments
- * (freed, counted), protocols without ports but ICMP, and what routers do (time
- * to live, next hops).
+ * Mapping and filtering are independent of the endpoint outside; a host keeps one address outside.
+ * Packets between two hosts inside by their addresses outside are hairpinned, and so are ICMP
+ * errors about them. Not here: hairpinned ICMP queries (RFC 5508 wants them of Basic NAT only),
+ * fragments (freed, counted), protocols without ports but ICMP, and what routers do (time to live,
+ * next hops).
  */
 #include <errno.h>
 
@@ -53,7 +51,7 @@ enum {
 static const struct nf_counter counters[] = {
 	[OUTWARD] = {"outward", "packets translated on their way out"},
 	[INWARD] = {"inward", "packets translated on their way in"},
-	[HAIRPINNED] = {"hairpinned", "of those on their way out, packets turned back in"},
+	[HAIRPINNED] = {"hairpinned", "of those on their way out, packets that came in again"},
 	[ERRORS] = {"errors", "ICMP errors translated"},
 	[STARTED] = {"started", "sessions that began"},
 	[AGED] = {"aged", "sessions that were forgotten"},
@@ -69,7 +67,7 @@ static const struct nf_counter counters[] = {
 /* A packet of a session that is to be looked up. */
 struct crossing {
 	struct rte_mbuf *mbuf;
-	struct mapping *mapping; /* of a packet on its way in */
+	struct mapping *mapping; /* of a packet on its way in, or in again */
 	struct packet packet;
 };
 
@@ -192,13 +190,21 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 	crossings->n++;
 }
 
+/* The mapping to which what leaves for an address outside comes in again; NULL: nowhere. */
+static struct mapping *hairpin_target(const struct sessions *sessions,
+				      const struct crossing *crossing)
+{
+	if (crossing->packet.protocol == IPPROTO_ICMP)
+		return NULL;
+	return mapping_at(sessions, crossing->mbuf, &crossing->packet);
+}
+
 static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 			const struct mapping *mapping, int32_t place, struct nf_out *out)
 {
 	struct sessions *sessions = nf->state;
 
-	/* without a session, somebody outside begins: mappings are open to all
-	 * (REQ-8) */
+	/* without a session, somebody outside begins: mappings are open to all (REQ-8) */
 	if (place >= 0)
 		session_seen(&sessions->sessions[place], false, tcp_flags(mbuf, packet),
 			     nf->now_us);
@@ -207,23 +213,16 @@ static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 	nf_send(out, mbuf);
 }
 
-/* To an address outside from inside: what left comes in again (RFC 4787,
- * REQ-9). */
-static void turn_back(struct nf *nf, struct crossing *crossing, struct nf_out *out)
+/* What left for an address outside comes in again (RFC 4787, REQ-9). */
+static void hairpin(struct nf *nf, const struct crossing *crossing, struct nf_out *out)
 {
 	const struct sessions *sessions = nf->state;
-	struct rte_mbuf *mbuf = crossing->mbuf;
-	struct mapping *mapping = mapping_at(sessions, mbuf, &crossing->packet);
-	struct flow_key key;
+	const struct flow_key key =
+		key_inward(crossing->mbuf, &crossing->packet, crossing->mapping);
 
-	if (!mapping || crossing->packet.protocol == IPPROTO_ICMP) {
-		drop(nf, mbuf, UNMAPPED);
-		return;
-	}
-	key = key_inward(mbuf, &crossing->packet, mapping);
 	nf->counters[HAIRPINNED]++;
-	send_inward(nf, mbuf, &crossing->packet, mapping, rte_hash_lookup(sessions->table, &key),
-		    out);
+	send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping,
+		    rte_hash_lookup(sessions->table, &key), out);
 }
 
 static void send_outward(struct nf *nf, struct crossing *crossing, const struct flow_key *key,
@@ -231,8 +230,16 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 {
 	struct sessions *sessions = nf->state;
 	struct rte_mbuf *mbuf = crossing->mbuf;
-	const struct session *session;
+	const bool hairpins = sessions_own(sessions, key->destination);
+	struct session *session;
 
+	if (hairpins) {
+		crossing->mapping = hairpin_target(sessions, crossing);
+		if (!crossing->mapping) {
+			drop(nf, mbuf, UNMAPPED);
+			return;
+		}
+	}
 	if (place < 0) {
 		place = session_start(sessions, key, &nf->counters[STARTED]);
 		if (place < 0) {
@@ -241,19 +248,18 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 		}
 	}
 	session = &sessions->sessions[place];
-	session_seen(&sessions->sessions[place], true, tcp_flags(mbuf, &crossing->packet),
-		     nf->now_us);
+	session_seen(session, true, tcp_flags(mbuf, &crossing->packet), nf->now_us);
 	endpoint_rewrite(mbuf, &crossing->packet, END_SOURCE, session_outside(session));
 	nf->counters[OUTWARD]++;
-	if (session->marks & TURNED) {
-		turn_back(nf, crossing, out);
+	if (hairpins) {
+		hairpin(nf, crossing, out);
 		return;
 	}
 	mbuf->port = NF_OUTSIDE;
 	nf_send(out, mbuf);
 }
 
-/* A plain packet of a session that is known, and not turned. */
+/* A plain packet of a session that is known, and not hairpinned. */
 static inline void translate_plain(struct rte_mbuf *mbuf, struct session *session, uint64_t now_us)
 {
 	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *,
@@ -291,7 +297,7 @@ static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *o
 		struct rte_mbuf *mbuf = burst->packets[i];
 		struct session *session = &sessions->sessions[places[i]];
 
-		if (unlikely(places[i] < 0 || (session->marks & TURNED))) {
+		if (unlikely(places[i] < 0 || (session->marks & HAIRPINS))) {
 			struct crossing crossing = {.mbuf = mbuf, .packet = packet_plain(mbuf)};
 
 			send_outward(nf, &crossing, &burst->keys[i], places[i], out);

@@ -132,22 +132,52 @@ static void mapping_does_not_depend_on_the_other_end(void **state)
 /* Two hosts inside reach each other by their addresses outside (RFC 4787, REQ-9). */
 static void hairpins(void **state)
 {
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
 	struct rig *rig = *state;
-	struct made other = udp;
-	struct ends first, turned;
 
+	for (size_t i = 0; i < RTE_DIM(protocols); i++) {
+		struct made made = udp, other = udp, back;
+		struct ends left, came;
+
+		made.protocol = other.protocol = protocols[i];
+		rig_make(rig, "NAT", one_address, 2);
+		left = offered(rig, &made, 1);
+		other.source = host + 5;
+		other.destination = left.source;
+		other.destination_port = left.source_port;
+		came = offered(rig, &other, 1);
+		assert_int_equal(came.source, outside);
+		assert_int_not_equal(came.source_port, other.source_port);
+		assert_int_equal(came.destination, host);
+		assert_int_equal(came.destination_port, made.source_port);
+		assert_int_equal(sent(rig)->port, NF_INSIDE);
+		back = answer(&other, came);
+		back.port = NF_INSIDE;
+		came = offered(rig, &back, 1);
+		assert_int_equal(came.source, left.source);
+		assert_int_equal(came.source_port, left.source_port);
+		assert_int_equal(came.destination, other.source);
+		assert_int_equal(came.destination_port, other.source_port);
+		assert_int_equal(sent(rig)->port, NF_INSIDE);
+		assert_int_equal(rig_count(rig, "outward"), 3);
+		assert_int_equal(rig_count(rig, "hairpinned"), 2);
+	}
+}
+
+/* What would be hairpinned to where nothing is mapped, or is ICMP, takes no session and no port. */
+static void hairpins_to_nowhere(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+
+	made.destination = outside;
 	rig_make(rig, "NAT", one_address, 2);
-	first = offered(rig, &udp, 1);
-	other.source = host + 5;
-	other.destination = first.source;
-	other.destination_port = first.source_port;
-	turned = offered(rig, &other, 1);
-	assert_int_equal(turned.source, outside);
-	assert_int_not_equal(turned.source_port, other.source_port);
-	assert_int_equal(turned.destination, host);
-	assert_int_equal(turned.destination_port, udp.source_port);
-	assert_int_equal(sent(rig)->port, NF_INSIDE);
-	assert_int_equal(rig_count(rig, "hairpinned"), 1);
+	rig_offer(rig, packet_made(rig, &made), 1);
+	made.protocol = IPPROTO_ICMP;
+	rig_offer(rig, packet_made(rig, &made), 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "unmapped"), 2);
+	assert_int_equal(rig_count(rig, "started") + rig_count(rig, "outward"), 0);
 }
 
 /* Fragments, other protocols, IPv6 and what nobody asked for are freed and counted. */
@@ -214,6 +244,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(mapping_does_not_depend_on_the_other_end, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(hairpins, setup, teardown),
+		cmocka_unit_test_setup_teardown(hairpins_to_nowhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_session_in_a_burst, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),

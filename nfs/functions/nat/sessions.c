@@ -193,7 +193,7 @@ int32_t session_start(struct sessions *sessions, const struct flow_key *key, uin
 		.address = sessions->mappings[mapping].outside.address,
 		.port = sessions->mappings[mapping].outside.port,
 		.phase = first_phase(key->protocol),
-		.marks = sessions_own(sessions, key->destination) ? TURNED : 0,
+		.marks = sessions_own(sessions, key->destination) ? HAIRPINS : 0,
 	};
 	(*started)++;
 	return place;
@@ -206,7 +206,7 @@ static void tcp_seen(struct session *session, bool outward, uint8_t flags)
 
 	if ((flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) == RTE_TCP_SYN_FLAG &&
 	    (session->phase == PHASE_TCP_TRANSITORY || (outward && (session->marks & TCP_FIN_OUT))))
-		session->marks &= TURNED; /* the same ports again */
+		session->marks &= HAIRPINS; /* the same ports again */
 	if (flags & RTE_TCP_ACK_FLAG)
 		session->marks |= outward ? TCP_ACKED_OUT : TCP_ACKED_IN;
 	if (flags & RTE_TCP_FIN_FLAG)

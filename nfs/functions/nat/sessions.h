@@ -40,7 +40,7 @@ enum session_mark {
 	TCP_FIN_OUT = 4,
 	TCP_FIN_IN = 8,
 	TCP_RESET = 16,
-	TURNED = 32, /* to one of the addresses outside: it comes in again */
+	HAIRPINS = 32, /* to one of the addresses outside: it comes in again */
 };
 
 /* Four to a cache line. */
