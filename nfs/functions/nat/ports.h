@@ -19,7 +19,10 @@ struct ports {
 	} halves[2];
 };
 
-/* All are free, in an order that a stranger cannot guess without the seed (RFC 6056). */
+/*
+ * All are free, in an order that the seed gives: a stranger cannot guess the next one (RFC 6056)
+ * only while the seed, whose default is public, is a secret.
+ */
 void ports_fill(struct ports *ports, uint64_t *random);
 
 /* A free port, even or odd as `like` where there is one; 0 when there is none at all. */
