@@ -10,11 +10,12 @@ bool doca_card_did(const struct doca_card *card, doca_error_t answer, const char
 {
 	if (answer == DOCA_SUCCESS)
 		return true;
-	fprintf(stderr, "%s: cannot %s: %s\n", card->name, what, doca_get_error_string(answer));
+	fprintf(stderr, "%s: cannot %s: %s\n", card->engine->name, what,
+		doca_get_error_string(answer));
 	return false;
 }
 
-bool doca_card_open(struct doca_card *card, doca_error_t (*supports)(struct doca_devinfo *))
+static bool open_device(struct doca_card *card)
 {
 	struct doca_devinfo **devices;
 	uint32_t n;
@@ -22,18 +23,27 @@ bool doca_card_open(struct doca_card *card, doca_error_t (*supports)(struct doca
 	if (!doca_card_did(card, doca_devinfo_list_create(&devices, &n), "list devices"))
 		return false;
 	for (uint32_t i = 0; i < n && !card->device; i++)
-		if (supports(devices[i]) == DOCA_SUCCESS &&
+		if (card->engine->supports(devices[i]) == DOCA_SUCCESS &&
 		    doca_dev_open(devices[i], &card->device) != DOCA_SUCCESS)
 			card->device = NULL;
 	doca_devinfo_list_destroy(devices);
 	if (!card->device)
-		fprintf(stderr, "%s: none of %u devices can do this\n", card->name, n);
+		fprintf(stderr, "%s: none of %u devices can do this\n", card->engine->name, n);
 	return card->device != NULL;
+}
+
+static bool make_engine(struct doca_card *card)
+{
+	if (!card->engine->make(card))
+		return false;
+	card->has_device = doca_card_did(card, doca_ctx_dev_add(card->context, card->device),
+					 "give the engine its device");
+	return card->has_device && (!card->engine->set_up || card->engine->set_up(card));
 }
 
 static bool start_memory(struct doca_card *card)
 {
-	const size_t bytes = 2 * (size_t)DOCA_CARD_JOBS * DOCA_CARD_ROOM;
+	const size_t bytes = (size_t)DOCA_CARD_JOBS * (DOCA_CARD_INPUT + DOCA_CARD_OUTPUT);
 
 	card->bytes = nf_zalloc(bytes);
 	return doca_card_did(card, card->bytes ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY,
@@ -51,75 +61,127 @@ static bool start_memory(struct doca_card *card)
 	       doca_card_did(card, doca_buf_inventory_start(card->buffers), "start buffers");
 }
 
+static uint8_t *input_of(const struct doca_card *card, unsigned int number)
+{
+	return card->bytes + (size_t)number * DOCA_CARD_INPUT;
+}
+
 static bool make_buffers(struct doca_card *card)
 {
+	uint8_t *outputs = input_of(card, DOCA_CARD_JOBS);
+
 	for (unsigned int i = 0; i < DOCA_CARD_JOBS; i++) {
-		uint8_t *in = card->bytes + (size_t)i * DOCA_CARD_ROOM;
-		uint8_t *out = in + (size_t)DOCA_CARD_JOBS * DOCA_CARD_ROOM;
+		struct doca_card_job *job = &card->jobs[i];
+		uint8_t *out = outputs + (size_t)i * DOCA_CARD_OUTPUT;
 
 		if (!doca_card_did(card,
-				   doca_buf_inventory_buf_by_addr(card->buffers, card->memory, in,
-								  DOCA_CARD_ROOM,
-								  &card->jobs[i].in),
+				   doca_buf_inventory_buf_by_addr(card->buffers, card->memory,
+								  input_of(card, i),
+								  DOCA_CARD_INPUT, &job->in),
 				   "make a job's input") ||
 		    !doca_card_did(card,
 				   doca_buf_inventory_buf_by_addr(card->buffers, card->memory, out,
-								  DOCA_CARD_ROOM,
-								  &card->jobs[i].out),
+								  DOCA_CARD_OUTPUT, &job->out),
 				   "make a job's output"))
 			return false;
 	}
 	return true;
 }
 
-bool doca_card_start(struct doca_card *card)
+static bool start(struct doca_card *card)
 {
-	return start_memory(card) && make_buffers(card) &&
-	       doca_card_did(card, doca_ctx_start(card->context), "start the engine") &&
-	       doca_card_did(card, doca_workq_create(DOCA_CARD_JOBS, &card->queue),
-			     "make a work queue") &&
-	       doca_card_did(card, doca_ctx_workq_add(card->context, card->queue),
-			     "attach the work queue");
+	card->started = doca_card_did(card, doca_ctx_start(card->context), "start the engine");
+	if (!card->started || !doca_card_did(card, doca_workq_create(DOCA_CARD_JOBS, &card->queue),
+					     "make a work queue"))
+		return false;
+	card->has_queue = doca_card_did(card, doca_ctx_workq_add(card->context, card->queue),
+					"attach the work queue");
+	return card->has_queue;
 }
 
-void doca_card_stop(struct doca_card *card)
+void *doca_card_create(const struct doca_card_engine *engine)
 {
-	if (card->queue) {
-		doca_ctx_workq_rm(card->context, card->queue);
-		doca_workq_destroy(card->queue);
+	struct doca_card *card = nf_zalloc(engine->bytes);
+
+	if (!card) {
+		fprintf(stderr, "%s: no memory\n", engine->name);
+		return NULL;
 	}
+	card->engine = engine;
+	if (open_device(card) && make_engine(card) && start_memory(card) && make_buffers(card) &&
+	    start(card))
+		return card;
+	doca_card_destroy(card);
+	return NULL;
+}
+
+/* A queue leaves its context while that runs; a device leaves it, and it ends, once it is stopped.
+ */
+static void end_engine(struct doca_card *card)
+{
+	if (card->has_queue)
+		doca_card_did(card, doca_ctx_workq_rm(card->context, card->queue),
+			      "detach the work queue");
+	if (card->queue)
+		doca_card_did(card, doca_workq_destroy(card->queue), "end the work queue");
+	if (card->started)
+		doca_card_did(card, doca_ctx_stop(card->context), "stop the engine");
+	if (card->has_device)
+		doca_card_did(card, doca_ctx_dev_rm(card->context, card->device),
+			      "take the engine's device");
 	if (card->context)
-		doca_ctx_stop(card->context);
+		doca_card_did(card, card->engine->unmake(card), "end the engine");
+}
+
+/* Memory ends once no buffer is in it. */
+static void end_memory(struct doca_card *card)
+{
 	for (unsigned int i = 0; i < DOCA_CARD_JOBS; i++) {
 		if (card->jobs[i].in)
-			doca_buf_refcount_rm(card->jobs[i].in, NULL);
+			doca_card_did(card, doca_buf_refcount_rm(card->jobs[i].in, NULL),
+				      "give a job's input back");
 		if (card->jobs[i].out)
-			doca_buf_refcount_rm(card->jobs[i].out, NULL);
+			doca_card_did(card, doca_buf_refcount_rm(card->jobs[i].out, NULL),
+				      "give a job's output back");
 	}
-	if (card->buffers) {
-		doca_buf_inventory_stop(card->buffers);
-		doca_buf_inventory_destroy(card->buffers);
-	}
+	if (card->buffers)
+		doca_card_did(card, doca_buf_inventory_destroy(card->buffers), "end buffers");
 	if (card->memory)
-		doca_mmap_destroy(card->memory);
+		doca_card_did(card, doca_mmap_destroy(card->memory), "end the memory");
 	nf_free(card->bytes);
-	if (card->device)
-		doca_dev_close(card->device);
 }
 
-struct doca_card_job *doca_card_next(struct doca_card *card, struct accelerator_job *job)
+void doca_card_destroy(void *state)
+{
+	struct doca_card *card = state;
+
+	end_engine(card);
+	end_memory(card);
+	if (card->device)
+		doca_card_did(card, doca_dev_close(card->device), "close the device");
+	nf_free(card);
+}
+
+enum backend_answer doca_card_next(struct doca_card *card, struct accelerator_job *job,
+				   struct doca_card_job **next)
 {
 	const unsigned int number = card->tail % DOCA_CARD_JOBS;
-	struct doca_card_job *next = &card->jobs[number];
-	uint8_t *in = card->bytes + (size_t)number * DOCA_CARD_ROOM;
+	uint8_t *in = input_of(card, number);
 
+	job->produced = 0;
+	job->rule = -1;
+	if (job->length > DOCA_CARD_INPUT) {
+		job->status = -EMSGSIZE;
+		return BACKEND_DONE;
+	}
 	if (card->tail - card->head == DOCA_CARD_JOBS)
-		return NULL;
-	next->job = job;
-	next->done = false;
+		return BACKEND_FULL;
+	*next = &card->jobs[number];
+	(*next)->job = job;
+	(*next)->done = false;
 	memcpy(in, job->input, job->length);
-	doca_buf_set_data(next->in, in, job->length);
-	return next;
+	doca_buf_set_data((*next)->in, in, job->length);
+	return BACKEND_TAKEN;
 }
 
 enum backend_answer doca_card_submit(struct doca_card *card, const struct doca_job *request)
@@ -136,11 +198,9 @@ enum backend_answer doca_card_submit(struct doca_card *card, const struct doca_j
 	return BACKEND_DONE;
 }
 
-uint16_t doca_card_poll(struct doca_card *card, struct accelerator_job **jobs, uint16_t n,
-			void (*finish)(struct doca_card_job *done, const struct doca_event *event))
+/* Take what the card answers, in any order. */
+static void take_answers(struct doca_card *card)
 {
-	uint16_t back = 0;
-
 	for (;;) {
 		struct doca_event event = {0};
 		const doca_error_t answer = doca_workq_progress_retrieve(
@@ -148,13 +208,21 @@ uint16_t doca_card_poll(struct doca_card *card, struct accelerator_job **jobs, u
 		struct doca_card_job *done = &card->jobs[event.user_data.u64 % DOCA_CARD_JOBS];
 
 		if (answer == DOCA_SUCCESS)
-			finish(done, &event);
+			card->engine->finish(done, &event);
 		else if (answer == DOCA_ERROR_IO_FAILED) /* the job did, not the queue */
 			done->job->status = -EIO;
 		else
-			break;
+			return;
 		done->done = true;
 	}
+}
+
+uint16_t doca_card_poll(void *state, struct accelerator_job **jobs, uint16_t n)
+{
+	struct doca_card *card = state;
+	uint16_t back = 0;
+
+	take_answers(card);
 	for (; back < n && card->head != card->tail; card->head++) {
 		const struct doca_card_job *oldest = &card->jobs[card->head % DOCA_CARD_JOBS];
 

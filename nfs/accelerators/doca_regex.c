@@ -15,7 +15,7 @@
 #define MOST_MATCHES 16
 #define RULE_FRAME 20 /* bytes of a rule's line that are not its expression */
 
-struct engine {
+struct regex_engine {
 	struct doca_card card;
 	struct doca_regex *regex;
 	struct doca_regex_search_result results[DOCA_CARD_JOBS];
@@ -35,7 +35,7 @@ static size_t write_rule(char *text, unsigned int number, const char *expression
 	return n + (size_t)sprintf(text + n, "/s\n");
 }
 
-static bool set_rules(struct engine *engine)
+static bool set_rules(struct regex_engine *engine)
 {
 	unsigned int n;
 	const struct rule *all = rules(&n);
@@ -59,81 +59,59 @@ static bool set_rules(struct engine *engine)
 	return did;
 }
 
-static void destroy(void *state)
-{
-	struct engine *engine = state;
-
-	doca_card_stop(&engine->card);
-	if (engine->regex)
-		doca_regex_destroy(engine->regex);
-	nf_free(engine);
-}
-
 static doca_error_t supports(struct doca_devinfo *device)
 {
 	return doca_regex_get_hardware_supported(device);
 }
 
-static bool start(struct engine *engine)
+static bool make(struct doca_card *card)
 {
-	struct doca_card *card = &engine->card;
+	struct regex_engine *engine = (struct regex_engine *)card;
 
-	if (!doca_card_open(card, supports) ||
-	    !doca_card_did(card, doca_regex_create(&engine->regex), "make an engine"))
+	if (!doca_card_did(card, doca_regex_create(&engine->regex), "make an engine"))
 		return false;
 	card->context = doca_regex_as_ctx(engine->regex);
-	return doca_card_did(card, doca_ctx_dev_add(card->context, card->device),
-			     "give the engine its device") &&
-	       doca_card_did(card,
+	return true;
+}
+
+static bool set_up(struct doca_card *card)
+{
+	struct regex_engine *engine = (struct regex_engine *)card;
+
+	return doca_card_did(card,
 			     doca_regex_set_workq_matches_memory_pool_size(
 				     engine->regex, DOCA_CARD_JOBS * MOST_MATCHES),
 			     "make room for matches") &&
-	       set_rules(engine) && doca_card_start(card);
+	       set_rules(engine);
 }
 
-static void *create(void)
+static doca_error_t unmake(struct doca_card *card)
 {
-	struct engine *engine = nf_zalloc(sizeof(*engine));
-
-	if (!engine) {
-		fprintf(stderr, "doca-regex: no memory\n");
-		return NULL;
-	}
-	engine->card.name = "doca-regex";
-	if (!start(engine)) {
-		destroy(engine);
-		return NULL;
-	}
-	return engine;
+	return doca_regex_destroy(((struct regex_engine *)card)->regex);
 }
 
 static enum backend_answer submit(void *state, struct accelerator_job *job)
 {
-	struct engine *engine = state;
+	struct regex_engine *engine = state;
+	struct doca_card *card = &engine->card;
 	struct doca_card_job *next;
+	const enum backend_answer answer = doca_card_next(card, job, &next);
 	unsigned int number;
 
-	job->produced = 0;
-	job->rule = -1;
-	if (job->length > DOCA_CARD_ROOM) {
-		job->status = -EMSGSIZE;
-		return BACKEND_DONE;
-	}
-	next = doca_card_next(&engine->card, job);
-	if (!next)
-		return BACKEND_FULL;
-	number = doca_card_number(&engine->card, next);
+	if (answer != BACKEND_TAKEN)
+		return answer;
+	number = doca_card_number(card, next);
 
 	const struct doca_regex_job_search search = {
 		.base = {.type = DOCA_REGEX_JOB_SEARCH,
-			 .ctx = engine->card.context,
+			 .ctx = card->context,
 			 .user_data = {.u64 = number}},
 		.rule_group_ids = {GROUP},
 		.buffer = next->in,
 		.result = &engine->results[number],
 	};
 
-	return doca_card_submit(&engine->card, &search.base);
+	return doca_card_submit(card, &search.base);
 }
 
 /* A rule is told as often as it matches; it counts once. */
@@ -158,11 +136,19 @@ static void finish(struct doca_card_job *done, const struct doca_event *event)
 	result->matches = NULL;
 }
 
-static uint16_t poll(void *state, struct accelerator_job **jobs, uint16_t n)
-{
-	struct engine *engine = state;
+static const struct doca_card_engine engine = {
+	.name = "doca-regex",
+	.bytes = sizeof(struct regex_engine),
+	.supports = supports,
+	.make = make,
+	.set_up = set_up,
+	.unmake = unmake,
+	.finish = finish,
+};
 
-	return doca_card_poll(&engine->card, jobs, n, finish);
+static void *create(void)
+{
+	return doca_card_create(&engine);
 }
 
 static struct accelerator_backend backend = {
@@ -172,8 +158,8 @@ static struct accelerator_backend backend = {
 	.preference = 100,
 	.create = create,
 	.submit = submit,
-	.poll = poll,
-	.destroy = destroy,
+	.poll = doca_card_poll,
+	.destroy = doca_card_destroy,
 };
 
 BACKEND_REGISTER(backend)
