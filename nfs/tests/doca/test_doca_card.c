@@ -1,0 +1,202 @@
+#include <errno.h>
+
+#include "accelerators/backend.h"
+#include "tests/doca/fake_card.h"
+#include "tests/support.h"
+
+#define JOBS 128
+
+static const char *const names[] = {"doca-compress", "doca-regex"};
+
+static const struct accelerator_backend *named(const char *name)
+{
+	const struct accelerator_backend *backend = backend_first();
+
+	while (backend && strcmp(backend->name, name) != 0)
+		backend = backend->next;
+	assert_non_null(backend);
+	return backend;
+}
+
+static const struct accelerator_backend *backend;
+static void *engine;
+
+static void start(const char *name)
+{
+	fake_card = (struct fake_card){0};
+	backend = named(name);
+	engine = backend->create();
+	assert_non_null(engine);
+}
+
+/* Nothing is left, and nothing was done in an order that DOCA rules out. */
+static void check_ended(void)
+{
+	const struct fake_card none = {0};
+
+	assert_int_equal(fake_card.wrong, 0);
+	fake_card.steps = fake_card.failing = 0;
+	fake_card.breaking = false;
+	assert_memory_equal(&fake_card, &none, sizeof(none));
+}
+
+static void end(void)
+{
+	backend->destroy(engine);
+	check_ended();
+}
+
+/* Whichever step fails, all before it are undone, in an order that DOCA allows. */
+static void undoes_what_it_did(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(names); i++) {
+		start(names[i]);
+		const unsigned int steps = fake_card.steps;
+
+		end();
+		assert_true(steps > 2 * JOBS);
+		for (unsigned int failing = 1; failing <= steps; failing++) {
+			fake_card = (struct fake_card){.failing = failing};
+			assert_null(backend->create());
+			check_ended();
+		}
+	}
+}
+
+static struct accelerator_job job_of(const char *text, char *output, uint32_t room)
+{
+	return (struct accelerator_job){
+		.input = (const uint8_t *)text,
+		.length = (uint32_t)strlen(text),
+		.output = (uint8_t *)output,
+		.room = room,
+		.status = 1,
+	};
+}
+
+/* Jobs come back in the order in which they were taken, though the card answers the last first. */
+static void keeps_their_order(void **state)
+{
+	struct accelerator_job jobs[3], *back[3];
+	char outputs[3][32];
+
+	(void)state;
+	start("doca-compress");
+	for (int i = 0; i < 3; i++) {
+		jobs[i] = job_of("eight by", outputs[i], sizeof(outputs[i]));
+		assert_int_equal(backend->submit(engine, &jobs[i]), BACKEND_TAKEN);
+	}
+	assert_int_equal(backend->poll(engine, back, 2), 2);
+	assert_int_equal(backend->poll(engine, back + 2, 1), 1);
+	assert_int_equal(backend->poll(engine, back, 0), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_ptr_equal(back[i], &jobs[i]);
+		assert_int_equal(jobs[i].status, 0);
+		assert_int_equal(jobs[i].produced, 9);
+		assert_string_equal(outputs[i], "eight by");
+	}
+	end();
+}
+
+/* A card with as much as it may have takes more once it was polled, and each job once. */
+static void is_full_for_a_while(void **state)
+{
+	struct accelerator_job jobs[FAKE_CARD_DEPTH + 1], *back[FAKE_CARD_DEPTH];
+	char output[32];
+
+	(void)state;
+	start("doca-compress");
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i <= FAKE_CARD_DEPTH; i++) {
+			jobs[i] = job_of("text", output, sizeof(output));
+			assert_int_equal(backend->submit(engine, &jobs[i]),
+					 i < FAKE_CARD_DEPTH ? BACKEND_TAKEN : BACKEND_FULL);
+		}
+		assert_int_equal(backend->poll(engine, back, FAKE_CARD_DEPTH), FAKE_CARD_DEPTH);
+		assert_ptr_equal(back[FAKE_CARD_DEPTH - 1], &jobs[FAKE_CARD_DEPTH - 1]);
+	}
+	end();
+}
+
+/* What is longer than a job may be, and what the card refuses, is answered at once. */
+static void refuses_at_once(void **state)
+{
+	static char long_text[4096];
+	struct accelerator_job job;
+
+	(void)state;
+	memset(long_text, 'a', sizeof(long_text) - 1);
+	for (size_t i = 0; i < RTE_DIM(names); i++) {
+		start(names[i]);
+		job = job_of(long_text, NULL, 0);
+		assert_int_equal(backend->submit(engine, &job), BACKEND_DONE);
+		assert_int_equal(job.status, -EMSGSIZE);
+		fake_card.refusing = DOCA_ERROR_NOT_SUPPORTED;
+		job = job_of("text", NULL, 0);
+		assert_int_equal(backend->submit(engine, &job), BACKEND_DONE);
+		assert_int_equal(job.status, -EIO);
+		assert_int_equal(backend->poll(engine, NULL, 0), 0);
+		end();
+	}
+}
+
+/* A job that fails on the card says so. */
+static void tells_what_failed(void **state)
+{
+	struct accelerator_job job, *back = NULL;
+	char output[32];
+
+	(void)state;
+	start("doca-compress");
+	fake_card.breaking = true;
+	job = job_of("text", output, sizeof(output));
+	assert_int_equal(backend->submit(engine, &job), BACKEND_TAKEN);
+	assert_int_equal(backend->poll(engine, &back, 1), 1);
+	assert_ptr_equal(back, &job);
+	assert_int_equal(job.status, -EIO);
+	end();
+}
+
+/* What has not shrunk into its room has no room, were it as long as a job may be. */
+static void has_no_room(void **state)
+{
+	static char text[2049], output[2048];
+	struct accelerator_job job, *back;
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 1);
+	start("doca-compress");
+	job = job_of(text, output, sizeof(output));
+	assert_int_equal(backend->submit(engine, &job), BACKEND_TAKEN);
+	assert_int_equal(backend->poll(engine, &back, 1), 1);
+	assert_int_equal(job.status, -ENOSPC);
+	end();
+}
+
+/* A rule counts once, the lowest is told, and each match goes back to its pool. */
+static void tells_rules_once(void **state)
+{
+	struct accelerator_job job = job_of("\7\3\7\3\3", NULL, 0), *back;
+
+	(void)state;
+	start("doca-regex");
+	assert_int_equal(backend->submit(engine, &job), BACKEND_TAKEN);
+	assert_int_equal(backend->poll(engine, &back, 1), 1);
+	assert_int_equal(job.status, 0);
+	assert_int_equal(job.produced, 2);
+	assert_int_equal(job.rule, 2);
+	end();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(undoes_what_it_did),  cmocka_unit_test(keeps_their_order),
+		cmocka_unit_test(is_full_for_a_while), cmocka_unit_test(refuses_at_once),
+		cmocka_unit_test(tells_what_failed),   cmocka_unit_test(has_no_room),
+		cmocka_unit_test(tells_rules_once),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
