@@ -11,6 +11,7 @@
 #define WARM_MS 50
 #define LONGEST_WARM_MS 10000
 #define POLL_MS 5
+#define CALM_ROUNDS 2
 
 struct run {
 	struct measured *measured;
@@ -18,6 +19,7 @@ struct run {
 	const struct patience *patience;
 	const volatile bool *stop;
 	struct readings rounds[MOST_LOADS], windows[MOST_LOADS];
+	unsigned int calm; /* rounds in a row after which all errors were small enough */
 	struct moment moments[2];
 };
 
@@ -94,7 +96,14 @@ static bool small_enough(const struct run *run)
 	for (unsigned int i = 0; i < run->crew.company->n; i++)
 		if (!(run->measured->standard_error_pct[i] <= run->patience->standard_error_pct))
 			return false;
-	return run->measured->rounds >= LEAST_ROUNDS;
+	return true;
+}
+
+/* Rounds that agree by chance end a run too early, with an error that is told too small. */
+static bool settled(struct run *run)
+{
+	run->calm = small_enough(run) ? run->calm + 1 : 0;
+	return run->measured->rounds >= LEAST_ROUNDS && run->calm >= CALM_ROUNDS;
 }
 
 /* A round of new instances; what it came to is kept when it was whole. */
@@ -126,6 +135,7 @@ enum verdict measure(struct measured *measured, const struct company *company,
 	const double longest_s = patience->most_windows * patience->window_ms / 1e3;
 	const uint64_t begin = clock_ns();
 	enum verdict verdict;
+	bool done;
 	struct run *run = calloc(1, sizeof(*run));
 
 	if (!run)
@@ -137,10 +147,11 @@ enum verdict measure(struct measured *measured, const struct company *company,
 		verdict = one_round(run, company, workers, engines);
 		sum_up(run);
 		measured->elapsed_s = 1e-9 * (double)(clock_ns() - begin);
+		done = verdict != MEASURED || settled(run);
 		/* instances that take long to make leave fewer windows for the time */
-		if (verdict == MEASURED && !small_enough(run) && measured->elapsed_s > longest_s)
+		if (!done && measured->elapsed_s > longest_s)
 			verdict = TOO_NOISY;
-	} while (verdict == MEASURED && !small_enough(run));
+	} while (!done && verdict == MEASURED);
 	free(run);
 	return verdict;
 }
