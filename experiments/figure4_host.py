@@ -32,7 +32,7 @@ def run(setting: Setting) -> Result:
     """PacketFilter beside regex-bench, whose request rate rises until both are served alike."""
     pairs = MATCH_RATES if setting.scale >= 1 else MATCH_RATES[1:2]
     shares = SHARES if setting.scale >= 1 else SHARES[::4]
-    with open_host(setting, "--share-client-core") as testbed:
+    with open_host(setting, "--share-client-core --counters none") as testbed:
         machine = testbed.describe()
         fastest = measure(testbed, [[_bench(other, FLAT_OUT)] for _, other in pairs], setting, repeats=1)
         rates = [[*(round(share * float(one.mean[0]), 1) for share in shares), FLAT_OUT] for one in fastest]

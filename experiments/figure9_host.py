@@ -24,7 +24,7 @@ def run(setting: Setting) -> Result:
     sets = WORKING_SETS_MB if setting.scale >= 1 else WORKING_SETS_MB[::2]
     rates = RATES_MOPS if setting.scale >= 1 else RATES_MOPS[-1:]
     benches = list(itertools.product(sets, rates))
-    with open_host(setting) as testbed:
+    with open_host(setting, "--counters none") as testbed:
         machine = testbed.describe()
         # each flow count alone in the minute of its company, so that what changes slowly changes both
         companies: list[list[Load]] = [

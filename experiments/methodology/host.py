@@ -46,7 +46,7 @@ def open_host(setting: Setting, *options: str) -> Testbed:
     CannotRun
         When it is not built or does not start.
     """
-    told = " ".join([f"--standard-error {STANDARD_ERROR_PCT} --counters none", *options])
+    told = " ".join([f"--standard-error {STANDARD_ERROR_PCT}", *options])
     try:
         return RetryingTestbed(lambda: open_testbed(f"host:{told}"), setting.say)
     except InputError as error:

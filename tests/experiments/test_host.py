@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from experiments import figure4_host, figure9_host
+from experiments import figure4_host, figure9_host, table2_host
 from experiments.methodology import host
 from experiments.methodology.host import Measured, measure, open_host
 from experiments.registry import CannotRun, Setting
+from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Measurement, Run, Testbed, TestbedError
 from profiles import BenchLoad, Counters, InputError, Load, NicModel, TestbedDescription
 
@@ -108,3 +110,19 @@ def test_a_machine_that_is_too_noisy_cannot_run_it() -> None:
 
     with pytest.raises(CannotRun, match="standard error 3 %"):
         measure(Noisy(), [[]], TINY)
+
+
+def test_accuracy_is_that_of_fresh_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every model, and taking what was measured alone for it, is scored on the same co-runs with measured truth."""
+    monkeypatch.setattr(table2_host, "open_host", lambda setting, *options: SimulatedTestbed())
+    monkeypatch.setattr(table2_host, "find_program", lambda: Path(__file__))
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path)
+    result = table2_host.run(TINY)
+    co_runs = result.data["corun"]
+    alone = result.table[result.table["predictor"] == table2_host.ALONE].set_index("nf")["mape_pct"]
+    for nf, rows in co_runs.groupby("nf"):
+        beside = rows[rows["neighbour"] == "mem-bench"]
+        expected = 100 * (beside["alone_kpps"] / beside["throughput_kpps"] - 1).abs().mean()
+        assert alone[f"{nf}, {table2_host.BESIDE_BENCH}"] == pytest.approx(expected)
+    assert set(result.table["predictor"]) == {"slomo", "tomur", table2_host.ALONE, table2_host.SOLO}
+    assert len(list(tmp_path.glob("profile-host-*/testbed.json"))) == 1
