@@ -1,5 +1,13 @@
 #include "accelerators/scan.h"
 
+/* An accelerator takes a payload in one piece: bring it together where the first segment has room.
+ */
+static void gather(struct rte_mbuf *packet, const struct packet *headers)
+{
+	if (unlikely(headers->payload + headers->payload_length > rte_pktmbuf_data_len(packet)))
+		(void)rte_pktmbuf_linearize(packet); /* else it is scanned in part */
+}
+
 struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, uint64_t *counters)
 {
 	const struct packet headers = packet_parse(packet);
@@ -16,12 +24,14 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, 
 		counters[SCAN_OTHER]++;
 		return offloaded;
 	}
+	gather(packet, &headers);
 	offloaded->job.length = packet_payload(packet, &headers, &payload);
+	counters[SCAN_FRAGMENTS] += headers.non_initial_fragment;
+	counters[SCAN_PARTIAL] += offloaded->job.length < headers.payload_length;
 	if (offloaded->job.length == 0)
 		return offloaded;
 	offloaded->job.input = payload;
 	counters[SCAN_SCANNED]++;
-	counters[SCAN_PARTIAL] += offloaded->job.length < headers.payload_length;
 	offload_ask(offload, ACCELERATOR_REGEX, offloaded);
 	return offloaded;
 }

@@ -1,6 +1,7 @@
 /*
  * PacketFilter: packets whose payload matches a rule are dropped, and so are those that could not
- * be scanned; the others pass.
+ * be scanned whole, non-initial fragments among them; the others pass, and what is not UDP, TCP or
+ * ICMP in IPv4. Where fragments shall pass, datagrams must be put together before.
  */
 #include <errno.h>
 
@@ -19,13 +20,20 @@ static const struct nf_counter counters[] = {
 	[DROPPED] = {"dropped", "packets freed because they match or could not be scanned"},
 };
 
+static void drop(struct nf *nf, struct offloaded *offloaded)
+{
+	offloaded->fate = OFFLOAD_DROP;
+	nf->counters[DROPPED]++;
+}
+
 static void answered(struct nf *nf, struct offloaded *offloaded)
 {
-	const bool passes =
-		!scan_matched(offloaded, &nf->counters[SCANS]) && offloaded->job.status == 0;
+	const bool matched = scan_matched(offloaded, &nf->counters[SCANS]);
 
-	offloaded->fate = passes ? OFFLOAD_SEND : OFFLOAD_DROP;
-	nf->counters[DROPPED] += !passes;
+	if (matched || offloaded->job.status < 0 || scan_missed(offloaded))
+		drop(nf, offloaded);
+	else
+		offloaded->fate = OFFLOAD_SEND;
 }
 
 static int create(struct nf *nf)
@@ -50,8 +58,14 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	struct offload *offload = nf->state;
 
 	offload_begin(offload, n, out);
-	for (uint16_t i = 0; i < n; i++)
-		scan_packet(offload, packets[i], &nf->counters[SCANS]);
+	for (uint16_t i = 0; i < n; i++) {
+		struct offloaded *offloaded =
+			scan_packet(offload, packets[i], &nf->counters[SCANS]);
+
+		/* with nothing to ask, nobody answers */
+		if (offloaded && offloaded->fate == OFFLOAD_SEND && scan_missed(offloaded))
+			drop(nf, offloaded);
+	}
 	offload_end(offload, out);
 }
 

@@ -183,13 +183,43 @@ void bears_anything(struct rig *rig, const char *name)
 	rig_offer(rig, packet_made(rig, &made), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "scanned"), 1);
-	made.fragment = 100; /* it has no ports, and nobody knows where its payload begins */
-	rig_offer(rig, packet_made(rig, &made), 1);
-	assert_int_equal(rig->out.n, 1);
-	made.fragment = 0;
-	rig_offer(rig, in_two(rig, packet_made(rig, &made), 14 + 4 + 20 + 8 + 10), 1);
-	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "scanned"), 2);
-	assert_int_equal(rig_count(rig, "partial"), 1);
 	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
+}
+
+/* The same bytes in two segments, with room behind those of the first. */
+static struct rte_mbuf *in_roomy_two(struct rig *rig, struct rte_mbuf *packet, uint16_t first)
+{
+	uint8_t bytes[2048];
+	const uint16_t length = packet_bytes(packet, bytes, sizeof(bytes));
+	struct rte_mbuf *head = packet_of(rig, bytes, first);
+
+	assert_int_equal(rte_pktmbuf_chain(head, packet_of(rig, bytes + first, length - first)), 0);
+	rte_pktmbuf_free(packet);
+	return head;
+}
+
+void bears_segments(struct rig *rig, const char *name, bool passes)
+{
+	const char *witness = witness_of("ssh");
+	const uint16_t headers = 14 + 20 + 8;
+	struct made made = {.payload = witness, .payload_length = (uint16_t)strlen(witness)};
+
+	rig_make(rig, name, NULL, 0);
+	for (uint16_t first = headers; first < headers + 2;
+	     first++) { /* nothing of it, or little */
+		rig_offer(rig, in_two(rig, packet_made(rig, &made), first), 1);
+		assert_int_equal(rig->out.n, passes);
+		assert_int_equal(rig_count(rig, "partial"), 1 + first - headers);
+		assert_int_equal(rig_count(rig, "scanned"), first - headers);
+	}
+	assert_int_equal(rig_count(rig, "matches"), 0);
+	for (uint16_t first = headers; first < headers + 2; first++)
+		rig_offer(rig, in_roomy_two(rig, packet_made(rig, &made), first), 1);
+	assert_int_equal(rig_count(rig, "partial"), 2);
+	assert_int_equal(rig_count(rig, "matches"), 2);
+	made.fragment = 100;
+	rig_offer(rig, packet_made(rig, &made), 1);
+	assert_int_equal(rig->out.n, passes);
+	assert_int_equal(rig_count(rig, "fragments"), 1);
+	assert_int_equal(rig_count(rig, "scanned"), 3);
 }

@@ -31,7 +31,13 @@ void rig_offer_undrained(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
  */
 void keeps_the_order(struct rig *rig, const char *name);
 
-/* Malformed and hostile packets, IPv6, ARP, tags, later fragments: no crash, and nothing leaks. */
+/* Malformed and hostile packets, IPv6, ARP, tags: no crash, and nothing leaks. */
 void bears_anything(struct rig *rig, const char *name);
+
+/*
+ * What lies in several segments is scanned whole where the first has room for it. Where not, and
+ * non-initial fragments, which cannot be scanned, are counted, and `passes` or are dropped.
+ */
+void bears_segments(struct rig *rig, const char *name, bool passes);
 
 #endif

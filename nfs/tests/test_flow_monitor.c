@@ -71,6 +71,12 @@ static void order_is_kept(void **state)
 	keeps_the_order(*state, "FlowMonitor");
 }
 
+/* What cannot be scanned whole passes, and is counted. */
+static void what_cannot_be_scanned(void **state)
+{
+	bears_segments(*state, "FlowMonitor", true);
+}
+
 /* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
 static void bears_everything(void **state)
 {
@@ -89,9 +95,13 @@ static void needs_an_accelerator(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(counts_matches),   BOTH(a_forgotten_flow_has_no_matches),
-		BOTH(executes_as_told), BOTH(order_is_kept),
-		BOTH(bears_everything), cmocka_unit_test(needs_an_accelerator),
+		BOTH(counts_matches),
+		BOTH(a_forgotten_flow_has_no_matches),
+		BOTH(executes_as_told),
+		BOTH(order_is_kept),
+		BOTH(what_cannot_be_scanned),
+		BOTH(bears_everything),
+		cmocka_unit_test(needs_an_accelerator),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

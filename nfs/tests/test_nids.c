@@ -90,6 +90,12 @@ static void order_is_kept(void **state)
 	keeps_the_order(*state, "NIDS");
 }
 
+/* What cannot be scanned whole passes, and is counted. */
+static void what_cannot_be_scanned(void **state)
+{
+	bears_segments(*state, "NIDS", true);
+}
+
 /* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
 static void bears_everything(void **state)
 {
@@ -99,13 +105,10 @@ static void bears_everything(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(one_alert_a_flow_and_class),
-		BOTH(one_alert_in_a_burst),
-		BOTH(forgotten_flows_raise_again),
-		BOTH(a_class_is_dropped),
-		BOTH(the_gravest_class_decides),
-		BOTH(order_is_kept),
-		BOTH(bears_everything),
+		BOTH(one_alert_a_flow_and_class),  BOTH(one_alert_in_a_burst),
+		BOTH(forgotten_flows_raise_again), BOTH(a_class_is_dropped),
+		BOTH(the_gravest_class_decides),   BOTH(order_is_kept),
+		BOTH(what_cannot_be_scanned),      BOTH(bears_everything),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -42,6 +42,12 @@ static void order_is_kept(void **state)
 	keeps_the_order(*state, "PacketFilter");
 }
 
+/* What cannot be scanned whole is dropped, and is counted. */
+static void what_cannot_be_scanned(void **state)
+{
+	bears_segments(*state, "PacketFilter", false);
+}
+
 /* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
 static void bears_everything(void **state)
 {
@@ -51,10 +57,8 @@ static void bears_everything(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(what_matches_is_dropped),
-		BOTH(the_rest_passes),
-		BOTH(order_is_kept),
-		BOTH(bears_everything),
+		BOTH(what_matches_is_dropped), BOTH(the_rest_passes),  BOTH(order_is_kept),
+		BOTH(what_cannot_be_scanned),  BOTH(bears_everything),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
