@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+
 #define POLL_MS 5
 
 extern char **environ;
@@ -66,12 +68,12 @@ static int start(char *const *words, const char *folder, pid_t *child)
 }
 
 /* Its status, or a negative errno when it had to be ended. */
-static int wait_for(pid_t child, const volatile bool *stop)
+static int wait_for(pid_t child, const volatile bool *stop, uint64_t until_ns)
 {
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000l};
 	int status;
 
-	for (int ms = 0; ms < CHILD_LONGEST_S * 1000 && !*stop; ms += POLL_MS) {
+	while (!*stop && clock_ns() < until_ns) {
 		pid_t ended = waitpid(child, &status, WNOHANG);
 
 		if (ended == child)
@@ -99,13 +101,14 @@ static void tell_last_line(const char *folder)
 	fprintf(stderr, "testbed: its last line: %s\n", last[0] ? last : "none");
 }
 
-pid_t child_run(char *const *words, const char *folder, const volatile bool *stop)
+pid_t child_run(char *const *words, const char *folder, const volatile bool *stop,
+		uint64_t until_ns)
 {
 	pid_t child = 0;
 	int status = start(words, folder, &child);
 
 	if (status == 0)
-		status = wait_for(child, stop);
+		status = wait_for(child, stop, until_ns);
 	if (status == 0)
 		return child;
 	if (status > 0) {

@@ -4,9 +4,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
-
-#define CHILD_LONGEST_S 45
 
 /* A folder for what a program writes, under TMPDIR; removed with all that is in it. */
 int folder_make(char *path, size_t size);
@@ -15,9 +14,10 @@ void folder_remove(const char *path);
 /*
  * Run a program to its end. Its stdout and stderr become files of those names in `folder`. Its
  * process, or a negative errno after printing how it failed: not found, ended with an error, was
- * stopped, took too long.
+ * stopped, or still ran at `until_ns` of clock_ns().
  */
-pid_t child_run(char *const *words, const char *folder, const volatile bool *stop);
+pid_t child_run(char *const *words, const char *folder, const volatile bool *stop,
+		uint64_t until_ns);
 
 /* The number behind a word at the beginning of a line of the child's stdout; false without. */
 bool child_told(const char *folder, const char *word, double *number);

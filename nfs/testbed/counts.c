@@ -148,7 +148,7 @@ static int count_natively(const struct counting *counting, const struct load *lo
 	pid_t child;
 
 	make_command(&command, counting, text, page_units(load), true);
-	child = child_run(command.words, folder, counting->stop);
+	child = child_run(command.words, folder, counting->stop, counting->until_ns);
 	if (child < 0)
 		return child;
 	if (!child_told(folder, "pages", &bytes) ||
@@ -168,7 +168,7 @@ static int simulate(const struct counting *counting, const struct load *load, ch
 
 	make_command(&command, counting, text, counted_units(load), false);
 	child = child_run(cachegrind_command(counting->machine, folder, command.words), folder,
-			  counting->stop);
+			  counting->stop, counting->until_ns);
 	if (child < 0)
 		return child;
 	if (!child_told(folder, "units", &units) || units == 0)

@@ -28,7 +28,8 @@ struct counting {
 	enum counter_source source; /* perf or cachegrind */
 	unsigned int memory_mb;
 	const volatile bool *stop;
-	uint64_t program; /* a fingerprint: another program counts anew */
+	uint64_t until_ns; /* clock_ns() at which counting ends anyhow */
+	uint64_t program;  /* a fingerprint: another program counts anew */
 	json_t *known;
 };
 

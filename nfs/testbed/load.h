@@ -23,6 +23,22 @@ struct company {
 	struct load loads[MOST_LOADS];
 };
 
+/* How functions name the size of a table that grows with the flows. */
+static inline bool is_flow_table(const char *parameter)
+{
+	return strcmp(parameter, "flows") == 0 || strcmp(parameter, "sessions") == 0 ||
+	       strcmp(parameter, "connections") == 0;
+}
+
+/* Packets after which every flow has been met, and its table is filled; 0 where there is none. */
+static inline uint64_t load_fill(const struct load *load)
+{
+	for (unsigned int i = 0; load->nf && i < load->nf->n_parameters; i++)
+		if (is_flow_table(load->nf->parameters[i].name))
+			return load->traffic.flows;
+	return 0;
+}
+
 static inline const char *load_name(const struct load *load)
 {
 	return load->nf ? load->nf->name : load->bench->name;

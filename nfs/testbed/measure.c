@@ -9,7 +9,6 @@
 #include "testbed/statistics.h"
 
 #define WARM_MS 50
-#define LONGEST_WARM_MS 10000
 #define POLL_MS 5
 #define CALM_ROUNDS 2
 
@@ -21,6 +20,7 @@ struct run {
 	struct readings rounds[MOST_LOADS], windows[MOST_LOADS];
 	unsigned int calm; /* rounds in a row after which all errors were small enough */
 	struct moment moments[2];
+	uint64_t windows_until_ns; /* when the time for windows is gone */
 };
 
 static void sleep_ms(unsigned int ms)
@@ -30,26 +30,44 @@ static void sleep_ms(unsigned int ms)
 	nanosleep(&span, NULL);
 }
 
-static bool warm(const struct crew *crew)
+/* The first load with a table that is not filled yet, or NULL. */
+static const struct load *unfilled(const struct crew *crew)
 {
 	for (unsigned int i = 0; i < crew->company->n; i++)
-		if (workload_done(crew->workloads[i]) < workload_warm(&crew->company->loads[i]))
-			return false;
-	return true;
+		if (workload_done(crew->workloads[i]) < load_fill(&crew->company->loads[i]))
+			return &crew->company->loads[i];
+	return NULL;
 }
 
-/* Until every table is filled and every cache has seen some of it. */
-static void warm_up(const struct run *run)
+/*
+ * Until every table is filled and every cache has seen some of it; whether that came to pass. It
+ * takes what the tables' sizes take, and none of the windows' time.
+ */
+static bool warm_up(struct run *run)
 {
-	for (unsigned int ms = 0; ms < LONGEST_WARM_MS && !warm(&run->crew) && !*run->stop;
-	     ms += POLL_MS)
+	const uint64_t begin = clock_ns();
+	const struct load *load;
+
+	while ((load = unfilled(&run->crew)) && !*run->stop && clock_ns() < run->patience->until_ns)
 		sleep_ms(POLL_MS);
 	sleep_ms(WARM_MS);
+	run->windows_until_ns += clock_ns() - begin;
+	if (load && !*run->stop)
+		fprintf(stderr, "testbed: %s has not met its %u flows\n", load_name(load),
+			load->traffic.flows);
+	return !load;
 }
 
 static unsigned int windows_seen(const struct measured *measured)
 {
 	return measured->windows[UNDISTURBED] + measured_rejected(measured);
+}
+
+/* Whether there is no time for another window, or none is left. */
+static bool spent(const struct run *run)
+{
+	return windows_seen(run->measured) >= run->patience->most_windows ||
+	       clock_ns() >= RTE_MIN(run->windows_until_ns, run->patience->until_ns);
 }
 
 /* Windows until enough of them are undisturbed; whether that came to pass. */
@@ -58,8 +76,7 @@ static bool take_windows(struct run *run, unsigned int wanted, struct readings *
 	struct moment *from = &run->moments[0], *to = &run->moments[1];
 
 	moment_take(from, &run->crew);
-	while (of_round[0].n < wanted &&
-	       windows_seen(run->measured) < run->patience->most_windows && !*run->stop) {
+	do {
 		enum disturbance disturbance;
 		struct moment *swap = from;
 
@@ -76,7 +93,7 @@ static bool take_windows(struct run *run, unsigned int wanted, struct readings *
 		}
 		from = to;
 		to = swap;
-	}
+	} while (of_round[0].n < wanted && !spent(run) && !*run->stop);
 	return of_round[0].n >= wanted;
 }
 
@@ -113,15 +130,15 @@ static enum verdict one_round(struct run *run, const struct company *company,
 	const unsigned int wanted =
 		(run->patience->least_windows + LEAST_ROUNDS - 1) / LEAST_ROUNDS;
 	struct readings of_round[MOST_LOADS] = {0};
-	bool whole;
+	bool warm, whole;
 
 	if (crew_start(&run->crew, company, workers, engines) < 0)
 		return FAILED;
-	warm_up(run);
-	whole = take_windows(run, wanted, of_round);
+	warm = warm_up(run);
+	whole = warm && take_windows(run, wanted, of_round);
 	crew_stop(&run->crew);
 	if (!whole)
-		return *run->stop ? INTERRUPTED : TOO_NOISY;
+		return *run->stop ? INTERRUPTED : warm ? TOO_NOISY : TOO_SLOW;
 	run->measured->rounds++;
 	for (unsigned int i = 0; i < company->n; i++)
 		readings_add(&run->rounds[i], of_round[i].mean);
@@ -132,7 +149,6 @@ enum verdict measure(struct measured *measured, const struct company *company,
 		     struct workers *workers, const struct engines *engines,
 		     const struct patience *patience, const volatile bool *stop)
 {
-	const double longest_s = patience->most_windows * patience->window_ms / 1e3;
 	const uint64_t begin = clock_ns();
 	enum verdict verdict;
 	bool done;
@@ -141,15 +157,18 @@ enum verdict measure(struct measured *measured, const struct company *company,
 	if (!run)
 		return FAILED;
 	*measured = (struct measured){0};
-	*run = (struct run){.measured = measured, .patience = patience, .stop = stop};
+	*run = (struct run){.measured = measured,
+			    .patience = patience,
+			    .stop = stop,
+			    .windows_until_ns = begin + patience->most_windows *
+								(patience->window_ms * 1000000ull)};
 	workers_stand_aside(workers, crew_cores(company, engines));
 	do {
 		verdict = one_round(run, company, workers, engines);
 		sum_up(run);
 		measured->elapsed_s = 1e-9 * (double)(clock_ns() - begin);
 		done = verdict != MEASURED || settled(run);
-		/* instances that take long to make leave fewer windows for the time */
-		if (!done && measured->elapsed_s > longest_s)
+		if (!done && spent(run))
 			verdict = TOO_NOISY;
 	} while (!done && verdict == MEASURED);
 	free(run);

@@ -16,8 +16,10 @@
 struct patience {
 	unsigned int window_ms;
 	unsigned int least_windows; /* undisturbed, over all rounds */
-	unsigned int most_windows;  /* of any kind; a run takes no longer than they */
+	unsigned int
+		most_windows; /* of any kind; a run takes no longer than they, and its tables */
 	double standard_error_pct;
+	uint64_t until_ns; /* clock_ns() at which it ends anyhow */
 };
 
 struct measured {
@@ -28,7 +30,13 @@ struct measured {
 	double elapsed_s;
 };
 
-enum verdict { MEASURED, TOO_NOISY, FAILED, INTERRUPTED };
+enum verdict {
+	MEASURED,
+	TOO_NOISY,
+	TOO_SLOW, /* tables were not filled when all ended; stderr says which */
+	FAILED,
+	INTERRUPTED,
+};
 
 /* `*stop` ends it early. */
 enum verdict measure(struct measured *measured, const struct company *company,

@@ -17,7 +17,7 @@ static double clock_s(void)
 /* Rounds per second of null-bench on the first `cores` cores at once. */
 static enum verdict spin(struct testbed *testbed, unsigned int cores, struct measured *measured)
 {
-	struct patience patience = testbed->options.patience;
+	struct patience patience = testbed->patience;
 	struct company company = {.n = cores};
 
 	patience.least_windows = LEAST_ROUNDS;

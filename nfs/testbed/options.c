@@ -37,6 +37,7 @@ static const char usage[] =
 	"  --null-control MINUTES   time between two null controls; 0: none (10)\n"
 	"  --counters SOURCE        perf, cachegrind, or none, which tells zeros (perf where the\n"
 	"                           machine shows hardware events, else cachegrind)\n"
+	"  --timeout S              after which an answer is of no use, at least 5 (60)\n"
 	"  --memory MB              DPDK's heap (2048)\n"
 	"  --help                   this text\n";
 
@@ -50,6 +51,7 @@ enum {
 	STANDARD_ERROR,
 	NULL_CONTROL,
 	COUNTERS,
+	TIMEOUT,
 	MEMORY,
 	HELP,
 	COUNT,
@@ -68,6 +70,7 @@ static const struct option known[] = {
 	{"standard-error", required_argument, NULL, STANDARD_ERROR},
 	{"null-control", required_argument, NULL, NULL_CONTROL},
 	{"counters", required_argument, NULL, COUNTERS},
+	{"timeout", required_argument, NULL, TIMEOUT},
 	{"memory", required_argument, NULL, MEMORY},
 	{"help", no_argument, NULL, HELP},
 	/* how the testbed starts itself to count */
@@ -174,6 +177,8 @@ static bool set(struct options *options, int option, const char *text)
 		return set_whole(&options->null_control_minutes, text, 0, 100000);
 	case COUNTERS:
 		return set_counters(options, text);
+	case TIMEOUT:
+		return set_whole(&options->timeout_s, text, 5, 1000000);
 	case MEMORY:
 		return set_whole(&options->memory_mb, text, 64, 1u << 20);
 	case COUNT:
@@ -200,6 +205,7 @@ enum told options_parse(struct options *options, int argc, char **argv)
 	*options = (struct options){
 		.memory_mb = 2048,
 		.null_control_minutes = 10,
+		.timeout_s = 60,
 		.units = 1,
 		.patience = {.window_ms = 50,
 			     .least_windows = 20,

@@ -18,6 +18,7 @@ struct options {
 	bool accelerators_told;
 	unsigned int memory_mb;
 	unsigned int null_control_minutes; /* between two; 0: none */
+	unsigned int timeout_s;            /* of an answer */
 	struct patience patience;
 	const char *count; /* a load as JSON: count it, serve nothing */
 	uint64_t units;    /* of it to be counted */

@@ -62,13 +62,6 @@ static void parse_parameters(const json_t *told, const struct nf_parameter *para
 	}
 }
 
-/* How functions name the size of a table that grows with the flows. */
-static bool is_table_size(const char *parameter)
-{
-	return strcmp(parameter, "flows") == 0 || strcmp(parameter, "sessions") == 0 ||
-	       strcmp(parameter, "connections") == 0;
-}
-
 /* Tables that nobody sized are made for twice the flows: an open hash table is not to be filled. */
 static void size_tables(const json_t *told, struct load *load)
 {
@@ -76,7 +69,7 @@ static void size_tables(const json_t *told, struct load *load)
 		const struct nf_parameter *parameter = &load->nf->parameters[i];
 		const double wanted = 2.0 * load->traffic.flows;
 
-		if (is_table_size(parameter->name) && !json_object_get(told, parameter->name))
+		if (is_flow_table(parameter->name) && !json_object_get(told, parameter->name))
 			add_setting(load, parameter->name,
 				    fmin(fmax(wanted, parameter->low), parameter->high));
 	}

@@ -8,6 +8,8 @@
 #include "testbed/describe.h"
 #include "testbed/request.h"
 
+#define LAST_NS 1000000000ull /* for a company to end, and an answer to arrive */
+
 static json_t *refusal(const char *code, const char *message)
 {
 	return json_pack("{s:b, s:{s:s, s:s}}", "ok", 0, "error", "code", code, "message", message);
@@ -47,21 +49,24 @@ static json_t *too_noisy(const struct testbed *testbed, const struct measured *m
 			 unsigned int n)
 {
 	char message[512], reached[64] = "nothing is known of the standard error", reasons[128];
+	char hint[64] = "let the machine come to rest";
 	const double largest = largest_error(measured, n);
 	json_t *answer, *error, *errors = json_array();
 
 	for (unsigned int i = 0; i < n; i++)
 		json_array_append_new(errors, error_json(measured->standard_error_pct[i]));
 	measured_reasons(measured, reasons, sizeof(reasons));
+	if (clock_ns() >= testbed->patience.until_ns)
+		snprintf(hint, sizeof(hint), "the answer is due within %u s (--timeout)",
+			 testbed->options.timeout_s);
 	if (isfinite(largest))
 		snprintf(reached, sizeof(reached), "the standard error is %.2f %%", largest);
 	snprintf(message, sizeof(message),
 		 "%s after %u rounds in %.0f s, %.2f %% is wanted: of %u windows, %s were "
-		 "disturbed; let the "
-		 "machine come to rest",
+		 "disturbed; %s",
 		 reached, measured->rounds, measured->elapsed_s,
 		 testbed->options.patience.standard_error_pct,
-		 measured->windows[UNDISTURBED] + measured_rejected(measured), reasons);
+		 measured->windows[UNDISTURBED] + measured_rejected(measured), reasons, hint);
 	answer = refusal("too-noisy", message);
 	error = json_object_get(answer, "error");
 	json_object_set_new(error, "windows", windows_json(measured));
@@ -152,11 +157,14 @@ static json_t *run(struct testbed *testbed, const json_t *request)
 							  "stderr says why");
 	testbed_check_null(testbed);
 	switch (measure(&measured, &company, &testbed->workers, &testbed->engines,
-			&testbed->options.patience, testbed->stop)) {
+			&testbed->patience, testbed->stop)) {
 	case MEASURED:
 		return measured_json(testbed, &measured, counts, company.n);
 	case TOO_NOISY:
 		return too_noisy(testbed, &measured, company.n);
+	case TOO_SLOW:
+		return refusal("too-slow", "tables are not filled when the answer is due, which "
+					   "--timeout tells; stderr says whose");
 	case INTERRUPTED:
 		return NULL;
 	default:
@@ -168,6 +176,9 @@ static json_t *answer(struct testbed *testbed, const json_t *request)
 {
 	const char *op = json_string_value(json_object_get(request, "op"));
 
+	testbed->patience.until_ns =
+		clock_ns() + testbed->options.timeout_s * 1000000000ull - LAST_NS;
+	testbed->counting.until_ns = testbed->patience.until_ns;
 	if (op && strcmp(op, "describe") == 0) {
 		testbed_check_null(testbed);
 		return json_pack("{s:b, s:o}", "ok", 1, "testbed", describe(testbed));

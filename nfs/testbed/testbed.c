@@ -65,6 +65,7 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 	snprintf(testbed->name, sizeof(testbed->name), "host-%s%s", testbed->machine.model,
 		 options->share_client_core ? "-shared-client-core" : "");
 	testbed->stop = stop;
+	testbed->patience = options->patience;
 	if (options->counters != COUNTERS_NONE)
 		result = counting_open(&testbed->counting, &testbed->machine, options, stop);
 	if (result < 0)

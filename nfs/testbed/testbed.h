@@ -22,6 +22,7 @@ struct null_control {
 
 struct testbed {
 	struct options options;
+	struct patience patience; /* of the options, until the answer at hand is due */
 	struct machine machine;
 	struct workers workers;
 	struct engines engines;

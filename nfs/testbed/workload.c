@@ -7,7 +7,6 @@
 #include "core/memory.h"
 
 #define SPARE_PACKETS 4095
-#define LEAST_WARM 20000
 
 static int create_nf(struct workload *workload, const struct load *load,
 		     struct accelerator *const *accelerators, uint64_t seed)
@@ -95,9 +94,4 @@ void workload_drain(struct workload *workload)
 		return;
 	nf_drain(workload->nf, &workload->out);
 	nf_out_free(&workload->out);
-}
-
-uint64_t workload_warm(const struct load *load)
-{
-	return load->nf ? load->traffic.flows + LEAST_WARM : LEAST_WARM;
 }

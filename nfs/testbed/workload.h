@@ -28,7 +28,4 @@ static inline uint64_t workload_done(const struct workload *workload)
 	return __atomic_load_n(&workload->done, __ATOMIC_RELAXED);
 }
 
-/* Units after which every flow has been met, and every table is filled. */
-uint64_t workload_warm(const struct load *load);
-
 #endif

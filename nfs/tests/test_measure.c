@@ -1,0 +1,212 @@
+#include <stdio.h>
+
+#include "core/clock.h"
+#include "testbed/measure.h"
+#include "tests/support.h"
+
+#define MS 1000000ull /* ns */
+
+static struct workers workers;
+static const struct engines no_engines;
+static const volatile bool never;
+
+/* A millisecond of work, which a worker is not thought to be away for. */
+static void toil(void)
+{
+	const uint64_t until = clock_ns() + MS;
+
+	while (clock_ns() < until)
+		;
+}
+
+static int create_nothing(struct bench *bench)
+{
+	(void)bench;
+	return 0;
+}
+
+static uint64_t toil_once(struct bench *bench)
+{
+	(void)bench;
+	toil();
+	return 1;
+}
+
+static void destroy_nothing(struct bench *bench)
+{
+	(void)bench;
+}
+
+static struct bench_kind slow = {
+	.name = "slow-bench",
+	.help = "does a thousand units a second",
+	.unit = "units",
+	.create = create_nothing,
+	.step = toil_once,
+	.destroy = destroy_nothing,
+};
+
+BENCH_REGISTER(slow)
+
+static const struct nf_parameter table[] = {{"flows", "that the table holds", 1, 1e6, 1e6}};
+
+static int create(struct nf *nf)
+{
+	(void)nf;
+	return 0;
+}
+
+static void toil_per_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	(void)nf;
+	toil();
+	nf_send_bulk(out, packets, n);
+}
+
+static void destroy(struct nf *nf)
+{
+	(void)nf;
+}
+
+static struct nf_kind with_table = {
+	.name = "SlowTable",
+	.help = "has a table, and 32,000 packets a second",
+	.parameters = table,
+	.n_parameters = RTE_DIM(table),
+	.create = create,
+	.process = toil_per_burst,
+	.destroy = destroy,
+};
+
+static struct nf_kind without_table = {
+	.name = "SlowPlain",
+	.help = "has no table, and 32,000 packets a second",
+	.create = create,
+	.process = toil_per_burst,
+	.destroy = destroy,
+};
+
+NF_REGISTER(with_table)
+NF_REGISTER(without_table)
+
+/* Windows of 20 ms, the answer in `due_ms`. */
+static struct patience patience_of(unsigned int most_windows, double standard_error_pct,
+				   unsigned int due_ms)
+{
+	return (struct patience){.window_ms = 20,
+				 .least_windows = LEAST_ROUNDS,
+				 .most_windows = most_windows,
+				 .standard_error_pct = standard_error_pct,
+				 .until_ns = clock_ns() + due_ms * MS};
+}
+
+static enum verdict measure_one(const struct load *load, const struct patience *patience,
+				struct measured *measured)
+{
+	const struct company company = {.n = 1, .loads = {*load}};
+
+	return measure(measured, &company, &workers, &no_engines, patience, &never);
+}
+
+static struct load nf_with_flows(const struct nf_kind *kind, uint32_t flows)
+{
+	return (struct load){.nf = kind, .traffic = {.flows = flows, .packet_size = 64}};
+}
+
+static unsigned int windows_of(const struct measured *measured)
+{
+	return measured->windows[UNDISTURBED] + measured_rejected(measured);
+}
+
+/* What has no table is measured at once, however slow it is and however many its flows. */
+static void only_tables_are_waited_for(void **state)
+{
+	const struct load loads[] = {{.bench = &slow}, nf_with_flows(&without_table, 500000)};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(loads); i++) {
+		const struct patience patience = patience_of(60, 100, 30000);
+		struct measured measured;
+
+		measure_one(&loads[i], &patience, &measured);
+		assert_true(windows_of(&measured) > 0);
+		assert_true(measured.elapsed_s < 10);
+	}
+}
+
+/* The time that tables take to fill is not taken from the windows. */
+static void tables_have_their_own_time(void **state)
+{
+	const struct load load = nf_with_flows(&with_table, 16000); /* half a second a round */
+	const struct patience patience = patience_of(25, 100, 60000);
+	struct measured measured;
+
+	(void)state;
+	measure_one(&load, &patience, &measured);
+	assert_true(measured.rounds > 1 || measured_rejected(&measured) > 0);
+}
+
+/* A table that is not filled when the answer is due is a fault, not a number. */
+static void a_cold_table_is_no_measurement(void **state)
+{
+	const struct load load = nf_with_flows(&with_table, 500000);
+	const struct patience patience = patience_of(100, 100, 500);
+	struct measured measured;
+
+	(void)state;
+	assert_int_equal(measure_one(&load, &patience, &measured), TOO_SLOW);
+	assert_true(measured.elapsed_s < 5);
+}
+
+/* An error that cannot be reached is given up when the time for windows is gone, and when the
+ * answer is due, in the middle of a round, too. */
+static void ends_when_its_time_is_gone(void **state)
+{
+	const struct load load = {.bench = bench_find("null-bench")};
+	struct patience patience = patience_of(100000, 1e-9, 500);
+	struct measured measured;
+
+	(void)state;
+	patience.least_windows = 100000;
+	assert_int_equal(measure_one(&load, &patience, &measured), TOO_NOISY);
+	assert_true(measured.elapsed_s < 5);
+	patience = patience_of(25, 1e-9, 60000);
+	assert_int_equal(measure_one(&load, &patience, &measured), TOO_NOISY);
+	assert_true(windows_of(&measured) <= 25);
+	assert_true(measured.elapsed_s < 5);
+}
+
+/* Rounds are counted on from run to run: no two have the same seed. */
+static void no_round_is_like_another(void **state)
+{
+	const struct load load = {.bench = bench_find("null-bench")};
+	const uint64_t before = workers.rounds;
+	struct measured measured;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct patience patience = patience_of(25, 100, 60000);
+
+		measure_one(&load, &patience, &measured);
+	}
+	assert_true(workers.rounds >= before + 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_tables_are_waited_for),
+		cmocka_unit_test(tables_have_their_own_time),
+		cmocka_unit_test(a_cold_table_is_no_measurement),
+		cmocka_unit_test(ends_when_its_time_is_gone),
+		cmocka_unit_test(no_round_is_like_another),
+	};
+	struct machine machine;
+	int failed;
+
+	if (machine_look(&machine, NULL) < 0 || workers_start(&workers, &machine, 512, false) < 0)
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	workers_stop(&workers);
+	return failed ? 1 : 0;
+}
