@@ -194,8 +194,25 @@ static struct rte_mbuf *hostile(struct source *source)
 	return mbuf;
 }
 
-void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n,
-		   void (*check)(struct rte_mbuf *sent))
+/* Offer a burst, and show what is sent. */
+static void offer(struct rig *rig, struct rte_mbuf **burst, uint16_t n, uint64_t now_us,
+		  sent_check check)
+{
+	rig_process(rig, burst, n, now_us);
+	for (uint32_t i = 0; check && i < rig->out.n; i++)
+		check(rig->out.packets[i]);
+}
+
+/* The same with what the function has kept. */
+static void offer_no_more(struct rig *rig, sent_check check)
+{
+	nf_out_free(&rig->out);
+	nf_drain(rig->nf, &rig->out);
+	for (uint32_t i = 0; check && i < rig->out.n; i++)
+		check(rig->out.packets[i]);
+}
+
+void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n, sent_check check)
 {
 	struct source source = {.rig = rig, .addresses = addresses, .n = n, .random = 1};
 	uint64_t now_us = rig->nf->now_us;
@@ -207,27 +224,32 @@ void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n,
 		for (uint16_t i = 0; i < size; i++)
 			burst[i] = hostile(&source);
 		now_us += random_below(&source.random, 1000000);
-		rig_offer_burst(rig, burst, size, now_us);
-		for (uint32_t i = 0; check && i < rig->out.n; i++)
-			check(rig->out.packets[i]);
+		offer(rig, burst, size, now_us, check);
 		offered += size;
 	}
+	offer_no_more(rig, check);
 }
 
-void offer_mutations(struct rig *rig, struct rte_mbuf *packet)
+static struct rte_mbuf *mutated(struct source *source, struct rte_mbuf *packet)
+{
+	uint8_t bytes[LONGEST];
+	const uint16_t length = packet_bytes(packet, bytes, LONGEST);
+	struct rte_mbuf *mbuf = somehow_segmented(source, bytes, spoiled(source, bytes, length));
+
+	mbuf->port = packet->port;
+	return mbuf;
+}
+
+void offer_mutations_of(struct rig *rig, struct rte_mbuf **packets, unsigned int n,
+			sent_check check)
 {
 	struct source source = {.rig = rig, .random = 2};
-	const uint64_t now_us = rig->nf->now_us;
-	uint8_t bytes[LONGEST], mutated[LONGEST];
-	const uint16_t length = packet_bytes(packet, bytes, LONGEST);
 
 	for (int offered = 0; offered < HOSTILE_PACKETS; offered++) {
-		struct rte_mbuf *mbuf;
+		struct rte_mbuf *mbuf = mutated(&source, packets[offered % n]);
 
-		memcpy(mutated, bytes, length);
-		mbuf = somehow_segmented(&source, mutated, spoiled(&source, mutated, length));
-		mbuf->port = packet->port;
-		rig_offer(rig, mbuf, now_us);
+		offer(rig, &mbuf, 1, rig->nf->now_us + 1000, check);
 	}
-	rte_pktmbuf_free(packet);
+	offer_no_more(rig, check);
+	rte_pktmbuf_free_bulk(packets, n);
 }

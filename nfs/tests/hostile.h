@@ -10,15 +10,26 @@
 
 #define HOSTILE_PACKETS 6000
 
+/* Sees every packet that is sent, unless it is NULL. */
+typedef void (*sent_check)(struct rte_mbuf *sent);
+
 /*
  * Offer them in bursts to both sides of the function on the rig; half of the addresses in them are
- * of the `n` given, which mean something to it. `check`, where it is not NULL, sees what is sent.
+ * of the `n` given, which mean something to it. What it keeps is under way while others come.
  */
-void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n,
-		   void (*check)(struct rte_mbuf *sent));
+void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n, sent_check check);
 
-/* Offer as many copies of a packet, most of them spoiled at some place; then free it. */
-void offer_mutations(struct rig *rig, struct rte_mbuf *packet);
+/*
+ * Offer as many copies of `n` packets, one of each in turn, most of them spoiled at some place;
+ * then free the packets. A millisecond goes by from one to the next.
+ */
+void offer_mutations_of(struct rig *rig, struct rte_mbuf **packets, unsigned int n,
+			sent_check check);
+
+static inline void offer_mutations(struct rig *rig, struct rte_mbuf *packet)
+{
+	offer_mutations_of(rig, &packet, 1, NULL);
+}
 
 /* The same bytes in a new packet of two segments, the first of which has `first` bytes. */
 struct rte_mbuf *in_two(struct rig *rig, struct rte_mbuf *packet, uint16_t first);

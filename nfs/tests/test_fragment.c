@@ -1,0 +1,202 @@
+#include "core/fragment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/random.h"
+#include "tests/hostile.h"
+
+static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				.destination = RTE_IPV4(198, 51, 100, 7),
+				.source_port = 1000,
+				.destination_port = 53};
+
+/* Fragments that a packet was cut into, freed with the next. */
+static struct rte_mbuf *fragments[FRAGMENTS_MOST];
+
+static int cut(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu)
+{
+	const struct packet parsed = packet_parse(packet);
+
+	return ipv4_fragment(packet, &parsed, mtu, rig->spare, fragments);
+}
+
+/* What fragments carry, as a receiver puts it together by hand; how many bytes. They are freed. */
+static uint32_t put_together(int n, uint8_t *payload, uint16_t mtu)
+{
+	uint32_t end = 0, got = 0;
+
+	for (int i = 0; i < n; i++) {
+		uint8_t bytes[10000];
+		const uint16_t length = packet_bytes(fragments[i], bytes, sizeof(bytes));
+		const struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(bytes + 14);
+		const uint16_t header = rte_ipv4_hdr_len(ip);
+		const uint16_t field = rte_be_to_cpu_16(ip->fragment_offset);
+		const uint16_t at = (field & RTE_IPV4_HDR_OFFSET_MASK) * 8;
+		const uint16_t part = rte_be_to_cpu_16(ip->total_length) - header;
+
+		assert_true(length - 14 <= mtu);
+		assert_int_equal(length, 14 + header + part);
+		assert_int_equal(rte_raw_cksum(ip, header), 0xffff);
+		memcpy(payload + at, bytes + 14 + header, part);
+		got += part;
+		if (!(field & RTE_IPV4_HDR_MF_FLAG))
+			end = at + part;
+		else
+			assert_int_equal(part % 8, 0);
+	}
+	assert_int_equal(got, end);
+	rte_pktmbuf_free_bulk(fragments, n);
+	return end;
+}
+
+/* A UDP packet whose payload is random bytes, and lies in as many segments as it takes. */
+static struct rte_mbuf *long_packet(struct rig *rig, uint16_t length, uint8_t *payload)
+{
+	struct made made = udp;
+	struct rte_mbuf *packet = packet_made(rig, &made);
+	struct rte_ipv4_hdr *ip = ipv4_of(packet);
+	uint64_t random = length;
+
+	for (uint16_t at = 0; at < length; at++)
+		payload[at] = (uint8_t)random_next(&random);
+	for (uint16_t at = 0, part; at < length; at += part) {
+		part = RTE_MIN(length - at, 1900);
+		if (rte_pktmbuf_chain(packet, packet_of(rig, payload + at, part)) != 0)
+			abort();
+	}
+	ip->total_length = rte_cpu_to_be_16(28 + length);
+	header_checksum_set(ip);
+	return packet;
+}
+
+/* Whatever its length, its segments and the MTU, a packet's fragments fit and make it again. */
+static void fragments_make_the_original(void **state)
+{
+	static const uint16_t mtus[] = {68, 69, 120, 576, 1280, 1500};
+	struct rig *rig = *state;
+	uint64_t random = 9;
+
+	for (int i = 0; i < 400; i++) {
+		const uint16_t mtu = mtus[random_below(&random, RTE_DIM(mtus))];
+		const uint16_t length = random_below(&random, 1900);
+		uint8_t payload[1900], together[65536];
+		struct rte_mbuf *packet = long_packet(rig, length, payload);
+
+		if (random_below(&random, 2))
+			assert_return_code(rte_pktmbuf_linearize(packet), 0);
+		else if (random_below(&random, 2) && length > 10)
+			packet = in_two(rig, packet, 50 + random_below(&random, length - 9));
+		assert_int_equal(put_together(cut(rig, packet, mtu), together, mtu), 8 + length);
+		assert_memory_equal(together + 8, payload, length);
+	}
+}
+
+/* A fragment is cut further, and keeps its place in the datagram. */
+static void fragments_of_fragments(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+
+	made.fragment = RTE_IPV4_HDR_MF_FLAG | 10;
+	made.payload_length = 96;
+	assert_int_equal(cut(rig, packet_made(rig, &made), 68), 2);
+	assert_int_equal(ipv4_of(fragments[0])->fragment_offset,
+			 RTE_BE16(RTE_IPV4_HDR_MF_FLAG | 10));
+	assert_int_equal(ipv4_of(fragments[1])->fragment_offset,
+			 RTE_BE16(RTE_IPV4_HDR_MF_FLAG | 16));
+	rte_pktmbuf_free_bulk(fragments, 2);
+}
+
+/* Non-initial fragments have only the options that say so (RFC 791). */
+static void options_are_copied_or_not(void **state)
+{
+	static const uint8_t options[12] = {0x07, 7, 4, 0, 0, 0, 0, /* record route: not copied */
+					    0x94, 4, 0, 0, 0};      /* router alert: copied */
+	struct rig *rig = *state;
+	uint8_t payload[200], together[65536];
+	struct rte_mbuf *packet = long_packet(rig, sizeof(payload), payload);
+	char *front = rte_pktmbuf_prepend(packet, sizeof(options));
+	struct rte_ipv4_hdr *ip = ipv4_of(packet);
+
+	if (!front)
+		abort();
+	memmove(front, front + sizeof(options), 34);
+	memcpy(front + 34, options, sizeof(options));
+	ip->version_ihl = 0x48;
+	ip->total_length = RTE_BE16(32 + 208);
+	header_checksum_set(ip);
+	assert_int_equal(cut(rig, packet, 100), 3); /* 64, 72 and 72 bytes */
+	assert_int_equal(ipv4_of(fragments[0])->version_ihl, 0x48);
+	for (int i = 1; i < 3; i++) {
+		assert_int_equal(ipv4_of(fragments[i])->version_ihl, 0x46);
+		assert_memory_equal(ipv4_of(fragments[i]) + 1, options + 7, 4);
+	}
+	assert_int_equal(put_together(3, together, 100), 208);
+	assert_memory_equal(together + 8, payload, sizeof(payload));
+}
+
+/* Whatever cannot be cut stays as it was, and nothing of it is left behind. */
+static void assert_refused(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu, int error)
+{
+	const unsigned int used = rte_mempool_in_use_count(rig->spare);
+	const uint32_t length = rte_pktmbuf_pkt_len(packet);
+	const struct rte_ipv4_hdr before = *ipv4_of(packet);
+
+	assert_int_equal(cut(rig, packet, mtu), error);
+	assert_int_equal(rte_mempool_in_use_count(rig->spare), used);
+	assert_int_equal(rte_pktmbuf_pkt_len(packet), length);
+	assert_memory_equal(ipv4_of(packet), &before, sizeof(before));
+	rte_pktmbuf_free(packet);
+}
+
+/* Without buffers for all fragments, nothing is cut. */
+static void no_buffers(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *taken[RIG_PACKETS];
+	uint8_t payload[1000];
+
+	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS - 3), 0);
+	assert_refused(rig, long_packet(rig, sizeof(payload), payload), 68, -ENOMEM);
+	rte_pktmbuf_free_bulk(taken, RIG_PACKETS - 3);
+}
+
+/* There are only so many fragments: 256, of 48 bytes each behind their headers. */
+static void too_many_fragments(void **state)
+{
+	enum { MOST = FRAGMENTS_MOST * 48 };
+	static uint8_t payload[MOST], together[65536];
+	struct rig *rig = *state;
+	const int n = cut(rig, long_packet(rig, MOST - 8, payload), 68);
+
+	assert_int_equal(n, FRAGMENTS_MOST);
+	assert_int_equal(put_together(n, together, 68), MOST);
+	assert_memory_equal(together + 8, payload, MOST - 8);
+	assert_refused(rig, long_packet(rig, MOST - 7, payload), 68, -E2BIG);
+}
+
+/* A fragment that ends behind the end of the longest datagram is refused. */
+static void beyond_every_datagram(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+
+	made.fragment = RTE_IPV4_HDR_OFFSET_MASK;
+	made.payload_length = 80;
+	assert_refused(rig, packet_made(rig, &made), 68, -EMSGSIZE);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(fragments_make_the_original, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_of_fragments, setup, teardown),
+		cmocka_unit_test_setup_teardown(options_are_copied_or_not, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_buffers, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_fragments, setup, teardown),
+		cmocka_unit_test_setup_teardown(beyond_every_datagram, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}

@@ -1,0 +1,168 @@
+#include <stdlib.h>
+
+#include "core/random.h"
+#include "tests/hostile.h"
+#include "tests/tunnel_rig.h"
+
+/* What was cut in the tunnel comes out whole, in whatever order its fragments came. */
+static void put_together_in_any_order(void **state)
+{
+	static const uint16_t sizes[] = {184, 480, 720, 1424};
+	struct rig *rig = *state;
+	uint64_t random = 4;
+
+	for (int i = 0; i < 200; i++) {
+		struct rte_mbuf *fragments[NF_BURST], *original;
+		uint8_t before[2000], after[2000];
+		uint16_t n = tunnelled(rig, 77, sizes[i % RTE_DIM(sizes)], fragments, &original);
+		uint16_t length;
+
+		for (uint16_t j = n - 1; j > 0; j--) {
+			const uint32_t other = random_below(&random, j + 1);
+
+			RTE_SWAP(fragments[j], fragments[other]);
+		}
+		rig_make(rig, "IPTunnel", NULL, 0);
+		rig_offer_burst(rig, fragments, n, 1);
+		assert_true(checksums_right(rig_sent(rig)));
+		length = packet_bytes(original, before, sizeof(before));
+		assert_int_equal(packet_bytes(rig_sent(rig), after, sizeof(after)), length);
+		assert_memory_equal(before, after, length);
+		assert_int_equal(rig_count(rig, "fragments_received"), n);
+		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+		rte_pktmbuf_free(original);
+	}
+}
+
+/* A tag between the addresses and the type of an untagged frame. */
+static void add_tag(struct rte_mbuf *packet)
+{
+	char *front = rte_pktmbuf_prepend(packet, sizeof(struct rte_vlan_hdr));
+
+	if (!front)
+		abort();
+	memmove(front, front + 4, 12);
+	memcpy(front + 12, ((uint8_t[]){0x81, 0, 0, 5}), 4);
+}
+
+/* Bytes behind the datagram, the last ten in a segment of their own. */
+static struct rte_mbuf *padded(struct rig *rig, struct rte_mbuf *packet)
+{
+	char *behind = rte_pktmbuf_append(packet, 50);
+
+	if (!behind)
+		abort();
+	memset(behind, 0xaa, 50);
+	return in_two(rig, packet, rte_pktmbuf_pkt_len(packet) - 10);
+}
+
+/* Fragments may differ in their tags, and be padded over several segments. */
+static void fragments_that_differ(void **state)
+{
+	struct rig *rig = *state;
+
+	for (int i = 0; i < 6; i++) {
+		struct rte_mbuf *fragments[NF_BURST], *original;
+		uint8_t before[2000], after[2000];
+		const uint16_t n = tunnelled(rig, 77, 720, fragments, &original);
+
+		assert_int_equal(n, 2);
+		add_tag(fragments[i % 2]);
+		if (i >= 2)
+			fragments[0] = padded(rig, fragments[0]);
+		if (i >= 4)
+			RTE_SWAP(fragments[0], fragments[1]);
+		rig_make(rig, "IPTunnel", NULL, 0);
+		rig_offer_burst(rig, fragments, n, 1);
+		assert_int_equal(rte_pktmbuf_pkt_len(rig_sent(rig)),
+				 rte_pktmbuf_pkt_len(original) + (i % 2 ? 0 : 4));
+		packet_bytes(original, before, sizeof(before));
+		packet_bytes(rig_sent(rig), after, sizeof(after));
+		assert_memory_equal(before + 14, after + (i % 2 ? 14 : 18),
+				    rte_pktmbuf_pkt_len(original) - 14);
+		rte_pktmbuf_free(original);
+	}
+}
+
+/* Fragments that come over several bursts wait for each other, but not for ever. */
+static void fragments_wait(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *fragments[NF_BURST];
+	uint16_t n = tunnelled(rig, 77, 480, fragments, NULL);
+
+	rig_make(rig, "IPTunnel", NULL, 0);
+	for (uint16_t i = 0; i < n; i++) {
+		rig_process(rig, &fragments[i], 1, SECOND * (1 + i));
+		assert_int_equal(rig->out.n, i + 1 == n);
+	}
+	n = tunnelled(rig, 77, 480, fragments, NULL);
+	for (uint16_t i = 0; i < n; i++) {
+		rig_process(rig, &fragments[i], 1, SECOND * (40 + 40 * i));
+		assert_int_equal(rig->out.n, 0);
+	}
+}
+
+/* Mutated fragments of a datagram, which meet those of its kind, leave sound headers or nothing. */
+static void mutated_fragments(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"pending_s", 1}};
+	struct rte_mbuf *fragments[NF_BURST];
+	const uint16_t n = tunnelled(rig, 77, 720, fragments, NULL);
+
+	rig_make(rig, "IPTunnel", settings, 1);
+	offer_mutations_of(rig, fragments, n, assert_header_checksum);
+	assert_true(rig_count(rig, "decapsulated") > 1000);
+}
+
+/* Fragments that overlap, repeat, and differ in tags and segments do no harm. */
+static void hostile_fragments(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t random = 6;
+
+	rig_make(rig, "IPTunnel", NULL, 0);
+	for (int i = 0; i < 30000; i++) {
+		uint8_t payload[64] = {0x45, 0, 0, 28, 0, 0, 0, 0, 64, IPPROTO_UDP};
+		struct made made = {
+			.source = TUNNEL_REMOTE,
+			.destination = TUNNEL_LOCAL,
+			.protocol = IPPROTO_IPIP,
+			.id = random_below(&random, 3),
+			.vlan = random_below(&random, 4) == 0,
+			.payload = payload,
+			.payload_length = random_below(&random, 5) * 8,
+			.fragment = random_below(&random, 6),
+			.port = NF_OUTSIDE,
+		};
+		struct rte_mbuf *packet;
+
+		header_checksum_set((struct rte_ipv4_hdr *)payload);
+		if (random_below(&random, 3))
+			made.fragment |= RTE_IPV4_HDR_MF_FLAG;
+		packet = packet_made(rig, &made);
+		if (rte_pktmbuf_pkt_len(packet) > 40 && random_below(&random, 2))
+			packet = in_two(rig, packet, 38 + random_below(&random, 3));
+		rig->nf->now_us += random_below(&random, 1000);
+		/* not rig_process: what is put together is moved to where the first one ended */
+		nf_process(rig->nf, &packet, 1, &rig->out);
+		if (rig->out.n > 0)
+			assert_int_equal(packet_parse(rig_sent(rig)).type, PACKET_IPV4);
+		nf_out_free(&rig->out);
+	}
+	assert_true(rig_count(rig, "decapsulated") > 100);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(put_together_in_any_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_that_differ, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(mutated_fragments, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_fragments, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
