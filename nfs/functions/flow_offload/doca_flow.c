@@ -1,11 +1,14 @@
 /*
  * Established connections forwarded by a BlueField card (DOCA Flow 2.2). It has not run on a card
- * yet.
+ * yet, and no program here lets it: they start DPDK without devices (`--no-pci`) and make their
+ * traffic themselves, so that there are no ports. It is for a program that has two, configured and
+ * started.
  *
  * Each of the two ports has a root pipe, which gives the cores what begins or ends a connection and
  * what is neither TCP nor UDP, and a pipe of connections for each of those two, which forwards what
  * it knows to the other port, counted, and gives the cores the rest. Rules are added and removed
- * without waiting for the card: until one is there, the cores see the packets.
+ * without waiting for the card: until one is there, or where the card refuses it, the cores see the
+ * packets.
  */
 #include <stdio.h>
 
@@ -15,35 +18,47 @@
 #include "functions/flow_offload/doca_pipes.h"
 #include "functions/flow_offload/software.h"
 
+static bool ports_taken;
+
 static void destroy(void *state)
 {
 	struct doca_connections *card = state;
 
-	for (uint16_t port = 0; port < DOCA_PORTS; port++)
-		if (card->ports[port]) {
-			doca_flow_port_pipes_flush(card->ports[port]);
-			doca_did(doca_flow_port_stop(card->ports[port]), "stop a port");
-		}
-	if (card->started)
-		doca_flow_destroy();
+	doca_stop(card);
 	if (card->table)
 		software_destroy(card->table);
 	nf_free(card->rules);
 	nf_free(card);
+	__atomic_store_n(&ports_taken, false, __ATOMIC_RELEASE);
+}
+
+/* Both ports are one instance's; why another has none is said once, not for each that is made. */
+static bool take_ports(void)
+{
+	static bool said;
+	const unsigned int n = rte_eth_dev_count_avail();
+
+	if (n >= DOCA_PORTS && !__atomic_exchange_n(&ports_taken, true, __ATOMIC_ACQUIRE))
+		return true;
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		fprintf(stderr,
+			"doca-flow: needs %d ports of a card for each FlowTracker; of %u, "
+			"none is free\n",
+			DOCA_PORTS, n);
+	return false;
 }
 
 static void *create(uint32_t connections, int socket)
 {
 	struct doca_connections *card;
 
-	if (rte_eth_dev_count_avail() < DOCA_PORTS) {
-		fprintf(stderr, "doca-flow: needs %d ports of a card, there are %u\n", DOCA_PORTS,
-			rte_eth_dev_count_avail());
+	if (!take_ports())
+		return NULL;
+	card = nf_zalloc(sizeof(*card));
+	if (!card) {
+		__atomic_store_n(&ports_taken, false, __ATOMIC_RELEASE);
 		return NULL;
 	}
-	card = nf_zalloc(sizeof(*card));
-	if (!card)
-		return NULL;
 	card->table = software_create(connections, socket);
 	if (card->table)
 		card->rules = nf_zalloc(software_places(card->table) * sizeof(*card->rules));
@@ -59,17 +74,12 @@ static uint32_t places(const void *state)
 	return software_places(((const struct doca_connections *)state)->table);
 }
 
-/* The card's confirmations are taken here, where a burst comes by. */
 static void lookup(void *state, const void **keys, uint16_t n, int32_t *found)
 {
 	struct doca_connections *card = state;
 
 	software_lookup(card->table, keys, n, found);
-	if (card->pending == 0)
-		return;
-	for (uint16_t port = 0; port < DOCA_PORTS; port++)
-		doca_did(doca_flow_entries_process(card->ports[port], DOCA_QUEUE, 0, card->pending),
-			 "take confirmations");
+	doca_take_confirmations(card);
 }
 
 static int32_t insert(void *state, const struct flow_key *key)
@@ -87,13 +97,15 @@ static bool add_rule(struct doca_connections *card, uint32_t place, uint16_t por
 {
 	const enum doca_protocol protocol =
 		key->protocol == IPPROTO_TCP ? DOCA_OF_TCP : DOCA_OF_UDP;
+	struct doca_rules *rules = &card->rules[place];
 	struct doca_flow_match match = doca_match(protocol);
 	const struct doca_flow_actions none = {0};
 
+	rules->card = card;
 	doca_set_key(&match, protocol, key);
 	if (!doca_did(doca_flow_pipe_add_entry(DOCA_QUEUE, card->pipes[port][protocol], &match,
-					       &none, NULL, NULL, DOCA_FLOW_NO_WAIT, &card->pending,
-					       &card->rules[place].entries[port]),
+					       &none, NULL, NULL, DOCA_FLOW_NO_WAIT, rules,
+					       &rules->entries[port]),
 		      "add a connection"))
 		return false;
 	card->pending++;
@@ -105,13 +117,14 @@ static void withdraw(void *state, uint32_t place)
 	struct doca_connections *card = state;
 	struct doca_rules *rules = &card->rules[place];
 
+	doca_take_confirmations(card);
 	for (uint16_t port = 0; port < DOCA_PORTS; port++)
 		if (rules->entries[port] &&
 		    doca_did(doca_flow_pipe_rm_entry(DOCA_QUEUE, DOCA_FLOW_NO_WAIT,
 						     rules->entries[port]),
 			     "remove a connection"))
 			card->pending++;
-	*rules = (struct doca_rules){0};
+	*rules = (struct doca_rules){.card = card};
 }
 
 static bool forward(void *state, uint32_t place, uint16_t port)
@@ -120,6 +133,7 @@ static bool forward(void *state, uint32_t place, uint16_t port)
 	const struct flow_key there = software_key(card->table, place);
 	const struct flow_key back = flow_reversed(&there);
 
+	doca_take_confirmations(card);
 	if (add_rule(card, place, port, &there) && add_rule(card, place, !port, &back))
 		return true;
 	withdraw(card, place);

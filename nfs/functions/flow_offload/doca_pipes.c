@@ -21,22 +21,37 @@ static struct doca_flow_fwd to_cores(void)
 	};
 }
 
+/* A rule that the card refuses is none. It may refuse many, when it is full: the first is told. */
 static void confirmed(struct doca_flow_pipe_entry *entry, uint16_t queue,
 		      enum doca_flow_entry_status status, enum doca_flow_entry_op op,
 		      void *user_context)
 {
-	uint32_t *pending = user_context;
+	struct doca_rules *rules = user_context;
+	struct doca_connections *card = rules->card;
 
-	(void)entry;
 	(void)queue;
-	if (status != DOCA_FLOW_ENTRY_STATUS_SUCCESS)
+	if (card->pending > 0)
+		card->pending--;
+	if (status == DOCA_FLOW_ENTRY_STATUS_SUCCESS)
+		return;
+	if (card->refused++ == 0)
 		fprintf(stderr, "doca-flow: the card refuses a rule, operation %d\n", (int)op);
-	if (pending && *pending > 0)
-		(*pending)--;
+	for (uint16_t port = 0; port < DOCA_PORTS; port++)
+		if (op == DOCA_FLOW_ENTRY_OP_ADD && rules->entries[port] == entry)
+			rules->entries[port] = NULL;
 }
 
-bool doca_start(struct doca_connections *card, uint32_t connections)
+void doca_take_confirmations(struct doca_connections *card)
 {
+	for (uint16_t port = 0; port < DOCA_PORTS && card->pending > 0; port++)
+		doca_did(doca_flow_entries_process(card->ports[port], DOCA_QUEUE, 0, card->pending),
+			 "take confirmations");
+}
+
+/* Once for a process, which it ends with: with room for the connections of whoever is first. */
+static bool start_flow(uint32_t connections)
+{
+	static uint32_t room;
 	const struct doca_flow_cfg config = {
 		.queues = 1,
 		.mode_args = "vnf,hws",
@@ -44,8 +59,20 @@ bool doca_start(struct doca_connections *card, uint32_t connections)
 		.cb = confirmed,
 	};
 
-	card->started = doca_did(doca_flow_init(&config), "start");
-	for (uint16_t port = 0; port < DOCA_PORTS && card->started; port++) {
+	if (room == 0 && doca_did(doca_flow_init(&config), "start"))
+		room = connections;
+	if (room > 0 && room < connections)
+		fprintf(stderr, "doca-flow: started for %u connections, %u are too many\n", room,
+			connections);
+	return connections <= room;
+}
+
+bool doca_start(struct doca_connections *card, uint32_t connections)
+{
+	card->own.card = card;
+	if (!start_flow(connections))
+		return false;
+	for (uint16_t port = 0; port < DOCA_PORTS; port++) {
 		char id[8];
 		const struct doca_flow_port_cfg named = {
 			.port_id = port,
@@ -57,8 +84,16 @@ bool doca_start(struct doca_connections *card, uint32_t connections)
 		if (!doca_did(doca_flow_port_start(&named, &card->ports[port]), "start a port"))
 			return false;
 	}
-	return card->started &&
-	       doca_did(doca_flow_port_pair(card->ports[0], card->ports[1]), "pair the ports");
+	return doca_did(doca_flow_port_pair(card->ports[0], card->ports[1]), "pair the ports");
+}
+
+void doca_stop(struct doca_connections *card)
+{
+	for (uint16_t port = 0; port < DOCA_PORTS; port++)
+		if (card->ports[port]) {
+			doca_flow_port_pipes_flush(card->ports[port]);
+			doca_did(doca_flow_port_stop(card->ports[port]), "stop a port");
+		}
 }
 
 struct doca_flow_match doca_match(enum doca_protocol protocol)
@@ -123,7 +158,7 @@ static bool add_root_rule(struct doca_connections *card, uint16_t port, uint32_t
 
 	if (!doca_did(doca_flow_pipe_control_add_entry(DOCA_QUEUE, priority, card->roots[port],
 						       match, mask, NULL, NULL, NULL, NULL, to,
-						       &card->pending, &entry),
+						       &card->own, &entry),
 		      "add a rule to the root pipe"))
 		return false;
 	card->pending++;

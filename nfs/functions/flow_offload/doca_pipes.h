@@ -12,8 +12,11 @@
 
 enum doca_protocol { DOCA_OF_TCP, DOCA_OF_UDP, DOCA_PROTOCOLS };
 
-/* What the card has of a connection: its rules on both ports. */
+struct doca_connections;
+
+/* What the card has of a connection: its rules on both ports, NULL where it refused one. */
 struct doca_rules {
+	struct doca_connections *card;
 	struct doca_flow_pipe_entry *entries[DOCA_PORTS];
 	uint64_t packets; /* that they have forwarded, when that was last asked */
 };
@@ -21,11 +24,12 @@ struct doca_rules {
 struct doca_connections {
 	void *table;
 	struct doca_rules *rules; /* by the table's places */
+	struct doca_rules own;    /* that of no connection */
 	struct doca_flow_port *ports[DOCA_PORTS];
 	struct doca_flow_pipe *roots[DOCA_PORTS];
 	struct doca_flow_pipe *pipes[DOCA_PORTS][DOCA_PROTOCOLS];
 	uint32_t pending; /* changes that the card has not confirmed */
-	bool started;
+	uint32_t refused;
 };
 
 /* Whether what DOCA answered is success; else prints what could not be done. */
@@ -36,8 +40,12 @@ struct doca_flow_match doca_match(enum doca_protocol protocol);
 void doca_set_key(struct doca_flow_match *match, enum doca_protocol protocol,
 		  const struct flow_key *key);
 
-/* Start DOCA Flow and both ports; then the pipes of each. What was started stays so on failure. */
+/* Start both ports; then the pipes of each. What was started stays so on failure. */
 bool doca_start(struct doca_connections *card, uint32_t connections);
 bool doca_make_pipes(struct doca_connections *card, uint16_t port, uint32_t connections);
+void doca_stop(struct doca_connections *card);
+
+/* Before each change: the card's queue has room for few that it has not confirmed. */
+void doca_take_confirmations(struct doca_connections *card);
 
 #endif

@@ -31,7 +31,8 @@ struct flow_offload_backend {
 	/*
 	 * Forward the packets of a connection without the cores, whichever end they are from, but
 	 * those that begin or end it; its key is seen from the end whose packets come in on `port`.
-	 * False when the card cannot. These three are NULL where there is no card.
+	 * False when the card cannot; one that refuses it later leaves its packets to the cores.
+	 * These three are NULL where there is no card.
 	 */
 	bool (*forward)(void *state, uint32_t place, uint16_t port);
 	/* Let the cores have its packets again. */
