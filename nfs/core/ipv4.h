@@ -31,14 +31,15 @@ static inline bool icmp_is_error(uint8_t type)
 
 /*
  * One hop less to live, with the checksum kept right. The packet must have one left.
- * One less in the high byte of a word is one more there in the sum's complement (RFC 1624).
+ * One less in the high byte of a word is one more there in the sum's complement; what would be the
+ * other zero, 0xffff, carries as well (RFC 1624, section 3).
  */
 static inline void ipv4_hop(struct rte_ipv4_hdr *ip)
 {
 	const uint32_t sum = (uint32_t)ip->hdr_checksum + RTE_BE16(0x0100);
 
 	ip->time_to_live--;
-	ip->hdr_checksum = (rte_be16_t)(sum + (sum >> 16));
+	ip->hdr_checksum = (rte_be16_t)(sum + (sum >= UINT16_MAX));
 }
 
 #endif
