@@ -1,0 +1,38 @@
+/* What the tests of FlowTracker share: a connection, its packets and its states. */
+#ifndef NFS_TESTS_FLOW_TRACKER_RIG_H
+#define NFS_TESTS_FLOW_TRACKER_RIG_H
+
+#include "tests/hostile.h"
+
+enum {
+	SYN = RTE_TCP_SYN_FLAG,
+	ACK = RTE_TCP_ACK_FLAG,
+	FIN = RTE_TCP_FIN_FLAG,
+	RST = RTE_TCP_RST_FLAG,
+	PSH = RTE_TCP_PSH_FLAG,
+};
+
+static const struct made tcp = {.source = RTE_IPV4(10, 0, 0, 9),
+				.destination = RTE_IPV4(10, 0, 0, 2),
+				.source_port = 1000,
+				.destination_port = 80,
+				.protocol = IPPROTO_TCP,
+				.port = NF_INSIDE};
+
+#define CONNECTION_STATE_NAMES 9
+
+/* The counters of connections by their states. */
+extern const char *const connection_states[CONNECTION_STATE_NAMES];
+
+struct made reply_to(const struct made *made);
+
+/* Offer a packet of the connection, from who began it or from the other; whether it passed. */
+bool passes(struct rig *rig, const struct made *made, bool reply, uint8_t flags, uint64_t now_us);
+
+/* The state of the only connection; "none" when there is none. */
+const char *state_now(struct rig *rig);
+
+/* Let time pass, during which nothing but age happens; whether the connection is forgotten. */
+bool forgotten_after(struct rig *rig, uint64_t from_us, double s);
+
+#endif

@@ -1,0 +1,115 @@
+#include "tests/flow_tracker_rig.h"
+
+#include "functions/flow_offload/offload.h"
+#include "functions/flow_offload/software.h"
+
+/* A card that takes every connection, and says what it was told. */
+static struct {
+	bool works, active;
+	unsigned int forwarded;
+} card;
+
+static void *card_create(uint32_t connections, int socket)
+{
+	return card.works ? software_create(connections, socket) : NULL;
+}
+
+static bool card_forward(void *state, uint32_t place, uint16_t port)
+{
+	const struct flow_key key = software_key(state, place);
+
+	assert_int_equal(rte_be_to_cpu_32(key.source),
+			 port == NF_INSIDE ? tcp.source : tcp.destination);
+	card.forwarded++;
+	return true;
+}
+
+static bool card_active(void *state, uint32_t place)
+{
+	(void)state;
+	(void)place;
+	return card.active;
+}
+
+static void card_withdraw(void *state, uint32_t place)
+{
+	const struct flow_key key = software_key(state, place);
+
+	assert_int_not_equal(key.source, 0);
+	card.forwarded--;
+}
+
+static struct flow_offload_backend card_backend = {
+	.name = "card",
+	.help = "a card in a test",
+	.preference = 100,
+	.create = card_create,
+	.places = software_places,
+	.lookup = software_lookup,
+	.insert = software_insert,
+	.remove = software_remove,
+	.destroy = software_destroy,
+	.forward = card_forward,
+	.withdraw = card_withdraw,
+	.active = card_active,
+};
+
+FLOW_OFFLOAD_REGISTER(card_backend)
+
+static void open_with_card(struct rig *rig, uint64_t now_us)
+{
+	const struct nf_setting settings[] = {{"connections", 64}, {"established_s", 10}};
+
+	card.works = true;
+	rig_make(rig, "FlowTracker", settings, 2);
+	card.works = false;
+	passes(rig, &tcp, false, SYN, now_us);
+	passes(rig, &tcp, true, SYN | ACK, now_us);
+	assert_int_equal(card.forwarded, 0);
+	passes(rig, &tcp, false, ACK, now_us);
+	passes(rig, &tcp, true, ACK, now_us);
+	assert_int_equal(card.forwarded, 1);
+	assert_int_equal(rig_count(rig, "forwarded"), 1);
+}
+
+/* What a card forwards is remembered as long as it does, and then forgotten by both. */
+static void a_card_forwards(void **state)
+{
+	struct rig *rig = *state;
+
+	open_with_card(rig, SECOND);
+	card.active = true;
+	assert_false(forgotten_after(rig, SECOND, 100));
+	card.active = false;
+	assert_true(forgotten_after(rig, 101 * SECOND, 30));
+	assert_int_equal(card.forwarded, 0);
+	assert_int_equal(rig_count(rig, "forwarded"), 0);
+}
+
+/* What closes is the cores' again, and what is opened again, the card's. */
+static void a_card_gives_back(void **state)
+{
+	static const uint8_t ends[] = {FIN | ACK, RST};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < RTE_DIM(ends); i++) {
+		open_with_card(rig, SECOND);
+		passes(rig, &tcp, true, ends[i], SECOND);
+		assert_int_equal(card.forwarded, 0);
+		assert_int_equal(rig_count(rig, "forwarded"), 0);
+	}
+	passes(rig, &tcp, false, SYN, SECOND);
+	passes(rig, &tcp, true, SYN | ACK, SECOND);
+	passes(rig, &tcp, false, ACK, SECOND);
+	assert_int_equal(card.forwarded, 1);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_card_forwards, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_card_gives_back, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}

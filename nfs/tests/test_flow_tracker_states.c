@@ -1,0 +1,175 @@
+#include "tests/flow_tracker_rig.h"
+
+/* What a packet does: who sends it, its flags, and the state afterwards; NULL if it is invalid. */
+struct step {
+	bool reply;
+	uint8_t flags;
+	const char *state;
+};
+
+#define MOST_STEPS 10
+
+static const struct step walks[][MOST_STEPS] = {
+	/* opens, talks, closes from the side that began */
+	{{0, SYN, "syn_sent"},
+	 {1, SYN | ACK, "syn_received"},
+	 {0, ACK, "established"},
+	 {1, ACK | PSH, "established"},
+	 {0, FIN | ACK, "fin_wait"},
+	 {1, ACK, "fin_wait"},
+	 {1, FIN | ACK, "last_ack"},
+	 {0, ACK, "time_wait"},
+	 {1, ACK, "time_wait"}},
+	/* everything is sent twice */
+	{{0, SYN, "syn_sent"},
+	 {0, SYN, "syn_sent"},
+	 {1, SYN | ACK, "syn_received"},
+	 {0, SYN, "syn_received"},
+	 {1, SYN | ACK, "syn_received"},
+	 {0, ACK, "established"},
+	 {1, SYN | ACK, "established"},
+	 {0, ACK, "established"}},
+	/* both ends begin at once (RFC 9293, figure 8) */
+	{{0, SYN, "syn_sent"},
+	 {1, SYN, "syn_received"},
+	 {0, SYN | ACK, "syn_received"},
+	 {1, SYN | ACK, "syn_received"},
+	 {0, ACK, "established"}},
+	/* the same end closes twice, then the other */
+	{{0, SYN, "syn_sent"},
+	 {1, SYN | ACK, "syn_received"},
+	 {0, ACK, "established"},
+	 {1, FIN | ACK, "fin_wait"},
+	 {1, FIN | ACK, "fin_wait"},
+	 {0, ACK | PSH, "fin_wait"},
+	 {0, FIN | ACK, "last_ack"},
+	 {0, FIN | ACK, "last_ack"},
+	 {1, ACK, "time_wait"}},
+	/* refused, and tried again with the same ports */
+	{{0, SYN, "syn_sent"},
+	 {1, RST | ACK, "closed"},
+	 {0, SYN, "syn_sent"},
+	 {1, SYN | ACK, "syn_received"},
+	 {0, ACK, "established"},
+	 {1, RST, "closed"},
+	 {0, ACK, "closed"}},
+	/* begun again from the other end */
+	{{0, SYN, "syn_sent"},
+	 {0, RST, "closed"},
+	 {1, SYN, "syn_sent"},
+	 {0, SYN | ACK, "syn_received"},
+	 {0, ACK, "syn_received"},
+	 {1, ACK, "established"}},
+	/* an answer, data, an end without a beginning */
+	{{0, SYN | ACK, NULL}, {0, ACK, NULL}, {0, FIN | ACK, NULL}, {0, RST, NULL}},
+	/* what does not fit the state */
+	{{0, SYN, "syn_sent"},
+	 {0, ACK, NULL},
+	 {1, ACK, NULL},
+	 {0, SYN | ACK, NULL},
+	 {1, SYN | ACK, "syn_received"},
+	 {0, ACK, "established"},
+	 {0, SYN, NULL},
+	 {1, SYN, NULL},
+	 {0, SYN | ACK, NULL}},
+	/* flags that nobody sends */
+	{{0, 0, NULL},
+	 {0, SYN | FIN, NULL},
+	 {0, SYN | RST, NULL},
+	 {0, FIN, NULL},
+	 {0, FIN | PSH | RTE_TCP_URG_FLAG, NULL},
+	 {0, SYN, "syn_sent"},
+	 {1, SYN | FIN | ACK, NULL}},
+};
+
+/* Connections go through their states by the flags of both ends; what is invalid changes none. */
+static void states_of_tcp(void **state)
+{
+	struct rig *rig = *state;
+
+	for (size_t walk = 0; walk < 2 * RTE_DIM(walks); walk++) {
+		const struct step *step = walks[walk / 2];
+		const struct made made = walk % 2 ? reply_to(&tcp) : tcp;
+		const char *now = "none";
+		uint64_t invalid = 0, tracked = 0;
+
+		rig_make(rig, "FlowTracker", NULL, 0);
+		for (int i = 0; i < MOST_STEPS && (step[i].flags || step[i].state || i == 0); i++) {
+			assert_int_equal(passes(rig, &made, step[i].reply, step[i].flags, 1),
+					 step[i].state != NULL);
+			now = step[i].state ? step[i].state : now;
+			assert_string_equal(state_now(rig), now);
+			invalid += step[i].state == NULL;
+			tracked += step[i].state != NULL;
+		}
+		assert_int_equal(rig_count(rig, "invalid"), invalid);
+		assert_int_equal(rig_count(rig, "tracked"), tracked);
+	}
+}
+
+/* A UDP flow is new until it is answered, and stays answered. */
+static void states_of_udp(void **state)
+{
+	struct rig *rig = *state;
+	struct made udp = tcp;
+
+	udp.protocol = IPPROTO_UDP;
+	rig_make(rig, "FlowTracker", NULL, 0);
+	assert_true(passes(rig, &udp, false, 0, 1));
+	assert_true(passes(rig, &udp, false, 0, 1));
+	assert_string_equal(state_now(rig), "udp_new");
+	assert_true(passes(rig, &udp, true, 0, 1));
+	assert_string_equal(state_now(rig), "udp_replied");
+	assert_true(passes(rig, &udp, false, 0, 1));
+	assert_string_equal(state_now(rig), "udp_replied");
+	assert_int_equal(rig_count(rig, "started"), 1);
+}
+
+/* Each state has its timeout. */
+static void timeouts(void **state)
+{
+	static const struct nf_setting settings[] = {
+		{"opening_s", 3}, {"established_s", 50}, {"closing_s", 10},   {"over_s", 5},
+		{"udp_new_s", 4}, {"udp_s", 8},          {"connections", 64},
+	};
+	static const struct {
+		uint8_t protocol;
+		struct step steps[7];
+		double lives_s;
+	} cases[] = {
+		{IPPROTO_TCP, {{0, SYN, ""}}, 3},
+		{IPPROTO_TCP, {{0, SYN, ""}, {1, SYN | ACK, ""}}, 3},
+		{IPPROTO_TCP, {{0, SYN, ""}, {1, SYN | ACK, ""}, {0, ACK, ""}}, 50},
+		{IPPROTO_TCP,
+		 {{0, SYN, ""}, {1, SYN | ACK, ""}, {0, ACK, ""}, {0, FIN | ACK, ""}},
+		 10},
+		{IPPROTO_TCP, {{0, SYN, ""}, {1, RST, ""}}, 5},
+		{IPPROTO_UDP, {{0, 0, ""}}, 4},
+		{IPPROTO_UDP, {{0, 0, ""}, {1, 0, ""}}, 8},
+	};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		struct made made = tcp;
+
+		made.protocol = cases[i].protocol;
+		rig_make(rig, "FlowTracker", settings, RTE_DIM(settings));
+		for (int j = 0; cases[i].steps[j].state; j++)
+			assert_true(passes(rig, &made, cases[i].steps[j].reply,
+					   cases[i].steps[j].flags, SECOND));
+		assert_false(forgotten_after(rig, SECOND, cases[i].lives_s));
+		assert_true(forgotten_after(rig, SECOND + (uint64_t)(cases[i].lives_s * 1e6), 4));
+		assert_string_equal(state_now(rig), "none");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(states_of_tcp, setup, teardown),
+		cmocka_unit_test_setup_teardown(states_of_udp, setup, teardown),
+		cmocka_unit_test_setup_teardown(timeouts, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
