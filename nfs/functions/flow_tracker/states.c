@@ -29,6 +29,8 @@ static void open_by(struct connection_phase *phase, uint8_t end)
 
 static void close_by(struct connection_phase *phase, uint8_t end)
 {
+	if (!(phase->closed & (1 << end)))
+		phase->closer = end;
 	phase->closed |= (uint8_t)(1 << end);
 	phase->state = phase->closed == 3 ? LAST_ACK : FIN_WAIT;
 }
@@ -53,13 +55,15 @@ static bool step_syn_received(struct connection_phase *phase, uint8_t end, enum 
 	return true;
 }
 
+/*
+ * An end that has lost the connection says SYN: the other must see it, to answer with what is then
+ * reset (half-open connections, RFC 9293, section 3.5.1).
+ */
 static bool step_open(struct connection_phase *phase, uint8_t end, enum tcp_says says)
 {
-	if (says == SAYS_SYN)
-		return false;
 	if (says == SAYS_FIN)
 		close_by(phase, end);
-	else if (says == SAYS_ACK && phase->state == LAST_ACK)
+	else if (says == SAYS_ACK && phase->state == LAST_ACK && end != phase->closer)
 		phase->state = TIME_WAIT;
 	return says != SAYS_SYN_ACK || end != phase->opener;
 }

@@ -32,6 +32,7 @@ struct connection_phase {
 	uint8_t state;  /* enum connection_state */
 	uint8_t closed; /* the ends that have sent FIN: a sum of 1 << end */
 	uint8_t opener; /* the end that began: 0 or 1 */
+	uint8_t closer; /* the last of those to send its first */
 };
 
 /* What a packet from an end (0 or 1) makes of a connection. False, and nothing, if it is invalid.
