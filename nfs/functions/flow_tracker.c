@@ -2,8 +2,10 @@
  * FlowTracker: tracks connections of TCP by their flags, and of UDP by who has answered.
  *
  * Connections begin with SYN; packets that fit none, or not its state, are invalid: freed unless
- * `pass_invalid`. Where a card can forward established connections itself, it is let to; see
- * flow_offload/. ICMP, other protocols and later fragments pass untracked.
+ * `pass_invalid`. That holds when the table is full, too: what begins a connection then passes
+ * untracked, but TCP that answers fits none, until a later SYN finds a place. Where a card can
+ * forward established connections itself, it is let to; see flow_offload/. ICMP, other protocols
+ * and non-initial fragments pass untracked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,6 +36,7 @@ static const struct nf_parameter parameters[] = {
 enum {
 	TRACKED = IN_STATE(CONNECTION_STATES),
 	STARTED,
+	RESTARTED,
 	AGED,
 	FORWARDED,
 	INVALID,
@@ -54,11 +57,13 @@ static const struct nf_counter counters[] = {
 	[IN_STATE(UDP_REPLIED)] = {"udp_replied", "UDP flows with one"},
 	[TRACKED] = {"tracked", "packets of connections"},
 	[STARTED] = {"started", "connections that began"},
+	[RESTARTED] = {"restarted", "of those, with the ports of one that was over"},
 	[AGED] = {"aged", "connections that were forgotten"},
 	[FORWARDED] = {"forwarded", "connections that the card forwards"},
 	[INVALID] = {"invalid", "packets that fit no connection, or not its state"},
-	[FULL] = {"full", "packets whose connection found no place, sent on"},
-	[UNTRACKED] = {"untracked", "packets of other protocols and later fragments, sent on"},
+	[FULL] = {"full", "packets that begin a connection without a place, sent on"},
+	[UNTRACKED] = {"untracked",
+		       "packets of other protocols and non-initial fragments, sent on"},
 	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
 	[MALFORMED] = {"malformed", "packets freed"},
 };
@@ -121,7 +126,11 @@ static int create(struct nf *nf)
 	const uint32_t wanted = (uint32_t)nf->settings[CONNECTIONS];
 	struct flow_tracker *tracker = nf_zalloc(sizeof(*tracker));
 
-	if (!tracker || !flow_offload_create(&tracker->offload, wanted, nf->socket)) {
+	if (!tracker) {
+		fprintf(stderr, "FlowTracker: no memory\n");
+		return -ENOMEM;
+	}
+	if (!flow_offload_create(&tracker->offload, wanted, nf->socket)) {
 		nf_free(tracker);
 		return -ENOMEM;
 	}
@@ -244,6 +253,17 @@ static void offer(struct nf *nf, struct flow_tracker *tracker, uint32_t place, u
 	}
 }
 
+static void count_change(struct nf *nf, uint8_t before, uint8_t after)
+{
+	const bool restarted = before != NO_CONNECTION && after == SYN_SENT;
+
+	nf->counters[RESTARTED] += restarted;
+	nf->counters[STARTED] += restarted || before == NO_CONNECTION;
+	if (before != NO_CONNECTION)
+		nf->counters[IN_STATE(before)]--;
+	nf->counters[IN_STATE(after)]++;
+}
+
 /* Whether a packet fits its connection, whose state it changes. */
 static bool step(struct nf *nf, struct connection *connection, const struct candidates *candidates,
 		 uint16_t i)
@@ -256,14 +276,18 @@ static bool step(struct nf *nf, struct connection *connection, const struct cand
 	else if (!tcp_step(&connection->phase, end, candidates->says[i]))
 		return false;
 	connection->last_us = nf->now_us;
-	if (before != connection->phase.state) {
-		if (before == NO_CONNECTION)
-			nf->counters[STARTED]++;
-		else
-			nf->counters[IN_STATE(before)]--;
-		nf->counters[IN_STATE(connection->phase.state)]++;
-	}
+	if (before != connection->phase.state)
+		count_change(nf, before, connection->phase.state);
 	return true;
+}
+
+/* Whether a packet fits where there is no connection. */
+static bool begins(const struct candidates *candidates, uint16_t i)
+{
+	struct connection_phase none = {0};
+
+	return candidates->keys[i].protocol == IPPROTO_UDP ||
+	       tcp_step(&none, candidates->ends[i], candidates->says[i]);
 }
 
 /* The counter of what becomes of a packet: TRACKED, INVALID or FULL. */
@@ -275,7 +299,7 @@ static int track(struct nf *nf, const struct candidates *candidates, uint16_t i,
 	if (place < 0) /* unless a packet before it in the burst has begun the connection */
 		place = offload->backend->insert(offload->state, &candidates->keys[i]);
 	if (place < 0)
-		return FULL;
+		return begins(candidates, i) ? FULL : INVALID;
 	if (!step(nf, &tracker->connections[place], candidates, i)) {
 		if (tracker->connections[place].phase.state == NO_CONNECTION)
 			offload->backend->remove(offload->state, (uint32_t)place);

@@ -1,3 +1,4 @@
+#include "functions/flow_tracker/states.h"
 #include "tests/flow_tracker_rig.h"
 
 /* Both ends may have one address. */
@@ -62,11 +63,12 @@ static void invalid_takes_no_place(void **state)
 	assert_int_equal(rig_count(rig, "full"), 0);
 }
 
-/* A full table lets packets of further connections pass, and counts them. */
+/* A full table lets packets that begin a connection pass, and counts them; others are invalid. */
 static void a_full_table(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"connections", 8}};
+	uint64_t full;
 
 	rig_make(rig, "FlowTracker", settings, 1);
 	for (uint32_t i = 0; i < 200; i++) {
@@ -75,11 +77,37 @@ static void a_full_table(void **state)
 		made.source += i;
 		assert_true(passes(rig, &made, false, SYN, 1));
 	}
-	assert_true(rig_count(rig, "full") > 100);
-	assert_int_equal(rig_count(rig, "full") + rig_count(rig, "syn_sent"), 200);
+	full = rig_count(rig, "full");
+	assert_true(full > 100);
+	assert_int_equal(full + rig_count(rig, "syn_sent"), 200);
+	for (uint32_t i = 0; i < 200; i++) {
+		struct made made = tcp;
+
+		made.source += 1000 + i;
+		assert_false(passes(rig, &made, false, ACK, 1));
+		made.protocol = IPPROTO_UDP;
+		assert_true(passes(rig, &made, false, 0, 1));
+	}
+	assert_int_equal(rig_count(rig, "invalid"), 200);
+	assert_int_equal(rig_count(rig, "full"), full + 200);
 }
 
-/* ICMP, other protocols, later fragments and IPv6 pass untracked. */
+/* A connection on the ports of one that was over has begun, too. */
+static void begun_again(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "FlowTracker", NULL, 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_true(passes(rig, &tcp, false, SYN, 1));
+		assert_true(passes(rig, &tcp, false, SYN, 1));
+		assert_true(passes(rig, &tcp, true, RST, 1));
+		assert_int_equal(rig_count(rig, "started"), 1 + i);
+		assert_int_equal(rig_count(rig, "restarted"), i);
+	}
+}
+
+/* ICMP, other protocols, non-initial fragments and IPv6 pass untracked. */
 static void other_packets(void **state)
 {
 	struct rig *rig = *state;
@@ -103,6 +131,19 @@ static void other_packets(void **state)
 	assert_int_equal(rig_count(rig, "syn_sent"), 1);
 }
 
+/* No packet passes that is malformed, or TCP with flags that nobody sends. */
+static void fits(struct rte_mbuf *passed)
+{
+	const struct packet packet = packet_parse(passed);
+
+	assert_int_not_equal(packet.type, PACKET_MALFORMED);
+	if (packet.protocol == IPPROTO_TCP && packet.l4 != 0)
+		assert_int_not_equal(tcp_says(rte_pktmbuf_mtod_offset(
+						      passed, const struct rte_tcp_hdr *, packet.l4)
+						      ->tcp_flags),
+				     SAYS_NONSENSE);
+}
+
 /* Nothing malformed passes, and hostile packets do no harm; states still add up. */
 static void hostile_packets(void **state)
 {
@@ -113,10 +154,11 @@ static void hostile_packets(void **state)
 	rig_make(rig, "FlowTracker", NULL, 0);
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "tracked"), 0);
-	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), fits);
 	for (size_t i = 0; i < CONNECTION_STATE_NAMES; i++)
 		there += rig_count(rig, connection_states[i]);
-	assert_int_equal(there, rig_count(rig, "started") - rig_count(rig, "aged"));
+	assert_int_equal(there, rig_count(rig, "started") - rig_count(rig, "restarted") -
+					rig_count(rig, "aged"));
 	assert_true(rig_count(rig, "tracked") > 500);
 }
 
@@ -128,6 +170,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(invalid_may_pass, setup, teardown),
 		cmocka_unit_test_setup_teardown(invalid_takes_no_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(begun_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_packets, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
 	};
