@@ -1,14 +1,20 @@
 #include "accelerators/flow_scan.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "core/memory.h"
 
 int flow_scan_create(struct nf *nf, offload_answered answered)
 {
 	struct flow_scan *scan = nf_zalloc(sizeof(*scan));
-	int error = scan ? flow_table_create(&scan->table, nf, true) : -ENOMEM;
+	int error;
 
+	if (!scan) {
+		fprintf(stderr, "%s: no memory\n", nf->kind->name);
+		return -ENOMEM;
+	}
+	error = flow_table_create(&scan->table, nf, true);
 	if (error < 0) {
 		nf_free(scan);
 		return error;

@@ -4,6 +4,7 @@
  * ICMP in IPv4. Where fragments shall pass, datagrams must be put together before.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "accelerators/scan.h"
 #include "core/memory.h"
@@ -39,13 +40,15 @@ static void answered(struct nf *nf, struct offloaded *offloaded)
 static int create(struct nf *nf)
 {
 	struct offload *offload = nf_zalloc(sizeof(*offload));
-	int error = -ENOMEM;
+	int error;
 
-	if (offload)
-		error = offload_create(
-			offload, nf, (unsigned int)nf->settings[QUEUES],
-			(unsigned int)nf->settings[WINDOW],
-			(offload_answered[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = answered});
+	if (!offload) {
+		fprintf(stderr, "PacketFilter: no memory\n");
+		return -ENOMEM;
+	}
+	error = offload_create(
+		offload, nf, (unsigned int)nf->settings[QUEUES], (unsigned int)nf->settings[WINDOW],
+		(offload_answered[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = answered});
 	if (error < 0)
 		nf_free(offload);
 	else
