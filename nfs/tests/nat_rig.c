@@ -14,16 +14,10 @@ struct ends ends_of(struct rte_mbuf *mbuf)
 	};
 }
 
-struct rte_mbuf *sent(struct rig *rig)
-{
-	assert_int_equal(rig->out.n, 1);
-	return rig->out.packets[0];
-}
-
 struct rte_mbuf *copy_sent(struct rig *rig)
 {
 	uint8_t bytes[200];
-	const uint16_t length = packet_bytes(sent(rig), bytes, sizeof(bytes));
+	const uint16_t length = packet_bytes(rig_sent(rig), bytes, sizeof(bytes));
 
 	return packet_of(rig, bytes, length);
 }
@@ -31,8 +25,8 @@ struct rte_mbuf *copy_sent(struct rig *rig)
 struct ends offered(struct rig *rig, const struct made *made, uint64_t now_us)
 {
 	rig_offer(rig, packet_made(rig, made), now_us);
-	assert_true(checksums_right(sent(rig)));
-	return ends_of(sent(rig));
+	assert_true(checksums_right(rig_sent(rig)));
+	return ends_of(rig_sent(rig));
 }
 
 struct made answer(const struct made *made, struct ends left)

@@ -28,8 +28,7 @@ struct ends {
 
 struct ends ends_of(struct rte_mbuf *mbuf);
 
-/* The only packet that was sent; and the same as somebody on its way has it. */
-struct rte_mbuf *sent(struct rig *rig);
+/* The only packet that was sent, as somebody on its way has it. */
 struct rte_mbuf *copy_sent(struct rig *rig);
 
 /* What is sent for a packet; its checksums must be right. */

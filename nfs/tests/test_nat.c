@@ -15,13 +15,13 @@ static void there_and_back(void **state)
 	assert_in_range(left.source_port, 1024, 65535);
 	assert_int_equal(left.destination, server);
 	assert_int_equal(left.destination_port, 53);
-	assert_int_equal(sent(rig)->port, NF_OUTSIDE);
+	assert_int_equal(rig_sent(rig)->port, NF_OUTSIDE);
 	back = answer(&udp, left);
 	came = offered(rig, &back, 2);
 	assert_int_equal(came.source, server);
 	assert_int_equal(came.destination, host);
 	assert_int_equal(came.destination_port, 1001);
-	assert_int_equal(sent(rig)->port, NF_INSIDE);
+	assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
 	assert_int_equal(rig_count(rig, "outward"), 1);
 	assert_int_equal(rig_count(rig, "inward"), 1);
 }
@@ -57,8 +57,8 @@ static void undone_it_is_the_same(void **state)
 		packet = packet_made(rig, &made);
 		length = packet_bytes(packet, before, sizeof(before));
 		rig_offer(rig, packet, 1);
-		assert_true(checksums_right(sent(rig)));
-		assert_int_equal(packet_bytes(sent(rig), after, sizeof(after)), length);
+		assert_true(checksums_right(rig_sent(rig)));
+		assert_int_equal(packet_bytes(rig_sent(rig), after, sizeof(after)), length);
 		assert_memory_equal(before, after, l3 + 10); /* up to the header checksum */
 		memcpy(after + l3 + 10, before + l3 + 10, 6);
 		memcpy(after + l3 + 20, before + l3 + 20, 2);
@@ -80,7 +80,7 @@ static void no_checksum_stays_none(void **state)
 	rte_pktmbuf_mtod_offset(packet, struct rte_udp_hdr *, 34)->dgram_cksum = 0;
 	rig_make(rig, "NAT", one_address, 2);
 	rig_offer(rig, packet, 1);
-	left = rte_pktmbuf_mtod_offset(sent(rig), const struct rte_udp_hdr *, 34);
+	left = rte_pktmbuf_mtod_offset(rig_sent(rig), const struct rte_udp_hdr *, 34);
 	assert_int_equal(left->dgram_cksum, 0);
 }
 
@@ -102,10 +102,10 @@ static void checksum_is_never_none(void **state)
 		made.payload_length = sizeof(payload);
 		made.vlan = i >> 16;
 		rig_offer(rig, packet_made(rig, &made), 1);
-		left = rte_pktmbuf_mtod_offset(sent(rig), const struct rte_udp_hdr *,
+		left = rte_pktmbuf_mtod_offset(rig_sent(rig), const struct rte_udp_hdr *,
 					       made.vlan ? 38 : 34);
 		assert_int_not_equal(left->dgram_cksum, 0);
-		assert_true(checksums_right(sent(rig)));
+		assert_true(checksums_right(rig_sent(rig)));
 	}
 }
 
@@ -150,7 +150,7 @@ static void hairpins(void **state)
 		assert_int_not_equal(came.source_port, other.source_port);
 		assert_int_equal(came.destination, host);
 		assert_int_equal(came.destination_port, made.source_port);
-		assert_int_equal(sent(rig)->port, NF_INSIDE);
+		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
 		back = answer(&other, came);
 		back.port = NF_INSIDE;
 		came = offered(rig, &back, 1);
@@ -158,7 +158,7 @@ static void hairpins(void **state)
 		assert_int_equal(came.source_port, left.source_port);
 		assert_int_equal(came.destination, other.source);
 		assert_int_equal(came.destination_port, other.source_port);
-		assert_int_equal(sent(rig)->port, NF_INSIDE);
+		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
 		assert_int_equal(rig_count(rig, "outward"), 3);
 		assert_int_equal(rig_count(rig, "hairpinned"), 2);
 	}

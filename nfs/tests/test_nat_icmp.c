@@ -29,17 +29,17 @@ static void queries(void **state)
 		packet = packet_made(rig, &ask);
 		make_icmp(packet, types[i].request, 16);
 		rig_offer(rig, packet, 1);
-		assert_true(checksums_right(sent(rig)));
-		left = ends_of(sent(rig));
+		assert_true(checksums_right(rig_sent(rig)));
+		left = ends_of(rig_sent(rig));
 		assert_int_equal(left.source, outside);
 		reply = answer(&ask, left);
 		reply.source_port = left.source_port;
 		packet = packet_made(rig, &reply);
 		make_icmp(packet, types[i].reply, 16);
 		rig_offer(rig, packet, 2);
-		assert_true(checksums_right(sent(rig)));
-		assert_int_equal(ends_of(sent(rig)).destination, host);
-		assert_int_equal(ends_of(sent(rig)).source_port, ask.source_port);
+		assert_true(checksums_right(rig_sent(rig)));
+		assert_int_equal(ends_of(rig_sent(rig)).destination, host);
+		assert_int_equal(ends_of(rig_sent(rig)).source_port, ask.source_port);
 	}
 }
 
@@ -106,12 +106,12 @@ static void errors_from_outside(void **state)
 		offered(rig, &made, 1);
 		error = error_about(rig, copy_sent(rig), quoted, server + 77, outside, NF_OUTSIDE);
 		rig_offer(rig, error, 1);
-		assert_true(checksums_right(sent(rig)));
-		assert_int_equal(ends_of(sent(rig)).source, server + 77);
-		assert_int_equal(ends_of(sent(rig)).destination, host);
-		assert_int_equal(sent(rig)->port, NF_INSIDE);
+		assert_true(checksums_right(rig_sent(rig)));
+		assert_int_equal(ends_of(rig_sent(rig)).source, server + 77);
+		assert_int_equal(ends_of(rig_sent(rig)).destination, host);
+		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
 		original = packet_made(rig, &made);
-		assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42),
+		assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 				    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), quoted);
 		rte_pktmbuf_free(original);
 		assert_int_equal(rig_count(rig, "errors"), 1);
@@ -129,11 +129,11 @@ static void errors_from_inside(void **state)
 	back = answer(&udp, offered(rig, &udp, 1));
 	offered(rig, &back, 1);
 	rig_offer(rig, error_about(rig, copy_sent(rig), 36, host, server, NF_INSIDE), 1);
-	assert_true(checksums_right(sent(rig)));
-	assert_int_equal(ends_of(sent(rig)).source, outside);
-	assert_int_equal(ends_of(sent(rig)).destination, server);
+	assert_true(checksums_right(rig_sent(rig)));
+	assert_int_equal(ends_of(rig_sent(rig)).source, outside);
+	assert_int_equal(ends_of(rig_sent(rig)).destination, server);
 	came = packet_made(rig, &back);
-	assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42),
+	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 			    rte_pktmbuf_mtod_offset(came, uint8_t *, 14), 36);
 	rte_pktmbuf_free(came);
 }
@@ -157,12 +157,12 @@ static void hairpinned_errors(void **state)
 	assert_int_equal(offered(rig, &made, 1).destination, other.source);
 	came = copy_sent(rig);
 	rig_offer(rig, error_about(rig, came, 36, other.source, outside, NF_INSIDE), 1);
-	assert_true(checksums_right(sent(rig)));
-	assert_int_equal(ends_of(sent(rig)).source, outside);
-	assert_int_equal(ends_of(sent(rig)).destination, host);
-	assert_int_equal(sent(rig)->port, NF_INSIDE);
+	assert_true(checksums_right(rig_sent(rig)));
+	assert_int_equal(ends_of(rig_sent(rig)).source, outside);
+	assert_int_equal(ends_of(rig_sent(rig)).destination, host);
+	assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
 	original = packet_made(rig, &made);
-	assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42),
+	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 			    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), 36);
 	rig_offer(rig, error_about(rig, original, 36, other.source, outside, NF_INSIDE), 1);
 	assert_int_equal(rig->out.n, 0); /* about what has not been translated */
@@ -188,7 +188,7 @@ static void padding_behind_errors(void **state)
 		abort();
 	memcpy(end, padding, sizeof(padding));
 	rig_offer(rig, error, 1);
-	assert_memory_equal(rte_pktmbuf_mtod_offset(sent(rig), uint8_t *, 42 + 28), padding,
+	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42 + 28), padding,
 			    sizeof(padding));
 }
 
