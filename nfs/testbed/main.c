@@ -3,6 +3,7 @@
  * asked over the testbed protocol.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +35,13 @@ static int listen_to_signals(void)
 	return 0;
 }
 
-/* Answers go where stdout was; whatever else prints, prints to stderr. */
+/*
+ * Answers go where stdout was; whatever else prints, prints to stderr. Programs that are started
+ * to count do not hold it open: a client hears at once that its testbed is gone.
+ */
 static FILE *answers(void)
 {
-	int file = dup(STDOUT_FILENO);
+	int file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
 	if (file < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
 		fprintf(stderr, "testbed: no stdout to be had: %s\n", strerror(errno));
