@@ -22,7 +22,7 @@ static void stop_on(int number)
 	stop = true;
 }
 
-/* Without SA_RESTART, so that a signal ends a read, too. */
+/* Without SA_RESTART, so that a signal ends a wait, too. */
 static int listen_to_signals(void)
 {
 	struct sigaction action = {.sa_handler = stop_on};
@@ -55,6 +55,7 @@ int main(int argc, char **argv)
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
 	enum told told = testbed ? options_parse(&testbed->options, argc, argv) : TOLD_WRONG;
 	FILE *out;
+	int result;
 
 	if (told != TOLD_GO_ON) {
 		free(testbed);
@@ -68,9 +69,9 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	describe_left_out(testbed);
-	serve(testbed, stdin, out);
+	result = serve(testbed, STDIN_FILENO, out);
 	testbed_close(testbed);
 	fclose(out);
 	free(testbed);
-	return EXIT_SUCCESS;
+	return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,18 +1,37 @@
 #include "testbed/serve.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "testbed/describe.h"
+#include "testbed/lines.h"
 #include "testbed/request.h"
 
 #define LAST_NS 1000000000ull /* for a company to end, and an answer to arrive */
 
+/* Bytes of the text without a last character that was cut (UTF-8). */
+static size_t whole_characters(const char *text)
+{
+	const size_t n = strlen(text);
+	size_t after = 0, wanted;
+	unsigned char first;
+
+	while (after < n && after < 3 && ((unsigned char)text[n - 1 - after] & 0xc0) == 0x80)
+		after++;
+	if (after == n)
+		return n;
+	first = (unsigned char)text[n - 1 - after];
+	wanted = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
+	return after < wanted ? n - 1 - after : n;
+}
+
 static json_t *refusal(const char *code, const char *message)
 {
-	return json_pack("{s:b, s:{s:s, s:s}}", "ok", 0, "error", "code", code, "message", message);
+	return json_pack("{s:b, s:{s:s, s:s%}}", "ok", 0, "error", "code", code, "message", message,
+			 whole_characters(message));
 }
 
 static json_t *windows_json(const struct measured *measured)
@@ -188,46 +207,80 @@ static json_t *answer(struct testbed *testbed, const json_t *request)
 	return refusal("bad-request", "op is not understood; describe and run are");
 }
 
-static json_t *answer_line(struct testbed *testbed, const char *line)
+static json_t *not_a_request(const char *why)
+{
+	char message[256];
+	json_t *told;
+
+	snprintf(message, sizeof(message), "not a JSON object: %s", why);
+	told = refusal("bad-request", message);
+	json_object_set_new(told, "id", json_null());
+	return told;
+}
+
+/* NULL when it was stopped. */
+static json_t *answer_line(struct testbed *testbed, const char *line, size_t length)
 {
 	json_error_t error;
-	json_t *request = json_loads(line, JSON_REJECT_DUPLICATES, &error), *id, *told;
+	json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error), *id, *told;
 
 	if (!json_is_object(request)) {
-		char message[256];
-
-		snprintf(message, sizeof(message), "not a JSON object: %s",
-			 request ? "something else" : error.text);
+		told = not_a_request(request ? "something else" : error.text);
 		json_decref(request);
-		told = refusal("bad-request", message);
-		json_object_set_new(told, "id", json_null());
 		return told;
 	}
 	id = json_object_get(request, "id");
 	told = answer(testbed, request);
+	if (!told && !*testbed->stop)
+		told = refusal("failed", "the answer cannot be told as JSON");
 	if (told)
 		json_object_set(told, "id", id ? id : json_null());
 	json_decref(request);
 	return told;
 }
 
-void serve(struct testbed *testbed, FILE *in, FILE *out)
+static bool blank(const char *line, size_t length)
 {
-	char *line = NULL;
-	size_t size = 0;
+	for (size_t i = 0; i < length; i++)
+		if (!strchr(" \t\r", line[i]) || line[i] == '\0')
+			return false;
+	return true;
+}
 
-	while (!*testbed->stop && getline(&line, &size, in) >= 0) {
+static int tell(json_t *told, FILE *out)
+{
+	const bool heard = json_dumpf(told, out, JSON_COMPACT) == 0 && fputc('\n', out) != EOF &&
+			   fflush(out) == 0;
+
+	json_decref(told);
+	if (heard)
+		return 0;
+	fprintf(stderr, "testbed: nobody hears an answer: %s\n", strerror(errno));
+	return -EPIPE;
+}
+
+int serve(struct testbed *testbed, int in, FILE *out)
+{
+	struct lines *lines = calloc(1, sizeof(*lines));
+	int result = lines ? 0 : -ENOMEM;
+	enum line kind;
+	const char *line;
+	size_t length;
+
+	if (lines)
+		lines->file = in;
+	while (result == 0 && !*testbed->stop &&
+	       (kind = lines_next(lines, testbed->stop, &line, &length)) != LINE_NO_MORE) {
 		json_t *told;
 
-		if (line[strspn(line, " \t\r\n")] == '\0')
+		if (kind == LINE_READ && blank(line, length))
 			continue;
-		told = answer_line(testbed, line);
+		told = kind == LINE_READ ? answer_line(testbed, line, length)
+					 : not_a_request("a line that is too long for one");
 		if (!told)
 			break;
-		json_dumpf(told, out, JSON_COMPACT);
-		fputc('\n', out);
-		fflush(out);
-		json_decref(told);
+		result = tell(told, out);
 	}
-	free(line);
+	free(lines);
+	return result;
 }

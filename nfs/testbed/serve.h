@@ -6,7 +6,10 @@
 
 #include "testbed/testbed.h"
 
-/* Answer every line of `in` with a line on `out`, until `in` ends or the testbed is stopped. */
-void serve(struct testbed *testbed, FILE *in, FILE *out);
+/*
+ * Answer every line of `in` with a line on `out`, until `in` ends or the testbed is stopped. 0, or
+ * a negative errno after printing why nobody can be answered.
+ */
+int serve(struct testbed *testbed, int in, FILE *out);
 
 #endif

@@ -1,0 +1,187 @@
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "testbed/lines.h"
+#include "testbed/serve.h"
+#include "tests/support.h"
+
+static volatile bool stop;
+
+/* What a testbed without workers says to some bytes: answers as an array. */
+static json_t *answers_of(struct testbed *testbed, const char *bytes, size_t n)
+{
+	json_t *answers = json_array(), *one;
+	FILE *in = tmpfile(), *out = tmpfile();
+
+	assert_non_null(in);
+	assert_non_null(out);
+	assert_int_equal(fwrite(bytes, 1, n, in), n);
+	rewind(in);
+	testbed->stop = &stop;
+	testbed->machine.n_cores = 2;
+	assert_int_equal(serve(testbed, fileno(in), out), 0);
+	rewind(out);
+	while ((one = json_loadf(out, JSON_DISABLE_EOF_CHECK, NULL)) != NULL)
+		json_array_append_new(answers, one);
+	fclose(in);
+	fclose(out);
+	return answers;
+}
+
+static json_t *answers_to(const char *bytes, size_t n)
+{
+	struct testbed *testbed = calloc(1, sizeof(*testbed));
+	json_t *answers;
+
+	assert_non_null(testbed);
+	answers = answers_of(testbed, bytes, n);
+	free(testbed);
+	return answers;
+}
+
+static const char *code_of(const json_t *answers, size_t i)
+{
+	return json_string_value(
+		json_object_get(json_object_get(json_array_get(answers, i), "error"), "code"));
+}
+
+static json_int_t id_of(const json_t *answers, size_t i)
+{
+	return json_integer_value(json_object_get(json_array_get(answers, i), "id"));
+}
+
+#define DESCRIBE "{\"id\": 7, \"op\": \"describe\"}\n"
+
+/* Whatever a line holds, it is answered as what it is, and the next one after it. */
+static void every_line_is_answered(void **state)
+{
+	static const char lines[] = "\0{\"id\": 1}\n"
+				    "{\"id\": 1}\0\n"
+				    "\xff\n"
+				    "[\"\xc3\n" DESCRIBE " \t\r\n\n" DESCRIBE;
+	json_t *answers = answers_to(lines, sizeof(lines) - 1);
+
+	(void)state;
+	assert_int_equal(json_array_size(answers), 6);
+	for (size_t i = 0; i < 4; i++)
+		assert_string_equal(code_of(answers, i), "bad-request");
+	assert_int_equal(id_of(answers, 4), 7);
+	assert_int_equal(id_of(answers, 5), 7);
+	json_decref(answers);
+}
+
+/* The last line needs no end. */
+static void an_open_end_is_a_line(void **state)
+{
+	json_t *answers = answers_to(DESCRIBE, strlen(DESCRIBE) - 1);
+
+	(void)state;
+	assert_int_equal(json_array_size(answers), 1);
+	json_decref(answers);
+}
+
+/* A message that is cut within a character is cut before it, wherever it falls. */
+static void names_may_be_long_and_foreign(void **state)
+{
+	(void)state;
+	for (int shift = 0; shift < 4; shift++) {
+		char request[8192] =
+			"{\"id\": 3, \"op\": \"run\", \"workloads\": [{\"kind\": \"nf\", "
+			"\"name\": \"";
+		json_t *answers;
+
+		strncat(request, "...", (size_t)shift);
+		for (int i = 0; i < 600; i++)
+			strcat(request, i % 2 ? "\xc3\xa9" : "\xf0\x9f\x98\x80");
+		strcat(request, "\"}]}\n" DESCRIBE);
+		answers = answers_to(request, strlen(request));
+		assert_int_equal(json_array_size(answers), 2);
+		assert_string_equal(code_of(answers, 0), "bad-request");
+		assert_int_equal(id_of(answers, 0), 3);
+		json_decref(answers);
+	}
+}
+
+/* A line without bounds is refused, and what follows it is answered. */
+static void a_line_has_bounds(void **state)
+{
+	const size_t n = 3 * LONGEST_LINE;
+	char *text = malloc(n + sizeof(DESCRIBE));
+	json_t *answers;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, ' ', n);
+	memcpy(text + n, "\n" DESCRIBE, sizeof(DESCRIBE));
+	answers = answers_to(text, n + sizeof(DESCRIBE));
+	assert_int_equal(json_array_size(answers), 2);
+	assert_string_equal(code_of(answers, 0), "bad-request");
+	assert_int_equal(id_of(answers, 1), 7);
+	json_decref(answers);
+	free(text);
+}
+
+/* Who is not heard serves no more. */
+static void ends_when_nobody_hears(void **state)
+{
+	struct testbed *testbed = calloc(1, sizeof(*testbed));
+	FILE *in = tmpfile(), *out = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(testbed);
+	assert_non_null(in);
+	assert_non_null(out);
+	testbed->stop = &stop;
+	fputs(DESCRIBE DESCRIBE, in);
+	rewind(in);
+	assert_true(serve(testbed, fileno(in), out) < 0);
+	fclose(in);
+	fclose(out);
+	free(testbed);
+}
+
+static void *stop_later(void *none)
+{
+	usleep(50000);
+	stop = true;
+	return none;
+}
+
+/* Whoever waits for a line ends when stopped, though no signal ends the wait itself. */
+static void a_stop_is_never_missed(void **state)
+{
+	struct testbed *testbed = calloc(1, sizeof(*testbed));
+	pthread_t later;
+	int ends[2];
+
+	(void)state;
+	assert_non_null(testbed);
+	assert_int_equal(pipe(ends), 0);
+	testbed->stop = &stop;
+	assert_int_equal(pthread_create(&later, NULL, stop_later, NULL), 0);
+	assert_int_equal(serve(testbed, ends[0], stderr), 0);
+	pthread_join(later, NULL);
+	stop = false;
+	close(ends[0]);
+	close(ends[1]);
+	free(testbed);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_line_is_answered),
+		cmocka_unit_test(an_open_end_is_a_line),
+		cmocka_unit_test(names_may_be_long_and_foreign),
+		cmocka_unit_test(a_line_has_bounds),
+		cmocka_unit_test(ends_when_nobody_hears),
+		cmocka_unit_test(a_stop_is_never_missed),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
