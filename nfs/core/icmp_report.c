@@ -35,8 +35,10 @@ struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *p
 
 static bool carries_error(const struct rte_mbuf *mbuf, const struct packet *packet)
 {
-	if (packet->protocol != IPPROTO_ICMP || packet->l4 == 0)
+	if (packet->protocol != IPPROTO_ICMP)
 		return false;
+	if (packet->l4 == 0)
+		return true; /* it may be one: too little of it is there */
 	return icmp_is_error(*rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, packet->l4));
 }
 
@@ -47,7 +49,7 @@ static bool may_be_told(const struct rte_mbuf *mbuf, const struct packet *packet
 	const struct rte_ipv4_hdr *ip =
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, packet->l3);
 
-	return packet->type == PACKET_IPV4 && !packet->non_initial_fragment &&
+	return packet_has_ipv4(packet) && !packet->non_initial_fragment &&
 	       !rte_is_multicast_ether_addr(&ethernet->dst_addr) && ipv4_is_host(ip->src_addr) &&
 	       ipv4_is_host(ip->dst_addr) && !carries_error(mbuf, packet);
 }

@@ -38,9 +38,10 @@ struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *p
 				       double burst);
 
 /*
- * Tell the sender of an IPv4 packet what is wrong, where ICMP_SENT is answered with a new packet
- * in `*error` for the port that it came from. `mtu` is of the next hop, and 0 unless fragmentation
- * is needed (RFC 1191). The packet itself stays the caller's, and must be as it was received.
+ * Tell the sender of a packet that has an IPv4 header what is wrong, where ICMP_SENT is answered
+ * with a new packet in `*error` for the port that it came from. `mtu` is of the next hop, and 0
+ * unless fragmentation is needed (RFC 1191). The packet itself stays the caller's, and must be as
+ * it was received.
  */
 enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *about,
 			     const struct packet *packet, enum icmp_problem problem, uint16_t mtu,

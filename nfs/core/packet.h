@@ -145,6 +145,16 @@ static inline struct packet packet_parse(const struct rte_mbuf *mbuf)
 	return likely(packet_is_plain(mbuf)) ? packet_plain(mbuf) : packet_parse_any(mbuf);
 }
 
+/*
+ * Whether there is a sound IPv4 header, whatever it carries: all that forwarding asks. An initial
+ * fragment may be as short as 8 bytes, which is no TCP header (RFC 791).
+ */
+static inline bool packet_has_ipv4(const struct packet *packet)
+{
+	return likely(packet->type == PACKET_IPV4) ||
+	       (packet->type == PACKET_MALFORMED && packet->l3 != 0);
+}
+
 static inline struct rte_ipv4_hdr *packet_ipv4(struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	return rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, packet->l3);

@@ -207,11 +207,8 @@ static int refusal_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
 	const struct packet packet = packet_parse_any(mbuf);
 
 	*l3 = packet.l3;
-	if (packet.type == PACKET_MALFORMED && packet.l3 == 0)
-		return MALFORMED;
-	/* what an IPv4 header carries is not the router's business */
-	if (packet.type != PACKET_IPV4 && packet.type != PACKET_MALFORMED)
-		return OTHER;
+	if (!packet_has_ipv4(&packet))
+		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
 	return refusal(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
 		       packet_ipv4(mbuf, &packet));
 }

@@ -219,7 +219,7 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	memmove(front + header, front, l3);
 	rte_pktmbuf_adj(mbuf, header);
 	packet = packet_parse(mbuf);
-	if (packet.type != PACKET_IPV4) {
+	if (!packet_has_ipv4(&packet)) {
 		drop(nf, mbuf, MALFORMED);
 		return;
 	}
@@ -265,7 +265,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		struct rte_mbuf *mbuf = packets[i];
 		const struct packet packet = packet_parse(mbuf);
 
-		if (unlikely(packet.type != PACKET_IPV4))
+		if (unlikely(!packet_has_ipv4(&packet)))
 			drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
 		else if (unlikely(!ipv4_is_sound(packet_ipv4(mbuf, &packet))))
 			drop(nf, mbuf, BAD_CHECKSUM);

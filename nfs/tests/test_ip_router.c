@@ -194,6 +194,27 @@ static void errors_quote_what_fits(void **state)
 			    576 - 28 - 28);
 }
 
+/* A sender is told of a packet whose TCP header is cut, but nobody of an ICMP message that is. */
+static void errors_about_what_is_cut(void **state)
+{
+	struct rig *rig = *state;
+	struct made made = udp;
+
+	rig_make(rig, "IPRouter", no_routes, 2);
+	for (int icmp = 0; icmp < 2; icmp++) {
+		struct rte_mbuf *packet;
+
+		made.protocol = icmp ? IPPROTO_ICMP : IPPROTO_TCP;
+		packet = packet_made(rig, &made);
+		ipv4_of(packet)->total_length = RTE_BE16(20 + 4);
+		header_checksum_set(ipv4_of(packet));
+		rig_offer(rig, packet, 1);
+		assert_int_equal(rig->out.n, !icmp);
+	}
+	assert_int_equal(rig_count(rig, "errors_sent"), 1);
+	assert_int_equal(rig_count(rig, "errors_suppressed"), 1);
+}
+
 /* Nobody is told about errors, non-initial fragments, and what no host sent or was sent to. */
 static void nothing_is_said_about(void **state)
 {
@@ -369,6 +390,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(time_exceeded, setup, teardown),
 		cmocka_unit_test_setup_teardown(net_unreachable, setup, teardown),
 		cmocka_unit_test_setup_teardown(errors_quote_what_fits, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_about_what_is_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_is_said_about, setup, teardown),
 		cmocka_unit_test_setup_teardown(errors_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(martians_are_freed, setup, teardown),
