@@ -2,10 +2,9 @@
 #ifndef NFS_TESTS_REQUESTING_H
 #define NFS_TESTS_REQUESTING_H
 
-#include <rte_cycles.h>
-
 #include "accelerators/accelerator.h"
 #include "core/bench.h"
+#include "tests/rate.h"
 #include "tests/support.h"
 
 struct requesting {
@@ -30,23 +29,13 @@ static inline void requesting_end(struct requesting *made, enum accelerator_kind
 	accelerator_destroy(made->accelerators[uses]);
 }
 
-/* At most 2 % more requests than `rate` are done in a while, and some. */
-static inline void check_rate(const char *name, enum accelerator_kind uses,
-			      const struct nf_setting *settings, unsigned int n, double rate)
+static inline void check_requests(const char *name, enum accelerator_kind uses,
+				  const struct nf_setting *settings, unsigned int n, double rate)
 {
 	struct requesting made = requesting(name, uses, settings, n);
-	const uint64_t begin = rte_rdtsc(), hz = rte_get_tsc_hz();
-	uint64_t done = 0, now = begin;
 
 	assert_non_null(made.bench);
-	while (now - begin < hz / 5) {
-		done += bench_step(made.bench);
-		now = rte_rdtsc();
-	}
-	print_message("%s: %.0f of %.0f requests/s\n", name, (double)done * hz / (now - begin),
-		      rate);
-	assert_true(done > 0);
-	assert_true((double)done * hz / (now - begin) <= 1.02 * rate);
+	check_rate(made.bench, rate);
 	requesting_end(&made, uses);
 }
 
