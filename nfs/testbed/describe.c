@@ -32,7 +32,7 @@ static json_t *nfs(const struct testbed *testbed)
 	for (const struct nf_kind *nf = nf_first(); nf; nf = nf->next) {
 		char lacks[128];
 
-		testbed_lacks(testbed, nf, lacks, sizeof(lacks));
+		testbed_lacks(testbed, nf->accelerators, lacks, sizeof(lacks));
 		if (lacks[0])
 			continue;
 		json_array_append_new(nfs,
@@ -128,7 +128,7 @@ void describe_left_out(const struct testbed *testbed)
 	for (const struct nf_kind *nf = nf_first(); nf; nf = nf->next) {
 		char lacks[128];
 
-		testbed_lacks(testbed, nf, lacks, sizeof(lacks));
+		testbed_lacks(testbed, nf->accelerators, lacks, sizeof(lacks));
 		if (lacks[0])
 			fprintf(stderr, "testbed: %s is left out: %s\n", nf->name, lacks);
 	}

@@ -146,12 +146,15 @@ static void check_company(const struct testbed *testbed, const struct company *c
 {
 	const unsigned int needed = crew_cores(company, &testbed->engines);
 
-	for (unsigned int i = 0; i < company->n; i++)
-		for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
-			if ((load_accelerators(&company->loads[i]) & NF_USES(kind)) &&
-			    !testbed->engines.kinds[kind])
-				fault(faults, "%s needs an accelerator that is not offered here",
-				      load_name(&company->loads[i]));
+	for (unsigned int i = 0; i < company->n; i++) {
+		char lacks[128];
+
+		testbed_lacks(testbed, load_accelerators(&company->loads[i]), lacks, sizeof(lacks));
+		if (lacks[0])
+			fault(faults, "%s: %s", load_name(&company->loads[i]), lacks);
+	}
+	if (testbed->options.share_client_core && company->n > MOST_SHARING)
+		fault(faults, "%u workloads would share a core; %d may", company->n, MOST_SHARING);
 	if (needed > testbed->machine.n_cores)
 		fault(faults,
 		      "the run needs %u cores, engines of accelerators included; %u are here",

@@ -96,30 +96,29 @@ unsigned int testbed_cores(const struct testbed *testbed)
 	return cores;
 }
 
-void testbed_lacks(const struct testbed *testbed, const struct nf_kind *nf, char *text, size_t size)
+void testbed_lacks(const struct testbed *testbed, unsigned int accelerators, char *text,
+		   size_t size)
 {
 	text[0] = '\0';
-	if (testbed->options.share_client_core && nf->accelerators == 0)
+	if (testbed->options.share_client_core && accelerators == 0)
 		snprintf(text, size, "no accelerator limits it, so it cannot share a core");
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
-		if ((nf->accelerators & NF_USES(kind)) && !testbed->engines.kinds[kind])
+		if ((accelerators & NF_USES(kind)) && !testbed->engines.kinds[kind])
 			snprintf(text, size,
 				 "it uses %s; beside a bench that needs %u cores, this machine has "
 				 "%u",
 				 accelerator_names[kind],
-				 clients(testbed) +
-					 (unsigned int)__builtin_popcount(nf->accelerators),
+				 clients(testbed) + (unsigned int)__builtin_popcount(accelerators),
 				 testbed->machine.n_cores);
 }
 
 bool testbed_offers(const struct testbed *testbed, const struct bench_kind *bench)
 {
 	bool told = false;
+	char lacks[128];
 
 	for (unsigned int i = 0; i < bench->n_parameters; i++)
 		told |= offered_parameter(bench->parameters[i].name) != NULL;
-	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
-		if ((bench->accelerators & NF_USES(kind)) && !testbed->engines.kinds[kind])
-			return false;
-	return told && (bench->accelerators != 0 || !testbed->options.share_client_core);
+	testbed_lacks(testbed, bench->accelerators, lacks, sizeof(lacks));
+	return told && !lacks[0];
 }

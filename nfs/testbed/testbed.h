@@ -39,8 +39,11 @@ void testbed_close(struct testbed *testbed);
 /* Cores that workloads may take while every accelerator has its engine. */
 unsigned int testbed_cores(const struct testbed *testbed);
 
-/* Why a network function cannot be run beside a bench here, as text; empty when it can. */
-void testbed_lacks(const struct testbed *testbed, const struct nf_kind *nf, char *text,
+/*
+ * Why what uses these accelerators, a sum of NF_USES(), cannot be run beside a bench here, as text;
+ * empty when it can.
+ */
+void testbed_lacks(const struct testbed *testbed, unsigned int accelerators, char *text,
 		   size_t size);
 /* Whether the bench is offered. */
 bool testbed_offers(const struct testbed *testbed, const struct bench_kind *bench);

@@ -107,6 +107,34 @@ static void names_may_be_long_and_foreign(void **state)
 	}
 }
 
+/* What describe does not offer is refused when it is asked for, and so is more than it offers. */
+static void only_what_is_offered_runs(void **state)
+{
+	struct testbed *testbed = calloc(1, sizeof(*testbed));
+	char request[4096] = "{\"id\": 1, \"op\": \"run\", \"workloads\": [";
+	json_t *answers;
+	const char *told;
+
+	(void)state;
+	assert_non_null(testbed);
+	testbed->options.share_client_core = true;
+	testbed->engines.clients_share_a_core = true;
+	for (int i = 0; i < MOST_SHARING + 1; i++) {
+		strcat(request, i > 0 ? "," : "");
+		strcat(request, "{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": "
+				"{\"wss_mb\": 1, \"access_mops\": 1}}");
+	}
+	strcat(request, "]}\n");
+	answers = answers_of(testbed, request, strlen(request));
+	told = json_string_value(
+		json_object_get(json_object_get(json_array_get(answers, 0), "error"), "message"));
+	assert_string_equal(code_of(answers, 0), "bad-request");
+	assert_non_null(strstr(told, "mem-bench: no accelerator limits it"));
+	assert_non_null(strstr(told, "9 workloads would share a core; 8 may"));
+	free(testbed);
+	json_decref(answers);
+}
+
 /* A line without bounds is refused, and what follows it is answered. */
 static void a_line_has_bounds(void **state)
 {
@@ -178,6 +206,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_line_is_answered),
 		cmocka_unit_test(an_open_end_is_a_line),
 		cmocka_unit_test(names_may_be_long_and_foreign),
+		cmocka_unit_test(only_what_is_offered_runs),
 		cmocka_unit_test(a_line_has_bounds),
 		cmocka_unit_test(ends_when_nobody_hears),
 		cmocka_unit_test(a_stop_is_never_missed),
