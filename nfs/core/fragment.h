@@ -19,4 +19,15 @@ int ipv4_fragment(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t m
 /* Drop what is behind `length` bytes, whatever segment they end in. */
 void packet_cut(struct rte_mbuf *mbuf, uint32_t length);
 
+/* Drop what pads the frame behind the datagram whose IPv4 header is at `l3`. */
+static inline void packet_unpad(struct rte_mbuf *mbuf, uint16_t l3)
+{
+	const struct rte_ipv4_hdr *ip =
+		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);
+	const uint32_t end = l3 + rte_be_to_cpu_16(ip->total_length);
+
+	if (unlikely(rte_pktmbuf_pkt_len(mbuf) > end))
+		packet_cut(mbuf, end);
+}
+
 #endif

@@ -4,8 +4,11 @@
  * What comes from inside is put into the tunnel. What is too long for the tunnel's MTU is cut
  * before, so that the other end need not put it together; or refused, if it says so, with the MTU
  * that would do (RFC 1191). What comes from outside is put together and taken out. Congestion
- * marks go in and come out (RFC 6040). Not here: ICMP errors from within the tunnel (freed,
- * counted as foreign).
+ * marks go in and come out (RFC 6040). The tunnel is one hop, which counts where packets go in:
+ * what comes out has the time to live that it had in the tunnel (RFC 2003, section 3.1), and
+ * whoever forwards it then takes off the next.
+ *
+ * Not here: ICMP errors from within the tunnel (freed, counted as foreign).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +59,7 @@ static const struct nf_counter counters[] = {
 	[FRAGMENTED] = {"fragmented", "packets cut before that"},
 	[FRAGMENTS] = {"fragments", "that they were cut into"},
 	[TOO_BIG] = {"too_big", "packets that are too long and must not be cut"},
-	[EXPIRED] = {"expired", "packets whose time to live ran out"},
+	[EXPIRED] = {"expired", "packets whose time to live ran out, also within the tunnel"},
 	[LOOPING] = {"looping", "packets from an end of the tunnel, freed (RFC 2003, section 4)"},
 	[DECAPSULATED] = {"decapsulated", "packets taken out of the tunnel"},
 	[FRAGMENTS_RECEIVED] = {"fragments_received", "fragments that came through the tunnel"},
@@ -201,10 +204,26 @@ static void from_inside(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 		return;
 	}
 	ipv4_hop(ip);
-	if (fits)
+	if (fits) {
+		packet_unpad(mbuf, packet->l3);
 		encapsulate(nf, mbuf, packet->l3, out);
-	else
+	} else {
 		cut_and_encapsulate(nf, mbuf, packet, out);
+	}
+}
+
+/* What becomes of a packet that comes out: DECAPSULATED, or why it is freed. */
+static int judge(struct rte_mbuf *mbuf, const struct packet *packet, uint8_t marks)
+{
+	struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
+
+	if (!packet_has_ipv4(packet))
+		return MALFORMED;
+	if (!ipv4_is_sound(ip))
+		return BAD_CHECKSUM;
+	if (ip->time_to_live == 0)
+		return EXPIRED;
+	return take_congestion_mark(ip, marks) ? DECAPSULATED : CONGESTED;
 }
 
 /* Take the packet out of the tunnel's header, whose checksum and ends were right. */
@@ -212,25 +231,21 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 {
 	const struct rte_ipv4_hdr *outer =
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);
-	const uint16_t header = rte_ipv4_hdr_len(outer), marks = outer->type_of_service;
+	const uint8_t header = rte_ipv4_hdr_len(outer), marks = outer->type_of_service;
 	char *front = rte_pktmbuf_mtod(mbuf, char *);
 	struct packet packet;
+	int verdict;
 
+	packet_unpad(mbuf, l3); /* or padding could stand for what the inner packet lacks */
 	memmove(front + header, front, l3);
 	rte_pktmbuf_adj(mbuf, header);
 	packet = packet_parse(mbuf);
-	if (!packet_has_ipv4(&packet)) {
-		drop(nf, mbuf, MALFORMED);
+	verdict = judge(mbuf, &packet, marks);
+	if (verdict != DECAPSULATED) {
+		drop(nf, mbuf, verdict);
 		return;
 	}
-	if (!ipv4_is_sound(packet_ipv4(mbuf, &packet))) {
-		drop(nf, mbuf, BAD_CHECKSUM);
-		return;
-	}
-	if (!take_congestion_mark(packet_ipv4(mbuf, &packet), (uint8_t)marks)) {
-		drop(nf, mbuf, CONGESTED);
-		return;
-	}
+	packet_unpad(mbuf, l3);
 	mbuf->port = NF_INSIDE;
 	nf->counters[DECAPSULATED]++;
 	nf_send(out, mbuf);

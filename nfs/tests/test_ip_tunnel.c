@@ -238,6 +238,69 @@ static void other_packets(void **state)
 	assert_int_equal(rig_count(rig, "encapsulated"), 1);
 }
 
+/* A packet in the tunnel, with bytes behind it that no header tells of. */
+static struct rte_mbuf *in_tunnel(struct rig *rig, const struct made *inner, uint16_t behind)
+{
+	uint8_t bytes[200];
+	struct rte_mbuf *packet = packet_made(rig, inner);
+	const uint16_t length = packet_bytes(packet, bytes, sizeof(bytes)) - 14;
+	const struct made outer = {.source = TUNNEL_REMOTE,
+				   .destination = TUNNEL_LOCAL,
+				   .protocol = IPPROTO_IPIP,
+				   .payload = bytes + 14,
+				   .payload_length = length + behind,
+				   .port = NF_OUTSIDE};
+
+	memset(bytes + 14 + length, 0xaa, behind);
+	rte_pktmbuf_free(packet);
+	return packet_made(rig, &outer);
+}
+
+/* A packet that came through without a hop left is freed, and nobody told (RFC 2003, section 3.1).
+ */
+static void expired_within(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packet = in_tunnel(rig, &from_inside, 0);
+	struct rte_ipv4_hdr *inner = ipv4_of(packet) + 1;
+
+	inner->time_to_live = 0;
+	header_checksum_set(inner);
+	rig_make(rig, "IPTunnel", NULL, 0);
+	rig_offer(rig, packet, 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "expired"), 1);
+}
+
+/* What pads a frame neither goes in nor comes out. */
+static void padding_stays_outside(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packet = packet_made(rig, &from_inside);
+
+	memset(rte_pktmbuf_append(packet, 1000), 0xaa, 1000);
+	rig_make(rig, "IPTunnel", NULL, 0);
+	rig_offer(rig, packet, 1);
+	assert_int_equal(rte_pktmbuf_pkt_len(rig_sent(rig)), 14 + 20 + 36);
+	rig_offer(rig, in_tunnel(rig, &from_inside, 30), 1);
+	assert_int_equal(rte_pktmbuf_pkt_len(rig_sent(rig)), 14 + 36);
+}
+
+/* Padding does not make up for what an inner packet lacks. */
+static void padding_is_no_packet(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packet = in_tunnel(rig, &from_inside, 0);
+	struct rte_ipv4_hdr *outer = ipv4_of(packet);
+
+	outer->total_length = RTE_BE16(20 + 28);
+	header_checksum_set(outer);
+	rig_make(rig, "IPTunnel", NULL, 0);
+	rig_offer(rig, packet, 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "malformed"), 1);
+}
+
 /* What a packet carries is not looked at: 8 bytes of TCP, or a length that cannot be, go through.
  */
 static void what_is_carried_is_not_looked_at(void **state)
@@ -297,6 +360,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(foreign_packets, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_buffers, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(expired_within, setup, teardown),
+		cmocka_unit_test_setup_teardown(padding_stays_outside, setup, teardown),
+		cmocka_unit_test_setup_teardown(padding_is_no_packet, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_carried_is_not_looked_at, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
 	};

@@ -65,7 +65,7 @@ struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *
 		rte_pktmbuf_free(fragment); /* a datagram that cannot be */
 		return NULL;
 	}
-	packet_cut(fragment, packet->l3 + rte_be_to_cpu_16(ip->total_length));
+	packet_unpad(fragment, packet->l3);
 	fragment->l2_len = packet->l3;
 	fragment->l3_len = rte_ipv4_hdr_len(ip);
 	whole = rte_ipv4_frag_reassemble_packet(reassembly->table, &reassembly->dead, fragment,
