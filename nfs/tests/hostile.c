@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/ipv4.h"
 #include "core/random.h"
 
 #define LONGEST 1700
@@ -194,10 +195,19 @@ static struct rte_mbuf *hostile(struct source *source)
 	return mbuf;
 }
 
+static bool header_is_right(struct rte_mbuf *mbuf)
+{
+	const struct packet packet = packet_parse(mbuf);
+
+	return packet.type == PACKET_IPV4 && ipv4_is_sound(packet_ipv4(mbuf, &packet));
+}
+
 /* Offer a burst, and show what is sent. */
 static void offer(struct rig *rig, struct rte_mbuf **burst, uint16_t n, uint64_t now_us,
 		  sent_check check)
 {
+	for (uint16_t i = 0; i < n; i++)
+		burst[i]->hash.usr = header_is_right(burst[i]);
 	rig_process(rig, burst, n, now_us);
 	for (uint32_t i = 0; check && i < rig->out.n; i++)
 		check(rig->out.packets[i]);

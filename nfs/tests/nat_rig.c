@@ -1,5 +1,7 @@
 #include "tests/nat_rig.h"
 
+#include "core/ipv4.h"
+
 struct ends ends_of(struct rte_mbuf *mbuf)
 {
 	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, 14);
@@ -39,4 +41,17 @@ struct made answer(const struct made *made, struct ends left)
 	back.destination_port = left.source_port;
 	back.port = NF_OUTSIDE;
 	return back;
+}
+
+void check_crossed(struct rte_mbuf *mbuf)
+{
+	const struct packet packet = packet_parse(mbuf);
+	const struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, &packet);
+
+	assert_int_equal(packet.type, PACKET_IPV4);
+	if (mbuf->port == NF_OUTSIDE)
+		assert_int_equal(rte_be_to_cpu_32(ip->src_addr), outside);
+	assert_int_not_equal(rte_be_to_cpu_32(ip->dst_addr), outside);
+	if (mbuf->hash.usr)
+		assert_true(ipv4_is_sound(ip));
 }

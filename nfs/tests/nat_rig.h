@@ -31,6 +31,12 @@ struct ends ends_of(struct rte_mbuf *mbuf);
 /* The only packet that was sent, as somebody on its way has it. */
 struct rte_mbuf *copy_sent(struct rig *rig);
 
+/*
+ * Fail unless it has left with the address outside, or come in to another one, and with a right
+ * header checksum if it had one before.
+ */
+void check_crossed(struct rte_mbuf *mbuf);
+
 /* What is sent for a packet; its checksums must be right. */
 struct ends offered(struct rig *rig, const struct made *made, uint64_t now_us);
 

@@ -1,4 +1,4 @@
-#include "tests/support.h"
+#include "tests/hostile.h"
 
 #define SECOND 1000000ull
 
@@ -100,6 +100,28 @@ static void malformed_is_freed(void **state)
 	assert_int_equal(rig->out.n, 0);
 }
 
+/* Nothing hostile is sent that is malformed. */
+static void is_sound(struct rte_mbuf *passed)
+{
+	assert_int_not_equal(packet_parse(passed).type, PACKET_MALFORMED);
+}
+
+/* Hostile packets do no harm: each is of a flow, passes as it is, or is freed. */
+static void hostile_packets(void **state)
+{
+	const uint32_t addresses[] = {udp.source, udp.destination};
+	static const char *counters[] = {"packets", "untracked", "other", "malformed"};
+	struct rig *rig = *state;
+	uint64_t counted = 0;
+
+	rig_make(rig, "FlowStats", NULL, 0);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), is_sound);
+	for (size_t i = 0; i < RTE_DIM(counters); i++)
+		counted += rig_count(rig, counters[i]);
+	assert_in_range(counted, HOSTILE_PACKETS, HOSTILE_PACKETS + NF_BURST - 1);
+	assert_true(rig_count(rig, "started") > 500);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +131,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(a_full_table_lets_pass, setup, teardown),
 		cmocka_unit_test_setup_teardown(tags_are_looked_through, setup, teardown),
 		cmocka_unit_test_setup_teardown(malformed_is_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -222,7 +222,7 @@ static void one_session_in_a_burst(void **state)
 	assert_int_equal(rig_count(rig, "started"), 1);
 }
 
-/* No malformed packet is sent; hostile ones do no harm. */
+/* No malformed packet is sent; what is sent of hostile ones has been translated. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {host, server, outside};
@@ -231,7 +231,34 @@ static void hostile_packets(void **state)
 	rig_make(rig, "NAT", one_address, 2);
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "outward"), 0);
-	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), check_crossed);
+	assert_true(rig_count(rig, "outward") > 500);
+}
+
+/* The same of mutated packets that leave, come in, and come in again. */
+static void mutated_packets(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packets[6];
+	unsigned int n = 0;
+
+	rig_make(rig, "NAT", one_address, 2);
+	for (int i = 0; i < 2; i++) {
+		struct made made = udp, other = udp, back;
+		struct ends left;
+
+		made.protocol = other.protocol = i ? IPPROTO_TCP : IPPROTO_UDP;
+		left = offered(rig, &made, 1);
+		back = answer(&made, left);
+		other.source = host + 5;
+		other.destination = left.source;
+		other.destination_port = left.source_port;
+		packets[n++] = packet_made(rig, &made);
+		packets[n++] = packet_made(rig, &back);
+		packets[n++] = packet_made(rig, &other);
+	}
+	offer_mutations_of(rig, packets, n, check_crossed);
+	assert_true(rig_count(rig, "inward") > 500 && rig_count(rig, "hairpinned") > 500);
 }
 
 int main(int argc, char **argv)
@@ -248,6 +275,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(what_is_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_session_in_a_burst, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(mutated_packets, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
