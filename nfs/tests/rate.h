@@ -9,7 +9,7 @@
 #include "tests/support.h"
 
 #define RATE_NS 50000000ull
-#define RATE_TRIES 40
+#define RATE_TRIES 20
 
 static inline double rate_cpu_ns(void)
 {
@@ -20,14 +20,14 @@ static inline double rate_cpu_ns(void)
 }
 
 /*
- * Within 2 %: never more by the clock; and once as much, by the time in which it had its core, as a
- * machine with other work takes that away, and it catches up on nothing.
+ * Within 2 %: never more by the clock, and once as much. On a machine that is never quiet for so
+ * long, as much by the time in which it had its core: there it catches up on next to nothing.
  */
 static inline void check_rate(struct bench *bench, double per_s)
 {
-	double had = 0;
+	double by_clock = 0, at_best = 0;
 
-	for (int i = 0; i < RATE_TRIES && had < 0.98 * per_s; i++) {
+	for (int i = 0; i < RATE_TRIES && by_clock < 0.98 * per_s; i++) {
 		const uint64_t begin = clock_ns();
 		const double cpu_begin = rate_cpu_ns();
 		uint64_t done = 0, ns;
@@ -36,12 +36,12 @@ static inline void check_rate(struct bench *bench, double per_s)
 			done += bench_step(bench);
 			ns = clock_ns() - begin;
 		} while (ns < RATE_NS);
-		had = (double)done * 1e9 / (rate_cpu_ns() - cpu_begin);
-		print_message("%s: %.0f/s of %.0f, %.0f/s of its core's time\n", bench->kind->name,
-			      (double)done * 1e9 / (double)ns, per_s, had);
-		assert_true((double)done * 1e9 / (double)ns <= 1.02 * per_s);
+		by_clock = (double)done * 1e9 / (double)ns;
+		at_best = RTE_MAX(at_best, (double)done * 1e9 / (rate_cpu_ns() - cpu_begin));
+		print_message("%s: %.0f/s of %.0f\n", bench->kind->name, by_clock, per_s);
+		assert_true(by_clock <= 1.02 * per_s);
 	}
-	assert_true(had >= 0.98 * per_s);
+	assert_true(by_clock >= 0.98 * per_s || at_best >= 0.98 * per_s);
 }
 
 #endif
