@@ -8,7 +8,9 @@
  * what comes out has the time to live that it had in the tunnel (RFC 2003, section 3.1), and
  * whoever forwards it then takes off the next.
  *
- * Not here: ICMP errors from within the tunnel (freed, counted as foreign).
+ * Not here: ICMP errors from within the tunnel (freed, counted as foreign), or to its other end
+ * about what was not put together in time; datagrams in more than 8 fragments, with a first or last
+ * one that comes twice, or over 65,535 bytes, of which rte_ip_frag makes nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,6 +46,7 @@ enum {
 	LOOPING,
 	DECAPSULATED,
 	FRAGMENTS_RECEIVED,
+	UNASSEMBLED,
 	FOREIGN,
 	CONGESTED,
 	BAD_CHECKSUM,
@@ -63,6 +66,7 @@ static const struct nf_counter counters[] = {
 	[LOOPING] = {"looping", "packets from an end of the tunnel, freed (RFC 2003, section 4)"},
 	[DECAPSULATED] = {"decapsulated", "packets taken out of the tunnel"},
 	[FRAGMENTS_RECEIVED] = {"fragments_received", "fragments that came through the tunnel"},
+	[UNASSEMBLED] = {"unassembled", "of those, fragments that never became a packet, freed"},
 	[FOREIGN] = {"foreign", "packets from outside that are not of the tunnel, freed"},
 	[CONGESTED] = {"congested", "marked packets whose sender would not understand, freed"},
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
@@ -112,7 +116,8 @@ static int create(struct nf *nf)
 	tunnel->reporter = icmp_reporter_for(tunnel->local, nf->spare, settings[ERRORS_PER_S],
 					     settings[ERRORS_AT_ONCE]);
 	tunnel->reassembly = reassembly_create((uint32_t)settings[PENDING],
-					       (uint64_t)(settings[PENDING_S] * 1e6), nf->socket);
+					       (uint64_t)(settings[PENDING_S] * 1e6), nf->socket,
+					       &nf->counters[UNASSEMBLED]);
 	if (!tunnel->reassembly) {
 		nf_free(tunnel);
 		return -ENOMEM;
@@ -268,8 +273,12 @@ static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct pack
 	}
 	nf->counters[FRAGMENTS_RECEIVED]++;
 	mbuf = reassembly_add(tunnel->reassembly, mbuf, packet, nf->now_us);
-	if (mbuf)
-		decapsulate(nf, mbuf, mbuf->l2_len, out);
+	if (!mbuf)
+		return;
+	/* a datagram longer than a buffer stays in segments: then the first has the headers, or not
+	 */
+	(void)rte_pktmbuf_linearize(mbuf);
+	decapsulate(nf, mbuf, mbuf->l2_len, out);
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -289,7 +298,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		else
 			from_outside(nf, mbuf, &packet, out);
 	}
-	reassembly_free_dead(tunnel->reassembly);
+	reassembly_expire(tunnel->reassembly, nf->now_us);
 }
 
 static void drain(struct nf *nf, struct nf_out *out)

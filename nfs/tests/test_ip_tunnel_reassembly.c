@@ -84,7 +84,7 @@ static void fragments_that_differ(void **state)
 	}
 }
 
-/* Fragments that come over several bursts wait for each other, but not for ever. */
+/* Fragments that come over several bursts wait for each other, but not too long. */
 static void fragments_wait(void **state)
 {
 	struct rig *rig = *state;
@@ -101,6 +101,47 @@ static void fragments_wait(void **state)
 		rig_process(rig, &fragments[i], 1, SECOND * (40 + 40 * i));
 		assert_int_equal(rig->out.n, 0);
 	}
+	assert_int_equal(rig_count(rig, "unassembled"), n - 1);
+}
+
+/* What waits in vain is freed in time, whatever comes afterwards, and counted. */
+static void lost_fragments_time_out(void **state)
+{
+	enum { DATAGRAMS = 500, BURSTS = 10 };
+	struct rig *rig = *state;
+	struct rte_mbuf *fragments[NF_BURST];
+
+	rig_make(rig, "IPTunnel", NULL, 0);
+	for (uint16_t id = 0; id < DATAGRAMS; id++) {
+		assert_int_equal(tunnelled(rig, id, 720, fragments, NULL), 2);
+		rte_pktmbuf_free(fragments[1]);
+		rig_process(rig, fragments, 1, SECOND);
+	}
+	assert_int_equal(rte_mempool_in_use_count(rig->pool), DATAGRAMS);
+	rig_process(rig, NULL, 0, 31 * SECOND);
+	assert_int_equal(rig_count(rig, "unassembled"), 0);
+	for (int i = 0; i < BURSTS; i++)
+		rig_process(rig, NULL, 0, 31 * SECOND + 1);
+	assert_int_equal(rte_mempool_in_use_count(rig->pool), 0);
+	assert_int_equal(rig_count(rig, "unassembled"), DATAGRAMS);
+}
+
+/* Eight fragments make a packet; of nine, nothing comes, and each is counted. */
+static void too_many_fragments(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *fragments[NF_BURST];
+	uint16_t n = tunnelled(rig, 77, 184, fragments, NULL);
+
+	assert_int_equal(n, 8);
+	rig_make(rig, "IPTunnel", NULL, 0);
+	rig_offer_burst(rig, fragments, n, 1);
+	assert_int_equal(rig_count(rig, "decapsulated"), 1);
+	n = tunnelled(rig, 78, 160, fragments, NULL);
+	assert_int_equal(n, 9);
+	rig_offer_burst(rig, fragments, n, 1);
+	assert_int_equal(rig_count(rig, "decapsulated"), 1);
+	assert_int_equal(rig_count(rig, "unassembled"), n);
 }
 
 /* Mutated fragments of a datagram, which meet those of its kind, leave sound headers or nothing. */
@@ -160,6 +201,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(put_together_in_any_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(fragments_that_differ, setup, teardown),
 		cmocka_unit_test_setup_teardown(fragments_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(lost_fragments_time_out, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_fragments, setup, teardown),
 		cmocka_unit_test_setup_teardown(mutated_fragments, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_fragments, setup, teardown),
 	};

@@ -15,8 +15,7 @@
 struct reassembly {
 	struct rte_ip_frag_tbl *table; /* its clock counts microseconds */
 	struct rte_ip_frag_death_row dead;
-	uint64_t last_us;
-	bool waiting; /* whether anything may be in the table */
+	uint64_t *unassembled;
 };
 
 /* The library tells on stderr how large every table is. */
@@ -31,7 +30,8 @@ static struct rte_ip_frag_tbl *make_table(uint32_t buckets, uint64_t timeout_us,
 	return table;
 }
 
-struct reassembly *reassembly_create(uint32_t datagrams, uint64_t timeout_us, int socket)
+struct reassembly *reassembly_create(uint32_t datagrams, uint64_t timeout_us, int socket,
+				     uint64_t *unassembled)
 {
 	struct reassembly *reassembly = nf_zalloc(sizeof(*reassembly));
 	const uint32_t buckets = rte_align32pow2(RTE_MAX(datagrams / WAYS, 2u));
@@ -43,12 +43,26 @@ struct reassembly *reassembly_create(uint32_t datagrams, uint64_t timeout_us, in
 		nf_free(reassembly);
 		return NULL;
 	}
+	reassembly->unassembled = unassembled;
 	return reassembly;
+}
+
+static void free_dead(struct reassembly *reassembly)
+{
+	*reassembly->unassembled += reassembly->dead.cnt;
+	rte_ip_frag_free_death_row(&reassembly->dead, AHEAD);
+}
+
+/* A datagram that cannot be, or a fragment of such: longer than an IPv4 header can tell. */
+static struct rte_mbuf *given_up(struct reassembly *reassembly, struct rte_mbuf *mbuf)
+{
+	reassembly->dead.row[reassembly->dead.cnt++] = mbuf;
+	return NULL;
 }
 
 void reassembly_destroy(struct reassembly *reassembly)
 {
-	reassembly_free_dead(reassembly);
+	reassembly_forget(reassembly);
 	rte_ip_frag_table_destroy(reassembly->table);
 	nf_free(reassembly);
 }
@@ -60,38 +74,32 @@ struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *
 	const uint16_t offset = rte_be_to_cpu_16(ip->fragment_offset) & RTE_IPV4_HDR_OFFSET_MASK;
 	struct rte_mbuf *whole;
 
-	reassembly->last_us = now_us;
-	if (offset * 8 + rte_be_to_cpu_16(ip->total_length) > UINT16_MAX) {
-		rte_pktmbuf_free(fragment); /* a datagram that cannot be */
-		return NULL;
-	}
+	if (reassembly->dead.cnt > RTE_IP_FRAG_DEATH_ROW_MBUF_LEN / 2)
+		free_dead(reassembly);
+	if (offset * 8 + rte_be_to_cpu_16(ip->total_length) > UINT16_MAX)
+		return given_up(reassembly, fragment);
 	packet_unpad(fragment, packet->l3);
 	fragment->l2_len = packet->l3;
 	fragment->l3_len = rte_ipv4_hdr_len(ip);
 	whole = rte_ipv4_frag_reassemble_packet(reassembly->table, &reassembly->dead, fragment,
 						now_us, ip);
-	reassembly->waiting = true;
-	if (reassembly->dead.cnt > RTE_IP_FRAG_DEATH_ROW_MBUF_LEN / 2)
-		reassembly_free_dead(reassembly);
-	if (whole)
-		(void)rte_pktmbuf_linearize(whole); /* in several segments, it is as good */
+	/* the first fragment may have options that the others lack */
+	if (whole && rte_pktmbuf_pkt_len(whole) - whole->l2_len > UINT16_MAX)
+		return given_up(reassembly, whole);
 	return whole;
 }
 
-void reassembly_free_dead(struct reassembly *reassembly)
+bool reassembly_expire(struct reassembly *reassembly, uint64_t now_us)
 {
-	if (reassembly->dead.cnt > 0)
-		rte_ip_frag_free_death_row(&reassembly->dead, AHEAD);
+	rte_ip_frag_table_del_expired_entries(reassembly->table, &reassembly->dead, now_us);
+	if (likely(reassembly->dead.cnt == 0))
+		return false;
+	free_dead(reassembly);
+	return true;
 }
 
 void reassembly_forget(struct reassembly *reassembly)
 {
-	const uint64_t never = reassembly->last_us + (UINT64_MAX >> 1);
-
-	reassembly_free_dead(reassembly);
-	while (reassembly->waiting) {
-		rte_ip_frag_table_del_expired_entries(reassembly->table, &reassembly->dead, never);
-		reassembly->waiting = reassembly->dead.cnt > 0;
-		reassembly_free_dead(reassembly);
-	}
+	while (reassembly_expire(reassembly, UINT64_MAX))
+		;
 }
