@@ -27,7 +27,7 @@ char *const *cachegrind_command(const struct machine *machine, const char *folde
 				char *const *words)
 {
 	static char caches[3][64], results[PATH_MAX];
-	static char *command[CACHEGRIND_MOST_WORDS + 8];
+	static char *command[CACHEGRIND_MOST_WORDS + 9];
 	int n = 0;
 
 	tell_cache(caches[0], sizeof(caches[0]), "I1", &machine->l1_instructions);
@@ -37,6 +37,7 @@ char *const *cachegrind_command(const struct machine *machine, const char *folde
 	command[n++] = "valgrind";
 	command[n++] = "--tool=cachegrind";
 	command[n++] = "--cache-sim=yes";
+	command[n++] = "--vgdb=no"; /* leaves pipes in TMPDIR when it is killed */
 	command[n++] = results;
 	for (int i = 0; i < 3; i++)
 		command[n++] = caches[i];

@@ -14,16 +14,27 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "testbed/leftovers.h"
 
 #define POLL_MS 5
 
 extern char **environ;
 
+static const char *above_folders(void)
+{
+	const char *told = getenv("TMPDIR");
+
+	return told && *told ? told : "/tmp";
+}
+
+void folders_sweep(void)
+{
+	leftovers_remove(above_folders(), "nf-testbed.??????");
+}
+
 int folder_make(char *path, size_t size)
 {
-	const char *under = getenv("TMPDIR");
-
-	snprintf(path, size, "%s/nf-testbed.XXXXXX", under && *under ? under : "/tmp");
+	snprintf(path, size, "%s/nf-testbed.XXXXXX", above_folders());
 	if (mkdtemp(path))
 		return 0;
 	fprintf(stderr, "testbed: %s: %s\n", path, strerror(errno));

@@ -7,7 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A folder for what a program writes, under TMPDIR; removed with all that is in it. */
+/*
+ * A folder for what a program writes, under TMPDIR; removed with all that is in it. Those that
+ * earlier processes could not remove are swept.
+ */
+void folders_sweep(void);
 int folder_make(char *path, size_t size);
 void folder_remove(const char *path);
 

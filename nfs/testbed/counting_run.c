@@ -1,8 +1,10 @@
 #include "testbed/counting_run.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,6 +144,19 @@ static int count(const struct options *options, const struct load *load, struct 
 	return fflush(out) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* End when the process that asked ends, be it killed. */
+static int end_with(unsigned int parent)
+{
+	if (parent == 0)
+		return 0;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) {
+		fprintf(stderr, "testbed: no signal of the end of %u: %s\n", parent,
+			strerror(errno));
+		return -errno;
+	}
+	return getppid() == (pid_t)parent ? 0 : -ESRCH; /* it may have ended before */
+}
+
 int counting_run(const struct options *options, FILE *out)
 {
 	struct machine machine;
@@ -149,7 +164,8 @@ int counting_run(const struct options *options, FILE *out)
 	struct load load;
 	struct workload *workload;
 
-	if (parse(options->count, &load) < 0 || machine_look(&machine, options->cores) < 0)
+	if (end_with(options->parent) < 0 || parse(options->count, &load) < 0 ||
+	    machine_look(&machine, options->cores) < 0)
 		return EXIT_FAILURE;
 	machine.n_cores = 1;
 	if (workers_start(&workers, &machine, options->memory_mb, false) < 0)

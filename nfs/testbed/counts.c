@@ -13,7 +13,7 @@
 #include "testbed/hardware_events.h"
 #include "testbed/request.h"
 
-#define COMMAND_WORDS 10
+#define COMMAND_WORDS 12
 
 static bool on_path(const char *program)
 {
@@ -65,6 +65,8 @@ int counting_open(struct counting *counting, const struct machine *machine,
 				"hint: make deps, or --counters none, which tells them as zero\n");
 		return -ENOENT;
 	}
+	folders_sweep();
+	counts_sweep();
 	return counting->known ? 0 : -ENOMEM;
 }
 
@@ -95,7 +97,7 @@ static uint64_t page_units(const struct load *load)
 }
 
 struct command {
-	char program[PATH_MAX], units[32], memory[16];
+	char program[PATH_MAX], units[32], memory[16], parent[16];
 	char *words[COMMAND_WORDS];
 };
 
@@ -116,6 +118,9 @@ static void make_command(struct command *command, const struct counting *countin
 	command->words[n++] = command->units;
 	command->words[n++] = "--memory";
 	command->words[n++] = command->memory;
+	snprintf(command->parent, sizeof(command->parent), "%d", (int)getpid());
+	command->words[n++] = "--parent";
+	command->words[n++] = command->parent;
 	if (native)
 		command->words[n++] = "--pages";
 	if (native && counting->source == COUNTERS_PERF)

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "testbed/leftovers.h"
+
 #define FOLDER "/nf-placer/counts"
 #define FNV_BASIS 0xcbf29ce484222325ull
 #define FNV_PRIME 0x100000001b3ull
@@ -117,6 +119,14 @@ bool counts_recall(struct counting *counting, const char *load, struct counts *c
 	}
 	json_object_set_new(counting->known, key, json);
 	return true;
+}
+
+void counts_sweep(void)
+{
+	char folder[PATH_MAX];
+
+	if (cache_folder(folder, sizeof(folder)))
+		leftovers_remove(folder, "*.json.*");
 }
 
 /* Written aside and renamed: another process finds it whole or not at all. */

@@ -56,6 +56,7 @@ enum {
 	HELP,
 	COUNT,
 	UNITS,
+	PARENT,
 	PAGES,
 	EVENTS,
 };
@@ -76,6 +77,7 @@ static const struct option known[] = {
 	/* how the testbed starts itself to count */
 	{"count", required_argument, NULL, COUNT},
 	{"units", required_argument, NULL, UNITS},
+	{"parent", required_argument, NULL, PARENT},
 	{"pages", no_argument, NULL, PAGES},
 	{"events", no_argument, NULL, EVENTS},
 	{0},
@@ -189,6 +191,8 @@ static bool set(struct options *options, int option, const char *text)
 			return false;
 		options->units = units;
 		return true;
+	case PARENT:
+		return set_whole(&options->parent, text, 1, 1u << 30);
 	case PAGES:
 		options->count_pages = true;
 		return true;

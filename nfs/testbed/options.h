@@ -20,8 +20,9 @@ struct options {
 	unsigned int null_control_minutes; /* between two; 0: none */
 	unsigned int timeout_s;            /* of an answer */
 	struct patience patience;
-	const char *count; /* a load as JSON: count it, serve nothing */
-	uint64_t units;    /* of it to be counted */
+	const char *count;   /* a load as JSON: count it, serve nothing */
+	uint64_t units;      /* of it to be counted */
+	unsigned int parent; /* the process without which nobody wants them; 0: none */
 	bool count_pages, count_events;
 };
 

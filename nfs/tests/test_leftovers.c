@@ -1,0 +1,81 @@
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testbed/child.h"
+#include "testbed/leftovers.h"
+#include "tests/support.h"
+
+static const char *in(const char *folder, const char *name)
+{
+	static char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static void make_file(const char *folder, const char *name)
+{
+	const int file = open(in(folder, name), O_WRONLY | O_CREAT, 0600);
+
+	assert_true(file >= 0);
+	close(file);
+}
+
+static void age(const char *folder, const char *name, time_t hours)
+{
+	const struct timespec then[] = {{.tv_sec = time(NULL) - 3600 * hours},
+					{.tv_sec = time(NULL) - 3600 * hours}};
+
+	assert_int_equal(utimensat(AT_FDCWD, in(folder, name), then, 0), 0);
+}
+
+static bool is_there(const char *folder, const char *name)
+{
+	return access(in(folder, name), F_OK) == 0;
+}
+
+/* What is old and has such a name goes, a folder with what is in it; all else stays. */
+static void old_ones_go(void **state)
+{
+	char folder[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(folder_make(folder, sizeof(folder)), 0);
+	make_file(folder, "1.json.7");
+	make_file(folder, "2.json.7");
+	make_file(folder, "3.json");
+	assert_int_equal(mkdir(in(folder, "4.json.7"), 0700), 0);
+	make_file(folder, "4.json.7/stdout");
+	age(folder, "1.json.7", 25);
+	age(folder, "2.json.7", 23);
+	age(folder, "3.json", 25);
+	age(folder, "4.json.7", 25);
+	leftovers_remove(folder, "*.json.*");
+	assert_false(is_there(folder, "1.json.7"));
+	assert_true(is_there(folder, "2.json.7"));
+	assert_true(is_there(folder, "3.json"));
+	assert_false(is_there(folder, "4.json.7"));
+	folder_remove(folder);
+}
+
+/* A folder that is not there holds nothing. */
+static void nothing_is_nothing(void **state)
+{
+	(void)state;
+	leftovers_remove("/nowhere", "*");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(old_ones_go),
+		cmocka_unit_test(nothing_is_nothing),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
