@@ -16,6 +16,7 @@
 #include "core/nf.h"
 #include "core/packet.h"
 #include "functions/flow_offload/offload.h"
+#include "functions/flow_tracker/candidates.h"
 #include "functions/flow_tracker/states.h"
 
 enum { CONNECTIONS, OPENING_S, ESTABLISHED_S, CLOSING_S, OVER_S, UDP_NEW_S, UDP_S, PASS_INVALID };
@@ -82,16 +83,6 @@ struct flow_tracker {
 	uint64_t timeout_us[CONNECTION_STATES];
 	uint64_t sweep_us, us_per_look; /* how long a look at all connections takes */
 	uint64_t aged_us;
-};
-
-/* Packets of a burst that have a connection, or may begin one. */
-struct candidates {
-	struct rte_mbuf *packets[NF_BURST];
-	struct flow_key keys[NF_BURST]; /* alike for both directions */
-	const void *wanted[NF_BURST];
-	uint8_t ends[NF_BURST]; /* which is the sender: 0 when the key is as seen from there */
-	uint8_t says[NF_BURST]; /* of TCP */
-	uint16_t n;
 };
 
 static void set_timeouts(struct flow_tracker *tracker, const double *settings)
@@ -197,25 +188,6 @@ static void age(struct nf *nf, struct flow_tracker *tracker)
 	}
 }
 
-/* The end whose address, then port, is the lower is end 0, from whom keys are seen. */
-static void add(struct candidates *candidates, struct rte_mbuf *mbuf, const struct packet *packet)
-{
-	const uint16_t at = candidates->n++;
-	struct flow_key key = packet_flow(mbuf, packet);
-	const bool reversed =
-		key.source > key.destination ||
-		(key.source == key.destination && key.source_port > key.destination_port);
-
-	candidates->packets[at] = mbuf;
-	candidates->keys[at] = reversed ? flow_reversed(&key) : key;
-	candidates->wanted[at] = &candidates->keys[at];
-	candidates->ends[at] = reversed;
-	if (packet->protocol == IPPROTO_TCP)
-		candidates->says[at] = (uint8_t)tcp_says(
-			rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)
-				->tcp_flags);
-}
-
 static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 		       struct candidates *candidates, struct nf_out *out)
 {
@@ -227,7 +199,7 @@ static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 			nf->counters[MALFORMED]++;
 			rte_pktmbuf_free(packets[i]);
 		} else if (likely(packet.l4 != 0 && packet.protocol != IPPROTO_ICMP)) {
-			add(candidates, packets[i], &packet);
+			candidates_add(candidates, packets[i], &packet);
 		} else {
 			nf->counters[packet.type == PACKET_IPV4 ? UNTRACKED : OTHER]++;
 			nf_send(out, packets[i]);

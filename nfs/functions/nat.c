@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "core/nf.h"
 #include "functions/nat/icmp.h"
+#include "functions/nat/plain.h"
 #include "functions/nat/rewrite.h"
 #include "functions/nat/sessions.h"
 
@@ -108,18 +109,6 @@ static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
 	rte_pktmbuf_free(mbuf);
 }
 
-static uint8_t icmp_type(struct rte_mbuf *mbuf, const struct packet *packet)
-{
-	return *rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, packet->l4);
-}
-
-static uint8_t tcp_flags(struct rte_mbuf *mbuf, const struct packet *packet)
-{
-	if (packet->protocol != IPPROTO_TCP)
-		return 0;
-	return rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)->tcp_flags;
-}
-
 static void take_error(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		       struct nf_out *out)
 {
@@ -129,16 +118,6 @@ static void take_error(struct nf *nf, struct rte_mbuf *mbuf, const struct packet
 	}
 	nf->counters[ERRORS]++;
 	nf_send(out, mbuf);
-}
-
-static struct mapping *mapping_at(const struct sessions *sessions, struct rte_mbuf *mbuf,
-				  const struct packet *packet)
-{
-	const struct endpoint to = endpoint_of(mbuf, packet, END_DESTINATION);
-
-	if (!sessions_own(sessions, to.address))
-		return NULL;
-	return mapping_outside(sessions, nat_protocol(packet->protocol), to);
 }
 
 /* Why a packet cannot be translated, as a counter; -1 if it can. */
@@ -258,23 +237,6 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 	}
 	mbuf->port = NF_OUTSIDE;
 	nf_send(out, mbuf);
-}
-
-/* A plain packet of a session that is known, and not hairpinned. */
-static inline void translate_plain(struct rte_mbuf *mbuf, struct session *session, uint64_t now_us)
-{
-	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *,
-								sizeof(struct rte_ether_hdr));
-	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
-
-	mbuf->port = NF_OUTSIDE;
-	if (likely(ip->next_proto_id == IPPROTO_UDP)) {
-		session->last_us = now_us;
-		plain_source_rewrite(mbuf, IPPROTO_UDP, session_outside(session));
-		return;
-	}
-	session_seen(session, true, tcp->tcp_flags, now_us);
-	plain_source_rewrite(mbuf, IPPROTO_TCP, session_outside(session));
 }
 
 /* Look sessions up together, so that their cache misses overlap. */

@@ -23,6 +23,16 @@ struct endpoint endpoint_of(struct rte_mbuf *mbuf, const struct packet *packet, 
 	};
 }
 
+struct mapping *mapping_at(const struct sessions *sessions, struct rte_mbuf *mbuf,
+			   const struct packet *packet)
+{
+	const struct endpoint to = endpoint_of(mbuf, packet, END_DESTINATION);
+
+	if (!sessions_own(sessions, to.address))
+		return NULL;
+	return mapping_outside(sessions, nat_protocol(packet->protocol), to);
+}
+
 /* Where the checksum behind the IPv4 header is; NULL when a quote was cut before it. */
 static rte_be16_t *l4_checksum(struct rte_mbuf *mbuf, const struct packet *packet)
 {

@@ -12,6 +12,23 @@ enum end { END_SOURCE, END_DESTINATION };
  */
 struct endpoint endpoint_of(struct rte_mbuf *mbuf, const struct packet *packet, enum end end);
 
+/* What is at a packet's destination, if that is one of the addresses outside; or NULL. */
+struct mapping *mapping_at(const struct sessions *sessions, struct rte_mbuf *mbuf,
+			   const struct packet *packet);
+
+static inline uint8_t icmp_type(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	return *rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, packet->l4);
+}
+
+/* 0 unless it is TCP. */
+static inline uint8_t tcp_flags(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	if (packet->protocol != IPPROTO_TCP)
+		return 0;
+	return rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)->tcp_flags;
+}
+
 /* The key under which the session of a packet from inside is known. */
 struct flow_key key_outward(struct rte_mbuf *mbuf, const struct packet *packet);
 /* The same of a packet from outside, by what its destination is mapped to. */
@@ -35,31 +52,6 @@ static inline rte_be16_t checksum_after(rte_be16_t checksum, uint32_t changes)
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (rte_be16_t)~sum;
-}
-
-/*
- * The same for the source of a plain packet of a protocol, UDP or TCP, that the caller has looked
- * at already: its headers need not be looked for.
- */
-static inline void plain_source_rewrite(struct rte_mbuf *mbuf, uint8_t protocol, struct endpoint to)
-{
-	struct rte_ipv4_hdr *ip =
-		rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, sizeof(struct rte_ether_hdr));
-	struct rte_udp_hdr *udp = (struct rte_udp_hdr *)(ip + 1);
-	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
-	const uint32_t address = address_change(ip->src_addr, to.address);
-	const uint32_t both = address + (uint16_t)~udp->src_port + to.port;
-
-	ip->hdr_checksum = checksum_after(ip->hdr_checksum, address);
-	if (protocol == IPPROTO_TCP) {
-		tcp->cksum = checksum_after(tcp->cksum, both);
-	} else if (udp->dgram_cksum != 0) {
-		udp->dgram_cksum = checksum_after(udp->dgram_cksum, both);
-		if (udp->dgram_cksum == 0)
-			udp->dgram_cksum = 0xffff; /* 0 would say that there is none (RFC 768) */
-	}
-	ip->src_addr = to.address;
-	udp->src_port = to.port;
 }
 
 /* Put in an address alone, where no checksum but the IPv4 header's covers it. */
