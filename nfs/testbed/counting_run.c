@@ -159,6 +159,9 @@ static int end_with(unsigned int parent)
 
 int counting_run(const struct options *options, FILE *out)
 {
+	/* the kernel does not tell which large pages were referred to */
+	const struct surroundings surroundings = {.memory_mb = options->memory_mb,
+						  .small_pages = true};
 	struct machine machine;
 	struct workers workers;
 	struct load load;
@@ -168,7 +171,7 @@ int counting_run(const struct options *options, FILE *out)
 	    machine_look(&machine, options->cores) < 0)
 		return EXIT_FAILURE;
 	machine.n_cores = 1;
-	if (workers_start(&workers, &machine, options->memory_mb, false) < 0)
+	if (workers_start(&workers, &machine, &surroundings) < 0)
 		return EXIT_FAILURE;
 	workload = create(&load);
 	if (!workload)

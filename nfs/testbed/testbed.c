@@ -70,8 +70,9 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 		result = counting_open(&testbed->counting, &testbed->machine, options, stop);
 	if (result < 0)
 		return result;
-	result = workers_start(&testbed->workers, &testbed->machine, options->memory_mb,
-			       options->realtime);
+	result = workers_start(&testbed->workers, &testbed->machine,
+			       &(struct surroundings){.memory_mb = options->memory_mb,
+						      .realtime = options->realtime});
 	if (result == 0)
 		create_engines(testbed);
 	return result;

@@ -46,7 +46,7 @@ static void list_lcores(const struct machine *machine, char *list, size_t size)
 		n += (size_t)snprintf(list + n, size - n, ",%u@%d", i + 1, machine->cores[i]);
 }
 
-static int start_eal(const struct machine *machine, unsigned int memory_mb)
+static int start_eal(const struct machine *machine, const struct surroundings *surroundings)
 {
 	static char lcores[MACHINE_MOST_CORES * 16], memory[16];
 	char *arguments[MOST_ARGUMENTS] = {
@@ -55,8 +55,10 @@ static int start_eal(const struct machine *machine, unsigned int memory_mb)
 	int n = 10;
 
 	list_lcores(machine, lcores, sizeof(lcores));
-	snprintf(memory, sizeof(memory), "%u", memory_mb);
-	arguments[n++] = huge_mb() >= memory_mb ? "--in-memory" : "--no-huge";
+	snprintf(memory, sizeof(memory), "%u", surroundings->memory_mb);
+	arguments[n++] = !surroundings->small_pages && huge_mb() >= surroundings->memory_mb
+				 ? "--in-memory"
+				 : "--no-huge";
 	if (rte_eal_init(n, arguments) >= 0)
 		return 0;
 	fprintf(stderr, "testbed: EAL does not start: %s\n", rte_strerror(rte_errno));
@@ -105,14 +107,15 @@ static int start_worker(struct worker *worker, bool realtime)
 	return result;
 }
 
-int workers_start(struct workers *workers, const struct machine *machine, unsigned int memory_mb,
-		  bool realtime)
+int workers_start(struct workers *workers, const struct machine *machine,
+		  const struct surroundings *surroundings)
 {
+	const bool realtime = surroundings->realtime;
 	int result;
 
 	if (sched_getaffinity(0, sizeof(able), &able) < 0)
 		return -errno;
-	result = start_eal(machine, memory_mb);
+	result = start_eal(machine, surroundings);
 	*workers = (struct workers){.realtime = realtime};
 	for (; result == 0 && workers->n < machine->n_cores; workers->n++) {
 		struct worker *worker = &workers->worker[workers->n];

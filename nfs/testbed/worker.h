@@ -30,12 +30,19 @@ struct workers {
 	struct worker worker[MOST_WORKERS];
 };
 
+/* What DPDK's environment is made of. */
+struct surroundings {
+	unsigned int memory_mb;
+	bool realtime;
+	bool small_pages; /* though there be large ones free */
+};
+
 /*
  * Start DPDK's environment with a worker on each core of the machine, while the thread that calls
  * floats. 0, or a negative errno after printing why.
  */
-int workers_start(struct workers *workers, const struct machine *machine, unsigned int memory_mb,
-		  bool realtime);
+int workers_start(struct workers *workers, const struct machine *machine,
+		  const struct surroundings *surroundings);
 void workers_stop(struct workers *workers);
 
 /*

@@ -201,10 +201,12 @@ int main(void)
 		cmocka_unit_test(ends_when_its_time_is_gone),
 		cmocka_unit_test(no_round_is_like_another),
 	};
+	const struct surroundings surroundings = {.memory_mb = 512};
 	struct machine machine;
 	int failed;
 
-	if (machine_look(&machine, NULL) < 0 || workers_start(&workers, &machine, 512, false) < 0)
+	if (machine_look(&machine, NULL) < 0 ||
+	    workers_start(&workers, &machine, &surroundings) < 0)
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	workers_stop(&workers);
