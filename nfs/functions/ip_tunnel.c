@@ -256,6 +256,25 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	nf_send(out, mbuf);
 }
 
+/* Keep a fragment of what came through, or take out the packet that it completes. */
+static void gather(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		   struct nf_out *out)
+{
+	struct ip_tunnel *tunnel = nf->state;
+
+	nf->counters[FRAGMENTS_RECEIVED]++;
+	mbuf = reassembly_add(tunnel->reassembly, mbuf, packet, nf->now_us);
+	if (!mbuf)
+		return;
+	if (!join_congestion_marks(mbuf, mbuf->l2_len)) {
+		drop(nf, mbuf, CONGESTED);
+		return;
+	}
+	/* longer than a buffer, it stays in segments, and needs its headers in the first */
+	(void)rte_pktmbuf_linearize(mbuf);
+	decapsulate(nf, mbuf, mbuf->l2_len, out);
+}
+
 static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 			 struct nf_out *out)
 {
@@ -267,18 +286,10 @@ static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct pack
 		drop(nf, mbuf, FOREIGN);
 		return;
 	}
-	if (!packet->fragment) {
+	if (packet->fragment)
+		gather(nf, mbuf, packet, out);
+	else
 		decapsulate(nf, mbuf, packet->l3, out);
-		return;
-	}
-	nf->counters[FRAGMENTS_RECEIVED]++;
-	mbuf = reassembly_add(tunnel->reassembly, mbuf, packet, nf->now_us);
-	if (!mbuf)
-		return;
-	/* a datagram longer than a buffer stays in segments: then the first has the headers, or not
-	 */
-	(void)rte_pktmbuf_linearize(mbuf);
-	decapsulate(nf, mbuf, mbuf->l2_len, out);
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)

@@ -126,6 +126,40 @@ static void lost_fragments_time_out(void **state)
 	assert_int_equal(rig_count(rig, "unassembled"), DATAGRAMS);
 }
 
+/* Congestion that any fragment met comes out, unless another sender would not understand. */
+static void congestion_of_fragments(void **state)
+{
+	static const struct {
+		uint8_t outer[3], comes; /* 0xff: freed; inside is ECT(0) */
+	} cases[] = {
+		{{2, 2, 2}, 2}, {{2, 3, 2}, 3}, {{2, 2, 3}, 3}, {{3, 1, 2}, 3},
+		{{3, 3, 3}, 3}, {{0, 0, 0}, 2}, {{0, 0, 2}, 2}, {{0, 3, 2}, 0xff},
+	};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
+		const uint8_t comes = cases[i / 2].comes;
+		struct rte_mbuf *fragments[NF_BURST];
+
+		assert_int_equal(tunnelled(rig, 77, 480, fragments, NULL), 3);
+		ipv4_of(fragments[0])[1].type_of_service = 2;
+		header_checksum_set(&ipv4_of(fragments[0])[1]);
+		for (int j = 0; j < 3; j++) {
+			ipv4_of(fragments[j])->type_of_service = cases[i / 2].outer[j];
+			header_checksum_set(ipv4_of(fragments[j]));
+			if (i % 2)
+				fragments[j] = in_two(rig, fragments[j], 200);
+		}
+		rig_make(rig, "IPTunnel", NULL, 0);
+		rig_offer_burst(rig, fragments, 3, 1);
+		assert_int_equal(rig_count(rig, "congested"), comes == 0xff);
+		if (comes == 0xff)
+			continue;
+		assert_header_checksum(rig_sent(rig));
+		assert_int_equal(ipv4_of(rig_sent(rig))->type_of_service, comes);
+	}
+}
+
 /* Eight fragments make a packet; of nine, nothing comes, and each is counted. */
 static void too_many_fragments(void **state)
 {
@@ -202,6 +236,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(fragments_that_differ, setup, teardown),
 		cmocka_unit_test_setup_teardown(fragments_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(lost_fragments_time_out, setup, teardown),
+		cmocka_unit_test_setup_teardown(congestion_of_fragments, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_fragments, setup, teardown),
 		cmocka_unit_test_setup_teardown(mutated_fragments, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_fragments, setup, teardown),

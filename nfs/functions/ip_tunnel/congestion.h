@@ -1,4 +1,4 @@
-/* Congestion marks that come out of a tunnel. */
+/* Congestion marks that come out of a tunnel, also of packets that came in fragments. */
 #ifndef NFS_FUNCTIONS_IP_TUNNEL_CONGESTION_H
 #define NFS_FUNCTIONS_IP_TUNNEL_CONGESTION_H
 
@@ -24,6 +24,32 @@ static inline bool take_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t oute
 	after = rte_cpu_to_be_16(inner->version_ihl << 8 | inner->type_of_service);
 	inner->hdr_checksum = checksum_changed(inner->hdr_checksum, before, after);
 	return true;
+}
+
+/* Keep the mark of a fragment with its segments, for when it is one of a datagram's. */
+static inline void keep_congestion_mark(struct rte_mbuf *fragment, uint8_t type_of_service)
+{
+	const uint32_t mark = 1u << (type_of_service & RTE_IPV4_HDR_ECN_MASK);
+
+	for (; fragment; fragment = fragment->next)
+		fragment->hash.usr = mark;
+}
+
+/*
+ * Mark a datagram, whose IPv4 header is `l3` into it, with the congestion that any of its fragments
+ * met (RFC 3168, section 5.3). False when it must be freed, for not all of them may be marked.
+ */
+static inline bool join_congestion_marks(struct rte_mbuf *datagram, uint16_t l3)
+{
+	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(datagram, struct rte_ipv4_hdr *, l3);
+	uint32_t marks = 0;
+
+	for (; datagram; datagram = datagram->next)
+		marks |= datagram->hash.usr;
+	if (!(marks & 1u << RTE_IPV4_HDR_ECN_CE))
+		return true;
+	ip->type_of_service |= RTE_IPV4_HDR_ECN_CE;
+	return !(marks & 1u << 0);
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/fragment.h"
 #include "core/memory.h"
+#include "functions/ip_tunnel/congestion.h"
 
 /* Places that a datagram may be put at. */
 #define WAYS 8
@@ -79,6 +80,7 @@ struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *
 	if (offset * 8 + rte_be_to_cpu_16(ip->total_length) > UINT16_MAX)
 		return given_up(reassembly, fragment);
 	packet_unpad(fragment, packet->l3);
+	keep_congestion_mark(fragment, ip->type_of_service);
 	fragment->l2_len = packet->l3;
 	fragment->l3_len = rte_ipv4_hdr_len(ip);
 	whole = rte_ipv4_frag_reassemble_packet(reassembly->table, &reassembly->dead, fragment,

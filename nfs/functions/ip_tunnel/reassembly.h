@@ -15,9 +15,9 @@ struct reassembly *reassembly_create(uint32_t datagrams, uint64_t timeout_us, in
 void reassembly_destroy(struct reassembly *reassembly);
 
 /*
- * Takes over a fragment. The datagram that it completes, in as many segments as it has fragments;
- * NULL when some are missing yet. Its IPv4 header is `l2_len` bytes into it, for each fragment may
- * have had other tags, and is right but for its checksum.
+ * Takes over a fragment. The datagram that it completes, each fragment's segments with its mark of
+ * congestion; NULL when some are missing yet. Its IPv4 header is `l2_len` bytes into it, for each
+ * fragment may have had other tags, and is right but for its checksum.
  */
 struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *fragment,
 				const struct packet *packet, uint64_t now_us);
