@@ -21,6 +21,7 @@
 #include "core/memory.h"
 #include "core/nf.h"
 #include "functions/ip_tunnel/congestion.h"
+#include "functions/ip_tunnel/outer.h"
 #include "functions/ip_tunnel/reassembly.h"
 
 enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS_PER_S, ERRORS_AT_ONCE };
@@ -147,24 +148,11 @@ static void give_up(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *p
 static void encapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struct nf_out *out)
 {
 	struct ip_tunnel *tunnel = nf->state;
-	struct rte_ipv4_hdr *outer;
-	const struct rte_ipv4_hdr *inner;
-	char *front = rte_pktmbuf_prepend(mbuf, sizeof(*outer));
 
-	if (!front) {
+	if (!put_outer(mbuf, l3, &tunnel->outer, tunnel->next_id++)) {
 		drop(nf, mbuf, NO_ROOM);
 		return;
 	}
-	memmove(front, front + sizeof(*outer), l3);
-	outer = (struct rte_ipv4_hdr *)(front + l3);
-	inner = outer + 1;
-	*outer = tunnel->outer;
-	outer->type_of_service = inner->type_of_service;
-	outer->total_length =
-		rte_cpu_to_be_16(rte_be_to_cpu_16(inner->total_length) + sizeof(*outer));
-	outer->packet_id = rte_cpu_to_be_16(tunnel->next_id++);
-	outer->fragment_offset = inner->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
-	outer->hdr_checksum = rte_ipv4_cksum(outer);
 	mbuf->port = NF_OUTSIDE;
 	nf->counters[ENCAPSULATED]++;
 	nf_send(out, mbuf);
@@ -234,16 +222,12 @@ static int judge(struct rte_mbuf *mbuf, const struct packet *packet, uint8_t mar
 /* Take the packet out of the tunnel's header, whose checksum and ends were right. */
 static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struct nf_out *out)
 {
-	const struct rte_ipv4_hdr *outer =
-		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);
-	const uint8_t header = rte_ipv4_hdr_len(outer), marks = outer->type_of_service;
-	char *front = rte_pktmbuf_mtod(mbuf, char *);
 	struct packet packet;
+	uint8_t marks;
 	int verdict;
 
 	packet_unpad(mbuf, l3); /* or padding could stand for what the inner packet lacks */
-	memmove(front + header, front, l3);
-	rte_pktmbuf_adj(mbuf, header);
+	marks = take_outer(mbuf, l3);
 	packet = packet_parse(mbuf);
 	verdict = judge(mbuf, &packet, marks);
 	if (verdict != DECAPSULATED) {
