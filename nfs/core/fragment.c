@@ -107,6 +107,12 @@ static struct rte_mbuf *non_initial_fragment(const struct rte_mbuf *mbuf, uint16
 	return fragment;
 }
 
+/* What a buffer holds behind the Ethernet header. */
+static uint16_t room_behind(struct rte_mempool *pool, uint16_t l3)
+{
+	return rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM - l3;
+}
+
 /* The fragments behind the first, which has `done` bytes of `all`. As ipv4_fragment. */
 static int non_initial_fragments(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t mtu,
 				 uint32_t done, struct rte_mempool *pool,
@@ -118,7 +124,8 @@ static int non_initial_fragments(struct rte_mbuf *mbuf, const struct packet *pac
 	const uint32_t all = packet->l3 + rte_be_to_cpu_16(ip->total_length) - payload;
 	const uint16_t flags = rte_be_to_cpu_16(ip->fragment_offset);
 	const uint16_t offset = flags & RTE_IPV4_HDR_OFFSET_MASK;
-	const uint16_t most = (uint16_t)((mtu - header.length) & ~7);
+	const uint16_t most =
+		(uint16_t)((RTE_MIN(mtu, room_behind(pool, packet->l3)) - header.length) & ~7);
 	int n = 1;
 
 	for (; done < all; n++) {

@@ -8,10 +8,10 @@
 
 /*
  * Cut a packet, which may be a fragment itself, into datagrams of at most `mtu` bytes, at least
- * 68. The first is the packet itself, the others are new, all with its Ethernet header and its
- * port. How many there are; or a negative errno with the packet as it was: -ENOMEM when `pool` has
- * no more, -E2BIG when it takes more than FRAGMENTS_MOST, -EMSGSIZE when it
- * ends where no datagram can.
+ * 68. The first is the packet itself; the others are new, each in one buffer of `pool`, which holds
+ * 68 bytes at least, however long the MTU; all have its Ethernet header and its port. How many
+ * there are; or a negative errno with the packet as it was: -ENOMEM when `pool` has no more, -E2BIG
+ * when it takes more than FRAGMENTS_MOST, -EMSGSIZE when it ends where no datagram can.
  */
 int ipv4_fragment(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t mtu,
 		  struct rte_mempool *pool, struct rte_mbuf *fragments[FRAGMENTS_MOST]);

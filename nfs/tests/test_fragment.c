@@ -92,6 +92,21 @@ static void fragments_make_the_original(void **state)
 	}
 }
 
+/* Where the MTU is longer than a buffer, all but the first are as long as a buffer holds. */
+static void longer_than_a_buffer(void **state)
+{
+	enum { MTU = 4000, LONG = 7000 };
+	static uint8_t payload[LONG], together[65536];
+	struct rig *rig = *state;
+	const int n = cut(rig, long_packet(rig, LONG, payload), MTU);
+
+	assert_int_equal(n, 3); /* 3,976, 2,008 and 1,024 bytes behind their headers */
+	assert_int_equal(rte_pktmbuf_pkt_len(fragments[0]), 14 + 20 + 3976);
+	assert_int_equal(rte_pktmbuf_pkt_len(fragments[1]), 14 + 20 + 2008);
+	assert_int_equal(put_together(n, together, MTU), 8 + LONG);
+	assert_memory_equal(together + 8, payload, LONG);
+}
+
 /* A fragment is cut further, and keeps its place in the datagram. */
 static void fragments_of_fragments(void **state)
 {
@@ -191,6 +206,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(fragments_make_the_original, setup, teardown),
+		cmocka_unit_test_setup_teardown(longer_than_a_buffer, setup, teardown),
 		cmocka_unit_test_setup_teardown(fragments_of_fragments, setup, teardown),
 		cmocka_unit_test_setup_teardown(options_are_copied_or_not, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_buffers, setup, teardown),
