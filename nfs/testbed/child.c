@@ -53,6 +53,21 @@ void folder_remove(const char *path)
 	rmdir(path);
 }
 
+bool program_find(const char *program, char *path, size_t size)
+{
+	const char *folders = getenv("PATH");
+
+	while (folders && *folders) {
+		const size_t n = strcspn(folders, ":");
+
+		snprintf(path, size, "%.*s/%s", (int)n, folders, program);
+		if (access(path, X_OK) == 0)
+			return true;
+		folders += n + (folders[n] == ':');
+	}
+	return false;
+}
+
 static void path_in(char *path, const char *folder, const char *name)
 {
 	snprintf(path, PATH_MAX, "%s/%s", folder, name);

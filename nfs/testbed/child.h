@@ -15,6 +15,9 @@ void folders_sweep(void);
 int folder_make(char *path, size_t size);
 void folder_remove(const char *path);
 
+/* The path of a program that is found as the shell does; false when there is none. */
+bool program_find(const char *program, char *path, size_t size);
+
 /*
  * Run a program to its end. Its stdout and stderr become files of those names in `folder`. Its
  * process, or a negative errno after printing how it failed: not found, ended with an error, was

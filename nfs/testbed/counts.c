@@ -10,26 +10,11 @@
 #include "testbed/cachegrind.h"
 #include "testbed/child.h"
 #include "testbed/counts_store.h"
+#include "testbed/fingerprint.h"
 #include "testbed/hardware_events.h"
 #include "testbed/request.h"
 
 #define COMMAND_WORDS 12
-
-static bool on_path(const char *program)
-{
-	char path[PATH_MAX];
-	const char *folders = getenv("PATH");
-
-	while (folders && *folders) {
-		const size_t n = strcspn(folders, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)n, folders, program);
-		if (access(path, X_OK) == 0)
-			return true;
-		folders += n + (folders[n] == ':');
-	}
-	return false;
-}
 
 /* Perf where the machine shows every event, else cachegrind. */
 static enum counter_source best_source(void)
@@ -48,19 +33,19 @@ int counting_open(struct counting *counting, const struct machine *machine,
 	const enum counter_source best = best_source();
 	const enum counter_source source =
 		options->counters == COUNTERS_BEST ? best : options->counters;
+	char path[PATH_MAX];
 
 	*counting = (struct counting){.machine = machine,
 				      .source = source,
 				      .memory_mb = options->memory_mb,
 				      .stop = stop,
-				      .program = file_fingerprint("/proc/self/exe"),
 				      .known = json_object()};
 	if (source == COUNTERS_PERF && best != COUNTERS_PERF) {
 		fprintf(stderr,
 			"testbed: --counters perf: this machine does not show all events\n");
 		return -ENODEV;
 	}
-	if (source == COUNTERS_CACHEGRIND && !on_path("valgrind")) {
+	if (source == COUNTERS_CACHEGRIND && !program_find("valgrind", path, sizeof(path))) {
 		fprintf(stderr, "testbed: counters need valgrind, which is not installed\n"
 				"hint: make deps, or --counters none, which tells them as zero\n");
 		return -ENOENT;
@@ -68,6 +53,13 @@ int counting_open(struct counting *counting, const struct machine *machine,
 	folders_sweep();
 	counts_sweep();
 	return counting->known ? 0 : -ENOMEM;
+}
+
+void counting_begin(struct counting *counting)
+{
+	counting->program = program_fingerprint("valgrind");
+	if (counting->program == 0)
+		fprintf(stderr, "testbed: the program cannot read itself: counts are not kept\n");
 }
 
 void counting_close(struct counting *counting)

@@ -29,7 +29,7 @@ struct counting {
 	unsigned int memory_mb;
 	const volatile bool *stop;
 	uint64_t until_ns; /* clock_ns() at which counting ends anyhow */
-	uint64_t program;  /* a fingerprint: another program counts anew */
+	uint64_t program;  /* a fingerprint: another program counts anew; 0: nothing is kept */
 	json_t *known;
 };
 
@@ -39,6 +39,8 @@ struct counting {
  */
 int counting_open(struct counting *counting, const struct machine *machine,
 		  const struct options *options, const volatile bool *stop);
+/* To be called once all libraries are loaded. */
+void counting_begin(struct counting *counting);
 void counting_close(struct counting *counting);
 
 /* The counts of a load; 0, or a negative errno after printing why there are none. */

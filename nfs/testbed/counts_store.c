@@ -8,35 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "testbed/fingerprint.h"
 #include "testbed/leftovers.h"
 
 #define FOLDER "/nf-placer/counts"
-#define FNV_BASIS 0xcbf29ce484222325ull
-#define FNV_PRIME 0x100000001b3ull
-
-static uint64_t fingerprint(uint64_t hash, const void *bytes, size_t n)
-{
-	const unsigned char *byte = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ byte[i]) * FNV_PRIME;
-	return hash;
-}
-
-uint64_t file_fingerprint(const char *path)
-{
-	FILE *file = fopen(path, "rb");
-	uint64_t hash = FNV_BASIS;
-	char bytes[1 << 16];
-	size_t n;
-
-	if (!file)
-		return 0;
-	while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0)
-		hash = fingerprint(hash, bytes, n);
-	fclose(file);
-	return hash;
-}
 
 /* The folder in the user's cache, made if it is not there; false without a home. */
 static bool cache_folder(char *path, size_t size)
@@ -63,12 +38,17 @@ static bool cache_folder(char *path, size_t size)
 /* What counts hang on besides the load: the program, and the caches that were simulated. */
 static void make_key(const struct counting *counting, const char *load, char *key, size_t size)
 {
-	const struct machine *machine = counting->machine;
+	const struct cache *caches[] = {&counting->machine->l1_instructions,
+					&counting->machine->l1_data,
+					&counting->machine->last_level};
+	size_t n = (size_t)snprintf(key, size, "%016lx %s", (unsigned long)counting->program,
+				    counter_source_names[counting->source]);
 
-	snprintf(key, size, "%016lx %s %lu/%u %lu/%u %s", (unsigned long)counting->program,
-		 counter_source_names[counting->source], (unsigned long)machine->l1_data.bytes,
-		 machine->l1_data.ways, (unsigned long)machine->last_level.bytes,
-		 machine->last_level.ways, load);
+	for (int i = 0; i < 3; i++)
+		n += (size_t)snprintf(key + n, size - n, " %lu/%u/%u",
+				      (unsigned long)caches[i]->bytes, caches[i]->ways,
+				      caches[i]->line);
+	snprintf(key + n, size - n, " %s", load);
 }
 
 static bool make_path(const char *key, const char *suffix, char *path, size_t size)
@@ -78,7 +58,7 @@ static bool make_path(const char *key, const char *suffix, char *path, size_t si
 	if (!cache_folder(folder, sizeof(folder)))
 		return false;
 	snprintf(path, size, "%s/%016lx.json%s", folder,
-		 (unsigned long)fingerprint(FNV_BASIS, key, strlen(key)), suffix);
+		 (unsigned long)fingerprint(FINGERPRINT_BASIS, key, strlen(key)), suffix);
 	return true;
 }
 
@@ -110,7 +90,7 @@ bool counts_recall(struct counting *counting, const char *load, struct counts *c
 	make_key(counting, load, key, sizeof(key));
 	if (from_json(json_object_get(counting->known, key), key, counts))
 		return true;
-	if (!make_path(key, "", path, sizeof(path)))
+	if (counting->program == 0 || !make_path(key, "", path, sizeof(path)))
 		return false;
 	json = json_load_file(path, 0, NULL);
 	if (!from_json(json, key, counts)) {
@@ -151,6 +131,7 @@ void counts_remember(struct counting *counting, const char *load, const struct c
 
 	make_key(counting, load, key, sizeof(key));
 	json = to_json(key, counts);
-	write_file(key, json);
+	if (counting->program != 0)
+		write_file(key, json);
 	json_object_set_new(counting->known, key, json);
 }

@@ -12,7 +12,4 @@ void counts_remember(struct counting *counting, const char *load, const struct c
 /* Take away what processes that were killed were about to write. */
 void counts_sweep(void);
 
-/* A fingerprint of the bytes of a file (Fowler, Noll and Vo's); 0 when it cannot be read. */
-uint64_t file_fingerprint(const char *path);
-
 #endif

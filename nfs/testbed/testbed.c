@@ -75,6 +75,8 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 						      .realtime = options->realtime});
 	if (result == 0)
 		create_engines(testbed);
+	if (result == 0 && options->counters != COUNTERS_NONE)
+		counting_begin(&testbed->counting);
 	return result;
 }
 

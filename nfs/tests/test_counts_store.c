@@ -1,0 +1,113 @@
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "testbed/child.h"
+#include "testbed/counts_store.h"
+#include "testbed/fingerprint.h"
+#include "tests/support.h"
+
+#define LOAD "{\"kind\":\"bench\"}"
+
+static const struct counts known = {1, 2, 3, 4, 5, 6.5};
+
+/* What a process begins with: it knows nothing but what is in the cache. */
+static struct counting begun(const struct machine *machine, uint64_t program)
+{
+	return (struct counting){.machine = machine,
+				 .source = COUNTERS_CACHEGRIND,
+				 .program = program,
+				 .known = json_object()};
+}
+
+static bool recalls(const struct machine *machine, uint64_t program)
+{
+	struct counting counting = begun(machine, program);
+	struct counts counts = {0};
+	const bool known_here = counts_recall(&counting, LOAD, &counts);
+
+	json_decref(counting.known);
+	assert_true(!known_here || memcmp(&counts, &known, sizeof(known)) == 0);
+	return known_here;
+}
+
+static void remember(const struct machine *machine, uint64_t program)
+{
+	struct counting counting = begun(machine, program);
+
+	counts_remember(&counting, LOAD, &known);
+	json_decref(counting.known);
+}
+
+/* Counts outlive a process; another program, or another cache, has none. */
+static void kept_for_the_same(void **state)
+{
+	struct machine machine = {.l1_data = {32768, 8, 64}, .last_level = {1 << 20, 16, 64}};
+
+	(void)state;
+	assert_false(recalls(&machine, 1));
+	remember(&machine, 1);
+	assert_true(recalls(&machine, 1));
+	assert_false(recalls(&machine, 2));
+	machine.last_level.line = 128;
+	assert_false(recalls(&machine, 1));
+	machine.last_level.line = 64;
+	machine.l1_instructions.bytes = 32768;
+	assert_false(recalls(&machine, 1));
+}
+
+/* A program that cannot read itself, as which another one might pass, keeps nothing. */
+static void nameless_keep_nothing(void **state)
+{
+	const struct machine machine = {.l1_data = {1, 1, 1}};
+
+	(void)state;
+	remember(&machine, 0);
+	assert_false(recalls(&machine, 0));
+}
+
+/* What is not what was written is counted anew. */
+static void torn_files_are_nothing(void **state)
+{
+	const struct machine machine = {.l1_data = {2, 2, 2}};
+	char command[PATH_MAX + 64];
+
+	(void)state;
+	remember(&machine, 3);
+	assert_true(recalls(&machine, 3));
+	snprintf(command, sizeof(command), "for f in %s/nf-placer/counts/*; do echo '{' > $f; done",
+		 getenv("XDG_CACHE_HOME"));
+	assert_int_equal(system(command), 0);
+	assert_false(recalls(&machine, 3));
+	remember(&machine, 3);
+	assert_true(recalls(&machine, 3));
+}
+
+/* A fingerprint is of the program and of its helper. */
+static void helpers_tell_programs_apart(void **state)
+{
+	const uint64_t alone = program_fingerprint("no-such-program");
+
+	(void)state;
+	assert_int_not_equal(alone, 0);
+	assert_int_equal(program_fingerprint("no-such-program"), alone);
+	assert_int_not_equal(program_fingerprint("sh"), alone);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kept_for_the_same),
+		cmocka_unit_test(nameless_keep_nothing),
+		cmocka_unit_test(torn_files_are_nothing),
+		cmocka_unit_test(helpers_tell_programs_apart),
+	};
+	char folder[PATH_MAX], remove[PATH_MAX + 16];
+	int failed;
+
+	if (folder_make(folder, sizeof(folder)) < 0 || setenv("XDG_CACHE_HOME", folder, 1) < 0)
+		return 1;
+	failed = argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+	snprintf(remove, sizeof(remove), "rm -r '%s'", folder);
+	return system(remove) == 0 ? failed : 1;
+}
