@@ -16,21 +16,11 @@
 
 #define COMMAND_WORDS 12
 
-/* Perf where the machine shows every event, else cachegrind. */
-static enum counter_source best_source(void)
-{
-	struct hardware_events events;
-
-	if (hardware_events_open(&events) < 0)
-		return COUNTERS_CACHEGRIND;
-	hardware_events_close(&events);
-	return COUNTERS_PERF;
-}
-
 int counting_open(struct counting *counting, const struct machine *machine,
 		  const struct options *options, const volatile bool *stop)
 {
-	const enum counter_source best = best_source();
+	const enum counter_source best =
+		hardware_events_try() == 0 ? COUNTERS_PERF : COUNTERS_CACHEGRIND;
 	const enum counter_source source =
 		options->counters == COUNTERS_BEST ? best : options->counters;
 	char path[PATH_MAX];

@@ -1,11 +1,14 @@
 #include "testbed/hardware_events.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/perf_event.h>
+
+#include "core/clock.h"
+
+#define TRIAL_NS 50000000ull /* the kernel changes turns every few ms */
 
 #define CACHE(cache, operation)                                                                    \
 	(PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##operation << 8 |                   \
@@ -68,18 +71,48 @@ void hardware_events_close(struct hardware_events *events)
 			close(events->files[i]);
 }
 
-int hardware_events_read(const struct hardware_events *events, double counts[HARDWARE_EVENTS])
+int hardware_events_read(const struct hardware_events *events,
+			 struct hardware_reading readings[HARDWARE_EVENTS])
+{
+	for (int i = 0; i < HARDWARE_EVENTS; i++)
+		if (read(events->files[i], &readings[i], sizeof(readings[i])) !=
+		    sizeof(readings[i]))
+			return -EIO;
+	return 0;
+}
+
+int hardware_events_between(const struct hardware_reading from[HARDWARE_EVENTS],
+			    const struct hardware_reading to[HARDWARE_EVENTS],
+			    double counts[HARDWARE_EVENTS])
 {
 	for (int i = 0; i < HARDWARE_EVENTS; i++) {
-		struct {
-			uint64_t count, enabled, running;
-		} told;
+		const uint64_t running = to[i].running - from[i].running;
 
-		if (read(events->files[i], &told, sizeof(told)) != sizeof(told))
-			return -EIO;
-		if (told.running == 0) /* no counter was ever free for it */
+		if (running == 0)
 			return -EBUSY;
-		counts[i] = (double)told.count * ((double)told.enabled / (double)told.running);
+		counts[i] = (double)(to[i].count - from[i].count) *
+			    ((double)(to[i].enabled - from[i].enabled) / (double)running);
 	}
 	return 0;
+}
+
+int hardware_events_try(void)
+{
+	struct hardware_reading from[HARDWARE_EVENTS], to[HARDWARE_EVENTS];
+	const uint64_t until = clock_ns() + TRIAL_NS;
+	double counts[HARDWARE_EVENTS];
+	struct hardware_events events;
+	int result = hardware_events_open(&events);
+
+	if (result < 0)
+		return result;
+	result = hardware_events_read(&events, from);
+	while (clock_ns() < until)
+		;
+	if (result == 0)
+		result = hardware_events_read(&events, to);
+	if (result == 0)
+		result = hardware_events_between(from, to, counts);
+	hardware_events_close(&events);
+	return result;
 }

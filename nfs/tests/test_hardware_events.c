@@ -1,0 +1,51 @@
+#include <errno.h>
+
+#include "testbed/hardware_events.h"
+#include "tests/support.h"
+
+/* An event that was on a counter for half of the time is scaled up to all of it, though it had no
+ * turn yet when it was read first. */
+static void turns_are_scaled_up(void **state)
+{
+	struct hardware_reading from[HARDWARE_EVENTS] = {0}, to[HARDWARE_EVENTS];
+	double counts[HARDWARE_EVENTS];
+
+	(void)state;
+	from[0] = (struct hardware_reading){.count = 100, .enabled = 10, .running = 10};
+	for (int i = 0; i < HARDWARE_EVENTS; i++)
+		to[i] = (struct hardware_reading){.count = 1100, .enabled = 1010, .running = 505};
+	to[0] = (struct hardware_reading){.count = 1100, .enabled = 1010, .running = 1010};
+	assert_int_equal(hardware_events_between(from, to, counts), 0);
+	assert_float_equal(counts[0], 1000, 1e-9);
+	assert_float_equal(counts[1], 2200, 1e-9);
+}
+
+/* An event without a turn was not counted: that is not the same as none. */
+static void no_turn_is_no_count(void **state)
+{
+	struct hardware_reading from[HARDWARE_EVENTS] = {0}, to[HARDWARE_EVENTS] = {0};
+	double counts[HARDWARE_EVENTS];
+
+	(void)state;
+	for (int i = 1; i < HARDWARE_EVENTS; i++)
+		to[i] = (struct hardware_reading){.enabled = 10, .running = 10};
+	assert_int_equal(hardware_events_between(from, to, counts), -EBUSY);
+}
+
+/* Where the machine shows events, each has its turn within the trial. */
+static void a_trial_ends(void **state)
+{
+	(void)state;
+	assert_true(hardware_events_try() <= 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(turns_are_scaled_up),
+		cmocka_unit_test(no_turn_is_no_count),
+		cmocka_unit_test(a_trial_ends),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
