@@ -28,8 +28,7 @@ int counting_open(struct counting *counting, const struct machine *machine,
 	*counting = (struct counting){.machine = machine,
 				      .source = source,
 				      .memory_mb = options->memory_mb,
-				      .stop = stop,
-				      .known = json_object()};
+				      .stop = stop};
 	if (source == COUNTERS_PERF && best != COUNTERS_PERF) {
 		fprintf(stderr,
 			"testbed: --counters perf: this machine does not show all events\n");
@@ -40,16 +39,18 @@ int counting_open(struct counting *counting, const struct machine *machine,
 				"hint: make deps, or --counters none, which tells them as zero\n");
 		return -ENOENT;
 	}
-	folders_sweep();
-	counts_sweep();
-	return counting->known ? 0 : -ENOMEM;
+	return 0;
 }
 
-void counting_begin(struct counting *counting)
+int counting_begin(struct counting *counting)
 {
+	folders_sweep();
+	counts_sweep();
+	counting->known = json_object();
 	counting->program = program_fingerprint("valgrind");
 	if (counting->program == 0)
 		fprintf(stderr, "testbed: the program cannot read itself: counts are not kept\n");
+	return counting->known ? 0 : -ENOMEM;
 }
 
 void counting_close(struct counting *counting)

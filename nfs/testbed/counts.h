@@ -39,8 +39,8 @@ struct counting {
  */
 int counting_open(struct counting *counting, const struct machine *machine,
 		  const struct options *options, const volatile bool *stop);
-/* To be called once all libraries are loaded. */
-void counting_begin(struct counting *counting);
+/* Once all libraries are loaded; 0, or a negative errno. */
+int counting_begin(struct counting *counting);
 void counting_close(struct counting *counting);
 
 /* The counts of a load; 0, or a negative errno after printing why there are none. */

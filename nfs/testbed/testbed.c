@@ -76,7 +76,7 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 	if (result == 0)
 		create_engines(testbed);
 	if (result == 0 && options->counters != COUNTERS_NONE)
-		counting_begin(&testbed->counting);
+		result = counting_begin(&testbed->counting);
 	return result;
 }
 
