@@ -2,6 +2,7 @@
 #ifndef NFS_CORE_MEMORY_H
 #define NFS_CORE_MEMORY_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,16 @@ static inline void *nf_zalloc(size_t bytes)
 #else
 	return rte_zmalloc(NULL, bytes, RTE_CACHE_LINE_SIZE);
 #endif
+}
+
+/* The same for what is named; NULL after printing so. */
+static inline void *nf_zalloc_for(const char *name, size_t bytes)
+{
+	void *memory = nf_zalloc(bytes);
+
+	if (!memory)
+		fprintf(stderr, "%s: no memory for %zu bytes of state\n", name, bytes);
+	return memory;
 }
 
 static inline void nf_free(void *memory)

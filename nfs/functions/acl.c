@@ -116,7 +116,7 @@ static struct rte_acl_ctx *make_filters(struct nf *nf)
 
 static int create(struct nf *nf)
 {
-	struct acl *acl = nf_zalloc(sizeof(*acl));
+	struct acl *acl = nf_zalloc_for(nf->kind->name, sizeof(*acl));
 
 	if (!acl)
 		return -ENOMEM;

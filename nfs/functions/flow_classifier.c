@@ -85,7 +85,7 @@ static enum service service_of(const struct flow_key *key)
 
 static int create(struct nf *nf)
 {
-	struct flow_table *table = nf_zalloc(sizeof(*table));
+	struct flow_table *table = nf_zalloc_for(nf->kind->name, sizeof(*table));
 	int error = table ? flow_table_create(table, nf, true) : -ENOMEM;
 
 	if (error < 0)

@@ -15,7 +15,7 @@ static const struct nf_counter counters[] = {
 
 static int create(struct nf *nf)
 {
-	struct flow_table *table = nf_zalloc(sizeof(*table));
+	struct flow_table *table = nf_zalloc_for(nf->kind->name, sizeof(*table));
 	int error = table ? flow_table_create(table, nf, false) : -ENOMEM;
 
 	if (error < 0)

@@ -171,7 +171,7 @@ static void destroy(struct nf *nf)
 
 static int create(struct nf *nf)
 {
-	struct ip_router *router = nf_zalloc(sizeof(*router));
+	struct ip_router *router = nf_zalloc_for(nf->kind->name, sizeof(*router));
 	const uint32_t hops = (uint32_t)nf->settings[HOPS];
 
 	if (!router)
@@ -181,7 +181,7 @@ static int create(struct nf *nf)
 	router->reporter =
 		icmp_reporter_for(rte_cpu_to_be_32((uint32_t)nf->settings[ADDRESS]), nf->spare,
 				  nf->settings[ERRORS_PER_S], nf->settings[ERRORS_AT_ONCE]);
-	router->hops = nf_zalloc(hops * sizeof(*router->hops));
+	router->hops = nf_zalloc_for(nf->kind->name, hops * sizeof(*router->hops));
 	router->table = router->hops ? make_table(nf) : NULL;
 	if (!router->table) {
 		destroy(nf);

@@ -99,7 +99,7 @@ static void destroy(struct nf *nf)
 static int create(struct nf *nf)
 {
 	const double *settings = nf->settings;
-	struct ip_tunnel *tunnel = nf_zalloc(sizeof(*tunnel));
+	struct ip_tunnel *tunnel = nf_zalloc_for(nf->kind->name, sizeof(*tunnel));
 
 	if (!tunnel)
 		return -ENOMEM;

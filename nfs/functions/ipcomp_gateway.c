@@ -106,7 +106,7 @@ static struct rte_mbuf *compressed_packet(struct nf *nf, const struct offloaded 
 	const struct packet *headers = &offloaded->headers;
 	const uint16_t length = (uint16_t)offloaded->job.produced;
 	const uint8_t *from = rte_pktmbuf_mtod(offloaded->packet, const uint8_t *);
-	struct rte_mbuf *packet = rte_pktmbuf_alloc(nf->spare);
+	struct rte_mbuf *packet = nf->spare ? rte_pktmbuf_alloc(nf->spare) : NULL;
 	struct ipcomp_hdr *ipcomp;
 	uint8_t *to;
 
@@ -155,7 +155,7 @@ static void compressed(struct nf *nf, struct offloaded *offloaded)
 
 static int create(struct nf *nf)
 {
-	struct gateway *gateway = nf_zalloc(sizeof(*gateway));
+	struct gateway *gateway = nf_zalloc_for(nf->kind->name, sizeof(*gateway));
 	int error = -ENOMEM;
 
 	if (gateway)

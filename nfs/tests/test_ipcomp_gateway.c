@@ -240,6 +240,9 @@ static void without_buffers_nothing_is_compressed(void **state)
 	assert_false(is_compressed(rig, packet_with(rig, 1, poem)));
 	assert_int_equal(rig_count(rig, "unbuffered"), 1);
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS);
+	rig->nf->spare = NULL;
+	assert_false(is_compressed(rig, packet_with(rig, 1, poem)));
+	assert_int_equal(rig_count(rig, "unbuffered"), 2);
 }
 
 /* Packets leave once each and in order, whatever the number of queues and their window. */
