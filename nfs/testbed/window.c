@@ -1,51 +1,10 @@
 #include "testbed/window.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "core/clock.h"
 
 const char *const disturbance_names[DISTURBANCES] = {
 	"undisturbed", "run_delay", "off_core", "steal", "neighbour",
 };
-
-enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STOLEN, FIELDS };
-
-static void read_core(const char *line, struct core_ticks *cores)
-{
-	char *rest;
-	long core = strtol(line + 3, &rest, 10);
-	uint64_t fields[FIELDS];
-
-	for (int i = 0; i < FIELDS; i++)
-		fields[i] = strtoull(rest, &rest, 10);
-	if (core < 0 || core >= CPU_SETSIZE)
-		return;
-	cores[core].busy = fields[USER] + fields[NICE] + fields[SYSTEM] + fields[IRQ] +
-			   fields[SOFTIRQ] + fields[STOLEN];
-	cores[core].stolen = fields[STOLEN];
-}
-
-/* The lines "cpu0 ..." of /proc/stat, which stand first. */
-static void read_cores(struct core_ticks *cores)
-{
-	char text[MACHINE_MOST_CORES * 128];
-	int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t n = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
-	char *line = text;
-
-	if (file >= 0)
-		close(file);
-	text[n > 0 ? n : 0] = '\0';
-	while ((line = strstr(line, "\ncpu")) != NULL) {
-		line++;
-		if (line[3] >= '0' && line[3] <= '9')
-			read_core(line, cores);
-	}
-}
 
 void moment_take(struct moment *moment, const struct crew *crew)
 {
@@ -54,7 +13,7 @@ void moment_take(struct moment *moment, const struct crew *crew)
 	moment->ns = clock_ns();
 	for (unsigned int i = 0; i < crew->n_workers; i++)
 		moment->workers[i] = worker_time(&crew->workers->worker[i]);
-	read_cores(moment->cores);
+	core_ticks_read(CORE_TICKS, moment->cores);
 }
 
 /* The cores that share a cache with the run's, and have no part in it. */

@@ -8,6 +8,7 @@
 #ifndef NFS_TESTBED_WINDOW_H
 #define NFS_TESTBED_WINDOW_H
 
+#include "testbed/core_ticks.h"
 #include "testbed/crew.h"
 
 enum disturbance {
@@ -24,10 +25,6 @@ extern const char *const disturbance_names[DISTURBANCES];
 /* A worker may lose this part of a window: the control thread wakes up somewhere, too. */
 #define MOST_LOST 0.005
 #define LEAST_WINDOW_MS 20 /* of less, that moment is more than may be lost */
-
-struct core_ticks {
-	uint64_t busy, stolen; /* ticks of /proc/stat */
-};
 
 /* The state of a run at one moment. */
 struct moment {
