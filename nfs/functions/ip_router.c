@@ -9,16 +9,13 @@
  * unread), multicast routing, ARP (next hops are known).
  */
 #include <errno.h>
-#include <stdio.h>
-
-#include <rte_fib.h>
 
 #include "core/icmp_report.h"
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/nf.h"
 #include "core/packet.h"
-#include "tables/routes.h"
+#include "functions/ip_router/table.h"
 
 enum { ROUTES, SEED, HOPS, DEFAULT_ROUTE, ADDRESS, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
@@ -62,9 +59,6 @@ static const struct nf_counter counters[] = {
 	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors beyond the rate, or without a buffer"},
 };
 
-/* Where the table sends what is not forwarded: destinations are told by the one lookup. */
-enum { TO_ITSELF = 0xfffffc, TO_MULTICAST, TO_MARTIAN, NO_ROUTE };
-
 struct hop {
 	struct rte_ether_addr address;
 	uint16_t port;
@@ -86,78 +80,18 @@ static void fill_hops(struct hop *hops, uint32_t n)
 		};
 }
 
-static int add_route(struct rte_fib *table, uint32_t prefix, uint8_t depth, uint32_t hop)
+static struct rte_fib *make_table(const struct nf *nf)
 {
-	int result = rte_fib_add(table, prefix, depth, hop);
+	const double *settings = nf->settings;
 
-	if (result < 0)
-		fprintf(stderr, "IPRouter: cannot add route %08x/%u: %d\n", prefix, depth, result);
-	return result;
-}
-
-/* What no route may lead to (RFC 1812, section 5.3.7), and what is not for one host. */
-static int add_special(struct rte_fib *table, uint32_t own)
-{
-	static const struct route special[] = {
-		{RTE_IPV4(0, 0, 0, 0), 8, TO_MARTIAN},
-		{RTE_IPV4(127, 0, 0, 0), 8, TO_MARTIAN},
-		{RTE_IPV4(224, 0, 0, 0), 4, TO_MULTICAST},
-		{RTE_IPV4(240, 0, 0, 0), 4, TO_MARTIAN},
-		{RTE_IPV4(255, 255, 255, 255), 32, TO_MULTICAST},
-	};
-	int result = add_route(table, own, 32, TO_ITSELF);
-
-	for (unsigned int i = 0; i < RTE_DIM(special) && result == 0; i++)
-		result = add_route(table, special[i].prefix, special[i].depth, special[i].hop);
-	return result;
-}
-
-static int fill_table(struct nf *nf, struct rte_fib *table)
-{
-	struct routes routes = {
-		.random = (uint64_t)nf->settings[SEED],
-		.hops = (uint32_t)nf->settings[HOPS],
-	};
-	int result = 0;
-
-	/* first: added later, it takes over longer ones that are there (seen with DPDK 22.11) */
-	if (nf->settings[DEFAULT_ROUTE] == 1)
-		result = add_route(table, 0, 0, 0);
-	if (result == 0)
-		result = add_special(table, (uint32_t)nf->settings[ADDRESS]);
-	for (uint32_t i = 0; i < (uint32_t)nf->settings[ROUTES] && result == 0; i++) {
-		const struct route route = routes_next(&routes);
-
-		result = add_route(table, route.prefix, route.depth, route.hop);
-	}
-	return result;
-}
-
-static struct rte_fib *make_table(struct nf *nf)
-{
-	static unsigned int made;
-	const uint32_t routes = (uint32_t)nf->settings[ROUTES];
-	struct rte_fib_conf conf = {
-		.type = RTE_FIB_DIR24_8,
-		.default_nh = NO_ROUTE,
-		.max_routes = (int)routes + 8,
-		/* one in fifty is longer than /24, each at worst with a group of its own */
-		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_4B, .num_tbl8 = routes / 40 + 256},
-	};
-	char name[32];
-	struct rte_fib *table;
-
-	snprintf(name, sizeof(name), "ip_router_%u",
-		 __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
-	table = rte_fib_create(name, nf->socket, &conf);
-	if (!table) {
-		fprintf(stderr, "IPRouter: no memory for a table of %u routes\n", routes);
-		return NULL;
-	}
-	if (fill_table(nf, table) == 0)
-		return table;
-	rte_fib_free(table);
-	return NULL;
+	return router_table_create(&(struct router_table){
+		.routes = (uint32_t)settings[ROUTES],
+		.seed = (uint32_t)settings[SEED],
+		.hops = (uint32_t)settings[HOPS],
+		.default_route = settings[DEFAULT_ROUTE] == 1,
+		.own = (uint32_t)settings[ADDRESS],
+		.socket = nf->socket,
+	});
 }
 
 static void destroy(struct nf *nf)

@@ -3,39 +3,17 @@
 #include "tables/routes.h"
 #include "tests/hostile.h"
 
-static const uint32_t here = RTE_IPV4(192, 0, 2, 254);
-
 static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
 				.destination = RTE_IPV4(198, 51, 100, 7),
 				.source_port = 1000,
 				.destination_port = 53,
 				.payload_length = 8};
 
-static const struct nf_setting no_routes[] = {{"routes", 0}, {"default_route", 0}};
 static const struct nf_setting default_only[] = {{"routes", 0}, {"default_route", 1}};
 
 static const struct rte_ipv4_hdr *ip_sent(struct rig *rig)
 {
 	return ipv4_of(rig_sent(rig));
-}
-
-/* Whether an ICMP error of that kind, about what was offered, was sent to its source. */
-static void assert_error(struct rig *rig, const struct made *about, uint8_t type, uint8_t code)
-{
-	const struct rte_ipv4_hdr *ip = ip_sent(rig);
-	const struct rte_icmp_hdr *icmp = (const struct rte_icmp_hdr *)(ip + 1);
-	const struct rte_ipv4_hdr *quoted = (const struct rte_ipv4_hdr *)(icmp + 1);
-
-	assert_true(checksums_right(rig_sent(rig)));
-	assert_int_equal(ip->next_proto_id, IPPROTO_ICMP);
-	assert_int_equal(rte_be_to_cpu_32(ip->src_addr), here);
-	assert_int_equal(rte_be_to_cpu_32(ip->dst_addr), about->source);
-	assert_int_equal(icmp->icmp_type, type);
-	assert_int_equal(icmp->icmp_code, code);
-	assert_int_equal(rte_be_to_cpu_32(quoted->dst_addr), about->destination);
-	assert_int_equal(quoted->time_to_live, about->ttl ? about->ttl : 64);
-	assert_int_equal(rig_sent(rig)->port, about->port);
-	assert_int_equal(rig_count(rig, "errors_sent"), 1);
 }
 
 /* A packet goes on with one hop less to live, right checksums, and the next hop's address. */
@@ -145,113 +123,6 @@ static void half_a_million_routes(void **state)
 	rig_make(rig, "IPRouter", NULL, 0);
 	rig_offer(rig, packet_made(rig, &udp), 1);
 	assert_int_equal(rig_count(rig, "forwarded"), 1);
-}
-
-/* A packet that may not live longer is freed, and its sender told. */
-static void time_exceeded(void **state)
-{
-	struct rig *rig = *state;
-	struct made made = udp;
-
-	made.ttl = 1;
-	made.port = NF_OUTSIDE;
-	rig_make(rig, "IPRouter", default_only, 2);
-	rig_offer(rig, packet_made(rig, &made), 1);
-	assert_error(rig, &made, 11, 0);
-	assert_int_equal(rig_count(rig, "expired"), 1);
-}
-
-/* A packet without a route is freed, and its sender told that the net is out of reach. */
-static void net_unreachable(void **state)
-{
-	struct rig *rig = *state;
-
-	rig_make(rig, "IPRouter", no_routes, 2);
-	rig_offer(rig, packet_made(rig, &udp), 1);
-	assert_error(rig, &udp, 3, 0);
-	assert_int_equal(rig_count(rig, "unroutable"), 1);
-}
-
-/* An error quotes no more than 576 bytes hold, tagged as what it is about, from any segment. */
-static void errors_quote_what_fits(void **state)
-{
-	struct rig *rig = *state;
-	struct made made = udp;
-	uint8_t text[1000];
-	struct rte_mbuf *packet;
-
-	for (int i = 0; i < 1000; i++)
-		text[i] = (uint8_t)i;
-	made.payload = text;
-	made.payload_length = sizeof(text);
-	made.vlan = 9;
-	rig_make(rig, "IPRouter", no_routes, 2);
-	rig_offer(rig, in_two(rig, packet_made(rig, &made), 300), 1);
-	packet = rig_sent(rig);
-	assert_int_equal(rte_pktmbuf_pkt_len(packet), 18 + 576);
-	assert_true(checksums_right(packet));
-	assert_memory_equal(rte_pktmbuf_mtod_offset(packet, uint8_t *, 18 + 28 + 28), text,
-			    576 - 28 - 28);
-}
-
-/* A sender is told of a packet whose TCP header is cut, but nobody of an ICMP message that is. */
-static void errors_about_what_is_cut(void **state)
-{
-	struct rig *rig = *state;
-	struct made made = udp;
-
-	rig_make(rig, "IPRouter", no_routes, 2);
-	for (int icmp = 0; icmp < 2; icmp++) {
-		struct rte_mbuf *packet;
-
-		made.protocol = icmp ? IPPROTO_ICMP : IPPROTO_TCP;
-		packet = packet_made(rig, &made);
-		ipv4_of(packet)->total_length = RTE_BE16(20 + 4);
-		header_checksum_set(ipv4_of(packet));
-		rig_offer(rig, packet, 1);
-		assert_int_equal(rig->out.n, !icmp);
-	}
-	assert_int_equal(rig_count(rig, "errors_sent"), 1);
-	assert_int_equal(rig_count(rig, "errors_suppressed"), 1);
-}
-
-/* Nobody is told about errors, non-initial fragments, and what no host sent or was sent to. */
-static void nothing_is_said_about(void **state)
-{
-	struct rig *rig = *state;
-	struct made fragment = udp, icmp = udp;
-	struct rte_mbuf *error;
-
-	fragment.fragment = 10;
-	icmp.protocol = IPPROTO_ICMP;
-	rig_make(rig, "IPRouter", no_routes, 2);
-	rig_offer(rig, packet_made(rig, &fragment), 1);
-	assert_int_equal(rig->out.n, 0);
-	for (int type = 0; type < 20; type++) {
-		error = packet_made(rig, &icmp);
-		*rte_pktmbuf_mtod_offset(error, uint8_t *, 34) = (uint8_t)type;
-		rig_offer(rig, error, 1);
-		assert_int_equal(rig->out.n, !(type == 3 || type == 4 || type == 5 || type == 11 ||
-					       type == 12));
-	}
-	assert_int_equal(rig_count(rig, "errors_suppressed"), 1 + 5);
-}
-
-/* Errors come at the rate asked for once the first few are used up. */
-static void errors_are_limited(void **state)
-{
-	struct rig *rig = *state;
-	const struct nf_setting settings[] = {
-		{"routes", 0}, {"default_route", 0}, {"errors_per_s", 10}, {"errors_at_once", 5}};
-
-	rig_make(rig, "IPRouter", settings, 4);
-	for (int i = 0; i < 100; i++)
-		rig_offer(rig, packet_made(rig, &udp), 1000000);
-	assert_int_equal(rig_count(rig, "errors_sent"), 5);
-	assert_int_equal(rig_count(rig, "errors_limited"), 95);
-	for (int i = 1; i <= 300; i++)
-		rig_offer(rig, packet_made(rig, &udp), 1000000 + i * 10000);
-	assert_in_range(rig_count(rig, "errors_sent"), 5 + 29, 5 + 30);
 }
 
 /* What cannot be from or to a host goes nowhere (RFC 1812, section 5.3.7). */
@@ -387,12 +258,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(checksum_for_every_header, setup, teardown),
 		cmocka_unit_test_setup_teardown(longest_prefix_wins, setup, teardown),
 		cmocka_unit_test_setup_teardown(half_a_million_routes, setup, teardown),
-		cmocka_unit_test_setup_teardown(time_exceeded, setup, teardown),
-		cmocka_unit_test_setup_teardown(net_unreachable, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_quote_what_fits, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_about_what_is_cut, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_is_said_about, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(martians_are_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(broadcast_frames_are_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_headers_are_freed, setup, teardown),

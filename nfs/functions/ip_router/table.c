@@ -1,0 +1,80 @@
+#include "functions/ip_router/table.h"
+
+#include <stdio.h>
+
+#include <rte_ip.h>
+
+#include "tables/routes.h"
+
+static int add_route(struct rte_fib *table, uint32_t prefix, uint8_t depth, uint32_t hop)
+{
+	int result = rte_fib_add(table, prefix, depth, hop);
+
+	if (result < 0)
+		fprintf(stderr, "IPRouter: cannot add route %08x/%u: %d\n", prefix, depth, result);
+	return result;
+}
+
+/* What no route may lead to (RFC 1812, section 5.3.7), and what is not for one host. */
+static int add_special(struct rte_fib *table, uint32_t own)
+{
+	static const struct route special[] = {
+		{RTE_IPV4(0, 0, 0, 0), 8, TO_MARTIAN},
+		{RTE_IPV4(127, 0, 0, 0), 8, TO_MARTIAN},
+		{RTE_IPV4(224, 0, 0, 0), 4, TO_MULTICAST},
+		{RTE_IPV4(240, 0, 0, 0), 4, TO_MARTIAN},
+		{RTE_IPV4(255, 255, 255, 255), 32, TO_MULTICAST},
+	};
+	int result = add_route(table, own, 32, TO_ITSELF);
+
+	for (unsigned int i = 0; i < RTE_DIM(special) && result == 0; i++)
+		result = add_route(table, special[i].prefix, special[i].depth, special[i].hop);
+	return result;
+}
+
+static int fill(struct rte_fib *table, const struct router_table *of)
+{
+	struct routes routes = {
+		.random = of->seed,
+		.hops = of->hops,
+	};
+	int result = 0;
+
+	/* first: added later, it takes over longer ones that are there (seen with DPDK 22.11) */
+	if (of->default_route)
+		result = add_route(table, 0, 0, 0);
+	if (result == 0)
+		result = add_special(table, of->own);
+	for (uint32_t i = 0; i < of->routes && result == 0; i++) {
+		const struct route route = routes_next(&routes);
+
+		result = add_route(table, route.prefix, route.depth, route.hop);
+	}
+	return result;
+}
+
+struct rte_fib *router_table_create(const struct router_table *of)
+{
+	static unsigned int made;
+	struct rte_fib_conf conf = {
+		.type = RTE_FIB_DIR24_8,
+		.default_nh = NO_ROUTE,
+		.max_routes = (int)of->routes + 8,
+		/* one in fifty is longer than /24, each at worst with a group of its own */
+		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_4B, .num_tbl8 = of->routes / 40 + 256},
+	};
+	char name[32];
+	struct rte_fib *table;
+
+	snprintf(name, sizeof(name), "ip_router_%u",
+		 __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	table = rte_fib_create(name, of->socket, &conf);
+	if (!table) {
+		fprintf(stderr, "IPRouter: no memory for a table of %u routes\n", of->routes);
+		return NULL;
+	}
+	if (fill(table, of) == 0)
+		return table;
+	rte_fib_free(table);
+	return NULL;
+}
