@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "accelerators/accelerator.h"
@@ -50,6 +51,19 @@ static void create_engines(struct testbed *testbed)
 	}
 }
 
+/* Whose numbers nobody can tell from disturbed ones, it does not measure. */
+static int check_ticks(void)
+{
+	struct core_ticks *cores = calloc(CPU_SETSIZE, sizeof(*cores));
+	const int result = cores ? core_ticks_read(CORE_TICKS, cores) : -ENOMEM;
+
+	if (result < 0)
+		fprintf(stderr, "testbed: " CORE_TICKS " does not tell how busy cores are: %s\n",
+			strerror(-result));
+	free(cores);
+	return result;
+}
+
 int testbed_open(struct testbed *testbed, const volatile bool *stop)
 {
 	const struct options *options = &testbed->options;
@@ -66,7 +80,8 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 		 options->share_client_core ? "-shared-client-core" : "");
 	testbed->stop = stop;
 	testbed->patience = options->patience;
-	if (options->counters != COUNTERS_NONE)
+	result = check_ticks();
+	if (result == 0 && options->counters != COUNTERS_NONE)
 		result = counting_open(&testbed->counting, &testbed->machine, options, stop);
 	if (result < 0)
 		return result;

@@ -76,14 +76,37 @@ static int come_first(int priority)
 	return -errno;
 }
 
+/* A kernel that does not keep the book tells zeros of a thread that runs. */
+static int open_schedstat(void)
+{
+	char path[64], line[96];
+	unsigned long runs = 0;
+	ssize_t n;
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", (int)gettid());
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0) {
+		fprintf(stderr, "testbed: %s: %s\n", path, strerror(errno));
+		return -errno;
+	}
+	n = pread(file, line, sizeof(line) - 1, 0);
+	line[n > 0 ? n : 0] = '\0';
+	if (sscanf(line, "%*u %*u %lu", &runs) == 1 && runs > 0)
+		return file;
+	fprintf(stderr, "testbed: %s does not tell who waited for a core\n", path);
+	close(file);
+	return -ENOTSUP;
+}
+
 /* What can only be learnt on the thread itself. */
 static int introduce(void *argument)
 {
 	struct worker *worker = argument;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", (int)gettid());
-	worker->schedstat = open(path, O_RDONLY | O_CLOEXEC);
+	worker->schedstat = open_schedstat();
+	if (worker->schedstat < 0)
+		return worker->schedstat;
 	return -pthread_getcpuclockid(pthread_self(), &worker->clock);
 }
 
@@ -158,7 +181,7 @@ struct worker_time worker_time(const struct worker *worker)
 
 	if (clock_gettime(worker->clock, &on_core) == 0)
 		time.on_core = (uint64_t)on_core.tv_sec * 1000000000ull + (uint64_t)on_core.tv_nsec;
-	n = worker->schedstat < 0 ? 0 : pread(worker->schedstat, line, sizeof(line) - 1, 0);
+	n = pread(worker->schedstat, line, sizeof(line) - 1, 0);
 	if (n > 0) {
 		char *rest;
 
