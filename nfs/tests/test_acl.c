@@ -149,7 +149,12 @@ static void other_packets(void **state)
 	assert_int_equal(rig_count(rig, "denied"), 1);
 }
 
-/* Nothing malformed passes, and hostile packets do no harm. */
+static void is_sound(struct rte_mbuf *passed)
+{
+	assert_int_not_equal(packet_parse(passed).type, PACKET_MALFORMED);
+}
+
+/* Nothing malformed passes, mutated or not; each packet that is IPv4 is permitted or denied. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(20, 0, 0, 1)};
@@ -159,8 +164,9 @@ static void hostile_packets(void **state)
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "permitted"), 0);
 	assert_int_equal(rig->out.n, 0);
-	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), is_sound);
 	assert_true(rig_count(rig, "permitted") > 1000);
+	assert_true(rig_count(rig, "denied") > 0);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,5 @@
 #include "tests/hostile.h"
 
-#define SECOND 1000000ull
-
 static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
 				.destination = RTE_IPV4(192, 0, 2, 1),
 				.source_port = 40000,
@@ -164,7 +162,23 @@ static void other_packets(void **state)
 	assert_int_equal(rig_count(rig, "other"), 1);
 }
 
-/* Nothing malformed passes, and hostile packets do no harm. */
+/* What is sent is not malformed, and has the codepoint of a class if it is IPv4. */
+static void is_classified(struct rte_mbuf *passed)
+{
+	const struct packet packet = packet_parse(passed);
+	uint8_t codepoint;
+
+	assert_int_not_equal(packet.type, PACKET_MALFORMED);
+	if (packet.type != PACKET_IPV4)
+		return;
+	codepoint = packet_ipv4(passed, &packet)->type_of_service >> 2;
+	for (size_t i = 0; i < RTE_DIM(cases); i++)
+		if (cases[i].codepoint == codepoint)
+			return;
+	fail_msg("codepoint %u is of no class", codepoint);
+}
+
+/* Nothing malformed passes, and hostile packets get a class if they pass. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(10, 0, 0, 2)};
@@ -174,7 +188,7 @@ static void hostile_packets(void **state)
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "packets"), 0);
 	assert_int_equal(rig->out.n, 0);
-	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), is_classified);
 	assert_true(rig_count(rig, "packets") > 1000);
 }
 

@@ -1,7 +1,5 @@
 #include "tests/offloading.h"
 
-#define SECOND 1000000ull
-
 /* Matches are counted by rule and packet, and by flow; every packet passes as it came. */
 static void counts_matches(void **state)
 {

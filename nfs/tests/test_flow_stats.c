@@ -1,7 +1,5 @@
 #include "tests/hostile.h"
 
-#define SECOND 1000000ull
-
 static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
 				.destination = RTE_IPV4(192, 0, 2, 1),
 				.source_port = 1000,

@@ -2,8 +2,6 @@
 
 #include "accelerators/rules.h"
 
-#define SECOND 1000000ull
-
 /* A flow raises one alert of each class, however often it matches. */
 static void one_alert_a_flow_and_class(void **state)
 {
