@@ -3,14 +3,15 @@
 #include "core/clock.h"
 
 const char *const disturbance_names[DISTURBANCES] = {
-	"undisturbed", "run_delay", "off_core", "steal", "neighbour",
+	"undisturbed", "run_delay", "off_core", "steal", "neighbour", "control",
 };
 
 void moment_take(struct moment *moment, const struct crew *crew)
 {
+	moment->ns = clock_ns();
 	for (unsigned int i = 0; i < crew->company->n; i++)
 		moment->done[i] = workload_done(crew->workloads[i]);
-	moment->ns = clock_ns();
+	moment->reading_ns = clock_ns() - moment->ns;
 	for (unsigned int i = 0; i < crew->n_workers; i++)
 		moment->workers[i] = worker_time(&crew->workers->worker[i]);
 	core_ticks_read(CORE_TICKS, moment->cores);
@@ -33,7 +34,7 @@ static enum disturbance worker_disturbed(const struct moment *from, const struct
 					 const struct crew *crew, unsigned int worker)
 {
 	const struct worker_time *begin = &from->workers[worker], *end = &to->workers[worker];
-	const double ns = (double)(to->ns - from->ns);
+	const double ns = (double)(end->at - begin->at);
 	const int core = crew->workers->worker[worker].core;
 
 	if ((double)(end->run_delay - begin->run_delay) > MOST_LOST * ns)
@@ -50,6 +51,8 @@ enum disturbance window_disturbed(const struct moment *from, const struct moment
 {
 	const cpu_set_t idle = idle_cores(crew);
 
+	if (from->reading_ns > MOST_READING_NS || to->reading_ns > MOST_READING_NS)
+		return CONTROL;
 	for (unsigned int i = 0; i < crew->n_workers; i++) {
 		const enum disturbance disturbance = worker_disturbed(from, to, crew, i);
 

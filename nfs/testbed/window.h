@@ -17,6 +17,7 @@ enum disturbance {
 	OFF_CORE,  /* a worker lost time that nobody accounts for: interrupts, a hypervisor */
 	STEAL,     /* the hypervisor says that it took a core away */
 	NEIGHBOUR, /* somebody worked on an idle core beside the run's */
+	CONTROL,   /* whoever reads what was done did not read it at once */
 	DISTURBANCES,
 };
 
@@ -24,11 +25,13 @@ extern const char *const disturbance_names[DISTURBANCES];
 
 /* A worker may lose this part of a window: the control thread wakes up somewhere, too. */
 #define MOST_LOST 0.005
-#define LEAST_WINDOW_MS 20 /* of less, that moment is more than may be lost */
+#define MOST_READING_NS 20000 /* of what was done: longer, and nobody knows when it was so */
+#define LEAST_WINDOW_MS 20    /* of less, that moment is more than may be lost */
 
 /* The state of a run at one moment. */
 struct moment {
-	uint64_t ns; /* clock_ns() */
+	uint64_t ns;         /* clock_ns() */
+	uint64_t reading_ns; /* until `done` was read */
 	uint64_t done[MOST_LOADS];
 	struct worker_time workers[MOST_WORKERS];
 	struct core_ticks cores[CPU_SETSIZE];

@@ -13,6 +13,8 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "core/clock.h"
+
 #define MOST_ARGUMENTS 16
 #define HUGE_MB_OF_A_PAGE 2
 #define WORKER_PRIORITY 10
@@ -174,7 +176,7 @@ int worker_wait(const struct worker *worker)
 
 struct worker_time worker_time(const struct worker *worker)
 {
-	struct worker_time time = {0};
+	struct worker_time time = {.at = clock_ns()};
 	struct timespec on_core;
 	char line[96];
 	ssize_t n;

@@ -17,8 +17,9 @@ struct worker {
 	int schedstat;    /* its file in /proc */
 };
 
-/* Where a worker's time went, ns. */
+/* Where a worker's time had gone at a moment, ns. */
 struct worker_time {
+	uint64_t at; /* clock_ns() */
 	uint64_t on_core;
 	uint64_t run_delay; /* it could have run, and something else did */
 };

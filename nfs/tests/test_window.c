@@ -23,6 +23,7 @@ static void make_quiet(struct span *span)
 	span->crew.n_workers = 1;
 	span->to.ns = 100 * MS;
 	span->to.done[0] = 1000;
+	span->to.workers[0].at = span->to.workers[1].at = 100 * MS;
 	span->to.workers[0].on_core = 100 * MS;
 	span->to.cores[0].busy = 10;
 	CPU_SET(0, &span->workers.worker[0].beside);
@@ -91,6 +92,28 @@ static void neighbours_disturb(void **state)
 	assert_int_equal(judged(&span), UNDISTURBED);
 }
 
+/* A reader who was interrupted does not know when what it read was so; what a worker lost is told
+ * by when the worker's own clock was read. */
+static void slow_readers_disturb(void **state)
+{
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	span.from.reading_ns = span.to.reading_ns = 19000;
+	span.to.workers[0].at = 103 * MS;
+	span.to.workers[0].on_core = 103 * MS;
+	assert_int_equal(judged(&span), UNDISTURBED);
+	span.to.workers[0].on_core = 102 * MS;
+	assert_int_equal(judged(&span), OFF_CORE);
+	span.to.workers[0].on_core = 103 * MS;
+	span.to.reading_ns = 21000;
+	assert_int_equal(judged(&span), CONTROL);
+	span.to.reading_ns = 0;
+	span.from.reading_ns = 21000;
+	assert_int_equal(judged(&span), CONTROL);
+}
+
 /* Of 1, 2, 3, 4 the mean is 2.5, and its standard error the root of 5/3/4; one reading has none. */
 static void standard_error_by_hand(void **state)
 {
@@ -108,9 +131,9 @@ static void standard_error_by_hand(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_quiet_window_counts),  cmocka_unit_test(lost_time_disturbs),
-		cmocka_unit_test(stolen_time_disturbs),   cmocka_unit_test(neighbours_disturb),
-		cmocka_unit_test(standard_error_by_hand),
+		cmocka_unit_test(a_quiet_window_counts), cmocka_unit_test(lost_time_disturbs),
+		cmocka_unit_test(stolen_time_disturbs),  cmocka_unit_test(neighbours_disturb),
+		cmocka_unit_test(slow_readers_disturb),  cmocka_unit_test(standard_error_by_hand),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
