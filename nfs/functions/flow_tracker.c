@@ -2,10 +2,9 @@
  * FlowTracker: tracks connections of TCP by their flags, and of UDP by who has answered.
  *
  * Connections begin with SYN; packets that fit none, or not its state, are invalid: freed unless
- * `pass_invalid`. That holds when the table is full, too: what begins a connection then passes
- * untracked, but TCP that answers fits none, until a later SYN finds a place. Where a card can
- * forward established connections itself, it is let to; see flow_offload/. ICMP, other protocols
- * and non-initial fragments pass untracked.
+ * `pass_invalid`. So are those that begin one when the table is full, since what answers them would
+ * fit none. Where a card can forward established connections itself, it is let to; see
+ * flow_offload/. ICMP, other protocols and non-initial fragments pass untracked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "core/memory.h"
 #include "core/nf.h"
 #include "core/packet.h"
+#include "core/sweep.h"
 #include "functions/flow_offload/offload.h"
 #include "functions/flow_tracker/candidates.h"
 #include "functions/flow_tracker/states.h"
@@ -28,7 +28,8 @@ static const struct nf_parameter parameters[] = {
 	[OVER_S] = {"over_s", "how long TCP is remembered that is over, s", 0.001, 86400, 60},
 	[UDP_NEW_S] = {"udp_new_s", "timeout of UDP without an answer, s", 0.001, 86400, 30},
 	[UDP_S] = {"udp_s", "timeout of UDP with one, s", 0.001, 86400, 180},
-	[PASS_INVALID] = {"pass_invalid", "1: invalid packets are counted and pass", 0, 1, 0},
+	[PASS_INVALID] = {"pass_invalid", "1: invalid packets, and those without a place, pass", 0,
+			  1, 0},
 };
 
 /* Counters of states come first, and say how many connections are in them now. */
@@ -62,7 +63,7 @@ static const struct nf_counter counters[] = {
 	[AGED] = {"aged", "connections that were forgotten"},
 	[FORWARDED] = {"forwarded", "connections that the card forwards"},
 	[INVALID] = {"invalid", "packets that fit no connection, or not its state"},
-	[FULL] = {"full", "packets that begin a connection without a place, sent on"},
+	[FULL] = {"full", "packets that begin a connection for which there is no place"},
 	[UNTRACKED] = {"untracked",
 		       "packets of other protocols and non-initial fragments, sent on"},
 	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
@@ -79,10 +80,9 @@ struct connection {
 struct flow_tracker {
 	struct flow_offload offload;
 	struct connection *connections; /* by the places of the table */
-	uint32_t places, next_aged;
+	uint32_t places;
 	uint64_t timeout_us[CONNECTION_STATES];
-	uint64_t sweep_us, us_per_look; /* how long a look at all connections takes */
-	uint64_t aged_us;
+	struct sweep sweep;
 };
 
 static void set_timeouts(struct flow_tracker *tracker, const double *settings)
@@ -99,8 +99,7 @@ static void set_timeouts(struct flow_tracker *tracker, const double *settings)
 		tracker->timeout_us[state] = (uint64_t)(settings[parameter_of[state]] * 1e6);
 		least = RTE_MIN(least, tracker->timeout_us[state]);
 	}
-	tracker->sweep_us = least / 2 + 1;
-	tracker->us_per_look = tracker->sweep_us / tracker->places + 1;
+	tracker->sweep = sweep_of(tracker->places, least / 2 + 1);
 }
 
 static void destroy(struct nf *nf)
@@ -176,16 +175,8 @@ static void look_at(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
 
 static void age(struct nf *nf, struct flow_tracker *tracker)
 {
-	const uint64_t passed = RTE_MIN(nf->now_us - tracker->aged_us, tracker->sweep_us);
-
-	if (passed < tracker->us_per_look)
-		return;
-	tracker->aged_us = nf->now_us;
-	for (uint64_t looks = tracker->places * passed / tracker->sweep_us; looks > 0; looks--) {
-		look_at(nf, tracker, tracker->next_aged);
-		tracker->next_aged =
-			tracker->next_aged + 1 < tracker->places ? tracker->next_aged + 1 : 0;
-	}
+	for (uint32_t due = sweep_due(&tracker->sweep, nf->now_us); due > 0; due--)
+		look_at(nf, tracker, sweep_next(&tracker->sweep));
 }
 
 static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
@@ -302,7 +293,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const int counter = track(nf, &candidates, i, places[i]);
 
 		nf->counters[counter]++;
-		if (likely(counter != INVALID || pass_invalid))
+		if (likely(counter == TRACKED || pass_invalid))
 			nf_send(out, candidates.packets[i]);
 		else
 			rte_pktmbuf_free(candidates.packets[i]);

@@ -63,7 +63,7 @@ static void invalid_takes_no_place(void **state)
 	assert_int_equal(rig_count(rig, "full"), 0);
 }
 
-/* A full table lets packets that begin a connection pass, and counts them; others are invalid. */
+/* A full table frees packets that begin a connection, and counts them; others are invalid. */
 static void a_full_table(void **state)
 {
 	struct rig *rig = *state;
@@ -75,7 +75,8 @@ static void a_full_table(void **state)
 		struct made made = tcp;
 
 		made.source += i;
-		assert_true(passes(rig, &made, false, SYN, 1));
+		assert_int_equal(passes(rig, &made, false, SYN, 1),
+				 rig_count(rig, "syn_sent") == i + 1);
 	}
 	full = rig_count(rig, "full");
 	assert_true(full > 100);
@@ -86,7 +87,7 @@ static void a_full_table(void **state)
 		made.source += 1000 + i;
 		assert_false(passes(rig, &made, false, ACK, 1));
 		made.protocol = IPPROTO_UDP;
-		assert_true(passes(rig, &made, false, 0, 1));
+		assert_false(passes(rig, &made, false, 0, 1));
 	}
 	assert_int_equal(rig_count(rig, "invalid"), 200);
 	assert_int_equal(rig_count(rig, "full"), full + 200);

@@ -25,14 +25,14 @@ static struct rte_hash *make_table(const char *of, uint32_t entries, int socket)
 
 static void set_timeouts(struct sessions *sessions, const uint64_t *timeout_us)
 {
+	const uint32_t places = (uint32_t)rte_hash_max_key_id(sessions->table) + 1;
 	uint64_t least = timeout_us[PHASE_UDP];
 
 	for (int phase = PHASE_UDP; phase < PHASES; phase++) {
 		sessions->timeout_us[phase] = timeout_us[phase];
 		least = RTE_MIN(least, timeout_us[phase]);
 	}
-	sessions->sweep_us = least / 2 + 1;
-	sessions->us_per_look = sessions->sweep_us / sessions->places + 1;
+	sessions->sweep = sweep_of(places, least / 2 + 1);
 }
 
 static bool allocate(struct sessions *sessions, const struct sessions_setup *setup, int socket)
@@ -43,8 +43,8 @@ static bool allocate(struct sessions *sessions, const struct sessions_setup *set
 	sessions->endpoints = make_table("endpoints", setup->most, socket);
 	if (!sessions->table || !sessions->endpoints)
 		return false;
-	sessions->places = (uint32_t)rte_hash_max_key_id(sessions->table) + 1;
-	sessions->sessions = nf_zalloc(sessions->places * sizeof(*sessions->sessions));
+	sessions->sessions = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->table) + 1) *
+				       sizeof(*sessions->sessions));
 	sessions->mappings = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->endpoints) + 1) *
 				       sizeof(*sessions->mappings));
 	sessions->outside = nf_zalloc(lists * 65536 * sizeof(*sessions->outside));
@@ -256,17 +256,12 @@ static void forget(struct sessions *sessions, uint32_t place)
 
 uint32_t sessions_age(struct sessions *sessions, uint64_t now_us)
 {
-	const uint64_t passed = RTE_MIN(now_us - sessions->aged_us, sessions->sweep_us);
 	uint32_t forgotten = 0;
 
-	if (passed < sessions->us_per_look)
-		return 0;
-	sessions->aged_us = now_us;
-	for (uint64_t looks = sessions->places * passed / sessions->sweep_us; looks > 0; looks--) {
-		const uint32_t place = sessions->next_aged;
+	for (uint32_t due = sweep_due(&sessions->sweep, now_us); due > 0; due--) {
+		const uint32_t place = sweep_next(&sessions->sweep);
 		const struct session *session = &sessions->sessions[place];
 
-		sessions->next_aged = place + 1 < sessions->places ? place + 1 : 0;
 		if (session->phase == PHASE_FREE ||
 		    now_us - session->last_us < sessions->timeout_us[session->phase])
 			continue;

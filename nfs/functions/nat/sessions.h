@@ -8,6 +8,7 @@
 #include <rte_hash.h>
 
 #include "core/packet.h"
+#include "core/sweep.h"
 #include "functions/nat/ports.h"
 
 enum nat_protocol { NAT_UDP, NAT_TCP, NAT_ICMP, NAT_PROTOCOLS };
@@ -68,9 +69,7 @@ struct sessions {
 	struct ports *ports; /* by protocol, address */
 	uint32_t first_address, addresses;
 	uint64_t timeout_us[PHASES];
-	uint32_t places, next_aged;
-	uint64_t sweep_us, us_per_look; /* how long a look at all sessions takes */
-	uint64_t aged_us;
+	struct sweep sweep;
 };
 
 enum session_failure { NO_PORT = -1, NO_PLACE = -2 };
