@@ -14,7 +14,7 @@
 #include "testbed/hardware_events.h"
 #include "testbed/request.h"
 
-#define COMMAND_WORDS 12
+#define COMMAND_WORDS 14
 
 int counting_open(struct counting *counting, const struct machine *machine,
 		  const struct options *options, const volatile bool *stop)
@@ -27,6 +27,7 @@ int counting_open(struct counting *counting, const struct machine *machine,
 
 	*counting = (struct counting){.machine = machine,
 				      .source = source,
+				      .cores = options->cores,
 				      .memory_mb = options->memory_mb,
 				      .stop = stop};
 	if (source == COUNTERS_PERF && best != COUNTERS_PERF) {
@@ -104,6 +105,10 @@ static void make_command(struct command *command, const struct counting *countin
 	snprintf(command->parent, sizeof(command->parent), "%d", (int)getpid());
 	command->words[n++] = "--parent";
 	command->words[n++] = command->parent;
+	if (counting->cores) {
+		command->words[n++] = "--cores";
+		command->words[n++] = (char *)(uintptr_t)counting->cores;
+	}
 	if (native)
 		command->words[n++] = "--pages";
 	if (native && counting->source == COUNTERS_PERF)

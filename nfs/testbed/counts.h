@@ -26,6 +26,7 @@ struct counts {
 struct counting {
 	const struct machine *machine;
 	enum counter_source source; /* perf or cachegrind */
+	const char *cores;          /* as the options tell them */
 	unsigned int memory_mb;
 	const volatile bool *stop;
 	uint64_t until_ns; /* clock_ns() at which counting ends anyhow */

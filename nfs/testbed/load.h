@@ -12,7 +12,7 @@ struct load {
 	const struct nf_kind *nf; /* or, when NULL: */
 	const struct bench_kind *bench;
 	struct traffic_profile traffic; /* of a network function */
-	enum nf_execution execution;    /* 0: the first that it can do */
+	enum nf_execution execution;    /* 0: its usual one */
 	unsigned int n_settings;
 	struct nf_setting settings[NF_MOST_PARAMETERS];
 };
