@@ -17,6 +17,7 @@ BUILT = Path(__file__).resolve().parents[1] / "build" / "nfs" / "testbed" / PROG
 TOLD_BY = "NF_TESTBED"
 """The environment variable that names a program built elsewhere."""
 BUILD = "make deps nfs"
+LEAST_TIMEOUT_S = 5
 
 
 def find_program() -> Path:
@@ -39,9 +40,11 @@ def find_program() -> Path:
 def open_host(argument: str, timeout: float) -> Testbed:
     """The testbed of `host` or `host:OPTIONS`; the options are the program's own, as in `host:--cores 2-5`.
 
-    What it says of the machine (its null control, what it leaves out) is said on stderr.
+    What it says of the machine (its null control, what it leaves out) is said on stderr. It is told when an answer is
+    due, so that it ends what it does by itself, and says how far it came.
     """
-    return ExecTestbed(f"{shlex.quote(str(find_program()))} {argument}", timeout, hear=_say)
+    due = f"--timeout {max(LEAST_TIMEOUT_S, int(timeout))}"
+    return ExecTestbed(f"{shlex.quote(str(find_program()))} {due} {argument}", timeout, hear=_say)
 
 
 def _say(line: str) -> None:

@@ -49,10 +49,10 @@ def test_says_what_to_do_when_it_is_not_built() -> None:
 
 
 def test_starts_what_was_built(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The built program is started, with what follows the colon as its options."""
+    """The built program is started, told when answers are due, with what follows the colon as its options."""
     monkeypatch.setattr(host, "BUILT", program)
     with open_testbed("host:--cores 0,1 --windows 5,10") as testbed:
-        assert testbed.describe().name == "--cores 0,1 --windows 5,10"
+        assert testbed.describe().name == "--timeout 60 --cores 0,1 --windows 5,10"
 
 
 def test_what_it_says_of_the_machine_is_heard(
@@ -69,7 +69,7 @@ def test_finds_an_installed_one(program: Path, monkeypatch: pytest.MonkeyPatch) 
     """Without a built program, the one on the path is started."""
     monkeypatch.setenv("PATH", str(program.parent))
     with open_testbed("host") as testbed:
-        assert testbed.describe().name == ""
+        assert testbed.describe().name == "--timeout 60"
 
 
 def test_the_environment_comes_first(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
