@@ -4,12 +4,24 @@
 
 #include "core/packet.h"
 
-/* Whether the IPv4 header is what was sent: its checksum is right. */
+/*
+ * Whether the IPv4 header is what was sent: its checksum is right. That is when its words add up to
+ * 0 modulo 0xffff; longer words do as well, whatever their byte order (RFC 1071, section 2).
+ */
 static inline bool ipv4_is_sound(const struct rte_ipv4_hdr *ip)
 {
-	if (likely(ip->version_ihl == RTE_IPV4_VHL_DEF)) /* a length that the compiler knows */
-		return rte_raw_cksum(ip, sizeof(*ip)) == 0xffff;
-	return rte_raw_cksum(ip, rte_ipv4_hdr_len(ip)) == 0xffff;
+	const uint8_t *bytes = (const uint8_t *)ip;
+	uint64_t sum = 0;
+
+	if (unlikely(ip->version_ihl != RTE_IPV4_VHL_DEF))
+		return rte_raw_cksum(ip, rte_ipv4_hdr_len(ip)) == 0xffff;
+	for (size_t at = 0; at < sizeof(*ip); at += sizeof(uint32_t)) {
+		uint32_t word;
+
+		memcpy(&word, bytes + at, sizeof(word));
+		sum += word;
+	}
+	return sum % UINT16_MAX == 0;
 }
 
 /*
