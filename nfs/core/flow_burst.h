@@ -24,7 +24,6 @@ static inline void flow_burst_begin(struct flow_burst *burst)
 	}
 }
 
-/* One more packet that has a flow. */
 static inline void flow_burst_add(struct flow_burst *burst, struct rte_mbuf *packet,
 				  struct flow_key key)
 {
