@@ -10,8 +10,8 @@
 
 #include "core/memory.h"
 #include "core/nf.h"
+#include "core/traffic.h"
 
-#define MOST_PACKETS 65535
 #define HEAD 128 /* bytes at the front that functions rewrite, and that are restored */
 
 /* Kept beside each packet's buffer, since functions change both. */
@@ -68,7 +68,7 @@ static bool count_packets(pcap_t *file, struct census *census)
 	while ((read = pcap_next_ex(file, &told, &bytes)) == 1) {
 		if (told->caplen != told->len || told->caplen > RTE_MBUF_DEFAULT_DATAROOM)
 			census->too_large++;
-		else if (census->packets < MOST_PACKETS)
+		else if (census->packets < TRAFFIC_CAPTURED)
 			census->packets++;
 		else
 			census->too_many++;
@@ -95,7 +95,7 @@ static uint32_t packets_in(const char *path)
 			census.too_large);
 	if (census.too_many)
 		fprintf(stderr, "%s: %u packets left out behind the first %u\n", path,
-			census.too_many, MOST_PACKETS);
+			census.too_many, TRAFFIC_CAPTURED);
 	pcap_close(file);
 	return census.packets;
 }

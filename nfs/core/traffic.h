@@ -13,8 +13,9 @@
 
 #include <rte_mbuf.h>
 
-#define TRAFFIC_LEAST_SIZE 60 /* bytes of a frame without its checksum; 64 with it */
-#define TRAFFIC_PACKETS 511   /* under way at once, in a function and its accelerators */
+#define TRAFFIC_LEAST_SIZE 60  /* bytes of a frame without its checksum; 64 with it */
+#define TRAFFIC_PACKETS 511    /* under way at once, in a function and its accelerators */
+#define TRAFFIC_CAPTURED 65535 /* packets that are taken of a capture, at most */
 
 struct traffic_profile {
 	uint32_t flows;       /* concurrent */
@@ -27,7 +28,7 @@ struct traffic;
 
 /* NULL after printing why on stderr. The same seed gives the same packets. */
 struct traffic *traffic_create(const struct traffic_profile *profile, uint64_t seed);
-/* The packets of a capture file, round and round; those larger than a buffer are left out. */
+/* The first packets of a capture, round and round; those larger than a buffer are left out. */
 struct traffic *traffic_create_pcap(const char *path);
 void traffic_destroy(struct traffic *traffic);
 

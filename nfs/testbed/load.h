@@ -2,6 +2,8 @@
 #ifndef NFS_TESTBED_LOAD_H
 #define NFS_TESTBED_LOAD_H
 
+#include <limits.h>
+
 #include "core/bench.h"
 #include "core/nf.h"
 #include "core/traffic.h"
@@ -11,7 +13,8 @@
 struct load {
 	const struct nf_kind *nf; /* or, when NULL: */
 	const struct bench_kind *bench;
-	struct traffic_profile traffic; /* of a network function */
+	struct traffic_profile traffic; /* of a network function; or: */
+	char capture[PATH_MAX];         /* a file whose packets it gets, unless empty */
 	enum nf_execution execution;    /* 0: its usual one */
 	unsigned int n_settings;
 	struct nf_setting settings[NF_MOST_PARAMETERS];

@@ -15,6 +15,8 @@ const struct nf_parameter traffic_attributes[TRAFFIC_ATTRIBUTES] = {
 	[MTBR] = {"mtbr", "matches per 10^6 bytes of payload", 0, 1100, 600},
 };
 
+const struct nf_parameter traffic_zipf = {"zipf", "exponent of the flows' popularity", 0, 4, 0};
+
 static const struct nf_parameter offered[] = {
 	{"wss_mb", "", 0.1, 64, 8},    {"access_mops", "", 1, 500, 0},
 	{"mtbr", "", 0, 1100, 600},    {"packet_size", "", TRAFFIC_LEAST_SIZE + 4, 1500, 1500},

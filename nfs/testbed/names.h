@@ -11,6 +11,8 @@ int accelerator_kind_named(const char *name);
 
 /* Traffic attributes of every network function, and parameters that a bench must be given. */
 extern const struct nf_parameter traffic_attributes[];
+/* One more that traffic may be told to have, and that is not among what is profiled. */
+extern const struct nf_parameter traffic_zipf;
 enum { FLOWS, PACKET_SIZE, MTBR, TRAFFIC_ATTRIBUTES };
 
 /*

@@ -1,7 +1,11 @@
 #include "testbed/request.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
 
 #include "testbed/names.h"
 
@@ -91,20 +95,45 @@ static void parse_execution(const json_t *told, struct load *load, struct faults
 		fault(faults, "%s cannot execute as %s", load->nf->name, name);
 }
 
-static void parse_nf(const json_t *workload, struct load *load, struct faults *faults)
+/* The packets of a file, which have no more flows than there are packets. */
+static void parse_capture(const json_t *told, struct load *load, struct faults *faults)
 {
-	const json_t *traffic = json_object_get(workload, "traffic");
+	const char *path = json_string_value(told);
+
+	load->traffic.flows = TRAFFIC_CAPTURED;
+	if (!path || strlen(path) >= sizeof(load->capture))
+		fault(faults, "%s: capture is not the name of a file", load->nf->name);
+	else if (access(path, R_OK) != 0)
+		fault(faults, "%s: capture %s: %s", load->nf->name, path, strerror(errno));
+	else
+		strcpy(load->capture, path);
+}
+
+static void parse_profile(const json_t *traffic, struct load *load, struct faults *faults)
+{
 	const char *name = load->nf->name;
 
-	if (!json_is_object(traffic)) {
-		fault(faults, "%s needs traffic", name);
-		return;
-	}
 	load->traffic.flows = (uint32_t)number(traffic, &traffic_attributes[FLOWS], name, faults);
 	load->traffic.packet_size =
 		(uint16_t)number(traffic, &traffic_attributes[PACKET_SIZE], name, faults);
 	if (json_object_get(traffic, "mtbr"))
 		load->traffic.mtbr = number(traffic, &traffic_attributes[MTBR], name, faults);
+	if (json_object_get(traffic, traffic_zipf.name))
+		load->traffic.zipf = number(traffic, &traffic_zipf, name, faults);
+}
+
+static void parse_nf(const json_t *workload, struct load *load, struct faults *faults)
+{
+	const json_t *traffic = json_object_get(workload, "traffic");
+
+	if (!json_is_object(traffic)) {
+		fault(faults, "%s needs traffic", load->nf->name);
+		return;
+	}
+	if (json_object_get(traffic, "capture"))
+		parse_capture(json_object_get(traffic, "capture"), load, faults);
+	else
+		parse_profile(traffic, load, faults);
 	size_tables(json_object_get(workload, "parameters"), load);
 	parse_parameters(json_object_get(workload, "parameters"), load->nf->parameters,
 			 load->nf->n_parameters, load, faults);
@@ -163,6 +192,27 @@ static json_t *parameters_json(const struct load *load, bool flat_out)
 	return parameters;
 }
 
+/* With when the file was changed, so that what was counted of it is counted again when it has. */
+static json_t *capture_json(const char *path)
+{
+	struct stat now = {0};
+
+	(void)stat(path, &now);
+	return json_pack("{s:s, s:I, s:I}", "capture", path, "changed_ns",
+			 (json_int_t)now.st_mtim.tv_sec * 1000000000 + now.st_mtim.tv_nsec, "bytes",
+			 (json_int_t)now.st_size);
+}
+
+static json_t *traffic_json(const struct load *load)
+{
+	const struct traffic_profile *traffic = &load->traffic;
+
+	if (load->capture[0])
+		return capture_json(load->capture);
+	return json_pack("{s:i, s:i, s:f, s:f}", "flows", (int)traffic->flows, "packet_size",
+			 (int)traffic->packet_size, "mtbr", traffic->mtbr, "zipf", traffic->zipf);
+}
+
 json_t *load_json(const struct load *load, bool flat_out)
 {
 	json_t *json = json_pack("{s:s, s:s, s:o}", "kind", load->nf ? "nf" : "bench", "name",
@@ -170,10 +220,7 @@ json_t *load_json(const struct load *load, bool flat_out)
 
 	if (!load->nf)
 		return json;
-	json_object_set_new(json, "traffic",
-			    json_pack("{s:i, s:i, s:f}", "flows", (int)load->traffic.flows,
-				      "packet_size", (int)load->traffic.packet_size, "mtbr",
-				      load->traffic.mtbr));
+	json_object_set_new(json, "traffic", traffic_json(load));
 	if (load->execution)
 		json_object_set_new(json, "execution", json_string(executions[load->execution]));
 	return json;

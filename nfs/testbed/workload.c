@@ -26,7 +26,8 @@ static int create_nf(struct workload *workload, const struct load *load,
 	config.spare = workload->spare;
 	for (int i = 0; accelerators && i < ACCELERATOR_KINDS; i++)
 		config.accelerators[i] = accelerators[i];
-	workload->traffic = traffic_create(&load->traffic, seed);
+	workload->traffic = load->capture[0] ? traffic_create_pcap(load->capture)
+					     : traffic_create(&load->traffic, seed);
 	if (!workload->traffic)
 		return -ENOMEM;
 	traffic_sweep(workload->traffic);

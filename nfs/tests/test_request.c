@@ -45,6 +45,45 @@ static void tables_fit_the_flows(void **state)
 	assert_float_equal(setting(&load, "timeout_s"), 1, 0);
 }
 
+/* A load as the testbed tells it to itself when it counts. */
+static struct load told_again(const struct load *load, struct faults *faults)
+{
+	json_t *json = load_json(load, true);
+	char *text = json_dumps(json, 0);
+	struct load again = parsed(text, faults);
+
+	json_decref(json);
+	free(text);
+	return again;
+}
+
+/* Traffic may be told how unequal its flows are, or be that of a capture, and stays so. */
+static void other_traffic(void **state)
+{
+	struct faults faults;
+	struct load load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
+				  "{\"flows\": 5000, \"packet_size\": 100, \"zipf\": 1.5}}",
+				  &faults);
+
+	(void)state;
+	assert_int_equal(faults.n, 0);
+	assert_float_equal(told_again(&load, &faults).traffic.zipf, 1.5, 0);
+	load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
+		      "{\"capture\": \"/proc/self/exe\"}}",
+		      &faults);
+	assert_int_equal(faults.n, 0);
+	load = told_again(&load, &faults);
+	assert_int_equal(faults.n, 0);
+	assert_string_equal(load.capture, "/proc/self/exe");
+	assert_float_equal(setting(&load, "flows"), 2 * TRAFFIC_CAPTURED, 0);
+	parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
+	       "{\"capture\": \"no-such-file.pcap\"}}",
+	       &faults);
+	assert_int_equal(faults.n, 1);
+	assert_string_equal(faults.text,
+			    "FlowStats: capture no-such-file.pcap: No such file or directory");
+}
+
 /* What a load is written as is read as the same load; flat out, a bench has no rate. */
 static void there_and_back(void **state)
 {
@@ -115,9 +154,8 @@ static void shapes_are_refused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables_fit_the_flows),
-		cmocka_unit_test(there_and_back),
-		cmocka_unit_test(every_fault_is_told),
+		cmocka_unit_test(tables_fit_the_flows), cmocka_unit_test(other_traffic),
+		cmocka_unit_test(there_and_back),       cmocka_unit_test(every_fault_is_told),
 		cmocka_unit_test(shapes_are_refused),
 	};
 
