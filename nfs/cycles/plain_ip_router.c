@@ -1,5 +1,6 @@
 #include <rte_fib.h>
 
+#include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/packet.h"
 #include "cycles/plain.h"
@@ -73,8 +74,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 		struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(kept[i], struct rte_ether_hdr *);
 		struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(ethernet + 1);
 
-		ip->time_to_live--;
-		ip->hdr_checksum += RTE_BE16(0x0100) + (ip->hdr_checksum >= RTE_BE16(0xff00));
+		ipv4_hop(ip);
 		ethernet->src_addr = state->own;
 		ethernet->dst_addr = state->hops[hops[i]].address;
 		kept[i]->port = state->hops[hops[i]].port;

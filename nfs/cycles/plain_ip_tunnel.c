@@ -1,5 +1,6 @@
 #include <rte_ip_frag.h>
 
+#include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/packet.h"
 #include "cycles/plain.h"
@@ -60,8 +61,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 			rte_pktmbuf_free(packets[i]);
 			continue;
 		}
-		ip->time_to_live--;
-		ip->hdr_checksum += RTE_BE16(0x0100) + (ip->hdr_checksum >= RTE_BE16(0xff00));
+		ipv4_hop(ip);
 		if (rte_pktmbuf_pkt_len(packets[i]) <= MTU - sizeof(*ip)) {
 			encapsulate(state, packets[i], &ethernet, out);
 			continue;
