@@ -1,9 +1,10 @@
 /*
  * fuzz_packets: bytes as bursts of packets for one network function after another.
  *
- * An input is a choice of function (one byte), then packets: side, what is put in order, time
- * passed (one byte), length (two bytes), bytes. A fuzzer hardly guesses a checksum, or that all
- * lengths agree: where the input says so, they are put right, and the rest is as it is. The
+ * An input is a choice of function (one byte), then packets: what they are (one byte), time passed
+ * (one byte; where any has, a burst begins), length (two bytes), bytes. A fuzzer hardly guesses a
+ * checksum, that all lengths agree, or which port a NAT has taken: where the input says so, they
+ * are put right, or the packet is an answer to the last that was sent, changed by the bytes. The
  * function is made anew for each input, so that an input that fails does so again; only one that
  * takes long to make (a table of routes) is kept. After each input, every packet must have come
  * back.
@@ -23,6 +24,7 @@
 
 #define PACKETS 127
 #define MOST_KINDS 32
+#define MOST_BYTES 1600 /* of a packet */
 #define LONG_MS 2
 
 static struct rte_mempool *pool, *spare;
@@ -83,8 +85,61 @@ static const uint8_t *take(struct input *input, size_t n)
 	return bytes;
 }
 
-enum { SIDE = 1, ORDERED = 2, SUMMED = 4 };
-#define TIME_SHIFT 3 /* of what says how much passes: up to half an hour */
+enum { SIDE = 1, ORDERED = 2, SUMMED = 4, ANSWER = 8 };
+enum { WHAT, TIME, LENGTH, HEAD = LENGTH + 2 };
+
+/* The last packet that was sent, of this input. */
+static struct {
+	uint16_t length;
+	uint8_t bytes[MOST_BYTES];
+} sent;
+
+static void remember_sent(void)
+{
+	const struct rte_mbuf *last = out.n > 0 ? out.packets[out.n - 1] : NULL;
+
+	if (last && rte_pktmbuf_data_len(last) <= sizeof(sent.bytes)) {
+		sent.length = rte_pktmbuf_data_len(last);
+		memcpy(sent.bytes, rte_pktmbuf_mtod(last, const uint8_t *), sent.length);
+	}
+	nf_out_free(&out);
+}
+
+static void swap(uint8_t *one, uint8_t *other, size_t n)
+{
+	uint8_t kept[8];
+
+	memcpy(kept, one, n);
+	memcpy(one, other, n);
+	memcpy(other, kept, n);
+}
+
+/* From whom it went to. */
+static void turn_around(struct rte_mbuf *packet)
+{
+	const struct packet headers = packet_parse_any(packet);
+	struct rte_ipv4_hdr *ip;
+	rte_be16_t *ports;
+
+	if (headers.type != PACKET_IPV4)
+		return;
+	ip = packet_ipv4(packet, &headers);
+	ports = packet_ports(packet, &headers);
+	swap((uint8_t *)&ip->src_addr, (uint8_t *)&ip->dst_addr, sizeof(ip->src_addr));
+	if (ports)
+		swap((uint8_t *)&ports[0], (uint8_t *)&ports[1], sizeof(ports[0]));
+}
+
+/* An answer to the last packet sent, with the given bytes laid over it. */
+static void answer(struct rte_mbuf *packet, const uint8_t *bytes, uint16_t length)
+{
+	uint8_t *to = (uint8_t *)rte_pktmbuf_append(packet, sent.length);
+
+	memcpy(to, sent.bytes, sent.length);
+	turn_around(packet);
+	for (uint16_t i = 0; i < RTE_MIN(length, sent.length); i++)
+		to[i] ^= bytes[i];
+}
 
 /* Make it IPv4 without options, as long as it is. */
 static void put_in_order(struct rte_mbuf *packet)
@@ -114,27 +169,30 @@ static void put_checksum(struct rte_mbuf *packet)
 }
 
 /* The next packet of an input, NULL at its end. */
-static struct rte_mbuf *next_packet(struct input *input, uint64_t *now_us)
+static struct rte_mbuf *next_packet(struct input *input)
 {
-	const uint8_t *head = take(input, 3), *bytes;
+	const uint8_t *head = take(input, HEAD), *bytes;
 	struct rte_mbuf *packet;
 	uint16_t length;
 
 	if (!head)
 		return NULL;
-	length = RTE_MIN((size_t)((head[1] << 8 | head[2]) % 1600), input->left);
+	length =
+		RTE_MIN((size_t)((head[LENGTH] << 8 | head[LENGTH + 1]) % MOST_BYTES), input->left);
 	packet = rte_pktmbuf_alloc(pool);
 	if (!packet)
 		return NULL;
 	buffer_unpoison(pool, NULL, packet, 0);
 	bytes = take(input, length);
-	memcpy(rte_pktmbuf_append(packet, length), bytes, length);
-	packet->port = head[0] & SIDE ? NF_OUTSIDE : NF_INSIDE;
-	if (head[0] & ORDERED)
+	if (head[WHAT] & ANSWER)
+		answer(packet, bytes, length);
+	else
+		memcpy(rte_pktmbuf_append(packet, length), bytes, length);
+	packet->port = head[WHAT] & SIDE ? NF_OUTSIDE : NF_INSIDE;
+	if (head[WHAT] & ORDERED)
 		put_in_order(packet);
-	if (head[0] & SUMMED)
+	if (head[WHAT] & SUMMED)
 		put_checksum(packet);
-	*now_us += 1ull << (head[0] >> TIME_SHIFT);
 	packet_poison(packet);
 	return packet;
 }
@@ -182,21 +240,36 @@ static struct nf *chosen(uint8_t choice, bool *keep)
 	return nf;
 }
 
+/* Microseconds that pass before the next packet; it is of the same burst when none do. */
+static uint64_t time_passed(const struct input *input)
+{
+	const uint8_t time = input->left >= HEAD ? input->bytes[TIME] : 0;
+
+	return time ? 1ull << time % 40 : 0;
+}
+
+static uint16_t next_burst(struct input *input, struct rte_mbuf **burst)
+{
+	uint16_t n = 0;
+
+	do {
+		burst[n] = next_packet(input);
+		n += burst[n] != NULL;
+	} while (n < NF_BURST && input->left >= HEAD && time_passed(input) == 0);
+	return n;
+}
+
 /* The packets of an input in bursts, until it ends. */
 static void offer(struct nf *nf, struct input *input)
 {
 	struct rte_mbuf *burst[NF_BURST];
-	uint16_t n;
 
-	do {
-		for (n = 0; n < NF_BURST; n++) {
-			burst[n] = next_packet(input, &nf->now_us);
-			if (!burst[n])
-				break;
-		}
-		nf_process(nf, burst, n, &out);
-		nf_out_free(&out);
-	} while (n == NF_BURST);
+	sent.length = 0;
+	while (input->left >= HEAD) {
+		nf->now_us += time_passed(input);
+		nf_process(nf, burst, next_burst(input, burst), &out);
+		remember_sent();
+	}
 	nf_drain(nf, &out);
 	nf_out_free(&out);
 }
