@@ -132,6 +132,6 @@ def find_experiment(name: str) -> Experiment:
     return known[name]
 
 
-def _place(one: Experiment) -> tuple[bool, int]:
+def _place(one: Experiment) -> tuple[bool, int, str]:
     number = re.search(r"\d+", one.name)
-    return one.name.startswith("figure"), int(number.group()) if number else 0
+    return one.name.startswith("figure"), int(number.group()) if number else 0, one.name
