@@ -210,6 +210,21 @@ static int start_eal(const char *name)
 	return -1;
 }
 
+static bool is_known(const char *function)
+{
+	const struct plain *plain = plains;
+
+	while (plain && strcmp(function, plain->function) != 0)
+		plain = plain->next;
+	if (plain)
+		return true;
+	fprintf(stderr, "cycles: %s is not a function with a plain loop\nhint: one of", function);
+	for (plain = plains; plain; plain = plain->next)
+		fprintf(stderr, " %s", plain->function);
+	fputc('\n', stderr);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	static const uint32_t flows[] = {1000, 16000, 256000};
@@ -217,6 +232,8 @@ int main(int argc, char **argv)
 	struct rte_mempool *spare;
 	int result = EXIT_SUCCESS;
 
+	if (argc > 1 && !is_known(argv[1]))
+		return 2;
 	if (start_eal(argv[0]) < 0)
 		return EXIT_FAILURE;
 	spare = rte_pktmbuf_pool_create("spare", 8191, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE,

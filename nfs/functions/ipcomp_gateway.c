@@ -1,7 +1,8 @@
 /*
  * IPCompGateway: payloads are scanned for rules, then what IPv4 carries is compressed (IPComp, RFC
  * 3173, by DEFLATE, RFC 2394): header and payload of UDP, TCP and ICMP. What would not shrink, is
- * a fragment, lies in several segments or is too small to be worth it leaves as it came.
+ * a fragment, is too small to be worth it, or lies in segments that one buffer does not hold leaves
+ * as it came.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +36,8 @@ static const struct nf_counter counters[] = {
 	[COMPRESSED] = {"compressed", "packets that were compressed"},
 	[UNSHRUNK] = {"unshrunk", "packets that would not have shrunk"},
 	[UNBUFFERED] = {"unbuffered", "packets that left as they came for want of a buffer"},
-	[SKIPPED] = {"skipped", "scanned packets that are fragments, in segments, small or long"},
+	[SKIPPED] = {"skipped",
+		     "scanned packets that are fragments, small, or too long for a buffer"},
 	[BYTES_IN] = {"bytes_in", "behind the IPv4 headers of packets that were compressed"},
 	[BYTES_OUT] = {"bytes_out", "there afterwards"},
 };

@@ -42,6 +42,16 @@ static void tcp_packet(struct rig *rig, struct made *made, uint8_t flags, uint64
 
 enum { SYN = RTE_TCP_SYN_FLAG, ACK = RTE_TCP_ACK_FLAG, FIN = RTE_TCP_FIN_FLAG };
 
+/* A SYN through a new NAT; what answers it. */
+static struct made begin_tcp(struct rig *rig, struct made *made, uint64_t now)
+{
+	*made = udp;
+	made->protocol = IPPROTO_TCP;
+	made->tcp_flags = SYN;
+	rig_make(rig, "NAT", one_address, 2);
+	return answer(made, offered(rig, made, now));
+}
+
 /* The rest of a handshake. */
 static void answer_syn(struct rig *rig, struct made *made, struct made *back, uint64_t now)
 {
@@ -68,13 +78,9 @@ static void tcp_times_out(void **state)
 	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
-		struct made made = udp, back;
 		uint64_t now = SECOND;
+		struct made made, back = begin_tcp(rig, &made, now);
 
-		made.protocol = IPPROTO_TCP;
-		made.tcp_flags = SYN;
-		rig_make(rig, "NAT", one_address, 2);
-		back = answer(&made, offered(rig, &made, now));
 		if (cases[i].opened)
 			answer_syn(rig, &made, &back, now);
 		for (int j = 0; j < 3; j++)
@@ -95,13 +101,9 @@ static void tcp_times_out(void **state)
 static void tcp_begun_again(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp, back;
 	uint64_t now = SECOND;
+	struct made made, back = begin_tcp(rig, &made, now);
 
-	made.protocol = IPPROTO_TCP;
-	made.tcp_flags = SYN;
-	rig_make(rig, "NAT", one_address, 2);
-	back = answer(&made, offered(rig, &made, now));
 	answer_syn(rig, &made, &back, now);
 	tcp_packet(rig, &made, FIN | ACK, now);
 	tcp_packet(rig, &made, SYN, now);
