@@ -22,12 +22,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from benches.bench import register
-from benches.companies import RECORDED, Loop
-from placer.fleet import Fleet, Nic, NicKind, Tenant
+from benches.co_locations import RECORDED, Loop
+from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.oracle import Oracle, PredictorOracle
+from placer.model.sla import Sla
 from placer.online.engine import Engine
 from placer.online.events import Arrive, Depart
-from placer.oracle import Oracle, PredictorOracle
-from placer.sla import Sla
 from predictor import Models, train
 from profiles import TrafficProfile, Workload
 from profiles.profile import read_profile

@@ -19,11 +19,11 @@ import pandas as pd
 
 from benches.bench import register
 from benches.optimal_peers import ASSIGNMENT, DECREASING, Peer
-from placer.arrivals import Arrival, read_arrivals
-from placer.fleet import NicKind
+from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.model.fleet import NicKind
+from placer.model.oracle import Oracle, TestbedOracle
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.packing import pack, read_vbp
-from placer.oracle import Oracle, TestbedOracle
 from profiler.testbed import Testbed
 from profiler.testbeds import open_testbed
 from traces.arrivals import Recipe, generate

@@ -12,9 +12,9 @@ from ortools.sat.python import cp_model
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Company, Oracle
 from placer.optimal.asking import serves
-from placer.oracle import Company, Oracle
 from profiles import Workload
 
 

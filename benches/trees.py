@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.ensemble import GradientBoostingRegressor
 
 from benches.bench import cost, register
-from predictor.trees import Trees
+from predictor.regression.trees import Trees
 
 SIZES = (1_000, 10_000, 100_000)
 ENSEMBLES, FEATURES, TRAINED_ON = 3, 10, 400

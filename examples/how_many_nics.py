@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from placer.progress import Progress
-from placer.workbench import Study, Trace, conduct, spread_of, units_of
-from placer.workbench.sizing import Sizing, answer_of, size
-from placer.workbench.sizing_tell import line_of
-from placer.workbench.tell import BY, as_table
+from placer.report.text.sizing import line_of
+from placer.report.text.study import BY, as_table
+from placer.studies import Study, Trace, conduct, spread_of, units_of
+from placer.studies.sizing import Sizing, answer_of, size
 from traces.arrivals import Recipe, generate
 
 # %% A study is what its file says (docs/formats.md); here it is made in place.

@@ -7,8 +7,8 @@
 from pathlib import Path
 
 from placer.progress import Progress
-from placer.report import page_of_run, write_page, write_plots
-from placer.report.figures import broken, companies, strategies_table
+from placer.report.html import page_of_run, write_page, write_plots
+from placer.report.html.run_tables import broken, companies, strategies_table
 from placer.run import RunRequest, run
 from traces.arrivals import Recipe, generate
 

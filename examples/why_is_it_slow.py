@@ -3,8 +3,8 @@
 # What `placer diagnose` does: the resource that binds an NF in its company, and where along its traffic that changes.
 
 # %%
-from placer.models_home import open_models
-from placer.workbench.diagnosis import Diagnostician
+from placer.explain.bottleneck import Diagnostician
+from placer.inputs.models import open_models
 from profiler.simulated import SimulatedTestbed
 from profiles import Workload
 

@@ -1,4 +1,4 @@
-"""The experiments of the Tomur paper, repeated; one file each, which registers itself. Read `table2.py` first."""
+"""Tables and figures of the papers, repeated: a folder per paper, one file each, which registers itself."""
 
 from experiments.outcome import Outcome, outcomes_of
 from experiments.page import page_of_outcomes

@@ -9,7 +9,7 @@ import pandas as pd
 
 from experiments.outcome import Outcome
 from experiments.registry import Result, Setting
-from placer.report import Page, Picture, Section, Tile
+from placer.report.html import Page, Picture, Section, Tile
 
 FEW_ROWS = 32
 """Tables up to this are in sight, longer ones on demand."""

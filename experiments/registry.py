@@ -108,11 +108,10 @@ def experiment(name: str, title: str) -> Callable[[Run], Run]:
 
 
 def all_experiments() -> list[Experiment]:
-    """Every experiment, tables before figures, each in the order of the paper."""
-    package = Path(__file__).parent
-    for module in pkgutil.iter_modules([str(package)]):
-        if re.fullmatch(r"(table|figure)\d+(_[a-z]+)?", module.name):
-            import_module(f"experiments.{module.name}")
+    """Every experiment of every paper's folder, tables before figures, each in the order of the paper."""
+    for module in pkgutil.walk_packages([str(Path(__file__).parent)], "experiments."):
+        if re.fullmatch(r"(table|figure)\d+(_[a-z]+)?", module.name.rpartition(".")[2]):
+            import_module(module.name)
     return sorted(_registered.values(), key=_place)
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from experiments.outcome import Outcome
 from experiments.page import MARKS, notes_of, page_of_outcomes
 from experiments.registry import Experiment, Result, Setting
-from placer.report import write_page
+from placer.report.html import write_page
 from profiles.aside import file_aside
 from profiles.table import write_table
 

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    from placer.check import BrokenPlan
+    from placer.evaluate.checks import BrokenPlan
     from profiler.testbed import TestbedError
     from profiles import InputError
 

@@ -7,16 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from placer.arrivals import Arrival, read_arrivals
-from placer.catalogue import Catalogue
-from placer.certificate import refuse_uncertifiable, write_certificate
-from placer.check import check_plan
-from placer.evaluation import Evaluation, evaluate
-from placer.open_catalogue import open_catalogue
+from placer.evaluate.checks import check_plan
+from placer.evaluate.evaluation import Evaluation, evaluate
+from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.inputs.catalogue import open_catalogue
+from placer.model.catalogue import Catalogue
+from placer.model.oracle import Oracle
 from placer.optimal import refuse_unknown
-from placer.optimum import NAME as OPTIMAL
-from placer.optimum import Certified, find_optimum
-from placer.oracle import Oracle
+from placer.optimal.certificate import refuse_uncertifiable, write_certificate
+from placer.optimal.trace_optimum import NAME as OPTIMAL
+from placer.optimal.trace_optimum import Certified, find_optimum
 from placer.progress import Progress
 from placer.strategies import Strategy, strategies
 from profiles import InputError

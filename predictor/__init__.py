@@ -5,9 +5,9 @@
 
 from predictor.models import Models, load_models, train
 from predictor.prediction import Demand, Prediction
+from predictor.predictors.slomo import SlomoPredictor
+from predictor.predictors.tomur import TomurPredictor
 from predictor.registry import Predictor, predictor_names
-from predictor.slomo import SlomoPredictor
-from predictor.tomur import TomurPredictor
 
 __all__ = [
     "Demand",

@@ -10,14 +10,14 @@ from typing import TypeVar
 from threadpoolctl import threadpool_limits
 
 from predictor import store
-from predictor.benches import bench_services, most_accesses
-from predictor.company_runs import recorded
-from predictor.facts import Facts
-from predictor.judging import choose, judge
-from predictor.nf_model import NfModel
-from predictor.nf_training import plausible_models
+from predictor.contention.nf_model import NfModel
+from predictor.contention.workload_table import Facts
 from predictor.prediction import Demand
 from predictor.registry import Predictor, Progress, Warn, predictor_class, predictor_names
+from predictor.training.benches import bench_services, most_accesses
+from predictor.training.calibrate import choose, judge
+from predictor.training.co_runs import recorded
+from predictor.training.nf import plausible_models
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
 from profiles.profile import Profile
 

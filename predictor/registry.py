@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from predictor.nf_model import NfModel
+from predictor.contention.nf_model import NfModel
 from predictor.prediction import Prediction
 from predictor.tables import traffic_of
 from profiles import InputError, TrafficProfile, Workload

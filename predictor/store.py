@@ -10,14 +10,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from predictor.accelerators import AcceleratorUse, ServiceTime
 from predictor.arrays import read_arrays, write_arrays
-from predictor.calibration import Calibration
-from predictor.memory import MemoryModel
-from predictor.nf_model import Execution, NfModel
+from predictor.contention.accelerators import AcceleratorUse, ServiceTime
+from predictor.contention.calibration import Calibration
+from predictor.contention.intervals import Spread
+from predictor.contention.memory import MemoryModel
+from predictor.contention.nf_model import Execution, NfModel
+from predictor.contention.solo import SoloModel
 from predictor.registry import Predictor, predictor_class
-from predictor.solo import SoloModel
-from predictor.spread import Spread
 from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
 from profiles.profile import write_json

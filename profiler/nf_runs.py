@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from profiler.companies import TIMES, agree, disagreement
-from profiler.companies import Company as RealCompany
+from profiler.co_runs import TIMES, agree, disagreement
+from profiler.co_runs import Company as RealCompany
 from profiler.contention import ALONE, Contention
 from profiler.memory_contention import MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful

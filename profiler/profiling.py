@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from profiler.accelerators import accelerator_companies, pattern_companies
-from profiler.companies import SHARE, TIMES, draw_companies
+from profiler.co_runs import SHARE, TIMES, draw_companies
 from profiler.contention import ALONE, BenchLevels, alone_runs, measure_benches
 from profiler.drift import Reference, SteadyTestbed
 from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable

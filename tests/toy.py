@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placer.arrivals import Arrival
-from placer.catalogue import Catalogue
-from placer.fleet import NicKind
-from placer.oracle import Company, Oracle
-from placer.sla import Sla
+from placer.inputs.arrivals import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind
+from placer.model.oracle import Company, Oracle
+from placer.model.sla import Sla
 from profiles import TrafficProfile, Workload
 
 SOLO = {"a": 100.0, "b": 200.0, "c": 400.0, "d": 800.0}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.registry import Setting
-from placer.models_home import open_models
+from placer.inputs.models import open_models
 from predictor import Models, TomurPredictor
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run

@@ -13,8 +13,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from experiments.methodology.accuracy import errors_pct
 from experiments.methodology.card import CARD
-from placer.uncertainty import disagreement
-from predictor.nf_training import plausible_models
+from predictor.training.disagreement import disagreement
+from predictor.training.nf import plausible_models
 from profiler.contention import BenchLevels, Contention, measure_benches
 from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
 from profiler.methods import QUOTA, find_method

@@ -11,7 +11,7 @@ from typing import TypeVar
 import joblib
 
 from experiments.registry import Setting
-from placer.open_catalogue import open_catalogue
+from placer.inputs.catalogue import open_catalogue
 from placer.run import RunRequest
 from traces.arrivals import Recipe, generate
 

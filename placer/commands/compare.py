@@ -41,9 +41,9 @@ def command(
     Every run is kept as soon as it is done: interrupted, the same command goes on.
     """
     from placer.progress import Progress
-    from placer.workbench import conduct, locally, on_cluster, read_study, spread_of, units_of
-    from placer.workbench.conduct import RESULTS
-    from placer.workbench.tell import BY, FORMATS
+    from placer.report.text.study import BY, FORMATS
+    from placer.studies import conduct, locally, on_cluster, read_study, spread_of, units_of
+    from placer.studies.execute import RESULTS
 
     render = FORMATS[one_of("--format", format, FORMATS)]
     folder = out or Path("results") / study.stem
@@ -57,8 +57,8 @@ def command(
     progress.say(f"written: {folder / RESULTS}")
     spread = spread_of(results, BY)
     if report is not None or plots is not None:
-        from placer.report import deliver
-        from placer.workbench.study_page import page_of_study
+        from placer.report.html import deliver
+        from placer.report.html.study import page_of_study
 
         deliver(page_of_study(study.stem, spread, results), report, plots, made_by=command_line(context))
     typer.echo(render(spread), nl=False)

@@ -21,7 +21,7 @@ from placer.commands.options import (
 from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
 
 if TYPE_CHECKING:
-    from placer.catalogue import Catalogue
+    from placer.model.catalogue import Catalogue
 
 Nf = Annotated[str, typer.Argument(metavar="NF", help="NF or NF:flows=N,packet_size=N,mtbr=N.", show_default=False)]
 Beside = Annotated[list[str] | None, typer.Option(help="Who shares the NIC, as NF; repeatable.", show_default=False)]
@@ -48,11 +48,11 @@ def command(
 
     On the simulated card its own account of where the time of a packet goes stands beside the prediction.
     """
-    from placer.open_catalogue import open_catalogue
+    from placer.explain.bottleneck import Diagnostician
+    from placer.inputs.catalogue import open_catalogue
     from placer.progress import Progress
+    from placer.report.text.diagnosis import FORMATS
     from placer.run import RunRequest
-    from placer.workbench.diagnosis import Diagnostician
-    from placer.workbench.diagnosis_tell import FORMATS
 
     render = FORMATS[one_of("--format", format, FORMATS)]
     refuse_unwritable("--report", report)
@@ -69,8 +69,8 @@ def command(
         ranges = {name: trained.testbed.attributes[name] for name in names if name in trained.testbed.attributes}
         diagnosis = Diagnostician(predicting, catalogue.testbeds[0]).diagnose(workload, others, ranges, steps=steps)
     if report is not None or plots is not None:
-        from placer.report import deliver
-        from placer.workbench.diagnosis_page import page_of_diagnosis
+        from placer.report.html import deliver
+        from placer.report.html.diagnosis import page_of_diagnosis
 
         deliver(page_of_diagnosis(diagnosis), report, plots, made_by=command_line(context))
     typer.echo(render(diagnosis), nl=False)

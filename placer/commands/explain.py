@@ -31,13 +31,13 @@ def command(
 
     Without ID: the room that idles when most NICs are in use, by cause.
     """
-    from placer.arrivals import read_arrivals
-    from placer.online.explain import explain
-    from placer.online.opening import OnlineRequest, open_online
-    from placer.online.rules import rule_of
-    from placer.online.tell import explanation_json, explanation_table, waste_json, waste_table
-    from placer.online.waste import waste_of
+    from placer.explain.candidates import explain
+    from placer.explain.waste import waste_of
+    from placer.inputs.arrivals import read_arrivals
+    from placer.inputs.online import OnlineRequest, open_online
+    from placer.policy.rules import rule_of
     from placer.progress import Progress
+    from placer.report.text.explanation import explanation_json, explanation_table, waste_json, waste_table
 
     one_of("--format", format, ("table", "json"))
     chosen = rule_of(rule)

@@ -32,14 +32,14 @@ def command(
 
     Events are arrive, depart, change, fail, drain and return. An answer is given once the event is on disk.
     """
-    from placer.fleet import Fleet as Running
+    from placer.inputs.online import OnlineRequest, open_online
+    from placer.model.fleet import Fleet as Running
     from placer.online.engine import WHEN_FULL, Engine
-    from placer.online.opening import OnlineRequest, open_online
-    from placer.online.rules import rule_of
-    from placer.online.service import serve
-    from placer.online.state import State
-    from placer.online.wire import Reader
+    from placer.online.protocol import Reader
+    from placer.online.store import State
+    from placer.policy.rules import rule_of
     from placer.progress import Progress
+    from placer.service.jsonlines import serve
 
     one_of("--when-full", when_full, WHEN_FULL)
     chosen = rule_of(rule)

@@ -45,9 +45,9 @@ def command(
     coverage: Coverage = 0.9,
 ) -> None:
     """Predict throughputs: of every NF of a company, or of one NF beside measured contention."""
-    from placer.models_home import open_models
-    from placer.predictions import predict_contention, predict_scenarios
+    from placer.inputs.models import open_models
     from placer.progress import Progress
+    from placer.report.text.prediction import predict_contention, predict_scenarios
 
     progress = Progress()
     if (scenarios is None) == (contention is None):

@@ -80,7 +80,7 @@ def _profile(
     seed: int,
     progress: Progress,
 ) -> None:
-    from placer.uncertainty import disagreement
+    from predictor.training.disagreement import disagreement
     from profiler.profiling import profile
     from profiler.retry import RetryingTestbed
     from profiler.testbeds import open_testbed

@@ -34,12 +34,12 @@ def command(
 
     Every move stands on its own, and none is made that is not worth its cost.
     """
+    from placer.inputs.online import OnlineRequest, open_online
     from placer.online.engine import Engine
     from placer.online.events import Rebalance
-    from placer.online.opening import OnlineRequest, open_online
-    from placer.online.rules import rule_of
-    from placer.online.state import State
-    from placer.online.wire import answer_line
+    from placer.online.protocol import answer_line
+    from placer.online.store import State
+    from placer.policy.rules import rule_of
     from placer.progress import Progress
     from profiles import InputError
 

@@ -61,9 +61,9 @@ def command(
 
     Without --models: the models of the recorded simulated BlueField-2, judged on the simulated card.
     """
-    from placer.plan_file import write_plans
     from placer.progress import Progress
-    from placer.render import FORMATS
+    from placer.report.text.plan import write_plans
+    from placer.report.text.run import FORMATS
     from placer.run import RunRequest, run
 
     render = FORMATS[one_of("--format", format, FORMATS)]
@@ -88,7 +88,7 @@ def command(
     if plan is not None:
         write_plans(comparison, plan)
     if report is not None or plots is not None:
-        from placer.report import deliver, page_of_run
+        from placer.report.html import deliver, page_of_run
 
         deliver(page_of_run(comparison, arrivals), report, plots, made_by=command_line(context))
     typer.echo(render(comparison), nl=False)

@@ -77,10 +77,10 @@ def command(
     --draws tell the spread better and take longer. Interrupted, the same command goes on.
     """
     from placer.progress import Progress
-    from placer.workbench import locally, on_cluster
-    from placer.workbench.conduct import RESULTS
-    from placer.workbench.sizing import Sizing, size
-    from placer.workbench.sizing_tell import FORMATS
+    from placer.report.text.sizing import FORMATS
+    from placer.studies import locally, on_cluster
+    from placer.studies.execute import RESULTS
+    from placer.studies.sizing import Sizing, size
 
     render = FORMATS[one_of("--format", format, FORMATS)]
     folder = out or Path("results") / f"size-{arrivals.stem}"
@@ -108,8 +108,8 @@ def command(
     results = size(sizing, folder, progress, runner=runner)
     progress.say(f"written: {folder / RESULTS}")
     if report is not None or plots is not None:
-        from placer.report import deliver
-        from placer.workbench.sizing_page import page_of_sizing
+        from placer.report.html import deliver
+        from placer.report.html.sizing import page_of_sizing
 
         deliver(page_of_sizing(results, sizing), report, plots, made_by=command_line(context))
     typer.echo(render(results, sizing), nl=False)

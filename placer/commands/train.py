@@ -18,7 +18,7 @@ Names = Annotated[list[str] | None, typer.Option("--predictor", help="Repeatable
 
 def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed = 0, quiet: Quiet = False) -> None:
     """Train every NF of a profile for every predictor."""
-    from placer.models_home import refuse_foreign_folder
+    from placer.inputs.models import refuse_foreign_folder
     from placer.progress import Progress
     from predictor import predictor_names, train
     from profiles.profile import read_profile

@@ -64,7 +64,7 @@ def _witnesses(
     certificate: Certificate, testbeds: Sequence[str], folders: Sequence[Path], timeout: float, stack: ExitStack
 ) -> list[Witness]:
     """Who tells throughputs, by NIC kind."""
-    from placer.models_home import open_models
+    from placer.inputs.models import open_models
     from placer.verify.witness import measuring, predicting
     from profiler.testbeds import open_testbed
 
@@ -96,7 +96,7 @@ def _harmless(specs: Sequence[str]) -> Sequence[str]:
 
 def _trace(path: str, traffic: TrafficProfile) -> dict[str, Class]:
     """Who is in a trace, by id; `traffic` is what a missing or empty column means."""
-    from placer.arrivals import read_arrivals
+    from placer.inputs.arrivals import read_arrivals
     from placer.verify import Class
 
     arrivals = read_arrivals(path, traffic, lambda workload: ())

@@ -1,1 +1,1 @@
-"""Deciding online: events in any order, each answered at once, for fleets whose NICs are looked at by class."""
+"""The online engine: events in any order, each decided at once, and a state file that survives a kill."""

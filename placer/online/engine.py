@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from placer.fleet import Fleet, Nic, NicKind, Service, Tenant
-from placer.online.chooser import Chooser
+from placer.model.feasibility import spare
+from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.oracle import Oracle, company_of
 from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Move, Rebalance, Refused, Return
-from placer.online.patterns import MOST_PATTERNS
 from placer.online.rebalance import Rebalancer
-from placer.online.rules import LOOK_AHEAD, Rule
-from placer.online.spare import spare
-from placer.oracle import Oracle, company_of
+from placer.policy.patterns import MOST_PATTERNS
+from placer.policy.rules import LOOK_AHEAD, Rule
+from placer.policy.selector import Chooser
 from profiles import Workload
 
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placer.fleet import Tenant
-from placer.online.reasons import Reason
-from placer.sla import Sla
+from placer.model.fleet import Tenant
+from placer.model.sla import Sla
+from placer.policy.rejection import Reason
 from profiles import Workload
 
 

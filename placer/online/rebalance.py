@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from placer.fleet import Fleet, Nic, NicKind, Service, Tenant
-from placer.online.chooser import Chooser
+from placer.model.feasibility import spare
+from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.oracle import Oracle, company_of
 from placer.online.events import Rebalance, Step
-from placer.online.spare import spare
-from placer.oracle import Oracle, company_of
+from placer.policy.selector import Chooser
 
 EMPTIES, RISK = "empties a NIC", "ends a risk"
 

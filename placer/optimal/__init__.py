@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
 from placer.optimal.asking import Progress, TimedOracle, serves
 from placer.optimal.demand import demands_of
-from placer.optimal.draft import Draft
+from placer.optimal.incumbent import Draft
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import companies_within
 from placer.optimal.solvers import SOLVERS, refuse_unknown
-from placer.oracle import Oracle
 
 __all__ = ["SOLVERS", "Optimum", "optimal_plan", "refuse_unknown"]
 

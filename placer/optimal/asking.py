@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from placer.fleet import NicKind, Tenant
-from placer.oracle import Company, Oracle, company_of
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Company, Oracle, company_of
 from profiles import Workload
 
 Progress = Callable[[int, int], None]

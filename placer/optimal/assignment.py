@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
 from placer.optimal.demand import Demand, Ints
 from placer.optimal.patterns import Patterns
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Company, Oracle
+from placer.model.sla import Sla
 from placer.optimal.demand import Demand, demands_of
 from placer.optimal.duals import Duals, duals_of
 from placer.optimal.patterns import Patterns, companies_within, joined, patterns_of, rated
 from placer.optimal.program import Program, program_of
 from placer.optimal.solvers import relaxation
-from placer.oracle import Company, Oracle
-from placer.sla import Sla
 from profiles import Workload
 
 MOST_COMPANIES = 20_000

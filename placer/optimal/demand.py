@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placer.fleet import NicKind, Tenant
-from placer.oracle import Oracle
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
 from profiles import Workload
 
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placer.fleet import NicKind
+from placer.model.fleet import NicKind
 from placer.optimal.demand import Demand, Floats
 from placer.optimal.patterns import Patterns
 from placer.optimal.program import Program, costs_in_units

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
+from placer.optimal.co_location_pricing import Companies
 from placer.optimal.column_generation import Column, Task, dive, generate
-from placer.optimal.companies import Companies
-from placer.optimal.draft import Draft
+from placer.optimal.incumbent import Draft
 from placer.optimal.program import costs_in_units
-from placer.oracle import Oracle
 
 
 def generated_plan(

@@ -21,17 +21,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
 from placer.optimal.cores_bound import cores_bounds
 from placer.optimal.demand import demands_of
-from placer.optimal.draft import Draft, House, first_draft
-from placer.optimal.ejection import Emptying
+from placer.optimal.ejection_search import Emptying
 from placer.optimal.generated_plan import generated_plan
+from placer.optimal.incumbent import Draft, House, first_draft
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import companies_within
 from placer.optimal.program import costs_in_units, exact_cost
-from placer.oracle import Oracle
 
 ROOMY = 2
 ANY = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
 from placer.optimal.duals import Duals
 
 

@@ -19,9 +19,9 @@ from scipy import sparse
 
 from placer.optimal.column_generation import Column, Task, dive, generate
 from placer.optimal.demand import Ints
-from placer.optimal.knapsack import Knapsack
+from placer.optimal.knapsack_pricing import Knapsack
 from placer.optimal.program import Program
-from placer.optimal.search import solve
+from placer.optimal.prove import solve
 from profiles import InputError
 
 FEW_SETS = 200_000

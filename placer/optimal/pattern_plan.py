@@ -8,16 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from placer.fleet import NicKind
+from placer.model.fleet import NicKind
+from placer.model.oracle import Oracle
 from placer.optimal.assignment import assign
 from placer.optimal.demand import Demand, Ints
 from placer.optimal.duals import duals_of
 from placer.optimal.optimum import Optimum
 from placer.optimal.patterns import Members, Patterns, joined, patterns_of, rated
 from placer.optimal.program import costs_in_units, exact_cost, program_of
-from placer.optimal.search import solve
+from placer.optimal.prove import solve
 from placer.optimal.solvers import relaxation
-from placer.oracle import Oracle
 
 
 def pattern_plan(

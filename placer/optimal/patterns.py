@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placer.fleet import NicKind
+from placer.model.fleet import NicKind
+from placer.model.oracle import Company, Oracle
 from placer.optimal.demand import Demand, Ints
-from placer.oracle import Company, Oracle
 
 Members = tuple[int, ...]
 """A company as demand numbers, ascending."""

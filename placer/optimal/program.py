@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from placer.fleet import NicKind
+from placer.model.fleet import NicKind
 from placer.optimal.demand import Demand, Floats, Ints
 from placer.optimal.patterns import Patterns
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from placer.catalogue import Catalogue
-from placer.fleet import Fleet, Nic, NicKind, Tenant
-from placer.online.chooser import Chooser
-from placer.online.rules import FIRST_FIT, LOOK_AHEAD, Rule
-from placer.oracle import DEFAULT_RISK, Oracle
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.oracle import DEFAULT_RISK, Oracle
+from placer.policy.rules import FIRST_FIT, LOOK_AHEAD, Rule
+from placer.policy.selector import Chooser
 from placer.strategies.strategy import OnlineStrategy, register
 
 

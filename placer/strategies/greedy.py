@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from placer.catalogue import Catalogue
-from placer.fleet import Fleet, Nic, NicKind, Tenant
-from placer.oracle import Company, company_of
-from placer.strategies.by_company import ByCompany
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.oracle import Company, company_of
+from placer.strategies.nic_classes import ByCompany
 from placer.strategies.strategy import OnlineStrategy, register
 from profiles import Workload
 

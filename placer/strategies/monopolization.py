@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placer.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.strategies.strategy import OnlineStrategy, register
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.methodology.accuracy import errors_pct, is_worse, score_table, scores
-from experiments.methodology.facts import UNPUBLISHED, Fact
+from experiments.methodology.workloads import UNPUBLISHED, Fact
 
 
 def test_scores_by_hand() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import figure4_host, figure9_host, table2_host
 from experiments.methodology import host
 from experiments.methodology.host import Measured, measure, open_host
 from experiments.registry import CannotRun, Setting
+from experiments.tomur import figure4_host, figure9_host, table2_host
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Measurement, Run, Testbed, TestbedError
 from profiles import BenchLoad, Counters, InputError, Load, NicModel, TestbedDescription

@@ -6,7 +6,7 @@ from functools import partial
 
 from experiments import Setting
 from experiments.methodology.sequences import each_sequence
-from experiments.table6_online import _placed
+from experiments.tomur.table6_online import _placed
 
 FOUR = Setting(scale=0.04)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import Setting, find_experiment
-from experiments.table7 import _shift
+from experiments.tomur.table7 import _shift
 
 
 @pytest.mark.parametrize(

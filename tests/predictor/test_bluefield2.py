@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from predictor import Models, TomurPredictor, train
-from predictor.judging import judge
+from predictor.training.calibrate import judge
 from profiles.profile import Profile, read_profile
 from profiles.table import read_table
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiler.companies import draw_companies
+from profiler.co_runs import draw_companies
 from profiler.memory_contention import MemoryContention
 from profiler.nf_runs import NfRuns
 from profiler.outliers import ConfirmedTestbed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from placer.arrivals import Arrival
-from placer.catalogue import Catalogue
-from placer.fleet import Tenant
-from placer.online.audit import Auditor
-from placer.online.explain import explain
-from placer.online.rules import LOOK_AHEAD
+from placer.explain.candidates import explain
+from placer.inputs.arrivals import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import Tenant
+from placer.policy.rules import LOOK_AHEAD
+from tests.placer.online.audit import Auditor
 from tests.properties.test_plans import FLEETS, traces
 from tests.toy import ToyOracle
 

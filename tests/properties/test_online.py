@@ -9,14 +9,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from placer.fleet import Fleet, Tenant
-from placer.online.audit import Auditor
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
 from placer.online.engine import WHEN_FULL, Engine
 from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Rebalance, Return, Step
-from placer.online.rules import RULES
-from placer.online.state import State
-from placer.sla import Sla
+from placer.online.store import State
+from placer.policy.rules import RULES
 from profiles import TrafficProfile, Workload
+from tests.placer.online.audit import Auditor
 from tests.toy import ToyOracle, catalogue
 
 DROPS = st.sampled_from([0.0, 0.03, 0.05, 0.08, 0.1, 0.2, 0.5])

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placer.optimal
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
 from placer.optimal import Optimum, optimal_plan
-from placer.optimal.draft import first_draft
-from placer.optimal.exhaustive import exhaustive_plan
 from placer.optimal.generated_plan import generated_plan
-from placer.oracle import Oracle
+from placer.optimal.incumbent import first_draft
+from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, faults_of, tenant
 
 NFS = ("acl", "nat", "nids")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placer.arrivals import Arrival
-from placer.catalogue import Catalogue
-from placer.check import check_plan, peak_nics, slas_kept
-from placer.evaluation import evaluate
-from placer.optimum import find_optimum
+from placer.evaluate.checks import check_plan, peak_nics, slas_kept
+from placer.evaluate.evaluation import evaluate
+from placer.inputs.arrivals import Arrival
+from placer.model.catalogue import Catalogue
+from placer.optimal.trace_optimum import find_optimum
 from placer.strategies import strategies
 from tests.toy import ToyOracle, arrival, catalogue
 

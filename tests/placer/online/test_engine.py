@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from placer.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
 from placer.online.engine import QUEUE, Engine
 from placer.online.events import Arrive, Change, Depart, Drain, Fail, Refused, Return
-from placer.online.reasons import CORES, NONE_LEFT, OTHERS_SLA
-from placer.online.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, WORST_FIT, Rule, rule_of
-from placer.sla import Sla
+from placer.policy.rejection import CORES, NONE_LEFT, OTHERS_SLA
+from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, WORST_FIT, Rule, rule_of
 from profiles import InputError, TrafficProfile, Workload
 from tests.toy import TRAFFIC, ToyOracle, catalogue
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from placer.fleet import Fleet, Nic, Tenant
+from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.sla import Sla
 from placer.online.engine import Engine
 from placer.online.events import Answer, Rebalance, Step
-from placer.online.rules import FIRST_FIT
-from placer.sla import Sla
+from placer.policy.rules import FIRST_FIT
 from profiles import Workload
 from tests.toy import TRAFFIC, ToyOracle, catalogue
 

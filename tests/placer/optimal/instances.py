@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placer.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Company, Oracle
+from placer.model.sla import Sla
 from placer.optimal import Optimum
-from placer.oracle import Company, Oracle
-from placer.sla import Sla
 from profiles import TrafficProfile, Workload
 
 TRAFFIC = TrafficProfile(16000, 1500, 600)

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placer.optimal.packing
-from placer.fleet import NicKind
+from placer.model.fleet import NicKind
+from placer.optimal.co_location_pricing import Companies
 from placer.optimal.column_generation import Column, Priced, Task, dive, generate
-from placer.optimal.companies import Companies
 from placer.optimal.demand import Floats, Ints
-from placer.optimal.knapsack import Knapsack
+from placer.optimal.knapsack_pricing import Knapsack
 from placer.optimal.packing import Packing, pack, read_vbp
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, tenant
 from tests.placer.optimal.test_packing import faults_of, fewest_bins, packing_of

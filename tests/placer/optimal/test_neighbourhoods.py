@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import placer.optimal
-from placer.fleet import NicKind
+from placer.model.fleet import NicKind
 from placer.optimal import optimal_plan
 from tests.placer.optimal.instances import CrowdingOracle, TableOracle, faults_of, tenant
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placer.fleet import NicKind
+from placer.model.fleet import NicKind
 from placer.optimal import optimal_plan, refuse_unknown
 from placer.optimal.program import costs_in_units
 from placer.optimal.solvers import SOLVERS, Integers, integers
@@ -171,7 +171,7 @@ def test_a_bound_half_a_nic_too_low_is_not_raised_cent_by_cent(monkeypatch: pyte
         asked.append(1)
         return integers(*program, **settings)
 
-    monkeypatch.setattr("placer.optimal.search.integers", counted)
+    monkeypatch.setattr("placer.optimal.prove.integers", counted)
     kinds = [NicKind(0, "large", 4, CORES_OF), NicKind(1, "small", 2, CORES_OF, cost=1.01)]
     tenants = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
     optimum = optimal_plan(tenants, kinds, [TableOracle({})] * 2)

@@ -1,0 +1,1 @@
+"""Tables and figures of Tomur (Wu et al.), one file each. Read `table2.py` first."""

@@ -1,0 +1,63 @@
+"""Table 2: SLOMO and Tomur under contention for several resources and with changing traffic."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from experiments.methodology.accuracy import draw_scores, errors_pct, score_table, with_means
+from experiments.methodology.card import TESTBED, trained, truth
+from experiments.methodology.co_locations import NINE_TRAFFICS, companies_of
+from experiments.methodology.slomo import predictors
+from experiments.registry import Result, Setting, experiment
+from traces.arrivals import TABLE_2_NFS
+
+COMPANIES = 270
+CORRECTED = "tomur, corrected"
+
+PUBLISHED = {
+    "ACL": {"slomo": (1.3, 100.0, 100.0), "tomur": (1.2, 100.0, 100.0)},
+    "NIDS": {"slomo": (16.2, 24.3, 74.3), "tomur": (1.5, 95.9, 100.0)},
+    "IPTunnel": {"slomo": (62.9, 70.5, 73.1), "tomur": (3.8, 75.6, 92.3)},
+    "IPRouter": {"slomo": (4.2, 68.4, 98.2), "tomur": (3.8, 66.7, 100.0)},
+    "FlowClassifier": {"slomo": (7.5, 28.1, 73.7), "tomur": (3.8, 63.2, 100.0)},
+    "FlowTracker": {"slomo": (4.9, 56.1, 86.0), "tomur": (3.9, 61.4, 100.0)},
+    "FlowStats": {"slomo": (11.7, 33.3, 57.9), "tomur": (4.3, 70.2, 96.5)},
+    "FlowMonitor": {"slomo": (40.9, 31.1, 41.9), "tomur": (4.5, 62.2, 93.2)},
+    "NAT": {"slomo": (8.2, 38.6, 49.1), "tomur": (6.4, 42.1, 80.7)},
+}
+PUBLISHED_MEANS = {"slomo": (17.5, 50.0, 72.7), "tomur": (3.7, 70.8, 95.9), CORRECTED: (np.nan,) * 3}
+
+
+@experiment("table2", "Accuracy with several contended resources and nine traffic profiles")
+def run(setting: Setting) -> Result:
+    """Each of nine NFs beside one to three random others, every one with one of nine traffic profiles."""
+    by_name = {**predictors(setting), CORRECTED: trained(setting).predictors["tomur"]}
+    errors = {}
+    for nf in PUBLISHED:
+        companies = companies_of(
+            nf,
+            setting.count(COMPANIES, least=len(NINE_TRAFFICS)),
+            setting.rng(f"table2 {nf}"),
+            others=TABLE_2_NFS,
+            traffics=NINE_TRAFFICS,
+        )
+        measured = truth(companies)
+        for name, predictor in by_name.items():
+            predicted = np.array([rates[0] for rates in predictor.throughput(companies)])
+            errors[nf, name, TESTBED] = errors_pct(predicted, measured)
+    published = {(nf, name): scores for nf, of in PUBLISHED.items() for name, scores in of.items()}
+    table = with_means(score_table(errors, published), PUBLISHED_MEANS)
+    return Result(
+        table,
+        (
+            "the simulated BlueField-2: everything, models and truth.",
+            "BlueField-2: nothing; its measurements hold no company of NFs.",
+        ),
+        partial(draw_scores, table=table),
+        (
+            "companies are sampled, the paper runs all; which nine traffic profiles it has is not published.",
+            f"{CORRECTED}: what `placer train` makes of a profile with real companies, 60 of the 400 runs per NF.",
+        ),
+    )

@@ -1,0 +1,120 @@
+"""Opens the catalogue: fleet file, models and testbeds put together, and refused where they do not belong together."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+from placer.inputs.fleet import NicTable, read_fleet
+from placer.inputs.models import Say, open_models
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind
+from predictor import Models
+from profiler.testbed import Testbed
+from profiler.testbeds import open_testbed
+from profiles import InputError, TestbedDescription
+
+NONE = "none"
+SIMULATED = "simulated"
+
+
+class CatalogueRequest(Protocol):
+    """The part of a request that tells which NICs there are."""
+
+    @property
+    def models(self) -> Path | None: ...
+    @property
+    def testbed(self) -> str | None: ...
+    @property
+    def fleet(self) -> Path | None: ...
+    @property
+    def risk(self) -> float | None: ...
+    @property
+    def timeout(self) -> float: ...
+
+
+def open_catalogue(request: CatalogueRequest, stack: ExitStack, say: Say) -> Catalogue:
+    """The kinds of NIC with their models and testbeds; testbeds are closed with `stack`.
+
+    Raises
+    ------
+    InputError
+        When a file is refused, or when models, fleet and testbed are of different cards.
+    """
+    tables = read_fleet(request.fleet) if request.fleet else [None]
+    opened: dict[str | None, Models] = {}
+    testbeds: dict[str, Testbed] = {}
+    kinds, models_of, testbeds_of, specs = [], [], [], []
+    for index, table in enumerate(tables):
+        folder = table.models if table and table.models else None
+        if folder not in opened:
+            opened[folder] = open_models(Path(folder) if folder else request.models, say)
+        models = opened[folder]
+        spec = (table.testbed if table else None) or request.testbed or _own_testbed(models)
+        if spec != NONE and spec not in testbeds:
+            testbeds[spec] = stack.enter_context(open_testbed(spec, timeout=request.timeout))
+        testbed = testbeds.get(spec)
+        if testbed is not None:
+            _same_card(models, testbed.describe(), spec)
+        kinds.append(_kind(index, table, models, request.fleet))
+        models_of.append(models)
+        testbeds_of.append(testbed)
+        specs.append(spec)
+    if any(testbed is None for testbed in testbeds_of) and any(testbeds_of):
+        say("not every NIC of the fleet has a testbed: there is no ground truth, the optimum is a predicted one")
+    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), request.risk, tuple(specs))
+
+
+def _own_testbed(models: Models) -> str:
+    """The simulated card for models that came from it; nobody else's models are judged against it."""
+    if models.testbed is None or not models.testbed.simulated:
+        return NONE
+    with open_testbed(SIMULATED, timeout=60.0) as simulated:
+        return SIMULATED if simulated.describe() == models.testbed else NONE
+
+
+def _same_card(models: Models, described: TestbedDescription, spec: str) -> None:
+    """Refuses to judge models of one card by another."""
+    trained = models.testbed
+    if trained is None:
+        return
+    if trained.nic.model != described.nic.model:
+        message = f"is a {described.nic.model}, the models were trained on a {trained.nic.model}"
+        hint = "give the testbed that was profiled, or `--testbed none`"
+        raise InputError.of(f"--testbed {spec}", message, hint=hint)
+    hosted = {nf.name for nf in described.nfs}
+    if missing := [name for name in models.nfs if name not in hosted]:
+        raise InputError.of(f"--testbed {spec}", f"does not host {', '.join(missing)}, which the models know")
+
+
+def _kind(index: int, table: NicTable | None, models: Models, file: Path | None) -> NicKind:
+    trained = models.testbed.nic if models.testbed else None
+    if table is None:
+        if trained is None:
+            raise InputError.of(
+                "--models",
+                "came from a profile without testbed.json: nobody said how many cores a NIC has",
+                hint="give a fleet file with model and cores: --fleet FILE",
+            )
+        return NicKind(index, trained.model, trained.cores, _cores_of(models))
+    if trained is not None and table.model != trained.model:
+        raise InputError.of(
+            str(file),
+            f"is {table.model}, its models were trained on {trained.model}",
+            column="model",
+            hint="name that NIC's MODELS folder with `models`",
+        )
+    cores = table.cores or (trained.cores if trained else None)
+    if cores is None:
+        raise InputError.of(
+            str(file), f"is missing for {table.model}, whose profile has no testbed.json", column="cores"
+        )
+    if trained is not None and cores > trained.cores:
+        message = f"{cores} are more than the {trained.cores} of a {trained.model}, on which the models were trained"
+        raise InputError.of(str(file), message, column="cores")
+    return NicKind(index, table.model, cores, _cores_of(models), table.count, table.cost)
+
+
+def _cores_of(models: Models) -> dict[str, int]:
+    return {nf: models.cores(nf) for nf in models.nfs}

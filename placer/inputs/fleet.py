@@ -1,0 +1,67 @@
+"""Fleet files: which NICs can be had, in TOML (docs/formats.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic_core import ErrorDetails
+
+from placer.inputs.toml import line_of, read_toml, worded
+from profiles import Fault, InputError
+
+TABLE = "nic"
+
+
+class NicTable(BaseModel):
+    """One `[[nic]]` table, as written."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    model: Annotated[str, Field(min_length=1)]
+    count: Annotated[int, Field(ge=0)] | None = None
+    cost: Annotated[FiniteFloat, Field(gt=0)] = 1.0
+    cores: Annotated[int, Field(gt=0)] | None = None
+    models: str | None = None
+    testbed: str | None = None
+
+
+def read_fleet(path: Path) -> list[NicTable]:
+    """The `[[nic]]` tables of a fleet file; `models` folders are resolved against the file's own folder.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file.
+    """
+    name = str(path)
+    text, document = read_toml(path)
+    faults = [
+        Fault(name, line_of(text, TABLE, 0, key), key, "unknown key", "a fleet file holds [[nic]] tables")
+        for key in document
+        if key != "nic"
+    ]
+    tables = document.get("nic", [])
+    if not isinstance(tables, list) or not tables:
+        faults.append(Fault(name, None, "nic", "no [[nic]] table", "write [[nic]], then model = ..."))
+        raise InputError(faults)
+    nics = []
+    for number, table in enumerate(tables, start=1):
+        try:
+            nics.append(NicTable.model_validate(table))
+        except ValidationError as error:
+            faults += [_fault(name, text, number, wrong) for wrong in error.errors()]
+    if faults:
+        raise InputError(faults)
+    return [nic.model_copy(update={"models": _beside(path, nic.models)}) for nic in nics]
+
+
+def _fault(name: str, text: str, number: int, wrong: ErrorDetails) -> Fault:
+    key = str(wrong["loc"][0]) if wrong["loc"] else TABLE
+    keys = f"; keys are {', '.join(NicTable.model_fields)}" if wrong["type"] == "extra_forbidden" else ""
+    return Fault(name, line_of(text, TABLE, number, key), key, worded(wrong) + keys)
+
+
+def _beside(path: Path, folder: str | None) -> str | None:
+    return None if folder is None else str(path.parent / folder)

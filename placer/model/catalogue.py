@@ -1,0 +1,93 @@
+"""The catalogue: the kinds of NIC that can be had and what is known of each, by prediction and by experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placer.model.fleet import NicKind
+from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
+from predictor import Models
+from profiler.testbed import Testbed
+from profiles import TrafficProfile, Workload
+
+BYTES_PER_MB = 1e6
+DEFAULT_PREDICTOR = "tomur"
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Everything that strategies and their judges may ask about the NICs.
+
+    Parameters
+    ----------
+    kinds
+        The kinds of NIC.
+    models
+        Per kind, the trained models.
+    testbeds
+        Per kind, the testbed that tells the truth; None where there is none.
+    risk
+        The share of instances that may be expected to miss their SLA; None: predictors are taken at their best guess.
+    specs
+        Per kind, how its testbed was named; `none` where there is none.
+    """
+
+    kinds: tuple[NicKind, ...]
+    models: tuple[Models, ...]
+    testbeds: tuple[Testbed | None, ...]
+    risk: float | None = None
+    specs: tuple[str, ...] = ()
+
+    @property
+    def default_traffic(self) -> TrafficProfile:
+        """The traffic of arrivals that tell none: the default of the first kind."""
+        return self.models[0].default_traffic
+
+    def predictors(self) -> list[str]:
+        """Names of the predictors that every kind has, the default one first."""
+        shared = set.intersection(*(set(models.predictors) for models in self.models))
+        return sorted(shared, key=lambda name: (name != DEFAULT_PREDICTOR, name))
+
+    def heeds_risk(self, predictor: str) -> bool:
+        """Whether the risk changes what the predictor of that name answers."""
+        return any(models.predictors[predictor].heeds_risk for models in self.models)
+
+    def oracles(self, predictor: str) -> tuple[Oracle, ...]:
+        """Per kind, what the predictor of that name expects, at the catalogue's risk."""
+        return tuple(PredictorOracle(models.predictors[predictor], self.risk) for models in self.models)
+
+    def truth(self) -> tuple[Oracle, ...] | None:
+        """Per kind, what its testbed measures; None unless every kind has a testbed."""
+        testbeds = [testbed for testbed in self.testbeds if testbed is not None]
+        return tuple(map(TestbedOracle, testbeds)) if len(testbeds) == len(self.kinds) else None
+
+    def truth_name(self) -> str:
+        """Who tells the truth: `simulated` for a simulated card, the names of testbeds, or `predicted` for nobody."""
+        testbeds = [testbed.describe() for testbed in self.testbeds if testbed is not None]
+        if len(testbeds) < len(self.kinds):
+            return "predicted"
+        names = ["simulated" if testbed.simulated else testbed.name for testbed in testbeds]
+        return ", ".join(dict.fromkeys(names))
+
+    def shares(self, kind: NicKind, workload: Workload) -> dict[str, float]:
+        """The share of each of a NIC's resources that the workload takes when alone.
+
+        Resources are `cores`, `cache` (its working set against the last-level cache, where the testbed told its size)
+        and each accelerator (of its time). A share above 1 is a demand for more than there is.
+        """
+        models = self.models[kind.index]
+        demand = models.demand([workload])[0]
+        shares = {"cores": demand.cores / kind.cores, **demand.accelerators}
+        if models.testbed and models.testbed.nic.llc_bytes:
+            shares["cache"] = demand.wss_mb * BYTES_PER_MB / models.testbed.nic.llc_bytes
+        return shares
+
+    def check(self, workload: Workload) -> Sequence[tuple[str, str]]:
+        """What keeps the workload out, as (column, message): an unprofiled NF, traffic outside the profiled range."""
+        knowing = [models for models in self.models if workload.nf in models.nfs]
+        faults = [fault for models in knowing or self.models[:1] for fault in models.check(workload)]
+        if not faults and not any(kind.hosts(workload) for kind in self.kinds):
+            cores = min(kind.cores_of[workload.nf] for kind in self.kinds if workload.nf in kind.cores_of)
+            faults = [("nf", f"'{workload.nf}' takes {cores} cores, more than any NIC of the fleet has")]
+        return list(dict.fromkeys(faults))

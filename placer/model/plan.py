@@ -1,0 +1,74 @@
+"""Plans: where a strategy put every arrival."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from placer.inputs.arrivals import Arrival
+from placer.model.fleet import NicKind
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One arrival and the NIC it was put on; no NIC means that it was rejected. Not everybody tells a reason."""
+
+    arrival: Arrival
+    nic: str | None = None
+    kind: NicKind | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a strategy decided for a trace.
+
+    Parameters
+    ----------
+    strategy
+        Its name.
+    predictor
+        The predictor it looked at; None for strategies that look at none.
+    placements
+        One per arrival, in order of arrival.
+    seconds
+        Time for all decisions.
+    """
+
+    strategy: str
+    predictor: str | None
+    placements: tuple[Placement, ...]
+    seconds: float
+
+    @property
+    def placed(self) -> list[Placement]:
+        """The placements that have a NIC."""
+        return [placement for placement in self.placements if placement.nic is not None]
+
+    @property
+    def rejected(self) -> int:
+        """How many arrivals got no NIC."""
+        return len(self.placements) - len(self.placed)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An arrival, or its departure; `index` is the arrival's place in the trace."""
+
+    time: float
+    index: int
+    departs: bool
+
+
+def events_of(arrivals: Sequence[Arrival]) -> Iterator[Event]:
+    """Arrivals and departures in order of time; at one time departures come first, so that they free their place."""
+    leaving: list[tuple[float, int]] = []
+    for index, arrival in enumerate(arrivals):
+        while leaving and leaving[0][0] <= arrival.time:
+            yield Event(*heapq.heappop(leaving), departs=True)
+        yield Event(arrival.time, index, departs=False)
+        if arrival.departure is not None:
+            heapq.heappush(leaving, (arrival.departure, index))
+    while leaving:
+        yield Event(*heapq.heappop(leaving), departs=True)

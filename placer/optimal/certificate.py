@@ -1,0 +1,139 @@
+"""Certificates: an optimum written down with all that is needed to check it without this program's solver.
+
+`placer verify` reads them (`placer/verify/`); docs/formats.md tells the format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import ceil, floor, gcd, lcm
+from pathlib import Path
+from typing import Any
+
+from placer.inputs.arrivals import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind
+from placer.optimal.cores_bound import cores_duals
+from placer.optimal.trace_optimum import Certified
+from profiles import InputError
+from profiles.aside import file_aside
+
+VERSION = 1
+DECIMALS = 12
+"""Prices are rounded to this many, tenants' down and NICs' up."""
+
+SECONDS = 60.0
+"""Time for the prices of the bound by cores."""
+
+
+def refuse_uncertifiable(arrivals: Sequence[Arrival]) -> None:
+    """Refuse what no certificate can be written of.
+
+    Raises
+    ------
+    InputError
+        When somebody leaves.
+    """
+    if any(arrival.departure is not None for arrival in arrivals):
+        raise InputError.of("--certificate", "the trace has departures: its bound is not of one plan")
+
+
+def write_certificate(
+    path: Path, arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Certified, predictor: str | None
+) -> None:
+    """Write plan, bound and dual values aside, then rename."""
+    told = certificate(arrivals, catalogue, optimum, predictor)
+    with file_aside(path) as aside:
+        aside.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def certificate(
+    arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Certified, predictor: str | None = None
+) -> dict[str, Any]:
+    """The certificate as it is written; `predictor` told the throughputs where no testbed did."""
+    left_out = [placement.arrival.id for placement in optimum.plan.placements if placement.nic is None]
+    over = "companies"
+    duals = optimum.duals
+    if duals is None:
+        over, duals = "cores", cores_duals([arrival.tenant for arrival in arrivals], catalogue.kinds, SECONDS)
+    by_tenant = duals.by_tenant() if duals else {}
+    prices = {arrival.id: _rounded(by_tenant.get(arrival.id, 0.0), floor) for arrival in arrivals}
+    of_kinds = [_rounded(price, ceil) for price in (duals.of_kinds if duals else [0.0] * len(catalogue.kinds))]
+    return {
+        "certificate": VERSION,
+        "predictor": predictor,
+        "risk": None if predictor is None else catalogue.risk,
+        "fleet": [_kind(kind, spec) for kind, spec in zip(catalogue.kinds, catalogue.specs, strict=True)],
+        "tenants": [_tenant(arrival) for arrival in arrivals],
+        "plan": {"cost": optimum.cost, "nics": _nics(optimum), "left_out": left_out},
+        "bound": {
+            "lower_bound": float(_bound(list(prices.values()), of_kinds, len(left_out), catalogue.kinds)),
+            "searched": optimum.lower_bound,
+            "over": over,
+            "prices": _by_class(arrivals, prices),
+            "nic_prices": [float(price) for price in of_kinds],
+        },
+    }
+
+
+def _bound(
+    prices: Sequence[Fraction], of_kinds: Sequence[Fraction], left_out: int, kinds: Sequence[NicKind]
+) -> Fraction:
+    """What the prices prove: the worth of all tenants, less who is left out, less limited NICs; as a possible cost."""
+    dearest = sorted(prices, reverse=True)[:left_out]
+    proven = sum(prices) - sum(max(price, Fraction(0)) for price in dearest)
+    proven -= sum(price * (kind.count or 0) for price, kind in zip(of_kinds, kinds, strict=True))
+    costs = [Fraction(repr(float(kind.cost))) for kind in kinds]
+    whole = lcm(*(cost.denominator for cost in costs))
+    unit = Fraction(gcd(*(int(cost * whole) for cost in costs)), whole)
+    return max(Fraction(0), ceil(proven / unit) * unit) if unit else Fraction(0)
+
+
+def _rounded(price: float, to_whole: Any) -> Fraction:
+    """The price with few decimals, as the same number that JSON will tell."""
+    rounded = Fraction(to_whole(Fraction(price) * 10**DECIMALS), 10**DECIMALS)
+    return Fraction(repr(float(rounded)))
+
+
+def _kind(kind: NicKind, spec: str) -> dict[str, Any]:
+    return {
+        "model": kind.model,
+        "testbed": spec,
+        "cores": kind.cores,
+        "cores_of": dict(sorted(kind.cores_of.items())),
+        "count": kind.count,
+        "cost": kind.cost,
+    }
+
+
+def _tenant(arrival: Arrival) -> dict[str, Any]:
+    return {"id": arrival.id, **_class(arrival)}
+
+
+def _class(arrival: Arrival) -> dict[str, Any]:
+    sla = arrival.sla
+    promise = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
+    return {"nf": arrival.workload.nf, "traffic": arrival.workload.traffic.as_dict(), **promise}
+
+
+def _nics(optimum: Certified) -> list[dict[str, Any]]:
+    nics: dict[str, dict[str, Any]] = {}
+    for placement in optimum.plan.placements:
+        if placement.nic is not None and placement.kind is not None:
+            nic = nics.setdefault(placement.nic, {"kind": placement.kind.index, "tenants": []})
+            nic["tenants"].append(placement.arrival.id)
+    return list(nics.values())
+
+
+def _by_class(arrivals: Sequence[Arrival], prices: Mapping[str, Fraction]) -> list[dict[str, Any]]:
+    """The price of each class of tenants, who run the same and were promised the same."""
+    known: dict[tuple[object, object], dict[str, Any]] = {}
+    for arrival in arrivals:
+        key = arrival.workload, arrival.sla
+        if key not in known:
+            known[key] = {**_class(arrival), "price": float(prices[arrival.id])}
+        elif known[key]["price"] != float(prices[arrival.id]):
+            raise AssertionError(f"Tenants like {arrival.id} have two prices.")
+    return list(known.values())

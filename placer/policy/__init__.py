@@ -1,0 +1,1 @@
+"""How an arrival is placed online: rules score the NICs that keep every SLA, indexes find them fast."""

@@ -1,0 +1,203 @@
+"""The charts: what each draws of which table. Colours are the theme's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import altair as alt
+import pandas as pd
+
+from placer.report.html.page import Chart
+
+ROW = 26
+"""Height of a bar with its gap."""
+TALL = 280
+LETTER, SYMBOL, AXIS = 6, 22, 50
+"""Pixels at most of a letter, of what stands before it in a legend, and of an axis of numbers."""
+
+LABEL_ROOM = 1.45
+"""Times the longest bar that an axis reaches where bars have labels."""
+
+NICS = "NICs in use"
+
+
+def over_time(curves: pd.DataFrame, optimum: int, told: str) -> Chart:
+    """NICs in use over time, a step curve per strategy, the optimum as a line."""
+    hours = curves.assign(hours=curves["time"] / 3600)
+    lines = (
+        alt.Chart(hours)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("hours:Q", title="hours since the start", axis=alt.Axis(grid=False, tickCount=8, format=",~f")),
+            y=alt.Y("nics:Q", title=NICS),
+            color=_by("strategy", curves),
+            tooltip=["strategy:N", alt.Tooltip("hours:Q", format=".2f"), "nics:Q"],
+        )
+    )
+    line = (
+        alt.Chart(pd.DataFrame({"nics": [optimum]}))
+        .mark_rule(style="optimum")
+        .encode(y="nics:Q", tooltip=alt.value(told))
+    )
+    return _sized(_layers(lines, line), TALL, curves["strategy"])
+
+
+def nics(table: pd.DataFrame, optimum: int, told: str) -> Chart:
+    """NICs of every strategy as bars, labelled with how far above the optimum they are, which is a line."""
+    bars = alt.Chart(table).encode(y=_named("strategy"), x=_labelled("nics", "NICs", table))
+    line = alt.Chart(pd.DataFrame({"nics": [optimum]})).encode(x="nics:Q")
+    return _sized(
+        _layers(
+            bars.mark_bar().encode(tooltip=["strategy:N", "nics:Q", "over:N"]),
+            bars.mark_text(align="left", dx=5).encode(text="over:N"),
+            line.mark_rule(style="optimum").encode(tooltip=alt.value(told)),
+        ),
+        ROW * len(table),
+    )
+
+
+def shares(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
+    """A bar per category: column `pct`, labelled."""
+    bars = alt.Chart(table).encode(y=_named(category), x=_labelled("pct", title, table))
+    return _sized(
+        _layers(
+            bars.mark_bar().encode(tooltip=[f"{category}:N", alt.Tooltip("pct:Q", format=".2f")]),
+            bars.mark_text(align="left", dx=5).encode(text=alt.Text("pct:Q", format=".1f")),
+        ),
+        ROW * len(table),
+    )
+
+
+def ranged(table: pd.DataFrame, figure: str, title: str) -> Chart:
+    """A point per strategy at the median of a figure, on a line from its low to its high."""
+    place = alt.Chart(table).encode(y=_named("strategy"))
+    told = ["strategy:N", *(alt.Tooltip(f"{figure}{end}:Q", format=".2f") for end in ("_low", "", "_high"))]
+    nothing = not table[[figure, f"{figure}_low", f"{figure}_high"]].any(axis=None)
+    scale = alt.Scale(domain=[0, 1]) if nothing else alt.Undefined
+    lines = place.mark_rule(style="range").encode(
+        x=alt.X(f"{figure}_low:Q", title=title, axis=alt.Axis(tickCount=5), scale=scale), x2=f"{figure}_high:Q"
+    )
+    points = place.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X(f"{figure}:Q", title=title), tooltip=told)
+    return _sized(_layers(lines, points), ROW * len(table))
+
+
+def occupied(table: pd.DataFrame, cores: int) -> Chart:
+    """The cores of the average NIC by the NF that takes them; the whole NIC is a line."""
+    bars = (
+        alt.Chart(table)
+        .mark_bar()
+        .encode(
+            y=_named("strategy"),
+            x=alt.X("cores:Q", title="cores of the average NIC in use", scale=alt.Scale(domain=[0, cores])),
+            color=_by("nf", table),
+            tooltip=["strategy:N", "nf:N", alt.Tooltip("cores:Q", format=".2f")],
+        )
+    )
+    whole = alt.Chart(pd.DataFrame({"cores": [cores]})).mark_rule(style="guide").encode(x="cores:Q")
+    return _sized(_layers(bars, whole), ROW * table["strategy"].nunique(), table["nf"], table["strategy"])
+
+
+def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
+    """Predicted against true throughput; on the diagonal they agree. Colours are as where all `strategies` are."""
+    low = float(min(table["predicted"].min(), table["true"].min())) - 1
+    scale = alt.Scale(domain=[low, 101], zero=False, nice=False)
+    points = (
+        alt.Chart(table)
+        .mark_point(filled=True, opacity=0.7)
+        .encode(
+            x=alt.X("predicted:Q", title="predicted, % of alone", scale=scale, axis=alt.Axis(tickCount=6)),
+            y=alt.Y("true:Q", title="true, % of alone", scale=scale),
+            color=_by("strategy", table, strategies),
+            shape=alt.Shape("strategy:N", sort=None, legend=None),
+            size=alt.Size("instances:Q", legend=None, scale=alt.Scale(range=[25, 160])),
+            tooltip=["strategy:N", "nf:N", "predicted:Q", "true:Q", "instances:Q"],
+        )
+    )
+    ends = pd.DataFrame({"predicted": [low, 101.0], "true": [low, 101.0]})
+    diagonal = alt.Chart(ends).mark_line(style="guide", strokeWidth=1).encode(x="predicted:Q", y="true:Q")
+    return _sized(_layers(diagonal, points), 360, table["strategy"])
+
+
+def dropped(table: pd.DataFrame) -> Chart:
+    """Predicted drop by NF, a bar per resource."""
+    return _sized(
+        alt.Chart(table)
+        .mark_bar()
+        .encode(
+            y=alt.Y("nf:N", title=None, sort=None),
+            yOffset=alt.YOffset("resource:N"),
+            x=alt.X("drop:Q", title="mean predicted drop, % of alone", axis=alt.Axis(tickCount=5)),
+            color=_by("resource", table),
+            tooltip=["nf:N", "resource:N", alt.Tooltip("drop:Q", format=".2f")],
+        ),
+        ROW * 1.4 * table["nf"].nunique(),
+        table["resource"],
+        table["nf"],
+    )
+
+
+def bound(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -> Chart:
+    """Throughput along an attribute, `told` by each of several, flows on a log axis.
+
+    Coloured by the `bottleneck`, as where all `resources` are.
+    """
+    scale = alt.Scale(type="log") if attribute == "flows" else alt.Undefined
+    numbers = "~s" if attribute == "flows" else ",~f"
+    x = alt.X(f"{attribute}:Q", scale=scale, axis=alt.Axis(grid=False, tickCount=6, format=numbers))
+    base = alt.Chart(table).encode(x=x, y=alt.Y("kpps:Q", title="throughput, kpps"))
+    lines = base.mark_line(style="guide", strokeWidth=1).encode(detail="told:N")
+    points = base.mark_point(size=70).encode(
+        color=_by("bottleneck", table, resources),
+        shape=alt.Shape("told:N", sort=None, legend=alt.Legend(title=None)),
+        tooltip=["told:N", f"{attribute}:Q", "kpps:Q", "bottleneck:N"],
+    )
+    return _sized(_layers(lines, points), TALL, table["bottleneck"])
+
+
+def banded(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
+    """A curve per `curve` through `middle` over `x`, with a band from `low` to `high`."""
+    base = alt.Chart(table).encode(
+        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format=",~f")), color=_by("curve", table)
+    )
+    tooltip = ["curve:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
+    return _sized(
+        _layers(
+            base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q"),
+            base.mark_line(point=True).encode(y=alt.Y("middle:Q", title=y_title), tooltip=tooltip),
+        ),
+        TALL,
+        table["curve"],
+    )
+
+
+def _layers(*charts: alt.Chart) -> alt.LayerChart:
+    return alt.LayerChart(layer=list(charts))
+
+
+def _by(column: str, table: pd.DataFrame, known: Sequence[str] = ()) -> alt.Color:
+    """A colour per value, of those that are `known` where not all are in the table."""
+    values = list(dict.fromkeys(table[column]))
+    legend = alt.Legend(values=values, symbolOpacity=1)
+    return alt.Color(f"{column}:N", scale=alt.Scale(domain=list(known or values)), legend=legend, title=None)
+
+
+def _labelled(column: str, title: str, table: pd.DataFrame) -> alt.X:
+    """An axis with room for a label beside the longest bar, on a narrow page, too."""
+    longest = float(table[column].max())
+    scale = alt.Scale(domain=[0, longest * LABEL_ROOM], nice=False) if longest > 0 else alt.Undefined
+    return alt.X(f"{column}:Q", title=title, axis=alt.Axis(tickCount=5), scale=scale)
+
+
+def _named(column: str) -> alt.Y:
+    return alt.Y(f"{column}:N", title=None, sort=None)
+
+
+def _sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
+    """As wide as the page, which may be narrow; tells it how much room a name in the legend takes, and the axis."""
+    room = {"legend": LETTER * _longest(legend) + SYMBOL, "beside": max(LETTER * _longest(rows), AXIS)}
+    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
+    return chart.properties(width="container", height=height, autosize=fit, usermeta=room)
+
+
+def _longest(names: Iterable[str]) -> int:
+    return max(map(len, names), default=0)

@@ -1,0 +1,1 @@
+"""Adapters over the online engine; no decision is made here. JSON lines over stdin and stdout."""

@@ -1,0 +1,126 @@
+"""Correction of composed predictions by measured co-runs.
+
+The correction is learnt over what the prediction itself was made of, so that few rows suffice. It fades to nothing away
+from what was measured, where the physics stands alone, and is applied as far as it surely helps on rows left out of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.regression.gaussian_process import Smooth
+
+Array = NDArray[np.float64]
+
+LEAST_ROWS = 5
+NOISE = 0.1
+"""Typical share of the errors that is measurement noise."""
+NEAR = 0.5
+SURE = 1.5
+"""Standard errors of the mean gain below which a correction is not applied at all."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the correction is a function of, one row per prediction.
+
+    Parameters
+    ----------
+    traffic
+        Shape (N, 3).
+    kept
+        Predicted share of solo throughput, shape (N,).
+    pressure
+        Per accelerator, the competitors' service demand in units of the NF's own service time, shape (N, accelerators).
+    """
+
+    traffic: Array
+    kept: Array
+    pressure: Array
+
+    @classmethod
+    def of(cls, traffic: Array, kpps: Array, solo_kpps: Array, competitor_ms: Array, own_ms: Array) -> Seen:
+        """Of predictions `kpps` and throughput alone, shape (N,); the service times of the competitors and its own, ms.
+
+        `traffic` is of shape (N, 3), service times are of shape (N, accelerators).
+        """
+        return cls(traffic, kpps / solo_kpps, competitor_ms / np.maximum(own_ms, 1e-12))
+
+    def inputs(self) -> Array:
+        """As coordinates, shape (N, 4 + accelerators)."""
+        return np.column_stack(
+            [
+                np.log(np.maximum(self.traffic[:, :2], 1.0)),
+                np.log1p(self.traffic[:, 2] / 100.0),
+                np.log(np.maximum(self.kept, 1e-6)),
+                np.log1p(self.pressure),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A correction of the logarithm of throughput.
+
+    Parameters
+    ----------
+    correction
+        Zero away from what was measured.
+    errors
+        What is left of each measured row when it is not learnt from: measured over predicted, logarithm, shape (N,).
+    """
+
+    correction: Smooth
+    errors: Array
+
+    @classmethod
+    def fit(cls, seen: Seen, error: Array, company: NDArray[np.intp]) -> Calibration | None:
+        """Learn `error`, the logarithm of measured over predicted; None when that does not help.
+
+        Rows of one `company`, an array of shape (N,) as `error` is, are left out together to tell whether it does.
+        """
+        if len(error) < LEAST_ROWS:
+            return None
+        correction = Smooth.fit(seen.inputs(), error[:, None], anchored=True, noise=NOISE)
+        left = correction.left_out(error[:, None], company)[:, 0]
+        share = _trusted(error**2 - left**2)
+        if not share:
+            return None
+        trusted = replace(correction, weights=share * correction.weights)
+        # lengths and noise were tuned with every row there
+        tuned = int((correction.scale > 0).sum()) + 1
+        known = np.sqrt(len(error) / max(len(error) - tuned, 1))
+        return cls(trusted, known * (error - share * (error - left)))
+
+    def __call__(self, seen: Seen) -> Array:
+        """The factor for each prediction, shape (N,)."""
+        factors: Array = np.exp(self.correction(seen.inputs())[:, 0])
+        return factors
+
+    def applies(self, seen: Seen) -> NDArray[np.bool_]:
+        """Whether a prediction is near to what was measured, shape (N,)."""
+        near: NDArray[np.bool_] = self.correction.nearness(seen.inputs()) >= NEAR
+        return near
+
+    def as_arrays(self) -> dict[str, Array]:
+        """What was learnt, as plain arrays."""
+        correction = {f"correction_{name}": array for name, array in self.correction.as_arrays().items()}
+        return {"errors": self.errors, **correction}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array]) -> Calibration:
+        """The correction that `as_arrays` gave."""
+        correction = {name.removeprefix("correction_"): array for name, array in arrays.items()}
+        return cls(Smooth.from_arrays(correction), arrays["errors"])
+
+
+def _trusted(gains: Array) -> float:
+    """How much of a correction to apply, given what it gains on each row left out, between 0 and 1.
+
+    Few rows, or few of many that gain, leave the mean gain uncertain; what is surely gained is applied in full.
+    """
+    mean, deviation = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    return max(1.0 - (SURE * deviation / mean) ** 2, 0.0) if mean > 0 else 0.0

@@ -1,0 +1,1 @@
+"""The predictors; each is one file that registers itself."""

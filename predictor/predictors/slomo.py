@@ -1,0 +1,142 @@
+"""SLOMO: memory contention only, learnt at default traffic (Manousis et al., 2020, doi:10.1145/3387514.3405868).
+
+Tomur's baseline (section 7.1). Other traffic is answered by sensitivity extrapolation: throughput follows the NF's own
+over flows, as long as the flow count is within 20 % of the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import GradientBoostingRegressor
+
+from predictor.arrays import read_arrays, write_arrays
+from predictor.contention.nf_model import NfModel
+from predictor.contention.workload_table import Facts
+from predictor.prediction import Prediction
+from predictor.registry import Predictor, Warn, register
+from predictor.regression.trees import Trees
+from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
+from profiles import Workload
+from profiles.profile import THROUGHPUT, NfProfile, Profile
+
+Array = NDArray[np.float64]
+
+REACH = 0.2
+"""Relative change of the flow count over which the extrapolation holds."""
+ENOUGH = 40
+SEEDS = 3
+
+
+@register
+class SlomoPredictor(Predictor):
+    """Gradient boosting on the competitors' counters at default traffic.
+
+    Parameters
+    ----------
+    nfs
+        What training found per NF; solo throughput is taken from it.
+    default
+        The traffic that was learnt, as an array of shape (3,).
+    memory
+        Per NF, the logarithm of throughput (kpps) at that traffic.
+    """
+
+    name: ClassVar[str] = "slomo"
+    heeds_risk: ClassVar[bool] = False
+
+    def __init__(self, nfs: Mapping[str, NfModel], default: Array, memory: Mapping[str, Trees]) -> None:
+        self._nfs, self._default, self._memory = nfs, default, memory
+        self._facts = Facts(nfs)
+
+    @classmethod
+    def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
+        """Learn from the runs beside mem-bench at default traffic."""
+        default = np.array(profile.default_traffic().as_tuple())
+        memory = {}
+        for name, model in nfs.items():
+            rows, exact = _near(profile.nfs[name], default)
+            if exact < len(rows):
+                warn(f"{name}: {exact} runs beside mem-bench at default traffic; SLOMO takes the nearest {len(rows)}")
+            logarithm = np.log(rows[THROUGHPUT].to_numpy(dtype=np.float64))
+            if model.solo:
+                logarithm += np.log(model.base_kpps(default[None, :]) / model.base_kpps(traffic_of(rows)))
+            memory[name] = _boosted(counters_of(rows), logarithm, seed)
+        return cls(nfs, default, memory)
+
+    def save(self, folder: Path) -> None:
+        """One file per NF, and one for the traffic."""
+        write_arrays(folder / "default_traffic.npz", {"default": self._default})
+        for name, trees in self._memory.items():
+            write_arrays(folder / f"{name}.npz", trees.as_arrays())
+
+    @classmethod
+    def load(cls, folder: Path, nfs: Mapping[str, NfModel]) -> Self:
+        """The predictor that `save` wrote."""
+        memory = {name: Trees.from_arrays(read_arrays(folder / f"{name}.npz")) for name in nfs}
+        return cls(nfs, read_arrays(folder / "default_traffic.npz")["default"], memory)
+
+    def solo(self, workloads: Sequence[Workload]) -> Array:
+        """Throughput (kpps) of each workload alone on the NIC."""
+        return self._facts.solo_of(workloads)
+
+    def throughput(self, companies: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
+        """Throughput (kpps) of every workload of every company. It knows no risk: SLOMO tells no errors of its own."""
+        facts, seats = self._facts, self._facts.companies(companies)
+        throughput = np.where(seats.seated, facts.solo[seats.member], 0.0)
+        crowded = seats.seated & (seats.sizes[:, None] > 1)
+        counters, places = facts.competitors(seats.member)[crowded], seats.member[crowded]
+        predicted = np.zeros(len(places))
+        for name, rows in facts.by_nf(places):
+            predicted[rows] = self._kpps(name, counters[rows], facts.traffic[places[rows]])
+        throughput[crowded] = np.minimum(predicted, throughput[crowded])
+        return seats.in_given_order(throughput)
+
+    def predict(self, companies: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
+        """Throughput; every drop is memory's, and there is no interval."""
+        return [
+            [
+                Prediction(
+                    float(kpps),
+                    float(solo),
+                    {"memory": float(solo - kpps)},
+                    "memory" if kpps < solo else "cpu",
+                    extrapolated=self._nfs[workload.nf].is_extrapolated(workload.traffic),
+                )
+                for workload, kpps, solo in zip(company, row, self.solo(company), strict=True)
+            ]
+            for company, row in zip(companies, self.throughput(companies), strict=True)
+        ]
+
+    def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
+        """Throughput (kpps) of `nf` per row; accelerator contention is not seen."""
+        refuse_unreadable(table, model_of(self._nfs, nf).accelerators)
+        return self._kpps(nf, counters_of(table), traffic_of(table))
+
+    def _kpps(self, nf: str, counters: Array, traffic: Array) -> Array:
+        """Throughput at default traffic, scaled by solo throughput within the reach of the extrapolation."""
+        model, default = self._nfs[nf], np.tile(self._default, (len(traffic), 1))
+        reached = default.copy()
+        reached[:, 0] = np.clip(traffic[:, 0], default[:, 0] * (1 - REACH), default[:, 0] * (1 + REACH))
+        alone = model.solo_kpps(default)
+        scaled: Array = np.minimum(np.exp(self._memory[nf].predict(counters)), alone) * model.solo_kpps(reached) / alone
+        return scaled
+
+
+def _near(nf: NfProfile, default: Array) -> tuple[pd.DataFrame, int]:
+    """The runs at default flows and packet size, filled up with the nearest; and how many were exact."""
+    wanted, rows = np.log(np.maximum(default[:2], 1.0)), np.log(np.maximum(traffic_of(nf.memory)[:, :2], 1.0))
+    away = np.abs(rows - wanted).sum(axis=1)
+    exact = int((away < 1e-6).sum())
+    nearest = np.argsort(away, kind="stable")[: max(exact, ENOUGH)]
+    return nf.memory.iloc[nearest], exact
+
+
+def _boosted(counters: Array, logarithm: Array, seed: int) -> Trees:
+    models = [GradientBoostingRegressor(random_state=seed * SEEDS + offset) for offset in range(SEEDS)]
+    return Trees.of([model.fit(counters, logarithm) for model in models])

@@ -1,0 +1,1 @@
+"""Regression: Gaussian process, boosted trees, and the trees compiled."""

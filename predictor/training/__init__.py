@@ -1,0 +1,1 @@
+"""From a profile to models: what is fitted to which measurements."""

@@ -1,0 +1,41 @@
+"""Where a memory model is least certain: the disagreement of several, each taught by another half of the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from predictor.contention.memory import MemoryModel, MemoryRuns
+from profiles import ATTRIBUTES, COUNTERS
+from profiles.profile import THROUGHPUT, NfProfile
+
+MEMBERS = 4
+
+
+def disagreement(seed: int = 0) -> Callable[[NfProfile, pd.DataFrame], NDArray[np.float64]]:
+    """A callback for the profiling method `active`.
+
+    It tells, for candidates with traffic and competitors' counters, the standard deviation of the logarithm of
+    throughput among models of halves of an NF's runs beside memory contention (Tomur, section 4.1.2).
+    """
+
+    def uncertainty(nf: NfProfile, candidates: pd.DataFrame) -> NDArray[np.float64]:
+        rng = np.random.default_rng([seed, len(nf.memory)])
+        known, asked = _runs(nf.memory), _runs(candidates)
+        logarithm = np.log(nf.memory[THROUGHPUT].to_numpy(dtype=np.float64))
+        told = []
+        for member in range(MEMBERS):
+            half = rng.random(len(logarithm)) < 0.5
+            told.append(MemoryModel.fit(known[half], logarithm[half], seed=member)(asked))
+        spread: NDArray[np.float64] = np.std(told, axis=0)
+        return spread
+
+    return uncertainty
+
+
+def _runs(table: pd.DataFrame) -> MemoryRuns:
+    counters, traffic = (table[list(names)].to_numpy(dtype=np.float64) for names in (COUNTERS, ATTRIBUTES))
+    return MemoryRuns(counters, traffic, np.zeros(len(table)))

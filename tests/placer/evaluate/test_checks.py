@@ -1,0 +1,78 @@
+"""The checkers find what is wrong with plans made wrong by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from placer.evaluate.checks import BrokenPlan, check_plan, peak_nics, slas_kept
+from placer.model.plan import Placement, Plan
+from tests.toy import ToyOracle, arrival, catalogue
+
+NICS = catalogue((2, 1.0), (None, 2.0))
+OWN, NEW = NICS.kinds
+
+
+def plan_of(*placements: Placement) -> Plan:
+    """A plan with these placements."""
+    return Plan("by hand", None, placements, 0.0)
+
+
+A, B = arrival("1", 0, "d"), arrival("2", 1, "d", departure=4)
+
+
+@pytest.mark.parametrize(
+    ("plan", "fault"),
+    [
+        (plan_of(Placement(A, "n", OWN)), "arrival 2: decided 0 times"),
+        (plan_of(Placement(A, "n", OWN), Placement(A, "m", OWN), Placement(B)), "arrival 1: decided 2 times"),
+        (
+            plan_of(Placement(A), Placement(B), Placement(arrival("9", 2, "a"))),
+            "arrival 9: decided 1 times, asked for never",
+        ),
+        (plan_of(Placement(A, "n", OWN), Placement(B, "n", NEW)), "n: is both toy-0 and toy-1"),
+        (plan_of(Placement(A, "n", None), Placement(B)), "arrival 1: a NIC without a kind"),
+    ],
+)
+def test_broken_plans_are_told(plan: Plan, fault: str) -> None:
+    """Each constraint's checker tells its fault."""
+    with pytest.raises(BrokenPlan, match=fault):
+        check_plan(plan, [A, B], NICS.kinds)
+
+
+def test_cores_are_counted_over_time() -> None:
+    """Three d need 9 of 8 cores together, but not when the second leaves before the third comes."""
+    together = [A, B, arrival("3", 3, "d")]
+    with pytest.raises(BrokenPlan, match="n: 9 of 8 cores taken at 3 s"):
+        check_plan(plan_of(*(Placement(a, "n", NEW) for a in together)), together, NICS.kinds)
+    in_turn = [A, B, arrival("3", 4, "d")]
+    check_plan(plan_of(*(Placement(a, "n", NEW) for a in in_turn)), in_turn, NICS.kinds)
+
+
+def test_counts_are_counted_at_the_peak() -> None:
+    """Three NICs of a kind of two are too many at once, and not too many one after another."""
+    at_once = [arrival(str(i), i, "a") for i in range(3)]
+    with pytest.raises(BrokenPlan, match="toy-0: 3 NICs in use, there are 2"):
+        check_plan(plan_of(*(Placement(a, f"n{a.id}", OWN) for a in at_once)), at_once, NICS.kinds)
+    in_turn = [arrival(str(i), i, "a", departure=i + 1) for i in range(3)]
+    plan = plan_of(*(Placement(a, f"n{a.id}", OWN) for a in in_turn))
+    check_plan(plan, in_turn, NICS.kinds)
+    assert peak_nics(plan) == 1
+
+
+def test_a_nic_that_emptied_and_filled_again_counts_when_in_use() -> None:
+    """A NIC idle from 1 to 5 s is not in use at 2 s, when another one is."""
+    first, again = arrival("1", 0, "a", departure=1), arrival("2", 5, "a")
+    other = arrival("3", 2, "a", departure=3)
+    plan = plan_of(Placement(first, "n", NEW), Placement(other, "m", NEW), Placement(again, "n", NEW))
+    assert peak_nics(plan) == 1
+
+
+def test_slas_are_judged_in_every_company() -> None:
+    """c beside one b is within 10 %; the second b, which comes and goes, breaks it."""
+    c = arrival("c", 0, "c", 0.1)
+    first, second = arrival("b1", 1, "b", 0.5), arrival("b2", 2, "b", 0.5, departure=3)
+    kept = plan_of(*(Placement(a, "n", OWN) for a in (c, first)))
+    broken = plan_of(*(Placement(a, "n", OWN) for a in (c, first, second)))
+    oracles = (ToyOracle(), ToyOracle())
+    assert list(slas_kept(kept, oracles)) == []
+    assert list(slas_kept(broken, oracles)) == ["c on n: 320 of 400 kpps at 2 s"]

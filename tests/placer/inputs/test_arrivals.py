@@ -1,0 +1,164 @@
+"""Arrival files: what is read, what is refused, and how faults are told."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.model.sla import Sla
+from profiles import InputError, TrafficProfile, Workload
+
+DEFAULT = TrafficProfile(16000, 1500, 600)
+RANGES = {"flows": (1, 500000), "packet_size": (64, 1500), "mtbr": (0, 1100)}
+
+
+def profiled(workload: Workload) -> list[tuple[str, str]]:
+    """A catalogue that knows NAT and ACL, within `RANGES`."""
+    if workload.nf not in ("NAT", "ACL"):
+        return [("nf", f"'{workload.nf}' is not profiled")]
+    values = workload.traffic.as_dict()
+    return [(c, f"{values[c]:g} is outside") for c, (low, high) in RANGES.items() if not low <= values[c] <= high]
+
+
+def read(path: Path) -> list[Arrival]:
+    """The arrivals of a file by these rules."""
+    return read_arrivals(str(path), DEFAULT, profiled)
+
+
+def written(folder: Path, text: str | bytes, name: str = "a.csv") -> Path:
+    """A file with this content."""
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+PLAIN = "id,time,nf,sla_drop\na,0,NAT,0.1\nb,1.5,ACL,0\n"
+EXPECTED = [
+    Arrival("a", 0.0, Workload("NAT", DEFAULT), Sla(max_drop=0.1)),
+    Arrival("b", 1.5, Workload("ACL", DEFAULT), Sla(max_drop=0.0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (PLAIN.encode(), "a.csv"),
+        (b"\xef\xbb\xbf" + PLAIN.encode(), "bom.csv"),
+        (PLAIN.replace("\n", "\r\n").encode(), "crlf.csv"),
+        (gzip.compress(PLAIN.encode(), mtime=0), "a.csv.gz"),
+        (b"sla_drop,nf,time,id\n0.1,NAT,0,a\n0,ACL,1.5,b\n", "order.csv"),
+        (b'id , time,nf,sla_drop\n"a", 0 ,NAT,0.1\n\nb,1.5,ACL,0', "spaces.csv"),
+    ],
+)
+def test_equal_files_read_equal(tmp_path: Path, content: bytes, name: str) -> None:
+    """Byte order mark, CRLF, gzip, column order, blanks and a missing last line end change nothing."""
+    assert read(written(tmp_path, content, name)) == EXPECTED
+
+
+def test_stdin_reads_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` reads standard input."""
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(PLAIN.encode())))
+    assert read_arrivals("-", DEFAULT, profiled) == EXPECTED
+
+
+def test_empty_traffic_cells_mean_the_default(tmp_path: Path) -> None:
+    """Traffic that is told is taken, empty cells are the default; both SLA kinds and departures are read."""
+    text = "id,time,nf,flows,mtbr,sla_drop,sla_min_kpps,departure\na,0,NAT,500,,0.1,,\nb,0,ACL,,7,,250,60\n"
+    first, second = read(written(tmp_path, text))
+    assert first.workload.traffic == TrafficProfile(500, 1500, 600)
+    assert first.departure is None
+    assert second == Arrival("b", 0.0, Workload("ACL", TrafficProfile(16000, 1500, 7)), Sla(min_kpps=250.0), 60.0)
+
+
+HEADER = "id,time,nf,flows,sla_drop,sla_min_kpps,departure\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        # a number that is none, also what Python alone would take for one
+        (HEADER + "a,zero,NAT,,0.1,,\n", ["2: time: 'zero' is not a number"]),
+        (HEADER + "a,0,NAT,1_000,0.1,,\n", ["2: flows: '1_000' is not a number"]),
+        (HEADER + "a,nan,NAT,,0.1,,\n", ["2: time: 'nan' is not a number"]),
+        (HEADER + "a,0,NAT,,inf,,\n", ["2: sla_drop: 'inf' is not a number"]),
+        # NFs and traffic that are not profiled
+        (HEADER + "a,0,NTA,,0.1,,\n", ["2: nf: 'NTA' is not profiled"]),
+        (HEADER + "a,0,NAT,0,0.1,,\n", ["2: flows: 0 is outside"]),
+        # identity and order
+        (HEADER + "a,0,NAT,,0.1,,\na,1,NAT,,0.1,,\n", ["3: id: 'a' is already on line 2"]),
+        (HEADER + ",0,NAT,,0.1,,\n", ["2: id: is empty"]),
+        (HEADER + "a,5,NAT,,0.1,,\nb,4,NAT,,0.1,,\n", ["3: time: 4 is before 5, the row above"]),
+        (HEADER + "a,-1,NAT,,0.1,,\n", ["2: time: -1 is before 0"]),
+        (HEADER + "a,,NAT,,0.1,,\n", ["2: time: is empty"]),
+        (HEADER + "a,0,,,0.1,,\n", ["2: nf: is empty"]),
+        # service level agreements
+        (HEADER + "a,0,NAT,,1,,\n", ["2: sla_drop: 1 is not in [0, 1)"]),
+        (HEADER + "a,0,NAT,,-0.1,,\n", ["2: sla_drop: -0.1 is not in [0, 1)"]),
+        (HEADER + "a,0,NAT,,,0,\n", ["2: sla_min_kpps: 0 is not above 0"]),
+        (HEADER + "a,0,NAT,,,,\n", ["2: sla_drop: no SLA"]),
+        (HEADER + "a,0,NAT,,0.1,100,\n", ["2: sla_min_kpps: two SLAs"]),
+        # departures
+        (HEADER + "a,5,NAT,,0.1,,5\n", ["2: departure: 5 is not after the arrival at 5"]),
+        # shape
+        (HEADER + "a,0,NAT\n", ["2: has 3 values, the header has 7"]),
+        ("id,time,sla_drop\na,0,0.1\n", ["1: nf: column is missing"]),
+        ("id,time,nf\na,0,NAT\n", ["1: sla_drop: column is missing, and so is sla_min_kpps"]),
+        ("id,time,nf,sla_drop,colour\na,0,NAT,0.1,red\n", ["1: colour: unknown column"]),
+        ("id,time,nf,sla_drop,id\na,0,NAT,0.1,b\n", ["1: id: column named twice"]),
+        (HEADER, ["has a header but no arrivals"]),
+        ("", ["is empty: not even a header"]),
+        # several at once, in order of lines
+        (
+            HEADER + "a,x,NTA,,2,,\nb,0,NAT,,0.1,,\nb,1,NAT,,0.1,,0.5\n",
+            [
+                "2: time: 'x' is not a number",
+                "2: sla_drop: 2 is not in [0, 1)",
+                "2: nf: 'NTA' is not profiled",
+                "4: id: 'b' is already on line 3",
+                "4: departure: 0.5 is not after the arrival at 1",
+            ],
+        ),
+    ],
+)
+def test_bad_files_are_refused_with_every_fault(tmp_path: Path, text: str, faults: list[str]) -> None:
+    """Each fault is told as FILE:LINE: column: what is wrong; all of a file at once."""
+    path = written(tmp_path, text)
+    with pytest.raises(InputError) as refused:
+        read(path)
+    expected = [f"{path}:{fault}" if fault[0].isdigit() else f"{path}: {fault}" for fault in faults]
+    assert [str(fault) for fault in refused.value.faults] == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"id,time,nf,sla_drop\nx\xff,0,NAT,0.1\n", ":2: is not UTF-8 text"),
+        (gzip.compress(PLAIN.encode() * 50, mtime=0)[:-12], "is not a whole gzip file"),
+        (b"id,time,nf,sla_drop\na\x00,0,NAT,0.1\n", ":2: holds a NUL byte"),
+    ],
+)
+def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, fault: str) -> None:
+    """Broken encodings and broken archives are faults of the file, not crashes."""
+    with pytest.raises(InputError, match=fault):
+        read(written(tmp_path, content))
+
+
+def test_a_missing_file_is_a_fault() -> None:
+    """A path that leads nowhere is refused like bad content."""
+    with pytest.raises(InputError, match=r"nowhere\.csv: No such file"):
+        read(Path("nowhere.csv"))
+
+
+def test_twenty_faults_are_shown_then_counted(tmp_path: Path) -> None:
+    """The message ends after twenty faults with how many more there are, and each hint once."""
+    path = written(tmp_path, HEADER + "".join(f"n{i},0,NAT,,2,,\n" for i in range(30)))
+    with pytest.raises(InputError) as refused:
+        read(path)
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 22
+    assert lines[20:] == ["... and 10 more", "hint: 0.1 allows a drop of 10 %"]

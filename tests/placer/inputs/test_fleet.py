@@ -1,0 +1,62 @@
+"""Fleet files: what is read and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from placer.inputs.fleet import NicTable, read_fleet
+from profiles import InputError
+
+
+def written(folder: Path, text: str) -> Path:
+    """A fleet file with this text."""
+    path = folder / "fleet.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_tables_are_read_in_order(tmp_path: Path) -> None:
+    """Every key is read; what is left out has its default; `models` lies beside the file."""
+    path = written(
+        tmp_path,
+        '[[nic]]\nmodel = "bluefield-2"\n\n[[nic]]\nmodel = "big"\ncount = 3\ncost = 2.5\ncores = 16\n'
+        'models = "big-models"\ntestbed = "none"\n',
+    )
+    assert read_fleet(path) == [
+        NicTable(model="bluefield-2"),
+        NicTable(model="big", count=3, cost=2.5, cores=16, models=str(tmp_path / "big-models"), testbed="none"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[[nic]]\ncount = 3\n", ":1: model: is missing"),
+        ('[[nic]]\nmodel = "a"\n[[nic]]\nmodel = "b"\ncount = -1\n', ":5: count: "),
+        ('[[nic]]\nmodel = "a"\ncount = 1.5\n', ":3: count: "),
+        ('[[nic]]\nmodel = "a"\ncost = -1\n', ":3: cost: "),
+        ('[[nic]]\nmodel = "a"\ncost = nan\n', ":3: cost: "),
+        ('[[nic]]\nmodel = "a"\ncost = 0\n', ":3: cost: "),
+        ('[[nic]]\nmodel = "a"\ncores = 0\n', ":3: cores: "),
+        ('[[nic]]\nmodel = ""\n', ":2: model: "),
+        ('[[nic]]\nmodel = "a"\ncolour = "red"\n', ":3: colour: unknown key"),
+        ('price = 3\n[[nic]]\nmodel = "a"\n', ":1: price: unknown key"),
+        ("", ": nic: no "),
+        ("[nic]\n", ": nic: no "),
+        ("[[nic]\n", ":1: is not TOML"),
+    ],
+)
+def test_bad_fleets_are_refused(tmp_path: Path, text: str, fault: str) -> None:
+    """A fleet that breaks a rule is refused with the line and the key."""
+    path = written(tmp_path, text)
+    with pytest.raises(InputError) as refused:
+        read_fleet(path)
+    assert f"{path}{fault}" in str(refused.value)
+
+
+def test_a_missing_fleet_is_a_fault(tmp_path: Path) -> None:
+    """A path that leads nowhere is refused like bad content."""
+    with pytest.raises(InputError, match="No such file"):
+        read_fleet(tmp_path / "nowhere.toml")

@@ -1,0 +1,143 @@
+"""The optimum of traces in which NFs leave: moments, bounds, and plans in which nobody moves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placer.evaluate.checks import check_plan, peak_nics, slas_kept
+from placer.inputs.arrivals import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
+from placer.model.plan import Plan
+from placer.model.sla import Sla
+from placer.optimal.departures import bound_over_time, fullest_moment, peaks, present_at, resolved_plan
+from placer.optimal.trace_optimum import Certified, find_optimum
+from tests.placer.optimal.exhaustive import exhaustive_plan
+from tests.placer.optimal.instances import TableOracle, workload
+from tests.properties.test_optimal import Instance, instances
+
+KIND = NicKind(0, "bluefield-2", 4, {"acl": 2, "nat": 2, "nids": 4})
+
+
+def stay(identity: str, nf: str, begins: float, ends: float | None = None) -> Arrival:
+    """A stay of an NF that tolerates a drop of a tenth."""
+    return Arrival(identity, begins, workload(nf), Sla(max_drop=0.1), departure=ends)
+
+
+def test_moments_are_those_before_somebody_leaves() -> None:
+    """a and b, then b leaves and c and d come: four cores, then six, which is looked at first."""
+    trace = [stay("a", "acl", 0), stay("b", "acl", 1, 2), stay("c", "acl", 2), stay("d", "nat", 3)]
+    moments = peaks(trace, [KIND])
+    assert [[trace[i].id for i in present_at(trace, moment)] for moment in moments] == [["a", "c", "d"], ["a", "b"]]
+
+
+def test_a_plan_knows_who_will_come() -> None:
+    """b fits beside a, but c will come who must be with a: placed with foresight two NICs do, and two are needed."""
+    oracle = TableOracle({"acl nat": [50, 50], "acl acl": [95, 95], "nat nat": [95, 95], "nids": [100]})
+    trace = [stay("a", "acl", 0), stay("b", "nat", 1, 3), stay("c", "acl", 2), stay("d", "nat", 2.5)]
+    fullest = fullest_moment(trace, [KIND], [oracle], seconds=5, solver="cp-sat")
+    placed = resolved_plan(trace, [KIND], [oracle], fullest, deadline=math.inf)
+    assert placed is not None
+    homes = {placement.arrival.id: placement.nic for placement in placed}
+    assert homes["a"] == homes["c"] != homes["b"] == homes["d"]
+    bound = bound_over_time(trace, [KIND], [oracle], fullest, enough=2, seconds=5, solver="cp-sat")
+    assert (bound.lower_bound, bound.nics_lower_bound, bound.looked_at) == (2, 2, 1)
+
+
+def test_a_quiet_moment_may_need_more_than_the_fullest() -> None:
+    """Four ACLs that share fill two NICs; two NIDS and a NAT that do not, less cores in all, need three."""
+    kind = replace(KIND, cores=8)
+    alone = {"nat nids": [50, 50], "nids nids": [50, 50]}
+    trace = [stay(f"a{i}", "acl", 0, 5) for i in range(6)]
+    trace += [stay("n1", "nids", 6), stay("n2", "nids", 7), stay("n3", "nat", 8)]
+    oracle = TableOracle(alone)
+    fullest = fullest_moment(trace, [kind], [oracle], seconds=5, solver="cp-sat")
+    assert fullest.lower_bound == 2
+    bound = bound_over_time(trace, [kind], [oracle], fullest, enough=9, seconds=5, solver="cp-sat")
+    assert (bound.lower_bound, bound.looked_at, bound.moments) == (3, 2, 2)
+
+
+def trace_of(tenants: list[Tenant], times: list[tuple[int, int | None]]) -> list[Arrival]:
+    """The tenants as arrivals, each with a time and how long it stays, if not for ever."""
+    return [
+        Arrival(
+            one.id, float(begins), one.workload, one.sla, departure=None if lasts is None else float(begins + lasts)
+        )
+        for one, (begins, lasts) in zip(tenants, sorted(times, key=lambda time: time[0]), strict=False)
+    ]
+
+
+@given(instances(), st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6))
+@settings(max_examples=80, deadline=None)
+def test_whatever_the_oracle_the_plan_is_sound_and_the_bound_valid(
+    given_: Instance, times: list[tuple[int, int | None]]
+) -> None:
+    """Nobody's SLA is ever broken, no constraint either, and no moment needs less than the bound says."""
+    tenants, kinds, oracles = given_
+    trace = trace_of(tenants, times)
+    if not trace:
+        return
+    fullest = fullest_moment(trace, kinds, oracles, seconds=5, solver="cp-sat")
+    placed = resolved_plan(trace, kinds, oracles, fullest, deadline=math.inf)
+    assert placed is not None
+    plan = Plan("optimal", None, tuple(placed), 0.0)
+    check_plan(plan, trace, kinds)
+    assert list(slas_kept(plan, oracles)) == []
+    bound = bound_over_time(trace, kinds, oracles, fullest, enough=math.inf, seconds=5, solver="cp-sat")
+    needed = [
+        exhaustive_plan([trace[i].tenant for i in present_at(trace, moment)], kinds, oracles)
+        for moment in peaks(trace, kinds)
+    ]
+    assert bound.lower_bound <= max((0.0 if one.unplaced else one.cost) for one in needed) + 1e-9
+    if not plan.rejected:
+        assert bound.nics_lower_bound <= peak_nics(plan)
+
+
+def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> Certified:
+    """The optimum of the trace, its plan held to every constraint and SLA."""
+    certified = find_optimum(trace, Catalogue(tuple(kinds), (), ()), oracles, time_limit=5)
+    check_plan(certified.plan, trace, kinds)
+    assert list(slas_kept(certified.plan, oracles)) == []
+    assert certified.lower_bound <= certified.cost + 1e-9
+    assert certified.nics_lower_bound <= certified.nics
+    return certified
+
+
+@given(instances(), st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_whatever_the_trace_the_optimum_of_it_is_sound(given_: Instance, times: list[tuple[int, int | None]]) -> None:
+    """Whoever comes, goes, or is rejected: no SLA is broken at any time, and no bound is above the plan."""
+    tenants, kinds, oracles = given_
+    found(trace_of(tenants, times), kinds, oracles)
+
+
+def test_nobody_waits_for_the_company_that_makes_it_fast() -> None:
+    """Three ACLs are as fast as alone, two are not: at the end one NIC would do, but the second of them comes first."""
+    trace = [stay("a", "acl", 0), stay("b", "acl", 1), stay("c", "acl", 2)]
+    oracle = TableOracle({"acl acl": [50, 50], "acl acl acl": [95, 95, 95]})
+    certified = found(trace, [replace(KIND, cores=6)], [oracle])
+    assert (certified.nics, certified.lower_bound, certified.proven) == (3, 1, False)
+
+
+def test_the_bound_is_of_those_who_are_placed() -> None:
+    """One NIC of two cores: of two who are there at once one is rejected, and the bound does not ask for his NIC."""
+    trace = [stay("a", "acl", 0, 2), stay("b", "acl", 1, 3), stay("c", "acl", 4, 5)]
+    certified = found(trace, [replace(KIND, cores=2, count=1)], [TableOracle({})])
+    assert (certified.plan.rejected, certified.nics, certified.lower_bound, certified.proven) == (1, 1, 1, False)
+
+
+def test_who_asks_too_much_is_named_and_the_rest_is_proven() -> None:
+    """An SLA above what the NF makes alone is kept nowhere; without that arrival one NIC is enough, and needed."""
+    greedy = Arrival("greedy", 0.0, workload("acl"), Sla(min_kpps=101))
+    certified = found([greedy, stay("a", "acl", 1, 3), stay("b", "acl", 2)], [KIND], [TableOracle({})])
+    assert (certified.plan.rejected, certified.nics, certified.lower_bound, certified.proven) == (1, 1, 1, True)
+    assert certified.shortfall is not None
+    assert certified.shortfall.told() == (
+        "No place for 1 arrival, no plan leaves out fewer: greedy. No NIC keeps the SLA of greedy. "
+        "greedy asks for 101 kpps, and acl makes 100 alone."
+    )

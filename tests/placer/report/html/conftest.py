@@ -1,0 +1,34 @@
+"""One run and its page, for all tests of reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from placer.progress import Progress
+from placer.report.html import Page, page_of_run, write_page
+from placer.run import Comparison, RunRequest, run
+from traces.arrivals import Recipe, generate
+
+
+@pytest.fixture(scope="session")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """Eighty arrivals that come and go, placed by every strategy."""
+    trace = tmp_path_factory.mktemp("report") / "arrivals.csv"
+    trace.write_text("".join(generate(Recipe(count=80, mean_stay_s=300, seed=5))), encoding="utf-8")
+    return run(RunRequest(arrivals=str(trace), time_limit=2.0), Progress(quiet=True))
+
+
+@pytest.fixture(scope="session")
+def page(comparison: Comparison) -> Page:
+    """What the run found."""
+    return page_of_run(comparison, "arrivals.csv")
+
+
+@pytest.fixture(scope="session")
+def report(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page as a file."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(page, path)
+    return path

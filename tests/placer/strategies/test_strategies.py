@@ -1,0 +1,77 @@
+"""Strategies, on cases worked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from placer.inputs.arrivals import Arrival
+from placer.model.plan import Plan
+from placer.model.sla import Sla
+from placer.strategies import strategies
+from profiles import Workload
+from tests.toy import TRAFFIC, ToyCatalogue, arrival, catalogue
+
+
+def place(strategy: str, arrivals: list[Arrival], nics: ToyCatalogue | None = None) -> Plan:
+    """The plan of the strategy of that name."""
+    return strategies()[strategy](nics or catalogue(), "toy").place(arrivals)
+
+
+def homes(plan: Plan) -> dict[str, str | None]:
+    """Where each arrival went."""
+    return {placement.arrival.id: placement.nic for placement in plan.placements}
+
+
+def test_monopolization_shares_nothing() -> None:
+    """Every arrival has a NIC of its own, and a NIC that emptied is the next to be used."""
+    plan = place("monopolization", [arrival("1", 0, "a"), arrival("2", 1, "a", departure=2), arrival("3", 3, "a")])
+    assert homes(plan) == {"1": "nic-1", "2": "nic-2", "3": "nic-2"}
+
+
+def test_greedy_prefers_the_nic_with_most_left_and_opens_none_while_one_fits() -> None:
+    """After d on the first NIC and a third b on a second, an a joins the NIC whose scarcest resource is less used."""
+    trace = [arrival("1", 0, "d"), arrival("2", 1, "d"), arrival("3", 2, "d"), arrival("4", 3, "a")]
+    assert homes(place("greedy", trace)) == {"1": "nic-1", "2": "nic-1", "3": "nic-2", "4": "nic-2"}
+
+
+def test_greedy_counts_every_resource() -> None:
+    """Four c take 96 % of the cache and all 8 cores; a fifth resource user has to open a NIC."""
+    trace = [arrival(str(i), i, "c") for i in range(5)]
+    assert homes(place("greedy", trace))["3"] == "nic-1"
+    assert homes(place("greedy", trace))["4"] == "nic-2"
+
+
+def test_contention_aware_minds_old_and_new_tenants() -> None:
+    """c loses 2 x 0.05 beside one b, which its SLA of 10 % allows and one of 9 % does not, whoever came first."""
+    for drop, shared in ((0.10, True), (0.09, False)):
+        for trace in (
+            [arrival("1", 0, "c", drop), arrival("2", 1, "b", 0.5)],
+            [arrival("2", 0, "b", 0.5), arrival("1", 1, "c", drop)],
+        ):
+            plan = homes(place("contention-aware", trace))
+            assert (plan["1"] == plan["2"]) is shared
+
+
+def test_departures_free_capacity() -> None:
+    """Where the first tenant left at the moment the third comes, the third takes its place."""
+    trace = [arrival("1", 0, "c", 0.0, departure=5), arrival("2", 1, "c", 0.0), arrival("3", 5, "a", 0.0)]
+    plan = place("contention-aware", trace)
+    assert homes(plan) == {"1": "nic-1", "2": "nic-2", "3": "nic-1"}
+    freed = place("contention-aware", [arrival("1", 0, "d", 0.03, 5), arrival("2", 1, "a", 0.03),
+                                       arrival("3", 5, "a", 0.03)])  # fmt: skip
+    assert homes(freed) == {"1": "nic-1", "2": "nic-1", "3": "nic-1"}
+
+
+@pytest.mark.parametrize("name", ["monopolization", "greedy", "contention-aware"])
+def test_limited_fleets_reject_what_does_not_fit(name: str) -> None:
+    """With two NICs, of which the cheaper is taken first, a third d that may not share is rejected."""
+    nics = catalogue((1, 2.0), (1, 1.0))
+    plan = place(name, [arrival(str(i), i, "d", 0.0) for i in range(5)], nics)
+    assert plan.placements[0].kind is nics.kinds[1]
+    assert plan.rejected == (1 if name == "greedy" else 3)
+
+
+def test_contention_aware_rejects_an_sla_that_nobody_can_meet() -> None:
+    """An SLA above the solo throughput is rejected, one at the solo throughput is not."""
+    trace = [Arrival(str(kpps), 0, Workload("a", TRAFFIC), Sla(min_kpps=kpps)) for kpps in (100.0, 100.1)]
+    assert homes(place("contention-aware", trace)) == {"100.0": "nic-1", "100.1": None}

@@ -1,0 +1,60 @@
+"""Studies on clusters: two workers find what one process finds, to the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from placer.studies import conduct, locally, on_cluster, read_study, units_of
+from placer.studies.execute import RESULTS
+from placer.studies.executors import CLUSTERS
+from profiles import InputError
+
+
+@contextmanager
+def dask() -> Iterator[str]:
+    """The address of a local cluster of two workers."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: dask is not tested")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+@contextmanager
+def ray() -> Iterator[str]:
+    """The address of a local cluster of two workers."""
+    utils = pytest.importorskip("ray.cluster_utils", reason="ray is not installed: it is not tested")
+    head = {"num_cpus": 2, "include_dashboard": False}
+    cluster = utils.Cluster(initialize_head=True, head_node_args=head)
+    yield cluster.address
+    cluster.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("started", [dask, ray], ids=["dask", "ray"])
+def test_a_cluster_gives_the_same_bytes(
+    study: Path, tmp_path: Path, started: Callable[[], AbstractContextManager[str]]
+) -> None:
+    """Whoever runs the units, the results are one file."""
+    units = units_of(read_study(study), print)
+    conduct(units, tmp_path / "serial")
+    with started() as address:
+        conduct(units, tmp_path / "cluster", runner=on_cluster(started.__name__, address))
+    assert (tmp_path / "cluster" / RESULTS).read_bytes() == (tmp_path / "serial" / RESULTS).read_bytes()
+
+
+def test_a_cluster_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hint names the extra; other names are refused, too."""
+    monkeypatch.setitem(CLUSTERS, "dask", ("no_such_package", CLUSTERS["dask"][1]))
+    with pytest.raises(InputError, match=r"pip install 'nf-placer\[dask\]'"):
+        on_cluster("dask")
+    with pytest.raises(InputError, match="'cloud' is not understood"):
+        on_cluster("cloud")
+
+
+def test_none_at_a_time_is_refused() -> None:
+    """Zero jobs would run nothing."""
+    with pytest.raises(InputError, match="--jobs: 0 runs at a time is none"):
+        locally(0)

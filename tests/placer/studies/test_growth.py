@@ -1,0 +1,63 @@
+"""Growing a trace: drawn from itself, inside what is profiled."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.model.sla import Sla
+from placer.studies.growth import Growth, as_csv, grown
+from profiles import TrafficProfile, Workload
+
+TRAFFIC = TrafficProfile(1000, 1000, 600)
+RANGE = {"flows": (1.0, 4000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
+TRACE = [
+    Arrival("a", 0.0, Workload("NAT", TRAFFIC), Sla(max_drop=0.1)),
+    Arrival("b", 5.0, Workload("ACL", TRAFFIC), Sla(min_kpps=100.0), departure=50.0),
+    Arrival("c", 7.5, Workload("NIDS", TRAFFIC), Sla(max_drop=0.6)),
+]
+
+
+def drawn(growth: Growth, seed: int = 0) -> list[Arrival]:
+    """The trace, grown."""
+    return grown(TRACE, growth, RANGE, random.Random(seed))
+
+
+@given(st.floats(0.5, 20), st.floats(0.5, 20), st.integers(0, 99))
+def test_a_larger_growth_begins_with_the_smaller(small: float, large: float, seed: int) -> None:
+    """As many as asked, in order of time, unique by id; of the same draw the smaller year is part of the larger."""
+    small, large = sorted((small, large))
+    few, many = drawn(Growth(arrivals=small), seed), drawn(Growth(arrivals=large), seed)
+    assert len(few) == round(3 * small)
+    assert len({one.id for one in many}) == len(many)
+    assert [one.time for one in many] == sorted(one.time for one in many)
+    for nf in ("NAT", "ACL", "NIDS"):
+        assert sum(one.workload.nf == nf for one in few) <= sum(one.workload.nf == nf for one in many)
+
+
+def test_slas_tighten_and_traffic_grows_within_the_profiled_range() -> None:
+    """Half the drop, and flows times ten end at the largest profiled; kpps, match rate and stay are as they were."""
+    by_nf = {one.workload.nf: one for one in drawn(Growth(arrivals=9, sla=0.5, flows=10, packet_size=1.2))}
+    assert by_nf["NAT"].sla == Sla(max_drop=0.05)
+    assert by_nf["ACL"].sla == Sla(min_kpps=100.0)
+    assert by_nf["ACL"].departure == 50.0
+    assert by_nf["NIDS"].workload.traffic == TrafficProfile(4000, 1200, 600)
+
+
+def test_a_drop_stays_below_everything() -> None:
+    """An SLA twice as loose as 60 % is still an SLA."""
+    assert all((one.sla.max_drop or 0.0) < 1 for one in drawn(Growth(arrivals=9, sla=2)))
+
+
+@pytest.mark.parametrize("growth", [Growth(), Growth(arrivals=3, sla=0.3, flows=1.7)])
+def test_what_is_written_is_read_again(growth: Growth, tmp_path: Path) -> None:
+    """A grown trace is a file that `placer run` takes, to the last digit."""
+    arrivals = drawn(growth)
+    path = tmp_path / "grown.csv"
+    path.write_text(as_csv(arrivals), encoding="utf-8")
+    assert read_arrivals(str(path), TRAFFIC, lambda workload: ()) == arrivals

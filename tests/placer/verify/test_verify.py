@@ -1,0 +1,378 @@
+"""Certificates: what an optimum writes is accepted, and every kind of tampering is found."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placer.cli import main
+from placer.inputs.arrivals import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle, TestbedOracle
+from placer.model.sla import Sla
+from placer.optimal import Optimum
+from placer.optimal.certificate import certificate, refuse_uncertifiable
+from placer.optimal.trace_optimum import find_optimum
+from placer.progress import Progress
+from placer.run import RunRequest, run
+from placer.verify import Ask, faults_of, read_certificate
+from profiler.testbeds import open_testbed
+from profiles import InputError, TrafficProfile, Workload
+from tests.placer.optimal.exhaustive import exhaustive_plan
+from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, workload
+from tests.placer.optimal.instances import faults_of as plan_faults_of
+from tests.properties.test_optimal import Instance, instances
+
+CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
+KIND = NicKind(0, "bluefield-2", 8, CORES_OF)
+PAIRS = TableOracle({"acl acl": [90, 90], "acl acl acl": [70] * 3, "acl acl acl acl": [60] * 4})
+Tamper = Callable[[dict[str, Any]], object]
+
+
+def arrivals_of(*promised: tuple[str, float]) -> list[Arrival]:
+    """Arrivals of these NFs with these drops, one a second."""
+    return [Arrival(str(i), float(i), workload(nf), Sla(max_drop=drop)) for i, (nf, drop) in enumerate(promised)]
+
+
+FOUR = arrivals_of(("acl", 0.2), ("acl", 0.05), ("acl", 0.1), ("acl", 0.0))
+
+
+def certified(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> dict[str, Any]:
+    """The certificate of the optimum."""
+    catalogue = Catalogue(tuple(kinds), (), (), specs=("simulated",) * len(kinds))
+    return certificate(arrivals, catalogue, find_optimum(arrivals, catalogue, oracles, time_limit=5))
+
+
+def faults_in(told: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> list[str]:
+    """What the verifier says of a certificate in a file."""
+    file = folder / "certificate.json"
+    file.write_text(json.dumps(told), encoding="utf-8")
+    ask: Ask = lambda number, companies: oracles[number].throughput(companies)  # noqa: E731
+    return list(faults_of(read_certificate(file), ask))
+
+
+def test_an_honest_certificate_is_accepted(tmp_path: Path) -> None:
+    """Two of four ACLs share a NIC, the prices prove that three NICs are needed, and nothing is wrong with it."""
+    told = certified(FOUR, [KIND], [PAIRS])
+    assert (told["plan"]["cost"], told["bound"]["lower_bound"], told["bound"]["over"]) == (3, 3, "companies")
+    assert faults_in(told, tmp_path, [PAIRS]) == []
+
+
+@given(instances())
+@settings(max_examples=60, deadline=None)
+def test_whatever_the_oracle_the_certificate_holds(tmp_path_factory: pytest.TempPathFactory, given: Instance) -> None:
+    """Limited and dear NICs, oracles of every temper, tenants left out: an honest certificate has no fault."""
+    tenants, kinds, oracles = given
+    arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(tenants)]
+    assert faults_in(certified(arrivals, kinds, oracles), tmp_path_factory.mktemp("c"), oracles) == []
+
+
+def share(told: dict[str, Any]) -> None:
+    """Moves the tenant of the last NIC to the first."""
+    told["plan"]["nics"][0]["tenants"] += told["plan"]["nics"].pop()["tenants"]
+    told["plan"]["cost"] -= 1
+
+
+def double_prices(told: dict[str, Any]) -> None:
+    """Makes everybody twice as dear, and the bound follow."""
+    for one in told["bound"]["prices"]:
+        one["price"] *= 2
+    told["bound"]["lower_bound"] *= 2
+
+
+def cheaper_kind(told: dict[str, Any]) -> None:
+    """Offers the same NIC at a tenth of the cost, and leaves plan and bound as they are."""
+    told["fleet"].append({**told["fleet"][0], "cost": 0.1})
+    told["bound"]["nic_prices"].append(0)
+
+
+@pytest.mark.parametrize(
+    ("tamper", "message"),
+    [
+        (share, "plan: . gets"),  # an SLA is broken
+        (lambda told: told["plan"]["nics"][0]["tenants"].pop(), "plan: . is placed 0 times"),
+        (lambda told: told["plan"]["nics"][0]["tenants"].append("1"), "plan: 1 is placed 2 times"),
+        (lambda told: told["plan"]["nics"][0]["tenants"].append("x"), "plan: x is placed 1 times"),
+        (lambda told: told["plan"]["left_out"].append("1"), "plan: 1 is placed 2 times"),
+        (lambda told: told["plan"].update(cost=2), "plan: its NICs cost 3, not 2"),
+        (lambda told: told["plan"]["nics"][0].update(kind=1), "plan: there is no NIC kind 1"),
+        (lambda told: told["fleet"][0].update(count=1), "plan: 3 NICs of kind 0 are used, there are 1"),
+        (lambda told: told["fleet"][0].update(cores=2), "plan: acl . acl take more than 2 cores"),
+        (lambda told: told["bound"].update(lower_bound=4), "bound: the prices prove 3, not 4"),
+        (lambda told: told["bound"].update(lower_bound=3.1), "bound: 3.1 is above the cost"),
+        (double_prices, "bound: .* are worth"),
+        (lambda told: told["bound"].update(over="cores"), "bound: tenants worth"),
+        (lambda told: told["bound"].update(over="faith"), "bound: 'faith' is neither"),
+        (lambda told: told["bound"]["prices"].pop(), "bound: 1 classes of tenants have no price"),
+        (lambda told: told["bound"].update(nic_prices=[0.5]), "bound: NIC kind 0 is not limited"),
+        (lambda told: told["bound"].update(nic_prices=[-1]), "bound: every NIC kind needs one price"),
+        (lambda told: told["tenants"][0].update(sla_drop=0.01), "bound: 1 classes of tenants have no price"),
+        (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": []}), "plan: a NIC carries nobody"),
+        (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": ["x"]}), "plan: x is placed 1 times"),
+        (lambda told: told["tenants"].append({**told["tenants"][0], "id": "x"}), "plan: x is placed 0 times"),
+        (lambda told: told["fleet"][0].update(cost=0.5), "plan: its NICs cost 1.5, not 3"),
+        (lambda told: told["fleet"].append({**told["fleet"][0], "cost": 0.1}), "bound: every NIC kind needs one price"),
+        (cheaper_kind, "bound: .* are worth .*, NIC kind 1 costs 0.1"),
+    ],
+)  # fmt: skip
+def test_tampering_is_found(tmp_path: Path, tamper: Tamper, message: str) -> None:
+    """Whatever is changed in plan, bound, prices or promises, the verifier says what is wrong."""
+    told = certified(FOUR, [KIND], [PAIRS])
+    tamper(told)
+    faults = faults_in(told, tmp_path, [PAIRS, PAIRS])
+    assert any(re.match(message, fault) for fault in faults), faults
+
+
+def test_the_bound_by_cores_is_checked_by_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not all companies can be asked, the prices hold for whoever fits the cores."""
+    monkeypatch.setattr("placer.optimal.MOST_COMPANIES", 0)
+    oracle = ErraticOracle(1)
+    arrivals = arrivals_of(*[("acl", 0.1), ("nat", 0.2), ("nids", 0.3)] * 3)
+    catalogue = Catalogue((KIND,), (), (), specs=("simulated",))
+    told = certificate(arrivals, catalogue, find_optimum(arrivals, catalogue, [oracle], time_limit=0.3))
+    assert (told["bound"]["over"], told["bound"]["lower_bound"]) == ("cores", 3)
+    assert faults_in(told, tmp_path, [oracle]) == []
+    told["bound"]["prices"][0]["price"] += 0.1
+    assert any("fit NIC kind 0" in fault for fault in faults_in(told, tmp_path, [oracle]))
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        (("plan", "cost"), "3"),
+        (("plan", "cost"), True),
+        (("plan", "cost"), None),
+        (("plan", "cost"), float("nan")),
+        (("plan", "cost"), float("inf")),
+        (("plan", "nics", 0, "kind"), 0.5),
+        (("plan", "nics", 0, "kind"), -1),
+        (("plan", "nics", 0, "tenants"), "02"),  # text is a sequence, too
+        (("plan", "nics", 0, "tenants", 0), 0),
+        (("plan", "left_out"), {}),
+        (("bound", "lower_bound"), float("nan")),
+        (("bound", "prices", 0, "price"), float("-inf")),
+        (("bound", "nic_prices", 0), "0"),
+        (("fleet", 0, "count"), -0.5),
+        (("fleet", 0, "cores"), 8.5),
+        (("fleet", 0, "cores_of", "acl"), 0.9),
+        (("fleet", 0, "cost"), -1),
+        (("tenants", 0, "id"), ["0"]),
+        (("tenants", 0, "id"), "1"),  # which another tenant has
+        (("tenants", 0, "sla_drop"), 1.0),
+        (("tenants", 0, "sla_drop"), float("nan")),
+        (("tenants", 0, "sla_min_kpps"), 0.1),  # beside a drop
+        (("tenants", 0, "traffic", "flows"), None),
+        (("bound", "prices", 1, "sla_drop"), 0.2),  # whose price another entry tells
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, part: tuple[str | int, ...], told: object) -> None:
+    """Wrong types, fractions of NICs, numbers that are none, and what is told twice: bad input, and no traceback."""
+    whole = certified(FOUR, [KIND], [PAIRS])
+    place: Any = whole
+    for key in part[:-1]:
+        place = place[key]
+    place[part[-1]] = told
+    with pytest.raises(InputError, match=r"is no certificate"):
+        faults_in(whole, tmp_path, [PAIRS])
+
+
+@st.composite
+def meddled(draw: st.DrawFn, told: object) -> object:
+    """A copy in which a number, a name or a list was changed somewhere, or nothing."""
+    if isinstance(told, dict) and told:
+        key = draw(st.sampled_from(sorted(told)))
+        return {**told, key: draw(meddled(told[key]))}
+    if isinstance(told, list) and told:
+        place, how = draw(st.integers(0, len(told) - 1)), draw(st.sampled_from(["inside", "twice", "without"]))
+        middle = {"inside": [draw(meddled(told[place]))], "twice": [told[place]] * 2, "without": []}[how]
+        return [*told[:place], *middle, *told[place + 1 :]]
+    if isinstance(told, int | float) and not isinstance(told, bool):
+        return draw(st.sampled_from([told + 1, told - 1, told / 2, 2 * told, -told, told + 1e-9, told - 1e-9, 0, None]))
+    return draw(st.sampled_from([told, "t0", "t1", "nat", None, 1, []]))
+
+
+@given(instances() | instances(CrowdingOracle), st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_is_accepted_is_true(
+    tmp_path_factory: pytest.TempPathFactory, given: Instance, data: st.DataObject
+) -> None:
+    """Whatever was changed, when the verifier finds no fault, the plan is sound and the bound not above the optimum."""
+    _, kinds, oracles = given
+    arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(given[0])]
+    told: Any = certified(arrivals, kinds, oracles)
+    for _ in range(data.draw(st.integers(1, 3))):
+        told = data.draw(meddled(told))
+    folder = tmp_path_factory.mktemp("c")
+    try:
+        if faults_in(told, folder, [*oracles, *oracles]):
+            return
+    except InputError:
+        return
+    claimed = [
+        NicKind(i, "x", int(one["cores"]), one["cores_of"], one["count"] if one["count"] is None else int(one["count"]),
+                float(one["cost"])) for i, one in enumerate(told["fleet"])
+    ]  # fmt: skip
+    tenants = {
+        one["id"]: Tenant(one["id"], Workload(one["nf"], TrafficProfile.from_mapping(one["traffic"])),
+                          Sla(one.get("sla_drop"), one.get("sla_min_kpps"))) for one in told["tenants"]
+    }  # fmt: skip
+    optimum = Optimum(
+        nics=[
+            (claimed[int(nic["kind"])], tuple(tenants[one] for one in nic["tenants"])) for nic in told["plan"]["nics"]
+        ],
+        unplaced=[tenants[one] for one in told["plan"]["left_out"]],
+        cost=told["plan"]["cost"],
+        lower_bound=told["bound"]["lower_bound"],
+        nics_lower_bound=0,
+        proven=False,
+    )
+    judged = [*oracles, *oracles][: len(claimed)]
+    assert plan_faults_of(optimum, list(tenants.values()), claimed, judged) == []
+    judge = exhaustive_plan(list(tenants.values()), claimed, judged)
+    if len(judge.unplaced) == len(optimum.unplaced):
+        assert optimum.lower_bound <= judge.cost + 1e-9
+
+
+def test_costs_need_not_be_round(tmp_path: Path) -> None:
+    """Seven NICs at a third each, and a plan of three at a tenth each that was found later: sums are told as added."""
+    thirds = replace(KIND, cost=1 / 3)
+    impatient = arrivals_of(*[("acl", 0.0)] * 7)
+    assert faults_in(certified(impatient, [thirds], [PAIRS]), tmp_path, [PAIRS]) == []
+    tenths = replace(KIND, cost=0.1)
+    catalogue = Catalogue((tenths,), (), (), specs=("simulated",))
+    found = find_optimum(FOUR, catalogue, [PAIRS], time_limit=5)
+    worse = replace(found, cost=0.4, proven=False)
+    assert faults_in(certificate(FOUR, catalogue, worse.improved_by(found.plan, [tenths])), tmp_path, [PAIRS]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"certificate": 2}',
+        '{"certificate": NaN}',
+        "[" * 100_000,
+        '{"certificate": 1, "certificate": 1}',
+    ],
+)
+def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
+    """A file that is none, or of another version, is bad input."""
+    file = tmp_path / "c.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=r"c\.json"):
+        read_certificate(file)
+
+
+def test_nobody_leaves_in_a_certificate() -> None:
+    """A trace with departures is refused before anything is placed."""
+    with pytest.raises(InputError, match="departures"):
+        refuse_uncertifiable([replace(FOUR[0], departure=9.0)])
+
+
+Verify = Callable[..., int]
+
+
+@pytest.fixture
+def verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Verify:
+    """`placer verify` of a certificate with further arguments; its exit status."""
+
+    def verified(told: dict[str, Any], *arguments: str) -> int:
+        file = tmp_path / "certificate.json"
+        file.write_text(json.dumps(told), encoding="utf-8")
+        monkeypatch.setattr(sys, "argv", ["placer", "verify", str(file), *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    return verified
+
+
+@pytest.fixture(scope="module")
+def simulated() -> dict[str, Any]:
+    """The certificate of a dozen NFs on the simulated card."""
+    with open_testbed("simulated") as testbed:
+        described = testbed.describe()
+        cores_of = {nf.name: nf.cores for nf in described.nfs}
+        kind = NicKind(0, described.nic.model, described.nic.cores, cores_of)
+        arrivals = [
+            Arrival(f"{nf}-{i}", 0.0, Workload(nf, described.traffic), Sla(max_drop=0.1))
+            for nf in ("ACL", "NAT", "NIDS")
+            for i in range(4)
+        ]
+        return certified(arrivals, [kind], [TestbedOracle(testbed)])
+
+
+def test_the_command_asks_the_testbed(
+    simulated: dict[str, Any], verify: Verify, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the simulated card an honest certificate ends with 0 and one that shaves a core off an NF with 1."""
+    assert verify(simulated) == 0
+    told = capsys.readouterr().out
+    assert "fleet: any number of bluefield-2 with 8 cores, at a cost of 1 each" in told
+    assert "so it is optimal" in told
+    shaved = copy.deepcopy(simulated)
+    shaved["fleet"][0]["cores_of"]["ACL"] -= 1
+    assert verify(shaved) == 1
+    assert "fleet: ACL takes" in capsys.readouterr().err
+
+
+def test_a_certificate_starts_no_program(
+    simulated: dict[str, Any], verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that somebody sent may name a command as its testbed; it is not run, unless the user says so."""
+    meant = copy.deepcopy(simulated)
+    meant["fleet"][0]["testbed"] = f"exec:touch {tmp_path / 'run'}"
+    assert verify(meant) == 2
+    assert "if you trust it: --testbed 'exec:touch" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert verify(meant, "--testbed", "simulated") == 0
+    assert verify(meant, *["--testbed", "simulated"] * 3) == 2
+
+
+def test_the_tenants_are_held_to_the_trace(
+    simulated: dict[str, Any], verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A certificate of fewer tenants, or of easier promises, is true of itself and not of the trace."""
+    trace = tmp_path / "arrivals.csv"
+    rows = [f"{nf}-{i},0,{nf},0.1" for nf in ("ACL", "NAT", "NIDS") for i in range(4)]
+    trace.write_text("\n".join(["id,time,nf,sla_drop", *rows]))
+    assert verify(simulated, "--arrivals", str(trace)) == 0
+    trace.write_text("\n".join(["id,time,nf,sla_drop", "x,0,ACL,0.1", "ACL-0,0,ACL,0.05", *rows[2:]]))
+    assert verify(simulated, "--arrivals", str(trace)) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "trace: ACL-0 runs something else there, or was promised something else",
+        "trace: ACL-1 is in the certificate alone",
+        "trace: x is in the trace alone",
+    ]
+
+
+def test_a_predicted_optimum_is_checked_by_its_predictor(
+    verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a testbed the models are asked again; what they do not know, or a predictor they lack, is refused."""
+    trace, file = tmp_path / "arrivals.csv", tmp_path / "c.json"
+    trace.write_text(
+        "\n".join(["id,time,nf,sla_drop", *(f"{nf}{i},0,{nf},0.1" for nf in ("ACL", "NAT") for i in (1, 2))])
+    )
+    run(RunRequest(str(trace), strategies=("optimal",), testbed="none", certificate=file), Progress(quiet=True))
+    told = json.loads(file.read_text())
+    assert (told["predictor"], told["fleet"][0]["testbed"]) == ("tomur", "none")
+    assert verify(told, "--arrivals", str(trace)) == 0
+    assert "by what the predictor tomur tells" in capsys.readouterr().out
+    told["plan"]["nics"].append({"kind": 0, "tenants": [told["plan"]["nics"][0]["tenants"].pop()]})
+    assert verify(told) == 1
+    told["predictor"] = "oracle of Delphi"
+    assert verify(told) == 2

@@ -1,0 +1,82 @@
+"""Queues served round robin: small cases by hand, and water-filling against a search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from predictor.contention.accelerators import ServiceTime, beside_bench, equilibrium, limits
+
+
+def _row(*values: float) -> np.ndarray:
+    return np.array([values], dtype=np.float64)
+
+
+def test_equilibrium_by_hand() -> None:
+    """Equation 2: queues 1 and 2 with 1 and 2 ms share a turn of 5 ms."""
+    assert_allclose(equilibrium([1, 2], [1.0, 2.0]), [0.2, 0.4])
+
+
+def test_equal_queues_reach_equal_throughput() -> None:
+    """With one queue each, throughput is the same whatever a request costs (Tomur, figure 4)."""
+    assert_allclose(limits(_row(0.5, 2.0), _row(1, 1), _row(9, 9)), [[0.4, 0.4]])
+
+
+def test_light_competitor_takes_what_it_asks() -> None:
+    """A competitor with 2 ms that asks for 0.1 kpps leaves 0.8 of the time: 0.8 kpps at 1 ms (equation 8)."""
+    assert_allclose(limits(_row(1.0, 2.0), _row(1, 1), _row(9, 0.1))[0, 0], 0.8)
+
+
+def test_own_demand_does_not_limit_what_the_accelerator_allows() -> None:
+    """The limit answers what an NF would reach if only the accelerator held it back."""
+    assert_allclose(limits(_row(1.0, 1.0), _row(1, 1), _row(0.01, 9))[0, 0], 0.5)
+
+
+def test_unused_accelerator_limits_nobody() -> None:
+    """Zero queues: no limit, and no share for it in anybody else's turn."""
+    assert_allclose(limits(_row(1.0, 0.0), _row(1, 0), _row(9, 9)), [[1.0, np.inf]])
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.1, 3), st.integers(1, 4), st.floats(0.01, 5)), min_size=1, max_size=5),
+)
+def test_water_filling_uses_the_accelerator_exactly(members: list[tuple[float, int, float]]) -> None:
+    """At the answer for member i, its own turns and min(n u, demand) of the others fill the accelerator's time."""
+    service, queues, demand = (np.array([part], dtype=np.float64) for part in zip(*members, strict=True))
+    for i, allowed in enumerate(limits(service, queues, demand)[0]):
+        others = np.arange(len(members)) != i
+        turn = allowed / queues[0, i]
+        taken = (np.minimum(queues * turn, demand) * service)[0, others].sum()
+        assert allowed * service[0, i] + taken == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("queues", "service", "rate", "expected"),
+    [
+        (1, 0.0, np.nan, 1.0),  # nobody competes
+        (1, 2.0, np.nan, 3.0),  # saturating: t + S
+        (2, 2.0, np.nan, 2.0),  # two queues wait once for both: t + S/2
+        (1, 2.0, 0.1, 1.25),  # light: t / (1 - 0.2)
+        (1, 2.0, 0.49, 3.0),  # offers more than its turn: as saturating
+        (1, 2.0, 0.0, 1.0),  # offers nothing
+    ],
+)
+def test_time_beside_a_bench(queues: int, service: float, rate: float, expected: float) -> None:
+    """Equations 2 and 8 around an own service time of 1 ms."""
+    assert_allclose(beside_bench(np.ones(1), queues, np.array([service]), np.array([rate])), expected)
+
+
+def test_bench_formula_and_company_formula_agree() -> None:
+    """One saturating competitor: the sum over competitors and the company tell the same."""
+    time = beside_bench(np.array([0.7]), 2, np.array([1.5]), np.array([np.nan]))
+    assert_allclose(limits(_row(0.7, 1.5), _row(2, 1), _row(9, 9))[0, 0], 1 / time[0])
+
+
+def test_service_time_is_linear_in_matches() -> None:
+    """Equation 5 with a term for size: 0.1 + 0.001 * 600, and never negative."""
+    traffic = np.array([[1.0, 1500.0, 600.0], [1.0, 1500.0, 0.0]])
+    assert_allclose(ServiceTime((("constant", 0.1), ("mtbr", 0.001)))(traffic), [0.7, 0.1])
+    assert_allclose(ServiceTime((("constant", -0.1), ("mtbr", 0.001)))(traffic), [0.5, 0.0])

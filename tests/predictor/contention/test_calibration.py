@@ -1,0 +1,64 @@
+"""Corrections from measured company."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from predictor import load_models, train
+from predictor.contention.calibration import _trusted
+from profiles import Workload
+from profiles.profile import Profile, rate_column, service_column
+from tests.predictor.made_up import CRYPTO, DEFAULT, counters, profile
+
+
+def _with_co_runs(made: Profile, factor: float, count: int, seed: int = 0) -> Profile:
+    """Co-runs in which the NF is slower than modelled by `factor`, on average, with 1 % noise."""
+    rng = np.random.default_rng(seed)
+    service = rng.uniform(1, 4, size=count) * CRYPTO.engines["crypto"].service_ms(DEFAULT)
+    table = pd.DataFrame({**DEFAULT.as_dict(), **counters(5e7, 5.0), service_column("crypto"): service})
+    table[rate_column("crypto")] = np.nan
+    modelled = train(made, ["tomur"]).predictors["tomur"].predict_contention(CRYPTO.name, table)
+    table["throughput_kpps"] = modelled * factor * (1 + 0.01 * rng.standard_normal(count))
+    return replace(made, nfs={CRYPTO.name: replace(made.nfs[CRYPTO.name], co_runs=table)})
+
+
+def test_co_runs_correct_the_prediction_near_them() -> None:
+    """A bench that is 8 % heavier than told: corrected where measured, said so, and left alone far away."""
+    made = profile([CRYPTO])
+    plain, corrected = (train(one, ["tomur"]) for one in (made, _with_co_runs(made, 0.92, 12)))
+    company = [Workload(CRYPTO.name, DEFAULT)] * 2
+    before, after = (one.predictors["tomur"].predict([company])[0][0] for one in (plain, corrected))
+    assert (before.calibrated, after.calibrated) == (False, True)
+    assert after.throughput_kpps == pytest.approx(0.92 * before.throughput_kpps, rel=0.015)
+    far = [Workload(CRYPTO.name, replace(DEFAULT, flows=1.0, packet_size=64.0, mtbr=0.0))] * 2
+    before, after = (one.predictors["tomur"].predict([far])[0][0] for one in (plain, corrected))
+    assert not after.calibrated
+    assert after.throughput_kpps == pytest.approx(before.throughput_kpps, rel=0.02)
+
+
+def test_co_runs_that_tell_nothing_change_nothing() -> None:
+    """Errors that are only noise are not learnt."""
+    made = profile([CRYPTO])
+    assert train(_with_co_runs(made, 1.0, 12), ["tomur"]).models[CRYPTO.name].calibration is None
+
+
+def test_correction_survives_saving(tmp_path: Path) -> None:
+    """A loaded model corrects as the saved one."""
+    models = train(_with_co_runs(profile([CRYPTO]), 0.92, 12), ["tomur"])
+    models.save(tmp_path / "models")
+    company = [[Workload(CRYPTO.name, DEFAULT)] * 2]
+    loaded = load_models(tmp_path / "models")
+    assert loaded.predictors["tomur"].predict(company) == models.predictors["tomur"].predict(company)
+
+
+def test_correction_is_applied_as_far_as_it_surely_helps() -> None:
+    """Gains on all rows: nearly in full; on one row of eight, or none on average: not at all."""
+    assert _trusted(np.full(8, 0.1)) == 1.0
+    assert 0.5 < _trusted(np.array([0.1, 0.05, 0.15, 0.1, 0.02, 0.12, 0.08, 0.1])) < 1.0
+    assert _trusted(np.array([1.0, 0, 0, 0, 0, 0, 0, 0])) == 0.0
+    assert _trusted(np.array([0.1, -0.1, 0.1, -0.1, -0.05])) == 0.0

@@ -1,0 +1,111 @@
+"""Runs in real company as people record them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from predictor import train
+from predictor.training.co_runs import _noise, compared_by_name, recorded
+from profiles import InputError, Workload
+from profiles.profile import Profile
+from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, profile
+
+NAMES = (CRYPTO.name, LOOKUP.name, PLAIN.name)
+
+
+@pytest.fixture(scope="module")
+def made() -> Profile:
+    """Three made-up NFs, without company."""
+    return profile([PLAIN, CRYPTO, LOOKUP])
+
+
+def _rows(run: object, members: list[tuple[str, float]]) -> list[dict[str, object]]:
+    return [{"run": run, "nf": nf, **DEFAULT.as_dict(), "throughput_kpps": kpps} for nf, kpps in members]
+
+
+def _with(made: Profile, **tables: list[dict[str, object]]) -> Profile:
+    nfs = {
+        name: replace(nf, companies=pd.DataFrame(tables.get(name.replace("-", "_"), [])))
+        for name, nf in made.nfs.items()
+    }
+    return replace(made, nfs=nfs)
+
+
+def _told(made: Profile, **tables: list[dict[str, object]]) -> tuple[dict[tuple[Workload, ...], np.ndarray], list[str]]:
+    said: list[str] = []
+    return recorded(_with(made, **tables), said.append), said
+
+
+def test_a_run_is_one_wherever_it_stands_and_however_it_is_sorted(made: Profile) -> None:
+    """Written into the folders of both NFs, each first in its own, a run is one run; the same again is a repeat."""
+    one, other = NAMES[:2]
+    first = [(one, 100.0), (other, 200.0)]
+    here = [*_rows(1, first), *_rows(2, [(one, 101.0), (other, 203.0)])]
+    there = [*_rows("a", first[::-1])]
+    companies, _ = _told(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there})
+    ((company, runs),) = companies.items()
+    assert [workload.nf for workload in company] == sorted([one, other])
+    assert sorted(map(tuple, runs.tolist())) == sorted(
+        [tuple(kpps for _, kpps in sorted(first)), tuple(kpps for _, kpps in sorted([(one, 101.0), (other, 203.0)]))]
+    )
+
+
+def test_strangers_are_named(made: Profile) -> None:
+    """Companies with NFs that are not in the profile are left out, and these are named; an NF alone is no company."""
+    one = NAMES[0]
+    rows = [*_rows(1, [(one, 1.0), ("Stranger", 2.0)]), *_rows(2, [(one, 3.0)])]
+    companies, said = _told(made, **{one.replace("-", "_"): rows})
+    assert not companies
+    assert said == ["1 of 1 companies hold NFs without a profile, Stranger: left out"]
+
+
+def test_more_than_the_nic_holds_is_refused(made: Profile) -> None:
+    """One number for several runs makes a company that no NIC holds."""
+    one = NAMES[0]
+    with pytest.raises(InputError, match=r"companies.csv: run: a run of 40 NFs takes \d+ cores of a NIC with \d+"):
+        _told(made, **{one.replace("-", "_"): _rows(1, [(one, 1.0 + n) for n in range(40)])})
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_wrong_units_are_refused(made: Profile, factor: float) -> None:
+    """Throughputs in packets or millions of packets per second are nothing like the NF alone."""
+    models = train(made, ["tomur"])
+    company = [Workload(name, DEFAULT) for name in NAMES[:2]]
+    predicted = models.predictors["tomur"].throughput([company])[0].tolist()
+    told = [(one.nf, kpps * factor) for one, kpps in zip(company, predicted, strict=True)]
+    rows = [row for run in range(6) for row in _rows(run, [(nf, kpps * (1 + run / 100)) for nf, kpps in told])]
+    with pytest.raises(InputError, match="times as fast as"):
+        train(_with(made, **{NAMES[0].replace("-", "_"): rows}), ["tomur"])
+
+
+def test_noise_is_each_nf_s_own(made: Profile) -> None:
+    """An NF of which repeats differ by 3 % is told so, and the others, of which they differ by 0.3 %, are not."""
+    rng = np.random.default_rng(0)
+    noisy, *quiet = NAMES
+    scale = {noisy: 0.03, **dict.fromkeys(quiet, 0.003)}
+    companies = {
+        tuple(Workload(name, replace(DEFAULT, flows=1000.0 + at)) for name in NAMES): np.exp(
+            [[scale[name] * rng.standard_normal() for name in NAMES] for _ in range(2)]
+        )
+        for at in range(60)
+    }
+    noise = _noise(companies)
+    assert noise[noisy] == pytest.approx(0.03**2, rel=0.4)
+    for name in quiet:
+        assert noise[name] == pytest.approx(0.003**2, rel=0.4)
+
+
+def test_rows_of_one_company_are_known_as_such(made: Profile) -> None:
+    """Two equal NFs in a company are two rows of one company, to be left out together."""
+    models = train(made, ["tomur"]).models
+    one = NAMES[0]
+    companies = {
+        (Workload(one, DEFAULT),) * 2: np.array([[100.0, 101.0]]),
+        (Workload(one, DEFAULT),) * 3: np.ones((1, 3)),
+    }
+    ((_, rows),) = compared_by_name(models, companies)
+    assert sorted(rows.company.tolist()) == [0, 0, 1, 1, 1]
