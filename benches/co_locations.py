@@ -38,8 +38,8 @@ def run() -> pd.DataFrame:
     table = []
     for size in SIZES:
         seats = [rng.choice(WORKLOADS, rng.integers(2, 5)).tolist() for _ in range(size)]
-        companies = [[workloads[seat] for seat in company] for company in seats]
-        ours = cost(partial(predictor.throughput, companies), 3)
+        co_locations = [[workloads[seat] for seat in co_location] for co_location in seats]
+        ours = cost(partial(predictor.throughput, co_locations), 3)
         peer = cost(partial(looped.throughput, seats[:LOOPED]), 1).seconds * size / LOOPED
         table.append(
             {
@@ -68,14 +68,14 @@ class Loop:
             for name, nf in profile.nfs.items()
         }
 
-    def throughput(self, companies: list[list[int]]) -> list[list[float]]:
+    def throughput(self, co_locations: list[list[int]]) -> list[list[float]]:
         """Of workloads by their number."""
         return [
             [
-                self._alone(seat, [other for at, other in enumerate(company) if at != place])
-                for place, seat in enumerate(company)
+                self._alone(seat, [other for at, other in enumerate(co_location) if at != place])
+                for place, seat in enumerate(co_location)
             ]
-            for company in companies
+            for co_location in co_locations
         ]
 
     def _alone(self, seat: int, others: list[int]) -> float:

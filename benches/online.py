@@ -101,7 +101,7 @@ class _Busy:
         self.came = 0
         self.engine: Engine | None = None
 
-    def newcomer(self) -> Tenant:
+    def arriving(self) -> Tenant:
         """One that nobody has seen."""
         self.came += 1
         return Tenant(str(self.came), self.some(self.draw), Sla(max_drop=round(self.draw.uniform(0.05, 0.20), 3)))
@@ -113,7 +113,7 @@ class _Busy:
         gc.disable()  # as the service does
         for number in range(events):
             arrived[number] = len(self.fleet.nics) < nics or self.draw.random() < 0.5
-            event = Arrive(self.newcomer()) if arrived[number] else Depart(self.somebody())
+            event = Arrive(self.arriving()) if arrived[number] else Depart(self.somebody())
             began = time.perf_counter()
             engine.handle(event)
             seconds[number] = time.perf_counter() - began
@@ -130,12 +130,12 @@ class _Busy:
     def settle(self, nics: int) -> None:
         """Three on each of so many NICs, with SLAs that they keep there."""
         kind = self.fleet.kinds[0]
-        companies = [tuple(sorted(self.some(self.draw) for _ in range(3))) for _ in range(nics)]
-        self.oracle.throughput([(workload,) for company in companies for workload in company])
-        answers = self.oracle.throughput(companies)
-        for number, (company, answer) in enumerate(zip(companies, answers, strict=True), start=1):
+        co_locations = [tuple(sorted(self.some(self.draw) for _ in range(3))) for _ in range(nics)]
+        self.oracle.throughput([(workload,) for co_location in co_locations for workload in co_location])
+        answers = self.oracle.throughput(co_locations)
+        for number, (co_location, answer) in enumerate(zip(co_locations, answers, strict=True), start=1):
             tenants = []
-            for workload, kpps in zip(company, answer, strict=True):
+            for workload, kpps in zip(co_location, answer, strict=True):
                 self.came += 1
                 drop = 1 - kpps / self.oracle.solo(workload)
                 tenants.append(
@@ -162,17 +162,17 @@ class _Busy:
         for name, stops in (("loop, first that keeps SLAs", True), ("loop, best that keeps SLAs", False)):
             seconds = []
             for _ in range(LOOPED):
-                newcomer = self.newcomer()
+                arriving = self.arriving()
                 began = time.perf_counter()
                 for nic in self.fleet.nics.values():
-                    if _does(nic, newcomer, loop, seat, alone) and stops:
+                    if _does(nic, arriving, loop, seat, alone) and stops:
                         break
                 seconds.append(time.perf_counter() - began)
             yield _row("default traffic", name, len(self.fleet.nics), _Times(np.array(seconds), np.array(seconds)))
 
 
-def _does(nic: Nic, newcomer: Tenant, loop: Loop, seat: dict[Workload, int], alone: dict[Workload, float]) -> bool:
-    everybody = [*nic.tenants, newcomer]
+def _does(nic: Nic, arriving: Tenant, loop: Loop, seat: dict[Workload, int], alone: dict[Workload, float]) -> bool:
+    everybody = [*nic.tenants, arriving]
     if nic.kind.cores_taken(tenant.workload for tenant in everybody) > nic.kind.cores:
         return False
     got = loop.throughput([[seat[tenant.workload] for tenant in everybody]])[0]

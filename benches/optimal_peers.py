@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import Company, Oracle
+from placer.model.oracle import CoLocation, Oracle
 from placer.optimal.asking import serves
 from profiles import Workload
 
@@ -71,15 +71,15 @@ class _Known:
 
 def _known(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> _Known:
     workloads = sorted({tenant.workload for tenant in tenants})
-    companies: list[Company] = [()]
-    for company in companies:  # grows while it is walked
-        places = range(workloads.index(company[-1]) if company else 0, len(workloads))
-        larger = [(*company, workloads[place]) for place in places]
-        companies.extend(one for one in larger if kind.cores_taken(one) <= kind.cores)
-    counts = np.array([[Counter(company)[workload] for workload in workloads] for company in companies])
+    co_locations: list[CoLocation] = [()]
+    for co_location in co_locations:  # grows while it is walked
+        places = range(workloads.index(co_location[-1]) if co_location else 0, len(workloads))
+        larger = [(*co_location, workloads[place]) for place in places]
+        co_locations.extend(one for one in larger if kind.cores_taken(one) <= kind.cores)
+    counts = np.array([[Counter(co_location)[workload] for workload in workloads] for co_location in co_locations])
     drops = np.zeros(counts.shape)
-    for row, company in enumerate(companies[1:], start=1):
-        for workload, kpps in oracle.by_workload(company).items():
+    for row, co_location in enumerate(co_locations[1:], start=1):
+        for workload, kpps in oracle.by_workload(co_location).items():
             drops[row, workloads.index(workload)] = 1.0 - kpps / oracle.solo(workload)
     return _Known(workloads, counts, drops)
 
@@ -124,19 +124,19 @@ def highs_assignment(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle, s
     known = _known(tenants, kind, oracle)
     nics = first_fit_decreasing(tenants, kind, oracle, seconds).nics
     began = time.monotonic()
-    companies, members = len(known.counts), len(tenants)
+    co_locations, members = len(known.counts), len(tenants)
     column = np.array([known.workloads.index(tenant.workload) for tenant in tenants])
     bears = np.array([tenant.sla.max_drop or 0.0 for tenant in tenants])
     borne = (known.counts[:, column] > 0) & (known.drops[:, column] <= bears + 1e-9)
     workload = (column[None, :] == np.arange(len(known.workloads))[:, None]).astype(float)
     each = sparse.eye_array(nics)
-    chosen = sparse.hstack([sparse.kron(each, np.ones((1, companies))), sparse.csr_array((nics, nics * members))])
+    chosen = sparse.hstack([sparse.kron(each, np.ones((1, co_locations))), sparse.csr_array((nics, nics * members))])
     content = sparse.hstack([sparse.kron(each, -borne.T.astype(float)), sparse.eye_array(nics * members)])
     complete = sparse.hstack([sparse.kron(each, -known.counts.T.astype(float)), sparse.kron(each, workload)])
     placed = sparse.hstack(
-        [sparse.csr_array((members, nics * companies)), sparse.kron(np.ones((1, nics)), sparse.eye_array(members))]
+        [sparse.csr_array((members, nics * co_locations)), sparse.kron(np.ones((1, nics)), sparse.eye_array(members))]
     )
-    cost = np.concatenate([np.tile((np.arange(companies) > 0).astype(float), nics), np.zeros(nics * members)])
+    cost = np.concatenate([np.tile((np.arange(co_locations) > 0).astype(float), nics), np.zeros(nics * members)])
     solved = milp(
         cost,
         constraints=[

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from placer.progress import Progress
 from placer.report.html import page_of_run, write_page, write_plots
-from placer.report.html.run_tables import broken, companies, strategies_table
+from placer.report.html.run_tables import broken, co_locations, strategies_table
 from placer.run import RunRequest, run
 from traces.arrivals import Recipe, generate
 
@@ -23,7 +23,7 @@ print(table.to_string(index=False))
 
 # %% Who shares a NIC in the plan of the third row, and whose SLA breaks.
 tomur = comparison.evaluations[2]
-print(companies(tomur.plan).head().to_string(index=False))
+print(co_locations(tomur.plan).head().to_string(index=False))
 print(broken(tomur).to_string(index=False) if tomur.violated else "Every SLA is kept.")
 
 # %% One page for people, and its charts as SVG and PNG for papers.

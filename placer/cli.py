@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    from placer.evaluate.checks import BrokenPlan
+    from placer.evaluate.checks import InvalidPlan
     from profiler.testbed import TestbedError
     from profiles import InputError
 
@@ -50,7 +50,7 @@ def _run() -> int:
         return _tell(str(refused), 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (TestbedError, BrokenPlan, OSError) as failed:
+    except (TestbedError, InvalidPlan, OSError) as failed:
         return _tell(f"error: {failed}", 1)
     return 0
 

@@ -157,8 +157,8 @@ def _train(
             seed=seed,
             warn=warn,
         )
-    companies = recorded(profile, warn)
-    models = judge(profile, choose(plausible, companies), companies)
+    co_locations = recorded(profile, warn)
+    models = judge(profile, choose(plausible, co_locations), co_locations)
     predictors: dict[str, Predictor] = {}
     for done, (name, predictor) in enumerate(chosen.items(), start=len(plausible)):
         if progress:

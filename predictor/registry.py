@@ -56,7 +56,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def throughput(
-        self, companies: Sequence[Sequence[Workload]], *, risk: float | None = None
+        self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None
     ) -> list[NDArray[np.float64]]:
         """Throughput (kpps) of every workload of every company, each company one NIC.
 
@@ -69,7 +69,7 @@ class Predictor(ABC):
         """
 
     @abstractmethod
-    def predict(self, companies: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
+    def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """What `throughput` answers, taken apart, with intervals that hold for a share `coverage` of workloads."""
 
     @abstractmethod

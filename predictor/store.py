@@ -83,7 +83,7 @@ def completed(model: NfModel) -> dict[str, object]:
         "cores": model.cores,
         "accelerators": list(model.accelerators),
         "execution_pattern": execution.pattern,
-        "evidence": {"mape_pct": dict(model.evidence), "mape_in_company_pct": dict(model.evidence_in_company)},
+        "evidence": {"mape_pct": dict(model.evidence), "mape_in_company_pct": dict(model.evidence_in_co_location)},
         "queues": {use.name: use.queues for use in execution.uses},
         "service_ms": {use.name: use.service.as_dict() for use in execution.uses},
         "calibrated": model.calibration is not None,
@@ -118,7 +118,7 @@ def _load_nf(folder: Path) -> NfModel:
         memory=MemoryModel.from_arrays(read_arrays(folder / "memory.npz")),
         measured={name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
         evidence=found["evidence"]["mape_pct"],
-        evidence_in_company=found["evidence"]["mape_in_company_pct"],
+        evidence_in_co_location=found["evidence"]["mape_in_company_pct"],
         calibration=Calibration.from_arrays(read_arrays(calibration)) if calibration.exists() else None,
         spread=Spread.from_arrays(read_arrays(spread)) if spread.exists() else None,
     )

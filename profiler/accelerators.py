@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 from profiler.contention import ALONE, AcceleratorLevels, BenchLevel, BenchLevels, Contention
 from profiler.memory_contention import MemoryContention
-from profiler.nf_runs import Company
+from profiler.nf_runs import CoLocation
 from profiler.sampling import traffic_ranges, traffic_with
 from profiles import NfDescription, TestbedDescription, TrafficProfile
 
 MOST_BENCHES = 3
 
 
-def accelerator_companies(description: TestbedDescription, nf: NfDescription, benches: BenchLevels) -> list[Company]:
+def accelerator_co_locations(
+    description: TestbedDescription, nf: NfDescription, benches: BenchLevels
+) -> list[CoLocation]:
     """Beside each accelerator's bench alone: fewer than ten companies per accelerator.
 
     At saturation, three service demands at the most work an NF can ask, two at default traffic, the heaviest at no
@@ -21,22 +23,22 @@ def accelerator_companies(description: TestbedDescription, nf: NfDescription, be
     over whatever sets it. Then two light competitors, for the linear part of the throughput curve.
     """
     free = description.nic.cores - nf.cores
-    companies = []
+    co_locations = []
     for levels in used_levels(nf, benches):
         strengths = _strengths(levels, free)
         if not strengths:
             continue
         heavy, medium, weak = strengths
         most, default, fewest, small = _work(description)
-        companies += [(most, strength) for strength in (heavy, medium, weak)]
-        companies += [(default, heavy), (default, medium), (fewest, heavy), (small, heavy)]
-        companies += [(default, Contention((light,))) for light in levels.light[-2:]]
-    return list(dict.fromkeys(companies))
+        co_locations += [(most, strength) for strength in (heavy, medium, weak)]
+        co_locations += [(default, heavy), (default, medium), (fewest, heavy), (small, heavy)]
+        co_locations += [(default, Contention((light,))) for light in levels.light[-2:]]
+    return list(dict.fromkeys(co_locations))
 
 
-def pattern_companies(
+def pattern_co_locations(
     description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
-) -> list[Company]:
+) -> list[CoLocation]:
     """Memory and accelerator benches together: what one resource costs while the other is short tells the pattern.
 
     Every combination of two strengths of memory contention with none and two of accelerator contention, at three
@@ -47,13 +49,13 @@ def pattern_companies(
     mediums = [medium for _, medium, _ in used]
     together = [sum(mediums, start=ALONE)] if len(mediums) > 1 else []
     pressures = [pressure for heavy, medium, _ in used for pressure in (heavy, medium)] + together
-    companies: list[Company] = []
+    co_locations: list[CoLocation] = []
     for traffic in _work(description)[:3]:
         for pressure in [ALONE, *pressures] if pressures else []:
             room = free - _cores(pressure)
             beside = [memory.strongest(cores) for cores in (max(room // 2, 1), room)]
-            companies += [(traffic, pressure + contention) for contention in beside if contention.levels]
-    return list(dict.fromkeys(companies))
+            co_locations += [(traffic, pressure + contention) for contention in beside if contention.levels]
+    return list(dict.fromkeys(co_locations))
 
 
 def used_levels(nf: NfDescription, benches: BenchLevels) -> list[AcceleratorLevels]:

@@ -18,7 +18,7 @@ from profiler.sampling import at, traffic_ranges, traffic_with, whole
 from profiler.testbed import Run
 from profiles import NfDescription, TestbedDescription, TrafficProfile, Workload
 
-Company = tuple[Workload, ...]
+CoLocation = tuple[Workload, ...]
 
 SHARE = 0.15
 """Of an NF's quota, for runs in real company."""
@@ -27,7 +27,9 @@ AGREE = 0.1
 """Relative difference of two runs of a company from which a third is made."""
 
 
-def draw_companies(description: TestbedDescription, nf: NfDescription, count: int, rng: Generator) -> list[Company]:
+def draw_co_locations(
+    description: TestbedDescription, nf: NfDescription, count: int, rng: Generator
+) -> list[CoLocation]:
     """`count` companies of `nf`, which comes first, with random NFs of the testbed, as many as happen to fit.
 
     A third runs at default traffic, where most NFs will run. The others run at random traffic, each NF at its own;
@@ -36,12 +38,12 @@ def draw_companies(description: TestbedDescription, nf: NfDescription, count: in
     fitting = [one for one in description.nfs if one.cores + nf.cores <= description.nic.cores]
     if not fitting:
         return []
-    return [_company(description, nf, fitting, index % 3, rng) for index in range(count)]
+    return [_co_location(description, nf, fitting, index % 3, rng) for index in range(count)]
 
 
-def _company(
+def _co_location(
     description: TestbedDescription, nf: NfDescription, partners: Sequence[NfDescription], kind: int, rng: Generator
-) -> Company:
+) -> CoLocation:
     free = description.nic.cores - nf.cores
     most = free // min(one.cores for one in partners)
     members = [nf]

@@ -63,7 +63,7 @@ class Reference:
         part: str = "",
     ) -> None:
         self._testbed = testbed
-        self._company = _reference(testbed.describe())
+        self._co_location = _reference(testbed.describe())
         self._seed = seed + zlib.crc32(part.encode()) % PARTS
         self._say = say
         self._since = since or self
@@ -76,7 +76,7 @@ class Reference:
     @property
     def room(self) -> int:
         """Runs that may be made before the next reading, at least one."""
-        return max(EVERY_RUNS - self._runs, 1) if self._company else EVERY_RUNS
+        return max(EVERY_RUNS - self._runs, 1) if self._co_location else EVERY_RUNS
 
     def begin(self) -> None:
         """Take the first readings, if that has not been done.
@@ -86,7 +86,7 @@ class Reference:
         TestbedError
             When the testbed fails.
         """
-        if not self._company or self._readings:
+        if not self._co_location or self._readings:
             return
         if self._since is not self:
             self._since.begin()
@@ -103,14 +103,14 @@ class Reference:
         """
         self._runs += len(runs)
         self._elapsed_s += math.fsum(run.elapsed_s for run in runs)
-        if self._company and (self._runs >= EVERY_RUNS or self._elapsed_s >= EVERY_S):
+        if self._co_location and (self._runs >= EVERY_RUNS or self._elapsed_s >= EVERY_S):
             self._read(1)
             self._judge()
 
     def _read(self, times: int) -> None:
         for _ in range(times):
             seed = self._seed + REFERENCE_SEEDS * (len(self._readings) + 1)
-            run = self._testbed.run(self._company, seed=seed)
+            run = self._testbed.run(self._co_location, seed=seed)
             self._readings.append(run.measurements[0].throughput_kpps)
         self._runs, self._elapsed_s = 0, 0.0
 
@@ -152,11 +152,11 @@ class SteadyTestbed(TestbedInFront):
         self._told: dict[Asked, Run] = {}
 
     def run_many(
-        self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         if not noise:
-            return self._behind.run_many(companies, noise=noise, seed=seed)
-        asked = [(tuple(loads), seed) for loads in companies]
+            return self._behind.run_many(co_locations, noise=noise, seed=seed)
+        asked = [(tuple(loads), seed) for loads in co_locations]
         new = [one for one in dict.fromkeys(asked) if one not in self._told]
         if new:
             self._reference.begin()

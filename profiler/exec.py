@@ -69,12 +69,12 @@ class ExecTestbed(Testbed):
 
     def describe(self) -> TestbedDescription:
         if self._description is None:
-            answer = self._ask(describe_request(self._number))
+            answer = self._query(describe_request(self._number))
             self._description = self._checked(answer.get("testbed"))
         return self._description
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        answer = self._ask(run_request(self._number, loads, noise, seed))
+        answer = self._query(run_request(self._number, loads, noise, seed))
         try:
             return parse_run(answer, len(loads))
         except ValueError as error:
@@ -86,7 +86,7 @@ class ExecTestbed(Testbed):
         _end(self._process, polite=True)
         self._drain.join(GRACE_S)
 
-    def _ask(self, request: str) -> dict[str, Any]:
+    def _query(self, request: str) -> dict[str, Any]:
         """Send one request and wait for the answer that carries its id."""
         if self._failure:
             raise TestbedError(f"testbed `{self._command}` {self._failure}")

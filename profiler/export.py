@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from profiler.contention import BenchLevels, Contention
-from profiler.nf_runs import Company, NfRuns, least_work
+from profiler.nf_runs import CoLocation, NfRuns, least_work
 from profiler.testbed import Measurement, TestbedError
 from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
@@ -94,13 +94,13 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
         memory=_table([one for one in measured if is_memory(one)], _exerted),
         accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
-        companies=_company_table(runs),
+        co_locations=_co_location_table(runs),
     )
 
 
-def memory_table(companies: Iterable[Company]) -> pd.DataFrame:
+def memory_table(co_locations: Iterable[CoLocation]) -> pd.DataFrame:
     """What memory.csv would tell of companies before they are run: traffic and the competitors' summed counters."""
-    return pd.DataFrame([{**traffic.as_dict(), **beside.counters.as_dict()} for traffic, beside in companies])
+    return pd.DataFrame([{**traffic.as_dict(), **beside.counters.as_dict()} for traffic, beside in co_locations])
 
 
 def bench_table(benches: BenchLevels) -> pd.DataFrame:
@@ -120,12 +120,12 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT, *services])
 
 
-def _company_table(runs: NfRuns) -> pd.DataFrame:
+def _co_location_table(runs: NfRuns) -> pd.DataFrame:
     """`companies.csv`: a row per NF of each run."""
     rows = [
         {"run": number, "nf": workload.nf, **workload.traffic.as_dict(), THROUGHPUT: measured.throughput_kpps}
-        for number, (company, run) in enumerate(runs.companies)
-        for workload, measured in zip(company, run.measurements, strict=True)
+        for number, (co_location, run) in enumerate(runs.co_locations)
+        for workload, measured in zip(co_location, run.measurements, strict=True)
     ]
     return pd.DataFrame(rows)
 

@@ -175,9 +175,9 @@ class JournaledTestbed(TestbedInFront):
         self._purpose = purpose
 
     def run_many(
-        self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
-        asked = {canonical(loads, noise, seed): loads for loads in companies}
+        asked = {canonical(loads, noise, seed): loads for loads in co_locations}
         known = {request: run for request in asked if (run := self._journal.get(request))}
         missing = [request for request in asked if request not in known]
         step = BATCH if self._behind.batches else 1
@@ -189,7 +189,7 @@ class JournaledTestbed(TestbedInFront):
                 refuse_unsound(run)
             self._journal.add(answered.items(), self._purpose)
             known |= answered
-        return [known[canonical(loads, noise, seed)] for loads in companies]
+        return [known[canonical(loads, noise, seed)] for loads in co_locations]
 
 
 def canonical(loads: Sequence[Load], noise: bool, seed: int | None) -> str:

@@ -122,15 +122,15 @@ class MemoryContention:
     def _likeness(self) -> Contention:
         """The mixture most like a random company of NFs, by the logarithms of its summed counters."""
         candidates, logs, spread = self._candidates
-        company: list[Counters] = []
+        co_location: list[Counters] = []
         free = self._cores
         most = int(self._rng.integers(1, 1 + self._cores // min(neighbour.cores for neighbour in self._neighbours)))
         for index in self._rng.permutation(len(self._neighbours)).tolist():
             neighbour = self._neighbours[index]
-            if neighbour.cores <= free and len(company) < most:
-                company.append(neighbour.counters)
+            if neighbour.cores <= free and len(co_location) < most:
+                co_location.append(neighbour.counters)
                 free -= neighbour.cores
-        target = np.log(np.maximum(Counters.total(company).as_array(), TINY))
+        target = np.log(np.maximum(Counters.total(co_location).as_array(), TINY))
         return candidates[int((((logs - target) / spread) ** 2).sum(axis=1).argmin())]
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiler.co_runs import TIMES, agree, disagreement
-from profiler.co_runs import Company as RealCompany
+from profiler.co_runs import CoLocation as RealCoLocation
 from profiler.contention import ALONE, Contention
 from profiler.memory_contention import MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
@@ -17,11 +17,11 @@ from profiler.sampling import Range, traffic_ranges, traffic_with
 from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
 from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
-Company = tuple[TrafficProfile, Contention]
+CoLocation = tuple[TrafficProfile, Contention]
 """The NF's traffic, and what runs beside it."""
 
 REPEAT_SEEDS = 1_000_003
-Uncertainty = Callable[[Sequence[Company]], NDArray[np.float64]]
+Uncertainty = Callable[[Sequence[CoLocation]], NDArray[np.float64]]
 
 COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
 """Competitors' counters below which contention is hardly felt."""
@@ -75,10 +75,10 @@ class NfRuns:
         self._done = done
         self._say = say
         self._quota = quota
-        self._runs: dict[Company, list[Measurement]] = {}
+        self._runs: dict[CoLocation, list[Measurement]] = {}
         self._count = 0
         self._failures = 0
-        self.companies: list[tuple[RealCompany, Run]] = []
+        self.co_locations: list[tuple[RealCoLocation, Run]] = []
         """What was run in real company, each company as often as it was run."""
         self.nf = nf
         self.memory = memory
@@ -104,7 +104,7 @@ class NfRuns:
         """Runs that may still be made."""
         return float("inf") if self._quota is None else self._quota - self._count
 
-    def measure(self, companies: Iterable[Company], *, sure: bool = False) -> list[float]:
+    def measure(self, co_locations: Iterable[CoLocation], *, sure: bool = False) -> list[float]:
         """Throughput (kpps) of the NF in each company, in order. A company asked before is not run again.
 
         Parameters
@@ -121,35 +121,35 @@ class NfRuns:
         TestbedError
             When the testbed fails.
         """
-        companies = list(companies)
-        new = list(dict.fromkeys(company for company in companies if company not in self._runs))
+        co_locations = list(co_locations)
+        new = list(dict.fromkeys(co_location for co_location in co_locations if co_location not in self._runs))
         fitting = new if self._quota is None else new[: max(self._quota - self._count, 0)]
         self._run(fitting, self._seed, sure)
         if len(fitting) < len(new):
             raise QuotaSpent
-        return [self._runs[company][0].throughput_kpps for company in companies]
+        return [self._runs[co_location][0].throughput_kpps for co_location in co_locations]
 
-    def repeat(self, company: Company, times: int) -> list[float]:
+    def repeat(self, co_location: CoLocation, times: int) -> list[float]:
         """Throughput (kpps) of several runs of the same company, each with noise of its own and confirmed."""
-        self.measure([company], sure=True)
-        for repeat in range(len(self._runs[company]), times):
+        self.measure([co_location], sure=True)
+        for repeat in range(len(self._runs[co_location]), times):
             if self.left < 1:
                 raise QuotaSpent
-            self._run([company], self._seed + REPEAT_SEEDS * repeat, sure=True)
-        return [one.throughput_kpps for one in self._runs[company]]
+            self._run([co_location], self._seed + REPEAT_SEEDS * repeat, sure=True)
+        return [one.throughput_kpps for one in self._runs[co_location]]
 
-    def again(self, company: Company, times: int) -> list[float]:
+    def again(self, co_location: CoLocation, times: int) -> list[float]:
         """Throughput (kpps) of several runs of a company that was measured; the further ones only settle a doubt.
 
         They count neither against the quota nor in the profile.
         """
         further = [
-            self._testbed.again.run_many(self._asked([company]), seed=self._seed + REPEAT_SEEDS * repeat)[0]
+            self._testbed.again.run_many(self._asked([co_location]), seed=self._seed + REPEAT_SEEDS * repeat)[0]
             for repeat in range(1, times)
         ]
-        return [self._runs[company][0].throughput_kpps, *(run.measurements[0].throughput_kpps for run in further)]
+        return [self._runs[co_location][0].throughput_kpps, *(run.measurements[0].throughput_kpps for run in further)]
 
-    def measure_companies(self, companies: Sequence[RealCompany]) -> None:
+    def measure_co_locations(self, co_locations: Sequence[RealCoLocation]) -> None:
         """Run each company twice, beyond the quota for benches. Where they disagree, a third run tells which is odd.
 
         NFs of one testbed need not go together: companies that are refused, or fail however often they are tried, are
@@ -160,24 +160,24 @@ class NfRuns:
         TestbedError
             When several companies fail one after another: then it is not they.
         """
-        first = self._served(companies, self._seed)
-        again = dict(self._served([company for company, _ in first], self._seed + REPEAT_SEEDS))
-        both = [(company, run) for company, run in first if company in again]
-        if left_out := len(companies) - len(both):
-            self._say(f"{self.nf.name}: {left_out} of {len(companies)} companies of NFs do not run here; left out")
-        for company, run in both:
-            self.companies += [(company, one) for one in self._two_alike(company, run, again[company])]
+        first = self._served(co_locations, self._seed)
+        again = dict(self._served([co_location for co_location, _ in first], self._seed + REPEAT_SEEDS))
+        both = [(co_location, run) for co_location, run in first if co_location in again]
+        if left_out := len(co_locations) - len(both):
+            self._say(f"{self.nf.name}: {left_out} of {len(co_locations)} companies of NFs do not run here; left out")
+        for co_location, run in both:
+            self.co_locations += [(co_location, one) for one in self._two_alike(co_location, run, again[co_location])]
 
-    def _served(self, companies: Sequence[RealCompany], seed: int) -> list[tuple[RealCompany, Run]]:
+    def _served(self, co_locations: Sequence[RealCoLocation], seed: int) -> list[tuple[RealCoLocation, Run]]:
         """A run of each company that the testbed serves; who is not served is found by halving."""
         try:
-            runs = list(zip(companies, self._testbed.once.run_many(companies, seed=seed), strict=True))
+            runs = list(zip(co_locations, self._testbed.once.run_many(co_locations, seed=seed), strict=True))
         except TestbedChanged:
             raise
         except TestbedError as error:
-            if len(companies) > 1:
-                half = len(companies) // 2
-                return [*self._served(companies[:half], seed), *self._served(companies[half:], seed)]
+            if len(co_locations) > 1:
+                half = len(co_locations) // 2
+                return [*self._served(co_locations[:half], seed), *self._served(co_locations[half:], seed)]
             self._failures += not isinstance(error, RunRefused)
             if self._failures > MOST_FAILURES:
                 raise
@@ -186,10 +186,10 @@ class NfRuns:
         self._done(len(runs))
         return runs
 
-    def _two_alike(self, company: RealCompany, first: Run, second: Run) -> tuple[Run, Run]:
+    def _two_alike(self, co_location: RealCoLocation, first: Run, second: Run) -> tuple[Run, Run]:
         if agree(first, second):
             return first, second
-        third = self._testbed.again.run_many([company], seed=self._seed + REPEAT_SEEDS * TIMES)[0]
+        third = self._testbed.again.run_many([co_location], seed=self._seed + REPEAT_SEEDS * TIMES)[0]
         self._testbed.outliers += 1
         return min(combinations((first, second, third), 2), key=lambda pair: disagreement(*pair))
 
@@ -200,25 +200,25 @@ class NfRuns:
     def settle(self) -> None:
         """Run again what the other runs do not lead one to expect; what is not confirmed gives way to what is."""
         left = self._count // AGAIN_SHARE
-        companies = list(self._runs)
-        settled: set[Company] = set()
+        co_locations = list(self._runs)
+        settled: set[CoLocation] = set()
         for _ in range(ROUNDS):
-            doubted = [companies[index] for index in doubtful(*self._as_arrays())]
-            doubted = [company for company in doubted if company not in settled][: left - len(settled)]
+            doubted = [co_locations[index] for index in doubtful(*self._as_arrays())]
+            doubted = [co_location for co_location in doubted if co_location not in settled][: left - len(settled)]
             settled.update(doubted)
             runs = self._testbed.settled(self._asked(doubted), agreeing=AGREEING, seed=self._seed)
-            for company, run in zip(doubted, runs, strict=True):
-                self._runs[company][0] = run.measurements[0]
+            for co_location, run in zip(doubted, runs, strict=True):
+                self._runs[co_location][0] = run.measurements[0]
 
-    def _run(self, companies: Sequence[Company], seed: int, sure: bool) -> None:
+    def _run(self, co_locations: Sequence[CoLocation], seed: int, sure: bool) -> None:
         testbed = self._testbed if sure else self._testbed.once
-        for company, run in zip(companies, testbed.run_many(self._asked(companies), seed=seed), strict=True):
-            self._runs.setdefault(company, []).append(run.measurements[0])
-        self._count += len(companies)
-        self._done(len(companies))
+        for co_location, run in zip(co_locations, testbed.run_many(self._asked(co_locations), seed=seed), strict=True):
+            self._runs.setdefault(co_location, []).append(run.measurements[0])
+        self._count += len(co_locations)
+        self._done(len(co_locations))
 
-    def _asked(self, companies: Sequence[Company]) -> list[list[Load]]:
-        return [[Workload(self.nf.name, traffic), *contention.loads] for traffic, contention in companies]
+    def _asked(self, co_locations: Sequence[CoLocation]) -> list[list[Load]]:
+        return [[Workload(self.nf.name, traffic), *contention.loads] for traffic, contention in co_locations]
 
     def _as_arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What was run, on scales on which throughput changes evenly, and the logarithm of throughput."""
@@ -243,6 +243,6 @@ def least_work(description: TestbedDescription, nf: NfDescription) -> TrafficPro
     return traffic_with(description.traffic, {"mtbr": description.range_of("mtbr")[0]})
 
 
-def alone(traffics: Iterable[TrafficProfile]) -> list[Company]:
+def alone(traffics: Iterable[TrafficProfile]) -> list[CoLocation]:
     """Each traffic with nothing beside the NF."""
     return [(traffic, ALONE) for traffic in traffics]

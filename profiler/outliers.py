@@ -57,18 +57,18 @@ class ConfirmedTestbed(TestbedInFront):
         """Runs that were not confirmed."""
 
     def run_many(
-        self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         if not noise:
-            return self.once.run_many(companies, noise=noise, seed=seed)
-        return self.settled(companies, agreeing=2, seed=seed)
+            return self.once.run_many(co_locations, noise=noise, seed=seed)
+        return self.settled(co_locations, agreeing=2, seed=seed)
 
-    def settled(self, companies: Sequence[Sequence[Load]], *, agreeing: int, seed: int | None) -> list[Run]:
+    def settled(self, co_locations: Sequence[Sequence[Load]], *, agreeing: int, seed: int | None) -> list[Run]:
         """One run per company that `agreeing` runs, itself among them, tell alike; else the middle one."""
-        answers = [[run] for run in self.once.run_many(companies, seed=seed)]
+        answers = [[run] for run in self.once.run_many(co_locations, seed=seed)]
         for repeat in range(1, MOST_RUNS):
             missing = [index for index, runs in enumerate(answers) if _agreed(runs, agreeing) is None]
-            asked = [companies[index] for index in missing]
+            asked = [co_locations[index] for index in missing]
             seconds = self.again.run_many(asked, seed=(seed or 0) + AGAIN_SEEDS * repeat)
             for index, run in zip(missing, seconds, strict=True):
                 answers[index].append(run)

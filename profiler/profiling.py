@@ -13,15 +13,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from profiler.accelerators import accelerator_companies, pattern_companies
-from profiler.co_runs import SHARE, TIMES, draw_companies
+from profiler.accelerators import accelerator_co_locations, pattern_co_locations
+from profiler.co_runs import SHARE, TIMES, draw_co_locations
 from profiler.contention import ALONE, BenchLevels, alone_runs, measure_benches
 from profiler.drift import Reference, SteadyTestbed
 from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import AGAIN, BENCHES, REFERENCE, Journal, JournaledTestbed
 from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
 from profiler.methods import QUOTA, Method, find_method
-from profiler.nf_runs import Company, NfRuns, QuotaSpent, alone
+from profiler.nf_runs import CoLocation, NfRuns, QuotaSpent, alone
 from profiler.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
 from profiler.testbed import Testbed
@@ -112,7 +112,7 @@ def profile(
         neighbours = measure_neighbours(confirmed, seed, steps.done)
         for nf in targets:
             beside = MemoryContention(benches.memory, description.nic.cores - nf.cores, np.random.default_rng(seed))
-            _refuse_small(nf, quota or chosen.quota, len(_bench_companies(description, nf, benches, beside)))
+            _refuse_small(nf, quota or chosen.quota, len(_bench_co_locations(description, nf, benches, beside)))
         profiles = []
         for nf in targets:
             profiles.append(
@@ -182,29 +182,32 @@ def profile_nf(
     rng = np.random.default_rng(of_nf)
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
     quota = quota or method.quota
-    pairs = _for_companies(quota or QUOTA) // TIMES
-    real = draw_companies(description, nf, pairs, np.random.default_rng([*of_nf, 1]))
+    pairs = _for_co_locations(quota or QUOTA) // TIMES
+    real = draw_co_locations(description, nf, pairs, np.random.default_rng([*of_nf, 1]))
     beside_benches = None if quota is None else quota - TIMES * len(real)
     runs = NfRuns(testbed, nf, memory, quota=beside_benches, seed=seed, done=done, say=say)
     if suggest is not None:
         runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
-    companies = _bench_companies(description, nf, benches, memory)
-    _refuse_small(nf, quota, len(companies))
+    co_locations = _bench_co_locations(description, nf, benches, memory)
+    _refuse_small(nf, quota, len(co_locations))
     runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
-    runs.measure(companies, sure=True)
+    runs.measure(co_locations, sure=True)
     runs.measure(alone(_solo_traffics(description, int(min(runs.left, QUOTA) * method.alone), rng)))
     with contextlib.suppress(QuotaSpent):
         method.profile(runs, rng)
     runs.settle()
-    runs.measure_companies(real)
+    runs.measure_co_locations(real)
     return nf_profile(description, runs)
 
 
-def _bench_companies(
+def _bench_co_locations(
     description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
-) -> list[Company]:
+) -> list[CoLocation]:
     """What every method measures: beside accelerator benches, and beside both kinds."""
-    return [*accelerator_companies(description, nf, benches), *pattern_companies(description, nf, benches, memory)]
+    return [
+        *accelerator_co_locations(description, nf, benches),
+        *pattern_co_locations(description, nf, benches, memory),
+    ]
 
 
 def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.Generator) -> list[TrafficProfile]:
@@ -234,12 +237,12 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None) -> li
 def _refuse_small(nf: NfDescription, quota: int | None, fixed: int) -> None:
     """InputError when the quota leaves a method too little beside the `fixed` runs; a share of it is for companies."""
     needed = fixed + SOLO_REPEATS + LEAST
-    if quota is not None and quota - _for_companies(quota) < needed:
-        least = next(enough for enough in count(needed) if enough - _for_companies(enough) >= needed)
+    if quota is not None and quota - _for_co_locations(quota) < needed:
+        least = next(enough for enough in count(needed) if enough - _for_co_locations(enough) >= needed)
         raise InputError.of("--quota", f"{quota} runs are too few for {nf.name}", hint=f"it needs at least {least}")
 
 
-def _for_companies(quota: int) -> int:
+def _for_co_locations(quota: int) -> int:
     return int(quota * SHARE) // TIMES * TIMES
 
 

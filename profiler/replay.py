@@ -74,7 +74,7 @@ class ReplayTestbed(Testbed):
         self._demands = _bench_demands(profile, self._accelerators)
         self._recorded = {**_recorded_nfs(profile), **_recorded_benches(profile)}
         self._co_runs = _recorded_co_runs(profile, self._accelerators)
-        self._companies = _recorded_companies(profile)
+        self._co_locations = _recorded_co_locations(profile)
 
     def describe(self) -> TestbedDescription:
         return self._description
@@ -84,7 +84,7 @@ class ReplayTestbed(Testbed):
             raise RunRefused("a run needs at least one workload")
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
-        if (told := self._companies.get(tuple(sorted(map(shown, loads))))) is not None:
+        if (told := self._co_locations.get(tuple(sorted(map(shown, loads))))) is not None:
             return Run(tuple(replace(self._alone(load), throughput_kpps=told[load]) for load in loads))
         if len(loads) > 1 and (kpps := self._co_run_kpps(loads)) is not None:
             first, *others = loads
@@ -215,17 +215,17 @@ def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str
     return found
 
 
-def _recorded_companies(profile: Profile) -> dict[tuple[str, ...], dict[Load, float]]:
+def _recorded_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load, float]]:
     """The mean throughput of every NF in each recorded company; companies by what is shown of them, sorted."""
     found: dict[tuple[str, ...], dict[Load, list[float]]] = defaultdict(lambda: defaultdict(list))
     for nf in profile.nfs.values():
-        for _, table in nf.companies.groupby(RUN, sort=False) if len(nf.companies) else ():
+        for _, table in nf.co_locations.groupby(RUN, sort=False) if len(nf.co_locations) else ():
             rows = _rows(table)
             members = [Workload(str(row[NF]), TrafficProfile.from_mapping(row)) for row in rows]
-            company = found[tuple(sorted(map(shown, members)))]
+            co_location = found[tuple(sorted(map(shown, members)))]
             for member, row in zip(members, rows, strict=True):
-                company[member].append(float(row[THROUGHPUT]))
-    return {key: {load: fmean(kpps) for load, kpps in company.items()} for key, company in found.items()}
+                co_location[member].append(float(row[THROUGHPUT]))
+    return {key: {load: fmean(kpps) for load, kpps in co_location.items()} for key, co_location in found.items()}
 
 
 def _rate(row: dict[str, float], accelerator: str) -> float:

@@ -57,11 +57,11 @@ class RetryingTestbed(Testbed):
         return self.run_many([loads], noise=noise, seed=seed)[0]
 
     def run_many(
-        self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         for attempt, pause in enumerate((*PAUSES_S, None), start=1):
             try:
-                runs = self._opened().run_many(companies, noise=noise, seed=seed)
+                runs = self._opened().run_many(co_locations, noise=noise, seed=seed)
                 for run in runs:
                     refuse_unsound(run)
                 return runs

@@ -84,10 +84,10 @@ class Testbed(ABC):
         """
 
     def run_many(
-        self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         """One run per company, in order; a testbed that can batch overrides this."""
-        return [self.run(loads, noise=noise, seed=seed) for loads in companies]
+        return [self.run(loads, noise=noise, seed=seed) for loads in co_locations]
 
     @property
     def batches(self) -> bool:

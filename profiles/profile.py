@@ -73,7 +73,7 @@ class NfProfile:
     accelerators: dict[str, pd.DataFrame] = field(default_factory=dict)
     pattern: pd.DataFrame = field(default_factory=pd.DataFrame)
     co_runs: pd.DataFrame = field(default_factory=pd.DataFrame)
-    companies: pd.DataFrame = field(default_factory=pd.DataFrame)
+    co_locations: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -91,8 +91,8 @@ class NfProfile:
                 write_table(_with_first(self.pattern, self.uses), aside / "pattern.csv")
             if len(self.co_runs):
                 write_table(_with_first(self.co_runs, self.uses), aside / "co-runs.csv")
-            if len(self.companies):
-                write_table(self.companies, aside / "companies.csv")
+            if len(self.co_locations):
+                write_table(self.co_locations, aside / "companies.csv")
             if self.description:
                 write_json(self.description.model_dump(mode="json"), aside / "nf.json")
 
@@ -214,7 +214,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         for name in accelerators
         if name not in uses
     ]  # fmt: skip
-    solo, companies = folder / "solo.csv", folder / "companies.csv"
+    solo, co_locations = folder / "solo.csv", folder / "companies.csv"
     mixed = {
         stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _mixed_defaults(uses)), uses)
         for stem in ("pattern", "co-runs")
@@ -228,7 +228,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         accelerators=accelerators,
         pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
         co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
-        companies=table(companies, [RUN, NF], {}, text=[RUN, NF]) if companies.exists() else pd.DataFrame(),
+        co_locations=table(co_locations, [RUN, NF], {}, text=[RUN, NF]) if co_locations.exists() else pd.DataFrame(),
     )
 
 

@@ -62,19 +62,19 @@ def test_foreign_predictions_are_near_the_foreign_truth(models: Path, tmp_path: 
     from profiles import TrafficProfile, Workload
 
     draw = random.Random(3)
-    companies = [
+    co_locations = [
         [Workload(draw.choice(NFS), TrafficProfile(draw.randint(10, 100000), draw.randint(128, 9000)))
          for _ in range(draw.randint(1, 4))]
         for _ in range(40)
     ]  # fmt: skip
     scenarios = tmp_path / "s.jsonl"
     scenarios.write_text(
-        "".join(json.dumps({"workloads": [workload.as_request() for workload in c]}) + "\n" for c in companies),
+        "".join(json.dumps({"workloads": [workload.as_request() for workload in c]}) + "\n" for c in co_locations),
         encoding="utf-8",
     )
     lines = placer("predict", "--models", models, "--scenarios", scenarios).splitlines()
     with open_testbed(FOREIGN) as testbed:
-        truths = [[m.throughput_kpps for m in run.measurements] for run in testbed.run_many(companies)]
+        truths = [[m.throughput_kpps for m in run.measurements] for run in testbed.run_many(co_locations)]
     errors = [
         abs(predicted / true - 1)
         for line, truth in zip(lines, truths, strict=True)

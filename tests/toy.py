@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from placer.inputs.arrivals import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
-from placer.model.oracle import Company, Oracle
+from placer.model.oracle import CoLocation, Oracle
 from placer.model.sla import Sla
 from profiles import TrafficProfile, Workload
 
@@ -26,13 +26,16 @@ class ToyOracle(Oracle):
         self.speed = speed
         self.questions = 0
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        self.questions += len(companies)
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        self.questions += len(co_locations)
         answers = []
-        for company in companies:
-            total = sum(PRESSURE[workload.nf] for workload in company)
+        for co_location in co_locations:
+            total = sum(PRESSURE[workload.nf] for workload in co_location)
             answers.append(
-                [self.speed * SOLO[w.nf] * max(0.01, 1 - SENSITIVITY[w.nf] * (total - PRESSURE[w.nf])) for w in company]
+                [
+                    self.speed * SOLO[w.nf] * max(0.01, 1 - SENSITIVITY[w.nf] * (total - PRESSURE[w.nf]))
+                    for w in co_location
+                ]
             )
         return answers
 

@@ -37,14 +37,14 @@ def tomur(setting: Setting) -> TomurPredictor:
     return TomurPredictor({name: replace(model, calibration=None) for name, model in trained(setting).models.items()})
 
 
-def truth(companies: Sequence[Sequence[Load]], card: SimulatedTestbed = CARD) -> Array:
+def truth(co_locations: Sequence[Sequence[Load]], card: SimulatedTestbed = CARD) -> Array:
     """Noise-free throughput (kpps) of the first load of each company."""
-    return _first(card.run_many(companies, noise=False))
+    return _first(card.run_many(co_locations, noise=False))
 
 
-def measured_kpps(companies: Sequence[Sequence[Load]], seed: int) -> Array:
+def measured_kpps(co_locations: Sequence[Sequence[Load]], seed: int) -> Array:
     """The same as a measurement tells it, with noise."""
-    return _first(CARD.run_many(companies, seed=seed))
+    return _first(CARD.run_many(co_locations, seed=seed))
 
 
 def _first(runs: Sequence[Run]) -> Array:

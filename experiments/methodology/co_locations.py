@@ -24,7 +24,7 @@ NINE_TRAFFICS = tuple(
 """The default and eight others: three flow counts by three packet sizes, each with three match rates."""
 
 
-def companies_of(
+def co_locations_of(
     nf: str,
     count: int,
     rng: np.random.Generator,

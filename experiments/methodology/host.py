@@ -57,7 +57,7 @@ def open_host(setting: Setting, *options: str) -> Testbed:
 
 
 def measure(
-    testbed: Testbed, companies: Sequence[Sequence[Load]], setting: Setting, repeats: int = REPEATS
+    testbed: Testbed, co_locations: Sequence[Sequence[Load]], setting: Setting, repeats: int = REPEATS
 ) -> list[Measured]:
     """Every company so many times, each time all of them in turn, so that a slow drift shows as spread.
 
@@ -71,12 +71,12 @@ def measure(
     repeats = setting.count(repeats, least=2)
     rounds = []
     for done in range(repeats):
-        setting.say(f"round {done + 1} of {repeats}: {len(companies)} runs")
+        setting.say(f"round {done + 1} of {repeats}: {len(co_locations)} runs")
         try:
-            rounds.append([testbed.run(loads) for loads in companies])
+            rounds.append([testbed.run(loads) for loads in co_locations])
         except TestbedError as error:
             raise CannotRun(f"this machine cannot measure it: {error}") from error
     return [
         Measured(np.array([[one.throughput_kpps for one in runs[at].measurements] for runs in rounds]))
-        for at in range(len(companies))
+        for at in range(len(co_locations))
     ]

@@ -35,7 +35,7 @@ HELD_OUT = 5
 """One run of the grid in five is not trained with but predicted (Tomur, section 7.6)."""
 CHUNK = 4096
 LIKELY = 0.995
-COMPANIES = 4000
+CO_LOCATIONS = 4000
 OTHERS = 3
 READS, WRITES = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
 
@@ -97,16 +97,16 @@ def _points(attributes: int, traffics: float) -> int:
     return points
 
 
-def _measured(nf: str, companies: Sequence[tuple[TrafficProfile, Contention]]) -> Grid:
-    throughput = np.empty(len(companies))
-    for start in range(0, len(companies), CHUNK):
-        part = companies[start : start + CHUNK]
+def _measured(nf: str, co_locations: Sequence[tuple[TrafficProfile, Contention]]) -> Grid:
+    throughput = np.empty(len(co_locations))
+    for start in range(0, len(co_locations), CHUNK):
+        part = co_locations[start : start + CHUNK]
         loads: list[list[Load]] = [[Workload(nf, traffic), *contention.loads] for traffic, contention in part]
         runs = CARD.run_many(loads, seed=GRID_SEED)
         throughput[start : start + len(part)] = [run.measurements[0].throughput_kpps for run in runs]
     return Grid(
-        np.array([traffic.as_tuple() for traffic, _ in companies]),
-        np.array([contention.counters.as_array() for _, contention in companies]),
+        np.array([traffic.as_tuple() for traffic, _ in co_locations]),
+        np.array([contention.counters.as_array() for _, contention in co_locations]),
         throughput,
     )
 
@@ -116,7 +116,7 @@ def most_accesses() -> float:
     """Cache accesses per second that all but the rarest companies of three NFs exert: what models are asked about."""
     _, neighbours = benches(GRID_SEED)
     rates = np.array([one.counters.l2crd + one.counters.l2cwr for one in neighbours])
-    drawn = np.random.default_rng(GRID_SEED).choice(rates, size=(COMPANIES, OTHERS))
+    drawn = np.random.default_rng(GRID_SEED).choice(rates, size=(CO_LOCATIONS, OTHERS))
     return float(np.quantile(drawn.sum(axis=1), LIKELY))
 
 

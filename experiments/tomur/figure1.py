@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from experiments.methodology.accuracy import quantiles
 from experiments.methodology.card import CARD, truth
-from experiments.methodology.co_locations import companies_of
+from experiments.methodology.co_locations import co_locations_of
 from experiments.methodology.plots import boxes
 from experiments.methodology.workloads import Fact, fact_table
 from experiments.registry import Result, Setting, experiment
 from traces.arrivals import TABLE_2_NFS
 
-COMPANIES = 300
+CO_LOCATIONS = 300
 PUBLISHED = {"median": (1.9, 10.6), "p95": (4.2, 62.2)}
 """Over the NFs, the lowest and the highest."""
 
@@ -58,5 +58,5 @@ def run(setting: Setting) -> Result:
 
 def _drops(nf: str, others: list[str], setting: Setting) -> NDArray[np.float64]:
     """Drops (%) against running alone."""
-    companies = companies_of(nf, setting.count(COMPANIES), setting.rng(f"figure1 {nf}"), others=others)
-    return 100 * (1 - truth(companies) / truth([companies[0][:1]]))
+    co_locations = co_locations_of(nf, setting.count(CO_LOCATIONS), setting.rng(f"figure1 {nf}"), others=others)
+    return 100 * (1 - truth(co_locations) / truth([co_locations[0][:1]]))

@@ -13,7 +13,7 @@ from experiments.methodology import bluefield2
 from experiments.methodology.accuracy import box_table, errors_pct, flattened
 from experiments.methodology.card import CARD as HOSTED
 from experiments.methodology.card import tomur, trained, truth
-from experiments.methodology.co_locations import companies_of
+from experiments.methodology.co_locations import co_locations_of
 from experiments.methodology.plots import boxes
 from experiments.methodology.slomo import slomo
 from experiments.methodology.synthetic import CARD, name_of, trained_synthetic
@@ -24,7 +24,7 @@ from profiles import COUNTERS, Workload
 
 Array = NDArray[np.float64]
 
-COMPANIES = 300
+CO_LOCATIONS = 300
 OFFERED = 3
 """Companies drawn for each that is wanted; about two in three have another user of the regex accelerator."""
 TARGET = "FlowMonitor"
@@ -93,12 +93,12 @@ def run(setting: Setting) -> Result:
 
 
 def _single_resource(setting: Setting) -> Mapping[str, Array]:
-    companies = _contended(TARGET, setting)
-    measured, predictor = truth(companies), tomur(setting)
-    parts = [company[0] for company in predictor.predict(companies)]
+    co_locations = _contended(TARGET, setting)
+    measured, predictor = truth(co_locations), tomur(setting)
+    parts = [co_location[0] for co_location in predictor.predict(co_locations)]
     regex_only = np.array([part.solo_kpps - part.drops["regex"] for part in parts])
     return {
-        SINGLE[0]: errors_pct(_first(slomo(setting), companies), measured),
+        SINGLE[0]: errors_pct(_first(slomo(setting), co_locations), measured),
         SINGLE[1]: errors_pct(regex_only, measured),
     }
 
@@ -117,10 +117,10 @@ def _compositions(setting: Setting) -> Mapping[tuple[str, str], float]:
     models = {**trained(setting).models, **trained_synthetic(setting).models}
     mapes = {}
     for nf, version in VERSIONS.items():
-        companies = _contended(version, setting)
-        measured = truth(companies, CARD)
+        co_locations = _contended(version, setting)
+        measured = truth(co_locations, CARD)
         for name, way in COMPOSITIONS.items():
-            predicted = _first(TomurPredictor(models, composition=way), companies)
+            predicted = _first(TomurPredictor(models, composition=way), co_locations)
             mapes[nf, name] = float(errors_pct(predicted, measured).mean())
     return mapes
 
@@ -128,9 +128,11 @@ def _compositions(setting: Setting) -> Mapping[tuple[str, str], float]:
 def _contended(nf: str, setting: Setting) -> list[list[Workload]]:
     """Companies in which somebody else uses the regex accelerator, too: both resources are contended."""
     hosted = {one.name: "regex" in one.accelerators for one in HOSTED.describe().nfs}
-    drawn = companies_of(nf, OFFERED * setting.count(COMPANIES), setting.rng(f"figure2 {nf}"), others=list(hosted))
-    return [one for one in drawn if any(hosted[other.nf] for other in one[1:])][: setting.count(COMPANIES)]
+    drawn = co_locations_of(
+        nf, OFFERED * setting.count(CO_LOCATIONS), setting.rng(f"figure2 {nf}"), others=list(hosted)
+    )
+    return [one for one in drawn if any(hosted[other.nf] for other in one[1:])][: setting.count(CO_LOCATIONS)]
 
 
-def _first(predictor: Predictor, companies: Sequence[Sequence[Workload]]) -> Array:
-    return np.array([rates[0] for rates in predictor.throughput(companies)])
+def _first(predictor: Predictor, co_locations: Sequence[Sequence[Workload]]) -> Array:
+    return np.array([rates[0] for rates in predictor.throughput(co_locations)])

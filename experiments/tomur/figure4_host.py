@@ -37,10 +37,10 @@ def run(setting: Setting) -> Result:
         fastest = measure(testbed, [[_bench(other, FLAT_OUT)] for _, other in pairs], setting, repeats=1)
         rates = [[*(round(share * float(one.mean[0]), 1) for share in shares), FLAT_OUT] for one in fastest]
         # each pair alone in the minute in which it is together, so that what changes slowly changes all
-        companies: list[list[Load]] = [
-            company for pair, swept in zip(pairs, rates, strict=True) for company in _companies(*pair, swept)
+        co_locations: list[list[Load]] = [
+            co_location for pair, swept in zip(pairs, rates, strict=True) for co_location in _co_locations(*pair, swept)
         ]
-        measured = measure(testbed, companies, setting)
+        measured = measure(testbed, co_locations, setting)
     each = len(measured) // len(pairs)
     table = pd.concat(
         [
@@ -73,7 +73,7 @@ def _bench(mtbr: float, rate_kpps: float) -> BenchLoad:
     return BenchLoad.of("regex-bench", {"mtbr": mtbr, "rate_kpps": rate_kpps, "packet_size": float(PACKET_SIZE)})
 
 
-def _companies(own: float, other: float, rates: list[float]) -> list[list[Load]]:
+def _co_locations(own: float, other: float, rates: list[float]) -> list[list[Load]]:
     """Both alone, then together at every rate of regex-bench."""
     together: list[list[Load]] = [[_filter(own), _bench(other, rate)] for rate in rates]
     return [[_filter(own)], [_bench(other, FLAT_OUT)], *together]

@@ -27,12 +27,12 @@ def run(setting: Setting) -> Result:
     with open_host(setting, "--counters none") as testbed:
         machine = testbed.describe()
         # each flow count alone in the minute of its company, so that what changes slowly changes both
-        companies: list[list[Load]] = [
-            [_flow_stats(flows), *company]
+        co_locations: list[list[Load]] = [
+            [_flow_stats(flows), *co_location]
             for flows in FLOWS
-            for company in ((), *((_bench(mb, mops),) for mb, mops in benches))
+            for co_location in ((), *((_bench(mb, mops),) for mb, mops in benches))
         ]
-        measured = measure(testbed, companies, setting)
+        measured = measure(testbed, co_locations, setting)
     of_flows = dict(zip(FLOWS, _parts(measured, len(benches) + 1), strict=True))
     solo = {flows: alone for flows, (alone, *_) in of_flows.items()}
     table = pd.DataFrame(

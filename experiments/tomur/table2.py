@@ -8,12 +8,12 @@ import numpy as np
 
 from experiments.methodology.accuracy import draw_scores, errors_pct, score_table, with_means
 from experiments.methodology.card import TESTBED, trained, truth
-from experiments.methodology.co_locations import NINE_TRAFFICS, companies_of
+from experiments.methodology.co_locations import NINE_TRAFFICS, co_locations_of
 from experiments.methodology.slomo import predictors
 from experiments.registry import Result, Setting, experiment
 from traces.arrivals import TABLE_2_NFS
 
-COMPANIES = 270
+CO_LOCATIONS = 270
 CORRECTED = "tomur, corrected"
 
 PUBLISHED = {
@@ -36,16 +36,16 @@ def run(setting: Setting) -> Result:
     by_name = {**predictors(setting), CORRECTED: trained(setting).predictors["tomur"]}
     errors = {}
     for nf in PUBLISHED:
-        companies = companies_of(
+        co_locations = co_locations_of(
             nf,
-            setting.count(COMPANIES, least=len(NINE_TRAFFICS)),
+            setting.count(CO_LOCATIONS, least=len(NINE_TRAFFICS)),
             setting.rng(f"table2 {nf}"),
             others=TABLE_2_NFS,
             traffics=NINE_TRAFFICS,
         )
-        measured = truth(companies)
+        measured = truth(co_locations)
         for name, predictor in by_name.items():
-            predicted = np.array([rates[0] for rates in predictor.throughput(companies)])
+            predicted = np.array([rates[0] for rates in predictor.throughput(co_locations)])
             errors[nf, name, TESTBED] = errors_pct(predicted, measured)
     published = {(nf, name): scores for nf, of in PUBLISHED.items() for name, scores in of.items()}
     table = with_means(score_table(errors, published), PUBLISHED_MEANS)

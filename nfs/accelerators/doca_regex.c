@@ -8,8 +8,8 @@
 #include <doca_regex_mempool.h>
 
 #include "accelerators/doca_card.h"
-#include "accelerators/rules.h"
 #include "core/memory.h"
+#include "core/rules.h"
 
 #define GROUP 1 /* that rules are in unless told */
 #define MOST_MATCHES 16

@@ -5,8 +5,8 @@
 #include <hs/hs.h>
 
 #include "accelerators/backend.h"
-#include "accelerators/rules.h"
 #include "core/memory.h"
+#include "core/rules.h"
 
 #define MOST_RULES 256
 

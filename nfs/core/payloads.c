@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "accelerators/rules.h"
+#include "core/rules.h"
 
 #define MOST_WITNESSES 16 /* in one payload */
 #define MOST_RULES 256

@@ -3,7 +3,7 @@
 
 #include "cycles/plain_scan.h"
 
-#include "accelerators/rules.h"
+#include "core/rules.h"
 
 #define MOST_RULES 256
 #define HEADERS 42 /* Ethernet, IPv4, UDP */

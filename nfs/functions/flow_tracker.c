@@ -33,7 +33,7 @@ static const struct nf_parameter parameters[] = {
 };
 
 /* Counters of states come first, and say how many connections are in them now. */
-#define IN_STATE(state) ((state)-SYN_SENT)
+#define IN_STATE(state) ((state) - SYN_SENT)
 
 enum {
 	TRACKED = IN_STATE(CONNECTION_STATES),

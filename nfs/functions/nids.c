@@ -3,7 +3,7 @@
  * rules until the flow is forgotten. Packets that match a rule of one class can be dropped.
  */
 #include "accelerators/flow_scan.h"
-#include "accelerators/rules.h"
+#include "core/rules.h"
 
 enum { DROPPED_CLASS = FLOW_SCAN_PARAMETERS };
 static const struct nf_parameter parameters[] = {
@@ -26,8 +26,8 @@ static const struct nf_counter counters[] = {
 	[FIRST_CLASS + RULE_MEDIA] = {"alerts_media", "of rules for telephony, video and games"},
 	[FIRST_CLASS + RULE_STORE] = {"alerts_store", "of rules for files and databases"},
 	[FIRST_CLASS + RULE_WEB] = {"alerts_web", "of rules for the web"},
-	[FIRST_CLASS +
-		RULE_NETWORK] = {"alerts_network", "of rules for the network's own services"},
+	[FIRST_CLASS + RULE_NETWORK] = {"alerts_network",
+					"of rules for the network's own services"},
 };
 
 /* A flow's mark is the set of classes that it raised alerts of. A flow without a place has none. */

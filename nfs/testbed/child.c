@@ -1,6 +1,5 @@
 #include "testbed/child.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,44 +13,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "testbed/leftovers.h"
 
 #define POLL_MS 5
 
 extern char **environ;
-
-static const char *above_folders(void)
-{
-	const char *told = getenv("TMPDIR");
-
-	return told && *told ? told : "/tmp";
-}
-
-void folders_sweep(void)
-{
-	leftovers_remove(above_folders(), "nf-testbed.??????");
-}
-
-int folder_make(char *path, size_t size)
-{
-	snprintf(path, size, "%s/nf-testbed.XXXXXX", above_folders());
-	if (mkdtemp(path))
-		return 0;
-	fprintf(stderr, "testbed: %s: %s\n", path, strerror(errno));
-	return -errno;
-}
-
-void folder_remove(const char *path)
-{
-	DIR *entries = opendir(path);
-	struct dirent *entry;
-
-	while (entries && (entry = readdir(entries)) != NULL)
-		unlinkat(dirfd(entries), entry->d_name, 0);
-	if (entries)
-		closedir(entries);
-	rmdir(path);
-}
 
 bool program_find(const char *program, char *path, size_t size)
 {

@@ -7,14 +7,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/*
- * A folder for what a program writes, under TMPDIR; removed with all that is in it. Those that
- * earlier processes could not remove are swept.
- */
-void folders_sweep(void);
-int folder_make(char *path, size_t size);
-void folder_remove(const char *path);
-
 /* The path of a program that is found as the shell does; false when there is none. */
 bool program_find(const char *program, char *path, size_t size);
 

@@ -11,6 +11,7 @@
 #include "testbed/child.h"
 #include "testbed/counts_store.h"
 #include "testbed/fingerprint.h"
+#include "testbed/folder.h"
 #include "testbed/hardware_events.h"
 #include "testbed/request.h"
 
@@ -45,7 +46,7 @@ int counting_open(struct counting *counting, const struct machine *machine,
 
 int counting_begin(struct counting *counting)
 {
-	folders_sweep();
+	folders_remove_stale();
 	counts_sweep();
 	counting->known = json_object();
 	counting->program = program_fingerprint("valgrind");

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "testbed/fingerprint.h"
-#include "testbed/leftovers.h"
+#include "testbed/folder.h"
 
 #define FOLDER "/nf-placer/counts"
 
@@ -106,7 +106,7 @@ void counts_sweep(void)
 	char folder[PATH_MAX];
 
 	if (cache_folder(folder, sizeof(folder)))
-		leftovers_remove(folder, "*.json.*");
+		folder_remove_stale(folder, "*.json.*");
 }
 
 /* Written aside and renamed: another process finds it whole or not at all. */

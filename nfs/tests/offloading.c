@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "accelerators/accelerator.h"
-#include "accelerators/rules.h"
 #include "core/random.h"
+#include "core/rules.h"
 #include "tests/hostile.h"
 
 #define BURSTS 20

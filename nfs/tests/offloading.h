@@ -12,7 +12,7 @@ int setup_to_completion(void **state);
 #define BOTH(test)                                                                                 \
 	{#test " (pipeline)", test, setup_pipeline, teardown, NULL},                               \
 	{                                                                                          \
-#test " (run to completion)", test, setup_to_completion, teardown, NULL            \
+		#test " (run to completion)", test, setup_to_completion, teardown, NULL            \
 	}
 
 /* The witness of a rule by its name. */

@@ -63,7 +63,7 @@ static bool inflates_to(const uint8_t *data, uint32_t length, const uint8_t *byt
 static void fill_text(uint8_t *bytes, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		bytes[i] = (uint8_t) "the quick brown fox "[i % 20];
+		bytes[i] = (uint8_t)"the quick brown fox "[i % 20];
 }
 
 static void fill_noise(uint8_t *bytes, uint32_t n)
@@ -115,10 +115,7 @@ static void what_does_not_shrink_is_told(void **state)
 	assert_int_equal(compressed(input, sizeof(input), output, 512).status, 0);
 }
 
-#define WITH(backend, test)                                                                        \
-	{                                                                                          \
-		backend " " #test, test, open_queue, close_queue, backend                          \
-	}
+#define WITH(backend, test) {backend " " #test, test, open_queue, close_queue, backend}
 
 int main(int argc, char **argv)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "accelerators/accelerator.h"
-#include "accelerators/rules.h"
+#include "core/rules.h"
 
 static struct accelerator *accelerator;
 static struct accelerator_queue *queue;

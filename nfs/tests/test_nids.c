@@ -1,6 +1,6 @@
 #include "tests/offloading.h"
 
-#include "accelerators/rules.h"
+#include "core/rules.h"
 
 /* A flow raises one alert of each class, however often it matches. */
 static void one_alert_a_flow_and_class(void **state)

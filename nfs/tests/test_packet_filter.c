@@ -1,6 +1,6 @@
 #include "tests/offloading.h"
 
-#include "accelerators/rules.h"
+#include "core/rules.h"
 
 /* Whatever rule a payload matches, the packet is dropped. */
 static void what_matches_is_dropped(void **state)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <hs/hs.h>
 
-#include "accelerators/rules.h"
+#include "core/rules.h"
 
 #define MOST 256
 

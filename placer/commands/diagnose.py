@@ -97,8 +97,8 @@ def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
     return workload
 
 
-def _refuse_crowd(company: list[Workload], catalogue: Catalogue) -> None:
+def _refuse_crowd(co_location: list[Workload], catalogue: Catalogue) -> None:
     kind = catalogue.kinds[0]
-    taken = kind.cores_taken(company)
+    taken = kind.cores_taken(co_location)
     if taken > kind.cores:
         raise InputError.of("--beside", f"together they take {taken} cores, a {kind.model} has {kind.cores}")

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from placer.inputs.arrivals import Arrival
 from placer.model.fleet import NicKind
-from placer.model.oracle import Oracle, company_of
+from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Placement, Plan
 
 
-class BrokenPlan(Exception):
+class InvalidPlan(Exception):
     """A plan that breaks a constraint: the fault of a strategy, never of the input."""
 
 
@@ -29,7 +29,7 @@ def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]
     """
     faults = [*decided_once(plan, arrivals), *one_kind_per_nic(plan), *cores_kept(plan), *counts_kept(plan, kinds)]
     if faults:
-        raise BrokenPlan(f"strategy {plan.strategy} broke its constraints:\n" + "\n".join(faults))
+        raise InvalidPlan(f"strategy {plan.strategy} broke its constraints:\n" + "\n".join(faults))
 
 
 def decided_once(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:
@@ -80,12 +80,12 @@ def slas_kept(plan: Plan, oracles: Sequence[Oracle]) -> Iterator[str]:
         moments = {p.arrival.time for p in stays} | {p.arrival.departure for p in stays if p.arrival.departure}
         for moment in sorted(moments):
             present = [placement for placement in stays if _present(placement.arrival, moment)]
-            company = company_of(placement.arrival.workload for placement in present)
+            co_location = co_location_of(placement.arrival.workload for placement in present)
             for placement in present:
                 if placement.kind is None:
                     continue
                 oracle = oracles[placement.kind.index]
-                answers = zip(company, oracle.throughput([company])[0], strict=True)
+                answers = zip(co_location, oracle.throughput([co_location])[0], strict=True)
                 got = min(kpps for workload, kpps in answers if workload == placement.arrival.workload)
                 alone = oracle.throughput([(placement.arrival.workload,)])[0][0]
                 if not placement.arrival.sla.is_met(got, alone):

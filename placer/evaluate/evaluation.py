@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from placer.evaluate.checks import peak_nics
 from placer.model.fleet import Fleet, Nic, NicKind
-from placer.model.oracle import Company, Oracle
+from placer.model.oracle import CoLocation, Oracle
 from placer.model.plan import Plan, events_of
 
 
@@ -97,13 +97,13 @@ def evaluate(
 
 def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> dict[str, Stay]:
     """The lowest throughput of every placed instance over all companies that it kept; one batch of questions a kind."""
-    kept: set[tuple[int, Company]] = set()
-    kept.update((nic.kind.index, nic.company) for nic in _changes(plan, kinds))
+    kept: set[tuple[int, CoLocation]] = set()
+    kept.update((nic.kind.index, nic.co_location) for nic in _changes(plan, kinds))
     for kind in kinds:
-        oracles[kind.index].throughput(sorted(company for index, company in kept if index == kind.index))
+        oracles[kind.index].throughput(sorted(co_location for index, co_location in kept if index == kind.index))
     lowest: dict[str, float] = {}
     for nic in _changes(plan, kinds):
-        throughputs = oracles[nic.kind.index].by_workload(nic.company)
+        throughputs = oracles[nic.kind.index].by_workload(nic.co_location)
         for tenant in nic.tenants:
             throughput = throughputs[tenant.workload]
             lowest[tenant.id] = min(throughput, lowest.get(tenant.id, throughput))

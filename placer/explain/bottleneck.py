@@ -112,9 +112,11 @@ class Diagnostician:
 
     def read(self, workloads: Sequence[Workload], beside: Sequence[Workload]) -> list[Reading]:
         """A reading of each workload in the same company."""
-        companies = [(workload, *beside) for workload in workloads]
-        predictions = [answers[0] for answers in self._predictor.predict(companies)]
-        accounts = [answers[0] for answers in self._card.account(companies)] if self._card else [None] * len(companies)
+        co_locations = [(workload, *beside) for workload in workloads]
+        predictions = [answers[0] for answers in self._predictor.predict(co_locations)]
+        accounts = (
+            [answers[0] for answers in self._card.account(co_locations)] if self._card else [None] * len(co_locations)
+        )
         return [
             Reading(
                 workload.traffic,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from placer.inputs.arrivals import Arrival
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.oracle import Company, Oracle, company_of
+from placer.model.oracle import CoLocation, Oracle, co_location_of
 from placer.model.plan import events_of
 from placer.policy.rules import Rule
-from placer.policy.selector import Chooser
+from placer.policy.selector import Selector
 from profiles import InputError, Workload
 
 CORES = "cores"
@@ -20,7 +20,7 @@ USED_UP = "none left"
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class Slot:
     """One NF of a company that includes the newcomer, where cores suffice.
 
     Parameters
@@ -70,7 +70,7 @@ class Verdict:
     kind: NicKind
     nics: tuple[str, ...]
     free_cores: int
-    seats: tuple[Seat, ...]
+    seats: tuple[Slot, ...]
     cause: str = ""
     breaks: Workload | None = None
     chosen: bool = False
@@ -103,15 +103,15 @@ def explain(
     if only is not None and all(arrival.id != only for arrival in arrivals):
         raise InputError.of("ID", f"'{only}' is not among the arrivals")
     fleet = Fleet(kinds)
-    chooser = Chooser(fleet, oracles, rule)
+    selector = Selector(fleet, oracles, rule)
     for event in events_of(arrivals):
         arrival = arrivals[event.index]
         if event.departs:
             if fleet.home_of(arrival.id) is not None:
                 fleet.remove(arrival.id)
             continue
-        chooser.foresee(arrival.tenant)
-        choice = chooser.choose(arrival.tenant)
+        selector.foresee(arrival.tenant)
+        choice = selector.choose(arrival.tenant)
         if only in (None, arrival.id):
             verdicts = tuple(verdicts_on(fleet, oracles, arrival.tenant, choice))
         nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
@@ -127,13 +127,13 @@ def verdicts_on(
     fleet: Fleet, oracles: Sequence[Oracle], tenant: Tenant, choice: Nic | NicKind | None = None
 ) -> Iterator[Verdict]:
     """The verdict on every class of NICs in use and in service, then on a new NIC of each kind."""
-    classes: dict[tuple[int, Company], list[Nic]] = defaultdict(list)
+    classes: dict[tuple[int, CoLocation], list[Nic]] = defaultdict(list)
     for nic in fleet.nics.values():
         if nic.id not in fleet.out_of_service:
-            classes[nic.kind.index, nic.company].append(nic)
+            classes[nic.kind.index, nic.co_location].append(nic)
     _ask_at_once(classes, fleet.kinds, oracles, tenant)
     for (index, _), nics in classes.items():
-        yield from _of_company(nics, oracles[index], tenant, choice)
+        yield from _of_co_location(nics, oracles[index], tenant, choice)
     free = fleet.available()
     for kind in fleet.kinds:
         verdict = _alone(kind, oracles[kind.index], tenant, choice is kind)
@@ -141,31 +141,31 @@ def verdicts_on(
 
 
 def _ask_at_once(
-    classes: Iterable[tuple[int, Company]], kinds: Sequence[NicKind], oracles: Sequence[Oracle], tenant: Tenant
+    classes: Iterable[tuple[int, CoLocation]], kinds: Sequence[NicKind], oracles: Sequence[Oracle], tenant: Tenant
 ) -> None:
     """One batch per kind: predictors answer a thousand companies for the price of one."""
     for kind, oracle in zip(kinds, oracles, strict=True):
-        companies = [company for index, company in classes if index == kind.index]
+        co_locations = [co_location for index, co_location in classes if index == kind.index]
         if kind.hosts(tenant.workload):
             free = kind.cores - kind.cores_of[tenant.workload.nf]
-            roomy = [company for company in companies if kind.cores_taken(company) <= free]
-            companies += [company_of((*company, tenant.workload)) for company in roomy]
-        oracle.throughput(companies)
+            roomy = [co_location for co_location in co_locations if kind.cores_taken(co_location) <= free]
+            co_locations += [co_location_of((*co_location, tenant.workload)) for co_location in roomy]
+        oracle.throughput(co_locations)
 
 
-def _of_company(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice: object) -> Iterator[Verdict]:
+def _of_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice: object) -> Iterator[Verdict]:
     """NICs with one company, apart by who would break."""
-    kind, company = nics[0].kind, nics[0].company
-    free = kind.cores - kind.cores_taken(company)
+    kind, co_location = nics[0].kind, nics[0].co_location
+    free = kind.cores - kind.cores_taken(co_location)
     ids = tuple(nic.id for nic in nics)
     cause = NOT_HOSTED if not kind.hosts(tenant.workload) else ""
     if not cause and kind.cores_of[tenant.workload.nf] > free:
         cause = CORES
     if cause:
-        seats = _seats(oracle, [one for nic in nics for one in nic.tenants], company)
+        seats = _seats(oracle, [one for nic in nics for one in nic.tenants], co_location)
         yield Verdict(kind, ids, free, seats, cause)
         return
-    joined = company_of((*company, tenant.workload))
+    joined = co_location_of((*co_location, tenant.workload))
     alike: dict[Workload | None, list[Nic]] = defaultdict(list)
     for nic in nics:
         alike[_worst(_seats(oracle, [*nic.tenants, tenant], joined))].append(nic)
@@ -185,17 +185,17 @@ def _alone(kind: NicKind, oracle: Oracle, tenant: Tenant, chosen: bool) -> Verdi
     return Verdict(kind, (), kind.cores, seats, cause, breaks, chosen)
 
 
-def _seats(oracle: Oracle, tenants: Sequence[Tenant], company: Sequence[Workload]) -> tuple[Seat, ...]:
+def _seats(oracle: Oracle, tenants: Sequence[Tenant], co_location: Sequence[Workload]) -> tuple[Slot, ...]:
     """A seat per member of the company, each with the strictest SLA that these tenants have for its workload."""
-    expected = oracle.by_workload(company_of(company))
+    expected = oracle.by_workload(co_location_of(co_location))
     strictest: dict[Workload, float] = {}
     for tenant in tenants:
         required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
         strictest[tenant.workload] = max(required, strictest.get(tenant.workload, 0.0))
-    return tuple(Seat(one, expected[one], oracle.solo(one), strictest[one]) for one in company)
+    return tuple(Slot(one, expected[one], oracle.solo(one), strictest[one]) for one in co_location)
 
 
-def _worst(seats: Sequence[Seat]) -> Workload | None:
+def _worst(seats: Sequence[Slot]) -> Workload | None:
     """The workload furthest below its SLA, None where all are kept."""
     broken = [seat for seat in seats if not seat.kept]
     return min(broken, key=lambda seat: seat.kpps / seat.required_kpps).workload if broken else None

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from placer.inputs.arrivals import Arrival
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.oracle import Company, Oracle, company_of
+from placer.model.oracle import CoLocation, Oracle, co_location_of
 from placer.model.plan import events_of
 from placer.policy.rules import Rule
-from placer.policy.selector import Chooser
+from placer.policy.selector import Selector
 from profiles import Workload
 
 CORES, TIGHT, ORDER = "cores", "SLA too tight to share", "order of arrival"
@@ -45,15 +45,15 @@ class Waste:
 def waste_of(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle], rule: Rule) -> Waste:
     """Place the arrivals as the rule says, and split what idles when most NICs are in use."""
     fleet = Fleet(kinds)
-    in_use = [(0, 0), *_play(fleet, Chooser(fleet, oracles, rule), arrivals)]
+    in_use = [(0, 0), *_play(fleet, Selector(fleet, oracles, rule), arrivals)]
     peak = max(range(len(in_use)), key=in_use.__getitem__)
     fleet = Fleet(kinds)
-    _play(fleet, Chooser(fleet, oracles, rule), arrivals, peak)
+    _play(fleet, Selector(fleet, oracles, rule), arrivals, peak)
     loosest = [_loosest(arrivals, oracle, kind) for kind, oracle in zip(kinds, oracles, strict=True)]
     idle: dict[str, float] = defaultdict(float)
     filled = 0.0
     for nic in fleet.nics.values():
-        free = nic.kind.cores - nic.kind.cores_taken(nic.company)
+        free = nic.kind.cores - nic.kind.cores_taken(nic.co_location)
         filled += 1 - free / nic.kind.cores
         if free:
             idle[_cause(nic, free, loosest[nic.kind.index], oracles[nic.kind.index])] += free / nic.kind.cores
@@ -61,7 +61,7 @@ def waste_of(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Seq
 
 
 def _play(
-    fleet: Fleet, chooser: Chooser, arrivals: Sequence[Arrival], events: int | None = None
+    fleet: Fleet, selector: Selector, arrivals: Sequence[Arrival], events: int | None = None
 ) -> list[tuple[int, int]]:
     """Let the first events happen, all for None; NICs in use and tenants after each."""
     counts: list[tuple[int, int]] = []
@@ -73,8 +73,8 @@ def _play(
             if fleet.home_of(arrival.id) is not None:
                 fleet.remove(arrival.id)
         else:
-            chooser.foresee(arrival.tenant)
-            choice = chooser.choose(arrival.tenant)
+            selector.foresee(arrival.tenant)
+            choice = selector.choose(arrival.tenant)
             nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
             if nic is not None:
                 fleet.place(arrival.tenant, nic)
@@ -93,33 +93,33 @@ def _loosest(arrivals: Sequence[Arrival], oracle: Oracle, kind: NicKind) -> list
     return [tenant for _, tenant in loosest.values()]
 
 
-def _cause(nic: Nic, free: int, newcomers: Sequence[Tenant], oracle: Oracle) -> str:
+def _cause(nic: Nic, free: int, arriving_tenants: Sequence[Tenant], oracle: Oracle) -> str:
     """Why the free cores of a NIC idle: the mildest thing that somebody of the trace would have broken there."""
-    small = [tenant for tenant in newcomers if nic.kind.cores_of[tenant.workload.nf] <= free]
+    small = [tenant for tenant in arriving_tenants if nic.kind.cores_of[tenant.workload.nf] <= free]
     if not small:
         return CORES
-    companies = [company_of((*nic.company, tenant.workload)) for tenant in small]
-    oracle.throughput(companies)
-    mildest: tuple[float, Tenant, Company] | None = None
-    for newcomer, company in zip(small, companies, strict=True):
-        margins = [(_margin(oracle, company, tenant), tenant) for tenant in (*nic.tenants, newcomer)]
+    co_locations = [co_location_of((*nic.co_location, tenant.workload)) for tenant in small]
+    oracle.throughput(co_locations)
+    mildest: tuple[float, Tenant, CoLocation] | None = None
+    for arriving, co_location in zip(small, co_locations, strict=True):
+        margins = [(_margin(oracle, co_location, tenant), tenant) for tenant in (*nic.tenants, arriving)]
         worst, tenant = min(margins, key=lambda one: one[0])
         if worst >= 0:
             return ORDER
         if mildest is None or worst > mildest[0]:
-            mildest = worst, tenant, company
+            mildest = worst, tenant, co_location
     assert mildest is not None
-    _, tenant, company = mildest
-    return TIGHT if _bears_nobody(tenant, newcomers, oracle) else oracle.bottleneck(company, tenant.workload)
+    _, tenant, co_location = mildest
+    return TIGHT if _bears_nobody(tenant, arriving_tenants, oracle) else oracle.bottleneck(co_location, tenant.workload)
 
 
-def _bears_nobody(tenant: Tenant, newcomers: Sequence[Tenant], oracle: Oracle) -> bool:
-    pairs = [company_of((tenant.workload, other.workload)) for other in newcomers]
+def _bears_nobody(tenant: Tenant, arriving_tenants: Sequence[Tenant], oracle: Oracle) -> bool:
+    pairs = [co_location_of((tenant.workload, other.workload)) for other in arriving_tenants]
     oracle.throughput(pairs)
     return all(_margin(oracle, pair, tenant) < 0 for pair in pairs)
 
 
-def _margin(oracle: Oracle, company: Company, tenant: Tenant) -> float:
+def _margin(oracle: Oracle, co_location: CoLocation, tenant: Tenant) -> float:
     """How far the tenant is above its SLA in the company, as a share of what it requires."""
     required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
-    return oracle.by_workload(company)[tenant.workload] / required - 1.0 if required else float("inf")
+    return oracle.by_workload(co_location)[tenant.workload] / required - 1.0 if required else float("inf")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from placer.model.fleet import Tenant
-from placer.model.oracle import Company, Oracle
+from placer.model.oracle import CoLocation, Oracle
 
 
-def spare(oracle: Oracle, company: Company, tenants: Iterable[Tenant]) -> float:
+def spare(oracle: Oracle, co_location: CoLocation, tenants: Iterable[Tenant]) -> float:
     """How far the one nearest to its SLA is above what it requires, as a fraction; negative when one is below."""
-    expected = oracle.by_workload(company)
+    expected = oracle.by_workload(co_location)
     least = float("inf")
     for tenant in tenants:
         solo = oracle.solo(tenant.workload)

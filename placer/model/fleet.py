@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
-from placer.model.oracle import Company, company_of
+from placer.model.oracle import CoLocation, co_location_of
 from placer.model.sla import Sla
 from profiles import Workload
 
@@ -86,9 +86,9 @@ class Nic:
         return tuple(self.housed.values())
 
     @property
-    def company(self) -> Company:
+    def co_location(self) -> CoLocation:
         """What runs on it."""
-        return company_of(tenant.workload for tenant in self.housed.values())
+        return co_location_of(tenant.workload for tenant in self.housed.values())
 
 
 class Watcher(Protocol):

@@ -9,11 +9,11 @@ from predictor import Predictor
 from profiler.testbed import Testbed
 from profiles import Workload
 
-Company = tuple[Workload, ...]
+CoLocation = tuple[Workload, ...]
 """The workloads that share a NIC, sorted: order on a NIC means nothing, so equal companies are equal tuples."""
 
 
-def company_of(workloads: Iterable[Workload]) -> Company:
+def co_location_of(workloads: Iterable[Workload]) -> CoLocation:
     """The company that these workloads make."""
     return tuple(sorted(workloads))
 
@@ -31,44 +31,44 @@ class Oracle(ABC):
     """Tells throughputs on one NIC model. Answers depend on the company alone; those of late are remembered."""
 
     def __init__(self) -> None:
-        self._remembered: dict[Company, tuple[float, ...]] = {}
-        self._older: dict[Company, tuple[float, ...]] = {}
+        self._remembered: dict[CoLocation, tuple[float, ...]] = {}
+        self._older: dict[CoLocation, tuple[float, ...]] = {}
 
     @abstractmethod
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         """Throughputs (kpps) of companies that were not asked before, aligned with their workloads."""
 
-    def throughput(self, companies: Sequence[Company]) -> list[tuple[float, ...]]:
+    def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """Throughput (kpps) of each workload of each company, aligned with the company's own order."""
-        answers: dict[Company, tuple[float, ...]] = {}
+        answers: dict[CoLocation, tuple[float, ...]] = {}
         fresh = []
-        for company in companies:
-            if company not in answers:
-                known = self._recalled(company)
+        for co_location in co_locations:
+            if co_location not in answers:
+                known = self._recalled(co_location)
                 if known is None:
-                    fresh.append(company)
-                answers[company] = known or ()
+                    fresh.append(co_location)
+                answers[co_location] = known or ()
         if fresh:
-            for company, answer in zip(fresh, self._ask(fresh), strict=True):
-                answers[company] = self._remember(company, tuple(float(value) for value in answer))
-        return [answers[company] for company in companies]
+            for co_location, answer in zip(fresh, self._query(fresh), strict=True):
+                answers[co_location] = self._remember(co_location, tuple(float(value) for value in answer))
+        return [answers[co_location] for co_location in co_locations]
 
-    def _recalled(self, company: Company) -> tuple[float, ...] | None:
-        known = self._remembered.get(company)
-        if known is None and company in self._older:
-            known = self._remember(company, self._older[company])
+    def _recalled(self, co_location: CoLocation) -> tuple[float, ...] | None:
+        known = self._remembered.get(co_location)
+        if known is None and co_location in self._older:
+            known = self._remember(co_location, self._older[co_location])
         return known
 
-    def _remember(self, company: Company, answer: tuple[float, ...]) -> tuple[float, ...]:
+    def _remember(self, co_location: CoLocation, answer: tuple[float, ...]) -> tuple[float, ...]:
         if len(self._remembered) >= GENERATION:
             self._older, self._remembered = self._remembered, {}
-        self._remembered[company] = answer
+        self._remembered[co_location] = answer
         return answer
 
-    def by_workload(self, company: Company) -> dict[Workload, float]:
+    def by_workload(self, co_location: CoLocation) -> dict[Workload, float]:
         """Throughput (kpps) of each distinct workload of the company; of equal workloads, the slowest counts."""
         throughputs: dict[Workload, float] = {}
-        for workload, throughput in zip(company, self.throughput([company])[0], strict=True):
+        for workload, throughput in zip(co_location, self.throughput([co_location])[0], strict=True):
             throughputs[workload] = min(throughput, throughputs.get(workload, throughput))
         return throughputs
 
@@ -76,7 +76,7 @@ class Oracle(ABC):
         """Throughput (kpps) of `workload` alone on the NIC."""
         return self.throughput([(workload,)])[0][0]
 
-    def bottleneck(self, company: Company, workload: Workload) -> str:
+    def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         """The resource that costs `workload` most in the company; `contention` where the oracle cannot tell."""
         return CONTENTION
 
@@ -96,17 +96,17 @@ class PredictorOracle(Oracle):
         super().__init__()
         self.predictor = predictor
         self.risk = risk
-        self._bottlenecks: dict[Company, tuple[str, ...]] = {}
+        self._bottlenecks: dict[CoLocation, tuple[str, ...]] = {}
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        return [list(answer) for answer in self.predictor.throughput(companies, risk=self.risk)]
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return [list(answer) for answer in self.predictor.throughput(co_locations, risk=self.risk)]
 
-    def bottleneck(self, company: Company, workload: Workload) -> str:
-        if company not in self._bottlenecks:
+    def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
+        if co_location not in self._bottlenecks:
             if len(self._bottlenecks) >= GENERATION:
                 self._bottlenecks.clear()
-            self._bottlenecks[company] = tuple(one.bottleneck for one in self.predictor.predict([company])[0])
-        return self._bottlenecks[company][company.index(workload)]
+            self._bottlenecks[co_location] = tuple(one.bottleneck for one in self.predictor.predict([co_location])[0])
+        return self._bottlenecks[co_location][co_location.index(workload)]
 
 
 class TestbedOracle(Oracle):
@@ -118,6 +118,6 @@ class TestbedOracle(Oracle):
         super().__init__()
         self.testbed = testbed
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        runs = self.testbed.run_many(companies, noise=False)
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        runs = self.testbed.run_many(co_locations, noise=False)
         return [[measured.throughput_kpps for measured in run.measurements] for run in runs]

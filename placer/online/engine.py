@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from placer.model.feasibility import spare
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
-from placer.model.oracle import Oracle, company_of
+from placer.model.oracle import Oracle, co_location_of
 from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Move, Rebalance, Refused, Return
 from placer.online.rebalance import Rebalancer
 from placer.policy.patterns import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
-from placer.policy.selector import Chooser
+from placer.policy.selector import Selector
 from profiles import Workload
 
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
@@ -54,7 +54,7 @@ class Engine:
         self.fleet = fleet
         self.oracles = oracles
         self.when_full = when_full
-        self.chooser = Chooser(fleet, oracles, rule, most_patterns=most_patterns)
+        self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns)
         self.waiting = {tenant.id: tenant for tenant in waiting}
         self._decide: dict[type, Callable[..., Answer]] = {
             Arrive: self._arrive,
@@ -88,11 +88,11 @@ class Engine:
             raise Refused(f"'{tenant.id}' is here already")
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
-        self.chooser.foresee(tenant)
+        self.selector.foresee(tenant)
         nic = self._place(tenant)
         if nic is not None:
             return Answer("placed", (Move(tenant.id, None, nic.id),))
-        reasons = tuple(self.chooser.reasons(tenant))
+        reasons = tuple(self.selector.reasons(tenant))
         return Answer("queued" if self._wait(tenant) else "rejected", reasons=reasons)
 
     def _depart(self, event: Depart) -> Answer:
@@ -145,7 +145,7 @@ class Engine:
         self.fleet.withdraw(nic, Service.DRAINING)
         moves = []
         for tenant in nic.tenants:
-            choice = self.chooser.choose(tenant)
+            choice = self.selector.choose(tenant)
             if choice is not None:
                 self.fleet.remove(tenant.id)
                 moves.append(Move(tenant.id, nic.id, self._settle(tenant, choice).id))
@@ -159,11 +159,11 @@ class Engine:
         return Answer("returned", tuple(self._admit()))
 
     def _rebalance(self, event: Rebalance) -> Answer:
-        steps = Rebalancer(self.fleet, self.oracles, self.chooser).steps(event)
+        steps = Rebalancer(self.fleet, self.oracles, self.selector).steps(event)
         return Answer("rebalanced" if steps else "as-it-was", (*steps, *self._admit()))
 
     def _place(self, tenant: Tenant) -> Nic | None:
-        choice = self.chooser.choose(tenant)
+        choice = self.selector.choose(tenant)
         return None if choice is None else self._settle(tenant, choice)
 
     def _settle(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
@@ -214,13 +214,13 @@ class Engine:
         return hosted and nic.kind.cores_taken(tenant.workload for tenant in tenants) <= nic.kind.cores
 
     def _keeps(self, nic: Nic, tenants: Sequence[Tenant]) -> bool:
-        company = company_of(tenant.workload for tenant in tenants)
-        return self._fits(nic, tenants) and spare(self.oracles[nic.kind.index], company, tenants) >= 0
+        co_location = co_location_of(tenant.workload for tenant in tenants)
+        return self._fits(nic, tenants) and spare(self.oracles[nic.kind.index], co_location, tenants) >= 0
 
     def _below(self, nic: Nic) -> list[str]:
         """Tenants of the NIC that are expected to miss their SLA."""
         oracle = self.oracles[nic.kind.index]
-        return [tenant.id for tenant in nic.tenants if spare(oracle, nic.company, [tenant]) < 0]
+        return [tenant.id for tenant in nic.tenants if spare(oracle, nic.co_location, [tenant]) < 0]
 
     def _tenant(self, tenant_id: str) -> Tenant:
         home = self.fleet.home_of(tenant_id)

@@ -172,7 +172,12 @@ def answer_line(event: Event, answer: Answer) -> str:
     if answer.reasons:
         told["classes"] = len(answer.reasons)
         told["reasons"] = [
-            {"nic_model": one.nic_model, "company": [w.nf for w in one.company], "nics": one.nics, "cause": one.cause}
+            {
+                "nic_model": one.nic_model,
+                "company": [w.nf for w in one.co_location],
+                "nics": one.nics,
+                "cause": one.cause,
+            }
             for one in answer.reasons[:SHOWN]
         ]
     return json.dumps(told)

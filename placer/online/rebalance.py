@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from placer.model.feasibility import spare
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
-from placer.model.oracle import Oracle, company_of
+from placer.model.oracle import Oracle, co_location_of
 from placer.online.events import Rebalance, Step
-from placer.policy.selector import Chooser
+from placer.policy.selector import Selector
 
 EMPTIES, RISK = "empties a NIC", "ends a risk"
 
@@ -32,10 +32,10 @@ class Rebalancer:
         Which of several NICs takes somebody who moves.
     """
 
-    def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], chooser: Chooser) -> None:
+    def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], selector: Selector) -> None:
         self.fleet = fleet
         self.oracles = oracles
-        self.chooser = chooser
+        self.selector = selector
 
     def steps(self, asked: Rebalance) -> list[Step]:
         """The moves that are worth it, in order; the fleet is as it is after them."""
@@ -90,7 +90,7 @@ class Rebalancer:
         gone: list[tuple[Tenant, Nic]] = []
         self.fleet.withdraw(nic, Service.DRAINING)
         for tenant in self._hardest_first(nic):
-            choice = self.chooser.choose(tenant, opens=False)
+            choice = self.selector.choose(tenant, opens=False)
             rest = [other for other in nic.tenants if other is not tenant]
             if not isinstance(choice, Nic) or self._risks(nic, rest):
                 break
@@ -118,7 +118,7 @@ class Rebalancer:
             self.fleet.place(tenant, nic)
 
     def _elsewhere(self, tenant: Tenant, home: Nic) -> Nic | NicKind | None:
-        choice = self.chooser.choose(tenant)
+        choice = self.selector.choose(tenant)
         return None if choice is home else choice
 
     def _move(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
@@ -131,5 +131,5 @@ class Rebalancer:
         """How many of these would miss the SLA if they were all on the NIC."""
         if not tenants:
             return 0
-        oracle, company = self.oracles[nic.kind.index], company_of(tenant.workload for tenant in tenants)
-        return sum(spare(oracle, company, [tenant]) < 0 for tenant in tenants)
+        oracle, co_location = self.oracles[nic.kind.index], co_location_of(tenant.workload for tenant in tenants)
+        return sum(spare(oracle, co_location, [tenant]) < 0 for tenant in tenants)

@@ -18,16 +18,16 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal.asking import Progress, TimedOracle, serves
 from placer.optimal.demand import demands_of
-from placer.optimal.incumbent import Draft
+from placer.optimal.incumbent import Incumbent
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
-from placer.optimal.patterns import companies_within
+from placer.optimal.patterns import co_locations_within
 from placer.optimal.solvers import SOLVERS, refuse_unknown
 
 __all__ = ["SOLVERS", "Optimum", "optimal_plan", "refuse_unknown"]
 
-MOST_COMPANIES = 20_000
+MOST_CO_LOCATIONS = 20_000
 """Companies that are asked at most to have all of them."""
 
 
@@ -71,11 +71,11 @@ def optimal_plan(
     """
     began = time.monotonic()
     asked = [TimedOracle(oracle, progress) for oracle in oracles]
-    given = _sound_draft(start, tenants, kinds, asked) if start else None
+    given = _valid_incumbent(start, tenants, kinds, asked) if start else None
     demands = demands_of(tenants, kinds, asked)
-    companies = [list(islice(companies_within(kind, demands), MOST_COMPANIES + 1)) for kind in kinds]
-    if sum(map(len, companies)) <= MOST_COMPANIES:
-        optimum = pattern_plan(demands, kinds, asked, companies, seconds=time_limit, solver=solver, steady=steady)
+    co_locations = [list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1)) for kind in kinds]
+    if sum(map(len, co_locations)) <= MOST_CO_LOCATIONS:
+        optimum = pattern_plan(demands, kinds, asked, co_locations, seconds=time_limit, solver=solver, steady=steady)
     else:
         optimum = neighbourhood_plan(tenants, kinds, asked, given, deadline=began + time_limit, solver=solver)
     oracle_seconds = sum(oracle.seconds for oracle in asked)
@@ -86,12 +86,12 @@ def optimal_plan(
     )
 
 
-def _sound_draft(
+def _valid_incumbent(
     plan: Sequence[tuple[NicKind, Sequence[Tenant]]],
     tenants: Sequence[Tenant],
     kinds: Sequence[NicKind],
     oracles: Sequence[Oracle],
-) -> Draft | None:
+) -> Incumbent | None:
     """The plan as a draft, if it keeps every SLA, the cores and the counts."""
     for number, kind in enumerate(kinds):
         groups = [housed for used, housed in plan if used.index == number]
@@ -101,20 +101,20 @@ def _sound_draft(
             return None
     placed = {tenant.id for _, housed in plan for tenant in housed}
     houses = tuple((kind.index, tuple(housed)) for kind, housed in plan if housed)
-    return Draft(houses, tuple(tenant for tenant in tenants if tenant.id not in placed))
+    return Incumbent(houses, tuple(tenant for tenant in tenants if tenant.id not in placed))
 
 
-def _better(optimum: Optimum, draft: Draft, kinds: Sequence[NicKind]) -> Optimum:
+def _better(optimum: Optimum, incumbent: Incumbent, kinds: Sequence[NicKind]) -> Optimum:
     """The optimum, or the draft where the search ended before it found as good a plan."""
-    cost = float(draft.cost(kinds))
-    if optimum.proven or (len(optimum.unplaced), optimum.cost) <= (len(draft.unplaced), cost):
+    cost = float(incumbent.cost(kinds))
+    if optimum.proven or (len(optimum.unplaced), optimum.cost) <= (len(incumbent.unplaced), cost):
         return optimum
-    nics = [(kinds[kind], housed) for kind, housed in draft.houses]
-    known = len(draft.unplaced) == len(optimum.unplaced)
+    nics = [(kinds[kind], housed) for kind, housed in incumbent.houses]
+    known = len(incumbent.unplaced) == len(optimum.unplaced)
     return replace(
         optimum,
         nics=nics,
-        unplaced=list(draft.unplaced),
+        unplaced=list(incumbent.unplaced),
         steady=False,
         cost=cost,
         lower_bound=min(cost, optimum.lower_bound) if known else 0.0,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import Company, Oracle, company_of
+from placer.model.oracle import CoLocation, Oracle, co_location_of
 from profiles import Workload
 
 Progress = Callable[[int, int], None]
@@ -25,20 +25,20 @@ class TimedOracle(Oracle):
         self.progress = progress
         self.seconds = 0.0
 
-    def throughput(self, companies: Sequence[Company]) -> list[tuple[float, ...]]:
+    def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         began = time.monotonic()
-        if self.progress is None or len(companies) <= BATCH:
-            answers = self.oracle.throughput(companies)
+        if self.progress is None or len(co_locations) <= BATCH:
+            answers = self.oracle.throughput(co_locations)
         else:
             answers = []
-            for first in range(0, len(companies), BATCH):
-                answers += self.oracle.throughput(companies[first : first + BATCH])
-                self.progress(len(answers), len(companies))
+            for first in range(0, len(co_locations), BATCH):
+                answers += self.oracle.throughput(co_locations[first : first + BATCH])
+                self.progress(len(answers), len(co_locations))
         self.seconds += time.monotonic() - began
         return answers
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        return self.oracle.throughput(companies)
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return self.oracle.throughput(co_locations)
 
 
 def serves(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) -> list[bool]:
@@ -49,13 +49,13 @@ def serves(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) ->
         for group in groups
     ]
     asked = [group for group, fits in zip(groups, hosted, strict=True) if fits]
-    companies = [company_of(tenant.workload for tenant in group) for group in asked]
-    answers = iter(zip(asked, companies, oracle.throughput(companies), strict=True))
+    co_locations = [co_location_of(tenant.workload for tenant in group) for group in asked]
+    answers = iter(zip(asked, co_locations, oracle.throughput(co_locations), strict=True))
     return [fits and _all_met(oracle, *next(answers)) for fits in hosted]
 
 
-def _all_met(oracle: Oracle, tenants: Sequence[Tenant], company: Company, throughput: Sequence[float]) -> bool:
+def _all_met(oracle: Oracle, tenants: Sequence[Tenant], co_location: CoLocation, throughput: Sequence[float]) -> bool:
     slowest: dict[Workload, float] = {}
-    for workload, kpps in zip(company, throughput, strict=True):
+    for workload, kpps in zip(co_location, throughput, strict=True):
         slowest[workload] = min(kpps, slowest.get(workload, kpps))
     return all(tenant.sla.is_met(slowest[tenant.workload], oracle.solo(tenant.workload)) for tenant in tenants)

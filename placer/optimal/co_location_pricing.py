@@ -28,7 +28,7 @@ BATCHES = 16
 """Batches after which the worker gives up for this round."""
 
 
-class Companies:
+class CoLocations:
     """The worker: one row a class of tenants that run the same workload under the same SLA.
 
     Parameters
@@ -66,7 +66,7 @@ class Companies:
     ) -> tuple[list[tuple[float, Column]], float]:
         """Feasible companies of the first batch that has any, by gain; and what none is worth more than."""
         kind, oracle, cost = self.kinds[number], self.oracles[number], float(self.costs[number])
-        by_worth = _companies_by_worth(_copies(self.classes, kind, prices, needed), kind.cores, cost + WORTH_MORE)
+        by_worth = _co_locations_by_worth(_copies(self.classes, kind, prices, needed), kind.cores, cost + WORTH_MORE)
         limit = cost
         for asked in range(BATCHES + 1):
             batch = list(islice(by_worth, BATCH))
@@ -106,7 +106,9 @@ def _copies(classes: Sequence[Tenant], kind: NicKind, prices: Floats, needed: In
     return copies
 
 
-def _companies_by_worth(copies: Sequence[_Copy], cores: int, above: float) -> Iterator[tuple[float, tuple[int, ...]]]:
+def _co_locations_by_worth(
+    copies: Sequence[_Copy], cores: int, above: float
+) -> Iterator[tuple[float, tuple[int, ...]]]:
     """Companies within the cores that are worth more than `above`, the most valuable first, each once.
 
     A dynamic program tells the most that any choice can still become worth. The best choice is followed to its end;

@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from itertools import islice
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import Company, Oracle
+from placer.model.oracle import CoLocation, Oracle
 from placer.model.sla import Sla
 from placer.optimal.demand import Demand, demands_of
 from placer.optimal.duals import Duals, duals_of
-from placer.optimal.patterns import Patterns, companies_within, joined, patterns_of, rated
+from placer.optimal.patterns import Patterns, co_locations_within, joined, patterns_of, rated
 from placer.optimal.program import Program, program_of
 from placer.optimal.solvers import relaxation
 from profiles import Workload
 
-MOST_COMPANIES = 20_000
+MOST_CO_LOCATIONS = 20_000
 """More companies of cores than this are not looked at: then nothing is proven."""
 
 
 class Undisturbed(Oracle):
     """Everybody runs as fast in company as alone."""
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        return [[1.0] * len(company) for company in companies]
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return [[1.0] * len(co_location) for co_location in co_locations]
 
 
 def cores_bounds(tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: int, seconds: float) -> tuple[int, int]:
@@ -63,9 +63,9 @@ def _program(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> tuple[Progr
     demands = demands_of(taken_for, kinds, oracles)
     parts = []
     for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
-        companies = list(islice(companies_within(kind, demands), MOST_COMPANIES + 1))
-        if len(companies) > MOST_COMPANIES:
+        co_locations = list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1))
+        if len(co_locations) > MOST_CO_LOCATIONS:
             return None
-        parts.append(patterns_of(number, companies, *rated(number, companies, demands, oracle)))
+        parts.append(patterns_of(number, co_locations, *rated(number, co_locations, demands, oracle)))
     patterns = joined(parts)
     return program_of(patterns, demands, kinds), patterns, demands

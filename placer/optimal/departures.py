@@ -133,7 +133,7 @@ class _Stays:
         self.kind = kind
         self.arrivals: list[Arrival] = []
 
-    def companies_with(self, arrival: Arrival) -> Iterator[list[Arrival]]:
+    def co_locations_with(self, arrival: Arrival) -> Iterator[list[Arrival]]:
         """The companies that the NIC would have during the stay of one more, as lists of arrivals."""
         beside = [one for one in self.arrivals if _overlap(one, arrival)]
         changes = {arrival.time, *(one.time for one in beside), *(one.departure for one in beside if one.departure)}
@@ -143,12 +143,15 @@ class _Stays:
 
     def free_cores(self, arrival: Arrival) -> int:
         """The cores that are never taken during the stay."""
-        most = max(self.kind.cores_taken(one.workload for one in company) for company in self.companies_with(arrival))
+        most = max(
+            self.kind.cores_taken(one.workload for one in co_location)
+            for co_location in self.co_locations_with(arrival)
+        )
         return self.kind.cores - most + self.kind.cores_of[arrival.workload.nf]
 
     def busy_throughout(self, arrival: Arrival) -> bool:
         """Whether somebody is there at all times of the stay, so that one more costs nothing."""
-        return all(len(company) > 1 for company in self.companies_with(arrival))
+        return all(len(co_location) > 1 for co_location in self.co_locations_with(arrival))
 
 
 def resolved_plan(
@@ -226,7 +229,7 @@ def _place(nics: list[_Stays], arrival: Arrival, kinds: Sequence[NicKind], oracl
 
 
 def _can_stay(nic: _Stays, arrival: Arrival, oracles: Sequence[Oracle]) -> bool:
-    groups = [[one.tenant for one in company] for company in nic.companies_with(arrival)]
+    groups = [[one.tenant for one in co_location] for co_location in nic.co_locations_with(arrival)]
     return all(serves(nic.kind, oracles[nic.kind.index], groups))
 
 

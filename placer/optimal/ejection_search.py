@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal.asking import serves
-from placer.optimal.incumbent import Draft, House
+from placer.optimal.incumbent import House, Incumbent
 
 BATCH = 64
 """Companies asked at once, those that eject the easiest first."""
@@ -54,10 +54,10 @@ class Emptying:
         self.chance = chance
         self.hardness: Counter[str] = Counter()
 
-    def emptied(self, draft: Draft, *, steps: int, deadline: float) -> Draft | None:
+    def emptied(self, incumbent: Incumbent, *, steps: int, deadline: float) -> Incumbent | None:
         """The draft with one NIC fewer or one more tenant placed; None where that was not done in so many steps."""
-        houses = list(draft.houses)
-        waiting = list(draft.unplaced)
+        houses = list(incumbent.houses)
+        waiting = list(incumbent.unplaced)
         if waiting and (not houses or self.chance.random() < 0.5):
             pool = [waiting.pop(self.chance.randrange(len(waiting)))]
         elif houses:
@@ -66,7 +66,7 @@ class Emptying:
             return None
         for _ in range(steps):
             if not pool:
-                return Draft(tuple(houses), tuple(waiting))
+                return Incumbent(tuple(houses), tuple(waiting))
             if time.monotonic() >= deadline:
                 return None
             tenant = pool.pop()

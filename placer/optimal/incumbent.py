@@ -20,7 +20,7 @@ House = tuple[int, tuple[Tenant, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class Draft:
+class Incumbent:
     """A plan that breaks no SLA, and may be improved."""
 
     houses: tuple[House, ...]
@@ -31,9 +31,9 @@ class Draft:
         return sum((exact_cost(kinds[kind]) for kind, _ in self.houses), start=Fraction(0))
 
 
-def first_draft(
+def first_incumbent(
     tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle], deadline: float
-) -> Draft:
+) -> Incumbent:
     """NICs filled one after the other, cheapest kind first, each with whom it can take of the next `TRIED` waiting.
 
     When time is over, nobody shares any more.
@@ -58,7 +58,7 @@ def first_draft(
                 skipped += waiting[:TRIED]
                 waiting = waiting[TRIED:]
         waiting = skipped + waiting
-    return Draft(tuple(houses), tuple(waiting))
+    return Incumbent(tuple(houses), tuple(waiting))
 
 
 def _joiners(housed: Sequence[Tenant], waiting: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> Iterator[Tenant]:

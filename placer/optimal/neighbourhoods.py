@@ -27,10 +27,10 @@ from placer.optimal.cores_bound import cores_bounds
 from placer.optimal.demand import demands_of
 from placer.optimal.ejection_search import Emptying
 from placer.optimal.generated_plan import generated_plan
-from placer.optimal.incumbent import Draft, House, first_draft
+from placer.optimal.incumbent import House, Incumbent, first_incumbent
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
-from placer.optimal.patterns import companies_within
+from placer.optimal.patterns import co_locations_within
 from placer.optimal.program import costs_in_units, exact_cost
 
 ROOMY = 2
@@ -50,24 +50,24 @@ def neighbourhood_plan(
     tenants: Sequence[Tenant],
     kinds: Sequence[NicKind],
     oracles: Sequence[Oracle],
-    start: Draft | None,
+    start: Incumbent | None,
     *,
     deadline: float,
     solver: str,
 ) -> Optimum:
     """The best plan found until `deadline` (of `time.monotonic`), no worse than `start`."""
-    draft = start or first_draft(tenants, kinds, oracles, deadline)
+    incumbent = start or first_incumbent(tenants, kinds, oracles, deadline)
     search = _Search(kinds, oracles, solver, deadline)
-    while not search.ended(draft):
-        draft = search.improved(draft)
-    cost, bound = draft.cost(kinds), search.bound(draft)
+    while not search.ended(incumbent):
+        incumbent = search.improved(incumbent)
+    cost, bound = incumbent.cost(kinds), search.bound(incumbent)
     return Optimum(
-        nics=[(kinds[kind], housed) for kind, housed in draft.houses],
-        unplaced=list(draft.unplaced),
+        nics=[(kinds[kind], housed) for kind, housed in incumbent.houses],
+        unplaced=list(incumbent.unplaced),
         cost=float(cost),
         lower_bound=float(min(cost, bound)),
-        nics_lower_bound=search.nics_bound(draft),
-        proven=search.proven(draft),
+        nics_lower_bound=search.nics_bound(incumbent),
+        proven=search.proven(incumbent),
     )
 
 
@@ -91,72 +91,72 @@ class _Search:
         """Seconds that are left."""
         return self.deadline - time.monotonic()
 
-    def bound(self, draft: Draft) -> Fraction:
+    def bound(self, incumbent: Incumbent) -> Fraction:
         """What no plan that leaves out as many costs less than."""
-        return max(self._cores(draft)[0] * self.unit, self._generated(draft))
+        return max(self._cores(incumbent)[0] * self.unit, self._generated(incumbent))
 
-    def nics_bound(self, draft: Draft) -> int:
+    def nics_bound(self, incumbent: Incumbent) -> int:
         """NICs of which no plan that leaves out as many has fewer."""
-        fewest = self._cores(draft)[1]
+        fewest = self._cores(incumbent)[1]
         costs = {exact_cost(kind) for kind in self.kinds}
         dearest = max(costs)
-        return max(fewest, math.ceil(self._generated(draft) / dearest)) if dearest else fewest
+        return max(fewest, math.ceil(self._generated(incumbent) / dearest)) if dearest else fewest
 
-    def proven(self, draft: Draft) -> bool:
+    def proven(self, incumbent: Incumbent) -> bool:
         """Whether the draft places everybody at a cost that is the bound."""
-        return not draft.unplaced and draft.cost(self.kinds) <= self.bound(draft)
+        return not incumbent.unplaced and incumbent.cost(self.kinds) <= self.bound(incumbent)
 
-    def ended(self, draft: Draft) -> bool:
+    def ended(self, incumbent: Incumbent) -> bool:
         """Whether there is no time left, or nothing left to improve."""
-        return self.proven(draft) or self.remaining <= 0
+        return self.proven(incumbent) or self.remaining <= 0
 
-    def improved(self, draft: Draft) -> Draft:
+    def improved(self, incumbent: Incumbent) -> Incumbent:
         """The draft after the next step, no worse: a NIC emptied, else a few placed anew, or once columns generated."""
         if self.generated is None and time.monotonic() >= self.generating_at:
             until = time.monotonic() + self.remaining / 2
-            draft, self.generated = generated_plan(draft, self.kinds, self.oracles, deadline=until)
-            return draft
+            incumbent, self.generated = generated_plan(incumbent, self.kinds, self.oracles, deadline=until)
+            return incumbent
         until = self.deadline if self.generated is not None else self.generating_at
-        emptied = self.emptying.emptied(draft, steps=EJECTIONS, deadline=until)
-        return emptied or _improved(draft, self.kinds, self.oracles, self.chance, self.solver)
+        emptied = self.emptying.emptied(incumbent, steps=EJECTIONS, deadline=until)
+        return emptied or _improved(incumbent, self.kinds, self.oracles, self.chance, self.solver)
 
-    def _cores(self, draft: Draft) -> tuple[int, int]:
-        left_out = len(draft.unplaced)
+    def _cores(self, incumbent: Incumbent) -> tuple[int, int]:
+        left_out = len(incumbent.unplaced)
         if left_out not in self.by_cores:
-            tenants = [*draft.unplaced, *(tenant for _, housed in draft.houses for tenant in housed)]
+            tenants = [*incumbent.unplaced, *(tenant for _, housed in incumbent.houses for tenant in housed)]
             self.by_cores[left_out] = cores_bounds(tenants, self.kinds, left_out, max(self.remaining, 1.0))
         return self.by_cores[left_out]
 
-    def _generated(self, draft: Draft) -> Fraction:
-        return Fraction(0) if draft.unplaced or self.generated is None else self.generated
+    def _generated(self, incumbent: Incumbent) -> Fraction:
+        return Fraction(0) if incumbent.unplaced or self.generated is None else self.generated
 
 
 def _improved(
-    draft: Draft, kinds: Sequence[NicKind], oracles: Sequence[Oracle], chance: random.Random, solver: str
-) -> Draft:
+    incumbent: Incumbent, kinds: Sequence[NicKind], oracles: Sequence[Oracle], chance: random.Random, solver: str
+) -> Incumbent:
     """The draft after placing the tenants of a few NICs anew, where that is no worse."""
 
     def free(house: House) -> int:
         return kinds[house[0]].cores - kinds[house[0]].cores_taken(tenant.workload for tenant in house[1])
 
-    everywhere = range(len(draft.houses))
-    roomy = sorted(everywhere, key=lambda i: -free(draft.houses[i]) * chance.random())[:ROOMY]
+    everywhere = range(len(incumbent.houses))
+    roomy = sorted(everywhere, key=lambda i: -free(incumbent.houses[i]) * chance.random())[:ROOMY]
     others = sorted(set(everywhere) - set(roomy))
     chosen = {*roomy, *chance.sample(others, min(len(others), ANY))}
-    kept = [house for i, house in enumerate(draft.houses) if i not in chosen]
-    opened = [house for i, house in enumerate(draft.houses) if i in chosen]
-    homeless = chance.sample(draft.unplaced, min(len(draft.unplaced), 2))
+    kept = [house for i, house in enumerate(incumbent.houses) if i not in chosen]
+    opened = [house for i, house in enumerate(incumbent.houses) if i in chosen]
+    homeless = chance.sample(incumbent.unplaced, min(len(incumbent.unplaced), 2))
     movers = [*homeless, *(tenant for _, housed in opened for tenant in housed)]
     still_free = [
         kind if kind.count is None else replace(kind, count=kind.count - sum(used == number for used, _ in kept))
         for number, kind in enumerate(kinds)
     ]
     demands = demands_of(movers, still_free, oracles)
-    companies = [list(companies_within(kind, demands)) for kind in still_free]
-    found = pattern_plan(demands, still_free, oracles, companies, seconds=WORKER_SECONDS, solver=solver)
-    before = Draft(tuple(opened), tuple(homeless))
-    after = Draft(tuple((kind.index, housed) for kind, housed in found.nics), tuple(found.unplaced))
+    co_locations = [list(co_locations_within(kind, demands)) for kind in still_free]
+    found = pattern_plan(demands, still_free, oracles, co_locations, seconds=WORKER_SECONDS, solver=solver)
+    before = Incumbent(tuple(opened), tuple(homeless))
+    after = Incumbent(tuple((kind.index, housed) for kind, housed in found.nics), tuple(found.unplaced))
     if (len(after.unplaced), after.cost(kinds)) > (len(before.unplaced), before.cost(kinds)):
-        return draft
-    waiting = tuple(tenant for tenant in draft.unplaced if tenant not in homeless)
-    return Draft((*kept, *after.houses), (*waiting, *after.unplaced))
+        return incumbent
+    waiting = tuple(tenant for tenant in incumbent.unplaced if tenant not in homeless)
+    return Incumbent((*kept, *after.houses), (*waiting, *after.unplaced))

@@ -24,7 +24,7 @@ def pattern_plan(
     demands: Sequence[Demand],
     kinds: Sequence[NicKind],
     oracles: Sequence[Oracle],
-    companies: Sequence[Sequence[Members]],
+    co_locations: Sequence[Sequence[Members]],
     *,
     seconds: float,
     solver: str,
@@ -39,7 +39,7 @@ def pattern_plan(
     patterns = joined(
         [
             patterns_of(number, members, *rated(number, members, demands, oracle))
-            for number, (members, oracle) in enumerate(zip(companies, oracles, strict=True))
+            for number, (members, oracle) in enumerate(zip(co_locations, oracles, strict=True))
         ]
     )
     if steady:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placer.model.fleet import NicKind
-from placer.model.oracle import Company, Oracle
+from placer.model.oracle import CoLocation, Oracle
 from placer.optimal.demand import Demand, Ints
 
 Members = tuple[int, ...]
@@ -60,7 +60,7 @@ def joined(parts: Sequence[Patterns]) -> Patterns:
     )
 
 
-def companies_within(kind: NicKind, demands: Sequence[Demand]) -> Iterator[Members]:
+def co_locations_within(kind: NicKind, demands: Sequence[Demand]) -> Iterator[Members]:
     """Every non-empty company of the demands' tenants that has the cores it needs, each once."""
     hosted = [i for i, demand in enumerate(demands) if kind.hosts(demand.workload)]
     cores = {i: kind.cores_of[demands[i].workload.nf] for i in hosted}
@@ -77,26 +77,26 @@ def companies_within(kind: NicKind, demands: Sequence[Demand]) -> Iterator[Membe
     return grow((), 0, kind.cores)
 
 
-def workloads_of(members: Members, demands: Sequence[Demand]) -> Company:
+def workloads_of(members: Members, demands: Sequence[Demand]) -> CoLocation:
     """The company that an oracle is asked about: demands are sorted by workload, so it is sorted too."""
     return tuple(demands[i].workload for i in members)
 
 
-def rated(kind: int, companies: Sequence[Members], demands: Sequence[Demand], oracle: Oracle) -> tuple[Ints, Ints]:
+def rated(kind: int, co_locations: Sequence[Members], demands: Sequence[Demand], oracle: Oracle) -> tuple[Ints, Ints]:
     """Slots and levels, each of shape (companies, demands), of companies on NIC kind number `kind`.
 
     Where an oracle tells equal workloads of one company different throughputs, the lowest counts for all of them.
     """
-    answers = oracle.throughput([workloads_of(members, demands) for members in companies])
-    sizes = np.array([len(members) for members in companies], dtype=np.int64)
-    row = np.repeat(np.arange(len(companies)), sizes)
-    member = np.array([i for members in companies for i in members], dtype=np.int64)
+    answers = oracle.throughput([workloads_of(members, demands) for members in co_locations])
+    sizes = np.array([len(members) for members in co_locations], dtype=np.int64)
+    row = np.repeat(np.arange(len(co_locations)), sizes)
+    member = np.array([i for members in co_locations for i in members], dtype=np.int64)
     throughput = np.array([value for answer in answers for value in answer], dtype=np.float64)
     first = {demand.workload: i for i, demand in reversed(list(enumerate(demands)))}
     twin = np.array([first[demand.workload] for demand in demands], dtype=np.int64)
-    lowest = np.full((len(companies), len(demands)), np.inf)
+    lowest = np.full((len(co_locations), len(demands)), np.inf)
     np.minimum.at(lowest, (row, twin[member]), throughput)
-    slots = np.zeros((len(companies), len(demands)), dtype=np.int64)
+    slots = np.zeros((len(co_locations), len(demands)), dtype=np.int64)
     np.add.at(slots, (row, member), 1)
     levels = np.zeros_like(slots)
     for i, demand in enumerate(demands):
@@ -105,7 +105,7 @@ def rated(kind: int, companies: Sequence[Members], demands: Sequence[Demand], or
     return slots, levels
 
 
-def patterns_of(kind: int, companies: Sequence[Members], slots: Ints, levels: Ints) -> Patterns:
+def patterns_of(kind: int, co_locations: Sequence[Members], slots: Ints, levels: Ints) -> Patterns:
     """The undominated patterns among companies that are closed under leaving.
 
     A company gives a loose pattern with the lowest levels that its slots keep whoever leaves, and a strict pattern
@@ -113,7 +113,7 @@ def patterns_of(kind: int, companies: Sequence[Members], slots: Ints, levels: In
     enters when a company with one more member offers the same levels to the others: an empty slot costs nothing. One
     step up is enough to look, because loose levels never rise from a company to a larger one.
     """
-    leave = _one_left(companies)
+    leave = _one_left(co_locations)
     loose = np.where(slots > 0, levels, UNTOUCHED)
     order = np.argsort(slots.sum(axis=1), kind="stable")
     sizes = slots.sum(axis=1)[order]
@@ -124,7 +124,7 @@ def patterns_of(kind: int, companies: Sequence[Members], slots: Ints, levels: In
             loose[rows[known]] = np.minimum(loose[rows[known]], loose[smaller[known]])
     loose[slots == 0] = 0
     useful = np.all((loose > 0) | (slots == 0), axis=1)
-    dominated = np.zeros(len(companies), dtype=bool)
+    dominated = np.zeros(len(co_locations), dtype=bool)
     for smaller in leave.T:
         larger = np.flatnonzero((smaller >= 0) & useful)
         rows = smaller[larger]
@@ -142,12 +142,12 @@ def patterns_of(kind: int, companies: Sequence[Members], slots: Ints, levels: In
     )
 
 
-def _one_left(companies: Sequence[Members]) -> Ints:
+def _one_left(co_locations: Sequence[Members]) -> Ints:
     """For every company the numbers of those in which one member less remains, padded with -1."""
-    number = {members: i for i, members in enumerate(companies)}
-    width = max((len(members) for members in companies), default=0)
-    leave = np.full((len(companies), width), -1, dtype=np.int64)
-    for i, members in enumerate(companies):
+    number = {members: i for i, members in enumerate(co_locations)}
+    width = max((len(members) for members in co_locations), default=0)
+    leave = np.full((len(co_locations), width), -1, dtype=np.int64)
+    for i, members in enumerate(co_locations):
         if len(members) > 1:
             for j in range(len(members)):
                 if j == 0 or members[j] != members[j - 1]:

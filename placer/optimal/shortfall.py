@@ -11,9 +11,9 @@ import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal import MOST_COMPANIES, Optimum, optimal_plan
+from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
 from placer.optimal.demand import demands_of
-from placer.optimal.patterns import companies_within, rated
+from placer.optimal.patterns import co_locations_within, rated
 
 SHOWN = 20
 """Ids told at most."""
@@ -106,10 +106,10 @@ def hopeless_of(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Se
     demands = demands_of(tenants, kinds, oracles)
     content = np.zeros(len(demands), dtype=np.int64)
     for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
-        companies = list(islice(companies_within(kind, demands), MOST_COMPANIES + 1))
-        if len(companies) > MOST_COMPANIES:
+        co_locations = list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1))
+        if len(co_locations) > MOST_CO_LOCATIONS:
             return set()
-        levels = rated(number, companies, demands, oracle)[1]
+        levels = rated(number, co_locations, demands, oracle)[1]
         content = np.maximum(content, levels.max(axis=0, initial=0))
     return {
         tenant.id for demand, most in zip(demands, content.tolist(), strict=True) for tenant in demand.tenants[most:]

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from placer.model.fleet import Nic, Tenant
-from placer.policy.forecast import Outlook, anybody
-from placer.policy.kernels import EMPTY, REFUSED, appraise, becomes, expects, pick
+from placer.policy.forecast import Forecast, uniform_forecast
+from placer.policy.kernels import EMPTY, REFUSED, becomes, expects, pick, score_joins
 from placer.policy.patterns import LEVELS, NONE, Patterns
 from placer.policy.rejection import CORES, NOT_HOSTED, OTHERS_SLA, OWN_SLA, Reason, Tally
 from placer.policy.rules import Rule
@@ -26,7 +26,7 @@ CLOSED = -1
 BLANK = 0
 """The room of a NIC that was not opened yet."""
 
-PATIENCE = 0.98
+CONTINUATION = 0.98
 """Probability that a NIC waits for yet another newcomer; how much company it will find hardly depends on it."""
 
 KEPT = 1_024
@@ -45,7 +45,7 @@ class Berth:
         self.counted = 0
 
 
-class Rooms:
+class ClassIndex:
     """The rooms of all NICs of one kind.
 
     Parameters
@@ -81,14 +81,14 @@ class Rooms:
         self._slots: dict[tuple[int, bytes], int] = {}
         self._dead: dict[int, None] = {}
         self._vacated: list[int] = []
-        self.appraise(None)
+        self.score_joins(None)
         if width:
             self._slot_of((0, np.ones(len(patterns.counts), dtype=np.bool_).tobytes()))
 
-    def appraise(self, outlook: Outlook | None) -> None:
+    def score_joins(self, forecast: Forecast | None) -> None:
         """Appraise all rooms by that outlook, in units of an empty NIC; rooms without NICs are forgotten."""
-        blind = outlook is None
-        self._outlook = outlook or anybody(self.patterns, ())
+        blind = forecast is None
+        self._forecast = forecast or uniform_forecast(self.patterns, ())
         worth = 0.0 if blind else self._expected_of_an_empty_nic()
         cost = self.patterns.kind.cost / worth if worth > 0 else 0.0
         self._weights = self.rule.before * cost, self.rule.after * cost
@@ -104,11 +104,11 @@ class Rooms:
         """Appraise all rooms anew for arrivals like the recent ones."""
         columns, solo = self.patterns.columns, self._solo
         hosted = [(columns[t.workload], t.sla) for t in recent if t.workload in columns]
-        outlook = self.rule.outlook(
+        forecast = self.rule.forecast(
             self.patterns, [(column, sla.required_kpps(solo[column])) for column, sla in hosted]
         )
-        if outlook is not None:
-            self.appraise(outlook)
+        if forecast is not None:
+            self.score_joins(forecast)
 
     def enter(self, nic: Nic) -> None:
         """Take the NIC in, with all its tenants."""
@@ -172,7 +172,7 @@ class Rooms:
         p, column = self.patterns, self.patterns.columns.get(tenant.workload)
         for pattern, nics in enumerate(self._population.tolist()):
             if pattern and nics:
-                company = tuple(
+                co_location = tuple(
                     workload for workload, count in zip(p.workloads, p.counts[pattern], strict=True)
                     for _ in range(count)
                 )  # fmt: skip
@@ -181,7 +181,7 @@ class Rooms:
                 if with_it != NONE and column is not None:
                     own = p.kpps[with_it, column] < tenant.sla.required_kpps(self._solo[column])
                     cause = OWN_SLA if own else OTHERS_SLA
-                yield Reason(p.kind.model, company, nics, cause)
+                yield Reason(p.kind.model, co_location, nics, cause)
 
     def _row(self, column: int, required: float) -> int:
         return column * LEVELS + min(bisect_left(self._divides[column], required), LEVELS - 1)
@@ -264,14 +264,14 @@ class Rooms:
     def _score(self, key: tuple[int, bytes], slot: int) -> None:
         """Write what each newcomer would get in the room, and what the rule makes of that."""
         pattern, able = key[0], np.frombuffer(key[1], dtype=np.bool_)
-        p, o = self.patterns, self._outlook
-        appraise(pattern, p.over(pattern), able, p.counts, p.kpps, p.level, p.joined, o.likely, o.bears, o.rewards,
-                 PATIENCE, *self._weights, self._scores, self._gets, slot, self._place_of, self._worth)  # fmt: skip
+        p, o = self.patterns, self._forecast
+        score_joins(pattern, p.over(pattern), able, p.counts, p.kpps, p.level, p.joined, o.likely, o.bears, o.rewards,
+                 CONTINUATION, *self._weights, self._scores, self._gets, slot, self._place_of, self._worth)  # fmt: skip
 
     def _expected_of_an_empty_nic(self) -> float:
-        p, o, everything = self.patterns, self._outlook, np.ones(len(self.patterns.counts), dtype=np.bool_)
+        p, o, everything = self.patterns, self._forecast, np.ones(len(self.patterns.counts), dtype=np.bool_)
         return float(
-            expects(0, p.over(0), everything, p.counts, p.joined, o.likely, o.bears, o.rewards, PATIENCE,
+            expects(0, p.over(0), everything, p.counts, p.joined, o.likely, o.bears, o.rewards, CONTINUATION,
                     self._place_of, self._worth)
         )  # fmt: skip
 

@@ -28,7 +28,7 @@ THRESHOLDS = 16
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Forecast:
     """Who will come.
 
     Parameters
@@ -46,13 +46,13 @@ class Outlook:
     rewards: Floats
 
 
-def anybody(patterns: Patterns, seen: Sequence[tuple[int, float]]) -> Outlook:
+def uniform_forecast(patterns: Patterns, seen: Sequence[tuple[int, float]]) -> Forecast:
     """All workloads alike, with any SLA; each is worth the share of a NIC's cores that it puts to use."""
     width = len(patterns.workloads)
-    return Outlook(np.full(width, 1 / max(width, 1)), (patterns.counts > 0).astype(np.float64), _shares(patterns))
+    return Forecast(np.full(width, 1 / max(width, 1)), (patterns.counts > 0).astype(np.float64), _shares(patterns))
 
 
-def foreseen(patterns: Patterns, seen: Sequence[tuple[int, float]]) -> Outlook | None:
+def recent_arrivals_forecast(patterns: Patterns, seen: Sequence[tuple[int, float]]) -> Forecast | None:
     """Arrivals like those of late; None where nothing can be foreseen.
 
     Parameters
@@ -79,7 +79,7 @@ def foreseen(patterns: Patterns, seen: Sequence[tuple[int, float]]) -> Outlook |
         if prices is not None:
             earned = np.concatenate([[0.0], np.cumsum(prices[mine])])
             rewards[:, column] = earned[able] / np.maximum(able, 1)
-    return Outlook(likely, np.where(patterns.counts > 0, bears, 0.0), rewards)
+    return Forecast(likely, np.where(patterns.counts > 0, bears, 0.0), rewards)
 
 
 def arrival_prices(patterns: Patterns, columns: Ints, required: Floats) -> Floats | None:

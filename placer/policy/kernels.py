@@ -54,7 +54,7 @@ def stays(pattern, here, after, counts, bears):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def expects(pattern, over, able, counts, joined, likely, bears, rewards, patience, place_of, worth):  # type: ignore[no-untyped-def]
+def expects(pattern, over, able, counts, joined, likely, bears, rewards, continuation, place_of, worth):  # type: ignore[no-untyped-def]
     """What a NIC with this pattern can expect to earn from those to come, when it takes only whom it gains by.
 
     Of all newcomers the share `likely` runs a workload; the share `bears` of those keeps the SLA in a pattern, and is
@@ -90,13 +90,13 @@ def expects(pattern, over, able, counts, joined, likely, bears, rewards, patienc
                 break
             earned += chances[at] * gains[at]
             taken += chances[at]
-            worth[place] = patience * earned / (1.0 - patience * (1.0 - taken))
+            worth[place] = continuation * earned / (1.0 - continuation * (1.0 - taken))
     return worth[0]
 
 
 @compiled
-def appraise(  # type: ignore[no-untyped-def]
-    pattern, over, able, counts, kpps, level, joined, likely, bears, rewards, patience, before, after,
+def score_joins(  # type: ignore[no-untyped-def]
+    pattern, over, able, counts, kpps, level, joined, likely, bears, rewards, continuation, before, after,
     scores, gets, slot, place_of, worth,
 ):  # fmt: skip
     """Write the scores of every newcomer, by workload and level of SLA, and the throughput that each would get.
@@ -104,7 +104,7 @@ def appraise(  # type: ignore[no-untyped-def]
     The score is `before` times what the room can expect now, and `after` times what it can expect with the newcomer.
     """
     width, levels = counts.shape[1], scores.shape[0] // counts.shape[1]
-    now = expects(pattern, over, able, counts, joined, likely, bears, rewards, patience, place_of, worth)
+    now = expects(pattern, over, able, counts, joined, likely, bears, rewards, continuation, place_of, worth)
     beyond = np.empty(len(over), dtype=over.dtype)
     within, still = np.empty(len(over), dtype=np.bool_), np.empty(len(over), dtype=np.bool_)
     for column in range(width):
@@ -127,7 +127,17 @@ def appraise(  # type: ignore[no-untyped-def]
             if remaining != counted:
                 counted = remaining
                 then = expects(
-                    with_it, beyond[:found], still, counts, joined, likely, bears, rewards, patience, place_of, worth
+                    with_it,
+                    beyond[:found],
+                    still,
+                    counts,
+                    joined,
+                    likely,
+                    bears,
+                    rewards,
+                    continuation,
+                    place_of,
+                    worth,
                 )
             scores[column * levels + step, slot] = round((before * now + after * then) * 1e6) / 1e6
 

@@ -51,20 +51,20 @@ class Patterns:
         self.workloads = tuple(sorted(workload for workload in workloads if kind.hosts(workload)))
         self.columns = {workload: column for column, workload in enumerate(self.workloads)}
         cores = [kind.cores_of[workload.nf] for workload in self.workloads]
-        companies = _companies(cores, kind.cores)
-        place = {company: number for number, company in enumerate(companies)}
+        co_locations = _co_locations(cores, kind.cores)
+        place = {co_location: number for number, co_location in enumerate(co_locations)}
         width = len(self.workloads)
-        self.counts = np.zeros((len(companies), width), dtype=np.int32)
-        for number, company in enumerate(companies):
-            for column in company:
+        self.counts = np.zeros((len(co_locations), width), dtype=np.int32)
+        for number, co_location in enumerate(co_locations):
+            for column in co_location:
                 self.counts[number, column] += 1
         self.joined = np.full(self.counts.shape, NONE, dtype=np.int32)
-        for number, company in enumerate(companies):
+        for number, co_location in enumerate(co_locations):
             for column in range(width):
-                self.joined[number, column] = place.get(tuple(sorted((*company, column))), NONE)
+                self.joined[number, column] = place.get(tuple(sorted((*co_location, column))), NONE)
         self.cores = self.counts @ np.array(cores, dtype=np.int32).reshape(width)
         self.members = _members(self.counts)
-        self.kpps = self._asked(companies, oracle)
+        self.kpps = self._asked(co_locations, oracle)
         alone = self.joined[0] if width else np.zeros(0, dtype=np.int32)
         self.solo = self.kpps[alone, np.arange(width)]
         self.levels = np.array([_levels(self.kpps[self.counts[:, w] > 0, w]) for w in range(width)]).reshape(-1, LEVELS)
@@ -78,11 +78,13 @@ class Patterns:
             self._over[pattern] = np.flatnonzero(contains).astype(np.int32)
         return self._over[pattern]
 
-    def _asked(self, companies: Sequence[tuple[int, ...]], oracle: Oracle) -> Floats:
+    def _asked(self, co_locations: Sequence[tuple[int, ...]], oracle: Oracle) -> Floats:
         kpps = np.zeros(self.counts.shape)
-        answers = oracle.throughput([tuple(self.workloads[column] for column in company) for company in companies[1:]])
-        for number, (company, answer) in enumerate(zip(companies[1:], answers, strict=True), start=1):
-            for column, got in zip(company, answer, strict=True):
+        answers = oracle.throughput(
+            [tuple(self.workloads[column] for column in co_location) for co_location in co_locations[1:]]
+        )
+        for number, (co_location, answer) in enumerate(zip(co_locations[1:], answers, strict=True), start=1):
+            for column, got in zip(co_location, answer, strict=True):
                 before = kpps[number, column]
                 kpps[number, column] = min(got, before) if before else got
         return kpps
@@ -106,16 +108,16 @@ def too_many(kind: NicKind, workloads: Sequence[Workload], most: int = MOST_PATT
     return bool(ways.sum() > most)
 
 
-def _companies(cores: Sequence[int], free: int) -> list[tuple[int, ...]]:
+def _co_locations(cores: Sequence[int], free: int) -> list[tuple[int, ...]]:
     """Sorted tuples of columns that together take no more than `free` cores; whoever contains another comes later."""
     found: list[tuple[int, ...]] = []
     stack: list[tuple[tuple[int, ...], int]] = [((), free)]
     while stack:
-        company, left = stack.pop()
-        found.append(company)
-        first = company[-1] if company else 0
+        co_location, left = stack.pop()
+        found.append(co_location)
+        first = co_location[-1] if co_location else 0
         stack += [
-            ((*company, column), left - cores[column])
+            ((*co_location, column), left - cores[column])
             for column in range(len(cores) - 1, first - 1, -1)
             if 0 < cores[column] <= left
         ]

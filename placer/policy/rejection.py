@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placer.model.oracle import Company
+from placer.model.oracle import CoLocation
 
 NOT_HOSTED = "the NF does not run on this model"
 CORES = "too few cores"
@@ -33,7 +33,7 @@ class Reason:
     """
 
     nic_model: str
-    company: Company
+    co_location: CoLocation
     nics: int
     cause: str
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from placer.policy.forecast import Outlook, anybody, foreseen
+from placer.policy.forecast import Forecast, recent_arrivals_forecast, uniform_forecast
 from placer.policy.patterns import Patterns
 from profiles import InputError
 
@@ -37,20 +37,20 @@ class Rule:
     name: str
     before: float
     after: float
-    outlook: Callable[[Patterns, Seen], Outlook | None]
-    toll: float | None = None
+    forecast: Callable[[Patterns, Seen], Forecast | None]
+    opening_cost: float | None = None
 
 
-LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, foreseen, toll=0.1)
+LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, recent_arrivals_forecast, opening_cost=0.1)
 """Where least is lost of what those to come are worth."""
 
-FIRST_FIT = Rule("first-fit", 0.0, 0.0, anybody)
+FIRST_FIT = Rule("first-fit", 0.0, 0.0, uniform_forecast)
 """The NIC that was opened first."""
 
-BEST_FIT = Rule("best-fit", 0.0, 1.0, anybody)
+BEST_FIT = Rule("best-fit", 0.0, 1.0, uniform_forecast)
 """Where least slack is left: cores that could still be put to use without breaking an SLA."""
 
-WORST_FIT = Rule("worst-fit", 0.0, -1.0, anybody)
+WORST_FIT = Rule("worst-fit", 0.0, -1.0, uniform_forecast)
 """Where most slack is left."""
 
 RULES = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, WORST_FIT)}

@@ -30,7 +30,7 @@ STEPS_PER_UNIT = 50
 STEPS = 20
 
 
-class Stall:
+class NicState:
     """What the index keeps of a NIC: who is there in order of workload, each with what it requires (kpps), the free
     cores, and how far the tenants are above their SLAs, in steps."""
 
@@ -42,7 +42,7 @@ class Stall:
         self.step = STEPS
 
 
-class Asked:
+class SampledIndex:
     """NICs of one kind by free cores and by how far their tenants are above their SLAs.
 
     Parameters
@@ -67,24 +67,24 @@ class Asked:
 
     def enter(self, nic: Nic) -> None:
         """Take the NIC in, with all its tenants."""
-        nic.note = Stall(self.kind.cores)
+        nic.note = NicState(self.kind.cores)
         for tenant in nic.housed.values():
             self._seat(nic.note, tenant)
         self._put(nic)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         """The tenant moved in."""
-        stall: Stall = nic.note
+        stall: NicState = nic.note
         self.close(nic)
         self._seat(stall, tenant)
-        company = tuple(workload for workload, _ in stall.seated)
-        above = _spare(stall.seated, self.oracle.throughput([company])[0])
+        co_location = tuple(workload for workload, _ in stall.seated)
+        above = _spare(stall.seated, self.oracle.throughput([co_location])[0])
         stall.step = int(np.clip(above * STEPS_PER_UNIT, 0, STEPS))
         self._put(nic)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """The tenant moved out; those who stay are no worse off."""
-        stall: Stall = nic.note
+        stall: NicState = nic.note
         self.close(nic)
         stall.seated.remove((tenant.workload, self._required(tenant)))
         stall.free += self.kind.cores_of[tenant.workload.nf]
@@ -142,10 +142,10 @@ class Asked:
         if not nics:
             return []
         runs = tenant.workload
-        companies = [tuple(sorted([*(workload for workload, _ in nic.note.seated), runs])) for nic in nics]
-        answers = self.oracle.throughput([(runs,), *companies])[1:]
-        newcomer = runs, self._required(tenant)
-        seated = [sorted([*nic.note.seated, newcomer]) for nic in nics]
+        co_locations = [tuple(sorted([*(workload for workload, _ in nic.note.seated), runs])) for nic in nics]
+        answers = self.oracle.throughput([(runs,), *co_locations])[1:]
+        arriving = runs, self._required(tenant)
+        seated = [sorted([*nic.note.seated, arriving]) for nic in nics]
         scored = []
         for nic, everybody, answer in zip(nics, seated, answers, strict=True):
             above = _spare(everybody, answer)
@@ -166,7 +166,7 @@ class Asked:
     def _required(self, tenant: Tenant) -> float:
         return tenant.sla.required_kpps(self.oracle.solo(tenant.workload))
 
-    def _seat(self, stall: Stall, tenant: Tenant) -> None:
+    def _seat(self, stall: NicState, tenant: Tenant) -> None:
         insort(stall.seated, (tenant.workload, self._required(tenant)))
         stall.free -= self.kind.cores_of[tenant.workload.nf]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
-from placer.policy.class_index import Rooms
+from placer.policy.class_index import ClassIndex
 from placer.policy.patterns import MOST_PATTERNS, Patterns, too_many
 from placer.policy.rejection import ALONE, NONE_LEFT, OUT_OF_SERVICE, Reason, Tally
 from placer.policy.rules import LOOK_AHEAD, Rule
-from placer.policy.sampled_index import LAST_RESORT, Asked
+from placer.policy.sampled_index import LAST_RESORT, SampledIndex
 from profiles import Workload
 
 FORESEEN_FROM = 10
@@ -27,7 +27,7 @@ RENEWED_EVERY = 65_536
 """Arrivals after which prices are made anew; until then, whenever twice as many arrivals were seen."""
 
 
-class Chooser:
+class Selector:
     """Watches a fleet, and picks for each newcomer the NIC that the rule prefers among those where every SLA is kept.
 
     Parameters
@@ -55,7 +55,7 @@ class Chooser:
         self.oracles = oracles
         self.rule = rule
         self.workloads: set[Workload] = set()
-        self.index: list[Rooms | Asked] = []
+        self.index: list[ClassIndex | SampledIndex] = []
         self._recent: deque[Tenant] = deque(maxlen=REMEMBERED)
         fleet.watcher = self
         present = [tenant for nic in fleet.nics.values() for tenant in nic.housed.values()]
@@ -78,11 +78,11 @@ class Chooser:
                 best = found
         if best is None:
             return self._cheapest(tenant) or self._last_resort(tenant) if opens else None
-        if self.rule.toll is not None and opens:
+        if self.rule.opening_cost is not None and opens:
             new = self._cheapest(tenant)
             if new is not None and new.count is None:
                 opening = self.index[new.index].opening(tenant)
-                if opening is not None and best[0] > opening + self.rule.toll * new.cost:
+                if opening is not None and best[0] > opening + self.rule.opening_cost * new.cost:
                     return new
         return best[1]
 
@@ -147,7 +147,7 @@ class Chooser:
 
     def _last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC in use, where not all were asked about."""
-        found = (nics.best(tenant, LAST_RESORT) for nics in self.index if isinstance(nics, Asked))
+        found = (nics.best(tenant, LAST_RESORT) for nics in self.index if isinstance(nics, SampledIndex))
         return next((nic for _, nic in filter(None, found)), None)
 
     def _cheapest(self, tenant: Tenant) -> NicKind | None:
@@ -160,7 +160,7 @@ class Chooser:
     @property
     def _asks(self) -> bool:
         """Whether workloads are too many to be known beforehand."""
-        return bool(self.index) and isinstance(self.index[0], Asked)
+        return bool(self.index) and isinstance(self.index[0], SampledIndex)
 
     def _is_new(self, tenant: Tenant) -> bool:
         return tenant.workload not in self.workloads and not self._asks
@@ -177,10 +177,10 @@ class Chooser:
             present = dict.fromkeys(tenant.workload for nic in self.fleet.nics.values() for tenant in nic.tenants)
             for kind, oracle in both:
                 oracle.throughput([(workload,) for workload in present if kind.hosts(workload)])
-            self.index = [Asked(kind, oracle, self.rule.after) for kind, oracle in both]
+            self.index = [SampledIndex(kind, oracle, self.rule.after) for kind, oracle in both]
         else:
             known = sorted(self.workloads)
-            self.index = [Rooms(Patterns(kind, known, oracle), self.rule) for kind, oracle in both]
+            self.index = [ClassIndex(Patterns(kind, known, oracle), self.rule) for kind, oracle in both]
         for nic in self.fleet.nics.values():
             if nic.service is Service.UP:
                 self.index[nic.kind.index].enter(nic)

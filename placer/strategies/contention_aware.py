@@ -9,7 +9,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD, Rule
-from placer.policy.selector import Chooser
+from placer.policy.selector import Selector
 from placer.strategies.strategy import OnlineStrategy, register
 
 
@@ -49,11 +49,11 @@ class ContentionAware(OnlineStrategy):
         self.rule = rule or (LOOK_AHEAD if looks_ahead else FIRST_FIT)
 
     def begin(self, fleet: Fleet) -> None:
-        self._chooser = Chooser(fleet, self.oracles, self.rule)
+        self._selector = Selector(fleet, self.oracles, self.rule)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
-        self._chooser.foresee(tenant)
-        return self._chooser.choose(tenant)
+        self._selector.foresee(tenant)
+        return self._selector.choose(tenant)
 
     def reason(self, tenant: Tenant) -> str:
-        return str(self._chooser.tally(tenant))
+        return str(self._selector.tally(tenant))

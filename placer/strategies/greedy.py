@@ -6,8 +6,8 @@ from collections import Counter
 
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.oracle import Company, company_of
-from placer.strategies.nic_classes import ByCompany
+from placer.model.oracle import CoLocation, co_location_of
+from placer.strategies.nic_classes import NicClasses
 from placer.strategies.strategy import OnlineStrategy, register
 from profiles import Workload
 
@@ -28,27 +28,27 @@ class Greedy(OnlineStrategy):
     def __init__(self, catalogue: Catalogue, predictor: str | None = None) -> None:
         super().__init__(catalogue, predictor)
         self._shares: dict[tuple[int, Workload], dict[str, float]] = {}
-        self._used: dict[tuple[int, Company], tuple[float, float]] = {}
+        self._used: dict[tuple[int, CoLocation], tuple[float, float]] = {}
 
     def begin(self, fleet: Fleet) -> None:
-        self._nics = ByCompany(fleet)
+        self._nics = NicClasses(fleet)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         best, least = None, (FULL, 0.0, 0)
         for alike, nics in self._nics.roomy(tenant.workload):
-            used = self._used_by(fleet.kinds[alike.kind], company_of((*alike.company, tenant.workload)))
+            used = self._used_by(fleet.kinds[alike.kind], co_location_of((*alike.co_location, tenant.workload)))
             if used[0] <= FULL and (best is None or used <= least[:2]):
                 first = min(nics)
                 if best is None or (*used, first) < least:
                     best, least = nics[first], (*used, first)
         return best or self.cheapest_new(fleet, tenant)
 
-    def _used_by(self, kind: NicKind, company: Company) -> tuple[float, float]:
+    def _used_by(self, kind: NicKind, co_location: CoLocation) -> tuple[float, float]:
         """The share of the scarcest resource, and of all together, that the company asks for, each as if alone."""
-        key = (kind.index, company)
+        key = (kind.index, co_location)
         if key not in self._used:
             used: Counter[str] = Counter()
-            for workload in company:
+            for workload in co_location:
                 used.update(self._share(kind, workload))
             self._used[key] = max(used.values()), sum(used.values())
         return self._used[key]

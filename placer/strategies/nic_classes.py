@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from placer.model.fleet import Fleet, Nic, Tenant
-from placer.model.oracle import Company
+from placer.model.oracle import CoLocation
 from profiles import Workload
 
 
@@ -16,10 +16,10 @@ class NicClass:
     """What NICs have in common that are alike for all but SLAs: the kind's index, and the company."""
 
     kind: int
-    company: Company
+    co_location: CoLocation
 
 
-class ByCompany:
+class NicClasses:
     """Watches a fleet and keeps its NICs by class, and in each by number."""
 
     def __init__(self, fleet: Fleet) -> None:
@@ -30,8 +30,8 @@ class ByCompany:
     def roomy(self, workload: Workload) -> Iterator[tuple[NicClass, Mapping[int, Nic]]]:
         """Classes of NICs that host the NF and have the cores for it, and their NICs by number."""
         for alike, nics in self._classes.items():
-            kind, company = self.fleet.kinds[alike.kind], alike.company
-            if kind.hosts(workload) and kind.cores_taken(company) + kind.cores_of[workload.nf] <= kind.cores:
+            kind, co_location = self.fleet.kinds[alike.kind], alike.co_location
+            if kind.hosts(workload) and kind.cores_taken(co_location) + kind.cores_of[workload.nf] <= kind.cores:
                 yield alike, nics
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
@@ -51,6 +51,6 @@ class ByCompany:
             del self._classes[before][nic.number]
             if not self._classes[before]:
                 del self._classes[before]
-        nic.note = NicClass(nic.kind.index, nic.company) if nic.housed else None
+        nic.note = NicClass(nic.kind.index, nic.co_location) if nic.housed else None
         if nic.note is not None:
             self._classes[nic.note][nic.number] = nic

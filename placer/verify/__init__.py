@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from placer.verify.asking import Ask, Company
+from placer.verify.asking import Ask
 from placer.verify.bound import bound_faults
 from placer.verify.claims import Certificate, Class, read_certificate
 from placer.verify.plan import fleet_faults, plan_faults, trace_faults

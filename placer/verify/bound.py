@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import groupby
 from math import ceil, gcd, lcm
 
-from placer.verify.asking import Ask, Company, alone_of, lowest_of
+from placer.verify.asking import Ask, CoLocation, alone_of, lowest_of
 from placer.verify.claims import Certificate, Class, Kind
 from profiles import Workload
 
@@ -67,11 +67,11 @@ def _too_dear(certificate: Certificate, number: int, allowed: Fraction, ask: Ask
     for group in classes.values():
         group.sort(key=lambda one: -one[0])
     instances_of = {workload: sum(number for *_, number in group) for workload, group in classes.items()}
-    told = lowest_of(number, list(_companies(kind, instances_of)), ask)
-    alone = alone_of(number, {workload for company in told for workload in company}, ask)
-    for company, throughput in told.items():
+    told = lowest_of(number, list(_co_locations(kind, instances_of)), ask)
+    alone = alone_of(number, {workload for co_location in told for workload in co_location}, ask)
+    for co_location, throughput in told.items():
         worth: Fraction | None = Fraction(0)
-        for workload, members in groupby(company):
+        for workload, members in groupby(co_location):
             content = [
                 (price, instances)
                 for price, tenant, instances in classes[workload]
@@ -80,7 +80,7 @@ def _too_dear(certificate: Certificate, number: int, allowed: Fraction, ask: Ask
             dearest = _dearest(content, len(list(members)))
             worth = None if worth is None or dearest is None else worth + dearest
         if worth is not None and worth > allowed:
-            names = " + ".join(workload.nf for workload in company)
+            names = " + ".join(workload.nf for workload in co_location)
             yield f"bound: {names} are worth {float(worth):.9g} together, NIC kind {number} costs {float(allowed):.9g}"
             return
 
@@ -106,13 +106,13 @@ def _most_within_cores(certificate: Certificate, kind: Kind) -> Fraction:
     return most[kind.cores]
 
 
-def _companies(kind: Kind, instances_of: Mapping[Workload, int]) -> Iterator[Company]:
+def _co_locations(kind: Kind, instances_of: Mapping[Workload, int]) -> Iterator[CoLocation]:
     """Every company of the tenants that fits the cores, as a sorted tuple."""
     workloads = sorted(instances_of)
 
-    def grow(company: Company, first: int) -> Iterator[Company]:
+    def grow(co_location: CoLocation, first: int) -> Iterator[CoLocation]:
         for place in range(first, len(workloads)):
-            larger = (*company, workloads[place])
+            larger = (*co_location, workloads[place])
             if larger.count(workloads[place]) <= instances_of[workloads[place]] and kind.taken(larger) <= kind.cores:
                 yield larger
                 yield from grow(larger, place)

@@ -45,9 +45,9 @@ class Kind(NamedTuple):
     limit: int | None
     cost: Fraction
 
-    def taken(self, company: Sequence[Workload]) -> int:
+    def taken(self, co_location: Sequence[Workload]) -> int:
         """Cores that the company takes; more than there are where an NF is unknown."""
-        return sum(self.cores_of.get(workload.nf, self.cores + 1) for workload in company)
+        return sum(self.cores_of.get(workload.nf, self.cores + 1) for workload in co_location)
 
 
 class Certificate(NamedTuple):

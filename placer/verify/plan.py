@@ -61,14 +61,18 @@ def _broken_slas(certificate: Certificate, number: int, ask: Ask) -> Iterator[st
         for of, housed in certificate.nics
         if of == number
     ]
-    companies = [tuple(sorted(tenant.workload for _, tenant in nic)) for nic in nics]
-    for company in companies:
-        if kind.taken(company) > kind.cores:
-            yield f"plan: {' + '.join(workload.nf for workload in company)} take more than {kind.cores} cores"
-    fitting = [company for company in dict.fromkeys(companies) if company and kind.taken(company) <= kind.cores]
+    co_locations = [tuple(sorted(tenant.workload for _, tenant in nic)) for nic in nics]
+    for co_location in co_locations:
+        if kind.taken(co_location) > kind.cores:
+            yield f"plan: {' + '.join(workload.nf for workload in co_location)} take more than {kind.cores} cores"
+    fitting = [
+        co_location
+        for co_location in dict.fromkeys(co_locations)
+        if co_location and kind.taken(co_location) <= kind.cores
+    ]
     told = lowest_of(number, fitting, ask)
-    alone = alone_of(number, {workload for company in told for workload in company}, ask)
-    for nic, company in zip(nics, companies, strict=True):
-        for name, tenant in nic if company in told else []:
-            if not tenant.content(told[company][tenant.workload], alone[tenant.workload]):
-                yield f"plan: {name} gets {told[company][tenant.workload]:g} of {alone[tenant.workload]:g} kpps"
+    alone = alone_of(number, {workload for co_location in told for workload in co_location}, ask)
+    for nic, co_location in zip(nics, co_locations, strict=True):
+        for name, tenant in nic if co_location in told else []:
+            if not tenant.content(told[co_location][tenant.workload], alone[tenant.workload]):
+                yield f"plan: {name} gets {told[co_location][tenant.workload]:g} of {alone[tenant.workload]:g} kpps"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from placer.verify.asking import Company
+from placer.verify.asking import CoLocation
 from predictor import Models
 from profiler.testbed import Testbed
 from profiles import InputError, TrafficProfile
@@ -33,15 +33,15 @@ class Witness:
     cores: int | None
     cores_of: Mapping[str, int]
     traffic: TrafficProfile
-    tell: Callable[[Sequence[Company]], list[list[float]]]
+    tell: Callable[[Sequence[CoLocation]], list[list[float]]]
 
 
 def measuring(testbed: Testbed) -> Witness:
     """A testbed, noise-free where it can be."""
     described = testbed.describe()
 
-    def tell(companies: Sequence[Company]) -> list[list[float]]:
-        runs = testbed.run_many(companies, noise=False)
+    def tell(co_locations: Sequence[CoLocation]) -> list[list[float]]:
+        runs = testbed.run_many(co_locations, noise=False)
         return [[measured.throughput_kpps for measured in run.measurements] for run in runs]
 
     cores_of = {nf.name: nf.cores for nf in described.nfs}
@@ -59,11 +59,11 @@ def predicting(models: Models, predictor: str, risk: float | None) -> Witness:
     if predictor not in models.predictors:
         raise InputError.of("--models", f"these models have no {predictor}, by which the certificate was made")
 
-    def tell(companies: Sequence[Company]) -> list[list[float]]:
-        for workload in sorted({workload for company in companies for workload in company}):
+    def tell(co_locations: Sequence[CoLocation]) -> list[list[float]]:
+        for workload in sorted({workload for co_location in co_locations for workload in co_location}):
             for column, message in models.check(workload):
                 raise InputError.of(f"{workload.nf} in the certificate", message, column=column)
-        return [list(map(float, answer)) for answer in models.predictors[predictor].throughput(companies, risk=risk)]
+        return [list(map(float, answer)) for answer in models.predictors[predictor].throughput(co_locations, risk=risk)]
 
     cores = models.testbed.nic.cores if models.testbed else None
     cores_of = {nf: models.cores(nf) for nf in models.nfs}

@@ -15,7 +15,7 @@ NOBODY = -1
 
 
 @dataclass(frozen=True)
-class Companies:
+class CoLocations:
     """Companies of at most `members` workloads, one row each.
 
     Parameters
@@ -71,10 +71,10 @@ class Roster:
                 raise
         return np.array(places, dtype=np.intp)
 
-    def companies(self, companies: Sequence[Sequence[Workload]]) -> Companies:
+    def co_locations(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocations:
         """The companies as arrays; members in one order whatever the order they came in, so that sums are the same."""
-        flat = [workload for company in companies for workload in company]
-        sizes = np.array([len(company) for company in companies], dtype=np.intp)
+        flat = [workload for co_location in co_locations for workload in co_location]
+        sizes = np.array([len(co_location) for co_location in co_locations], dtype=np.intp)
         places = self.places(flat)
         ranks = self._ranks(places)
         widest = int(sizes.max()) if len(sizes) else 0
@@ -84,7 +84,7 @@ class Roster:
         member = np.full((len(sizes), widest), NOBODY, dtype=np.intp)
         member[seated] = places
         order = np.argsort(rank, axis=1, kind="stable")
-        return Companies(np.take_along_axis(member, order, axis=1), order, sizes)
+        return CoLocations(np.take_along_axis(member, order, axis=1), order, sizes)
 
     def _place(self, workload: Workload, by_identity: dict[int, int]) -> int:
         place = by_identity.get(id(workload))

@@ -77,7 +77,7 @@ class Calibration:
     errors: Array
 
     @classmethod
-    def fit(cls, seen: Seen, error: Array, company: NDArray[np.intp]) -> Calibration | None:
+    def fit(cls, seen: Seen, error: Array, co_location: NDArray[np.intp]) -> Calibration | None:
         """Learn `error`, the logarithm of measured over predicted; None when that does not help.
 
         Rows of one `company`, an array of shape (N,) as `error` is, are left out together to tell whether it does.
@@ -85,7 +85,7 @@ class Calibration:
         if len(error) < LEAST_ROWS:
             return None
         correction = Smooth.fit(seen.inputs(), error[:, None], anchored=True, noise=NOISE)
-        left = correction.left_out(error[:, None], company)[:, 0]
+        left = correction.left_out(error[:, None], co_location)[:, 0]
         share = _trusted(error**2 - left**2)
         if not share:
             return None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.accelerators import limits
-from predictor.contention.batch import Companies
+from predictor.contention.batch import CoLocations
 from predictor.contention.calibration import Seen
 from predictor.contention.composition import (
     PIPELINE,
@@ -50,7 +50,7 @@ class Answer:
         What the cores reach, then what each accelerator allows; inf where it is not used. Shape as `drops`.
     """
 
-    seats: Companies
+    seats: CoLocations
     throughput: Array
     solo: Array
     drops: Array
@@ -78,9 +78,9 @@ class Contended:
         self._facts = facts
         self._composition = composition
 
-    def answer(self, companies: Sequence[Sequence[Workload]]) -> Answer:
+    def answer(self, co_locations: Sequence[Sequence[Workload]]) -> Answer:
         """Throughput of every workload of every company, and what it is made of."""
-        facts, seats = self._facts, self._facts.companies(companies)
+        facts, seats = self._facts, self._facts.co_locations(co_locations)
         shape = (*seats.member.shape, 1 + len(facts.accelerators))
         solo, cores = np.ones(shape[:2]), np.ones(shape[:2])
         solo[seats.seated] = facts.solo[seats.member[seats.seated]]
@@ -114,7 +114,7 @@ class Contended:
                 Seen.of(facts.traffic[which], answer.throughput[where], answer.solo[where], competitors, own),
             )
 
-    def _cores(self, seats: Companies) -> Array:
+    def _cores(self, seats: CoLocations) -> Array:
         """What the cores of everybody seated reach beside the others' memory accesses, before any queueing."""
         facts, places = self._facts, seats.member[seats.seated]
         counters = facts.competitors(seats.member)[seats.seated]

@@ -107,7 +107,7 @@ class NfModel:
     memory: MemoryModel
     measured: Mapping[str, tuple[float, float]]
     evidence: Mapping[str, float] = field(default_factory=dict)
-    evidence_in_company: Mapping[str, float] = field(default_factory=dict)
+    evidence_in_co_location: Mapping[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None
     spread: Spread | None = None
 

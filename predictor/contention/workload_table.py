@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.batch import Companies, Roster
+from predictor.contention.batch import CoLocations, Roster
 from predictor.contention.composition import PIPELINE
 from predictor.contention.nf_model import NfModel
 from profiles import InputError, Workload
@@ -64,9 +64,9 @@ class Facts:
         places = self.places(workloads)
         return self.solo[places]
 
-    def companies(self, companies: Sequence[Sequence[Workload]]) -> Companies:
+    def co_locations(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocations:
         """The companies as rows of places."""
-        return self._roster.companies(companies)
+        return self._roster.co_locations(co_locations)
 
     def by_nf(self, places: NDArray[np.intp]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
         """Each NF that occurs, and where."""

@@ -85,9 +85,9 @@ class SlomoPredictor(Predictor):
         """Throughput (kpps) of each workload alone on the NIC."""
         return self._facts.solo_of(workloads)
 
-    def throughput(self, companies: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
+    def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
         """Throughput (kpps) of every workload of every company. It knows no risk: SLOMO tells no errors of its own."""
-        facts, seats = self._facts, self._facts.companies(companies)
+        facts, seats = self._facts, self._facts.co_locations(co_locations)
         throughput = np.where(seats.seated, facts.solo[seats.member], 0.0)
         crowded = seats.seated & (seats.sizes[:, None] > 1)
         counters, places = facts.competitors(seats.member)[crowded], seats.member[crowded]
@@ -97,7 +97,7 @@ class SlomoPredictor(Predictor):
         throughput[crowded] = np.minimum(predicted, throughput[crowded])
         return seats.in_given_order(throughput)
 
-    def predict(self, companies: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
+    def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """Throughput; every drop is memory's, and there is no interval."""
         return [
             [
@@ -108,9 +108,9 @@ class SlomoPredictor(Predictor):
                     "memory" if kpps < solo else "cpu",
                     extrapolated=self._nfs[workload.nf].is_extrapolated(workload.traffic),
                 )
-                for workload, kpps, solo in zip(company, row, self.solo(company), strict=True)
+                for workload, kpps, solo in zip(co_location, row, self.solo(co_location), strict=True)
             ]
-            for company, row in zip(companies, self.throughput(companies), strict=True)
+            for co_location, row in zip(co_locations, self.throughput(co_locations), strict=True)
         ]
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:

@@ -68,9 +68,9 @@ class TomurPredictor(Predictor):
         """Throughput (kpps) of each workload alone on the NIC."""
         return self._facts.solo_of(workloads)
 
-    def throughput(self, companies: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
+    def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
         """Throughput (kpps) of every workload of every company; with `risk`, what that share falls short of at most."""
-        answer = self._contended.answer(companies)
+        answer = self._contended.answer(co_locations)
         seen = list(self._contended.seen(answer)) if self._corrections or risk is not None else []
         throughput, _ = self._corrected(answer, seen)
         if risk is not None:
@@ -79,9 +79,9 @@ class TomurPredictor(Predictor):
                 throughput[where] *= np.minimum(spread.lower(made_of, risk), 1.0) if spread else 0.0
         return answer.seats.in_given_order(throughput)
 
-    def predict(self, companies: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
+    def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """Throughput, the drop on each resource, the bottleneck, and an interval of that coverage."""
-        answer = self._contended.answer(companies)
+        answer = self._contended.answer(co_locations)
         seen = list(self._contended.seen(answer))
         throughput, calibrated = self._corrected(answer, seen)
         low, high = np.ones(throughput.shape), np.ones(throughput.shape)
@@ -92,8 +92,8 @@ class TomurPredictor(Predictor):
         columns = [*(part[:, :, None] for part in parts), answer.drops, answer.bound]
         rows = answer.seats.in_given_order(np.concatenate(columns, axis=2))
         return [
-            [self._prediction(workload, *values) for workload, values in zip(company, told.tolist(), strict=True)]
-            for company, told in zip(companies, rows, strict=True)
+            [self._prediction(workload, *values) for workload, values in zip(co_location, told.tolist(), strict=True)]
+            for co_location, told in zip(co_locations, rows, strict=True)
         ]
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:

@@ -14,7 +14,7 @@ from profiles.profile import TRAFFIC_COLUMNS, Profile, service_column
 Array = NDArray[np.float64]
 
 TERMS = ("constant", "packet_size", "mtbr", "matches")
-COMPANIES = 4000
+CO_LOCATIONS = 4000
 LIKELY = 0.995
 STRAY = 0.03
 
@@ -47,9 +47,9 @@ def most_accesses(profile: Profile, nf: str, seed: int) -> float:
     seats = (profile.testbed.nic.cores - cores.get(nf, 1)) // min(cores.get(name, 1) for name in solo)
     rng = np.random.default_rng(seed)
     names = list(solo)
-    exerted = np.zeros(COMPANIES)
+    exerted = np.zeros(CO_LOCATIONS)
     for _ in range(seats):
-        drawn = rng.integers(len(names), size=COMPANIES)
+        drawn = rng.integers(len(names), size=CO_LOCATIONS)
         for at, name in enumerate(names):
             rows = drawn == at
             exerted[rows] += rng.choice(solo[name], size=int(rows.sum()))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from predictor.contention.calibration import Calibration
 from predictor.contention.intervals import Errors, Place, Spread, fit_spreads
 from predictor.contention.nf_model import NfModel
-from predictor.training.co_runs import Company, Compared, compared_by_name, compared_by_sums, joined
+from predictor.training.co_runs import CoLocation, Compared, compared_by_name, compared_by_sums, joined
 from profiles import InputError
 from profiles.profile import THROUGHPUT, NfProfile, Profile
 
@@ -24,34 +24,36 @@ ENOUGH = 20
 """Runs in real company from which they alone tell how far predictions err."""
 
 
-def choose(plausible: Mapping[str, Sequence[NfModel]], companies: Mapping[Company, Array]) -> dict[str, NfModel]:
+def choose(plausible: Mapping[str, Sequence[NfModel]], co_locations: Mapping[CoLocation, Array]) -> dict[str, NfModel]:
     """One of the plausible models of each NF: where benches tell them apart, the first; else what `companies` tell.
 
     In each company everybody's throughput depends on everybody's model, so NFs are decided one after another.
     """
     chosen = {name: models[0] for name, models in plausible.items()}
     for name, models in plausible.items():
-        if len(models) == 1 or not companies:
+        if len(models) == 1 or not co_locations:
             continue
-        misfits = [_misfit({**chosen, name: model}, companies) for model in models]
+        misfits = [_misfit({**chosen, name: model}, co_locations) for model in models]
         evidence = {str(model.execution.pattern): round(one, 3) for model, one in zip(models, misfits, strict=True)}
-        chosen[name] = replace(models[int(np.argmin(misfits))], evidence_in_company=evidence)
+        chosen[name] = replace(models[int(np.argmin(misfits))], evidence_in_co_location=evidence)
     return chosen
 
 
-def judge(profile: Profile, models: Mapping[str, NfModel], companies: Mapping[Company, Array]) -> dict[str, NfModel]:
+def judge(
+    profile: Profile, models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Array]
+) -> dict[str, NfModel]:
     """The models, corrected where real company was measured and that helps, each told how far it errs.
 
     Without real company, errors beside benches that were left out of training stand in.
     """
-    compared, default = _compared(profile, models, companies), profile.default_traffic()
+    compared, default = _compared(profile, models, co_locations), profile.default_traffic()
     places = {name: Place.of(np.array(default.as_tuple()), model.measured) for name, model in models.items()}
     calibrations: dict[str, Calibration | None] = {}
     unseen: dict[str, Errors] = {}
     spreads: dict[str, Spread] = {}
     for name, model in models.items():
         rows = compared.get(name)
-        calibrations[name] = Calibration.fit(rows.seen, rows.error, rows.company) if rows else None
+        calibrations[name] = Calibration.fit(rows.seen, rows.error, rows.co_location) if rows else None
         if rows and len(rows.error) >= ENOUGH:
             unseen[name] = Errors(_left(calibrations[name], rows), places[name](rows.seen), rows.noise)
             continue
@@ -65,9 +67,9 @@ def judge(profile: Profile, models: Mapping[str, NfModel], companies: Mapping[Co
     }
 
 
-def _misfit(models: Mapping[str, NfModel], companies: Mapping[Company, Array]) -> float:
+def _misfit(models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Array]) -> float:
     """Mean absolute percentage error of everybody in measured companies."""
-    errors = np.concatenate([rows.error for _, rows in compared_by_name(models, companies)])
+    errors = np.concatenate([rows.error for _, rows in compared_by_name(models, co_locations)])
     return float(100 * np.abs(np.expm1(-errors)).mean())
 
 
@@ -77,13 +79,13 @@ def _left(calibration: Calibration | None, rows: Compared) -> Array:
 
 
 def _compared(
-    profile: Profile, models: Mapping[str, NfModel], companies: Mapping[Company, Array]
+    profile: Profile, models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Array]
 ) -> dict[str, Compared]:
     parts: dict[str, list[Compared]] = defaultdict(list)
     for name, model in models.items():
         if len(profile.nfs[name].co_runs):
             parts[name].append(compared_by_sums(profile.nfs[name].co_runs, model))
-    for name, rows in compared_by_name(models, companies):
+    for name, rows in compared_by_name(models, co_locations):
         parts[name].append(rows)
     compared = {name: joined(of_nf) for name, of_nf in parts.items()}
     for name, rows in compared.items():

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from profiler.methods.adaptive import Adaptive, Line, spread, spread_companies
+from profiler.methods.adaptive import Adaptive, Line, spread, spread_co_locations
 from profiler.methods.method import register
-from profiler.nf_runs import Company, NfRuns
+from profiler.nf_runs import CoLocation, NfRuns
 from profiler.sampling import EvenPoints
 from profiles import InputError
 
@@ -48,11 +48,11 @@ class Active(Adaptive):
         while left != runs.left and runs.left > 0:
             left = runs.left
             count = min(each, int(runs.left))
-            candidates = spread_companies(runs, lines, points, count * HAND)
+            candidates = spread_co_locations(runs, lines, points, count * HAND)
             runs.measure(_least_certain(candidates, runs.uncertainty(candidates), count))
 
 
-def _least_certain(candidates: list[Company], uncertainty: NDArray[np.float64], count: int) -> list[Company]:
+def _least_certain(candidates: list[CoLocation], uncertainty: NDArray[np.float64], count: int) -> list[CoLocation]:
     """The least certain candidate of each of `count` hands."""
     hands = [range(start, len(candidates), count) for start in range(count)]
     return [candidates[max(hand, key=lambda index: float(uncertainty[index]))] for hand in hands]

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from profiler.contention import ALONE, Contention
 from profiler.methods.method import Method, register
-from profiler.nf_runs import Company, NfRuns
+from profiler.nf_runs import CoLocation, NfRuns
 from profiler.sampling import EvenPoints, Range, at, traffic_with
 from profiles import TrafficProfile
 
@@ -182,8 +182,8 @@ def _measure(
     sure: bool = False,
 ) -> None:
     """Find out, at each position of each line, throughput under each view."""
-    companies = [(line.traffic(position), view) for line, position in spots for view in views]
-    throughputs = iter(runs.measure(companies, sure=sure))
+    co_locations = [(line.traffic(position), view) for line, position in spots for view in views]
+    throughputs = iter(runs.measure(co_locations, sure=sure))
     for line, position in spots:
         line.found[position] = tuple(next(throughputs) / solo for _ in views)
 
@@ -194,11 +194,11 @@ def spread(runs: NfRuns, lines: Sequence[Line], rng: Generator, *, keep: int = 0
     left = None
     while left != runs.left and runs.left > keep:
         left = runs.left
-        companies = spread_companies(runs, lines, points, BATCH)
-        runs.measure(companies[: int(left - keep)] if keep else companies)
+        co_locations = spread_co_locations(runs, lines, points, BATCH)
+        runs.measure(co_locations[: int(left - keep)] if keep else co_locations)
 
 
-def spread_companies(runs: NfRuns, lines: Sequence[Line], points: EvenPoints, count: int) -> list[Company]:
+def spread_co_locations(runs: NfRuns, lines: Sequence[Line], points: EvenPoints, count: int) -> list[CoLocation]:
     """The next `count` companies of an even coverage, a part of them at default traffic."""
     spots = zip(
         *(_stretched(line, column) for line, column in zip(lines, points.take(count).T, strict=True)), strict=True

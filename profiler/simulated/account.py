@@ -43,26 +43,26 @@ class Account:
     bottleneck: str
 
 
-def accounts(companies: Sequence[Sequence[Demand]], card: Card) -> list[list[Account]]:
+def accounts(co_locations: Sequence[Sequence[Demand]], card: Card) -> list[list[Account]]:
     """The account of every load of every company."""
-    batch = batch_of(companies, card)
+    batch = batch_of(co_locations, card)
     here = solve(batch, card)
-    alone = _alone(companies, batch, card)
+    alone = _alone(co_locations, batch, card)
     freed = {"memory": reached(batch, alone.core_rate, here.turns, card)}
     for k, name in enumerate(card.engines):
         turns = here.turns.copy()
         turns[k] = alone.turns[k]
         freed[name] = reached(batch, here.core_rate, turns, card)
     return [
-        [_account(batch, here, alone, freed, card, (i, c)) for i in range(len(company))]
-        for c, company in enumerate(companies)
+        [_account(batch, here, alone, freed, card, (i, c)) for i in range(len(co_location))]
+        for c, co_location in enumerate(co_locations)
     ]
 
 
-def _alone(companies: Sequence[Sequence[Demand]], batch: Batch, card: Card) -> Solution:
+def _alone(co_locations: Sequence[Sequence[Demand]], batch: Batch, card: Card) -> Solution:
     """The solution of every load on a card of its own, at its place in `batch`."""
-    places = [(i, c) for c, company in enumerate(companies) for i in range(len(company))]
-    flat = solve(batch_of([[companies[c][i]] for i, c in places], card), card)
+    places = [(i, c) for c, co_location in enumerate(co_locations) for i in range(len(co_location))]
+    flat = solve(batch_of([[co_locations[c][i]] for i, c in places], card), card)
     loads, columns = (np.array(axis) for axis in zip(*places, strict=True))
 
     def placed(values: Array) -> Array:

@@ -75,23 +75,23 @@ class Solution:
     stall_ns: Array
 
 
-def batch_of(companies: Sequence[Sequence[Demand]], card: Card) -> Batch:
+def batch_of(co_locations: Sequence[Sequence[Demand]], card: Card) -> Batch:
     """The companies side by side, short ones filled up with loads that ask for nothing."""
-    loads = max(map(len, companies))
-    structures = max(len(demand.accesses) for company in companies for demand in company)
+    loads = max(map(len, co_locations))
+    structures = max(len(demand.accesses) for co_location in co_locations for demand in co_location)
     distinct: dict[int, int] = {}
     rows = [_row(NOBODY, structures, len(card.engines))]
-    index = np.zeros((loads, len(companies)), dtype=np.intp)
-    for c, company in enumerate(companies):
-        for i, demand in enumerate(company):
+    index = np.zeros((loads, len(co_locations)), dtype=np.intp)
+    for c, co_location in enumerate(co_locations):
+        for i, demand in enumerate(co_location):
             if id(demand) not in distinct:
                 distinct[id(demand)] = len(rows)
                 rows.append(_row(demand, structures, len(card.engines)))
             index[i, c] = distinct[id(demand)]
     table = np.ascontiguousarray(np.array(rows).T[:, index])
     scalars, rest = table[:8], table[8:]
-    parts = rest[: 5 * structures].reshape(5, structures, loads, len(companies)).swapaxes(1, 2)
-    engines = rest[5 * structures :].reshape(2, len(card.engines), loads, len(companies))
+    parts = rest[: 5 * structures].reshape(5, structures, loads, len(co_locations)).swapaxes(1, 2)
+    engines = rest[5 * structures :].reshape(2, len(card.engines), loads, len(co_locations))
     return Batch(*scalars, *np.ascontiguousarray(parts), *engines)
 
 
@@ -119,13 +119,13 @@ def _row(demand: Demand, structures: int, engines: int) -> list[float]:
 
 def solve(batch: Batch, card: Card) -> Solution:
     """Throughput of every load of every company."""
-    companies = batch.active.shape[1]
+    co_locations = batch.active.shape[1]
     throughput = np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns) * batch.active
-    pressure, waiting = np.zeros(companies), np.zeros(companies)
+    pressure, waiting = np.zeros(co_locations), np.zeros(co_locations)
     turns = np.full(batch.queues.shape, UNBOUNDED)
     core_rate = np.full(throughput.shape, UNBOUNDED)
     stall_ns = np.zeros((3, *throughput.shape))
-    moving = np.ones(companies, dtype=np.bool_)
+    moving = np.ones(co_locations, dtype=np.bool_)
     for _ in range(ITERATIONS):
         before = throughput, core_rate
         new_pressure, missed = _misses(batch, throughput, pressure, card)
@@ -157,10 +157,10 @@ def reached(batch: Batch, core_rate: Array, turns: Array, card: Card) -> Array:
 
 def _misses(batch: Batch, throughput: Array, pressure: Array, card: Card) -> tuple[Array, Array]:
     """The pressure on the shared cache, and the accesses per packet that it does not answer, as `batch.l3`."""
-    loads, structures, companies = batch.lines.shape
+    loads, structures, co_locations = batch.lines.shape
     rates = np.where(batch.l3 > 0, throughput[:, np.newaxis] * batch.l3, 1.0)
     lines = np.where(batch.l3 > 0, batch.lines, 0.0)
-    flat = (loads * structures, companies)
+    flat = (loads * structures, co_locations)
     for _ in range(NEWTON_STEPS):
         pressure = pressure_step(pressure, lines.reshape(flat), rates.reshape(flat), card.shared_lines)
     return pressure, batch.l3 * (1 - hits(pressure, lines, rates))

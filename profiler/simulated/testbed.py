@@ -39,7 +39,7 @@ REMEMBERED = 100_000
 ATTRIBUTES = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
 
-Company = Sequence[Load]
+CoLocation = Sequence[Load]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class SimulatedTestbed(Testbed):
         """The card, the NFs and benches of the simulation, and the traffic it takes."""
         return self._description
 
-    def run(self, loads: Company, *, noise: bool = True, seed: int | None = None) -> Run:
+    def run(self, loads: CoLocation, *, noise: bool = True, seed: int | None = None) -> Run:
         """Run `loads` side by side; see `Testbed.run`."""
         return self.run_many([loads], noise=noise, seed=seed)[0]
 
-    def run_many(self, companies: Sequence[Company], *, noise: bool = True, seed: int | None = None) -> list[Run]:
+    def run_many(self, co_locations: Sequence[CoLocation], *, noise: bool = True, seed: int | None = None) -> list[Run]:
         """One run per company. Its answer hangs neither on the other companies nor on the order of its loads.
 
         Raises
@@ -88,11 +88,11 @@ class SimulatedTestbed(Testbed):
             When a company cannot run: unknown names, values out of range, too many cores.
         """
         runs: list[Run] = []
-        for first in range(0, len(companies), CHUNK):
-            runs += self._run_chunk(companies[first : first + CHUNK], noise, seed)
+        for first in range(0, len(co_locations), CHUNK):
+            runs += self._run_chunk(co_locations[first : first + CHUNK], noise, seed)
         return runs
 
-    def account(self, companies: Sequence[Company]) -> list[list[Account]]:
+    def account(self, co_locations: Sequence[CoLocation]) -> list[list[Account]]:
         """Where the time of each load of each company went, without noise; loads in the order asked.
 
         Raises
@@ -100,30 +100,30 @@ class SimulatedTestbed(Testbed):
         TestbedError
             As `run_many`.
         """
-        return accounts([[load.demand for load in self._accepted(loads)] for loads in companies], self._card)
+        return accounts([[load.demand for load in self._accepted(loads)] for loads in co_locations], self._card)
 
-    def _run_chunk(self, companies: Sequence[Company], noise: bool, seed: int | None) -> list[Run]:
-        accepted = [self._accepted(loads) for loads in companies]
-        orders = [sorted(range(len(company)), key=lambda i: company[i].text) for company in accepted]
-        ordered = [[company[i] for i in order] for company, order in zip(accepted, orders, strict=True)]
-        answers = self._truth([[load.demand for load in company] for company in ordered])
+    def _run_chunk(self, co_locations: Sequence[CoLocation], noise: bool, seed: int | None) -> list[Run]:
+        accepted = [self._accepted(loads) for loads in co_locations]
+        orders = [sorted(range(len(co_location)), key=lambda i: co_location[i].text) for co_location in accepted]
+        ordered = [[co_location[i] for i in order] for co_location, order in zip(accepted, orders, strict=True)]
+        answers = self._truth([[load.demand for load in co_location] for co_location in ordered])
         if noise:
-            texts = [tuple(load.text for load in company) for company in ordered]
+            texts = [tuple(load.text for load in co_location) for co_location in ordered]
             answers *= self._noise(texts, seed, answers.shape[1])
         return [_run(answers[:, :, c], order) for c, order in enumerate(orders)]
 
-    def _accepted(self, loads: Company) -> list[_Prepared]:
+    def _accepted(self, loads: CoLocation) -> list[_Prepared]:
         """The loads of a company, if it can run."""
         if not loads:
             raise TestbedError("bad-request: nothing to run")
-        company = [self._prepare(load) for load in loads]
-        if sum(load.demand.cores for load in company) > self._card.cores:
+        co_location = [self._prepare(load) for load in loads]
+        if sum(load.demand.cores for load in co_location) > self._card.cores:
             raise TestbedError(f"bad-request: {'; '.join(refusals(self._description, loads))}")
-        return company
+        return co_location
 
-    def _truth(self, companies: Sequence[Sequence[Demand]]) -> Array:
+    def _truth(self, co_locations: Sequence[Sequence[Demand]]) -> Array:
         """Throughput (kpps) and the seven counters, shape (8, loads, companies)."""
-        batch = batch_of(companies, self._card)
+        batch = batch_of(co_locations, self._card)
         solution = solve(batch, self._card)
         return np.concatenate([solution.throughput[np.newaxis] * 1e3, readings(batch, solution, self._card)])
 

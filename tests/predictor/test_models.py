@@ -14,7 +14,7 @@ from predictor import Models, load_models, predictor_names, train
 from profiles import InputError, TrafficProfile, Workload
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, profile
 
-COMPANY = [Workload(nf.name, DEFAULT) for nf in (PLAIN, CRYPTO, LOOKUP)]
+CO_LOCATION = [Workload(nf.name, DEFAULT) for nf in (PLAIN, CRYPTO, LOOKUP)]
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def test_round_trip(models: Models, saved: Path) -> None:
     """Loaded models answer the same to the bit, know the same, and save as the same bytes."""
     loaded = load_models(saved)
     for name, predictor in models.predictors.items():
-        np.testing.assert_array_equal(loaded.predictors[name].throughput([COMPANY]), predictor.throughput([COMPANY]))
+        np.testing.assert_array_equal(
+            loaded.predictors[name].throughput([CO_LOCATION]), predictor.throughput([CO_LOCATION])
+        )
     assert loaded.completed_nf_json == models.completed_nf_json
     assert (loaded.nfs, loaded.testbed, loaded.default_traffic) == (models.nfs, models.testbed, models.default_traffic)
     loaded.save(saved.parent / "again")
@@ -113,7 +115,7 @@ def test_what_does_not_fit_is_refused(saved: Path, spoil: object, message: str) 
 
 def test_range_is_checked(models: Models) -> None:
     """An unknown NF and traffic outside the profiled range are told with the column; the rest is fine."""
-    assert models.check(COMPANY[0]) == []
+    assert models.check(CO_LOCATION[0]) == []
     assert models.check(Workload("Firewall", DEFAULT))[0][0] == "nf"
     wrong = models.check(Workload(PLAIN.name, TrafficProfile(1e6, 1500, 2000)))
     assert wrong == [
@@ -124,7 +126,7 @@ def test_range_is_checked(models: Models) -> None:
 
 def test_demand_alone(models: Models) -> None:
     """Cores as described, working set as measured, and all of the accelerator's time for a pipeline bound by it."""
-    plain, crypto, lookup = models.demand(COMPANY)
+    plain, crypto, lookup = models.demand(CO_LOCATION)
     assert (plain.cores, dict(plain.accelerators)) == (1, {})
     assert plain.wss_mb == pytest.approx(PLAIN.wss(DEFAULT), rel=0.05)
     assert crypto.accelerators["crypto"] == pytest.approx(1.0, abs=0.02)

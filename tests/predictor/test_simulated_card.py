@@ -27,7 +27,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Models:
     )
 
 
-def _companies(count: int, seed: int = 0, names: Sequence[str] = NAMES) -> list[list[Workload]]:
+def _co_locations(count: int, seed: int = 0, names: Sequence[str] = NAMES) -> list[list[Workload]]:
     """Two to four NFs each at random traffic."""
     rng = np.random.default_rng(seed)
     return [
@@ -47,12 +47,13 @@ def _companies(count: int, seed: int = 0, names: Sequence[str] = NAMES) -> list[
 @pytest.fixture(scope="module")
 def errors(trained: Models) -> dict[str, np.ndarray]:
     """Per predictor, relative errors on fresh companies against the noise-free truth."""
-    companies = _companies(120)
+    co_locations = _co_locations(120)
     truth = [
-        [one.throughput_kpps for one in run.measurements] for run in SimulatedTestbed().run_many(companies, noise=False)
+        [one.throughput_kpps for one in run.measurements]
+        for run in SimulatedTestbed().run_many(co_locations, noise=False)
     ]
     return {
-        name: np.concatenate(predictor.throughput(companies)) / np.concatenate(truth) - 1
+        name: np.concatenate(predictor.throughput(co_locations)) / np.concatenate(truth) - 1
         for name, predictor in trained.predictors.items()
     }
 
@@ -92,22 +93,22 @@ def recorded() -> Models:
 def fresh() -> dict[str, tuple[list[list[Workload]], np.ndarray]]:
     """Companies of all NFs at random traffic, with flows drawn in two ways, and at default traffic; and the truth."""
     hosted = [nf.name for nf in SimulatedTestbed().describe().nfs]
-    even = _companies(700, 3, hosted)
+    even = _co_locations(700, 3, hosted)
     default = SimulatedTestbed().describe().traffic
-    small = [[replace(one, traffic=_of_any_magnitude(one.traffic)) for one in company] for company in even]
-    alike = [[replace(one, traffic=default) for one in company] for company in even]
+    small = [[replace(one, traffic=_of_any_magnitude(one.traffic)) for one in co_location] for co_location in even]
+    alike = [[replace(one, traffic=default) for one in co_location] for co_location in even]
     drawn = {"random": even + small, "default": alike}
     return {
         name: (
-            companies,
+            co_locations,
             np.concatenate(
                 [
                     [one.throughput_kpps for one in run.measurements]
-                    for run in SimulatedTestbed().run_many(companies, noise=False)
+                    for run in SimulatedTestbed().run_many(co_locations, noise=False)
                 ]
             ),
         )
-        for name, companies in drawn.items()
+        for name, co_locations in drawn.items()
     }
 
 
@@ -126,8 +127,8 @@ def test_intervals_hold_on_fresh_companies(
     need to be: up to 10 points more.
     """
     for name, most in (("random", 0.03), ("default", 0.1)):
-        companies, truth = fresh[name]
-        told = [one for parts in recorded.predictors["tomur"].predict(companies, coverage=coverage) for one in parts]
+        co_locations, truth = fresh[name]
+        told = [one for parts in recorded.predictors["tomur"].predict(co_locations, coverage=coverage) for one in parts]
         low, high = (np.array([getattr(one, end) for one in told]) for end in ("low_kpps", "high_kpps"))
         assert -0.03 <= np.mean((low <= truth) & (truth <= high)) - coverage <= most, name
 
@@ -138,9 +139,9 @@ def test_real_company_lessens_the_error(
     """Below 1 % on average at random and 0.6 % at default traffic, a quarter less than without correction."""
     bare = TomurPredictor({name: replace(model, calibration=None) for name, model in recorded.models.items()})
     for name, most in (("random", 0.01), ("default", 0.006)):
-        companies, truth = fresh[name]
+        co_locations, truth = fresh[name]
         error, before = (
-            np.abs(np.concatenate(one.throughput(companies)) / truth - 1).mean()
+            np.abs(np.concatenate(one.throughput(co_locations)) / truth - 1).mean()
             for one in (recorded.predictors["tomur"], bare)
         )
         assert error < most and error < 0.8 * before
@@ -151,8 +152,8 @@ def test_at_risk_no_more_fall_short(
 ) -> None:
     """Of throughputs that 5, 10 or 20 % may fall short of, no more do, within 3 points."""
     for risk in (0.05, 0.1, 0.2):
-        for companies, truth in fresh.values():
-            told = np.concatenate(recorded.predictors["tomur"].throughput(companies, risk=risk))
+        for co_locations, truth in fresh.values():
+            told = np.concatenate(recorded.predictors["tomur"].throughput(co_locations, risk=risk))
             assert (truth < told).mean() <= risk + 0.03
 
 

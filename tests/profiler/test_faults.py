@@ -24,7 +24,7 @@ from tests.profiler.toy_testbed import ToyTestbed, description
 FOREIGN = f"{sys.executable} {Path(__file__).parents[1] / 'data' / 'foreign_testbed.py'}"
 FIREWALL = Workload("edge-firewall", TrafficProfile(4000, 1024))
 NF = Workload("counter", TrafficProfile(1000, 512))
-COMPANIES = [[Workload("counter", TrafficProfile(1000, 512 + size))] for size in range(400)]
+CO_LOCATIONS = [[Workload("counter", TrafficProfile(1000, 512 + size))] for size in range(400)]
 
 
 def patient(flags: str, said: list[str], timeout: float = 20.0) -> RetryingTestbed:
@@ -205,12 +205,12 @@ def test_drift_is_felt_corrected_and_at_last_refused() -> None:
         return SteadyTestbed(toy, Reference(toy, 0, said.append))
 
     mild, felt, lost = steady(0.98), steady(0.9), steady(0.75)
-    assert [run.measurements[0].throughput_kpps for run in mild.run_many(COMPANIES)] == pytest.approx([980] * 400)
+    assert [run.measurements[0].throughput_kpps for run in mild.run_many(CO_LOCATIONS)] == pytest.approx([980] * 400)
     assert not said
-    assert felt.run_many(COMPANIES)[-1].measurements[0].throughput_kpps == pytest.approx(1000)
+    assert felt.run_many(CO_LOCATIONS)[-1].measurements[0].throughput_kpps == pytest.approx(1000)
     assert said == ["testbed drifts: the reference run is -10.0 % off its beginning; throughputs are corrected by it"]
     with pytest.raises(TestbedError, match=r"-25\.0 % off its beginning, more than the 20 % that can be corrected"):
-        lost.run_many(COMPANIES)
+        lost.run_many(CO_LOCATIONS)
 
 
 def test_the_reference_comes_by_runs_and_by_time() -> None:
@@ -225,14 +225,14 @@ def test_the_reference_comes_by_runs_and_by_time() -> None:
     for seconds, runs, readings in ((0.0, 100, 2), (30.0, 8, 2)):
         toy = Timed()
         toy.seconds = seconds
-        SteadyTestbed(toy, Reference(toy, 0, print)).run_many(COMPANIES[:runs])
+        SteadyTestbed(toy, Reference(toy, 0, print)).run_many(CO_LOCATIONS[:runs])
         assert len(toy.asked) == 5 + runs + readings
 
 
 def test_a_testbed_without_nfs_is_taken_as_steady() -> None:
     """Where no NF can be the reference, benches run as they are."""
     toy = ToyTestbed(description(nfs=[]))
-    assert len(SteadyTestbed(toy, Reference(toy, 0, print)).run_many(COMPANIES[:120])) == 120
+    assert len(SteadyTestbed(toy, Reference(toy, 0, print)).run_many(CO_LOCATIONS[:120])) == 120
 
 
 def test_readings_are_counters_of_zero_too() -> None:

@@ -26,7 +26,7 @@ def profiled(method: str, toy: ToyTestbed, quota: int | None) -> NfRuns:
     memory = MemoryContention(measure_benches(toy, 0, lambda runs: None).memory, 4, rng)
     runs = NfRuns(ConfirmedTestbed(toy, toy), toy.told.nfs[0], memory, quota=quota, seed=0, done=lambda runs: None)
     # most uncertain where flows are many: a model with one opinion
-    runs.uncertainty = lambda companies: np.array([traffic.flows for traffic, _ in companies])
+    runs.uncertainty = lambda co_locations: np.array([traffic.flows for traffic, _ in co_locations])
     with contextlib.suppress(QuotaSpent):
         find_method(method).profile(runs, rng)
     return runs

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiler.co_runs import draw_companies
+from profiler.co_runs import draw_co_locations
 from profiler.memory_contention import MemoryContention
 from profiler.nf_runs import NfRuns
 from profiler.outliers import ConfirmedTestbed
@@ -66,7 +66,7 @@ def test_real_companies_are_run_twice(simulated: Profile) -> None:
     cores = {nf.name: nf.cores for nf in SimulatedTestbed().describe().nfs}
     default = SimulatedTestbed().describe().traffic
     for name, nf in simulated.nfs.items():
-        runs = [table for _, table in nf.companies.groupby("run", sort=False)]
+        runs = [table for _, table in nf.co_locations.groupby("run", sort=False)]
         assert len(runs) == 2 * (int(160 * 0.15) // 2)
         at_default = 0
         for first, again in zip(runs[::2], runs[1::2], strict=True):
@@ -84,7 +84,7 @@ def test_an_nf_that_leaves_room_for_nobody_has_no_company() -> None:
     """Where no NF fits beside it, none is drawn."""
     described = SimulatedTestbed().describe()
     lonely = NfDescription(name="lonely", cores=7, accelerators=())
-    assert draw_companies(described, lonely, 5, np.random.default_rng(0)) == []
+    assert draw_co_locations(described, lonely, 5, np.random.default_rng(0)) == []
 
 
 def test_a_company_that_comes_out_differently_is_run_again() -> None:
@@ -92,9 +92,9 @@ def test_a_company_that_comes_out_differently_is_run_again() -> None:
 
     class Odd(SimulatedTestbed):
         def run_many(
-            self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
         ) -> list[Run]:
-            runs = super().run_many(companies, noise=noise, seed=seed)
+            runs = super().run_many(co_locations, noise=noise, seed=seed)
             if seed != 0:
                 return runs
             odd = [replace(one, throughput_kpps=0.7 * one.throughput_kpps) for one in runs[0].measurements]
@@ -106,11 +106,11 @@ def test_a_company_that_comes_out_differently_is_run_again() -> None:
     runs = NfRuns(
         confirmed, nat, MemoryContention([], 6, np.random.default_rng(0)), quota=0, seed=0, done=lambda _: None
     )
-    companies = draw_companies(testbed.describe(), nat, 3, np.random.default_rng(0))
-    runs.measure_companies(companies)
-    assert confirmed.outliers == 1 and len(runs.companies) == 6
-    truth = testbed.run_many(companies, noise=False)
-    for (_, run), true in zip(runs.companies, np.repeat(np.array(truth, dtype=object), 2), strict=True):
+    co_locations = draw_co_locations(testbed.describe(), nat, 3, np.random.default_rng(0))
+    runs.measure_co_locations(co_locations)
+    assert confirmed.outliers == 1 and len(runs.co_locations) == 6
+    truth = testbed.run_many(co_locations, noise=False)
+    for (_, run), true in zip(runs.co_locations, np.repeat(np.array(truth, dtype=object), 2), strict=True):
         told, expected = ([one.throughput_kpps for one in each.measurements] for each in (run, true))
         assert told == pytest.approx(expected, rel=0.05)
 
@@ -120,22 +120,26 @@ def test_nfs_that_do_not_go_together_are_left_out() -> None:
 
     class Picky(SimulatedTestbed):
         def run_many(
-            self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
         ) -> list[Run]:
-            if any(isinstance(load, Workload) and load.nf == "ACL" for company in companies for load in company):
+            if any(
+                isinstance(load, Workload) and load.nf == "ACL" for co_location in co_locations for load in co_location
+            ):
                 raise RunRefused("ACL runs alone")
-            return super().run_many(companies, noise=noise, seed=seed)
+            return super().run_many(co_locations, noise=noise, seed=seed)
 
     testbed, said = Picky(), list[str]()
     nat = testbed.describe().nf("NAT")
     memory = MemoryContention([], 6, np.random.default_rng(0))
     confirmed = ConfirmedTestbed(testbed, testbed)
     runs = NfRuns(confirmed, nat, memory, quota=0, seed=0, done=lambda _: None, say=said.append)
-    companies = draw_companies(testbed.describe(), nat, 30, np.random.default_rng(0))
-    served = [company for company in companies if all(one.nf != "ACL" for one in company)]
-    runs.measure_companies(companies)
-    assert [company for company, _ in runs.companies] == [company for company in served for _ in range(2)]
-    refused = len(companies) - len(served)
+    co_locations = draw_co_locations(testbed.describe(), nat, 30, np.random.default_rng(0))
+    served = [co_location for co_location in co_locations if all(one.nf != "ACL" for one in co_location)]
+    runs.measure_co_locations(co_locations)
+    assert [co_location for co_location, _ in runs.co_locations] == [
+        co_location for co_location in served for _ in range(2)
+    ]
+    refused = len(co_locations) - len(served)
     assert said == [f"NAT: {refused} of 30 companies of NFs do not run here; left out"] and refused
 
 
@@ -146,11 +150,11 @@ def test_an_nf_that_starves_in_company_ends_nothing() -> None:
         victims: tuple[str, ...] = ()
 
         def run_many(
-            self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
         ) -> list[Run]:
-            if any(isinstance(load, Workload) and load.nf in self.victims for one in companies for load in one):
+            if any(isinstance(load, Workload) and load.nf in self.victims for one in co_locations for load in one):
                 raise TestbedError("testbed reports a throughput of 0 kpps")
-            return super().run_many(companies, noise=noise, seed=seed)
+            return super().run_many(co_locations, noise=noise, seed=seed)
 
     testbed, said = Starving(), list[str]()
     described = testbed.describe()
@@ -158,16 +162,16 @@ def test_an_nf_that_starves_in_company_ends_nothing() -> None:
         ConfirmedTestbed(testbed, testbed), described.nf("NAT"), MemoryContention([], 6, np.random.default_rng(0)),
         quota=0, seed=0, done=lambda _: None, say=said.append,
     )  # fmt: skip
-    companies = draw_companies(described, described.nf("NAT"), 12, np.random.default_rng(3))
-    hit = [any(one.nf == "ACL" for one in company) for company in companies]
+    co_locations = draw_co_locations(described, described.nf("NAT"), 12, np.random.default_rng(3))
+    hit = [any(one.nf == "ACL" for one in co_location) for co_location in co_locations]
     assert any(hit) and not any(all(hit[at : at + 3]) for at in range(len(hit)))
     testbed.victims = ("ACL",)
-    runs.measure_companies(companies)
-    assert len(runs.companies) == 2 * (len(companies) - sum(hit))
+    runs.measure_co_locations(co_locations)
+    assert len(runs.co_locations) == 2 * (len(co_locations) - sum(hit))
     assert said == [f"NAT: {sum(hit)} of 12 companies of NFs do not run here; left out"]
     testbed.victims = ("NAT",)
     with pytest.raises(TestbedError, match="throughput of 0"):
-        runs.measure_companies(companies)
+        runs.measure_co_locations(co_locations)
 
 
 def test_accelerators_cost_few_runs(simulated: Profile, foreign: Profile) -> None:
@@ -370,9 +374,9 @@ def test_progress_counts_to_the_end(tmp_path: Path) -> None:
 
 def _runs(nf: NfProfile) -> int:
     """Different runs of an NF; solo runs stand in two files."""
-    companies = len(nf.solo) + len(nf.pattern) + sum(map(len, nf.accelerators.values()))
-    in_company = nf.companies["run"].nunique() if len(nf.companies) else 0
-    return companies + in_company + int((nf.memory[list(COUNTERS)] != 0).any(axis=1).sum())
+    co_locations = len(nf.solo) + len(nf.pattern) + sum(map(len, nf.accelerators.values()))
+    in_co_location = nf.co_locations["run"].nunique() if len(nf.co_locations) else 0
+    return co_locations + in_co_location + int((nf.memory[list(COUNTERS)] != 0).any(axis=1).sum())
 
 
 def _bytes(directory: Path) -> dict[str, bytes]:

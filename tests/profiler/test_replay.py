@@ -62,13 +62,13 @@ def test_every_recorded_co_run_is_answered(tmp_path: Path) -> None:
 
     class Remembering(SimulatedTestbed):
         def run_many(
-            self, companies: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
         ) -> list[Run]:
-            runs = super().run_many(companies, noise=noise, seed=0)
+            runs = super().run_many(co_locations, noise=noise, seed=0)
             if seed == 0:
                 asked.extend(
                     (list(loads), run.measurements[0].throughput_kpps)
-                    for loads, run in zip(companies, runs, strict=True)
+                    for loads, run in zip(co_locations, runs, strict=True)
                     if len(loads) > 1 and not all(isinstance(load, Workload) for load in loads)
                 )
             return runs
@@ -78,10 +78,10 @@ def test_every_recorded_co_run_is_answered(tmp_path: Path) -> None:
     assert len(asked) > 60
     for loads, kpps in asked:
         assert replay.run(loads).measurements[0].throughput_kpps == pytest.approx(kpps, rel=1e-6)
-    recorded = read_profile(out).nfs["IPCompGateway"].companies
+    recorded = read_profile(out).nfs["IPCompGateway"].co_locations
     first = recorded[recorded["run"] == "0"]
-    company = [Workload(row.nf, TrafficProfile(row.flows, row.packet_size, row.mtbr)) for row in first.itertuples()]
-    told = [one.throughput_kpps for one in replay.run(company[::-1]).measurements][::-1]
+    co_location = [Workload(row.nf, TrafficProfile(row.flows, row.packet_size, row.mtbr)) for row in first.itertuples()]
+    told = [one.throughput_kpps for one in replay.run(co_location[::-1]).measurements][::-1]
     assert told == pytest.approx(first["throughput_kpps"].to_list(), rel=0.05)
     loads, _ = asked[0]
     with pytest.raises(TestbedError, match=r"the nearest recorded is IPCompGateway \(.*beside benches that exert ipc"):

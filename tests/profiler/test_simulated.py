@@ -51,7 +51,7 @@ regex_benches = st.builds(
     rate=st.floats(0, 4000),
     size=st.floats(64, 1500),
 )
-companies = st.lists(workloads | mem_benches | regex_benches, min_size=1, max_size=4)
+co_locations = st.lists(workloads | mem_benches | regex_benches, min_size=1, max_size=4)
 
 
 def throughputs(run: Run) -> list[float]:
@@ -74,27 +74,27 @@ def test_describes_the_nfs_of_table_1_and_three_benches() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(companies, companies, st.randoms(use_true_random=False), st.booleans())
+@given(co_locations, co_locations, st.randoms(use_true_random=False), st.booleans())
 def test_neither_order_nor_batch_changes_an_answer(
-    company: list[Load], other: list[Load], random: object, noise: bool
+    co_location: list[Load], other: list[Load], random: object, noise: bool
 ) -> None:
     """A company measured alone, shuffled, or in a batch with others gets the same answer to the last bit."""
-    order = list(range(len(company)))
+    order = list(range(len(co_location)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    alone = TRUTH.run(company, noise=noise, seed=3)
-    batch = TRUTH.run_many([other, [company[i] for i in order], company], noise=noise, seed=3)
+    alone = TRUTH.run(co_location, noise=noise, seed=3)
+    batch = TRUTH.run_many([other, [co_location[i] for i in order], co_location], noise=noise, seed=3)
     assert batch[2] == alone
-    if len(set(company)) == len(company):
-        assert [batch[1].measurements[order.index(i)] for i in range(len(company))] == list(alone.measurements)
+    if len(set(co_location)) == len(co_location):
+        assert [batch[1].measurements[order.index(i)] for i in range(len(co_location))] == list(alone.measurements)
     else:
         assert sorted(throughputs(batch[1])) == sorted(throughputs(alone))
 
 
 @settings(max_examples=40, deadline=None)
-@given(companies)
-def test_answers_are_finite_and_counters_agree_with_each_other(company: list[Load]) -> None:
+@given(co_locations)
+def test_answers_are_finite_and_counters_agree_with_each_other(co_location: list[Load]) -> None:
     """Every reading is finite and positive, and irt is ipc times the cycles of the load's cores."""
-    for load, measured in zip(company, TRUTH.run(company, noise=False).measurements, strict=True):
+    for load, measured in zip(co_location, TRUTH.run(co_location, noise=False).measurements, strict=True):
         values = [measured.throughput_kpps, *measured.counters.as_dict().values()]
         assert all(math.isfinite(value) and value > 0 for value in values)
         cores = 2 if isinstance(load, Workload) else 1
@@ -110,31 +110,31 @@ def test_answers_are_finite_and_counters_agree_with_each_other(company: list[Loa
         max_size=4,
     )
 )
-def test_a_further_load_never_helps_where_only_memory_is_shared(company: list[Load]) -> None:
+def test_a_further_load_never_helps_where_only_memory_is_shared(co_location: list[Load]) -> None:
     """Without accelerators, nobody runs faster because another load came."""
-    fewer, more = TRUTH.run_many([company[:-1], company], noise=False)
+    fewer, more = TRUTH.run_many([co_location[:-1], co_location], noise=False)
     for before, after in zip(throughputs(fewer), throughputs(more), strict=False):
         assert after <= before * (1 + 2e-5)
 
 
 def test_noise_hangs_on_seed_and_loads_alone() -> None:
     """The same seed gives the same noise whatever was run before; another seed gives another."""
-    company = [Workload("NAT", DEFAULT), Workload("ACL", DEFAULT)]
+    co_location = [Workload("NAT", DEFAULT), Workload("ACL", DEFAULT)]
     fresh, used = SimulatedTestbed(), SimulatedTestbed(seed=5)
-    used.run_many([company[:1], company], seed=1)
-    assert fresh.run(company, seed=7) == used.run(company, seed=7)
-    assert fresh.run(company, seed=7) != fresh.run(company, seed=8)
-    assert fresh.run(company, noise=False, seed=7) == used.run(company, noise=False)
+    used.run_many([co_location[:1], co_location], seed=1)
+    assert fresh.run(co_location, seed=7) == used.run(co_location, seed=7)
+    assert fresh.run(co_location, seed=7) != fresh.run(co_location, seed=8)
+    assert fresh.run(co_location, noise=False, seed=7) == used.run(co_location, noise=False)
 
 
 def test_repeats_without_a_seed_differ_but_can_be_repeated() -> None:
     """Without a seed of its own each repeat is a new measurement; a new testbed with that seed repeats the series."""
-    company = [Workload("NAT", DEFAULT)] * 2
-    series = [SimulatedTestbed(seed=4).run_many([company] * 3) for _ in range(2)]
+    co_location = [Workload("NAT", DEFAULT)] * 2
+    series = [SimulatedTestbed(seed=4).run_many([co_location] * 3) for _ in range(2)]
     assert series[0] == series[1]
     assert len({run.measurements for run in series[0]}) == 3
     assert series[0][0].measurements[0] != series[0][0].measurements[1]
-    assert SimulatedTestbed(seed=5).run(company) != series[0][0]
+    assert SimulatedTestbed(seed=5).run(co_location) != series[0][0]
 
 
 def test_noise_is_about_one_percent() -> None:
@@ -171,10 +171,10 @@ def test_noise_is_about_one_percent() -> None:
         ),
     ],
 )
-def test_refuses_what_cannot_run(company: list[Load], message: str) -> None:
+def test_refuses_what_cannot_run(co_location: list[Load], message: str) -> None:
     """Unknown names, values out of range and too many cores are refused, with what is wrong."""
     with pytest.raises(TestbedError, match=f"^bad-request: .*{message}"):
-        TRUTH.run_many([[Workload("NAT", DEFAULT)], company])
+        TRUTH.run_many([[Workload("NAT", DEFAULT)], co_location])
 
 
 def test_one_run_takes_milliseconds_and_ten_thousand_two_seconds() -> None:
@@ -201,7 +201,9 @@ def test_speaks_the_protocol_behind_serve() -> None:
 def test_another_card_is_another_value() -> None:
     """The larger card hosts more NFs and slows them less."""
     larger = SimulatedTestbed(card=BLUEFIELD_3)
-    company = [Workload("FlowStats", DEFAULT), Workload("NAT", DEFAULT), Workload("FlowMonitor", DEFAULT)]
+    co_location = [Workload("FlowStats", DEFAULT), Workload("NAT", DEFAULT), Workload("FlowMonitor", DEFAULT)]
     assert larger.describe().nic.cores == 16
-    assert min(throughputs(larger.run(company, noise=False))) > min(throughputs(TRUTH.run(company, noise=False)))
-    assert len(throughputs(larger.run(company * 2, noise=False))) == 6
+    assert min(throughputs(larger.run(co_location, noise=False))) > min(
+        throughputs(TRUTH.run(co_location, noise=False))
+    )
+    assert len(throughputs(larger.run(co_location * 2, noise=False))) == 6

@@ -17,9 +17,9 @@ TABLE_2 = ("ACL", "NIDS", "IPTunnel", "IPRouter", "FlowClassifier", "FlowTracker
 TESTBED = SimulatedTestbed()
 
 
-def first(companies: Sequence[Sequence[Load]]) -> np.ndarray:
+def first(co_locations: Sequence[Sequence[Load]]) -> np.ndarray:
     """Noise-free throughput (kpps) of the first load of each company."""
-    return np.array([run.measurements[0].throughput_kpps for run in TESTBED.run_many(companies, noise=False)])
+    return np.array([run.measurements[0].throughput_kpps for run in TESTBED.run_many(co_locations, noise=False)])
 
 
 def nf(name: str, flows: float = 16000, packet_size: float = 1500, mtbr: float = 600) -> Workload:
@@ -154,10 +154,10 @@ def test_mem_benches_span_the_pressure_of_three_nfs() -> None:
     """Three benches at their most slow every NF more, and one at its least slows it less, than any three NFs do."""
     for name in TABLE_2:
         users = ("FlowMonitor", "NIDS")
-        company = [[nf(name), *map(nf, c)] for c in combinations([n for n in TABLE_2 if n not in users], 3)]
+        co_location = [[nf(name), *map(nf, c)] for c in combinations([n for n in TABLE_2 if n not in users], 3)]
         hardest, lightest = first([[nf(name), *[mem_bench(24, 180)] * 3], [nf(name), mem_bench(0.1, 1)]])
-        assert hardest < first(company).min()
-        assert lightest >= first(company).max()
+        assert hardest < first(co_location).min()
+        assert lightest >= first(co_location).max()
 
 
 def test_account_names_the_bottleneck_as_it_shifts_with_matches() -> None:

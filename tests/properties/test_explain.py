@@ -21,15 +21,15 @@ def test_verdicts_agree_with_the_checker(trace: list[Arrival], nics: Catalogue) 
     checker = Auditor(nics.kinds, [ToyOracle() for _ in nics.kinds])
     homes: dict[str, tuple[str, Arrival]] = {}
     for told in explain(trace, nics.kinds, [ToyOracle() for _ in nics.kinds], LOOK_AHEAD, None):
-        newcomer = told.arrival
+        arriving = told.arrival
         here: dict[str, list[Tenant]] = {}
         for home, arrival in homes.values():
-            if arrival.departure is None or arrival.departure > newcomer.time:
+            if arrival.departure is None or arrival.departure > arriving.time:
                 here.setdefault(home, []).append(arrival.tenant)
         assert sorted(nic for verdict in told.verdicts for nic in verdict.nics) == sorted(here)
         for verdict in told.verdicts:
             for nic in verdict.nics:
-                everybody = [*here[nic], newcomer.tenant]
+                everybody = [*here[nic], arriving.tenant]
                 assert checker.fits(verdict.kind.index, everybody) is verdict.fits
                 cores = verdict.kind.cores_taken(tenant.workload for tenant in everybody)
                 assert (verdict.cause == "cores") is (cores > verdict.kind.cores)
@@ -37,9 +37,9 @@ def test_verdicts_agree_with_the_checker(trace: list[Arrival], nics: Catalogue) 
                     below = checker.keeps(verdict.kind.index, everybody)
                     assert verdict.breaks in {one.workload for one in everybody if one.id in below}
             if not verdict.nics and verdict.cause != "none left":
-                assert checker.fits(verdict.kind.index, [newcomer.tenant]) is verdict.fits
+                assert checker.fits(verdict.kind.index, [arriving.tenant]) is verdict.fits
         chosen = [verdict for verdict in told.verdicts if verdict.chosen]
         assert len(chosen) == (told.nic is not None)
         assert all(verdict.fits and (told.nic in verdict.nics or not verdict.nics) for verdict in chosen)
         if told.nic is not None:
-            homes[newcomer.id] = told.nic, newcomer
+            homes[arriving.id] = told.nic, arriving

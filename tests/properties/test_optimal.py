@@ -14,7 +14,7 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.generated_plan import generated_plan
-from placer.optimal.incumbent import first_draft
+from placer.optimal.incumbent import first_incumbent
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, faults_of, tenant
 
@@ -64,8 +64,8 @@ def hold_program_to_judge(instance: Instance) -> None:
 def hold_generation_to_judge(instance: Instance) -> None:
     """Fails where column generation is better than exhaustive search, or its bound higher."""
     tenants, kinds, oracles = instance
-    draft = first_draft(tenants, kinds, oracles, EVER)
-    plan, bound = generated_plan(draft, kinds, oracles, deadline=EVER)
+    incumbent = first_incumbent(tenants, kinds, oracles, EVER)
+    plan, bound = generated_plan(incumbent, kinds, oracles, deadline=EVER)
     judge = exhaustive_plan(*instance)
     generated = Optimum(
         nics=[(kinds[number], housed) for number, housed in plan.houses],
@@ -76,7 +76,7 @@ def hold_generation_to_judge(instance: Instance) -> None:
         proven=False,
     )
     assert faults_of(generated, tenants, kinds, oracles) == []
-    assert plan.cost(kinds) <= draft.cost(kinds)
+    assert plan.cost(kinds) <= incumbent.cost(kinds)
     if len(judge.unplaced) == len(plan.unplaced):
         assert generated.lower_bound <= judge.cost + 1e-9 <= generated.cost + 2e-9
 
@@ -122,13 +122,13 @@ def test_ten_thousand_cases_without_disagreement(instance: Instance) -> None:
 
 @given(instances(CrowdingOracle), tenants_of(1, 1))
 @settings(max_examples=60, deadline=None)
-def test_one_more_tenant_never_lowers_the_optimum(instance: Instance, newcomer: list[Tenant]) -> None:
+def test_one_more_tenant_never_lowers_the_optimum(instance: Instance, arriving: list[Tenant]) -> None:
     """Where company only hurts and everybody is placed, one tenant more costs at least as much.
 
     Where it may help, this need not be so: the newcomer can make others faster.
     """
     tenants, kinds, oracles = instance
-    more = [*tenants, Tenant("newcomer", newcomer[0].workload, newcomer[0].sla)]
+    more = [*tenants, Tenant("newcomer", arriving[0].workload, arriving[0].sla)]
     after = optimal_plan(more, kinds, oracles)
     if not after.unplaced:
         assert optimal_plan(tenants, kinds, oracles).cost <= after.cost + 1e-9

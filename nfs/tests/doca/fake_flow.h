@@ -4,8 +4,9 @@
 
 #include <doca_flow.h>
 
-#define FAKE_FLOW_DEPTH 128 /* changes that its queue holds, as DOCA's does unless told otherwise  \
-			     */
+#define FAKE_FLOW_DEPTH                                                                            \
+	128 /* changes that its queue holds, as DOCA's does unless told otherwise                  \
+	     */
 
 struct fake_flow {
 	bool refusing;         /* told by the test: rules are refused, when they are confirmed */

@@ -14,7 +14,7 @@ CARD = "the card"
 def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
     """What was read off, on a page."""
     here, nf = diagnosis.here, diagnosis.workload.nf
-    company = ", ".join(named(other) for other in diagnosis.beside) or "nobody"
+    co_location = ", ".join(named(other) for other in diagnosis.beside) or "nobody"
     shifts = [
         f"Along {one.attribute} it shifts from {one.before} to {one.after} at {one.at:,.0f}."
         for one in diagnosis.shifts
@@ -24,7 +24,7 @@ def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
         title=f"What binds {nf}",
         summary=(
             f"{named(diagnosis.workload)} is bound by {here.bottleneck}.",
-            f"Beside it: {company}.",
+            f"Beside it: {co_location}.",
             " ".join(shifts) or "The bottleneck does not shift.",
         ),
         tiles=(

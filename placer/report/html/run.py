@@ -112,7 +112,7 @@ def _tiles(comparison: Comparison, chosen: Evaluation) -> tuple[Tile, ...]:
 
 def _crowd(chosen: Evaluation) -> str:
     seated = figures.fullest(chosen.plan)
-    return f"{sum(len(company) for _, company in seated.values()) / len(seated):.2f}" if seated else "–"
+    return f"{sum(len(co_location) for _, co_location in seated.values()) / len(seated):.2f}" if seated else "–"
 
 
 def _strategies(comparison: Comparison) -> Section:
@@ -171,7 +171,7 @@ def _occupancy(comparison: Comparison, chosen: Evaluation) -> Section:
         "Who is on the NICs",
         f"The table has the companies of {figures.name_of(chosen)}.",
         (Figure("occupancy", caption, charts.occupied(table, cores)),) if len(table) else (),
-        figures.companies(chosen.plan),
+        figures.co_locations(chosen.plan),
     )
 
 

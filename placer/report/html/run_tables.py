@@ -10,14 +10,14 @@ import pandas as pd
 from placer.evaluate.evaluation import Evaluation
 from placer.inputs.arrivals import Arrival
 from placer.model.fleet import Fleet, NicKind
-from placer.model.oracle import Company, PredictorOracle
+from placer.model.oracle import CoLocation, PredictorOracle
 from placer.model.plan import Plan, events_of
 from placer.run import Comparison
 
 STEPS = 400
 """Moments at most that a curve over time is drawn through."""
 
-Seated = Mapping[str, tuple[NicKind, Company]]
+Seated = Mapping[str, tuple[NicKind, CoLocation]]
 """Per NIC its kind and its company."""
 
 
@@ -62,7 +62,7 @@ def fullest(plan: Plan) -> Seated:
     for _, fleet in _replayed(plan):
         if (len(fleet.nics), fleet.tenants) > peak:
             peak = len(fleet.nics), fleet.tenants
-            seated = {nic.id: (nic.kind, nic.company) for nic in fleet.nics.values()}
+            seated = {nic.id: (nic.kind, nic.co_location) for nic in fleet.nics.values()}
     return seated
 
 
@@ -72,21 +72,22 @@ def occupancy(comparison: Comparison) -> pd.DataFrame:
     for one in comparison.evaluations:
         seated = fullest(one.plan)
         cores: Counter[str] = Counter()
-        for kind, company in seated.values():
-            for workload in company:
+        for kind, co_location in seated.values():
+            for workload in co_location:
                 cores[workload.nf] += kind.cores_of[workload.nf]
         rows += [(name_of(one), nf, taken / len(seated)) for nf, taken in sorted(cores.items())]
     return pd.DataFrame(rows, columns=["strategy", "nf", "cores"])
 
 
-def companies(plan: Plan) -> pd.DataFrame:
+def co_locations(plan: Plan) -> pd.DataFrame:
     """A row per company at the fullest moment, most frequent first."""
     seen: Counter[tuple[str, str]] = Counter()
-    for kind, company in fullest(plan).values():
-        nfs = Counter(workload.nf for workload in company)
+    for kind, co_location in fullest(plan).values():
+        nfs = Counter(workload.nf for workload in co_location)
         seen[kind.model, " + ".join(f"{count} {nf}" if count > 1 else nf for nf, count in nfs.items())] += 1
     rows = [
-        (company, model, nics) for (model, company), nics in sorted(seen.items(), key=lambda one: (-one[1], one[0]))
+        (co_location, model, nics)
+        for (model, co_location), nics in sorted(seen.items(), key=lambda one: (-one[1], one[0]))
     ]
     return pd.DataFrame(rows, columns=["NFs that share a NIC", "NIC model", "NICs"])
 
@@ -116,9 +117,9 @@ def drops(plan: Plan, oracles: Sequence[PredictorOracle]) -> pd.DataFrame:
     """`nf`, `resource` and the mean predicted `drop`, in % of alone, that contention for it alone costs."""
     told: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for kind in dict.fromkeys(kind for kind, _ in fullest(plan).values()):
-        seated = [company for of, company in fullest(plan).values() if of is kind]
-        for company, answers in zip(seated, oracles[kind.index].predictor.predict(seated), strict=True):
-            for workload, answer in zip(company, answers, strict=True):
+        seated = [co_location for of, co_location in fullest(plan).values() if of is kind]
+        for co_location, answers in zip(seated, oracles[kind.index].predictor.predict(seated), strict=True):
+            for workload, answer in zip(co_location, answers, strict=True):
                 for resource, drop in answer.drops.items():
                     told[workload.nf, resource].append(100 * drop / answer.solo_kpps)
     rows = [(nf, resource, sum(values) / len(values)) for (nf, resource), values in sorted(told.items())]

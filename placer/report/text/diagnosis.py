@@ -16,9 +16,9 @@ from profiles import ATTRIBUTES, Workload
 def as_table(diagnosis: Diagnosis) -> str:
     """What binds here, where that changes, and a table per attribute."""
     here = diagnosis.here
-    company = ", ".join(named(other) for other in diagnosis.beside) or "nobody"
+    co_location = ", ".join(named(other) for other in diagnosis.beside) or "nobody"
     lines = [
-        f"{named(diagnosis.workload)} beside {company}: bound by {here.bottleneck}.",
+        f"{named(diagnosis.workload)} beside {co_location}: bound by {here.bottleneck}.",
         f"Predicted {here.predicted_kpps:,.0f} of {here.solo_kpps:,.0f} kpps alone; contention for "
         + ", ".join(f"{resource} alone would cost {_pct(drop, here)} %" for resource, drop in here.drops.items())
         + ".",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from placer.explain.candidates import Explanation, Seat, Verdict
+from placer.explain.candidates import Explanation, Slot, Verdict
 from placer.explain.waste import Waste
 from placer.report.text.table import text_table
 from profiles import Workload
@@ -88,7 +88,7 @@ def _names(verdict: Verdict) -> str:
     return ", ".join(verdict.nics[:SHOWN]) + (f" +{more}" if more > 0 else "")
 
 
-def _seat(seat: Seat) -> str:
+def _seat(seat: Slot) -> str:
     return f"{seat.workload.nf} {seat.kpps:.0f}/{seat.required_kpps:.0f}"
 
 

@@ -69,12 +69,12 @@ def predict_scenarios(
     InputError
         With every fault of the file: an unknown NF, traffic outside the profiled range, a line that is no scenario.
     """
-    companies = _read_scenarios(models, path, extrapolate)
-    answers = models.predictors[predictor].predict(companies, coverage=coverage)
+    co_locations = _read_scenarios(models, path, extrapolate)
+    answers = models.predictors[predictor].predict(co_locations, coverage=coverage)
     if any(prediction.extrapolated for answer in answers for prediction in answer):
         say(OUTSIDE)
     if form == "table":
-        return _scenario_table(companies, answers, coverage)
+        return _scenario_table(co_locations, answers, coverage)
     return "".join(json.dumps(_answer(answer)) + "\n" for answer in answers)
 
 
@@ -164,7 +164,7 @@ def _read_scenarios(models: Models, path: Path, extrapolate: bool) -> list[tuple
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError.of(str(path), str(error)) from error
-    companies, faults = [], []
+    co_locations, faults = [], []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -176,8 +176,8 @@ def _read_scenarios(models: Models, path: Path, extrapolate: bool) -> list[tuple
                 for wrong in error.errors()
             ]
             continue
-        company = tuple(_workload(item, models) for item in scenario.workloads)
-        for workload in dict.fromkeys(company):
+        co_location = tuple(_workload(item, models) for item in scenario.workloads)
+        for workload in dict.fromkeys(co_location):
             faults += _faults(models, workload, str(path), number, extrapolate)
         faults += [
             Fault(str(path), number, "traffic", f"unknown attribute {name}")
@@ -185,12 +185,12 @@ def _read_scenarios(models: Models, path: Path, extrapolate: bool) -> list[tuple
             for name in item.traffic
             if name not in ATTRIBUTES
         ]
-        companies.append(company)
-    if not companies and not faults:
+        co_locations.append(co_location)
+    if not co_locations and not faults:
         faults.append(Fault(str(path), None, None, "holds no scenario"))
     if faults:
         raise InputError(faults)
-    return companies
+    return co_locations
 
 
 def _workload(item: _WorkloadLine, models: Models) -> Workload:
@@ -211,15 +211,15 @@ def _answer(answer: Sequence[Prediction]) -> dict[str, object]:
 
 
 def _scenario_table(
-    companies: Sequence[Sequence[Workload]], answers: Sequence[Sequence[Prediction]], coverage: float
+    co_locations: Sequence[Sequence[Workload]], answers: Sequence[Sequence[Prediction]], coverage: float
 ) -> str:
     rows = [
         (str(number), workload.nf, *(f"{value:g}" for value in workload.traffic.as_tuple()),
          f"{p.throughput_kpps:.1f}", f"{p.solo_kpps:.1f}", f"{100 * (1 - p.throughput_kpps / p.solo_kpps):.1f}",
          "-" if p.low_kpps is None else f"{p.low_kpps:.0f} to {p.high_kpps:.0f}", p.bottleneck,
          ", ".join(f"{name} {drop:.1f}" for name, drop in p.drops.items() if drop) or "-")
-        for number, (company, answer) in enumerate(zip(companies, answers, strict=True), start=1)
-        for workload, p in zip(company, answer, strict=True)
+        for number, (co_location, answer) in enumerate(zip(co_locations, answers, strict=True), start=1)
+        for workload, p in zip(co_location, answer, strict=True)
     ]  # fmt: skip
     return text_table(["scenario", "nf", *ATTRIBUTES, "kpps", "solo kpps", "drop %", f"{100 * coverage:g} % interval",
                     "bottleneck", "kpps lost to"], rows)  # fmt: skip

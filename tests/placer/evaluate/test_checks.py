@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from placer.evaluate.checks import BrokenPlan, check_plan, peak_nics, slas_kept
+from placer.evaluate.checks import InvalidPlan, check_plan, peak_nics, slas_kept
 from placer.model.plan import Placement, Plan
 from tests.toy import ToyOracle, arrival, catalogue
 
@@ -35,14 +35,14 @@ A, B = arrival("1", 0, "d"), arrival("2", 1, "d", departure=4)
 )
 def test_broken_plans_are_told(plan: Plan, fault: str) -> None:
     """Each constraint's checker tells its fault."""
-    with pytest.raises(BrokenPlan, match=fault):
+    with pytest.raises(InvalidPlan, match=fault):
         check_plan(plan, [A, B], NICS.kinds)
 
 
 def test_cores_are_counted_over_time() -> None:
     """Three d need 9 of 8 cores together, but not when the second leaves before the third comes."""
     together = [A, B, arrival("3", 3, "d")]
-    with pytest.raises(BrokenPlan, match="n: 9 of 8 cores taken at 3 s"):
+    with pytest.raises(InvalidPlan, match="n: 9 of 8 cores taken at 3 s"):
         check_plan(plan_of(*(Placement(a, "n", NEW) for a in together)), together, NICS.kinds)
     in_turn = [A, B, arrival("3", 4, "d")]
     check_plan(plan_of(*(Placement(a, "n", NEW) for a in in_turn)), in_turn, NICS.kinds)
@@ -51,7 +51,7 @@ def test_cores_are_counted_over_time() -> None:
 def test_counts_are_counted_at_the_peak() -> None:
     """Three NICs of a kind of two are too many at once, and not too many one after another."""
     at_once = [arrival(str(i), i, "a") for i in range(3)]
-    with pytest.raises(BrokenPlan, match="toy-0: 3 NICs in use, there are 2"):
+    with pytest.raises(InvalidPlan, match="toy-0: 3 NICs in use, there are 2"):
         check_plan(plan_of(*(Placement(a, f"n{a.id}", OWN) for a in at_once)), at_once, NICS.kinds)
     in_turn = [arrival(str(i), i, "a", departure=i + 1) for i in range(3)]
     plan = plan_of(*(Placement(a, f"n{a.id}", OWN) for a in in_turn))

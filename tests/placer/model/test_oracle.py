@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from placer.model import oracle
-from placer.model.oracle import company_of
+from placer.model.oracle import co_location_of
 from profiles import Workload
 from tests.toy import TRAFFIC, ToyOracle
 
-A, B, C, D = (company_of([Workload(nf, TRAFFIC)]) for nf in "abcd")
+A, B, C, D = (co_location_of([Workload(nf, TRAFFIC)]) for nf in "abcd")
 
 
 def test_a_company_is_asked_about_once() -> None:
@@ -24,8 +24,8 @@ def test_only_answers_of_late_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """With generations of two, asking for a third forgets nothing yet, and what was asked again outlives the others."""
     monkeypatch.setattr(oracle, "GENERATION", 2)
     asked = ToyOracle()
-    for company in (A, B, C, A, D):
-        asked.throughput([company])
+    for co_location in (A, B, C, A, D):
+        asked.throughput([co_location])
     assert asked.questions == 4
     asked.throughput([A])
     assert asked.questions == 4

@@ -49,18 +49,18 @@ class Auditor:
             faults += self._turned_away(event.tenant, kind_of)
         return faults
 
-    def company(self, nic: str) -> list[Tenant]:
+    def co_location(self, nic: str) -> list[Tenant]:
         """Who is on the NIC."""
         return [self.tenants[identity] for identity, place in self.places.items() if place == nic]
 
     def keeps(self, kind: int, tenants: Sequence[Tenant]) -> list[str]:
         """Ids of those who miss their SLA when these share a NIC of that kind."""
-        company = tuple(sorted(tenant.workload for tenant in tenants))
-        answer = self.oracles[kind].throughput([company])[0]
+        co_location = tuple(sorted(tenant.workload for tenant in tenants))
+        answer = self.oracles[kind].throughput([co_location])[0]
         below = []
         for tenant in tenants:
             alone = self.oracles[kind].throughput([(tenant.workload,)])[0][0]
-            got = min(kpps for workload, kpps in zip(company, answer, strict=True) if workload == tenant.workload)
+            got = min(kpps for workload, kpps in zip(co_location, answer, strict=True) if workload == tenant.workload)
             if not tenant.sla.is_met(got, alone):
                 below.append(tenant.id)
         return below

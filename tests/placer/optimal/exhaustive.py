@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import Oracle, company_of
+from placer.model.oracle import Oracle, co_location_of
 from placer.optimal.optimum import Optimum
 
 MOST_TENANTS = 12
@@ -72,8 +72,8 @@ def _fits(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> bool:
         return False
     if sum(kind.cores_of[tenant.workload.nf] for tenant in tenants) > kind.cores:
         return False
-    company = company_of(tenant.workload for tenant in tenants)
-    kpps = list(zip(company, oracle.throughput([company])[0], strict=True))
+    co_location = co_location_of(tenant.workload for tenant in tenants)
+    kpps = list(zip(co_location, oracle.throughput([co_location])[0], strict=True))
     return all(
         tenant.sla.is_met(min(rate for who, rate in kpps if who == tenant.workload), oracle.solo(tenant.workload))
         for tenant in tenants

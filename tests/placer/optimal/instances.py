@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import Company, Oracle
+from placer.model.oracle import CoLocation, Oracle
 from placer.model.sla import Sla
 from placer.optimal import Optimum
 from profiles import TrafficProfile, Workload
@@ -33,10 +33,10 @@ class TableOracle(Oracle):
         self.table = table
         self.alone = alone
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         return [
-            self.table.get(" ".join(workload.nf for workload in company), [self.alone] * len(company))
-            for company in companies
+            self.table.get(" ".join(workload.nf for workload in co_location), [self.alone] * len(co_location))
+            for co_location in co_locations
         ]
 
 
@@ -47,8 +47,8 @@ class ErraticOracle(Oracle):
         super().__init__()
         self.seed = seed
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        return [self._answer([workload.nf for workload in company]) for company in companies]
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return [self._answer([workload.nf for workload in co_location]) for co_location in co_locations]
 
     def _answer(self, names: list[str]) -> list[float]:
         random = np.random.default_rng([self.seed, *" ".join(names).encode()])
@@ -63,8 +63,8 @@ class CrowdingOracle(Oracle):
         super().__init__()
         self.seed = seed
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        return [self._answer([workload.nf for workload in company]) for company in companies]
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return [self._answer([workload.nf for workload in co_location]) for co_location in co_locations]
 
     def _answer(self, names: list[str]) -> list[float]:
         return [
@@ -90,11 +90,11 @@ def faults_of(
     for kind, housed in optimum.nics:
         if not housed or sum(kind.cores_of[tenant.workload.nf] for tenant in housed) > kind.cores:
             faults.append("an empty NIC, or too many cores")
-        company = tuple(sorted(tenant.workload for tenant in housed))
-        rates = oracles[kind.index].throughput([company])[0]
+        co_location = tuple(sorted(tenant.workload for tenant in housed))
+        rates = oracles[kind.index].throughput([co_location])[0]
         for tenant in housed:
             alone = oracles[kind.index].throughput([(tenant.workload,)])[0][0]
-            slowest = min(rate for who, rate in zip(company, rates, strict=True) if who == tenant.workload)
+            slowest = min(rate for who, rate in zip(co_location, rates, strict=True) if who == tenant.workload)
             if not tenant.sla.is_met(slowest, alone):
                 faults.append(f"{tenant.id} gets {slowest}")
     if abs(optimum.cost - sum(kind.cost for kind, _ in optimum.nics)) > 1e-9:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from placer.model.fleet import NicKind
 from placer.optimal import Optimum
 from placer.optimal.ejection_search import Emptying
-from placer.optimal.incumbent import Draft, first_draft
+from placer.optimal.incumbent import Incumbent, first_incumbent
 from tests.placer.optimal.instances import TableOracle, faults_of, tenant
 from tests.properties.test_optimal import Instance, instances
 
@@ -21,18 +21,18 @@ def test_who_is_in_the_way_goes_on() -> None:
     """LB and NIDS share with nobody but ACL and NAT each: the LB takes the place of the NAT, which goes to the NIDS."""
     acl, nat, lb, nids = (tenant(nf, nf, drop=0.1) for nf in ("acl", "nat", "lb", "nids"))
     oracle = TableOracle({"lb nids": [50, 50], "acl nids": [50, 50], "lb nat": [50, 50]})
-    draft = Draft(((0, (acl, nat)), (0, (lb,)), (0, (nids,))), ())
-    emptied = Emptying([KIND], [oracle], random.Random(0)).emptied(draft, steps=10, deadline=math.inf)
+    incumbent = Incumbent(((0, (acl, nat)), (0, (lb,)), (0, (nids,))), ())
+    emptied = Emptying([KIND], [oracle], random.Random(0)).emptied(incumbent, steps=10, deadline=math.inf)
     assert emptied is not None
     assert sorted(sorted(t.id for t in housed) for _, housed in emptied.houses) == [["acl", "lb"], ["nat", "nids"]]
 
 
 def test_what_cannot_be_emptied_is_given_up() -> None:
     """Two ACLs that share with nobody need their two NICs."""
-    draft = Draft(tuple((0, (tenant(identity, "acl", drop=0.1),)) for identity in "ab"), ())
+    incumbent = Incumbent(tuple((0, (tenant(identity, "acl", drop=0.1),)) for identity in "ab"), ())
     emptying = Emptying([KIND], [TableOracle({"acl acl": [50, 50]})], random.Random(0))
-    assert emptying.emptied(draft, steps=10, deadline=math.inf) is None
-    assert emptying.emptied(Draft((), ()), steps=10, deadline=math.inf) is None
+    assert emptying.emptied(incumbent, steps=10, deadline=math.inf) is None
+    assert emptying.emptied(Incumbent((), ()), steps=10, deadline=math.inf) is None
 
 
 @given(instances())
@@ -40,11 +40,11 @@ def test_what_cannot_be_emptied_is_given_up() -> None:
 def test_whatever_the_oracle_what_is_emptied_is_sound(given_: Instance) -> None:
     """One NIC fewer or one tenant more, nobody lost, no SLA broken."""
     tenants, kinds, oracles = given_
-    draft = first_draft(tenants, kinds, oracles, math.inf)
-    emptied = Emptying(kinds, oracles, random.Random(0)).emptied(draft, steps=20, deadline=math.inf)
+    incumbent = first_incumbent(tenants, kinds, oracles, math.inf)
+    emptied = Emptying(kinds, oracles, random.Random(0)).emptied(incumbent, steps=20, deadline=math.inf)
     if emptied is None:
         return
-    saved = len(draft.houses) - len(emptied.houses), len(draft.unplaced) - len(emptied.unplaced)
+    saved = len(incumbent.houses) - len(emptied.houses), len(incumbent.unplaced) - len(emptied.unplaced)
     assert saved in ((1, 0), (0, 1))
     cost = float(emptied.cost(kinds))
     nics = [(kinds[number], housed) for number, housed in emptied.houses]

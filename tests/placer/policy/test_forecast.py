@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from placer.model.fleet import NicKind
-from placer.model.oracle import Company, Oracle
-from placer.policy.forecast import Outlook, arrival_prices, foreseen
+from placer.model.oracle import CoLocation, Oracle
+from placer.policy.forecast import Forecast, arrival_prices, recent_arrivals_forecast
 from placer.policy.kernels import becomes, expects
 from placer.policy.patterns import Patterns, too_many
 from profiles import TrafficProfile, Workload
@@ -21,16 +21,19 @@ KIND = NicKind(0, "toy", 4, {"big": 3, "small": 1})
 class Quiet(Oracle):
     """Company costs nothing, except that small beside small loses 20 %."""
 
-    def _ask(self, companies: Sequence[Company]) -> Sequence[Sequence[float]]:
-        return [[80.0 if w == SMALL and company.count(SMALL) > 1 else 100.0 for w in company] for company in companies]
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return [
+            [80.0 if w == SMALL and co_location.count(SMALL) > 1 else 100.0 for w in co_location]
+            for co_location in co_locations
+        ]
 
 
 PATTERNS = Patterns(KIND, [BIG, SMALL], Quiet())
 
 
-def outlook_of(*seen: tuple[int, int, float]) -> Outlook:
+def forecast_of(*seen: tuple[int, int, float]) -> Forecast:
     """The outlook of so many arrivals of a column that require so many kpps."""
-    found = foreseen(PATTERNS, [(column, kpps) for count, column, kpps in seen for _ in range(count)])
+    found = recent_arrivals_forecast(PATTERNS, [(column, kpps) for count, column, kpps in seen for _ in range(count)])
     assert found is not None
     return found
 
@@ -40,15 +43,17 @@ def pattern_of(big: int, small: int) -> int:
     return PATTERNS.counts.tolist().index([big, small])
 
 
-def worth_of(outlook: Outlook, big: int, small: int, *, required: tuple[float, float] = (0.0, 0.0)) -> float:
+def worth_of(forecast: Forecast, big: int, small: int, *, required: tuple[float, float] = (0.0, 0.0)) -> float:
     """What a NIC with these expects, when those there require so many kpps."""
     pattern = pattern_of(big, small)
     over, able = PATTERNS.over(pattern), np.zeros(len(PATTERNS.counts), dtype=np.bool_)
     becomes(pattern, over, PATTERNS.members, PATTERNS.kpps, np.array(required), able)
     scratch = np.zeros(len(able), dtype=np.int32), np.zeros(len(able))
     return float(
-        expects(pattern, over, able, PATTERNS.counts, PATTERNS.joined, outlook.likely, outlook.bears, outlook.rewards,
-                0.98, *scratch)
+        expects(
+            pattern, over, able, PATTERNS.counts, PATTERNS.joined,
+            forecast.likely, forecast.bears, forecast.rewards, 0.98, *scratch,
+        )
     )  # fmt: skip
 
 
@@ -70,31 +75,31 @@ def test_prices_add_up_to_the_nics_that_arrivals_need() -> None:
 
 def test_a_full_nic_expects_nothing_and_an_empty_one_almost_a_whole() -> None:
     """Patience ends at some time, so a little less."""
-    outlook = outlook_of((10, 1, 50.0))
-    assert worth_of(outlook, 1, 1) == 0.0
-    assert worth_of(outlook, 0, 4) == 0.0
-    assert 0.9 < worth_of(outlook, 0, 0) < 1.0
-    assert 0.4 < worth_of(outlook, 0, 2) < 0.5
+    forecast = forecast_of((10, 1, 50.0))
+    assert worth_of(forecast, 1, 1) == 0.0
+    assert worth_of(forecast, 0, 4) == 0.0
+    assert 0.9 < worth_of(forecast, 0, 0) < 1.0
+    assert 0.4 < worth_of(forecast, 0, 2) < 0.5
 
 
 def test_whom_nobody_may_join_expects_nothing() -> None:
     """A small one that requires 90 kpps can be joined by a big one alone, and big ones do not come."""
-    outlook = outlook_of((10, 1, 50.0))
-    assert worth_of(outlook, 0, 1, required=(0.0, 90.0)) == 0.0
-    assert worth_of(outlook_of((5, 0, 50.0), (5, 1, 50.0)), 0, 1, required=(0.0, 90.0)) > 0.3
+    forecast = forecast_of((10, 1, 50.0))
+    assert worth_of(forecast, 0, 1, required=(0.0, 90.0)) == 0.0
+    assert worth_of(forecast_of((5, 0, 50.0), (5, 1, 50.0)), 0, 1, required=(0.0, 90.0)) > 0.3
 
 
 def test_room_is_worth_more_to_those_who_are_hard_to_place() -> None:
     """The core beside a big one is worth more when small ones need it, since they bear no company of their kind."""
-    tight, loose = outlook_of((5, 0, 50.0), (40, 1, 90.0)), outlook_of((40, 0, 50.0), (5, 1, 50.0))
+    tight, loose = forecast_of((5, 0, 50.0), (40, 1, 90.0)), forecast_of((40, 0, 50.0), (5, 1, 50.0))
     assert worth_of(tight, 1, 0) > 0.9
     assert worth_of(loose, 1, 0) < 0.1
 
 
 def test_nothing_is_foreseen_of_nobody() -> None:
     """Nor of those who cannot be served even alone."""
-    assert foreseen(PATTERNS, []) is None
-    assert foreseen(PATTERNS, [(0, 101.0)]) is None
+    assert recent_arrivals_forecast(PATTERNS, []) is None
+    assert recent_arrivals_forecast(PATTERNS, [(0, 101.0)]) is None
 
 
 def test_too_many_workloads_are_counted_and_not_enumerated() -> None:

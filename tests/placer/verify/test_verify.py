@@ -58,7 +58,7 @@ def faults_in(told: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> 
     """What the verifier says of a certificate in a file."""
     file = folder / "certificate.json"
     file.write_text(json.dumps(told), encoding="utf-8")
-    ask: Ask = lambda number, companies: oracles[number].throughput(companies)  # noqa: E731
+    ask: Ask = lambda number, co_locations: oracles[number].throughput(co_locations)  # noqa: E731
     return list(faults_of(read_certificate(file), ask))
 
 

@@ -31,8 +31,8 @@ def test_co_runs_correct_the_prediction_near_them() -> None:
     """A bench that is 8 % heavier than told: corrected where measured, said so, and left alone far away."""
     made = profile([CRYPTO])
     plain, corrected = (train(one, ["tomur"]) for one in (made, _with_co_runs(made, 0.92, 12)))
-    company = [Workload(CRYPTO.name, DEFAULT)] * 2
-    before, after = (one.predictors["tomur"].predict([company])[0][0] for one in (plain, corrected))
+    co_location = [Workload(CRYPTO.name, DEFAULT)] * 2
+    before, after = (one.predictors["tomur"].predict([co_location])[0][0] for one in (plain, corrected))
     assert (before.calibrated, after.calibrated) == (False, True)
     assert after.throughput_kpps == pytest.approx(0.92 * before.throughput_kpps, rel=0.015)
     far = [Workload(CRYPTO.name, replace(DEFAULT, flows=1.0, packet_size=64.0, mtbr=0.0))] * 2
@@ -51,9 +51,9 @@ def test_correction_survives_saving(tmp_path: Path) -> None:
     """A loaded model corrects as the saved one."""
     models = train(_with_co_runs(profile([CRYPTO]), 0.92, 12), ["tomur"])
     models.save(tmp_path / "models")
-    company = [[Workload(CRYPTO.name, DEFAULT)] * 2]
+    co_location = [[Workload(CRYPTO.name, DEFAULT)] * 2]
     loaded = load_models(tmp_path / "models")
-    assert loaded.predictors["tomur"].predict(company) == models.predictors["tomur"].predict(company)
+    assert loaded.predictors["tomur"].predict(co_location) == models.predictors["tomur"].predict(co_location)
 
 
 def test_correction_is_applied_as_far_as_it_surely_helps() -> None:

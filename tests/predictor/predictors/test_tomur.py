@@ -28,19 +28,19 @@ def _at_default(*names: str) -> list[Workload]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(company=st.lists(workloads, min_size=1, max_size=5), order=st.randoms(use_true_random=False))
-def test_company_properties(models: Models, company: list[Workload], order: object) -> None:
+@given(co_location=st.lists(workloads, min_size=1, max_size=5), order=st.randoms(use_true_random=False))
+def test_company_properties(models: Models, co_location: list[Workload], order: object) -> None:
     """Positive, never above solo, alone exactly solo, and the same in whatever order the company is given."""
     for predictor in models.predictors.values():
-        (together,) = predictor.throughput([company])
-        solo = predictor.contention.solo(company)
+        (together,) = predictor.throughput([co_location])
+        solo = predictor.contention.solo(co_location)
         assert (together > 0).all()
         assert (together <= solo).all()
-        shuffled = list(range(len(company)))
+        shuffled = list(range(len(co_location)))
         order.shuffle(shuffled)  # type: ignore[attr-defined]
-        (again,) = predictor.throughput([[company[at] for at in shuffled]])
+        (again,) = predictor.throughput([[co_location[at] for at in shuffled]])
         np.testing.assert_array_equal(again, together[shuffled])
-        np.testing.assert_array_equal(predictor.throughput([[company[0]]])[0], solo[:1])
+        np.testing.assert_array_equal(predictor.throughput([[co_location[0]]])[0], solo[:1])
 
 
 def test_equal_nfs_in_a_company_are_told_equal(models: Models) -> None:
@@ -59,9 +59,9 @@ def test_equal_nfs_in_a_company_are_told_equal(models: Models) -> None:
 def test_batch_is_the_same_as_one_by_one(models: Models) -> None:
     """Companies of different sizes in one batch, an empty one among them, do not touch one another."""
     tomur = models.predictors["tomur"]
-    companies = [_at_default(*names) for names in ((NAMES[0],), NAMES, (), (NAMES[1], NAMES[1]), NAMES[1:])]
-    for company, batched in zip(companies, tomur.throughput(companies), strict=True):
-        np.testing.assert_array_equal(batched, tomur.throughput([company])[0])
+    co_locations = [_at_default(*names) for names in ((NAMES[0],), NAMES, (), (NAMES[1], NAMES[1]), NAMES[1:])]
+    for co_location, batched in zip(co_locations, tomur.throughput(co_locations), strict=True):
+        np.testing.assert_array_equal(batched, tomur.throughput([co_location])[0])
     assert tomur.throughput([]) == []
 
 
@@ -85,8 +85,8 @@ def test_beside_a_bench_run_to_completion_adds_waits(models: Models) -> None:
 
 def test_prediction_can_be_taken_apart(models: Models) -> None:
     """Drops are told per resource that the NF uses; a pipeline's throughput is solo less the largest."""
-    company = _at_default(*NAMES)
-    for workload, part in zip(company, models.predictors["tomur"].predict([company])[0], strict=True):
+    co_location = _at_default(*NAMES)
+    for workload, part in zip(co_location, models.predictors["tomur"].predict([co_location])[0], strict=True):
         assert list(part.drops) == ["memory", *models.models[workload.nf].accelerators]
         assert part.low_kpps is not None
         assert part.high_kpps is not None
@@ -112,11 +112,11 @@ def test_strawmen_share_the_resource_models(models: Models) -> None:
 
 def test_risk_lowers_what_is_promised(models: Models) -> None:
     """The smaller the risk, the lower; alone it stays what it is."""
-    tomur, company = models.predictors["tomur"], [_at_default(*NAMES), _at_default(NAMES[0])]
+    tomur, co_location = models.predictors["tomur"], [_at_default(*NAMES), _at_default(NAMES[0])]
     usual, wary, wariest = (
-        tomur.throughput(company),
-        tomur.throughput(company, risk=0.2),
-        tomur.throughput(company, risk=0.05),
+        tomur.throughput(co_location),
+        tomur.throughput(co_location, risk=0.2),
+        tomur.throughput(co_location, risk=0.05),
     )
     assert (wary[0] <= usual[0]).all()
     assert (wariest[0] <= wary[0]).all()
@@ -148,10 +148,10 @@ def test_ten_thousand_predictions_take_well_under_a_second(models: Models) -> No
     known = [
         Workload(str(rng.choice(NAMES)), TrafficProfile(float(rng.integers(1, 200000)), 1500, 600)) for _ in range(60)
     ]
-    companies = [[known[at] for at in rng.choice(60, 4)] for _ in range(2500)]
-    models.predictors["tomur"].throughput(companies[:1])
+    co_locations = [[known[at] for at in rng.choice(60, 4)] for _ in range(2500)]
+    models.predictors["tomur"].throughput(co_locations[:1])
     begin = time.process_time()
-    models.predictors["tomur"].throughput(companies)
+    models.predictors["tomur"].throughput(co_locations)
     assert time.process_time() - begin < 0.8
 
 

@@ -29,7 +29,7 @@ def _rows(run: object, members: list[tuple[str, float]]) -> list[dict[str, objec
 
 def _with(made: Profile, **tables: list[dict[str, object]]) -> Profile:
     nfs = {
-        name: replace(nf, companies=pd.DataFrame(tables.get(name.replace("-", "_"), [])))
+        name: replace(nf, co_locations=pd.DataFrame(tables.get(name.replace("-", "_"), [])))
         for name, nf in made.nfs.items()
     }
     return replace(made, nfs=nfs)
@@ -46,9 +46,9 @@ def test_a_run_is_one_wherever_it_stands_and_however_it_is_sorted(made: Profile)
     first = [(one, 100.0), (other, 200.0)]
     here = [*_rows(1, first), *_rows(2, [(one, 101.0), (other, 203.0)])]
     there = [*_rows("a", first[::-1])]
-    companies, _ = _told(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there})
-    ((company, runs),) = companies.items()
-    assert [workload.nf for workload in company] == sorted([one, other])
+    co_locations, _ = _told(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there})
+    ((co_location, runs),) = co_locations.items()
+    assert [workload.nf for workload in co_location] == sorted([one, other])
     assert sorted(map(tuple, runs.tolist())) == sorted(
         [tuple(kpps for _, kpps in sorted(first)), tuple(kpps for _, kpps in sorted([(one, 101.0), (other, 203.0)]))]
     )
@@ -58,8 +58,8 @@ def test_strangers_are_named(made: Profile) -> None:
     """Companies with NFs that are not in the profile are left out, and these are named; an NF alone is no company."""
     one = NAMES[0]
     rows = [*_rows(1, [(one, 1.0), ("Stranger", 2.0)]), *_rows(2, [(one, 3.0)])]
-    companies, said = _told(made, **{one.replace("-", "_"): rows})
-    assert not companies
+    co_locations, said = _told(made, **{one.replace("-", "_"): rows})
+    assert not co_locations
     assert said == ["1 of 1 companies hold NFs without a profile, Stranger: left out"]
 
 
@@ -74,9 +74,9 @@ def test_more_than_the_nic_holds_is_refused(made: Profile) -> None:
 def test_wrong_units_are_refused(made: Profile, factor: float) -> None:
     """Throughputs in packets or millions of packets per second are nothing like the NF alone."""
     models = train(made, ["tomur"])
-    company = [Workload(name, DEFAULT) for name in NAMES[:2]]
-    predicted = models.predictors["tomur"].throughput([company])[0].tolist()
-    told = [(one.nf, kpps * factor) for one, kpps in zip(company, predicted, strict=True)]
+    co_location = [Workload(name, DEFAULT) for name in NAMES[:2]]
+    predicted = models.predictors["tomur"].throughput([co_location])[0].tolist()
+    told = [(one.nf, kpps * factor) for one, kpps in zip(co_location, predicted, strict=True)]
     rows = [row for run in range(6) for row in _rows(run, [(nf, kpps * (1 + run / 100)) for nf, kpps in told])]
     with pytest.raises(InputError, match="times as fast as"):
         train(_with(made, **{NAMES[0].replace("-", "_"): rows}), ["tomur"])
@@ -87,13 +87,13 @@ def test_noise_is_each_nf_s_own(made: Profile) -> None:
     rng = np.random.default_rng(0)
     noisy, *quiet = NAMES
     scale = {noisy: 0.03, **dict.fromkeys(quiet, 0.003)}
-    companies = {
+    co_locations = {
         tuple(Workload(name, replace(DEFAULT, flows=1000.0 + at)) for name in NAMES): np.exp(
             [[scale[name] * rng.standard_normal() for name in NAMES] for _ in range(2)]
         )
         for at in range(60)
     }
-    noise = _noise(companies)
+    noise = _noise(co_locations)
     assert noise[noisy] == pytest.approx(0.03**2, rel=0.4)
     for name in quiet:
         assert noise[name] == pytest.approx(0.003**2, rel=0.4)
@@ -103,9 +103,9 @@ def test_rows_of_one_company_are_known_as_such(made: Profile) -> None:
     """Two equal NFs in a company are two rows of one company, to be left out together."""
     models = train(made, ["tomur"]).models
     one = NAMES[0]
-    companies = {
+    co_locations = {
         (Workload(one, DEFAULT),) * 2: np.array([[100.0, 101.0]]),
         (Workload(one, DEFAULT),) * 3: np.ones((1, 3)),
     }
-    ((_, rows),) = compared_by_name(models, companies)
-    assert sorted(rows.company.tolist()) == [0, 0, 1, 1, 1]
+    ((_, rows),) = compared_by_name(models, co_locations)
+    assert sorted(rows.co_location.tolist()) == [0, 0, 1, 1, 1]

@@ -27,7 +27,7 @@ def test_a_curve_of_many_moments_keeps_its_peak(comparison: Comparison, monkeypa
 def test_companies_add_up_to_the_nics_in_use(comparison: Comparison) -> None:
     """The NICs of all companies together are the peak, and no company takes more cores than there are."""
     for one in comparison.evaluations:
-        assert figures.companies(one.plan)["NICs"].sum() == one.nics
+        assert figures.co_locations(one.plan)["NICs"].sum() == one.nics
     assert figures.occupancy(comparison).groupby("strategy")["cores"].sum().max() <= 8
 
 

@@ -1,4 +1,4 @@
-#include "accelerators/rules.h"
+#include "core/rules.h"
 
 #include <rte_common.h>
 

@@ -2,8 +2,8 @@
  * The rules that payloads are scanned for: application protocols by how their messages begin, in
  * the spirit of L7-filter.
  */
-#ifndef NFS_ACCELERATORS_RULES_H
-#define NFS_ACCELERATORS_RULES_H
+#ifndef NFS_CORE_RULES_H
+#define NFS_CORE_RULES_H
 
 #include <stdint.h>
 

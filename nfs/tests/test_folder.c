@@ -6,8 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "testbed/child.h"
-#include "testbed/leftovers.h"
+#include "testbed/folder.h"
 #include "tests/support.h"
 
 static const char *in(const char *folder, const char *name)
@@ -34,13 +33,13 @@ static void age(const char *folder, const char *name, time_t hours)
 	assert_int_equal(utimensat(AT_FDCWD, in(folder, name), then, 0), 0);
 }
 
-static bool is_there(const char *folder, const char *name)
+static bool exists(const char *folder, const char *name)
 {
 	return access(in(folder, name), F_OK) == 0;
 }
 
-/* What is old and has such a name goes, a folder with what is in it; all else stays. */
-static void old_ones_go(void **state)
+/* A matching file or folder that is a day old is removed; newer ones and other names stay. */
+static void stale_entries_are_removed(void **state)
 {
 	char folder[PATH_MAX];
 
@@ -55,26 +54,26 @@ static void old_ones_go(void **state)
 	age(folder, "2.json.7", 23);
 	age(folder, "3.json", 25);
 	age(folder, "4.json.7", 25);
-	leftovers_remove(folder, "*.json.*");
-	assert_false(is_there(folder, "1.json.7"));
-	assert_true(is_there(folder, "2.json.7"));
-	assert_true(is_there(folder, "3.json"));
-	assert_false(is_there(folder, "4.json.7"));
+	folder_remove_stale(folder, "*.json.*");
+	assert_false(exists(folder, "1.json.7"));
+	assert_true(exists(folder, "2.json.7"));
+	assert_true(exists(folder, "3.json"));
+	assert_false(exists(folder, "4.json.7"));
 	folder_remove(folder);
 }
 
-/* A folder that is not there holds nothing. */
-static void nothing_is_nothing(void **state)
+/* A folder that does not exist is no error. */
+static void a_missing_folder_is_ignored(void **state)
 {
 	(void)state;
-	leftovers_remove("/nowhere", "*");
+	folder_remove_stale("/nowhere", "*");
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(old_ones_go),
-		cmocka_unit_test(nothing_is_nothing),
+		cmocka_unit_test(stale_entries_are_removed),
+		cmocka_unit_test(a_missing_folder_is_ignored),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
