@@ -93,7 +93,7 @@ def test_the_pattern_program_agrees_with_exhaustive_search(instance: Instance) -
 def test_without_all_companies_the_plan_is_sound_and_the_bound_valid(instance: Instance) -> None:
     """Whatever the oracle, the search over neighbourhoods breaks nothing, beats nothing, and claims nothing false."""
     tenants, kinds, oracles = instance
-    with patch.object(placer.optimal, "MOST_COMPANIES", 0):
+    with patch.object(placer.optimal, "MOST_CO_LOCATIONS", 0):
         optimum = optimal_plan(*instance, time_limit=0.03)
     judge = exhaustive_plan(*instance)
     assert faults_of(optimum, tenants, kinds, oracles) == []

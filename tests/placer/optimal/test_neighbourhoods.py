@@ -16,7 +16,7 @@ BLUEFIELD = NicKind(0, "bluefield-2", 8, dict.fromkeys(NFS, 2))
 @pytest.fixture
 def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes every instance one with too many companies."""
-    monkeypatch.setattr(placer.optimal, "MOST_COMPANIES", 0)
+    monkeypatch.setattr(placer.optimal, "MOST_CO_LOCATIONS", 0)
 
 
 def test_a_plan_that_fills_all_cores_is_proven() -> None:

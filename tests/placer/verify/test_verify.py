@@ -136,7 +136,7 @@ def test_tampering_is_found(tmp_path: Path, tamper: Tamper, message: str) -> Non
 
 def test_the_bound_by_cores_is_checked_by_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where not all companies can be asked, the prices hold for whoever fits the cores."""
-    monkeypatch.setattr("placer.optimal.MOST_COMPANIES", 0)
+    monkeypatch.setattr("placer.optimal.MOST_CO_LOCATIONS", 0)
     oracle = ErraticOracle(1)
     arrivals = arrivals_of(*[("acl", 0.1), ("nat", 0.2), ("nids", 0.3)] * 3)
     catalogue = Catalogue((KIND,), (), (), specs=("simulated",))
