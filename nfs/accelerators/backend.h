@@ -10,7 +10,7 @@
 
 #include "accelerators/accelerator.h"
 
-enum backend_answer {
+enum backend_status {
 	BACKEND_DONE,  /* the job's results and status are set */
 	BACKEND_TAKEN, /* `poll` will answer it, were it with a negative status */
 	BACKEND_FULL,  /* not taken: poll first, then try again */
@@ -24,7 +24,7 @@ struct accelerator_backend {
 
 	/* NULL after printing why: no such device, no memory. */
 	void *(*create)(void);
-	enum backend_answer (*submit)(void *state, struct accelerator_job *job);
+	enum backend_status (*submit)(void *state, struct accelerator_job *job);
 	/* At most `n` jobs that were taken and are done. NULL where none is ever taken. */
 	uint16_t (*poll)(void *state, struct accelerator_job **jobs, uint16_t n);
 	void (*destroy)(void *state);

@@ -192,7 +192,7 @@ static void put(struct compressor *compressor, struct rte_mbuf *mbuf, void *byte
 	mbuf->pkt_len = length;
 }
 
-static enum backend_answer submit(void *state, struct accelerator_job *job)
+static enum backend_status submit(void *state, struct accelerator_job *job)
 {
 	struct compressor *compressor = state;
 	struct rte_comp_op *operation;

@@ -26,7 +26,7 @@ static void *create(void)
 	return stream;
 }
 
-static enum backend_answer submit(void *state, struct accelerator_job *job)
+static enum backend_status submit(void *state, struct accelerator_job *job)
 {
 	z_stream *stream = state;
 	int error = deflateReset(stream);

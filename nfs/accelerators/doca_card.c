@@ -162,7 +162,7 @@ void doca_card_destroy(void *state)
 	nf_free(card);
 }
 
-enum backend_answer doca_card_next(struct doca_card *card, struct accelerator_job *job,
+enum backend_status doca_card_next(struct doca_card *card, struct accelerator_job *job,
 				   struct doca_card_job **next)
 {
 	const unsigned int number = card->tail % DOCA_CARD_JOBS;
@@ -184,7 +184,7 @@ enum backend_answer doca_card_next(struct doca_card *card, struct accelerator_jo
 	return BACKEND_TAKEN;
 }
 
-enum backend_answer doca_card_submit(struct doca_card *card, const struct doca_job *request)
+enum backend_status doca_card_submit(struct doca_card *card, const struct doca_job *request)
 {
 	const doca_error_t answer = doca_workq_submit(card->queue, request);
 

@@ -68,9 +68,9 @@ uint16_t doca_card_poll(void *state, struct accelerator_job **jobs, uint16_t n);
 void doca_card_destroy(void *state);
 
 /* TAKEN: `next` is to be submitted, its input is copied. Else that is the answer. */
-enum backend_answer doca_card_next(struct doca_card *card, struct accelerator_job *job,
+enum backend_status doca_card_next(struct doca_card *card, struct accelerator_job *job,
 				   struct doca_card_job **next);
-enum backend_answer doca_card_submit(struct doca_card *card, const struct doca_job *request);
+enum backend_status doca_card_submit(struct doca_card *card, const struct doca_job *request);
 
 static inline unsigned int doca_card_number(const struct doca_card *card,
 					    const struct doca_card_job *job)

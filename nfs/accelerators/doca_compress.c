@@ -34,11 +34,11 @@ static doca_error_t unmake(struct doca_card *card)
 	return doca_compress_destroy(((struct compress_engine *)card)->compress);
 }
 
-static enum backend_answer submit(void *state, struct accelerator_job *job)
+static enum backend_status submit(void *state, struct accelerator_job *job)
 {
 	struct doca_card *card = state;
 	struct doca_card_job *next;
-	const enum backend_answer answer = doca_card_next(card, job, &next);
+	const enum backend_status answer = doca_card_next(card, job, &next);
 
 	if (answer != BACKEND_TAKEN)
 		return answer;

@@ -90,12 +90,12 @@ static doca_error_t unmake(struct doca_card *card)
 	return doca_regex_destroy(((struct regex_engine *)card)->regex);
 }
 
-static enum backend_answer submit(void *state, struct accelerator_job *job)
+static enum backend_status submit(void *state, struct accelerator_job *job)
 {
 	struct regex_engine *engine = state;
 	struct doca_card *card = &engine->card;
 	struct doca_card_job *next;
-	const enum backend_answer answer = doca_card_next(card, job, &next);
+	const enum backend_status answer = doca_card_next(card, job, &next);
 	unsigned int number;
 
 	if (answer != BACKEND_TAKEN)
@@ -119,15 +119,15 @@ static void finish(struct doca_card_job *done, const struct doca_event *event)
 {
 	struct doca_regex_search_result *result = event->result.ptr;
 	struct accelerator_job *job = done->job;
-	uint64_t told[4] = {0};
+	uint64_t seen[4] = {0};
 
 	job->status = result->status_flags & DOCA_REGEX_STATUS_SEARCH_FAILED ? -EIO : 0;
 	for (struct doca_regex_match *match = result->matches, *next; match; match = next) {
 		const uint32_t rule = match->rule_id - 1;
 		const uint64_t bit = 1ull << rule % 64;
 
-		job->produced += !(told[rule / 64 % 4] & bit);
-		told[rule / 64 % 4] |= bit;
+		job->produced += !(seen[rule / 64 % 4] & bit);
+		seen[rule / 64 % 4] |= bit;
 		if (job->rule < 0 || (int32_t)rule < job->rule)
 			job->rule = (int32_t)rule;
 		next = match->next;

@@ -5,7 +5,7 @@
 
 #include "core/memory.h"
 
-int flow_scan_create(struct nf *nf, offload_answered answered)
+int flow_scan_create(struct nf *nf, offload_completion completed)
 {
 	struct flow_scan *scan = nf_zalloc(sizeof(*scan));
 	int error;
@@ -22,7 +22,7 @@ int flow_scan_create(struct nf *nf, offload_answered answered)
 	error = offload_create(
 		&scan->offload, nf, (unsigned int)nf->settings[FLOW_SCAN_QUEUES],
 		(unsigned int)nf->settings[FLOW_SCAN_WINDOW],
-		(offload_answered[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = answered});
+		(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
 	if (error < 0) {
 		flow_table_destroy(&scan->table);
 		nf_free(scan);

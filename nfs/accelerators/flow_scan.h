@@ -24,7 +24,7 @@ struct flow_scan {
 };
 
 /* Its callbacks. */
-int flow_scan_create(struct nf *nf, offload_answered answered);
+int flow_scan_create(struct nf *nf, offload_completion completed);
 void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
 void flow_scan_drain(struct nf *nf, struct nf_out *out);
 void flow_scan_destroy(struct nf *nf);

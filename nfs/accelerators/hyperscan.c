@@ -85,7 +85,7 @@ static int matched(unsigned int rule, unsigned long long from, unsigned long lon
 	return 0;
 }
 
-static enum backend_answer submit(void *state, struct accelerator_job *job)
+static enum backend_status submit(void *state, struct accelerator_job *job)
 {
 	const struct hyperscan *hyperscan = state;
 

@@ -17,7 +17,7 @@ static int attach(struct offload_lane *lane, struct accelerator *accelerator, un
 }
 
 int offload_create(struct offload *offload, struct nf *nf, unsigned int queues, unsigned int window,
-		   const offload_answered answered[ACCELERATOR_KINDS])
+		   const offload_completion completed[ACCELERATOR_KINDS])
 {
 	uint32_t most = NF_BURST;
 	int error = 0;
@@ -26,7 +26,7 @@ int offload_create(struct offload *offload, struct nf *nf, unsigned int queues, 
 	for (int kind = 0; kind < ACCELERATOR_KINDS && error == 0; kind++) {
 		if (!nf->accelerators[kind])
 			continue;
-		offload->lanes[kind].answered = answered[kind];
+		offload->lanes[kind].completed = completed[kind];
 		error = attach(&offload->lanes[kind], nf->accelerators[kind], queues, window);
 		most += queues * window;
 	}
@@ -55,7 +55,7 @@ static void collect_queue(struct nf *nf, const struct offload_lane *lane, unsign
 	uint16_t n = accelerator_collect(lane->queues[queue], jobs, NF_BURST);
 
 	for (uint16_t i = 0; i < n; i++)
-		lane->answered(nf, jobs[i]->owner);
+		lane->completed(nf, jobs[i]->owner);
 }
 
 /* Submit what was asked of a lane, waiting for its queues where they are full. */
@@ -65,13 +65,13 @@ static void submit(struct nf *nf, struct offload_lane *lane)
 		uint16_t done = 0;
 
 		for (;;) {
-			done += accelerator_submit(lane->queues[i], lane->asked[i] + done,
-						   lane->n_asked[i] - done);
-			if (done == lane->n_asked[i])
+			done += accelerator_submit(lane->queues[i], lane->pending[i] + done,
+						   lane->n_pending[i] - done);
+			if (done == lane->n_pending[i])
 				break;
 			collect_queue(nf, lane, i);
 		}
-		lane->n_asked[i] = 0;
+		lane->n_pending[i] = 0;
 	}
 }
 
@@ -80,9 +80,9 @@ static void send_ready(struct offload *offload, struct nf_out *out)
 	for (; offload->head != offload->tail; offload->head++) {
 		const struct offloaded *oldest = &offload->held[offload->head & offload->mask];
 
-		if (oldest->fate == OFFLOAD_UNDER_WAY)
+		if (oldest->action == OFFLOAD_UNDER_WAY)
 			break;
-		if (oldest->fate == OFFLOAD_SEND)
+		if (oldest->action == OFFLOAD_SEND)
 			nf_send(out, oldest->packet);
 		else
 			rte_pktmbuf_free(oldest->packet);
@@ -123,21 +123,22 @@ struct offloaded *offload_hold(struct offload *offload, struct rte_mbuf *packet,
 
 	offloaded->packet = packet;
 	offloaded->headers = *headers;
-	offloaded->fate = OFFLOAD_SEND;
+	offloaded->action = OFFLOAD_SEND;
 	return offloaded;
 }
 
-void offload_ask(struct offload *offload, enum accelerator_kind kind, struct offloaded *offloaded)
+void offload_request(struct offload *offload, enum accelerator_kind kind,
+		     struct offloaded *offloaded)
 {
 	struct offload_lane *lane = &offload->lanes[kind];
 	const unsigned int queue = lane->next;
 
 	lane->next = queue + 1 < lane->n ? queue + 1 : 0;
-	if (lane->n_asked[queue] == NF_BURST)
+	if (lane->n_pending[queue] == NF_BURST)
 		submit(offload->nf, lane);
-	offloaded->fate = OFFLOAD_UNDER_WAY;
+	offloaded->action = OFFLOAD_UNDER_WAY;
 	offloaded->job.owner = offloaded;
-	lane->asked[queue][lane->n_asked[queue]++] = &offloaded->job;
+	lane->pending[queue][lane->n_pending[queue]++] = &offloaded->job;
 }
 
 void offload_end(struct offload *offload, struct nf_out *out)

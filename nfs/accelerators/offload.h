@@ -21,27 +21,27 @@
 #define OFFLOAD_QUEUES "queues", "request queues at each accelerator", 1, OFFLOAD_MOST_QUEUES, 1
 #define OFFLOAD_WINDOW "window", "requests under way in each queue", 1, OFFLOAD_MOST_WINDOW, 128
 
-enum offload_fate { OFFLOAD_UNDER_WAY, OFFLOAD_SEND, OFFLOAD_DROP };
+enum offload_action { OFFLOAD_UNDER_WAY, OFFLOAD_SEND, OFFLOAD_DROP };
 
 /* A packet that is held, and its request. */
 struct offloaded {
 	struct accelerator_job job;
 	struct rte_mbuf *packet;
 	struct packet headers;
-	enum offload_fate fate;
+	enum offload_action action;
 	int32_t place; /* the function's own */
 };
 
 /* What to do with an answer: set the fate, or ask for another request. */
-typedef void (*offload_answered)(struct nf *nf, struct offloaded *offloaded);
+typedef void (*offload_completion)(struct nf *nf, struct offloaded *offloaded);
 
 /* The queues of one accelerator; packets take them in turn. */
 struct offload_lane {
-	offload_answered answered;
+	offload_completion completed;
 	unsigned int n, next;
 	struct accelerator_queue *queues[OFFLOAD_MOST_QUEUES];
-	uint16_t n_asked[OFFLOAD_MOST_QUEUES];
-	struct accelerator_job *asked[OFFLOAD_MOST_QUEUES][NF_BURST]; /* not submitted yet */
+	uint16_t n_pending[OFFLOAD_MOST_QUEUES];
+	struct accelerator_job *pending[OFFLOAD_MOST_QUEUES][NF_BURST]; /* not submitted yet */
 };
 
 struct offload {
@@ -56,7 +56,7 @@ struct offload {
  * printing why.
  */
 int offload_create(struct offload *offload, struct nf *nf, unsigned int queues, unsigned int window,
-		   const offload_answered answered[ACCELERATOR_KINDS]);
+		   const offload_completion completed[ACCELERATOR_KINDS]);
 /* Nothing may be held any more. */
 void offload_destroy(struct offload *offload);
 
@@ -66,7 +66,8 @@ void offload_begin(struct offload *offload, uint16_t n, struct nf_out *out);
 struct offloaded *offload_hold(struct offload *offload, struct rte_mbuf *packet,
 			       const struct packet *headers);
 /* Ask for a request, whose job is filled in but for its owner. */
-void offload_ask(struct offload *offload, enum accelerator_kind kind, struct offloaded *offloaded);
+void offload_request(struct offload *offload, enum accelerator_kind kind,
+		     struct offloaded *offloaded);
 /* Submit what was asked; then send what is ready, or, run to completion, all. */
 void offload_end(struct offload *offload, struct nf_out *out);
 /* Wait for all that is held, and send it. */

@@ -32,7 +32,7 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, 
 		return offloaded;
 	offloaded->job.input = payload;
 	counters[SCAN_SCANNED]++;
-	offload_ask(offload, ACCELERATOR_REGEX, offloaded);
+	offload_request(offload, ACCELERATOR_REGEX, offloaded);
 	return offloaded;
 }
 

@@ -31,7 +31,7 @@ const struct bench_kind *bench_find(const char *name)
 	return kind;
 }
 
-static bool equip(struct bench *bench, struct accelerator *const *accelerators)
+static bool configure(struct bench *bench, struct accelerator *const *accelerators)
 {
 	for (int i = 0; i < ACCELERATOR_KINDS; i++) {
 		if (!(bench->kind->accelerators & NF_USES(i)))
@@ -62,9 +62,9 @@ struct bench *bench_create(const char *name, struct accelerator *const *accelera
 		return NULL;
 	}
 	bench->kind = kind;
-	if (!equip(bench, accelerators) ||
-	    nf_settle(name, kind->parameters, kind->n_parameters, settings, n_settings,
-		      bench->settings) < 0 ||
+	if (!configure(bench, accelerators) ||
+	    nf_apply_settings(name, kind->parameters, kind->n_parameters, settings, n_settings,
+			      bench->settings) < 0 ||
 	    kind->create(bench) < 0) {
 		nf_free(bench);
 		return NULL;

@@ -25,15 +25,16 @@ struct capture {
 };
 
 /* The bytes of one packet, where it goes to the wire unchanged. */
-static bool keep(struct rte_mbuf *packet, const struct pcap_pkthdr *told, const u_char *bytes)
+static bool store_packet(struct rte_mbuf *packet, const struct pcap_pkthdr *header,
+			 const u_char *bytes)
 {
 	struct original *original = rte_mbuf_to_priv(packet);
 
-	if (told->caplen != told->len || told->caplen > rte_pktmbuf_tailroom(packet))
+	if (header->caplen != header->len || header->caplen > rte_pktmbuf_tailroom(packet))
 		return false;
-	original->length = told->caplen;
-	memcpy(original->head, bytes, RTE_MIN(told->caplen, (uint32_t)HEAD));
-	memcpy(rte_pktmbuf_mtod(packet, void *), bytes, told->caplen);
+	original->length = header->caplen;
+	memcpy(original->head, bytes, RTE_MIN(header->caplen, (uint32_t)HEAD));
+	memcpy(rte_pktmbuf_mtod(packet, void *), bytes, header->caplen);
 	return true;
 }
 
@@ -62,11 +63,11 @@ struct census {
 static bool count_packets(pcap_t *file, struct census *census)
 {
 	const u_char *bytes;
-	struct pcap_pkthdr *told;
+	struct pcap_pkthdr *header;
 	int read;
 
-	while ((read = pcap_next_ex(file, &told, &bytes)) == 1) {
-		if (told->caplen != told->len || told->caplen > RTE_MBUF_DEFAULT_DATAROOM)
+	while ((read = pcap_next_ex(file, &header, &bytes)) == 1) {
+		if (header->caplen != header->len || header->caplen > RTE_MBUF_DEFAULT_DATAROOM)
 			census->too_large++;
 		else if (census->packets < TRAFFIC_CAPTURED)
 			census->packets++;
@@ -115,10 +116,10 @@ static struct rte_mempool *pool_for(uint32_t packets)
 static bool fill_one(struct rte_mbuf *packet, pcap_t *file)
 {
 	const u_char *bytes;
-	struct pcap_pkthdr *told;
+	struct pcap_pkthdr *header;
 
-	while (pcap_next_ex(file, &told, &bytes) == 1)
-		if (keep(packet, told, bytes))
+	while (pcap_next_ex(file, &header, &bytes) == 1)
+		if (store_packet(packet, header, bytes))
 			return true;
 	return false;
 }

@@ -15,7 +15,7 @@ struct error_headers {
 
 static const struct {
 	uint8_t type, code;
-} told[] = {
+} messages[] = {
 	[ICMP_NET_UNREACHABLE] = {3, 0},
 	[ICMP_FRAGMENTATION_NEEDED] = {3, 4},
 	[ICMP_TTL_EXCEEDED] = {11, 0},
@@ -43,7 +43,7 @@ static bool carries_error(const struct rte_mbuf *mbuf, const struct packet *pack
 }
 
 /* RFC 1812, section 4.3.2.7. */
-static bool may_be_told(const struct rte_mbuf *mbuf, const struct packet *packet)
+static bool may_report(const struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
 	const struct rte_ipv4_hdr *ip =
@@ -99,8 +99,8 @@ static void fill(struct icmp_reporter *reporter, struct error_headers *headers, 
 		       .next_proto_id = IPPROTO_ICMP,
 		       .src_addr = reporter->address,
 		       .dst_addr = to},
-		.type = told[problem].type,
-		.code = told[problem].code,
+		.type = messages[problem].type,
+		.code = messages[problem].code,
 		.mtu = rte_cpu_to_be_16(mtu),
 	};
 	headers->ip.hdr_checksum = rte_ipv4_cksum(&headers->ip);
@@ -137,7 +137,7 @@ enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *ab
 			     const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
 			     uint64_t now_us, struct rte_mbuf **error)
 {
-	if (!may_be_told(about, packet))
+	if (!may_report(about, packet))
 		return ICMP_SUPPRESSED;
 	if (!within_rate(reporter, now_us))
 		return ICMP_LIMITED;
@@ -145,9 +145,9 @@ enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *ab
 	return *error ? ICMP_SENT : ICMP_LIMITED;
 }
 
-void icmp_tell(struct icmp_reporter *reporter, struct rte_mbuf *about, const struct packet *packet,
-	       enum icmp_problem problem, uint16_t mtu, uint64_t now_us, uint64_t *counters,
-	       struct nf_out *out)
+void icmp_report_problem(struct icmp_reporter *reporter, struct rte_mbuf *about,
+			 const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
+			 uint64_t now_us, uint64_t *counters, struct nf_out *out)
 {
 	struct rte_mbuf *error;
 	const enum icmp_report report =

@@ -51,8 +51,8 @@ enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *ab
  * Tell the sender, if that may be, and count it: `counters` are three, in the order of enum
  * icmp_report. The packet stays the caller's.
  */
-void icmp_tell(struct icmp_reporter *reporter, struct rte_mbuf *about, const struct packet *packet,
-	       enum icmp_problem problem, uint16_t mtu, uint64_t now_us, uint64_t *counters,
-	       struct nf_out *out);
+void icmp_report_problem(struct icmp_reporter *reporter, struct rte_mbuf *about,
+			 const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
+			 uint64_t now_us, uint64_t *counters, struct nf_out *out);
 
 #endif

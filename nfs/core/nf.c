@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -14,6 +15,10 @@ void nf_register(struct nf_kind *kind)
 
 	while (*place && strcmp((*place)->name, kind->name) < 0)
 		place = &(*place)->next;
+	if (*place && strcmp((*place)->name, kind->name) == 0) {
+		fprintf(stderr, "%s: two network functions have this name\n", kind->name);
+		abort();
+	}
 	kind->next = *place;
 	*place = kind;
 }
@@ -32,12 +37,12 @@ const struct nf_kind *nf_find(const char *name)
 	return kind;
 }
 
-static int equip(struct nf *nf, const struct nf_config *config)
+static int configure(struct nf *nf, const struct nf_config *config)
 {
 	const struct nf_kind *kind = nf->kind;
 	unsigned int able = kind->executions ? kind->executions : NF_RUN_TO_COMPLETION;
 
-	nf->execution = config->execution ? config->execution : kind->usual;
+	nf->execution = config->execution ? config->execution : kind->default_execution;
 	if (nf->execution == 0)
 		nf->execution = able & -able;
 	if (!(nf->execution & able)) {
@@ -75,10 +80,10 @@ struct nf *nf_create(const struct nf_config *config, const struct nf_setting *se
 		return NULL;
 	}
 	nf->kind = kind;
-	if (equip(nf, config) < 0 ||
-	    nf_settle(kind->name, kind->parameters, kind->n_parameters, settings, n_settings,
-		      nf->settings) < 0 ||
-	    kind->create(nf) < 0) {
+	if (configure(nf, config) < 0 ||
+	    nf_apply_settings(kind->name, kind->parameters, kind->n_parameters, settings,
+			      n_settings, nf->settings) < 0 ||
+	    (kind->create && kind->create(nf) < 0)) {
 		nf_free(nf);
 		return NULL;
 	}
@@ -89,7 +94,8 @@ void nf_destroy(struct nf *nf)
 {
 	if (!nf)
 		return;
-	nf->kind->destroy(nf);
+	if (nf->kind->destroy)
+		nf->kind->destroy(nf);
 	nf_free(nf);
 }
 

@@ -51,9 +51,9 @@ struct nf_counter {
 struct nf_kind {
 	const char *name;
 	const char *help;
-	unsigned int accelerators; /* sum of NF_USES() */
-	unsigned int executions;   /* sum of enum nf_execution; 0: run to completion */
-	enum nf_execution usual;   /* of several; 0: run to completion, if it can */
+	unsigned int accelerators;           /* sum of NF_USES() */
+	unsigned int executions;             /* sum of enum nf_execution; 0: run to completion */
+	enum nf_execution default_execution; /* of several; 0: run to completion, if it can */
 	const struct nf_parameter *parameters;
 	unsigned int n_parameters;
 	const struct nf_counter *counters;

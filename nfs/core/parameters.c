@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static int settle_one(const char *of, const struct nf_parameter *parameters,
-		      unsigned int n_parameters, const struct nf_setting *setting, double *values)
+static int apply_setting(const char *of, const struct nf_parameter *parameters,
+			 unsigned int n_parameters, const struct nf_setting *setting,
+			 double *values)
 {
 	for (unsigned int i = 0; i < n_parameters; i++) {
 		const struct nf_parameter *parameter = &parameters[i];
@@ -24,14 +25,15 @@ static int settle_one(const char *of, const struct nf_parameter *parameters,
 	return -EINVAL;
 }
 
-int nf_settle(const char *of, const struct nf_parameter *parameters, unsigned int n_parameters,
-	      const struct nf_setting *settings, unsigned int n_settings, double *values)
+int nf_apply_settings(const char *of, const struct nf_parameter *parameters,
+		      unsigned int n_parameters, const struct nf_setting *settings,
+		      unsigned int n_settings, double *values)
 {
 	int result = 0;
 
 	for (unsigned int i = 0; i < n_parameters; i++)
-		values[i] = parameters[i].usual;
+		values[i] = parameters[i].default_value;
 	for (unsigned int i = 0; i < n_settings && result == 0; i++)
-		result = settle_one(of, parameters, n_parameters, &settings[i], values);
+		result = apply_setting(of, parameters, n_parameters, &settings[i], values);
 	return result;
 }

@@ -5,7 +5,7 @@
 struct nf_parameter {
 	const char *name;
 	const char *help;
-	double low, high, usual;
+	double low, high, default_value;
 };
 
 /* A parameter other than its usual value. */
@@ -18,7 +18,8 @@ struct nf_setting {
  * The value of each parameter, usual or set. 0, or a negative errno after printing on stderr what
  * `of` does not have or cannot be.
  */
-int nf_settle(const char *of, const struct nf_parameter *parameters, unsigned int n_parameters,
-	      const struct nf_setting *settings, unsigned int n_settings, double *values);
+int nf_apply_settings(const char *of, const struct nf_parameter *parameters,
+		      unsigned int n_parameters, const struct nf_setting *settings,
+		      unsigned int n_settings, double *values);
 
 #endif

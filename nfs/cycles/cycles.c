@@ -39,7 +39,7 @@ void plain_register(struct plain *plain)
 	*place = plain;
 }
 
-struct contestant {
+struct subject {
 	struct nf *nf; /* or, when NULL: */
 	const struct plain *plain;
 	void *state;
@@ -48,14 +48,14 @@ struct contestant {
 	double slices[SLICES]; /* cycles per packet */
 };
 
-static void count_sent(struct contestant *one, const struct nf_out *out)
+static void count_sent(struct subject *one, const struct nf_out *out)
 {
 	one->sent += out->n;
 	for (uint32_t i = 0; i < out->n; i++)
 		one->sent_bytes += rte_pktmbuf_pkt_len(out->packets[i]);
 }
 
-static double slice(struct contestant *one, int bursts)
+static double slice(struct subject *one, int bursts)
 {
 	static struct nf_out out;
 	uint64_t cycles = 0, packets = 0;
@@ -93,7 +93,7 @@ static double median(double *values, unsigned int n)
 }
 
 /* Meet every flow before anything is timed, or as many as there is time for. */
-static void warm(struct contestant *one, uint32_t flows)
+static void warm(struct subject *one, uint32_t flows)
 {
 	const uint64_t end = rte_rdtsc() + rte_get_tsc_hz() / 1000 * WARM_MS;
 
@@ -105,7 +105,7 @@ static void warm(struct contestant *one, uint32_t flows)
  * Whoever does other work than the other is no peer: offered the like, both send the like. Not the
  * same bytes: each is where it is in its traffic, and payloads differ.
  */
-static int compare_work(struct contestant *nf, struct contestant *plain)
+static int compare_work(struct subject *nf, struct subject *plain)
 {
 	nf->sent = nf->sent_bytes = plain->sent = plain->sent_bytes = 0;
 	slice(nf, ALIKE_BURSTS);
@@ -121,7 +121,7 @@ static int compare_work(struct contestant *nf, struct contestant *plain)
 }
 
 /* How many bursts a slice of both has room for. */
-static int bursts_of_slice(struct contestant *nf, struct contestant *plain)
+static int bursts_of_slice(struct subject *nf, struct subject *plain)
 {
 	const double room = (double)rte_get_tsc_hz() / 1000 * SLICE_MS / NF_BURST;
 	const double bursts = room / RTE_MAX(slice(nf, 8), slice(plain, 8));
@@ -129,7 +129,7 @@ static int bursts_of_slice(struct contestant *nf, struct contestant *plain)
 	return (int)RTE_MIN(RTE_MAX(bursts, 1.0), (double)MOST_BURSTS);
 }
 
-static int measure(struct contestant *nf, struct contestant *plain, uint32_t flows)
+static int measure(struct subject *nf, struct subject *plain, uint32_t flows)
 {
 	double ratios[SLICES];
 
@@ -173,11 +173,11 @@ static int compare(const struct plain *with, const struct traffic_profile *profi
 		   struct rte_mempool *spare)
 {
 	const struct nf_config config = config_of(with->function, spare);
-	struct contestant nf = {.nf = nf_create(&config, NULL, 0),
+	struct subject nf = {.nf = nf_create(&config, NULL, 0),
+			     .traffic = traffic_create(profile, 1)};
+	struct subject plain = {.plain = with,
+				.state = with->create(profile->flows),
 				.traffic = traffic_create(profile, 1)};
-	struct contestant plain = {.plain = with,
-				   .state = with->create(profile->flows),
-				   .traffic = traffic_create(profile, 1)};
 	int result = EXIT_FAILURE;
 
 	if (nf.nf && plain.state && nf.traffic && plain.traffic)

@@ -132,8 +132,8 @@ static int create(struct nf *nf)
 }
 
 /* Send or free a burst that was classified. */
-static void judge(struct nf *nf, const struct flow_burst *burst, const uint32_t *verdicts,
-		  struct nf_out *out)
+static void apply_verdicts(struct nf *nf, const struct flow_burst *burst, const uint32_t *verdicts,
+			   struct nf_out *out)
 {
 	const struct acl *acl = nf->state;
 	struct rte_mbuf *denied[NF_BURST];
@@ -168,7 +168,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 				 1);
 	else
 		memset(verdicts, 0, sizeof(verdicts)); /* NO_FILTER */
-	judge(nf, &burst, verdicts, out);
+	apply_verdicts(nf, &burst, verdicts, out);
 }
 
 static void destroy(struct nf *nf)

@@ -10,12 +10,12 @@ static const struct nf_counter counters[] = {
 };
 
 /* A flow's mark is the number of matches in it. */
-static void answered(struct nf *nf, struct offloaded *offloaded)
+static void completed(struct nf *nf, struct offloaded *offloaded)
 {
 	const bool matched = scan_matched(offloaded, &nf->counters[FLOW_SCAN_SCANS]);
 	uint64_t *matches = flow_scan_mark(nf, offloaded);
 
-	offloaded->fate = OFFLOAD_SEND;
+	offloaded->action = OFFLOAD_SEND;
 	if (!matched || !matches)
 		return;
 	nf->counters[MATCHING_FLOWS] += *matches == 0;
@@ -24,7 +24,7 @@ static void answered(struct nf *nf, struct offloaded *offloaded)
 
 static int create(struct nf *nf)
 {
-	return flow_scan_create(nf, answered);
+	return flow_scan_create(nf, completed);
 }
 
 static struct nf_kind kind = {
@@ -32,7 +32,7 @@ static struct nf_kind kind = {
 	.help = "packets, bytes and matches of rules of every flow, with aging",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
-	.usual = NF_PIPELINE,
+	.default_execution = NF_PIPELINE,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

@@ -236,7 +236,7 @@ static bool step(struct nf *nf, struct connection *connection, const struct cand
 
 	if (candidates->keys[i].protocol == IPPROTO_UDP)
 		udp_step(&connection->phase, end);
-	else if (!tcp_step(&connection->phase, end, candidates->says[i]))
+	else if (!tcp_step(&connection->phase, end, candidates->kind[i]))
 		return false;
 	connection->last_us = nf->now_us;
 	if (before != connection->phase.state)
@@ -250,7 +250,7 @@ static bool begins(const struct candidates *candidates, uint16_t i)
 	struct connection_phase none = {0};
 
 	return candidates->keys[i].protocol == IPPROTO_UDP ||
-	       tcp_step(&none, candidates->ends[i], candidates->says[i]);
+	       tcp_step(&none, candidates->ends[i], candidates->kind[i]);
 }
 
 /* The counter of what becomes of a packet: TRACKED, INVALID or FULL. */

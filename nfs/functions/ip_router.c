@@ -126,7 +126,8 @@ static int create(struct nf *nf)
 }
 
 /* What becomes of an IPv4 packet that is not to be looked up; FORWARDED if it is. */
-static inline int refusal(const struct rte_ether_hdr *ethernet, const struct rte_ipv4_hdr *ip)
+static inline int error_response(const struct rte_ether_hdr *ethernet,
+				 const struct rte_ipv4_hdr *ip)
 {
 	if (unlikely(!ipv4_is_sound(ip)))
 		return BAD_CHECKSUM;
@@ -143,8 +144,8 @@ static int refusal_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
 	*l3 = packet.l3;
 	if (!packet_has_ipv4(&packet))
 		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
-	return refusal(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
-		       packet_ipv4(mbuf, &packet));
+	return error_response(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
+			      packet_ipv4(mbuf, &packet));
 }
 
 /* Free a packet that cannot go on, and tell its sender. */
@@ -154,8 +155,8 @@ static void give_up(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem prob
 	const struct packet packet = packet_parse_any(mbuf);
 	struct ip_router *router = nf->state;
 
-	icmp_tell(&router->reporter, mbuf, &packet, problem, 0, nf->now_us,
-		  &nf->counters[ERRORS_SENT], out);
+	icmp_report_problem(&router->reporter, mbuf, &packet, problem, 0, nf->now_us,
+			    &nf->counters[ERRORS_SENT], out);
 	rte_pktmbuf_free(mbuf);
 }
 
@@ -163,13 +164,13 @@ static void give_up(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem prob
 static void stop(struct nf *nf, struct rte_mbuf *mbuf, uint64_t hop, struct nf_out *out)
 {
 	static const int counted[] = {LOCAL, MULTICAST, MARTIAN, UNROUTABLE};
-	const bool told = hop == NO_ROUTE || hop < TO_ITSELF;
+	const bool reported = hop == NO_ROUTE || hop < TO_ITSELF;
 
 	if (hop < TO_ITSELF)
 		nf->counters[EXPIRED]++;
 	else
 		nf->counters[counted[hop - TO_ITSELF]]++;
-	if (told)
+	if (reported)
 		give_up(nf, mbuf, hop == NO_ROUTE ? ICMP_NET_UNREACHABLE : ICMP_TTL_EXCEEDED, out);
 	else
 		rte_pktmbuf_free(mbuf);
@@ -218,7 +219,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 		l3[n_kept] = sizeof(*ethernet);
 		if (likely(packet_is_plain_ipv4(packets[i])))
-			refused = refusal(ethernet, (const struct rte_ipv4_hdr *)(ethernet + 1));
+			refused = error_response(ethernet,
+						 (const struct rte_ipv4_hdr *)(ethernet + 1));
 		else
 			refused = refusal_of_any(packets[i], &l3[n_kept]);
 		if (unlikely(refused != FORWARDED)) {

@@ -139,8 +139,8 @@ static void give_up(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *p
 	struct ip_tunnel *tunnel = nf->state;
 	const bool too_big = problem == ICMP_FRAGMENTATION_NEEDED;
 
-	icmp_tell(&tunnel->reporter, mbuf, packet, problem, too_big ? tunnel->mtu : 0, nf->now_us,
-		  &nf->counters[ERRORS_SENT], out);
+	icmp_report_problem(&tunnel->reporter, mbuf, packet, problem, too_big ? tunnel->mtu : 0,
+			    nf->now_us, &nf->counters[ERRORS_SENT], out);
 	drop(nf, mbuf, too_big ? TOO_BIG : EXPIRED);
 }
 
@@ -206,7 +206,7 @@ static void from_inside(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 }
 
 /* What becomes of a packet that comes out: DECAPSULATED, or why it is freed. */
-static int judge(struct rte_mbuf *mbuf, const struct packet *packet, uint8_t marks)
+static int check_outer(struct rte_mbuf *mbuf, const struct packet *packet, uint8_t marks)
 {
 	struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
 
@@ -229,7 +229,7 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	packet_unpad(mbuf, l3); /* or padding could stand for what the inner packet lacks */
 	marks = take_outer(mbuf, l3);
 	packet = packet_parse(mbuf);
-	verdict = judge(mbuf, &packet, marks);
+	verdict = check_outer(mbuf, &packet, marks);
 	if (verdict != DECAPSULATED) {
 		drop(nf, mbuf, verdict);
 		return;

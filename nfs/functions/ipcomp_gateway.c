@@ -76,7 +76,7 @@ static void scanned(struct nf *nf, struct offloaded *offloaded)
 
 	scan_matched(offloaded, &nf->counters[SCANS]);
 	if (!is_worth_it(nf, offloaded)) {
-		offloaded->fate = OFFLOAD_SEND;
+		offloaded->action = OFFLOAD_SEND;
 		nf->counters[SKIPPED]++;
 		return;
 	}
@@ -86,7 +86,7 @@ static void scanned(struct nf *nf, struct offloaded *offloaded)
 	job->output = gateway->outputs[offloaded - gateway->offload.held];
 	/* it must be less than it was, and has a header more */
 	job->room = job->length - sizeof(struct ipcomp_hdr) - 1;
-	offload_ask(&gateway->offload, ACCELERATOR_COMPRESSION, offloaded);
+	offload_request(&gateway->offload, ACCELERATOR_COMPRESSION, offloaded);
 }
 
 /* The IPv4 header of a packet whose payload is now IPComp, `length` bytes in all. */
@@ -138,7 +138,7 @@ static void compressed(struct nf *nf, struct offloaded *offloaded)
 	const struct accelerator_job *job = &offloaded->job;
 	struct rte_mbuf *packet;
 
-	offloaded->fate = OFFLOAD_SEND;
+	offloaded->action = OFFLOAD_SEND;
 	if (job->status < 0) {
 		nf->counters[UNSHRUNK]++;
 		return;
@@ -163,7 +163,7 @@ static int create(struct nf *nf)
 	if (gateway)
 		error = offload_create(&gateway->offload, nf, (unsigned int)nf->settings[QUEUES],
 				       (unsigned int)nf->settings[WINDOW],
-				       (offload_answered[ACCELERATOR_KINDS]){
+				       (offload_completion[ACCELERATOR_KINDS]){
 					       [ACCELERATOR_REGEX] = scanned,
 					       [ACCELERATOR_COMPRESSION] = compressed});
 	if (error < 0) {
@@ -213,7 +213,7 @@ static struct nf_kind kind = {
 	.help = "scans payloads, then compresses what IPv4 carries (IPComp)",
 	.accelerators = NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
-	.usual = NF_PIPELINE,
+	.default_execution = NF_PIPELINE,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

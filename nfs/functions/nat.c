@@ -121,7 +121,7 @@ static void take_error(struct nf *nf, struct rte_mbuf *mbuf, const struct packet
 }
 
 /* Why a packet cannot be translated, as a counter; -1 if it can. */
-static int refusal(const struct packet *packet)
+static int error_response(const struct packet *packet)
 {
 	if (packet->type != PACKET_IPV4)
 		return packet->type == PACKET_MALFORMED ? MALFORMED : OTHER;
@@ -137,7 +137,7 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 	struct crossing *next = &crossings->of[crossings->n];
 	const bool outward = mbuf->port == NF_INSIDE;
 	const struct packet packet = packet_parse(mbuf);
-	const int refused = refusal(&packet);
+	const int refused = error_response(&packet);
 	uint8_t type;
 
 	if (unlikely(refused >= 0)) {

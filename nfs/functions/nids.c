@@ -42,25 +42,25 @@ static void alert(struct nf *nf, uint64_t *raised, enum rule_class class)
 }
 
 /* Of several rules that match, the lowest is the gravest: it decides. */
-static void answered(struct nf *nf, struct offloaded *offloaded)
+static void completed(struct nf *nf, struct offloaded *offloaded)
 {
 	unsigned int n;
 	enum rule_class class;
 
-	offloaded->fate = OFFLOAD_SEND;
+	offloaded->action = OFFLOAD_SEND;
 	if (!scan_matched(offloaded, &nf->counters[FLOW_SCAN_SCANS]))
 		return;
 	class = rules(&n)[offloaded->job.rule].class;
 	alert(nf, flow_scan_mark(nf, offloaded), class);
 	if ((unsigned int)nf->settings[DROPPED_CLASS] == (unsigned int)class + 1) {
-		offloaded->fate = OFFLOAD_DROP;
+		offloaded->action = OFFLOAD_DROP;
 		nf->counters[DROPPED]++;
 	}
 }
 
 static int create(struct nf *nf)
 {
-	return flow_scan_create(nf, answered);
+	return flow_scan_create(nf, completed);
 }
 
 static struct nf_kind kind = {

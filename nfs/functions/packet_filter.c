@@ -23,18 +23,18 @@ static const struct nf_counter counters[] = {
 
 static void drop(struct nf *nf, struct offloaded *offloaded)
 {
-	offloaded->fate = OFFLOAD_DROP;
+	offloaded->action = OFFLOAD_DROP;
 	nf->counters[DROPPED]++;
 }
 
-static void answered(struct nf *nf, struct offloaded *offloaded)
+static void completed(struct nf *nf, struct offloaded *offloaded)
 {
 	const bool matched = scan_matched(offloaded, &nf->counters[SCANS]);
 
 	if (matched || offloaded->job.status < 0 || scan_missed(offloaded))
 		drop(nf, offloaded);
 	else
-		offloaded->fate = OFFLOAD_SEND;
+		offloaded->action = OFFLOAD_SEND;
 }
 
 static int create(struct nf *nf)
@@ -48,7 +48,7 @@ static int create(struct nf *nf)
 	}
 	error = offload_create(
 		offload, nf, (unsigned int)nf->settings[QUEUES], (unsigned int)nf->settings[WINDOW],
-		(offload_answered[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = answered});
+		(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
 	if (error < 0)
 		nf_free(offload);
 	else
@@ -66,7 +66,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 			scan_packet(offload, packets[i], &nf->counters[SCANS]);
 
 		/* with nothing to ask, nobody answers */
-		if (offloaded && offloaded->fate == OFFLOAD_SEND && scan_missed(offloaded))
+		if (offloaded && offloaded->action == OFFLOAD_SEND && scan_missed(offloaded))
 			drop(nf, offloaded);
 	}
 	offload_end(offload, out);
@@ -88,7 +88,7 @@ static struct nf_kind kind = {
 	.help = "drops packets whose payload matches a rule",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
-	.usual = NF_PIPELINE,
+	.default_execution = NF_PIPELINE,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

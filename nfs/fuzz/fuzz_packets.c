@@ -218,6 +218,15 @@ static struct nf *make(const struct nf_kind *kind, bool pipeline)
 	return nf_create(&config, settings, n);
 }
 
+/* Whether every accelerator that a function uses was built. */
+static bool can_run(const struct nf_kind *kind)
+{
+	for (int i = 0; i < ACCELERATOR_KINDS; i++)
+		if ((kind->accelerators & NF_USES(i)) && !accelerators[i])
+			return false;
+	return true;
+}
+
 /* The function that a byte chooses; it is kept when it took long to make. */
 static struct nf *chosen(uint8_t choice, bool *keep)
 {
@@ -228,7 +237,8 @@ static struct nf *chosen(uint8_t choice, bool *keep)
 	struct nf *nf;
 
 	for (const struct nf_kind *kind = nf_first(); kind && n < MOST_KINDS; kind = kind->next)
-		kinds[n++] = kind;
+		if (can_run(kind))
+			kinds[n++] = kind;
 	which = (choice & 0x7f) % n;
 	*keep = kept[which][pipeline] != NULL;
 	if (*keep)

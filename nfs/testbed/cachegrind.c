@@ -12,7 +12,7 @@
 #define FILES "events." /* and the process */
 
 /* A cache of a size that cachegrind can simulate: its number of sets is a power of two. */
-static void tell_cache(char *text, size_t size, const char *name, const struct cache *cache)
+static void format_cache(char *text, size_t size, const char *name, const struct cache *cache)
 {
 	uint64_t sets = 1, ways = cache->ways;
 
@@ -30,9 +30,9 @@ char *const *cachegrind_command(const struct machine *machine, const char *folde
 	static char *command[CACHEGRIND_MOST_WORDS + 9];
 	int n = 0;
 
-	tell_cache(caches[0], sizeof(caches[0]), "I1", &machine->l1_instructions);
-	tell_cache(caches[1], sizeof(caches[1]), "D1", &machine->l1_data);
-	tell_cache(caches[2], sizeof(caches[2]), "LL", &machine->last_level);
+	format_cache(caches[0], sizeof(caches[0]), "I1", &machine->l1_instructions);
+	format_cache(caches[1], sizeof(caches[1]), "D1", &machine->l1_data);
+	format_cache(caches[2], sizeof(caches[2]), "LL", &machine->last_level);
 	snprintf(results, sizeof(results), "--cachegrind-out-file=%s/" FILES "%%p", folder);
 	command[n++] = "valgrind";
 	command[n++] = "--tool=cachegrind";
@@ -65,19 +65,19 @@ static int read_totals(const char *path, double events[CACHEGRIND_EVENTS])
 {
 	FILE *file = fopen(path, "r");
 	char line[4096];
-	bool as_known = false, told = false;
+	bool known_format = false, found = false;
 
 	if (!file) {
 		fprintf(stderr, "testbed: %s: %s\n", path, strerror(errno));
 		return -errno;
 	}
 	while (fgets(line, sizeof(line), file)) {
-		as_known |= strncmp(line, EVENTS, sizeof(EVENTS) - 1) == 0;
+		known_format |= strncmp(line, EVENTS, sizeof(EVENTS) - 1) == 0;
 		if (strncmp(line, "summary:", 8) == 0)
-			told = parse_summary(line, events);
+			found = parse_summary(line, events);
 	}
 	fclose(file);
-	if (as_known && told)
+	if (known_format && found)
 		return 0;
 	fprintf(stderr, "testbed: %s is not what cachegrind writes\n", path);
 	return -EPROTO;

@@ -78,7 +78,7 @@ static int wait_for(pid_t child, const volatile bool *stop, uint64_t until_ns)
 	return *stop ? -EINTR : -ETIMEDOUT;
 }
 
-static void tell_last_line(const char *folder)
+static void print_last_line(const char *folder)
 {
 	char path[PATH_MAX], line[512], last[512] = "";
 	FILE *file;
@@ -104,28 +104,28 @@ pid_t child_run(char *const *words, const char *folder, const volatile bool *sto
 		return child;
 	if (status > 0) {
 		fprintf(stderr, "testbed: %s ended with status %d\n", words[0], status);
-		tell_last_line(folder);
+		print_last_line(folder);
 		return -ECHILD;
 	}
 	fprintf(stderr, "testbed: %s: %s\n", words[0], strerror(-status));
 	return status;
 }
 
-bool child_told(const char *folder, const char *word, double *number)
+bool child_read_number(const char *folder, const char *word, double *number)
 {
 	char path[PATH_MAX], line[256];
 	const size_t length = strlen(word);
-	bool told = false;
+	bool found = false;
 	FILE *file;
 
 	path_in(path, folder, "stdout");
 	file = fopen(path, "r");
-	while (file && !told && fgets(line, sizeof(line), file)) {
-		told = strncmp(line, word, length) == 0 && line[length] == ' ';
-		if (told)
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		found = strncmp(line, word, length) == 0 && line[length] == ' ';
+		if (found)
 			*number = strtod(line + length, NULL);
 	}
 	if (file)
 		fclose(file);
-	return told;
+	return found;
 }

@@ -19,6 +19,6 @@ pid_t child_run(char *const *words, const char *folder, const volatile bool *sto
 		uint64_t until_ns);
 
 /* The number behind a word at the beginning of a line of the child's stdout; false without. */
-bool child_told(const char *folder, const char *word, double *number);
+bool child_read_number(const char *folder, const char *word, double *number);
 
 #endif

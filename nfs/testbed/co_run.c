@@ -1,4 +1,4 @@
-#include "testbed/crew.h"
+#include "testbed/co_run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define MOST_SHIFT 512 /* pages */
 
 /* What a worker does. */
-struct post {
+struct task {
 	const bool *stop;
 	unsigned int n;
 	struct workload *workloads[MOST_LOADS];
@@ -26,92 +26,92 @@ struct post {
 
 static int work(void *argument)
 {
-	const struct post *post = argument;
+	const struct task *task = argument;
 	const double us_per_cycle = 1e6 / clock_tsc_hz();
 
-	while (!__atomic_load_n(post->stop, __ATOMIC_RELAXED))
-		for (unsigned int i = 0; i < post->n; i++)
-			workload_step(post->workloads[i],
+	while (!__atomic_load_n(task->stop, __ATOMIC_RELAXED))
+		for (unsigned int i = 0; i < task->n; i++)
+			workload_step(task->workloads[i],
 				      (uint64_t)((double)rte_rdtsc() * us_per_cycle));
-	for (unsigned int i = 0; i < post->n; i++)
-		workload_drain(post->workloads[i]);
+	for (unsigned int i = 0; i < task->n; i++)
+		workload_drain(task->workloads[i]);
 	return 0;
 }
 
 static int serve(void *argument)
 {
-	const struct post *post = argument;
+	const struct task *task = argument;
 
-	accelerator_serve_until(post->engine, post->stop);
+	accelerator_serve_until(task->engine, task->stop);
 	return 0;
 }
 
 static int hold(void *argument)
 {
-	const struct post *post = argument;
+	const struct task *task = argument;
 
-	while (!__atomic_load_n(post->stop, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(task->stop, __ATOMIC_RELAXED))
 		rte_pause();
 	return 0;
 }
 
-unsigned int crew_cores(const struct company *company, const struct engines *engines)
+unsigned int co_run_cores(const struct co_location *co_location, const struct engines *engines)
 {
-	const unsigned int kinds = company_accelerators(company);
+	const unsigned int kinds = co_location_accelerators(co_location);
 
-	return (engines->clients_share_a_core ? 1 : company->n) +
+	return (engines->clients_share_a_core ? 1 : co_location->n) +
 	       (unsigned int)__builtin_popcount(kinds);
 }
 
-static void assign(struct crew *crew, const struct engines *engines)
+static void assign(struct co_run *co_run, const struct engines *engines)
 {
-	const unsigned int kinds = company_accelerators(crew->company);
+	const unsigned int kinds = co_location_accelerators(co_run->co_location);
 
-	for (unsigned int i = 0; i < crew->company->n; i++) {
-		struct post *post = &crew->posts[engines->clients_share_a_core ? 0 : i];
+	for (unsigned int i = 0; i < co_run->co_location->n; i++) {
+		struct task *task = &co_run->tasks[engines->clients_share_a_core ? 0 : i];
 
-		post->stop = &crew->stop_clients;
-		post->workloads[post->n++] = crew->workloads[i];
+		task->stop = &co_run->stop_clients;
+		task->workloads[task->n++] = co_run->workloads[i];
 	}
-	crew->n_workers = engines->clients_share_a_core ? 1 : crew->company->n;
+	co_run->n_workers = engines->clients_share_a_core ? 1 : co_run->co_location->n;
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
 		if (!(kinds & NF_USES(kind)))
 			continue;
-		crew->posts[crew->n_workers].stop = &crew->stop_engines;
-		crew->posts[crew->n_workers++].engine = engines->kinds[kind];
+		co_run->tasks[co_run->n_workers].stop = &co_run->stop_engines;
+		co_run->tasks[co_run->n_workers++].engine = engines->kinds[kind];
 	}
-	while (crew->workers->realtime && crew->n_workers < crew->workers->n)
-		crew->posts[crew->n_workers++].stop = &crew->stop_engines;
+	while (co_run->workers->realtime && co_run->n_workers < co_run->workers->n)
+		co_run->tasks[co_run->n_workers++].stop = &co_run->stop_engines;
 }
 
 /*
  * The instances, behind a piece of memory that is given back: tables come to lie on other pages
  * every time, which the caches of a core do not treat all alike.
  */
-static int create_workloads(struct crew *crew, const struct engines *engines, uint64_t round)
+static int create_workloads(struct co_run *co_run, const struct engines *engines, uint64_t round)
 {
 	void *shift = rte_malloc(NULL, PAGE * (1 + round * 37 % MOST_SHIFT), PAGE);
 	int result = 0;
 
-	for (unsigned int i = 0; i < crew->company->n && result == 0; i++) {
-		crew->workloads[i] = workload_create(&crew->company->loads[i], engines->kinds,
-						     round * MOST_LOADS + i);
-		if (!crew->workloads[i])
+	for (unsigned int i = 0; i < co_run->co_location->n && result == 0; i++) {
+		co_run->workloads[i] = workload_create(&co_run->co_location->loads[i],
+						       engines->kinds, round * MOST_LOADS + i);
+		if (!co_run->workloads[i])
 			result = -ENOMEM;
 	}
 	rte_free(shift);
 	return result;
 }
 
-static int launch(struct crew *crew)
+static int launch(struct co_run *co_run)
 {
-	for (unsigned int i = crew->n_workers; i-- > 0;) {
-		const unsigned int lcore = crew->workers->worker[i].lcore;
-		const struct post *post = &crew->posts[i];
-		int result = rte_eal_remote_launch(post->n > 0    ? work
-						   : post->engine ? serve
+	for (unsigned int i = co_run->n_workers; i-- > 0;) {
+		const unsigned int lcore = co_run->workers->worker[i].lcore;
+		const struct task *task = &co_run->tasks[i];
+		int result = rte_eal_remote_launch(task->n > 0    ? work
+						   : task->engine ? serve
 								  : hold,
-						   &crew->posts[i], lcore);
+						   &co_run->tasks[i], lcore);
 
 		if (result < 0) {
 			fprintf(stderr, "testbed: lcore %u does not begin: %s\n", lcore,
@@ -122,44 +122,44 @@ static int launch(struct crew *crew)
 	return 0;
 }
 
-int crew_start(struct crew *crew, const struct company *company, struct workers *workers,
-	       const struct engines *engines)
+int co_run_start(struct co_run *co_run, const struct co_location *co_location,
+		 struct workers *workers, const struct engines *engines)
 {
 	int result;
 
-	*crew = (struct crew){.company = company, .workers = workers};
-	crew->posts = calloc(MOST_WORKERS, sizeof(*crew->posts));
-	if (!crew->posts)
+	*co_run = (struct co_run){.co_location = co_location, .workers = workers};
+	co_run->tasks = calloc(MOST_WORKERS, sizeof(*co_run->tasks));
+	if (!co_run->tasks)
 		return -ENOMEM;
-	result = create_workloads(crew, engines, workers->rounds++);
+	result = create_workloads(co_run, engines, workers->rounds++);
 	if (result == 0) {
-		assign(crew, engines);
-		result = launch(crew);
+		assign(co_run, engines);
+		result = launch(co_run);
 	}
 	if (result < 0)
-		crew_stop(crew);
+		co_run_stop(co_run);
 	return result;
 }
 
-static void wait_for(const struct crew *crew, bool clients)
+static void wait_for(const struct co_run *co_run, bool clients)
 {
-	for (unsigned int i = 0; i < crew->n_workers; i++)
-		if ((crew->posts[i].n > 0) == clients)
-			worker_wait(&crew->workers->worker[i]);
+	for (unsigned int i = 0; i < co_run->n_workers; i++)
+		if ((co_run->tasks[i].n > 0) == clients)
+			worker_wait(&co_run->workers->worker[i]);
 }
 
 /*
  * Clients drain what engines still serve, so engines stop later. Queues are detached when nobody
  * serves: a server that was preempted with its lock held would be waited for forever.
  */
-void crew_stop(struct crew *crew)
+void co_run_stop(struct co_run *co_run)
 {
-	__atomic_store_n(&crew->stop_clients, true, __ATOMIC_RELAXED);
-	wait_for(crew, true);
-	__atomic_store_n(&crew->stop_engines, true, __ATOMIC_RELAXED);
-	wait_for(crew, false);
-	for (unsigned int i = 0; i < crew->company->n; i++)
-		workload_destroy(crew->workloads[i]);
-	free(crew->posts);
-	crew->posts = NULL;
+	__atomic_store_n(&co_run->stop_clients, true, __ATOMIC_RELAXED);
+	wait_for(co_run, true);
+	__atomic_store_n(&co_run->stop_engines, true, __ATOMIC_RELAXED);
+	wait_for(co_run, false);
+	for (unsigned int i = 0; i < co_run->co_location->n; i++)
+		workload_destroy(co_run->workloads[i]);
+	free(co_run->tasks);
+	co_run->tasks = NULL;
 }

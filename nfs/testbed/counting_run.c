@@ -67,7 +67,7 @@ static int mark(void)
 	return 0;
 }
 
-static int forget_pages(void)
+static int clear_referenced(void)
 {
 	FILE *file = fopen("/proc/self/clear_refs", "w");
 
@@ -79,7 +79,7 @@ static int forget_pages(void)
 }
 
 /* Whether a line of smaps begins a mapping, and then whether of a file: "from-to rwxp ... path". */
-static bool begins_mapping(const char *line, bool *of_file)
+static bool is_mapping_start(const char *line, bool *of_file)
 {
 	unsigned long from, to;
 	const char *path = strchr(line, '/');
@@ -99,7 +99,7 @@ static unsigned long referenced(void)
 	char line[512];
 
 	while (file && fgets(line, sizeof(line), file))
-		if (!begins_mapping(line, &of_file) && !of_file &&
+		if (!is_mapping_start(line, &of_file) && !of_file &&
 		    sscanf(line, "Referenced: %lu kB", &kilobytes) == 1)
 			sum += kilobytes;
 	if (file)
@@ -149,7 +149,7 @@ static int count(const struct options *options, const struct load *load, struct 
 		 FILE *out)
 {
 	do_units(workload, load->nf ? load->traffic.flows + options->units / 4 : options->units);
-	if ((options->count_pages ? forget_pages() : mark()) < 0 ||
+	if ((options->count_pages ? clear_referenced() : mark()) < 0 ||
 	    count_units(options, workload, out) < 0)
 		return EXIT_FAILURE;
 	if (options->count_pages)
@@ -158,7 +158,7 @@ static int count(const struct options *options, const struct load *load, struct 
 }
 
 /* End when the process that asked ends, be it killed. */
-static int end_with(unsigned int parent)
+static int end_with_parent(unsigned int parent)
 {
 	if (parent == 0)
 		return 0;
@@ -173,18 +173,17 @@ static int end_with(unsigned int parent)
 int counting_run(const struct options *options, FILE *out)
 {
 	/* the kernel does not tell which large pages were referred to */
-	const struct surroundings surroundings = {.memory_mb = options->memory_mb,
-						  .small_pages = true};
+	const struct eal_config eal_config = {.memory_mb = options->memory_mb, .small_pages = true};
 	struct machine machine;
 	struct workers workers;
 	struct load load;
 	struct workload *workload;
 
-	if (end_with(options->parent) < 0 || parse(options->count, &load) < 0 ||
-	    machine_look(&machine, options->cores) < 0)
+	if (end_with_parent(options->parent) < 0 || parse(options->count, &load) < 0 ||
+	    machine_read(&machine, options->cores) < 0)
 		return EXIT_FAILURE;
 	machine.n_cores = 1;
-	if (workers_start(&workers, &machine, &surroundings) < 0)
+	if (workers_start(&workers, &machine, &eal_config) < 0)
 		return EXIT_FAILURE;
 	workload = create(&load);
 	if (!workload)

@@ -44,10 +44,10 @@ int counting_open(struct counting *counting, const struct machine *machine,
 	return 0;
 }
 
-int counting_begin(struct counting *counting)
+int counting_start(struct counting *counting)
 {
 	folders_remove_stale();
-	counts_sweep();
+	counts_remove_stale();
 	counting->known = json_object();
 	counting->program = program_fingerprint("valgrind");
 	if (counting->program == 0)
@@ -122,9 +122,9 @@ static bool take_hardware_events(const char *folder, struct counts *counts)
 	double events[HARDWARE_EVENTS], units = 0;
 
 	for (int i = 0; i < HARDWARE_EVENTS; i++)
-		if (!child_told(folder, hardware_event_names[i], &events[i]))
+		if (!child_read_number(folder, hardware_event_names[i], &events[i]))
 			return false;
-	if (!child_told(folder, "units", &units) || units == 0)
+	if (!child_read_number(folder, "units", &units) || units == 0)
 		return false;
 	counts->instructions = events[HARDWARE_INSTRUCTIONS] / units;
 	counts->l2_reads = events[HARDWARE_L1_READ_MISSES] / units;
@@ -145,7 +145,7 @@ static int count_natively(const struct counting *counting, const struct load *lo
 	child = child_run(command.words, folder, counting->stop, counting->until_ns);
 	if (child < 0)
 		return child;
-	if (!child_told(folder, "pages", &bytes) ||
+	if (!child_read_number(folder, "pages", &bytes) ||
 	    (counting->source == COUNTERS_PERF && !take_hardware_events(folder, counts)))
 		return -EPROTO;
 	counts->working_set_mb = bytes / 1e6;
@@ -165,7 +165,7 @@ static int simulate(const struct counting *counting, const struct load *load, ch
 			  counting->stop, counting->until_ns);
 	if (child < 0)
 		return child;
-	if (!child_told(folder, "units", &units) || units == 0)
+	if (!child_read_number(folder, "units", &units) || units == 0)
 		return -EPROTO;
 	result = cachegrind_events(folder, child, events);
 	if (result < 0)
@@ -193,17 +193,17 @@ static int count(const struct counting *counting, const struct load *load, char 
 	return result;
 }
 
-int counts_of(struct counting *counting, const struct load *load, struct counts *counts)
+int counts_get(struct counting *counting, const struct load *load, struct counts *counts)
 {
 	json_t *json = load_json(load, true);
 	char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
 	int result = text ? 0 : -ENOMEM;
 
 	json_decref(json);
-	if (result == 0 && !counts_recall(counting, text, counts)) {
+	if (result == 0 && !counts_load(counting, text, counts)) {
 		result = count(counting, load, text, counts);
 		if (result == 0)
-			counts_remember(counting, text, counts);
+			counts_save(counting, text, counts);
 	}
 	free(text);
 	return result;

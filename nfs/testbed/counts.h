@@ -41,11 +41,11 @@ struct counting {
 int counting_open(struct counting *counting, const struct machine *machine,
 		  const struct options *options, const volatile bool *stop);
 /* Once all libraries are loaded; 0, or a negative errno. */
-int counting_begin(struct counting *counting);
+int counting_start(struct counting *counting);
 void counting_close(struct counting *counting);
 
 /* The counts of a load; 0, or a negative errno after printing why there are none. */
-int counts_of(struct counting *counting, const struct load *load, struct counts *counts);
+int counts_get(struct counting *counting, const struct load *load, struct counts *counts);
 
 /* Units that are counted: enough to be exact, few enough for a simulator. */
 uint64_t counted_units(const struct load *load);

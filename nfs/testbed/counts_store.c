@@ -82,7 +82,7 @@ static json_t *to_json(const char *key, const struct counts *counts)
 			 counts->memory_writes, "working_set_mb", counts->working_set_mb);
 }
 
-bool counts_recall(struct counting *counting, const char *load, struct counts *counts)
+bool counts_load(struct counting *counting, const char *load, struct counts *counts)
 {
 	char key[2048], path[PATH_MAX];
 	json_t *json;
@@ -101,7 +101,7 @@ bool counts_recall(struct counting *counting, const char *load, struct counts *c
 	return true;
 }
 
-void counts_sweep(void)
+void counts_remove_stale(void)
 {
 	char folder[PATH_MAX];
 
@@ -124,7 +124,7 @@ static void write_file(const char *key, const json_t *json)
 	}
 }
 
-void counts_remember(struct counting *counting, const char *load, const struct counts *counts)
+void counts_save(struct counting *counting, const char *load, const struct counts *counts)
 {
 	char key[2048];
 	json_t *json;

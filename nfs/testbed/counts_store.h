@@ -5,11 +5,11 @@
 #include "testbed/counts.h"
 
 /* False when the load, as text, has not been counted yet. */
-bool counts_recall(struct counting *counting, const char *load, struct counts *counts);
+bool counts_load(struct counting *counting, const char *load, struct counts *counts);
 /* Where nothing can be written, it is only remembered here. */
-void counts_remember(struct counting *counting, const char *load, const struct counts *counts);
+void counts_save(struct counting *counting, const char *load, const struct counts *counts);
 
 /* Take away what processes that were killed were about to write. */
-void counts_sweep(void);
+void counts_remove_stale(void);
 
 #endif

@@ -30,10 +30,10 @@ static json_t *nfs(const struct testbed *testbed)
 	json_t *nfs = json_array();
 
 	for (const struct nf_kind *nf = nf_first(); nf; nf = nf->next) {
-		char lacks[128];
+		char missing[128];
 
-		testbed_lacks(testbed, nf->accelerators, lacks, sizeof(lacks));
-		if (lacks[0])
+		testbed_missing(testbed, nf->accelerators, missing, sizeof(missing));
+		if (missing[0])
 			continue;
 		json_array_append_new(nfs,
 				      json_pack("{s:s, s:i, s:o}", "name", nf->name, "cores", 1,
@@ -55,13 +55,14 @@ static json_t *parameters(const struct testbed *testbed, const struct bench_kind
 	json_t *ranges = json_object();
 
 	for (unsigned int i = 0; i < bench->n_parameters; i++) {
-		const struct nf_parameter *able = &bench->parameters[i];
-		const struct nf_parameter *offered = offered_parameter(able->name);
+		const struct nf_parameter *supported = &bench->parameters[i];
+		const struct nf_parameter *offered = offered_parameter(supported->name);
 
 		if (offered)
-			json_object_set_new(ranges, able->name,
-					    json_pack("[f, f]", fmax(offered->low, able->low),
-						      fmin(highest(testbed, offered), able->high)));
+			json_object_set_new(
+				ranges, supported->name,
+				json_pack("[f, f]", fmax(offered->low, supported->low),
+					  fmin(highest(testbed, offered), supported->high)));
 	}
 	return ranges;
 }
@@ -78,19 +79,19 @@ static json_t *benches(const struct testbed *testbed)
 	return benches;
 }
 
-static void add_traffic(json_t *told)
+static void add_traffic(json_t *description)
 {
-	json_t *attributes = json_object(), *usual = json_object();
+	json_t *attributes = json_object(), *defaults = json_object();
 
 	for (int i = 0; i < TRAFFIC_ATTRIBUTES; i++) {
 		const struct nf_parameter *attribute = &traffic_attributes[i];
 
 		json_object_set_new(attributes, attribute->name,
 				    json_pack("[f, f]", attribute->low, attribute->high));
-		json_object_set_new(usual, attribute->name, json_real(attribute->usual));
+		json_object_set_new(defaults, attribute->name, json_real(attribute->default_value));
 	}
-	json_object_set_new(told, "attributes", attributes);
-	json_object_set_new(told, "default_traffic", usual);
+	json_object_set_new(description, "attributes", attributes);
+	json_object_set_new(description, "default_traffic", defaults);
 }
 
 static json_t *null_control(const struct null_control *control)
@@ -109,27 +110,27 @@ json_t *describe(const struct testbed *testbed)
 				(int)testbed_cores(testbed), "llc_bytes",
 				(json_int_t)testbed->machine.last_level.bytes, "accelerators",
 				names_of(offered_accelerators(testbed)));
-	json_t *told =
+	json_t *description =
 		json_pack("{s:s, s:b, s:i, s:o, s:[s, s, s, s, s, s, s]}", "name", testbed->name,
 			  "simulated", 0, "protocol", 1, "nic", nic, "counters", "ipc", "irt",
 			  "l2crd", "l2cwr", "memrd", "memwr", "wss");
 
-	add_traffic(told);
-	json_object_set_new(told, "nfs", nfs(testbed));
-	json_object_set_new(told, "benches", benches(testbed));
-	json_object_set_new(told, "shared_client_core",
+	add_traffic(description);
+	json_object_set_new(description, "nfs", nfs(testbed));
+	json_object_set_new(description, "benches", benches(testbed));
+	json_object_set_new(description, "shared_client_core",
 			    json_boolean(testbed->options.share_client_core));
-	json_object_set_new(told, "null_control", null_control(&testbed->null_control));
-	return told;
+	json_object_set_new(description, "null_control", null_control(&testbed->null_control));
+	return description;
 }
 
 void describe_left_out(const struct testbed *testbed)
 {
 	for (const struct nf_kind *nf = nf_first(); nf; nf = nf->next) {
-		char lacks[128];
+		char missing[128];
 
-		testbed_lacks(testbed, nf->accelerators, lacks, sizeof(lacks));
-		if (lacks[0])
-			fprintf(stderr, "testbed: %s is left out: %s\n", nf->name, lacks);
+		testbed_missing(testbed, nf->accelerators, missing, sizeof(missing));
+		if (missing[0])
+			fprintf(stderr, "testbed: %s is left out: %s\n", nf->name, missing);
 	}
 }

@@ -25,7 +25,7 @@ const char *const hardware_event_names[HARDWARE_EVENTS] = {
 static const struct {
 	uint32_t type;
 	uint64_t config;
-} asked[HARDWARE_EVENTS] = {
+} event_config[HARDWARE_EVENTS] = {
 	[HARDWARE_INSTRUCTIONS] = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
 	[HARDWARE_L1_READ_MISSES] = {PERF_TYPE_HW_CACHE, CACHE(L1D, READ)},
 	[HARDWARE_L1_WRITE_MISSES] = {PERF_TYPE_HW_CACHE, CACHE(L1D, WRITE)},
@@ -36,9 +36,9 @@ static const struct {
 static int open_event(enum hardware_event event)
 {
 	struct perf_event_attr attributes = {
-		.type = asked[event].type,
+		.type = event_config[event].type,
 		.size = sizeof(attributes),
-		.config = asked[event].config,
+		.config = event_config[event].config,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,

@@ -21,7 +21,7 @@ struct load {
 };
 
 /* The loads that share the machine. */
-struct company {
+struct co_location {
 	unsigned int n;
 	struct load loads[MOST_LOADS];
 };
@@ -53,12 +53,12 @@ static inline unsigned int load_accelerators(const struct load *load)
 	return load->nf ? load->nf->accelerators : load->bench->accelerators;
 }
 
-static inline unsigned int company_accelerators(const struct company *company)
+static inline unsigned int co_location_accelerators(const struct co_location *co_location)
 {
 	unsigned int used = 0;
 
-	for (unsigned int i = 0; i < company->n; i++)
-		used |= load_accelerators(&company->loads[i]);
+	for (unsigned int i = 0; i < co_location->n; i++)
+		used |= load_accelerators(&co_location->loads[i]);
 	return used;
 }
 

@@ -51,12 +51,13 @@ static bool parse_list(const char *list, cpu_set_t *set)
 	return CPU_COUNT(set) > 0;
 }
 
-static void look_at_cache(struct machine *machine, int index)
+static void read_cache(struct machine *machine, int index)
 {
 	const int core = machine->cores[0];
 	char name[64], type[32], line[256];
 	struct cache cache;
-	static const char *const asked[] = {"size", "ways_of_associativity", "coherency_line_size"};
+	static const char *const attributes[] = {"size", "ways_of_associativity",
+						 "coherency_line_size"};
 	uint64_t found[3];
 	long level;
 
@@ -68,7 +69,7 @@ static void look_at_cache(struct machine *machine, int index)
 	for (int i = 0; i < 3; i++) {
 		char *unit;
 
-		snprintf(name, sizeof(name), "cache/index%d/%s", index, asked[i]);
+		snprintf(name, sizeof(name), "cache/index%d/%s", index, attributes[i]);
 		read_line(core, name, line, sizeof(line));
 		found[i] = strtoul(line, &unit, 10);
 		found[i] *= *unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1;
@@ -91,17 +92,17 @@ static void name_model(struct machine *machine)
 {
 	char line[512];
 	FILE *file = fopen("/proc/cpuinfo", "r");
-	const char *told = NULL;
+	const char *name = NULL;
 	size_t n = 0;
 
-	while (file && !told && fgets(line, sizeof(line), file))
+	while (file && !name && fgets(line, sizeof(line), file))
 		if (strncmp(line, "model name", 10) == 0)
-			told = strchr(line, ':');
+			name = strchr(line, ':');
 	if (file)
 		fclose(file);
-	for (; told && *told && n + 1 < sizeof(machine->model); told++) {
-		if (isalnum((unsigned char)*told))
-			machine->model[n++] = (char)tolower((unsigned char)*told);
+	for (; name && *name && n + 1 < sizeof(machine->model); name++) {
+		if (isalnum((unsigned char)*name))
+			machine->model[n++] = (char)tolower((unsigned char)*name);
 		else if (n > 0 && machine->model[n - 1] != '-')
 			machine->model[n++] = '-';
 	}
@@ -114,13 +115,13 @@ static void name_model(struct machine *machine)
 
 static int choose_cores(struct machine *machine, const char *list)
 {
-	cpu_set_t able, wanted;
+	cpu_set_t allowed, wanted;
 
-	if (sched_getaffinity(0, sizeof(able), &able) < 0) {
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
 		fprintf(stderr, "testbed: no affinity to be had: %s\n", strerror(errno));
 		return -errno;
 	}
-	wanted = able;
+	wanted = allowed;
 	if (list && !parse_list(list, &wanted)) {
 		fprintf(stderr, "testbed: --cores %s: not a list as in 0,2-5\n", list);
 		return -EINVAL;
@@ -128,7 +129,7 @@ static int choose_cores(struct machine *machine, const char *list)
 	for (int core = 0; core < CPU_SETSIZE; core++) {
 		if (!CPU_ISSET(core, &wanted))
 			continue;
-		if (!CPU_ISSET(core, &able)) {
+		if (!CPU_ISSET(core, &allowed)) {
 			fprintf(stderr, "testbed: --cores %s: core %d is not to be had\n", list,
 				core);
 			return -EINVAL;
@@ -139,7 +140,7 @@ static int choose_cores(struct machine *machine, const char *list)
 	return 0;
 }
 
-int machine_look(struct machine *machine, const char *cores)
+int machine_read(struct machine *machine, const char *cores)
 {
 	int result;
 
@@ -149,7 +150,7 @@ int machine_look(struct machine *machine, const char *cores)
 		return result;
 	name_model(machine);
 	for (int index = 0; index < 8; index++)
-		look_at_cache(machine, index);
+		read_cache(machine, index);
 	if (machine->last_level.bytes == 0 || machine->l1_data.bytes == 0) {
 		fprintf(stderr, "testbed: sysfs does not tell the caches of core %d\n",
 			machine->cores[0]);
@@ -160,18 +161,18 @@ int machine_look(struct machine *machine, const char *cores)
 	return 0;
 }
 
-cpu_set_t machine_beside(const struct machine *machine, int core)
+cpu_set_t machine_cache_neighbours(const struct machine *machine, int core)
 {
 	char name[64], line[1024];
-	cpu_set_t beside;
+	cpu_set_t neighbours;
 
 	snprintf(name, sizeof(name), "cache/index%d/shared_cpu_list", machine->last_level_index);
 	read_line(core, name, line, sizeof(line));
-	if (!parse_list(line, &beside)) {
-		CPU_ZERO(&beside);
-		CPU_SET(core, &beside);
+	if (!parse_list(line, &neighbours)) {
+		CPU_ZERO(&neighbours);
+		CPU_SET(core, &neighbours);
 	}
-	return beside;
+	return neighbours;
 }
 
 bool machine_siblings(int one, int other)

@@ -27,10 +27,10 @@ struct machine {
  * Look at the machine; `cores` is a list as in "0,2-5", or NULL for all that this process may run
  * on. 0, or a negative errno after printing why.
  */
-int machine_look(struct machine *machine, const char *cores);
+int machine_read(struct machine *machine, const char *cores);
 
 /* The cores that share the last-level cache with this one, which is among them. */
-cpu_set_t machine_beside(const struct machine *machine, int core);
+cpu_set_t machine_cache_neighbours(const struct machine *machine, int core);
 
 /* Whether two cores are threads of one: they share execution units. */
 bool machine_siblings(int one, int other);

@@ -23,7 +23,7 @@ static void stop_on(int number)
 }
 
 /* Without SA_RESTART, so that a signal ends a wait, too. */
-static int listen_to_signals(void)
+static int install_signal_handlers(void)
 {
 	struct sigaction action = {.sa_handler = stop_on};
 
@@ -39,7 +39,7 @@ static int listen_to_signals(void)
  * Answers go where stdout was; whatever else prints, prints to stderr. Programs that are started
  * to count do not hold it open: a client hears at once that its testbed is gone.
  */
-static FILE *answers(void)
+static FILE *open_responses(void)
 {
 	int file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
@@ -53,18 +53,19 @@ static FILE *answers(void)
 int main(int argc, char **argv)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
-	enum told told = testbed ? options_parse(&testbed->options, argc, argv) : TOLD_WRONG;
+	enum options_result parsed =
+		testbed ? options_parse(&testbed->options, argc, argv) : OPTIONS_INVALID;
 	FILE *out;
 	int result;
 
-	if (told != TOLD_GO_ON) {
+	if (parsed != OPTIONS_SERVE) {
 		free(testbed);
-		return told == TOLD_HELP ? EXIT_SUCCESS : 2;
+		return parsed == OPTIONS_HELP ? EXIT_SUCCESS : 2;
 	}
-	out = answers();
+	out = open_responses();
 	if (out && testbed->options.count)
 		return counting_run(&testbed->options, out);
-	if (!out || listen_to_signals() < 0 || testbed_open(testbed, &stop) < 0) {
+	if (!out || install_signal_handlers() < 0 || testbed_open(testbed, &stop) < 0) {
 		free(testbed);
 		return EXIT_FAILURE;
 	}

@@ -10,16 +10,16 @@
 
 #define WARM_MS 50
 #define POLL_MS 5
-#define CALM_ROUNDS 2
+#define ACCURATE_ROUNDS 2
 
 struct run {
 	struct measured *measured;
-	struct crew crew;
-	const struct patience *patience;
+	struct co_run co_run;
+	const struct run_limits *limits;
 	const volatile bool *stop;
 	struct readings rounds[MOST_LOADS], windows[MOST_LOADS];
-	unsigned int calm; /* rounds in a row after which all errors were small enough */
-	struct moment moments[2];
+	unsigned int accurate_rounds; /* rounds in a row after which all errors were small enough */
+	struct snapshot snapshots[2];
 	uint64_t windows_until_ns; /* when the time for windows is gone */
 };
 
@@ -31,11 +31,11 @@ static void sleep_ms(unsigned int ms)
 }
 
 /* The first load with a table that is not filled yet, or NULL. */
-static const struct load *unfilled(const struct crew *crew)
+static const struct load *unfilled(const struct co_run *co_run)
 {
-	for (unsigned int i = 0; i < crew->company->n; i++)
-		if (workload_done(crew->workloads[i]) < load_fill(&crew->company->loads[i]))
-			return &crew->company->loads[i];
+	for (unsigned int i = 0; i < co_run->co_location->n; i++)
+		if (workload_done(co_run->workloads[i]) < load_fill(&co_run->co_location->loads[i]))
+			return &co_run->co_location->loads[i];
 	return NULL;
 }
 
@@ -48,7 +48,7 @@ static bool warm_up(struct run *run)
 	const uint64_t begin = clock_ns();
 	const struct load *load;
 
-	while ((load = unfilled(&run->crew)) && !*run->stop && clock_ns() < run->patience->until_ns)
+	while ((load = unfilled(&run->co_run)) && !*run->stop && clock_ns() < run->limits->until_ns)
 		sleep_ms(POLL_MS);
 	sleep_ms(WARM_MS);
 	run->windows_until_ns += clock_ns() - begin;
@@ -58,34 +58,34 @@ static bool warm_up(struct run *run)
 	return !load;
 }
 
-static unsigned int windows_seen(const struct measured *measured)
+static unsigned int windows_taken(const struct measured *measured)
 {
 	return measured->windows[UNDISTURBED] + measured_rejected(measured);
 }
 
 /* Whether there is no time for another window, or none is left. */
-static bool spent(const struct run *run)
+static bool out_of_time(const struct run *run)
 {
-	return windows_seen(run->measured) >= run->patience->most_windows ||
-	       clock_ns() >= RTE_MIN(run->windows_until_ns, run->patience->until_ns);
+	return windows_taken(run->measured) >= run->limits->most_windows ||
+	       clock_ns() >= RTE_MIN(run->windows_until_ns, run->limits->until_ns);
 }
 
 /* Windows until enough of them are undisturbed; whether that came to pass. */
 static bool take_windows(struct run *run, unsigned int wanted, struct readings *of_round)
 {
-	struct moment *from = &run->moments[0], *to = &run->moments[1];
+	struct snapshot *from = &run->snapshots[0], *to = &run->snapshots[1];
 
-	moment_take(from, &run->crew);
+	snapshot_take(from, &run->co_run);
 	do {
 		enum disturbance disturbance;
-		struct moment *swap = from;
+		struct snapshot *swap = from;
 
-		sleep_ms(run->patience->window_ms);
-		moment_take(to, &run->crew);
-		disturbance = window_disturbed(from, to, &run->crew);
+		sleep_ms(run->limits->window_ms);
+		snapshot_take(to, &run->co_run);
+		disturbance = window_disturbed(from, to, &run->co_run);
 		run->measured->windows[disturbance]++;
-		for (unsigned int i = 0; disturbance == UNDISTURBED && i < run->crew.company->n;
-		     i++) {
+		for (unsigned int i = 0;
+		     disturbance == UNDISTURBED && i < run->co_run.co_location->n; i++) {
 			const double rate = window_rate(from, to, i);
 
 			readings_add(&of_round[i], rate);
@@ -93,13 +93,13 @@ static bool take_windows(struct run *run, unsigned int wanted, struct readings *
 		}
 		from = to;
 		to = swap;
-	} while (of_round[0].n < wanted && !spent(run) && !*run->stop);
+	} while (of_round[0].n < wanted && !out_of_time(run) && !*run->stop);
 	return of_round[0].n >= wanted;
 }
 
-static void sum_up(struct run *run)
+static void update_estimates(struct run *run)
 {
-	for (unsigned int i = 0; i < run->crew.company->n; i++) {
+	for (unsigned int i = 0; i < run->co_run.co_location->n; i++) {
 		const double error = fmax(readings_standard_error(&run->rounds[i]),
 					  readings_standard_error(&run->windows[i]));
 
@@ -108,10 +108,10 @@ static void sum_up(struct run *run)
 	}
 }
 
-static bool small_enough(const struct run *run)
+static bool errors_small_enough(const struct run *run)
 {
-	for (unsigned int i = 0; i < run->crew.company->n; i++)
-		if (!(run->measured->standard_error_pct[i] <= run->patience->standard_error_pct))
+	for (unsigned int i = 0; i < run->co_run.co_location->n; i++)
+		if (!(run->measured->standard_error_pct[i] <= run->limits->standard_error_pct))
 			return false;
 	return true;
 }
@@ -119,38 +119,37 @@ static bool small_enough(const struct run *run)
 /* Rounds that agree by chance end a run too early, with an error that is told too small. */
 static bool settled(struct run *run)
 {
-	run->calm = small_enough(run) ? run->calm + 1 : 0;
-	return run->measured->rounds >= LEAST_ROUNDS && run->calm >= CALM_ROUNDS;
+	run->accurate_rounds = errors_small_enough(run) ? run->accurate_rounds + 1 : 0;
+	return run->measured->rounds >= LEAST_ROUNDS && run->accurate_rounds >= ACCURATE_ROUNDS;
 }
 
 /* A round of new instances; what it came to is kept when it was whole. */
-static enum verdict one_round(struct run *run, const struct company *company,
+static enum outcome one_round(struct run *run, const struct co_location *co_location,
 			      struct workers *workers, const struct engines *engines)
 {
-	const unsigned int wanted =
-		(run->patience->least_windows + LEAST_ROUNDS - 1) / LEAST_ROUNDS;
+	const unsigned int wanted = (run->limits->least_windows + LEAST_ROUNDS - 1) / LEAST_ROUNDS;
 	struct readings of_round[MOST_LOADS] = {0};
-	bool warm, whole;
+	bool warm, complete;
 
-	if (crew_start(&run->crew, company, workers, engines) < 0)
+	if (co_run_start(&run->co_run, co_location, workers, engines) < 0)
 		return FAILED;
 	warm = warm_up(run);
-	whole = warm && take_windows(run, wanted, of_round);
-	crew_stop(&run->crew);
-	if (!whole)
+	complete = warm && take_windows(run, wanted, of_round);
+	co_run_stop(&run->co_run);
+	if (!complete)
 		return *run->stop ? INTERRUPTED : warm ? TOO_NOISY : TOO_SLOW;
 	run->measured->rounds++;
-	for (unsigned int i = 0; i < company->n; i++)
+	for (unsigned int i = 0; i < co_location->n; i++)
 		readings_add(&run->rounds[i], of_round[i].mean);
 	return MEASURED;
 }
 
-enum verdict measure(struct measured *measured, const struct company *company,
+enum outcome measure(struct measured *measured, const struct co_location *co_location,
 		     struct workers *workers, const struct engines *engines,
-		     const struct patience *patience, const volatile bool *stop)
+		     const struct run_limits *limits, const volatile bool *stop)
 {
 	const uint64_t begin = clock_ns();
-	enum verdict verdict;
+	enum outcome outcome;
 	bool done;
 	struct run *run = calloc(1, sizeof(*run));
 
@@ -158,21 +157,21 @@ enum verdict measure(struct measured *measured, const struct company *company,
 		return FAILED;
 	*measured = (struct measured){0};
 	*run = (struct run){.measured = measured,
-			    .patience = patience,
+			    .limits = limits,
 			    .stop = stop,
-			    .windows_until_ns = begin + patience->most_windows *
-								(patience->window_ms * 1000000ull)};
-	workers_stand_aside(workers, crew_cores(company, engines));
+			    .windows_until_ns = begin + limits->most_windows *
+								(limits->window_ms * 1000000ull)};
+	control_thread_avoid(workers, co_run_cores(co_location, engines));
 	do {
-		verdict = one_round(run, company, workers, engines);
-		sum_up(run);
+		outcome = one_round(run, co_location, workers, engines);
+		update_estimates(run);
 		measured->elapsed_s = 1e-9 * (double)(clock_ns() - begin);
-		done = verdict != MEASURED || settled(run);
-		if (!done && spent(run))
-			verdict = TOO_NOISY;
-	} while (!done && verdict == MEASURED);
+		done = outcome != MEASURED || settled(run);
+		if (!done && out_of_time(run))
+			outcome = TOO_NOISY;
+	} while (!done && outcome == MEASURED);
 	free(run);
-	return verdict;
+	return outcome;
 }
 
 unsigned int measured_rejected(const struct measured *measured)

@@ -13,7 +13,7 @@
 
 #define LEAST_ROUNDS 5
 
-struct patience {
+struct run_limits {
 	unsigned int window_ms;
 	unsigned int least_windows; /* undisturbed, over all rounds */
 	unsigned int
@@ -30,7 +30,7 @@ struct measured {
 	double elapsed_s;
 };
 
-enum verdict {
+enum outcome {
 	MEASURED,
 	TOO_NOISY,
 	TOO_SLOW, /* tables were not filled when all ended; stderr says which */
@@ -39,9 +39,9 @@ enum verdict {
 };
 
 /* `*stop` ends it early. */
-enum verdict measure(struct measured *measured, const struct company *company,
+enum outcome measure(struct measured *measured, const struct co_location *co_location,
 		     struct workers *workers, const struct engines *engines,
-		     const struct patience *patience, const volatile bool *stop);
+		     const struct run_limits *limits, const volatile bool *stop);
 
 /* Windows thrown away, and the reasons as text: "12 (run_delay 10, neighbour 2)". */
 unsigned int measured_rejected(const struct measured *measured);

@@ -16,17 +16,18 @@ static double clock_s(void)
 }
 
 /* Rounds per second of null-bench on the first `cores` cores at once. */
-static enum verdict spin(struct testbed *testbed, unsigned int cores, struct measured *measured)
+static enum outcome measure_null(struct testbed *testbed, unsigned int cores,
+				 struct measured *measured)
 {
-	struct patience patience = testbed->patience;
-	struct company company = {.n = cores};
+	struct run_limits limits = testbed->limits;
+	struct co_location co_location = {.n = cores};
 
-	patience.least_windows = LEAST_ROUNDS;
-	patience.most_windows = MOST_WINDOWS;
-	patience.standard_error_pct = HELD_PCT / 2;
+	limits.least_windows = LEAST_ROUNDS;
+	limits.most_windows = MOST_WINDOWS;
+	limits.standard_error_pct = HELD_PCT / 2;
 	for (unsigned int i = 0; i < cores; i++)
-		company.loads[i].bench = bench_find("null-bench");
-	return measure(measured, &company, &testbed->workers, &no_engines, &patience,
+		co_location.loads[i].bench = bench_find("null-bench");
+	return measure(measured, &co_location, &testbed->workers, &no_engines, &limits,
 		       testbed->stop);
 }
 
@@ -36,15 +37,16 @@ static double change_pct(double from, double to)
 }
 
 /* Alone, beside others of its kind on every core, and alone again. */
-static struct null_control take(struct testbed *testbed)
+static struct null_control take_null_control(struct testbed *testbed)
 {
 	const unsigned int cores =
 		testbed->workers.n < MOST_LOADS ? testbed->workers.n : MOST_LOADS;
 	struct null_control control = {.taken_s = clock_s()};
 	struct measured alone, together, again;
 
-	if (spin(testbed, 1, &alone) != MEASURED || spin(testbed, cores, &together) != MEASURED ||
-	    spin(testbed, 1, &again) != MEASURED) {
+	if (measure_null(testbed, 1, &alone) != MEASURED ||
+	    measure_null(testbed, cores, &together) != MEASURED ||
+	    measure_null(testbed, 1, &again) != MEASURED) {
 		control.too_noisy = true;
 		return control;
 	}
@@ -57,7 +59,7 @@ static struct null_control take(struct testbed *testbed)
 	return control;
 }
 
-static void tell(const struct null_control *control)
+static void print_null_control(const struct null_control *control)
 {
 	if (control->too_noisy) {
 		fprintf(stderr, "testbed: null control: too much else goes on; a loop in registers "
@@ -75,7 +77,7 @@ static void tell(const struct null_control *control)
 		fprintf(stderr, "testbed: this machine does not hold %g %%\n", HELD_PCT);
 }
 
-static void tell_siblings(const struct machine *machine)
+static void print_siblings(const struct machine *machine)
 {
 	for (unsigned int i = 0; i < machine->n_cores; i++)
 		for (unsigned int j = i + 1; j < machine->n_cores; j++)
@@ -103,12 +105,12 @@ void testbed_check_null(struct testbed *testbed)
 	if (!is_due(testbed))
 		return;
 	if (before.taken_s == 0)
-		tell_siblings(&testbed->machine);
-	now = take(testbed);
+		print_siblings(&testbed->machine);
+	now = take_null_control(testbed);
 	if (*testbed->stop)
 		return;
 	testbed->null_control = now;
-	tell(&now);
+	print_null_control(&now);
 	if (before.alone_mops > 0 && !now.too_noisy)
 		fprintf(stderr, "testbed: that is %+.2f %% since the last null control\n",
 			change_pct(before.alone_mops, now.alone_mops));

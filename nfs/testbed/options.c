@@ -61,7 +61,7 @@ enum {
 	EVENTS,
 };
 
-static const struct option known[] = {
+static const struct option long_options[] = {
 	{"cores", required_argument, NULL, CORES},
 	{"accelerators", required_argument, NULL, ACCELERATORS},
 	{"share-client-core", no_argument, NULL, SHARE_CLIENT_CORE},
@@ -84,35 +84,35 @@ static const struct option known[] = {
 };
 
 /* A whole number of a range at the beginning of `text`; what follows it is left in `rest`. */
-static bool whole(const char *text, unsigned long low, unsigned long high, unsigned long *value,
-		  char **rest)
+static bool parse_unsigned(const char *text, unsigned long low, unsigned long high,
+			   unsigned long *value, char **rest)
 {
 	errno = 0;
 	*value = strtoul(text, rest, 10);
 	return *rest != text && *text != '-' && errno == 0 && *value >= low && *value <= high;
 }
 
-static bool set_whole(unsigned int *of, const char *text, unsigned long low, unsigned long high)
+static bool set_unsigned(unsigned int *of, const char *text, unsigned long low, unsigned long high)
 {
 	unsigned long value;
 	char *rest;
 
-	if (!whole(text, low, high, &value, &rest) || *rest)
+	if (!parse_unsigned(text, low, high, &value, &rest) || *rest)
 		return false;
 	*of = (unsigned int)value;
 	return true;
 }
 
-static bool set_windows(struct patience *patience, const char *text)
+static bool set_windows(struct run_limits *limits, const char *text)
 {
 	unsigned long least, most;
 	char *rest;
 
-	if (!whole(text, LEAST_ROUNDS, 1000000, &least, &rest) || *rest != ',' ||
-	    !whole(rest + 1, least, 1000000, &most, &rest) || *rest)
+	if (!parse_unsigned(text, LEAST_ROUNDS, 1000000, &least, &rest) || *rest != ',' ||
+	    !parse_unsigned(rest + 1, least, 1000000, &most, &rest) || *rest)
 		return false;
-	patience->least_windows = (unsigned int)least;
-	patience->most_windows = (unsigned int)most;
+	limits->least_windows = (unsigned int)least;
+	limits->most_windows = (unsigned int)most;
 	return true;
 }
 
@@ -128,7 +128,7 @@ static bool set_accelerators(struct options *options, const char *text)
 {
 	char list[64];
 
-	options->accelerators_told = true;
+	options->accelerators_given = true;
 	options->accelerators = 0;
 	if (strcmp(text, "none") == 0)
 		return true;
@@ -170,29 +170,29 @@ static bool set(struct options *options, int option, const char *text)
 		options->realtime = true;
 		return true;
 	case WINDOW_MS:
-		return set_whole(&options->patience.window_ms, text, LEAST_WINDOW_MS, 60000);
+		return set_unsigned(&options->limits.window_ms, text, LEAST_WINDOW_MS, 60000);
 	case WINDOWS:
-		return set_windows(&options->patience, text);
+		return set_windows(&options->limits, text);
 	case STANDARD_ERROR:
-		return set_percent(&options->patience.standard_error_pct, text);
+		return set_percent(&options->limits.standard_error_pct, text);
 	case NULL_CONTROL:
-		return set_whole(&options->null_control_minutes, text, 0, 100000);
+		return set_unsigned(&options->null_control_minutes, text, 0, 100000);
 	case COUNTERS:
 		return set_counters(options, text);
 	case TIMEOUT:
-		return set_whole(&options->timeout_s, text, 5, 1000000);
+		return set_unsigned(&options->timeout_s, text, 5, 1000000);
 	case MEMORY:
-		return set_whole(&options->memory_mb, text, 64, 1u << 20);
+		return set_unsigned(&options->memory_mb, text, 64, 1u << 20);
 	case COUNT:
 		options->count = text;
 		return true;
 	case UNITS:
-		if (!whole(text, 1, 1ul << 40, &units, &rest) || *rest)
+		if (!parse_unsigned(text, 1, 1ul << 40, &units, &rest) || *rest)
 			return false;
 		options->units = units;
 		return true;
 	case PARENT:
-		return set_whole(&options->parent, text, 1, 1u << 30);
+		return set_unsigned(&options->parent, text, 1, 1u << 30);
 	case PAGES:
 		options->count_pages = true;
 		return true;
@@ -202,7 +202,7 @@ static bool set(struct options *options, int option, const char *text)
 	}
 }
 
-enum told options_parse(struct options *options, int argc, char **argv)
+enum options_result options_parse(struct options *options, int argc, char **argv)
 {
 	int option, index;
 
@@ -211,27 +211,27 @@ enum told options_parse(struct options *options, int argc, char **argv)
 		.null_control_minutes = 10,
 		.timeout_s = 60,
 		.units = 1,
-		.patience = {.window_ms = 50,
-			     .least_windows = 20,
-			     .most_windows = 600,
-			     .standard_error_pct = 0.5},
+		.limits = {.window_ms = 50,
+			   .least_windows = 20,
+			   .most_windows = 600,
+			   .standard_error_pct = 0.5},
 	};
-	while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
+	while ((option = getopt_long(argc, argv, "", long_options, &index)) != -1) {
 		if (option == HELP) {
 			fputs(usage, stdout);
-			return TOLD_HELP;
+			return OPTIONS_HELP;
 		}
 		if (option == '?' || option == ':')
-			return TOLD_WRONG;
+			return OPTIONS_INVALID;
 		if (!set(options, option, optarg)) {
 			fprintf(stderr, "nf-testbed: --%s: %s is not understood\n",
-				known[index].name, optarg);
-			return TOLD_WRONG;
+				long_options[index].name, optarg);
+			return OPTIONS_INVALID;
 		}
 	}
 	if (optind < argc) {
 		fprintf(stderr, "nf-testbed: %s: takes options only\n", argv[optind]);
-		return TOLD_WRONG;
+		return OPTIONS_INVALID;
 	}
-	return TOLD_GO_ON;
+	return OPTIONS_SERVE;
 }

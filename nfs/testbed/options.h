@@ -15,20 +15,20 @@ struct options {
 	bool realtime;
 	enum counter_source counters;
 	unsigned int accelerators; /* sum of NF_USES() that get an engine */
-	bool accelerators_told;
+	bool accelerators_given;
 	unsigned int memory_mb;
 	unsigned int null_control_minutes; /* between two; 0: none */
 	unsigned int timeout_s;            /* of an answer */
-	struct patience patience;
+	struct run_limits limits;
 	const char *count;   /* a load as JSON: count it, serve nothing */
 	uint64_t units;      /* of it to be counted */
 	unsigned int parent; /* the process without which nobody wants them; 0: none */
 	bool count_pages, count_events;
 };
 
-enum told { TOLD_GO_ON, TOLD_HELP, TOLD_WRONG };
+enum options_result { OPTIONS_SERVE, OPTIONS_HELP, OPTIONS_INVALID };
 
 /* TOLD_HELP and TOLD_WRONG have said all there is to say. */
-enum told options_parse(struct options *options, int argc, char **argv);
+enum options_result options_parse(struct options *options, int argc, char **argv);
 
 #endif

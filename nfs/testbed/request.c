@@ -18,12 +18,12 @@ static const char *const executions[] = {
 static double number(const json_t *object, const struct nf_parameter *parameter, const char *of,
 		     struct faults *faults)
 {
-	const json_t *told = json_object_get(object, parameter->name);
-	const double value = json_number_value(told);
+	const json_t *given = json_object_get(object, parameter->name);
+	const double value = json_number_value(given);
 
-	if (!told)
+	if (!given)
 		fault(faults, "%s needs %s", of, parameter->name);
-	else if (!json_is_number(told))
+	else if (!json_is_number(given))
 		fault(faults, "%s: %s is not a number", of, parameter->name);
 	else if (!(value >= parameter->low && value <= parameter->high))
 		fault(faults, "%s: %s %g is outside [%g, %g]", of, parameter->name, value,
@@ -38,24 +38,24 @@ static void add_setting(struct load *load, const char *name, double value)
 }
 
 /* Parameters that are told must be the kind's own, and those that are offered must be told. */
-static void parse_parameters(const json_t *told, const struct nf_parameter *parameters,
+static void parse_parameters(const json_t *given, const struct nf_parameter *parameters,
 			     unsigned int n, struct load *load, struct faults *faults)
 {
 	const char *of = load_name(load), *name;
 	json_t *value;
 
-	if (told && !json_is_object(told)) {
+	if (given && !json_is_object(given)) {
 		fault(faults, "%s: parameters are not an object", of);
 		return;
 	}
 	for (unsigned int i = 0; i < n; i++) {
 		const bool needed = load->bench && offered_parameter(parameters[i].name);
 
-		if (needed || json_object_get(told, parameters[i].name))
+		if (needed || json_object_get(given, parameters[i].name))
 			add_setting(load, parameters[i].name,
-				    number(told, &parameters[i], of, faults));
+				    number(given, &parameters[i], of, faults));
 	}
-	json_object_foreach((json_t *)(uintptr_t)told, name, value)
+	json_object_foreach((json_t *)(uintptr_t)given, name, value)
 	{
 		unsigned int i = 0;
 
@@ -67,23 +67,23 @@ static void parse_parameters(const json_t *told, const struct nf_parameter *para
 }
 
 /* Tables that nobody sized are made for twice the flows: an open hash table is not to be filled. */
-static void size_tables(const json_t *told, struct load *load)
+static void size_tables(const json_t *given, struct load *load)
 {
 	for (unsigned int i = 0; i < load->nf->n_parameters; i++) {
 		const struct nf_parameter *parameter = &load->nf->parameters[i];
 		const double wanted = 2.0 * load->traffic.flows;
 
-		if (is_flow_table(parameter->name) && !json_object_get(told, parameter->name))
+		if (is_flow_table(parameter->name) && !json_object_get(given, parameter->name))
 			add_setting(load, parameter->name,
 				    fmin(fmax(wanted, parameter->low), parameter->high));
 	}
 }
 
-static void parse_execution(const json_t *told, struct load *load, struct faults *faults)
+static void parse_execution(const json_t *given, struct load *load, struct faults *faults)
 {
-	const char *name = json_string_value(told);
+	const char *name = json_string_value(given);
 
-	if (!told)
+	if (!given)
 		return;
 	for (unsigned int i = 0; i < RTE_DIM(executions); i++)
 		if (name && executions[i] && strcmp(name, executions[i]) == 0)
@@ -96,9 +96,9 @@ static void parse_execution(const json_t *told, struct load *load, struct faults
 }
 
 /* The packets of a file, which have no more flows than there are packets. */
-static void parse_capture(const json_t *told, struct load *load, struct faults *faults)
+static void parse_capture(const json_t *given, struct load *load, struct faults *faults)
 {
-	const char *path = json_string_value(told);
+	const char *path = json_string_value(given);
 
 	load->traffic.flows = TRAFFIC_CAPTURED;
 	if (!path || strlen(path) >= sizeof(load->capture))
@@ -163,21 +163,22 @@ void request_load(const json_t *workload, struct load *load, struct faults *faul
 		fault(faults, "%s %s is not known", strcmp(kind, "nf") == 0 ? "NF" : "bench", name);
 }
 
-void request_company(const json_t *workloads, struct company *company, struct faults *faults)
+void request_co_location(const json_t *workloads, struct co_location *co_location,
+			 struct faults *faults)
 {
 	const size_t n = json_array_size(workloads);
 
-	company->n = 0;
+	co_location->n = 0;
 	if (n == 0 || n > MOST_LOADS) {
 		fault(faults, "workloads: an array of 1 to %d is needed", MOST_LOADS);
 		return;
 	}
-	for (; company->n < n; company->n++)
-		request_load(json_array_get(workloads, company->n), &company->loads[company->n],
-			     faults);
+	for (; co_location->n < n; co_location->n++)
+		request_load(json_array_get(workloads, co_location->n),
+			     &co_location->loads[co_location->n], faults);
 }
 
-static json_t *parameters_json(const struct load *load, bool flat_out)
+static json_t *parameters_json(const struct load *load, bool unlimited_rate)
 {
 	json_t *parameters = json_object();
 
@@ -187,7 +188,7 @@ static json_t *parameters_json(const struct load *load, bool flat_out)
 						  strcmp(setting->name, "rate_kpps") == 0);
 
 		json_object_set_new(parameters, setting->name,
-				    json_real(rate && flat_out ? 0 : setting->value));
+				    json_real(rate && unlimited_rate ? 0 : setting->value));
 	}
 	return parameters;
 }
@@ -213,10 +214,11 @@ static json_t *traffic_json(const struct load *load)
 			 (int)traffic->packet_size, "mtbr", traffic->mtbr, "zipf", traffic->zipf);
 }
 
-json_t *load_json(const struct load *load, bool flat_out)
+json_t *load_json(const struct load *load, bool unlimited_rate)
 {
-	json_t *json = json_pack("{s:s, s:s, s:o}", "kind", load->nf ? "nf" : "bench", "name",
-				 load_name(load), "parameters", parameters_json(load, flat_out));
+	json_t *json =
+		json_pack("{s:s, s:s, s:o}", "kind", load->nf ? "nf" : "bench", "name",
+			  load_name(load), "parameters", parameters_json(load, unlimited_rate));
 
 	if (!load->nf)
 		return json;

@@ -13,7 +13,7 @@
 #define LAST_NS 1000000000ull /* for a company to end, and an answer to arrive */
 
 /* Bytes of the text without a last character that was cut (UTF-8). */
-static size_t whole_characters(const char *text)
+static size_t complete_characters(const char *text)
 {
 	const size_t n = strlen(text);
 	size_t after = 0, wanted;
@@ -28,10 +28,10 @@ static size_t whole_characters(const char *text)
 	return after < wanted ? n - 1 - after : n;
 }
 
-static json_t *refusal(const char *code, const char *message)
+static json_t *error_response(const char *code, const char *message)
 {
 	return json_pack("{s:b, s:{s:s, s:s%}}", "ok", 0, "error", "code", code, "message", message,
-			 whole_characters(message));
+			 complete_characters(message));
 }
 
 static json_t *windows_json(const struct measured *measured)
@@ -75,7 +75,7 @@ static json_t *too_noisy(const struct testbed *testbed, const struct measured *m
 	for (unsigned int i = 0; i < n; i++)
 		json_array_append_new(errors, error_json(measured->standard_error_pct[i]));
 	measured_reasons(measured, reasons, sizeof(reasons));
-	if (clock_ns() >= testbed->patience.until_ns)
+	if (clock_ns() >= testbed->limits.until_ns)
 		snprintf(hint, sizeof(hint), "the answer is due within %u s (--timeout)",
 			 testbed->options.timeout_s);
 	if (isfinite(largest))
@@ -84,9 +84,9 @@ static json_t *too_noisy(const struct testbed *testbed, const struct measured *m
 		 "%s after %u rounds in %.0f s, %.2f %% is wanted: of %u windows, %s were "
 		 "disturbed; %s",
 		 reached, measured->rounds, measured->elapsed_s,
-		 testbed->options.patience.standard_error_pct,
+		 testbed->options.limits.standard_error_pct,
 		 measured->windows[UNDISTURBED] + measured_rejected(measured), reasons, hint);
-	answer = refusal("too-noisy", message);
+	answer = error_response("too-noisy", message);
 	error = json_object_get(answer, "error");
 	json_object_set_new(error, "windows", windows_json(measured));
 	json_object_set_new(error, "standard_error_pct", errors);
@@ -129,32 +129,34 @@ static json_t *measured_json(const struct testbed *testbed, const struct measure
 			 counters_from(testbed));
 }
 
-static int count_company(struct testbed *testbed, const struct company *company,
-			 struct counts *counts)
+static int count_co_location(struct testbed *testbed, const struct co_location *co_location,
+			     struct counts *counts)
 {
 	int result = 0;
 
-	workers_stand_aside(&testbed->workers, 0);
+	control_thread_avoid(&testbed->workers, 0);
 	for (unsigned int i = 0;
-	     i < company->n && result == 0 && testbed->options.counters != COUNTERS_NONE; i++)
-		result = counts_of(&testbed->counting, &company->loads[i], &counts[i]);
+	     i < co_location->n && result == 0 && testbed->options.counters != COUNTERS_NONE; i++)
+		result = counts_get(&testbed->counting, &co_location->loads[i], &counts[i]);
 	return result;
 }
 
-static void check_company(const struct testbed *testbed, const struct company *company,
-			  struct faults *faults)
+static void check_co_location(const struct testbed *testbed, const struct co_location *co_location,
+			      struct faults *faults)
 {
-	const unsigned int needed = crew_cores(company, &testbed->engines);
+	const unsigned int needed = co_run_cores(co_location, &testbed->engines);
 
-	for (unsigned int i = 0; i < company->n; i++) {
-		char lacks[128];
+	for (unsigned int i = 0; i < co_location->n; i++) {
+		char missing[128];
 
-		testbed_lacks(testbed, load_accelerators(&company->loads[i]), lacks, sizeof(lacks));
-		if (lacks[0])
-			fault(faults, "%s: %s", load_name(&company->loads[i]), lacks);
+		testbed_missing(testbed, load_accelerators(&co_location->loads[i]), missing,
+				sizeof(missing));
+		if (missing[0])
+			fault(faults, "%s: %s", load_name(&co_location->loads[i]), missing);
 	}
-	if (testbed->options.share_client_core && company->n > MOST_SHARING)
-		fault(faults, "%u workloads would share a core; %d may", company->n, MOST_SHARING);
+	if (testbed->options.share_client_core && co_location->n > MOST_SHARING)
+		fault(faults, "%u workloads would share a core; %d may", co_location->n,
+		      MOST_SHARING);
 	if (needed > testbed->machine.n_cores)
 		fault(faults,
 		      "the run needs %u cores, engines of accelerators included; %u are here",
@@ -163,34 +165,35 @@ static void check_company(const struct testbed *testbed, const struct company *c
 
 static json_t *run(struct testbed *testbed, const json_t *request)
 {
-	struct company company;
+	struct co_location co_location;
 	struct faults faults = {0};
 	struct measured measured;
 	struct counts counts[MOST_LOADS] = {0};
 
-	request_company(json_object_get(request, "workloads"), &company, &faults);
+	request_co_location(json_object_get(request, "workloads"), &co_location, &faults);
 	if (faults.n == 0)
-		check_company(testbed, &company, &faults);
+		check_co_location(testbed, &co_location, &faults);
 	if (faults.n > 0)
-		return refusal("bad-request", faults.text);
-	if (count_company(testbed, &company, counts) < 0)
+		return error_response("bad-request", faults.text);
+	if (count_co_location(testbed, &co_location, counts) < 0)
 		return *testbed->stop ? NULL
-				      : refusal("failed", "a workload could not be counted; "
-							  "stderr says why");
+				      : error_response("failed", "a workload could not be counted; "
+								 "stderr says why");
 	testbed_check_null(testbed);
-	switch (measure(&measured, &company, &testbed->workers, &testbed->engines,
-			&testbed->patience, testbed->stop)) {
+	switch (measure(&measured, &co_location, &testbed->workers, &testbed->engines,
+			&testbed->limits, testbed->stop)) {
 	case MEASURED:
-		return measured_json(testbed, &measured, counts, company.n);
+		return measured_json(testbed, &measured, counts, co_location.n);
 	case TOO_NOISY:
-		return too_noisy(testbed, &measured, company.n);
+		return too_noisy(testbed, &measured, co_location.n);
 	case TOO_SLOW:
-		return refusal("too-slow", "tables are not filled when the answer is due, which "
-					   "--timeout tells; stderr says whose");
+		return error_response("too-slow",
+				      "tables are not filled when the answer is due, which "
+				      "--timeout tells; stderr says whose");
 	case INTERRUPTED:
 		return NULL;
 	default:
-		return refusal("failed", "a workload did not come to life; stderr says why");
+		return error_response("failed", "a workload did not come to life; stderr says why");
 	}
 }
 
@@ -198,48 +201,48 @@ static json_t *answer(struct testbed *testbed, const json_t *request)
 {
 	const char *op = json_string_value(json_object_get(request, "op"));
 
-	testbed->patience.until_ns =
+	testbed->limits.until_ns =
 		clock_ns() + testbed->options.timeout_s * 1000000000ull - LAST_NS;
-	testbed->counting.until_ns = testbed->patience.until_ns;
+	testbed->counting.until_ns = testbed->limits.until_ns;
 	if (op && strcmp(op, "describe") == 0) {
 		testbed_check_null(testbed);
 		return json_pack("{s:b, s:o}", "ok", 1, "testbed", describe(testbed));
 	}
 	if (op && strcmp(op, "run") == 0)
 		return run(testbed, request);
-	return refusal("bad-request", "op is not understood; describe and run are");
+	return error_response("bad-request", "op is not understood; describe and run are");
 }
 
-static json_t *not_a_request(const char *why)
+static json_t *invalid_request(const char *why)
 {
 	char message[256];
-	json_t *told;
+	json_t *response;
 
 	snprintf(message, sizeof(message), "not a JSON object: %s", why);
-	told = refusal("bad-request", message);
-	json_object_set_new(told, "id", json_null());
-	return told;
+	response = error_response("bad-request", message);
+	json_object_set_new(response, "id", json_null());
+	return response;
 }
 
 /* NULL when it was stopped. */
 static json_t *answer_line(struct testbed *testbed, const char *line, size_t length)
 {
 	json_error_t error;
-	json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error), *id, *told;
+	json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error), *id, *response;
 
 	if (!json_is_object(request)) {
-		told = not_a_request(request ? "something else" : error.text);
+		response = invalid_request(request ? "something else" : error.text);
 		json_decref(request);
-		return told;
+		return response;
 	}
 	id = json_object_get(request, "id");
-	told = answer(testbed, request);
-	if (!told && !*testbed->stop)
-		told = refusal("failed", "the answer cannot be told as JSON");
-	if (told)
-		json_object_set(told, "id", id ? id : json_null());
+	response = answer(testbed, request);
+	if (!response && !*testbed->stop)
+		response = error_response("failed", "the answer cannot be told as JSON");
+	if (response)
+		json_object_set(response, "id", id ? id : json_null());
 	json_decref(request);
-	return told;
+	return response;
 }
 
 static bool blank(const char *line, size_t length)
@@ -250,13 +253,13 @@ static bool blank(const char *line, size_t length)
 	return true;
 }
 
-static int tell(json_t *told, FILE *out)
+static int write_response(json_t *response, FILE *out)
 {
-	const bool heard = json_dumpf(told, out, JSON_COMPACT) == 0 && fputc('\n', out) != EOF &&
-			   fflush(out) == 0;
+	const bool written = json_dumpf(response, out, JSON_COMPACT) == 0 &&
+			     fputc('\n', out) != EOF && fflush(out) == 0;
 
-	json_decref(told);
-	if (heard)
+	json_decref(response);
+	if (written)
 		return 0;
 	fprintf(stderr, "testbed: nobody hears an answer: %s\n", strerror(errno));
 	return -EPIPE;
@@ -274,15 +277,15 @@ int serve(struct testbed *testbed, int in, FILE *out)
 		lines->file = in;
 	while (result == 0 && !*testbed->stop &&
 	       (kind = lines_next(lines, testbed->stop, &line, &length)) != LINE_NO_MORE) {
-		json_t *told;
+		json_t *response;
 
 		if (kind == LINE_READ && blank(line, length))
 			continue;
-		told = kind == LINE_READ ? answer_line(testbed, line, length)
-					 : not_a_request("a line that is too long for one");
-		if (!told)
+		response = kind == LINE_READ ? answer_line(testbed, line, length)
+					     : invalid_request("a line that is too long for one");
+		if (!response)
 			break;
-		result = tell(told, out);
+		result = write_response(response, out);
 	}
 	free(lines);
 	return result;

@@ -33,7 +33,7 @@ static void create_engines(struct testbed *testbed)
 {
 	const struct options *options = &testbed->options;
 	const unsigned int wanted =
-		options->accelerators_told ? options->accelerators : wanted_accelerators();
+		options->accelerators_given ? options->accelerators : wanted_accelerators();
 	unsigned int cores = testbed->machine.n_cores;
 
 	testbed->engines.clients_share_a_core = options->share_client_core;
@@ -67,7 +67,7 @@ static int check_ticks(void)
 int testbed_open(struct testbed *testbed, const volatile bool *stop)
 {
 	const struct options *options = &testbed->options;
-	int result = machine_look(&testbed->machine, options->cores);
+	int result = machine_read(&testbed->machine, options->cores);
 
 	if (result < 0)
 		return result;
@@ -79,19 +79,19 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 	snprintf(testbed->name, sizeof(testbed->name), "host-%s%s", testbed->machine.model,
 		 options->share_client_core ? "-shared-client-core" : "");
 	testbed->stop = stop;
-	testbed->patience = options->patience;
+	testbed->limits = options->limits;
 	result = check_ticks();
 	if (result == 0 && options->counters != COUNTERS_NONE)
 		result = counting_open(&testbed->counting, &testbed->machine, options, stop);
 	if (result < 0)
 		return result;
 	result = workers_start(&testbed->workers, &testbed->machine,
-			       &(struct surroundings){.memory_mb = options->memory_mb,
-						      .realtime = options->realtime});
+			       &(struct eal_config){.memory_mb = options->memory_mb,
+						    .realtime = options->realtime});
 	if (result == 0)
 		create_engines(testbed);
 	if (result == 0 && options->counters != COUNTERS_NONE)
-		result = counting_begin(&testbed->counting);
+		result = counting_start(&testbed->counting);
 	return result;
 }
 
@@ -114,29 +114,36 @@ unsigned int testbed_cores(const struct testbed *testbed)
 	return cores;
 }
 
-void testbed_lacks(const struct testbed *testbed, unsigned int accelerators, char *text,
-		   size_t size)
+void testbed_missing(const struct testbed *testbed, unsigned int accelerators, char *text,
+		     size_t size)
 {
+	const unsigned int needed =
+		clients(testbed) + (unsigned int)__builtin_popcount(accelerators);
+
 	text[0] = '\0';
 	if (testbed->options.share_client_core && accelerators == 0)
 		snprintf(text, size, "no accelerator limits it, so it cannot share a core");
-	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
-		if ((accelerators & NF_USES(kind)) && !testbed->engines.kinds[kind])
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
+		if (!(accelerators & NF_USES(kind)) || testbed->engines.kinds[kind])
+			continue;
+		if (needed > testbed->machine.n_cores)
 			snprintf(text, size,
 				 "it uses %s; beside a bench that needs %u cores, this machine has "
 				 "%u",
-				 accelerator_names[kind],
-				 clients(testbed) + (unsigned int)__builtin_popcount(accelerators),
-				 testbed->machine.n_cores);
+				 accelerator_names[kind], needed, testbed->machine.n_cores);
+		else
+			snprintf(text, size, "it uses %s, which has no engine here",
+				 accelerator_names[kind]);
+	}
 }
 
 bool testbed_offers(const struct testbed *testbed, const struct bench_kind *bench)
 {
-	bool told = false;
-	char lacks[128];
+	bool offered = false;
+	char missing[128];
 
 	for (unsigned int i = 0; i < bench->n_parameters; i++)
-		told |= offered_parameter(bench->parameters[i].name) != NULL;
-	testbed_lacks(testbed, bench->accelerators, lacks, sizeof(lacks));
-	return told && !lacks[0];
+		offered |= offered_parameter(bench->parameters[i].name) != NULL;
+	testbed_missing(testbed, bench->accelerators, missing, sizeof(missing));
+	return offered && !missing[0];
 }

@@ -22,7 +22,7 @@ struct null_control {
 
 struct testbed {
 	struct options options;
-	struct patience patience; /* of the options, until the answer at hand is due */
+	struct run_limits limits; /* of the options, until the answer at hand is due */
 	struct machine machine;
 	struct workers workers;
 	struct engines engines;
@@ -43,8 +43,8 @@ unsigned int testbed_cores(const struct testbed *testbed);
  * Why what uses these accelerators, a sum of NF_USES(), cannot be run beside a bench here, as text;
  * empty when it can.
  */
-void testbed_lacks(const struct testbed *testbed, unsigned int accelerators, char *text,
-		   size_t size);
+void testbed_missing(const struct testbed *testbed, unsigned int accelerators, char *text,
+		     size_t size);
 /* Whether the bench is offered. */
 bool testbed_offers(const struct testbed *testbed, const struct bench_kind *bench);
 

@@ -6,36 +6,36 @@ const char *const disturbance_names[DISTURBANCES] = {
 	"undisturbed", "run_delay", "off_core", "steal", "neighbour", "control",
 };
 
-void moment_take(struct moment *moment, const struct crew *crew)
+void snapshot_take(struct snapshot *snapshot, const struct co_run *co_run)
 {
-	moment->ns = clock_ns();
-	for (unsigned int i = 0; i < crew->company->n; i++)
-		moment->done[i] = workload_done(crew->workloads[i]);
-	moment->reading_ns = clock_ns() - moment->ns;
-	for (unsigned int i = 0; i < crew->n_workers; i++)
-		moment->workers[i] = worker_time(&crew->workers->worker[i]);
-	core_ticks_read(CORE_TICKS, moment->cores);
+	snapshot->ns = clock_ns();
+	for (unsigned int i = 0; i < co_run->co_location->n; i++)
+		snapshot->done[i] = workload_done(co_run->workloads[i]);
+	snapshot->reading_ns = clock_ns() - snapshot->ns;
+	for (unsigned int i = 0; i < co_run->n_workers; i++)
+		snapshot->workers[i] = worker_time(&co_run->workers->worker[i]);
+	core_ticks_read(CORE_TICKS, snapshot->cores);
 }
 
 /* The cores that share a cache with the run's, and have no part in it. */
-static cpu_set_t idle_cores(const struct crew *crew)
+static cpu_set_t idle_cores(const struct co_run *co_run)
 {
 	cpu_set_t idle;
 
 	CPU_ZERO(&idle);
-	for (unsigned int i = 0; i < crew->n_workers; i++)
-		CPU_OR(&idle, &idle, &crew->workers->worker[i].beside);
-	for (unsigned int i = 0; i < crew->n_workers; i++)
-		CPU_CLR(crew->workers->worker[i].core, &idle);
+	for (unsigned int i = 0; i < co_run->n_workers; i++)
+		CPU_OR(&idle, &idle, &co_run->workers->worker[i].cache_neighbours);
+	for (unsigned int i = 0; i < co_run->n_workers; i++)
+		CPU_CLR(co_run->workers->worker[i].core, &idle);
 	return idle;
 }
 
-static enum disturbance worker_disturbed(const struct moment *from, const struct moment *to,
-					 const struct crew *crew, unsigned int worker)
+static enum disturbance worker_disturbed(const struct snapshot *from, const struct snapshot *to,
+					 const struct co_run *co_run, unsigned int worker)
 {
 	const struct worker_time *begin = &from->workers[worker], *end = &to->workers[worker];
 	const double ns = (double)(end->at - begin->at);
-	const int core = crew->workers->worker[worker].core;
+	const int core = co_run->workers->worker[worker].core;
 
 	if ((double)(end->run_delay - begin->run_delay) > MOST_LOST * ns)
 		return RUN_DELAY;
@@ -46,15 +46,15 @@ static enum disturbance worker_disturbed(const struct moment *from, const struct
 	return UNDISTURBED;
 }
 
-enum disturbance window_disturbed(const struct moment *from, const struct moment *to,
-				  const struct crew *crew)
+enum disturbance window_disturbed(const struct snapshot *from, const struct snapshot *to,
+				  const struct co_run *co_run)
 {
-	const cpu_set_t idle = idle_cores(crew);
+	const cpu_set_t idle = idle_cores(co_run);
 
 	if (from->reading_ns > MOST_READING_NS || to->reading_ns > MOST_READING_NS)
 		return CONTROL;
-	for (unsigned int i = 0; i < crew->n_workers; i++) {
-		const enum disturbance disturbance = worker_disturbed(from, to, crew, i);
+	for (unsigned int i = 0; i < co_run->n_workers; i++) {
+		const enum disturbance disturbance = worker_disturbed(from, to, co_run, i);
 
 		if (disturbance != UNDISTURBED)
 			return disturbance;
@@ -65,7 +65,7 @@ enum disturbance window_disturbed(const struct moment *from, const struct moment
 	return UNDISTURBED;
 }
 
-double window_rate(const struct moment *from, const struct moment *to, unsigned int workload)
+double window_rate(const struct snapshot *from, const struct snapshot *to, unsigned int workload)
 {
 	return 1e9 * (double)(to->done[workload] - from->done[workload]) /
 	       (double)(to->ns - from->ns);

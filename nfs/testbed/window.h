@@ -8,8 +8,8 @@
 #ifndef NFS_TESTBED_WINDOW_H
 #define NFS_TESTBED_WINDOW_H
 
+#include "testbed/co_run.h"
 #include "testbed/core_ticks.h"
-#include "testbed/crew.h"
 
 enum disturbance {
 	UNDISTURBED,
@@ -29,7 +29,7 @@ extern const char *const disturbance_names[DISTURBANCES];
 #define LEAST_WINDOW_MS 20    /* of less, that moment is more than may be lost */
 
 /* The state of a run at one moment. */
-struct moment {
+struct snapshot {
 	uint64_t ns;         /* clock_ns() */
 	uint64_t reading_ns; /* until `done` was read */
 	uint64_t done[MOST_LOADS];
@@ -37,13 +37,13 @@ struct moment {
 	struct core_ticks cores[CPU_SETSIZE];
 };
 
-void moment_take(struct moment *moment, const struct crew *crew);
+void snapshot_take(struct snapshot *snapshot, const struct co_run *co_run);
 
 /* What disturbed the span between two moments. */
-enum disturbance window_disturbed(const struct moment *from, const struct moment *to,
-				  const struct crew *crew);
+enum disturbance window_disturbed(const struct snapshot *from, const struct snapshot *to,
+				  const struct co_run *co_run);
 
 /* Units per second of a workload between two moments. */
-double window_rate(const struct moment *from, const struct moment *to, unsigned int workload);
+double window_rate(const struct snapshot *from, const struct snapshot *to, unsigned int workload);
 
 #endif

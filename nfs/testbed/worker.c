@@ -20,7 +20,7 @@
 #define WORKER_PRIORITY 10
 #define CONTROL_PRIORITY 11 /* it wakes up for a moment, on a core that may be a worker's */
 
-static cpu_set_t able; /* cores of the process, before any thread was pinned */
+static cpu_set_t allowed; /* cores of the process, before any thread was pinned */
 
 /* Memory in free hugepages of the usual size, MB. */
 static unsigned int huge_mb(void)
@@ -48,7 +48,7 @@ static void list_lcores(const struct machine *machine, char *list, size_t size)
 		n += (size_t)snprintf(list + n, size - n, ",%u@%d", i + 1, machine->cores[i]);
 }
 
-static int start_eal(const struct machine *machine, const struct surroundings *surroundings)
+static int start_eal(const struct machine *machine, const struct eal_config *eal_config)
 {
 	static char lcores[MACHINE_MOST_CORES * 16], memory[16];
 	char *arguments[MOST_ARGUMENTS] = {
@@ -57,8 +57,8 @@ static int start_eal(const struct machine *machine, const struct surroundings *s
 	int n = 10;
 
 	list_lcores(machine, lcores, sizeof(lcores));
-	snprintf(memory, sizeof(memory), "%u", surroundings->memory_mb);
-	arguments[n++] = !surroundings->small_pages && huge_mb() >= surroundings->memory_mb
+	snprintf(memory, sizeof(memory), "%u", eal_config->memory_mb);
+	arguments[n++] = !eal_config->small_pages && huge_mb() >= eal_config->memory_mb
 				 ? "--in-memory"
 				 : "--no-huge";
 	if (rte_eal_init(n, arguments) >= 0)
@@ -68,7 +68,7 @@ static int start_eal(const struct machine *machine, const struct surroundings *s
 }
 
 /* The thread that calls comes before all that is not realtime; what it starts does not. */
-static int come_first(int priority)
+static int set_realtime_priority(int priority)
 {
 	const struct sched_param param = {.sched_priority = priority};
 
@@ -102,7 +102,7 @@ static int open_schedstat(void)
 }
 
 /* What can only be learnt on the thread itself. */
-static int introduce(void *argument)
+static int init_worker(void *argument)
 {
 	struct worker *worker = argument;
 
@@ -112,16 +112,16 @@ static int introduce(void *argument)
 	return -pthread_getcpuclockid(pthread_self(), &worker->clock);
 }
 
-static int introduce_realtime(void *argument)
+static int init_realtime_worker(void *argument)
 {
-	int result = introduce(argument);
+	int result = init_worker(argument);
 
-	return result < 0 ? result : come_first(WORKER_PRIORITY);
+	return result < 0 ? result : set_realtime_priority(WORKER_PRIORITY);
 }
 
 static int start_worker(struct worker *worker, bool realtime)
 {
-	int result = rte_eal_remote_launch(realtime ? introduce_realtime : introduce, worker,
+	int result = rte_eal_remote_launch(realtime ? init_realtime_worker : init_worker, worker,
 					   worker->lcore);
 
 	if (result == 0)
@@ -133,14 +133,14 @@ static int start_worker(struct worker *worker, bool realtime)
 }
 
 int workers_start(struct workers *workers, const struct machine *machine,
-		  const struct surroundings *surroundings)
+		  const struct eal_config *eal_config)
 {
-	const bool realtime = surroundings->realtime;
+	const bool realtime = eal_config->realtime;
 	int result;
 
-	if (sched_getaffinity(0, sizeof(able), &able) < 0)
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
 		return -errno;
-	result = start_eal(machine, surroundings);
+	result = start_eal(machine, eal_config);
 	*workers = (struct workers){.realtime = realtime};
 	for (; result == 0 && workers->n < machine->n_cores; workers->n++) {
 		struct worker *worker = &workers->worker[workers->n];
@@ -149,11 +149,12 @@ int workers_start(struct workers *workers, const struct machine *machine,
 
 		*worker = (struct worker){.lcore = workers->n + 1,
 					  .core = core,
-					  .beside = machine_beside(machine, core)};
+					  .cache_neighbours =
+						  machine_cache_neighbours(machine, core)};
 		result = start_worker(worker, realtime);
 	}
 	if (result == 0 && realtime)
-		result = come_first(CONTROL_PRIORITY);
+		result = set_realtime_priority(CONTROL_PRIORITY);
 	return result;
 }
 
@@ -194,14 +195,14 @@ struct worker_time worker_time(const struct worker *worker)
 	return time;
 }
 
-void workers_stand_aside(const struct workers *workers, unsigned int busy)
+void control_thread_avoid(const struct workers *workers, unsigned int busy)
 {
-	cpu_set_t free_cores = able;
+	cpu_set_t free_cores = allowed;
 
 	for (unsigned int i = 0; i < busy; i++)
 		CPU_CLR(workers->worker[i].core, &free_cores);
 	if (CPU_COUNT(&free_cores) == 0)
-		free_cores = able;
+		free_cores = allowed;
 	if (sched_setaffinity(0, sizeof(free_cores), &free_cores) < 0)
 		fprintf(stderr, "testbed: the control thread stays where it is: %s\n",
 			strerror(errno));

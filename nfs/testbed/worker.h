@@ -12,9 +12,9 @@
 struct worker {
 	unsigned int lcore;
 	int core;
-	cpu_set_t beside; /* cores that share its last-level cache */
-	clockid_t clock;  /* time that the thread was on its core */
-	int schedstat;    /* its file in /proc */
+	cpu_set_t cache_neighbours; /* cores that share its last-level cache */
+	clockid_t clock;            /* time that the thread was on its core */
+	int schedstat;              /* its file in /proc */
 };
 
 /* Where a worker's time had gone at a moment, ns. */
@@ -32,7 +32,7 @@ struct workers {
 };
 
 /* What DPDK's environment is made of. */
-struct surroundings {
+struct eal_config {
 	unsigned int memory_mb;
 	bool realtime;
 	bool small_pages; /* though there be large ones free */
@@ -43,7 +43,7 @@ struct surroundings {
  * floats. 0, or a negative errno after printing why.
  */
 int workers_start(struct workers *workers, const struct machine *machine,
-		  const struct surroundings *surroundings);
+		  const struct eal_config *eal_config);
 void workers_stop(struct workers *workers);
 
 /*
@@ -55,6 +55,6 @@ int worker_wait(const struct worker *worker);
 struct worker_time worker_time(const struct worker *worker);
 
 /* Keep the calling thread off the cores of the first `busy` workers, if the machine has others. */
-void workers_stand_aside(const struct workers *workers, unsigned int busy);
+void control_thread_avoid(const struct workers *workers, unsigned int busy);
 
 #endif

@@ -34,13 +34,13 @@ static void note(struct served *record, struct accelerator_job *job)
 		record->owners[record->n++] = job->owner;
 }
 
-static enum backend_answer run_at_once(void *state, struct accelerator_job *job)
+static enum backend_status run_at_once(void *state, struct accelerator_job *job)
 {
 	note(state, job);
 	return BACKEND_DONE;
 }
 
-static enum backend_answer take(void *state, struct accelerator_job *job)
+static enum backend_status take(void *state, struct accelerator_job *job)
 {
 	struct served *record = state;
 

@@ -2,8 +2,8 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "testbed/child.h"
 #include "testbed/core_ticks.h"
+#include "testbed/folder.h"
 #include "tests/support.h"
 
 static struct core_ticks cores[CPU_SETSIZE];

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "testbed/child.h"
 #include "testbed/counts_store.h"
 #include "testbed/fingerprint.h"
+#include "testbed/folder.h"
 #include "tests/support.h"
 
 #define LOAD "{\"kind\":\"bench\"}"
@@ -24,7 +24,7 @@ static bool recalls(const struct machine *machine, uint64_t program)
 {
 	struct counting counting = begun(machine, program);
 	struct counts counts = {0};
-	const bool known_here = counts_recall(&counting, LOAD, &counts);
+	const bool known_here = counts_load(&counting, LOAD, &counts);
 
 	json_decref(counting.known);
 	assert_true(!known_here || memcmp(&counts, &known, sizeof(known)) == 0);
@@ -35,7 +35,7 @@ static void remember(const struct machine *machine, uint64_t program)
 {
 	struct counting counting = begun(machine, program);
 
-	counts_remember(&counting, LOAD, &known);
+	counts_save(&counting, LOAD, &known);
 	json_decref(counting.known);
 }
 

@@ -141,10 +141,10 @@ static void fits(struct rte_mbuf *passed)
 
 	assert_int_not_equal(packet.type, PACKET_MALFORMED);
 	if (packet.protocol == IPPROTO_TCP && packet.l4 != 0)
-		assert_int_not_equal(tcp_says(rte_pktmbuf_mtod_offset(
+		assert_int_not_equal(tcp_kind(rte_pktmbuf_mtod_offset(
 						      passed, const struct rte_tcp_hdr *, packet.l4)
 						      ->tcp_flags),
-				     SAYS_NONSENSE);
+				     TCP_INVALID_PACKET);
 }
 
 /* Nothing malformed passes, and hostile packets do no harm; states still add up. */

@@ -90,22 +90,22 @@ NF_REGISTER(with_table)
 NF_REGISTER(without_table)
 
 /* Windows of 20 ms, the answer in `due_ms`. */
-static struct patience patience_of(unsigned int most_windows, double standard_error_pct,
-				   unsigned int due_ms)
+static struct run_limits patience_of(unsigned int most_windows, double standard_error_pct,
+				     unsigned int due_ms)
 {
-	return (struct patience){.window_ms = 20,
-				 .least_windows = LEAST_ROUNDS,
-				 .most_windows = most_windows,
-				 .standard_error_pct = standard_error_pct,
-				 .until_ns = clock_ns() + due_ms * MS};
+	return (struct run_limits){.window_ms = 20,
+				   .least_windows = LEAST_ROUNDS,
+				   .most_windows = most_windows,
+				   .standard_error_pct = standard_error_pct,
+				   .until_ns = clock_ns() + due_ms * MS};
 }
 
-static enum verdict measure_one(const struct load *load, const struct patience *patience,
+static enum outcome measure_one(const struct load *load, const struct run_limits *limits,
 				struct measured *measured)
 {
-	const struct company company = {.n = 1, .loads = {*load}};
+	const struct co_location co_location = {.n = 1, .loads = {*load}};
 
-	return measure(measured, &company, &workers, &no_engines, patience, &never);
+	return measure(measured, &co_location, &workers, &no_engines, limits, &never);
 }
 
 static struct load nf_with_flows(const struct nf_kind *kind, uint32_t flows)
@@ -125,10 +125,10 @@ static void only_tables_are_waited_for(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RTE_DIM(loads); i++) {
-		const struct patience patience = patience_of(60, 100, 30000);
+		const struct run_limits limits = patience_of(60, 100, 30000);
 		struct measured measured;
 
-		measure_one(&loads[i], &patience, &measured);
+		measure_one(&loads[i], &limits, &measured);
 		assert_true(windows_of(&measured) > 0);
 		assert_true(measured.elapsed_s < 10);
 	}
@@ -138,11 +138,11 @@ static void only_tables_are_waited_for(void **state)
 static void tables_have_their_own_time(void **state)
 {
 	const struct load load = nf_with_flows(&with_table, 16000); /* half a second a round */
-	const struct patience patience = patience_of(25, 100, 60000);
+	const struct run_limits limits = patience_of(25, 100, 60000);
 	struct measured measured;
 
 	(void)state;
-	measure_one(&load, &patience, &measured);
+	measure_one(&load, &limits, &measured);
 	assert_true(measured.rounds > 1 || measured_rejected(&measured) > 0);
 }
 
@@ -150,11 +150,11 @@ static void tables_have_their_own_time(void **state)
 static void a_cold_table_is_no_measurement(void **state)
 {
 	const struct load load = nf_with_flows(&with_table, 500000);
-	const struct patience patience = patience_of(100, 100, 500);
+	const struct run_limits limits = patience_of(100, 100, 500);
 	struct measured measured;
 
 	(void)state;
-	assert_int_equal(measure_one(&load, &patience, &measured), TOO_SLOW);
+	assert_int_equal(measure_one(&load, &limits, &measured), TOO_SLOW);
 	assert_true(measured.elapsed_s < 5);
 }
 
@@ -163,15 +163,15 @@ static void a_cold_table_is_no_measurement(void **state)
 static void ends_when_its_time_is_gone(void **state)
 {
 	const struct load load = {.bench = bench_find("null-bench")};
-	struct patience patience = patience_of(100000, 1e-9, 500);
+	struct run_limits limits = patience_of(100000, 1e-9, 500);
 	struct measured measured;
 
 	(void)state;
-	patience.least_windows = 100000;
-	assert_int_equal(measure_one(&load, &patience, &measured), TOO_NOISY);
+	limits.least_windows = 100000;
+	assert_int_equal(measure_one(&load, &limits, &measured), TOO_NOISY);
 	assert_true(measured.elapsed_s < 5);
-	patience = patience_of(25, 1e-9, 60000);
-	assert_int_equal(measure_one(&load, &patience, &measured), TOO_NOISY);
+	limits = patience_of(25, 1e-9, 60000);
+	assert_int_equal(measure_one(&load, &limits, &measured), TOO_NOISY);
 	assert_true(windows_of(&measured) <= 25);
 	assert_true(measured.elapsed_s < 5);
 }
@@ -185,9 +185,9 @@ static void no_round_is_like_another(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		const struct patience patience = patience_of(25, 100, 60000);
+		const struct run_limits limits = patience_of(25, 100, 60000);
 
-		measure_one(&load, &patience, &measured);
+		measure_one(&load, &limits, &measured);
 	}
 	assert_true(workers.rounds >= before + 2);
 }
@@ -201,12 +201,11 @@ int main(void)
 		cmocka_unit_test(ends_when_its_time_is_gone),
 		cmocka_unit_test(no_round_is_like_another),
 	};
-	const struct surroundings surroundings = {.memory_mb = 512};
+	const struct eal_config eal_config = {.memory_mb = 512};
 	struct machine machine;
 	int failed;
 
-	if (machine_look(&machine, NULL) < 0 ||
-	    workers_start(&workers, &machine, &surroundings) < 0)
+	if (machine_read(&machine, NULL) < 0 || workers_start(&workers, &machine, &eal_config) < 0)
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	workers_stop(&workers);

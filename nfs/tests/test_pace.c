@@ -83,7 +83,7 @@ static void frequency_is_the_clocks(void **state)
 }
 
 /* Without a rate everything is allowed at once. */
-static void flat_out(void **state)
+static void unlimited_rate(void **state)
 {
 	struct pace pace = pace_at(0);
 
@@ -95,11 +95,9 @@ static void flat_out(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_every_rate),
-		cmocka_unit_test(a_pause_is_not_caught_up),
-		cmocka_unit_test(a_moment_is_caught_up),
-		cmocka_unit_test(frequency_is_the_clocks),
-		cmocka_unit_test(flat_out),
+		cmocka_unit_test(keeps_every_rate),      cmocka_unit_test(a_pause_is_not_caught_up),
+		cmocka_unit_test(a_moment_is_caught_up), cmocka_unit_test(frequency_is_the_clocks),
+		cmocka_unit_test(unlimited_rate),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

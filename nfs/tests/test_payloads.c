@@ -3,7 +3,7 @@
 #include "tests/support.h"
 
 /* Rules that Hyperscan finds per 10^6 bytes in the payloads of all packets of a traffic. */
-static double found_mtbr(const struct traffic_profile *profile, double *told)
+static double found_mtbr(const struct traffic_profile *profile, double *configured)
 {
 	struct accelerator *accelerator = accelerator_create_by("hyperscan");
 	struct accelerator_queue *queue = accelerator_attach(accelerator, 1);
@@ -12,7 +12,7 @@ static double found_mtbr(const struct traffic_profile *profile, double *told)
 
 	assert_non_null(queue);
 	assert_non_null(traffic);
-	*told = traffic_mtbr(traffic);
+	*configured = traffic_mtbr(traffic);
 	for (int i = 0; i < TRAFFIC_PACKETS; i++) {
 		struct accelerator_job job = {0}, *jobs[] = {&job};
 		struct rte_mbuf *packet;
@@ -48,10 +48,10 @@ static void rates_are_what_is_told(void **state)
 		for (size_t j = 0; j < RTE_DIM(sizes); j++) {
 			const struct traffic_profile profile = {
 				.flows = 1, .packet_size = sizes[j], .mtbr = rates[i]};
-			double told;
-			double found = found_mtbr(&profile, &told);
+			double configured;
+			double found = found_mtbr(&profile, &configured);
 
-			assert_float_equal(found, told, 1e-6);
+			assert_float_equal(found, configured, 1e-6);
 		}
 }
 
@@ -60,11 +60,11 @@ static void large_packets_have_the_rate_wanted(void **state)
 {
 	const struct traffic_profile profile = {.flows = 1, .packet_size = 1500, .mtbr = 600};
 	const double one_match = 1e6 / (TRAFFIC_PACKETS * (1500.0 - 4 - 42));
-	double told;
+	double configured;
 
 	(void)state;
-	found_mtbr(&profile, &told);
-	assert_float_equal(told, 600, one_match);
+	found_mtbr(&profile, &configured);
+	assert_float_equal(configured, 600, one_match);
 }
 
 int main(int argc, char **argv)

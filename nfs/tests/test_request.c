@@ -91,7 +91,7 @@ static void there_and_back(void **state)
 	struct load load = parsed("{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": "
 				  "{\"wss_mb\": 2, \"access_mops\": 30, \"pattern\": 1}}",
 				  &faults);
-	json_t *same = load_json(&load, false), *flat_out = load_json(&load, true);
+	json_t *same = load_json(&load, false), *unlimited_rate = load_json(&load, true);
 	char *text = json_dumps(same, 0);
 	struct load again = parsed(text, &faults);
 
@@ -101,11 +101,11 @@ static void there_and_back(void **state)
 	assert_float_equal(setting(&again, "access_mops"), 30, 0);
 	assert_float_equal(setting(&again, "pattern"), 1, 0);
 	assert_float_equal(json_number_value(json_object_get(
-				   json_object_get(flat_out, "parameters"), "access_mops")),
+				   json_object_get(unlimited_rate, "parameters"), "access_mops")),
 			   0, 0);
 	free(text);
 	json_decref(same);
-	json_decref(flat_out);
+	json_decref(unlimited_rate);
 }
 
 /* Faults are told one after another; more than there is room for end where the room does. */

@@ -113,7 +113,7 @@ static void only_what_is_offered_runs(void **state)
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
 	char request[4096] = "{\"id\": 1, \"op\": \"run\", \"workloads\": [";
 	json_t *answers;
-	const char *told;
+	const char *message;
 
 	(void)state;
 	assert_non_null(testbed);
@@ -126,11 +126,11 @@ static void only_what_is_offered_runs(void **state)
 	}
 	strcat(request, "]}\n");
 	answers = answers_of(testbed, request, strlen(request));
-	told = json_string_value(
+	message = json_string_value(
 		json_object_get(json_object_get(json_array_get(answers, 0), "error"), "message"));
 	assert_string_equal(code_of(answers, 0), "bad-request");
-	assert_non_null(strstr(told, "mem-bench: no accelerator limits it"));
-	assert_non_null(strstr(told, "9 workloads would share a core; 8 may"));
+	assert_non_null(strstr(message, "mem-bench: no accelerator limits it"));
+	assert_non_null(strstr(message, "9 workloads would share a core; 8 may"));
 	free(testbed);
 	json_decref(answers);
 }

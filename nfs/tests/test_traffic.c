@@ -7,7 +7,8 @@
 #include "core/traffic.h"
 #include "tests/support.h"
 
-static const struct traffic_profile usual = {.flows = 1000, .packet_size = 1500, .mtbr = 600};
+static const struct traffic_profile default_profile = {
+	.flows = 1000, .packet_size = 1500, .mtbr = 600};
 
 /* `n` packets one burst after another, each shown and given back. */
 static void look(struct traffic *traffic, unsigned int n,
@@ -44,7 +45,7 @@ static void packets_are_sound(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(sizes); i++) {
-		struct traffic_profile profile = usual;
+		struct traffic_profile profile = default_profile;
 		struct traffic *traffic;
 		uint16_t size = sizes[i];
 
@@ -74,7 +75,7 @@ static void see_flow(struct rte_mbuf *mbuf, void *state)
 /* All flows come, about equally often: of 100,000 packets each of 1,000 flows has 100 +- 60. */
 static void flows_are_alike(void **state)
 {
-	struct traffic *traffic = traffic_create(&usual, 1);
+	struct traffic *traffic = traffic_create(&default_profile, 1);
 	struct flows flows = {0};
 
 	(void)state;
@@ -88,7 +89,7 @@ static void flows_are_alike(void **state)
 /* A sweep brings every flow once before any is picked, also where most are rare. */
 static void a_sweep_meets_every_flow(void **state)
 {
-	struct traffic_profile profile = usual;
+	struct traffic_profile profile = default_profile;
 	struct traffic *traffic;
 	struct flows flows = {0};
 
@@ -107,7 +108,7 @@ static void a_sweep_meets_every_flow(void **state)
  * tenth of that. */
 static void flows_by_zipf(void **state)
 {
-	struct traffic_profile profile = usual;
+	struct traffic_profile profile = default_profile;
 	struct traffic *traffic;
 	struct flows flows = {0};
 
@@ -149,7 +150,7 @@ static void see_bytes(struct rte_mbuf *mbuf, void *state)
 
 static uint64_t sum_of(uint64_t seed)
 {
-	struct traffic *traffic = traffic_create(&usual, seed);
+	struct traffic *traffic = traffic_create(&default_profile, seed);
 	uint64_t sum = 0;
 
 	assert_non_null(traffic);
@@ -170,7 +171,7 @@ static void the_seed_decides(void **state)
  * freed. */
 static void kept_packets_are_missing(void **state)
 {
-	struct traffic *traffic = traffic_create(&usual, 1);
+	struct traffic *traffic = traffic_create(&default_profile, 1);
 	struct rte_mbuf *kept[TRAFFIC_PACKETS + 1];
 	uint16_t n = 0, got;
 
@@ -212,10 +213,10 @@ static void write_capture(const char *path, const uint16_t *lengths, unsigned in
 
 	assert_non_null(file);
 	for (unsigned int i = 0; i < n; i++) {
-		struct pcap_pkthdr told = {.caplen = lengths[i], .len = lengths[i]};
+		struct pcap_pkthdr header = {.caplen = lengths[i], .len = lengths[i]};
 
 		memset(bytes, (int)i, sizeof(bytes));
-		pcap_dump((u_char *)file, &told, bytes);
+		pcap_dump((u_char *)file, &header, bytes);
 	}
 	pcap_dump_close(file);
 	pcap_close(dead);

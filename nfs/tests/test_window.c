@@ -6,33 +6,33 @@
 
 /* A window of 100 ms on cores 0 and 1, of which a load has the first; core 2 is elsewhere. */
 struct span {
-	struct company company;
+	struct co_location co_location;
 	struct workers workers;
-	struct crew crew;
-	struct moment from, to;
+	struct co_run co_run;
+	struct snapshot from, to;
 };
 
 static void make_quiet(struct span *span)
 {
 	memset(span, 0, sizeof(*span));
-	span->company.n = 1;
+	span->co_location.n = 1;
 	span->workers.n = 2;
 	span->workers.worker[1].core = 1;
-	span->crew.company = &span->company;
-	span->crew.workers = &span->workers;
-	span->crew.n_workers = 1;
+	span->co_run.co_location = &span->co_location;
+	span->co_run.workers = &span->workers;
+	span->co_run.n_workers = 1;
 	span->to.ns = 100 * MS;
 	span->to.done[0] = 1000;
 	span->to.workers[0].at = span->to.workers[1].at = 100 * MS;
 	span->to.workers[0].on_core = 100 * MS;
 	span->to.cores[0].busy = 10;
-	CPU_SET(0, &span->workers.worker[0].beside);
-	CPU_SET(1, &span->workers.worker[0].beside);
+	CPU_SET(0, &span->workers.worker[0].cache_neighbours);
+	CPU_SET(1, &span->workers.worker[0].cache_neighbours);
 }
 
-static enum disturbance judged(const struct span *span)
+static enum disturbance disturbance_of(const struct span *span)
 {
-	return window_disturbed(&span->from, &span->to, &span->crew);
+	return window_disturbed(&span->from, &span->to, &span->co_run);
 }
 
 /* A window in which the worker had its core and all others slept counts, with its rate. */
@@ -42,7 +42,7 @@ static void a_quiet_window_counts(void **state)
 
 	(void)state;
 	make_quiet(&span);
-	assert_int_equal(judged(&span), UNDISTURBED);
+	assert_int_equal(disturbance_of(&span), UNDISTURBED);
 	assert_float_equal(window_rate(&span.from, &span.to, 0), 10000, 1e-6);
 }
 
@@ -55,12 +55,12 @@ static void lost_time_disturbs(void **state)
 	make_quiet(&span);
 	span.to.workers[0].run_delay = MS / 2 - 1000;
 	span.to.workers[0].on_core = 100 * MS - MS / 2 + 1000;
-	assert_int_equal(judged(&span), UNDISTURBED);
+	assert_int_equal(disturbance_of(&span), UNDISTURBED);
 	span.to.workers[0].run_delay = MS / 2 + 1000;
-	assert_int_equal(judged(&span), RUN_DELAY);
+	assert_int_equal(disturbance_of(&span), RUN_DELAY);
 	span.to.workers[0].run_delay = 0;
 	span.to.workers[0].on_core = 100 * MS - MS / 2 - 1000;
-	assert_int_equal(judged(&span), OFF_CORE);
+	assert_int_equal(disturbance_of(&span), OFF_CORE);
 }
 
 /* Time that the hypervisor took is named as such. */
@@ -72,7 +72,7 @@ static void stolen_time_disturbs(void **state)
 	make_quiet(&span);
 	span.to.cores[0].stolen = 1;
 	span.to.workers[0].on_core = 90 * MS;
-	assert_int_equal(judged(&span), STEAL);
+	assert_int_equal(disturbance_of(&span), STEAL);
 }
 
 /* Work on a core that shares the cache disturbs, unless the run itself does it; work elsewhere
@@ -84,12 +84,12 @@ static void neighbours_disturb(void **state)
 	(void)state;
 	make_quiet(&span);
 	span.to.cores[2].busy = 10;
-	assert_int_equal(judged(&span), UNDISTURBED);
+	assert_int_equal(disturbance_of(&span), UNDISTURBED);
 	span.to.cores[1].busy = 1;
-	assert_int_equal(judged(&span), NEIGHBOUR);
-	span.crew.n_workers = 2;
+	assert_int_equal(disturbance_of(&span), NEIGHBOUR);
+	span.co_run.n_workers = 2;
 	span.to.workers[1].on_core = 100 * MS;
-	assert_int_equal(judged(&span), UNDISTURBED);
+	assert_int_equal(disturbance_of(&span), UNDISTURBED);
 }
 
 /* A reader who was interrupted does not know when what it read was so; what a worker lost is told
@@ -103,15 +103,15 @@ static void slow_readers_disturb(void **state)
 	span.from.reading_ns = span.to.reading_ns = 19000;
 	span.to.workers[0].at = 103 * MS;
 	span.to.workers[0].on_core = 103 * MS;
-	assert_int_equal(judged(&span), UNDISTURBED);
+	assert_int_equal(disturbance_of(&span), UNDISTURBED);
 	span.to.workers[0].on_core = 102 * MS;
-	assert_int_equal(judged(&span), OFF_CORE);
+	assert_int_equal(disturbance_of(&span), OFF_CORE);
 	span.to.workers[0].on_core = 103 * MS;
 	span.to.reading_ns = 21000;
-	assert_int_equal(judged(&span), CONTROL);
+	assert_int_equal(disturbance_of(&span), CONTROL);
 	span.to.reading_ns = 0;
 	span.from.reading_ns = 21000;
-	assert_int_equal(judged(&span), CONTROL);
+	assert_int_equal(disturbance_of(&span), CONTROL);
 }
 
 /* Of 1, 2, 3, 4 the mean is 2.5, and its standard error the root of 5/3/4; one reading has none. */

@@ -35,12 +35,12 @@ static void destroy(void *state)
 /* Both ports are one instance's; why another has none is said once, not for each that is made. */
 static bool take_ports(void)
 {
-	static bool said;
+	static bool reported;
 	const unsigned int n = rte_eth_dev_count_avail();
 
 	if (n >= DOCA_PORTS && !__atomic_exchange_n(&ports_taken, true, __ATOMIC_ACQUIRE))
 		return true;
-	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED))
 		fprintf(stderr,
 			"doca-flow: needs %d ports of a card for each FlowTracker; of %u, "
 			"none is free\n",

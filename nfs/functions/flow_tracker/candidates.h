@@ -11,7 +11,7 @@ struct candidates {
 	struct flow_key keys[NF_BURST]; /* alike for both directions */
 	const void *wanted[NF_BURST];
 	uint8_t ends[NF_BURST]; /* which is the sender: 0 when the key is as seen from there */
-	uint8_t says[NF_BURST]; /* of TCP */
+	uint8_t kind[NF_BURST]; /* of TCP */
 	uint16_t n;
 };
 
@@ -30,7 +30,7 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 	candidates->wanted[at] = &candidates->keys[at];
 	candidates->ends[at] = reversed;
 	if (packet->protocol == IPPROTO_TCP)
-		candidates->says[at] = (uint8_t)tcp_says(
+		candidates->kind[at] = (uint8_t)tcp_kind(
 			rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)
 				->tcp_flags);
 }

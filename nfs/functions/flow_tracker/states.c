@@ -2,23 +2,23 @@
 
 #include <rte_tcp.h>
 
-enum tcp_says tcp_says(uint8_t flags)
+enum tcp_kind tcp_kind(uint8_t flags)
 {
 	switch (flags &
 		(RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG | RTE_TCP_FIN_FLAG | RTE_TCP_RST_FLAG)) {
 	case RTE_TCP_SYN_FLAG:
-		return SAYS_SYN;
+		return TCP_SYN_PACKET;
 	case RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG:
-		return SAYS_SYN_ACK;
+		return TCP_SYN_ACK_PACKET;
 	case RTE_TCP_ACK_FLAG:
-		return SAYS_ACK;
+		return TCP_ACK_PACKET;
 	case RTE_TCP_FIN_FLAG | RTE_TCP_ACK_FLAG:
-		return SAYS_FIN;
+		return TCP_FIN_PACKET;
 	case RTE_TCP_RST_FLAG:
 	case RTE_TCP_RST_FLAG | RTE_TCP_ACK_FLAG:
-		return SAYS_RST;
+		return TCP_RST_PACKET;
 	default:
-		return SAYS_NONSENSE;
+		return TCP_INVALID_PACKET;
 	}
 }
 
@@ -36,21 +36,21 @@ static void close_by(struct connection_phase *phase, uint8_t end)
 }
 
 /* The end that did not begin may answer, or begin at the same time; the other may only repeat. */
-static bool step_syn_sent(struct connection_phase *phase, bool opener, enum tcp_says says)
+static bool step_syn_sent(struct connection_phase *phase, bool opener, enum tcp_kind kind)
 {
 	if (opener)
-		return says == SAYS_SYN;
-	if (says != SAYS_SYN_ACK && says != SAYS_SYN)
+		return kind == TCP_SYN_PACKET;
+	if (kind != TCP_SYN_ACK_PACKET && kind != TCP_SYN_PACKET)
 		return false;
 	phase->state = SYN_RECEIVED;
 	return true;
 }
 
-static bool step_syn_received(struct connection_phase *phase, uint8_t end, enum tcp_says says)
+static bool step_syn_received(struct connection_phase *phase, uint8_t end, enum tcp_kind kind)
 {
-	if (says == SAYS_FIN)
+	if (kind == TCP_FIN_PACKET)
 		close_by(phase, end);
-	else if (says == SAYS_ACK && end == phase->opener)
+	else if (kind == TCP_ACK_PACKET && end == phase->opener)
 		phase->state = ESTABLISHED;
 	return true;
 }
@@ -59,47 +59,47 @@ static bool step_syn_received(struct connection_phase *phase, uint8_t end, enum 
  * An end that has lost the connection says SYN: the other must see it, to answer with what is then
  * reset (half-open connections, RFC 9293, section 3.5.1).
  */
-static bool step_open(struct connection_phase *phase, uint8_t end, enum tcp_says says)
+static bool step_open(struct connection_phase *phase, uint8_t end, enum tcp_kind kind)
 {
-	if (says == SAYS_FIN)
+	if (kind == TCP_FIN_PACKET)
 		close_by(phase, end);
-	else if (says == SAYS_ACK && phase->state == LAST_ACK && end != phase->closer)
+	else if (kind == TCP_ACK_PACKET && phase->state == LAST_ACK && end != phase->closer)
 		phase->state = TIME_WAIT;
-	return says != SAYS_SYN_ACK || end != phase->opener;
+	return kind != TCP_SYN_ACK_PACKET || end != phase->opener;
 }
 
 /* What is over may begin again, from either end. */
-static bool step_over(struct connection_phase *phase, uint8_t end, enum tcp_says says)
+static bool step_over(struct connection_phase *phase, uint8_t end, enum tcp_kind kind)
 {
-	if (says == SAYS_SYN)
+	if (kind == TCP_SYN_PACKET)
 		open_by(phase, end);
-	return says != SAYS_SYN_ACK;
+	return kind != TCP_SYN_ACK_PACKET;
 }
 
-bool tcp_step(struct connection_phase *phase, uint8_t end, enum tcp_says says)
+bool tcp_step(struct connection_phase *phase, uint8_t end, enum tcp_kind kind)
 {
-	if (says == SAYS_NONSENSE)
+	if (kind == TCP_INVALID_PACKET)
 		return false;
 	if (phase->state == NO_CONNECTION) {
-		if (says == SAYS_SYN)
+		if (kind == TCP_SYN_PACKET)
 			open_by(phase, end);
-		return says == SAYS_SYN;
+		return kind == TCP_SYN_PACKET;
 	}
-	if (says == SAYS_RST) {
+	if (kind == TCP_RST_PACKET) {
 		phase->state = CLOSED;
 		return true;
 	}
 	switch (phase->state) {
 	case SYN_SENT:
-		return step_syn_sent(phase, end == phase->opener, says);
+		return step_syn_sent(phase, end == phase->opener, kind);
 	case SYN_RECEIVED:
-		return step_syn_received(phase, end, says);
+		return step_syn_received(phase, end, kind);
 	case ESTABLISHED:
 	case FIN_WAIT:
 	case LAST_ACK:
-		return step_open(phase, end, says);
+		return step_open(phase, end, kind);
 	default:
-		return step_over(phase, end, says);
+		return step_over(phase, end, kind);
 	}
 }
 

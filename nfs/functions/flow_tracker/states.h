@@ -23,9 +23,16 @@ enum connection_state {
 };
 
 /* What a TCP packet says, by its flags. */
-enum tcp_says { SAYS_SYN, SAYS_SYN_ACK, SAYS_ACK, SAYS_FIN, SAYS_RST, SAYS_NONSENSE };
+enum tcp_kind {
+	TCP_SYN_PACKET,
+	TCP_SYN_ACK_PACKET,
+	TCP_ACK_PACKET,
+	TCP_FIN_PACKET,
+	TCP_RST_PACKET,
+	TCP_INVALID_PACKET
+};
 
-enum tcp_says tcp_says(uint8_t flags);
+enum tcp_kind tcp_kind(uint8_t flags);
 
 /* A connection as far as its state goes. */
 struct connection_phase {
@@ -37,7 +44,7 @@ struct connection_phase {
 
 /* What a packet from an end (0 or 1) makes of a connection. False, and nothing, if it is invalid.
  */
-bool tcp_step(struct connection_phase *phase, uint8_t end, enum tcp_says says);
+bool tcp_step(struct connection_phase *phase, uint8_t end, enum tcp_kind kind);
 void udp_step(struct connection_phase *phase, uint8_t end);
 
 #endif

@@ -27,7 +27,7 @@ static struct change {
 static struct doca_flow_pipe_entry entries[4096];
 static unsigned int n_entries;
 static struct doca_flow_port ports[2];
-static doca_flow_entry_process_cb tell;
+static doca_flow_entry_process_cb completion;
 
 const char *doca_get_error_string(doca_error_t error)
 {
@@ -37,7 +37,7 @@ const char *doca_get_error_string(doca_error_t error)
 doca_error_t doca_flow_init(const struct doca_flow_cfg *config)
 {
 	fake_flow.inits++;
-	tell = config->cb;
+	completion = config->cb;
 	return DOCA_SUCCESS;
 }
 
@@ -153,9 +153,9 @@ doca_error_t doca_flow_entries_process(struct doca_flow_port *port, uint16_t que
 
 		if (refused)
 			remove_entry(done->entry);
-		tell(done->entry, queue,
-		     refused ? DOCA_FLOW_ENTRY_STATUS_ERROR : DOCA_FLOW_ENTRY_STATUS_SUCCESS,
-		     done->op, done->entry->user_context);
+		completion(done->entry, queue,
+			   refused ? DOCA_FLOW_ENTRY_STATUS_ERROR : DOCA_FLOW_ENTRY_STATUS_SUCCESS,
+			   done->op, done->entry->user_context);
 	}
 	return DOCA_SUCCESS;
 }
