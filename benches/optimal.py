@@ -19,7 +19,8 @@ import pandas as pd
 
 from benches.bench import register
 from benches.optimal_peers import ASSIGNMENT, DECREASING, Peer
-from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.inputs.arrivals import read_arrivals
+from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, TestbedOracle
 from placer.optimal import Optimum, optimal_plan

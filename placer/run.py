@@ -9,8 +9,9 @@ from pathlib import Path
 
 from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import Evaluation, evaluate
-from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import open_catalogue
+from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import Oracle
 from placer.optimal import refuse_unknown

@@ -16,8 +16,9 @@ from experiments.methodology.accuracy import is_worse
 from experiments.methodology.sequences import ARRIVALS, SEQUENCES, each_sequence, written
 from experiments.registry import Result, Setting, experiment
 from placer.evaluate.evaluation import evaluate
-from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import open_catalogue
+from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.optimal import optimal_plan

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Placement, Plan

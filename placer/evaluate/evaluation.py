@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from placer.evaluate.checks import peak_nics
 from placer.model.fleet import Fleet, Nic, NicKind
 from placer.model.oracle import CoLocation, Oracle
-from placer.model.plan import Plan, events_of
+from placer.model.plan import Plan
+from placer.model.replay import events_of
 
 
 @dataclass(frozen=True)

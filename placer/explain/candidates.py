@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import CoLocation, Oracle, co_location_of
-from placer.model.plan import events_of
+from placer.model.replay import events_of
 from placer.policy.rules import Rule
 from placer.policy.selector import Selector
 from profiles import InputError, Workload

@@ -9,10 +9,9 @@ import math
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from placer.model.fleet import Tenant
+from placer.model.arrival import Arrival
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 
@@ -23,36 +22,6 @@ STDIN = "-"
 
 RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 """Tells which columns of a workload are outside what is profiled, and how."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """An NF instance that asks for a place.
-
-    Parameters
-    ----------
-    id
-        The instance.
-    time
-        When it arrives, seconds.
-    workload
-        What it runs.
-    sla
-        What it is promised.
-    departure
-        When it leaves, seconds; None is never.
-    """
-
-    id: str
-    time: float
-    workload: Workload
-    sla: Sla
-    departure: float | None = None
-
-    @property
-    def tenant(self) -> Tenant:
-        """The instance as the NIC that hosts it sees it."""
-        return Tenant(self.id, self.workload, self.sla)
 
 
 def read_arrivals(path: str, default_traffic: TrafficProfile, check: RangeCheck) -> list[Arrival]:

@@ -12,7 +12,7 @@ from math import ceil, floor, gcd, lcm
 from pathlib import Path
 from typing import Any
 
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.optimal.cores_bound import cores_duals

@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle
-from placer.model.plan import Placement, events_of
+from placer.model.plan import Placement
+from placer.model.replay import events_of
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.asking import serves
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import partial
 
 from placer.evaluate.checks import peak_nics, slas_kept
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.oracle import Oracle

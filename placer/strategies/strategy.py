@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.model.plan import Placement, Plan, events_of
+from placer.model.plan import Placement, Plan
+from placer.model.replay import events_of
 
 Progress = Callable[[int, int], None]
 """Told how many of how many steps are done."""

@@ -8,7 +8,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, TrafficProfile
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from placer.explain.candidates import explain
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Tenant
 from placer.policy.rules import LOOK_AHEAD

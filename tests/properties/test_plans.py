@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from placer.evaluate.checks import check_plan, peak_nics, slas_kept
 from placer.evaluate.evaluation import evaluate
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.optimal.trace_optimum import find_optimum
 from placer.strategies import strategies

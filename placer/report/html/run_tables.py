@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from placer.evaluate.evaluation import Evaluation
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, NicKind
 from placer.model.oracle import CoLocation, PredictorOracle
-from placer.model.plan import Plan, events_of
+from placer.model.plan import Plan
+from placer.model.replay import events_of
 from placer.run import Comparison
 
 STEPS = 400

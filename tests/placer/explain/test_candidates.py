@@ -8,7 +8,7 @@ import pytest
 
 from placer.explain.candidates import Explanation, explain
 from placer.explain.waste import Waste, waste_of
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.policy.rules import FIRST_FIT
 from placer.report.text.explanation import explanation_json, explanation_table, waste_json, waste_table
 from profiles import InputError

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.inputs.arrivals import read_arrivals
+from placer.model.arrival import Arrival
 from placer.model.sla import Sla
 from profiles import InputError, TrafficProfile, Workload
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from placer.inputs.arrivals import Arrival
+from placer.model.arrival import Arrival
 from placer.model.plan import Plan
 from placer.model.sla import Sla
 from placer.strategies import strategies

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.inputs.arrivals import Arrival, read_arrivals
+from placer.inputs.arrivals import read_arrivals
+from placer.model.arrival import Arrival
 from placer.model.sla import Sla
 from placer.studies.growth import Growth, as_csv, grown
 from profiles import TrafficProfile, Workload

@@ -1,0 +1,39 @@
+"""An arrival: an NF instance that needs a NIC from some time on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placer.model.fleet import Tenant
+from placer.model.sla import Sla
+from profiles import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An NF instance that asks for a place.
+
+    Parameters
+    ----------
+    id
+        The instance.
+    time
+        When it arrives, seconds.
+    workload
+        What it runs.
+    sla
+        What it is promised.
+    departure
+        When it leaves, seconds; None is never.
+    """
+
+    id: str
+    time: float
+    workload: Workload
+    sla: Sla
+    departure: float | None = None
+
+    @property
+    def tenant(self) -> Tenant:
+        """The instance as the NIC that hosts it sees it."""
+        return Tenant(self.id, self.workload, self.sla)
