@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pkgutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Generic, TypeVar
 
 from profiles.faults import InputError
@@ -20,27 +21,34 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """What is registered, by name: the room's own in alphabetical order of their files, then those of other packages.
+    """What is registered, by name: the room's own in alphabetical order, then those of other packages.
+
+    Looking up one name imports the file of that name alone (`contention_aware.py` for `contention-aware`); listing
+    imports all of them.
 
     Parameters
     ----------
     noun
         What one of them is, for messages: `strategy`.
     room
-        The package in which every file is loaded on first use.
+        The package whose files register what they define.
     group
         The entry-point group of other packages.
     option
         The command-line option that names one, for messages: `--strategy`.
+    first
+        Names that are listed before all others, in this order.
     """
 
-    def __init__(self, noun: str, room: str, group: str, option: str) -> None:
+    def __init__(self, noun: str, room: str, group: str, option: str, *, first: Sequence[str] = ()) -> None:
         self.noun = noun
         self.room = room
         self.group = group
         self.option = option
-        self._known: dict[str, T] = {}
-        self._loaded = False
+        self.first = tuple(first)
+        self._own: dict[str, T] = {}
+        self._foreign: dict[str, T] = {}
+        self._complete = False
 
     def register(self, name: str) -> Callable[[T], T]:
         """A decorator that makes something known under `name`.
@@ -52,9 +60,9 @@ class Registry(Mapping[str, T], Generic[T]):
         """
 
         def decorate(thing: T) -> T:
-            if name in self._known:
+            if name in self._own:
                 raise ValueError(f"There are two {self.noun} definitions named '{name}'.")
-            self._known[name] = thing
+            self._own[name] = thing
             return thing
 
         return decorate
@@ -68,13 +76,13 @@ class Registry(Mapping[str, T], Generic[T]):
             When there is none; the hint names the nearest, or all.
         """
         if name not in self:
-            near = get_close_matches(name.lower(), list(self), n=1)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(self)}"
-            raise InputError.of(self.option, f"'{name}' is not a {self.noun}", hint=hint)
+            raise InputError.of(self.option, f"'{name}' is not a {self.noun}", hint=self._hint(name))
         return self[name]
 
     def __getitem__(self, name: str) -> T:
-        return self._all()[name]
+        if name not in self._own and not self._complete:
+            self._import_file_of(name)
+        return self._own[name] if name in self._own else self._all()[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
@@ -82,18 +90,31 @@ class Registry(Mapping[str, T], Generic[T]):
     def __len__(self) -> int:
         return len(self._all())
 
+    def _hint(self, name: str) -> str:
+        known = {one.lower(): one for one in self}
+        near = get_close_matches(name.lower(), known, n=1)
+        return f"did you mean {known[near[0]]}?" if near else f"one of {', '.join(self)}"
+
+    def _import_file_of(self, name: str) -> None:
+        """Import the file of the room that is named like `name`, if there is one."""
+        file = name.replace("-", "_")
+        if file.isidentifier() and find_spec(f"{self.room}.{file}"):
+            import_module(f"{self.room}.{file}")
+
     def _all(self) -> dict[str, T]:
-        if not self._loaded:
-            self._loaded = True  # first: a file of the room may ask for what is registered so far
+        if not self._complete:
+            self._complete = True  # first: a file of the room may look up what is registered so far
             for module in pkgutil.iter_modules(import_module(self.room).__path__):
                 import_module(f"{self.room}.{module.name}")
             for point in entry_points(group=self.group):
                 self._add_foreign(point.name, point.load)
-        return self._known
+        order = [*(name for name in self.first if name in self._own), *sorted(self._own)]
+        own = {name: self._own[name] for name in dict.fromkeys(order)}
+        return own | {name: thing for name, thing in self._foreign.items() if name not in own}
 
     def _add_foreign(self, name: str, load: Callable[[], T]) -> None:
         """Add what another package provides. It never replaces ours, and what does not load is left out: both warn."""
-        if name in self._known:
+        if name in self._own or name in self._foreign:
             warnings.warn(f"the {self.noun} '{name}' of another package is ignored: that name is taken", stacklevel=2)
             return
         try:
@@ -101,4 +122,5 @@ class Registry(Mapping[str, T], Generic[T]):
         except Exception as error:  # whatever other people's code raises
             warnings.warn(f"the {self.noun} '{name}' of another package does not load: {error}", stacklevel=2)
             return
-        self._known.setdefault(name, thing)
+        if name not in self._own:  # loading it may have registered it
+            self._foreign[name] = thing

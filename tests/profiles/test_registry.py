@@ -66,3 +66,26 @@ def test_a_package_that_does_not_load_is_left_out(colours: Registry[int]) -> Non
     with pytest.warns(UserWarning, match="'green' of another package does not load: no module"):
         colours._add_foreign("green", fails)
     assert "green" not in colours
+
+
+def test_looking_up_a_name_imports_its_file_alone(colours: Registry[int]) -> None:
+    assert colours["red"] == 1
+    assert "colour_room.red" in sys.modules
+    assert "colour_room.blue" not in sys.modules
+
+
+def test_names_are_listed_in_alphabetical_order_whatever_was_imported_first(colours: Registry[int]) -> None:
+    assert colours["red"] == 1
+    assert list(colours) == ["blue", "red"]
+
+
+@pytest.mark.parametrize("name", ["", "no such", "../red", "red.blue", "__init__"])
+def test_a_name_that_names_no_file_is_unknown(colours: Registry[int], name: str) -> None:
+    assert name not in colours
+
+
+def test_some_names_are_listed_first(colours: Registry[int]) -> None:
+    registry: Registry[int] = Registry("colour", "colour_room", "no.such.group", "--colour", first=("red", "absent"))
+    for name, value in colours.items():
+        registry.register(name)(value)
+    assert list(registry) == ["red", "blue"]
