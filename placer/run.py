@@ -1,16 +1,17 @@
-"""`placer run`: place a trace with every strategy and hold each plan against the truth and the proven optimum."""
+"""`placer run`: place a trace with every strategy, and compare each plan with the proven optimum."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import Evaluation, evaluate
 from placer.inputs.arrivals import read_arrivals
-from placer.inputs.catalogue import open_catalogue
+from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import Oracle
@@ -19,56 +20,44 @@ from placer.optimal.certificate import refuse_uncertifiable, write_certificate
 from placer.optimal.trace_optimum import NAME as OPTIMAL
 from placer.optimal.trace_optimum import Certified, find_optimum
 from placer.progress import Progress
-from placer.strategies import Strategy, strategies
-from profiles import InputError
+from placer.strategies import STRATEGIES, NamedStrategy, find_strategy
+from profiles import Fault, InputError
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What is asked of a run.
+    """What to place, on which NICs, and how.
 
     Parameters
     ----------
     arrivals
-        The trace: a path, or `-` for standard input.
+        The trace: a path, `-` for standard input, an open text file, or arrivals that were read already.
     strategies, predictors
         Names; empty means all.
-    models
-        A MODELS folder; None means the models of the recorded simulated BlueField-2.
-    testbed
-        The SPEC of the ground truth; None means the simulated card for its own models, and no truth for others.
-    fleet
-        A fleet file; None means unlimited NICs of the model that the models were trained on.
+    cards
+        The NICs, their models and their ground truth.
     seed
-        Passed on to the output.
+        Copied to the output.
     time_limit
         Seconds for the optimum.
-    timeout
-        Seconds that a testbed may take for one answer.
-    risk
-        The share of instances that may be expected to miss their SLA; None takes predictions at their best guess.
     solver
         The integer solver of the optimum: `cp-sat`, `highs`, `pulp` or `pulp:NAME`.
     certificate
         Where to write the optimum with its proof; None writes none.
     """
 
-    arrivals: str
+    arrivals: str | TextIO | Sequence[Arrival]
     strategies: tuple[str, ...] = ()
     predictors: tuple[str, ...] = ()
-    models: Path | None = None
-    testbed: str | None = None
-    fleet: Path | None = None
+    cards: Cards = field(default_factory=Cards)
     seed: int = 0
     time_limit: float = 60.0
-    timeout: float = 60.0
-    risk: float | None = None
     solver: str = "cp-sat"
     certificate: Path | None = None
 
 
 @dataclass(frozen=True)
-class Judged:
+class Evaluations:
     """Strategies on one trace.
 
     Parameters
@@ -76,7 +65,7 @@ class Judged:
     arrivals
         The trace.
     truth
-        Who told the true throughputs: a testbed's name, or `predicted` where nobody did.
+        The ground truth: a testbed's name, or `predicted` where there is none.
     evaluations
         One per strategy and predictor.
     catalogue
@@ -90,17 +79,17 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Comparison(Judged):
-    """All strategies on one trace, beside the optimum.
+class Comparison(Evaluations):
+    """All strategies on one trace, with the optimum.
 
     Parameters
     ----------
     seed
-        As asked.
+        As requested.
     judge
-        Whose throughputs the optimum is made of: the truth, or the predictor of this name where there is none.
+        Whose throughputs the optimum uses: the ground truth, or the predictor of this name where there is none.
     optimum
-        The plan against which wastage is told.
+        The plan that wastage is measured against.
     """
 
     seed: int
@@ -114,7 +103,7 @@ class Comparison(Judged):
 
 
 def run(request: RunRequest, progress: Progress) -> Comparison:
-    """Read, place, judge.
+    """Read, place, evaluate.
 
     Raises
     ------
@@ -122,8 +111,8 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         When the trace, the fleet, the models or a name is refused; nothing was placed then.
     TestbedError
         When the ground truth's testbed fails.
-    BrokenPlan
-        When a strategy breaks a constraint.
+    InvalidPlan
+        When a strategy violates a constraint.
     """
     chosen = choose_strategies(request.strategies)
     refuse_unknown(request.solver)
@@ -137,43 +126,65 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
         if request.certificate is not None:
             write_certificate(request.certificate, arrivals, catalogue, optimum, None if truth else predictors[0])
-        if OPTIMAL in chosen:
+        if None in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
             evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))
-        told = catalogue.truth_name()
-        judge = told if truth else predictors[0]
-        return Comparison(tuple(arrivals), told, tuple(evaluations), catalogue, request.seed, judge, optimum)
+        name = catalogue.truth_name()
+        judge = name if truth else predictors[0]
+        return Comparison(tuple(arrivals), name, tuple(evaluations), catalogue, request.seed, judge, optimum)
 
 
-def judge_online(request: RunRequest, progress: Progress) -> Judged:
-    """Read, place online, judge: a run that seeks no optimum, which takes longest where arrivals come and go.
+def run_online(request: RunRequest, progress: Progress) -> Evaluations:
+    """Read, place online, evaluate: a run without the optimum, which takes longest where arrivals come and go.
 
     Raises
     ------
-    InputError, TestbedError, BrokenPlan
+    InputError, TestbedError, InvalidPlan
         As `run`; InputError where the optimum is among the strategies, too.
     """
     chosen = choose_strategies(request.strategies)
-    if OPTIMAL in chosen:
-        raise InputError.of("--strategy", f"{OPTIMAL} decides nothing online")
+    if None in chosen:
+        raise InputError.of("--strategy", f"{OPTIMAL} is not an online strategy")
     with ExitStack() as stack:
         catalogue, arrivals, predictors = _read(request, stack, progress)
         evaluations = tuple(_online(chosen, predictors, arrivals, catalogue, catalogue.truth(), progress))
-        return Judged(tuple(arrivals), catalogue.truth_name(), evaluations, catalogue)
+        return Evaluations(tuple(arrivals), catalogue.truth_name(), evaluations, catalogue)
 
 
-def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Catalogue, list[Arrival], list[str]]:
-    catalogue = open_catalogue(request, stack, progress.say)
-    arrivals = read_arrivals(request.arrivals, catalogue.default_traffic, catalogue.check)
+def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Catalogue, Sequence[Arrival], list[str]]:
+    catalogue = open_catalogue(request.cards, stack, progress.say)
+    source = request.arrivals
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        arrivals = source
+    else:
+        arrivals = read_arrivals(source, catalogue.default_traffic, catalogue.check)
     return catalogue, arrivals, choose_predictors(request.predictors, catalogue)
 
 
-def choose_strategies(names: Sequence[str]) -> dict[str, type[Strategy] | None]:
-    """The strategies of these names, all for none; the optimum, which is no online strategy, is None."""
-    known: dict[str, type[Strategy] | None] = {**strategies(), OPTIMAL: None}
-    if unknown := [name for name in names if name not in known]:
-        raise InputError.of("--strategy", f"unknown: {', '.join(unknown)}", hint=f"strategies are {', '.join(known)}")
-    return {name: known[name] for name in known if name in names or not names}
+def choose_strategies(names: Sequence[str]) -> list[NamedStrategy | None]:
+    """The strategies of these names, all for none, each once; the optimum, which is not an online strategy, is None.
+
+    Raises
+    ------
+    InputError
+        With every name that is unknown.
+    """
+    chosen: list[NamedStrategy | None] = []
+    faults: list[Fault] = []
+    for name in dict.fromkeys(names or [*STRATEGIES, OPTIMAL]):
+        try:
+            chosen.append(None if name == OPTIMAL else find_strategy(name))
+        except InputError as refused:
+            faults += refused.faults
+    if faults:
+        raise InputError(faults)
+    order = [*STRATEGIES]
+    return sorted(chosen, key=lambda one: len(order) if one is None else order.index(one.definition.name))
+
+
+def strategy_names(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of `choose_strategies`, the optimum's included."""
+    return tuple(OPTIMAL if one is None else one.name for one in choose_strategies(names))
 
 
 def choose_predictors(names: Sequence[str], catalogue: Catalogue) -> list[str]:
@@ -188,19 +199,17 @@ def choose_predictors(names: Sequence[str], catalogue: Catalogue) -> list[str]:
 
 
 def _online(
-    chosen: dict[str, type[Strategy] | None],
+    chosen: Sequence[NamedStrategy | None],
     predictors: Sequence[str],
     arrivals: Sequence[Arrival],
     catalogue: Catalogue,
     truth: Sequence[Oracle] | None,
     progress: Progress,
 ) -> Iterator[Evaluation]:
-    for name, strategy in chosen.items():
-        if strategy is None:
-            continue
+    for strategy in filter(None, chosen):
         for predictor in predictors if strategy.needs_predictor else [None]:
-            with progress.task(name if predictor is None else f"{name}, {predictor}") as advance:
-                plan = strategy(catalogue, predictor).place(arrivals, advance)
+            with progress.task(strategy.name if predictor is None else f"{strategy.name}, {predictor}") as advance:
+                plan = strategy.build(catalogue, predictor).place(arrivals, advance)
             check_plan(plan, arrivals, catalogue.kinds)
             predicted = None if predictor is None else catalogue.oracles(predictor)
             yield evaluate(plan, catalogue.kinds, truth, predicted)
@@ -214,14 +223,13 @@ def _optimum(
     request: RunRequest,
     progress: Progress,
 ) -> Certified:
-    """The optimum by the judges, improved by any strategy's plan that they find faultless."""
+    """The optimum by the judges' throughputs, or a strategy's plan that is better and violates no SLA."""
     seeking = f"seeking the optimum, for {request.time_limit:g} s at most (--time-limit)"
     with progress.waiting(seeking), progress.task(OPTIMAL) as advance:
         optimum = find_optimum(
             arrivals, catalogue, judges, time_limit=request.time_limit, solver=request.solver, progress=advance
         )
     for evaluation in evaluations if not optimum.proven else ():
-        judged = evaluate(evaluation.plan, catalogue.kinds, judges)
-        if judged.violated == 0:
+        if evaluate(evaluation.plan, catalogue.kinds, judges).violated == 0:
             optimum = optimum.improved_by(evaluation.plan, catalogue.kinds)
     return optimum

@@ -13,17 +13,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.methodology.accuracy import is_worse
-from experiments.methodology.sequences import ARRIVALS, SEQUENCES, each_sequence, written
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import PAPER
+from experiments.tomur.methodology.arrival_sequences import ARRIVALS, SEQUENCES, each_sequence, written
 from placer.evaluate.evaluation import evaluate
 from placer.inputs.arrivals import read_arrivals
-from placer.inputs.catalogue import open_catalogue
+from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.optimal import optimal_plan
 from placer.policy.rules import LOOK_AHEAD, RULES, Rule
-from placer.run import RunRequest
 from placer.strategies.contention_aware import ContentionAware
 
 RISKS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
@@ -39,7 +39,7 @@ Oracles = dict[tuple[str, float | None], tuple[Oracle, ...]]
 
 
 @experiment(
-    "table6-online", "Wastage and SLA violations of every online rule, beside the same with a noise-free oracle"
+    PAPER, "table6-online", "Wastage and SLA violations of every online rule, beside the same with a noise-free oracle"
 )
 def run(setting: Setting) -> Result:
     """Random sequences of 500 arrivals of nine NFs at default traffic, each with an SLA of 5 to 20 % drop."""
@@ -68,7 +68,7 @@ def _opened() -> tuple[Catalogue, Oracles]:
     """Once in a process, until it ends: oracles remember their answers over all its sequences."""
     stack = ExitStack()
     atexit.register(stack.close)
-    catalogue = open_catalogue(RunRequest(arrivals=""), stack, lambda message: None)
+    catalogue = open_catalogue(Cards(), stack, lambda message: None)
     return catalogue, _oracles(catalogue)
 
 

@@ -49,17 +49,15 @@ def command(
     On the simulated card its own account of where the time of a packet goes stands beside the prediction.
     """
     from placer.explain.bottleneck import Diagnostician
-    from placer.inputs.catalogue import open_catalogue
+    from placer.inputs.catalogue import Cards, open_catalogue
     from placer.progress import Progress
     from placer.report.text.diagnosis import FORMATS
-    from placer.run import RunRequest
 
     render = FORMATS[one_of("--format", format, FORMATS)]
     refuse_unwritable("--report", report)
     names = [one_of("--along", name, ATTRIBUTES) for name in along or ATTRIBUTES]
     with ExitStack() as stack:
-        request = RunRequest("", models=models, testbed=testbed)
-        catalogue = open_catalogue(request, stack, Progress(quiet=quiet).say)
+        catalogue = open_catalogue(Cards(models=models, testbed=testbed), stack, Progress(quiet=quiet).say)
         trained = catalogue.models[0]
         predicting = trained.predictors[one_of("--predictor", predictor, trained.predictors)]
         workload, *others = (_workload(option, text, catalogue) for option, text in _told(nf, beside or []))

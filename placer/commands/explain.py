@@ -34,7 +34,8 @@ def command(
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of
     from placer.inputs.arrivals import read_arrivals
-    from placer.inputs.online import OnlineRequest, open_online
+    from placer.inputs.catalogue import Cards
+    from placer.inputs.online import open_online
     from placer.policy.rules import rule_of
     from placer.progress import Progress
     from placer.report.text.explanation import explanation_json, explanation_table, waste_json, waste_table
@@ -42,8 +43,8 @@ def command(
     one_of("--format", format, ("table", "json"))
     chosen = rule_of(rule)
     with ExitStack() as stack:
-        request = OnlineRequest(models=models, fleet=fleet, risk=risk, predictor=predictor)
-        catalogue, oracles = open_online(request, stack, Progress(quiet=quiet).say)
+        cards = Cards(models=models, fleet=fleet, risk=risk)
+        catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
         trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check)
         if id is None and not every:
             waste = waste_of(trace, catalogue.kinds, oracles, chosen)

@@ -32,7 +32,8 @@ def command(
 
     Events are arrive, depart, change, fail, drain and return. An answer is given once the event is on disk.
     """
-    from placer.inputs.online import OnlineRequest, open_online
+    from placer.inputs.catalogue import Cards
+    from placer.inputs.online import open_online
     from placer.model.fleet import Fleet as Running
     from placer.online.engine import WHEN_FULL, Engine
     from placer.online.protocol import Reader
@@ -45,8 +46,8 @@ def command(
     chosen = rule_of(rule)
     refuse_unwritable("--state", state)
     with ExitStack() as stack:
-        request = OnlineRequest(models=models, fleet=fleet, risk=risk, predictor=predictor)
-        catalogue, oracles = open_online(request, stack, Progress(quiet=quiet).say)
+        cards = Cards(models=models, fleet=fleet, risk=risk)
+        catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
         kept = State(state, catalogue.kinds) if state else None
         running, waiting = kept.fleet() if kept else (Running(catalogue.kinds), [])
         engine = Engine(running, oracles, chosen, when_full=when_full, waiting=waiting)

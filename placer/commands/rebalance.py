@@ -34,7 +34,8 @@ def command(
 
     Every move stands on its own, and none is made that is not worth its cost.
     """
-    from placer.inputs.online import OnlineRequest, open_online
+    from placer.inputs.catalogue import Cards
+    from placer.inputs.online import open_online
     from placer.online.engine import Engine
     from placer.online.events import Rebalance
     from placer.online.protocol import answer_line
@@ -47,8 +48,8 @@ def command(
     if not state.is_file():
         raise InputError.of("--state", f"{state} is not there", hint="`placer online --state` makes it")
     with ExitStack() as stack:
-        request = OnlineRequest(models=models, fleet=fleet, risk=risk, predictor=predictor)
-        catalogue, oracles = open_online(request, stack, Progress(quiet=quiet).say)
+        cards = Cards(models=models, fleet=fleet, risk=risk)
+        catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
         kept = State(state, catalogue.kinds)
         stack.callback(kept.close)
         running, waiting = kept.fleet()

@@ -61,6 +61,7 @@ def command(
 
     Without --models: the models of the recorded simulated BlueField-2, judged on the simulated card.
     """
+    from placer.inputs.catalogue import Cards
     from placer.progress import Progress
     from placer.report.text.plan import write_plans
     from placer.report.text.run import FORMATS
@@ -74,13 +75,9 @@ def command(
         arrivals=arrivals,
         strategies=tuple(strategy or ()),
         predictors=tuple(predictor or ()),
-        models=models,
-        testbed=testbed,
-        fleet=fleet,
+        cards=Cards(models, fleet, testbed, risk, timeout),
         seed=seed,
         time_limit=time_limit,
-        timeout=timeout,
-        risk=risk,
         solver=solver,
         certificate=certificate,
     )

@@ -1,4 +1,4 @@
-"""Evaluation: what a plan costs, and whose SLA it breaks, judged by an oracle of the judge's choice."""
+"""Evaluation: what a plan costs, and which instances violate their SLA by the ground truth."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from placer.evaluate.checks import peak_nics
 from placer.model.fleet import Fleet, Nic, NicKind
 from placer.model.oracle import CoLocation, Oracle
 from placer.model.plan import Plan
-from placer.model.replay import events_of
+from placer.model.replay import replay_plan
 
 
 @dataclass(frozen=True)
 class Stay:
-    """What befell one instance during its stay.
+    """How one instance fares during its stay.
 
     Parameters
     ----------
     throughput_kpps
-        The lowest throughput in any company that it kept.
+        Its lowest throughput in any co-location of its stay.
     solo_kpps
         Its throughput alone on that NIC model.
     sla_met
@@ -33,7 +33,7 @@ class Stay:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A plan, judged.
+    """A plan and its evaluation.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class Evaluation:
     nics
         Most NICs in use at one time.
     cost
-        What the NICs in use cost at the dearest time.
+        Cost of the NICs: per kind of NIC its peak, times the cost of one.
     stays
-        Per placed arrival, by id, what the truth says befell it; None where nobody tells the truth.
+        Per placed arrival, by id, its stay by the ground truth; None without a ground truth.
     expected
-        Per placed arrival, by id, what the strategy's own predictor expected; None where it looked at none.
+        Per placed arrival, by id, its stay as the strategy's own predictor expects it; None without a predictor.
     """
 
     plan: Plan
@@ -57,12 +57,12 @@ class Evaluation:
 
     @property
     def violated(self) -> int | None:
-        """Instances whose true throughput is ever below their SLA; None where nobody tells the truth."""
+        """Instances whose true throughput is ever below their SLA; None without a ground truth."""
         return None if self.stays is None else sum(not stay.sla_met for stay in self.stays.values())
 
     @property
     def violations_pct(self) -> float | None:
-        """Violated instances per 100 placed; None where nobody tells the truth."""
+        """Violating instances per 100 placed; None without a ground truth."""
         if self.stays is None or self.violated is None:
             return None
         return 100.0 * self.violated / len(self.stays) if self.stays else 0.0
@@ -74,34 +74,33 @@ def evaluate(
     truth: Sequence[Oracle] | None,
     predicted: Sequence[Oracle] | None = None,
 ) -> Evaluation:
-    """Judge a plan by its truth, and tell beside it what its predictor expected.
+    """Evaluate a plan by the ground truth, and by its own predictor.
 
     Parameters
     ----------
     plan
         A plan that keeps its constraints.
     kinds
-        The fleet's kinds.
+        The fleet's kinds of NIC.
     truth
-        Per kind, who tells true throughputs; None when nobody does.
+        Per kind, the ground truth; None when there is none.
     predicted
-        Per kind, what the strategy looked at; None when it looked at nothing.
+        Per kind, what the strategy's predictor expects; None when the strategy used none.
     """
     return Evaluation(
         plan=plan,
         nics=peak_nics(plan),
-        cost=_peak_cost(plan, kinds),
+        cost=sum(kind.cost * peak_nics(plan, kind) for kind in kinds),
         stays=None if truth is None else _stays(plan, kinds, truth),
         expected=None if predicted is None else _stays(plan, kinds, predicted),
     )
 
 
 def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> dict[str, Stay]:
-    """The lowest throughput of every placed instance over all companies that it kept; one batch of questions a kind."""
-    kept: set[tuple[int, CoLocation]] = set()
-    kept.update((nic.kind.index, nic.co_location) for nic in _changes(plan, kinds))
+    """Per placed arrival its lowest throughput over all its co-locations; one batch of queries per kind."""
+    formed: set[tuple[int, CoLocation]] = {(nic.kind.index, nic.co_location) for nic in _changes(plan, kinds)}
     for kind in kinds:
-        oracles[kind.index].throughput(sorted(co_location for index, co_location in kept if index == kind.index))
+        oracles[kind.index].throughput(sorted(co_location for index, co_location in formed if index == kind.index))
     lowest: dict[str, float] = {}
     for nic in _changes(plan, kinds):
         throughputs = oracles[nic.kind.index].by_workload(nic.co_location)
@@ -119,21 +118,6 @@ def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> d
 
 
 def _changes(plan: Plan, kinds: Sequence[NicKind]) -> Iterator[Nic]:
-    """The NIC that changed at each event, with its new company, replayed from the placements alone."""
-    fleet = Fleet(kinds)
-    for event in events_of([placement.arrival for placement in plan.placements]):
-        placement = plan.placements[event.index]
-        if placement.nic is None or placement.kind is None:
-            continue
-        if event.departs:
-            nic = fleet.remove(placement.arrival.id)
-        else:
-            nic = fleet.nics.get(placement.nic) or fleet.open(placement.kind, placement.nic)
-            fleet.place(placement.arrival.tenant, nic)
-        if nic.tenants:
-            yield nic
-
-
-def _peak_cost(plan: Plan, kinds: Sequence[NicKind]) -> float:
-    """The dearest fleet that was ever in use: per kind its peak, which is exact for one kind and never too low."""
-    return sum(kind.cost * peak_nics(plan, kind) for kind in kinds)
+    """Each NIC that changed at a moment and has tenants, with its co-location after that moment."""
+    for _, changed in replay_plan(plan, Fleet(kinds)):
+        yield from (nic for nic in changed if nic.tenants)

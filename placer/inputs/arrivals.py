@@ -1,4 +1,7 @@
-"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats.md)."""
+"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats.md).
+
+A file is read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ import math
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO, TextIO, cast
 
 from placer.model.arrival import Arrival
 from placer.model.sla import Sla
@@ -20,17 +25,25 @@ SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
 COLUMNS = (*REQUIRED, *ATTRIBUTES, *SLA_COLUMNS, "departure")
 STDIN = "-"
 
+MOST_ARRIVALS = 20_000_000
+LONGEST_LINE = 65_536
+MOST_FAULTS = 10_000
+"""Reading stops after this many faults; all are counted up to here, the first of them are shown."""
+
+GZIP = b"\x1f\x8b"
+BYTE_ORDER_MARK = "\ufeff"
+
 RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
-"""Tells which columns of a workload are outside what is profiled, and how."""
+"""Which columns of a workload are outside what is profiled, and how."""
 
 
-def read_arrivals(path: str, default_traffic: TrafficProfile, check: RangeCheck) -> list[Arrival]:
+def read_arrivals(source: str | TextIO, default_traffic: TrafficProfile, check: RangeCheck) -> list[Arrival]:
     """The arrivals of a file, in its order.
 
     Parameters
     ----------
-    path
-        `.csv`, `.csv.gz`, or `-` for standard input.
+    source
+        A path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file.
     default_traffic
         What a missing or empty traffic column means.
     check
@@ -41,16 +54,17 @@ def read_arrivals(path: str, default_traffic: TrafficProfile, check: RangeCheck)
     InputError
         With every fault of the file.
     """
-    name = "<stdin>" if path == STDIN else path
-    reader = csv.reader(io.StringIO(_text(path, name), newline=""))
-    try:
-        header = [column.strip() for column in next(reader, [])]
-        if faults := _header_faults(name, header):
-            raise InputError(faults)
-        rows = _Rows(name, header, default_traffic, check)
-        arrivals = [arrival for arrival in map(rows.read, _filled(reader)) if arrival]
-    except csv.Error as error:
-        raise InputError.of(name, f"is not CSV: {error}", line=reader.line_num) from error
+    with ExitStack() as stack:
+        name, lines = _opened(source, stack)
+        reader = csv.reader(lines, strict=True)
+        try:
+            header = [column.strip() for column in next(reader, [])]
+            if faults := _header_faults(name, header):
+                raise InputError(faults)
+            rows = _Rows(name, header, default_traffic, check)
+            arrivals = [arrival for row in reader if row and (arrival := rows.read(reader.line_num, row))]
+        except csv.Error as error:
+            raise InputError.of(name, f"is not CSV: {error}", line=reader.line_num) from error
     if rows.faults:
         raise InputError(rows.faults)
     if not arrivals:
@@ -58,30 +72,54 @@ def read_arrivals(path: str, default_traffic: TrafficProfile, check: RangeCheck)
     return arrivals
 
 
-def _text(path: str, name: str) -> str:
+def _opened(source: str | TextIO, stack: ExitStack) -> tuple[str, Iterator[str]]:
+    """The name of a source for messages, and its lines."""
+    if not isinstance(source, str):
+        return str(getattr(source, "name", "<text>")), iter(source)
+    name = "<stdin>" if source == STDIN else source
     try:
-        raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-        raw = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
-        if b"\0" in raw:
-            raise InputError.of(name, "holds a NUL byte: it is not text", line=_line_at(raw, raw.index(b"\0")))
-        return raw.decode("utf-8-sig")
+        file = cast("io.BufferedReader", sys.stdin.buffer) if source == STDIN else Path(source).open("rb")  # noqa: SIM115
+        if source != STDIN:
+            stack.enter_context(file)
+        compressed = file.peek(2)[:2] == GZIP
+    except OSError as error:
+        raise InputError.of(name, error.strerror or str(error)) from error
+    return name, _lines(stack.enter_context(gzip.open(file)) if compressed else file, name)
+
+
+def _lines(file: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
+    """The lines of a file as text, each held to the limits as it is read."""
+    number = 0
+    try:
+        while raw := file.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(raw) > LONGEST_LINE:
+                raise InputError.of(name, f"the line is longer than {LONGEST_LINE:,} bytes", line=number)
+            if number > MOST_ARRIVALS + 1:
+                raise InputError.of(name, f"holds more than {MOST_ARRIVALS:,} arrivals", hint="split the trace")
+            if b"\0" in raw:
+                raise InputError.of(name, "holds a NUL byte: it is not text", line=number)
+            text = raw.decode("utf-8")
+            text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+            if BYTE_ORDER_MARK in text:
+                hint = "files that were joined keep the mark of each: remove it"
+                raise InputError.of(name, "holds a byte order mark inside the file", line=number, hint=hint)
+            yield text
     except UnicodeDecodeError as error:
-        line = _line_at(raw, error.start)
-        raise InputError.of(name, "is not UTF-8 text", line=line, hint="save the file as UTF-8") from error
+        raise InputError.of(name, "is not UTF-8 text", line=number, hint="save the file as UTF-8") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError.of(name, f"is not a whole gzip file: {error}") from error
     except OSError as error:
         raise InputError.of(name, error.strerror or str(error)) from error
 
 
-def _line_at(raw: bytes, position: int) -> int:
-    return raw[:position].count(b"\n") + 1
-
-
 def _header_faults(name: str, header: Sequence[str]) -> list[Fault]:
     if not any(header):
         hint = f"the first line names the columns: {', '.join(COLUMNS)}"
         return [Fault(name, None, None, "is empty: not even a header", hint)]
+    if separator := next((one for one in (";", "\t", "|") if len(header) == 1 and one in header[0]), None):
+        hint = "separate values by commas, and write decimals with a point: 0.1"
+        return [Fault(name, 1, None, f"values are separated by {separator!r}, not by commas", hint)]
     hint = f"columns are {', '.join(COLUMNS)}"
     faults = [Fault(name, 1, column, "unknown column", hint) for column in header if column not in COLUMNS]
     faults += [Fault(name, 1, c, "column named twice") for c in COLUMNS if header.count(c) > 1]
@@ -91,14 +129,8 @@ def _header_faults(name: str, header: Sequence[str]) -> list[Fault]:
     return faults
 
 
-def _filled(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    for row in reader:
-        if row:
-            yield reader.line_num, row  # type: ignore[attr-defined]
-
-
 class _Rows:
-    """Reads row after row, remembering ids and time, and collects every fault on the way."""
+    """Reads row after row and collects every fault. Equal workloads and SLAs become one object, which saves memory."""
 
     def __init__(self, name: str, header: list[str], default_traffic: TrafficProfile, check: RangeCheck) -> None:
         self.faults: list[Fault] = []
@@ -109,14 +141,18 @@ class _Rows:
         self._line = 1
         self._ids: dict[str, int] = {}
         self._time = 0.0
-        self._checked: dict[Workload, Sequence[tuple[str, str]]] = {}
+        self._workloads: dict[tuple[str, ...], Workload] = {}
+        self._slas: dict[tuple[str, ...], Sla] = {}
 
-    def read(self, numbered: tuple[int, list[str]]) -> Arrival | None:
+    def read(self, line: int, row: list[str]) -> Arrival | None:
         """The arrival of a row, or None when the row has faults."""
-        self._line, row = numbered
+        self._line = line
         before = len(self.faults)
+        if before >= MOST_FAULTS:
+            raise InputError(self.faults)
         if len(row) != len(self._header):
-            self._fault(None, f"has {len(row)} values, the header has {len(self._header)}")
+            hint = "write decimals with a point: 0.1" if len(row) > len(self._header) else None
+            self._fault(None, f"has {len(row)} values, the header has {len(self._header)}", hint)
             return None
         cells = {column: cell.strip() for column, cell in zip(self._header, row, strict=True)}
         identity = self._identity(cells)
@@ -137,11 +173,12 @@ class _Rows:
         if not cell:
             return None
         try:
-            value = float(cell) if "_" not in cell else math.nan
+            value = float(cell) if cell.isascii() and "_" not in cell else math.nan
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            self._fault(column, f"'{cell}' is not a number")
+            hint = "write decimals with a point: 0.1" if "," in cell else None
+            self._fault(column, f"'{cell}' is not a number", hint)
             return None
         return value
 
@@ -149,6 +186,8 @@ class _Rows:
         identity = cells["id"]
         if not identity:
             self._fault("id", "is empty")
+        elif not identity.isprintable():
+            self._fault("id", f"{identity!r} has a line break or another control character")
         elif identity in self._ids:
             self._fault("id", f"'{identity}' is already on line {self._ids[identity]}", "ids must be unique")
         else:
@@ -176,6 +215,15 @@ class _Rows:
         return departure
 
     def _sla(self, cells: Mapping[str, str]) -> Sla | None:
+        key = tuple(cells.get(column, "") for column in SLA_COLUMNS)
+        if key not in self._slas:
+            sla = self._new_sla(cells)
+            if sla is None:
+                return None
+            self._slas[key] = sla
+        return self._slas[key]
+
+    def _new_sla(self, cells: Mapping[str, str]) -> Sla | None:
         given = [column for column in SLA_COLUMNS if cells.get(column)]
         if not given:
             self._fault("sla_drop", "no SLA", "fill sla_drop, or sla_min_kpps")
@@ -197,6 +245,15 @@ class _Rows:
         return None
 
     def _workload(self, cells: Mapping[str, str]) -> Workload | None:
+        key = (cells["nf"], *(cells.get(attribute, "") for attribute in ATTRIBUTES))
+        if key not in self._workloads:
+            workload = self._new_workload(cells)
+            if workload is None:
+                return None
+            self._workloads[key] = workload
+        return self._workloads[key]
+
+    def _new_workload(self, cells: Mapping[str, str]) -> Workload | None:
         nf = cells["nf"]
         if not nf:
             self._fault("nf", "is empty")
@@ -207,8 +264,6 @@ class _Rows:
             return None
         values = {name: self._default[name] if value is None else value for name, value in given.items()}
         workload = Workload(nf, TrafficProfile.from_mapping(values))
-        if workload not in self._checked:
-            self._checked[workload] = self._check(workload)
-        for column, message in self._checked[workload]:
+        for column, message in self._check(workload):
             self._fault(column, message)
-        return workload
+        return workload if len(self.faults) == before else None

@@ -1,10 +1,10 @@
-"""Opens the catalogue: fleet file, models and testbeds put together, and refused where they do not belong together."""
+"""Opens the catalogue: fleet file, models and testbeds together, refused where they are of different cards."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from placer.inputs.fleet import NicTable, read_fleet
 from placer.inputs.models import Say, open_models
@@ -19,22 +19,32 @@ NONE = "none"
 SIMULATED = "simulated"
 
 
-class CatalogueRequest(Protocol):
-    """The part of a request that tells which NICs there are."""
+@dataclass(frozen=True)
+class Cards:
+    """Which NICs there are, what predicts their throughput, and what measures it.
 
-    @property
-    def models(self) -> Path | None: ...
-    @property
-    def testbed(self) -> str | None: ...
-    @property
-    def fleet(self) -> Path | None: ...
-    @property
-    def risk(self) -> float | None: ...
-    @property
-    def timeout(self) -> float: ...
+    Parameters
+    ----------
+    models
+        A MODELS folder; None means the models of the recorded simulated BlueField-2.
+    fleet
+        A fleet file; None means unlimited NICs of the model that the models were trained on.
+    testbed
+        The SPEC of the ground truth; None means the simulated card for its own models, and no truth for others.
+    risk
+        The share of instances that may be expected to violate their SLA; None uses the median prediction.
+    timeout
+        Seconds that a testbed may take for one answer.
+    """
+
+    models: Path | None = None
+    fleet: Path | None = None
+    testbed: str | None = None
+    risk: float | None = None
+    timeout: float = 60.0
 
 
-def open_catalogue(request: CatalogueRequest, stack: ExitStack, say: Say) -> Catalogue:
+def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
     """The kinds of NIC with their models and testbeds; testbeds are closed with `stack`.
 
     Raises
@@ -42,32 +52,32 @@ def open_catalogue(request: CatalogueRequest, stack: ExitStack, say: Say) -> Cat
     InputError
         When a file is refused, or when models, fleet and testbed are of different cards.
     """
-    tables = read_fleet(request.fleet) if request.fleet else [None]
+    tables = read_fleet(cards.fleet) if cards.fleet else [None]
     opened: dict[str | None, Models] = {}
     testbeds: dict[str, Testbed] = {}
     kinds, models_of, testbeds_of, specs = [], [], [], []
     for index, table in enumerate(tables):
         folder = table.models if table and table.models else None
         if folder not in opened:
-            opened[folder] = open_models(Path(folder) if folder else request.models, say)
+            opened[folder] = open_models(Path(folder) if folder else cards.models, say)
         models = opened[folder]
-        spec = (table.testbed if table else None) or request.testbed or _own_testbed(models)
+        spec = (table.testbed if table else None) or cards.testbed or _own_testbed(models)
         if spec != NONE and spec not in testbeds:
-            testbeds[spec] = stack.enter_context(open_testbed(spec, timeout=request.timeout))
+            testbeds[spec] = stack.enter_context(open_testbed(spec, timeout=cards.timeout))
         testbed = testbeds.get(spec)
         if testbed is not None:
             _same_card(models, testbed.describe(), spec)
-        kinds.append(_kind(index, table, models, request.fleet))
+        kinds.append(_kind(index, table, models, cards.fleet))
         models_of.append(models)
         testbeds_of.append(testbed)
         specs.append(spec)
     if any(testbed is None for testbed in testbeds_of) and any(testbeds_of):
-        say("not every NIC of the fleet has a testbed: there is no ground truth, the optimum is a predicted one")
-    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), request.risk, tuple(specs))
+        say("not every NIC of the fleet has a testbed: there is no ground truth, so the optimum is a predicted one")
+    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), cards.risk, tuple(specs))
 
 
 def _own_testbed(models: Models) -> str:
-    """The simulated card for models that came from it; nobody else's models are judged against it."""
+    """The simulated card for models that were trained on it; no other models are evaluated on it."""
     if models.testbed is None or not models.testbed.simulated:
         return NONE
     with open_testbed(SIMULATED, timeout=60.0) as simulated:
@@ -75,7 +85,7 @@ def _own_testbed(models: Models) -> str:
 
 
 def _same_card(models: Models, described: TestbedDescription, spec: str) -> None:
-    """Refuses to judge models of one card by another."""
+    """Refuses to evaluate models of one card on another."""
     trained = models.testbed
     if trained is None:
         return
@@ -94,7 +104,7 @@ def _kind(index: int, table: NicTable | None, models: Models, file: Path | None)
         if trained is None:
             raise InputError.of(
                 "--models",
-                "came from a profile without testbed.json: nobody said how many cores a NIC has",
+                "came from a profile without testbed.json: the cores of a NIC are unknown",
                 hint="give a fleet file with model and cores: --fleet FILE",
             )
         return NicKind(index, trained.model, trained.cores, _cores_of(models))

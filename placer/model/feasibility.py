@@ -1,22 +1,61 @@
-"""How far the tenants of a NIC are above their SLAs."""
+"""Feasibility: whether NFs can share a NIC with every SLA met, and with what margin.
+
+Every strategy, rule, optimum and explanation asks here. A margin is relative: 0.05 means 5 % more throughput than the
+SLA requires, below 0 the SLA is violated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from placer.model.fleet import Tenant
-from placer.model.oracle import CoLocation, Oracle
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_workload
+from profiles import Workload
+
+LEAST_VIOLATION = -1e-12
+"""A violated SLA has at most this margin, however small the shortfall, so that rounding cannot hide it."""
 
 
-def spare(oracle: Oracle, co_location: CoLocation, tenants: Iterable[Tenant]) -> float:
-    """How far the one nearest to its SLA is above what it requires, as a fraction; negative when one is below."""
-    expected = oracle.by_workload(co_location)
-    least = float("inf")
-    for tenant in tenants:
-        solo = oracle.solo(tenant.workload)
-        got = expected[tenant.workload]
-        if not tenant.sla.is_met(got, solo):
-            return min(got / tenant.sla.required_kpps(solo) - 1.0, -1e-12)
-        required = tenant.sla.required_kpps(solo)
-        least = min(least, got / required - 1.0 if required > 0 else least)
-    return least
+def margin(required_kpps: float, throughput_kpps: float) -> float:
+    """How far a throughput is above the required one, relative to it; infinite where nothing is required."""
+    if throughput_kpps < required_kpps:
+        return min(throughput_kpps / required_kpps - 1.0, LEAST_VIOLATION)
+    return throughput_kpps / required_kpps - 1.0 if required_kpps > 0 else float("inf")
+
+
+def tenant_margin(oracle: Oracle, co_location: CoLocation, tenant: Tenant) -> float:
+    """The tenant's margin above its SLA in the co-location; of equal workloads, the slowest counts."""
+    required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
+    return margin(required, oracle.by_workload(co_location)[tenant.workload])
+
+
+def smallest_margin(oracle: Oracle, tenants: Sequence[Tenant]) -> float:
+    """The smallest margin of tenants that share a NIC; infinite for none."""
+    co_location = co_location_of(tenant.workload for tenant in tenants)
+    return min((tenant_margin(oracle, co_location, tenant) for tenant in tenants), default=float("inf"))
+
+
+def below_sla(oracle: Oracle, tenants: Sequence[Tenant]) -> list[Tenant]:
+    """Those of the tenants that violate their SLA when all of them share a NIC."""
+    co_location = co_location_of(tenant.workload for tenant in tenants)
+    return [tenant for tenant in tenants if tenant_margin(oracle, co_location, tenant) < 0]
+
+
+def fits(kind: NicKind, workloads: Iterable[Workload]) -> bool:
+    """Whether a NIC of the kind runs all of these NFs and has the cores for them together."""
+    workloads = list(workloads)
+    return all(map(kind.hosts, workloads)) and kind.cores_taken(workloads) <= kind.cores
+
+
+def feasible(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) -> list[bool]:
+    """For each group of tenants, whether one NIC of the kind serves it with every SLA met; one batch of queries."""
+    fitting = [fits(kind, (tenant.workload for tenant in group)) for group in groups]
+    queried = [group for group, fit in zip(groups, fitting, strict=True) if fit]
+    co_locations = [co_location_of(tenant.workload for tenant in group) for group in queried]
+    answers = iter(zip(queried, co_locations, oracle.throughput(co_locations), strict=True))
+    return [fit and _slas_met(oracle, *next(answers)) for fit in fitting]
+
+
+def _slas_met(oracle: Oracle, tenants: Sequence[Tenant], co_location: CoLocation, kpps: Sequence[float]) -> bool:
+    lowest = lowest_by_workload(co_location, kpps)
+    return all(tenant.sla.is_met(lowest[tenant.workload], oracle.solo(tenant.workload)) for tenant in tenants)

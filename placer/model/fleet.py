@@ -70,28 +70,28 @@ class Service(Enum):
 class Nic:
     """A NIC and its tenants, by id in order of arrival; `note` is for the index of whoever watches the fleet."""
 
-    __slots__ = ("housed", "id", "kind", "note", "number", "service")
+    __slots__ = ("id", "kind", "note", "number", "service", "tenants_by_id")
 
     def __init__(self, id: str, kind: NicKind, number: int = 0) -> None:
         self.id = id
         self.kind = kind
         self.number = number
-        self.housed: dict[str, Tenant] = {}
+        self.tenants_by_id: dict[str, Tenant] = {}
         self.service = Service.UP
         self.note: Any = None
 
     @property
     def tenants(self) -> tuple[Tenant, ...]:
         """Its tenants in order of arrival."""
-        return tuple(self.housed.values())
+        return tuple(self.tenants_by_id.values())
 
     @property
     def co_location(self) -> CoLocation:
         """What runs on it."""
-        return co_location_of(tenant.workload for tenant in self.housed.values())
+        return co_location_of(tenant.workload for tenant in self.tenants_by_id.values())
 
 
-class Watcher(Protocol):
+class FleetObserver(Protocol):
     """Told of every change of the fleet, after it happened; keeps an index in step."""
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
@@ -100,7 +100,7 @@ class Watcher(Protocol):
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """The tenant moved out."""
 
-    def serves(self, nic: Nic) -> None:
+    def service_changed(self, nic: Nic) -> None:
         """The NIC began or ceased to take newcomers."""
 
 
@@ -111,7 +111,7 @@ class Fleet:
         self.kinds = tuple(kinds)
         self.nics: dict[str, Nic] = {}
         self.out_of_service: dict[str, Nic] = {}
-        self.watcher: Watcher | None = None
+        self.observer: FleetObserver | None = None
         self._home: dict[str, Nic] = {}
         self._opened = 0
         self._in_use: Counter[int] = Counter()
@@ -128,7 +128,7 @@ class Fleet:
 
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first."""
-        kinds = [kind for kind in self.kinds if kind.count is None or self._spoken_for(kind) < kind.count]
+        kinds = [kind for kind in self.kinds if kind.count is None or self._taken(kind) < kind.count]
         return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
 
     def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
@@ -159,22 +159,22 @@ class Fleet:
 
     def withdraw(self, nic: Nic, service: Service) -> None:
         """Let the NIC take no more newcomers; whoever is on it stays for now."""
-        if not nic.housed and nic.id not in self.out_of_service:
+        if not nic.tenants_by_id and nic.id not in self.out_of_service:
             idle = self._idle[nic.kind.index]
             idle.remove((nic.number, nic.id))
             heapq.heapify(idle)
         nic.service = service
         self.out_of_service[nic.id] = nic
-        if self.watcher is not None:
-            self.watcher.serves(nic)
+        if self.observer is not None:
+            self.observer.service_changed(nic)
 
     def restore(self, nic: Nic) -> None:
         """Let a NIC that was out of service take newcomers again."""
         del self.out_of_service[nic.id]
         nic.service = Service.UP
-        if nic.housed:
-            if self.watcher is not None:
-                self.watcher.serves(nic)
+        if nic.tenants_by_id:
+            if self.observer is not None:
+                self.observer.service_changed(nic)
         else:
             heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
 
@@ -187,9 +187,9 @@ class Fleet:
         """Take in a NIC as it was in another process, with its tenants; before anybody watches."""
         self._opened = max(self._opened, nic.number)
         for tenant in tenants:
-            nic.housed[tenant.id] = tenant
+            nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic
-        if nic.housed:
+        if nic.tenants_by_id:
             self.nics[nic.id] = nic
             self._in_use[nic.kind.index] += 1
         elif nic.service is Service.UP:
@@ -197,37 +197,37 @@ class Fleet:
         if nic.service is not Service.UP:
             self.out_of_service[nic.id] = nic
 
-    def known(self) -> Iterator[Nic]:
+    def all_nics(self) -> Iterator[Nic]:
         """Every NIC that was ever in use, without tenants where it is idle."""
         yield from self.nics.values()
-        yield from (nic for nic in self.out_of_service.values() if not nic.housed)
+        yield from (nic for nic in self.out_of_service.values() if not nic.tenants_by_id)
         for kind in self.kinds:
             yield from (Nic(nic_id, kind, number) for number, nic_id in self._idle[kind.index])
 
     def place(self, tenant: Tenant, nic: Nic) -> None:
         """Put the tenant on the NIC."""
-        nic.housed[tenant.id] = tenant
+        nic.tenants_by_id[tenant.id] = tenant
         self._home[tenant.id] = nic
-        if self.watcher is not None:
-            self.watcher.joined(nic, tenant)
+        if self.observer is not None:
+            self.observer.joined(nic, tenant)
 
-    def home_of(self, tenant_id: str) -> Nic | None:
+    def nic_of(self, tenant_id: str) -> Nic | None:
         """The NIC on which the tenant runs, if it runs."""
         return self._home.get(tenant_id)
 
     def remove(self, tenant_id: str) -> Nic:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
-        tenant = nic.housed.pop(tenant_id)
-        if self.watcher is not None:
-            self.watcher.left(nic, tenant)
-        if not nic.housed:
+        tenant = nic.tenants_by_id.pop(tenant_id)
+        if self.observer is not None:
+            self.observer.left(nic, tenant)
+        if not nic.tenants_by_id:
             del self.nics[nic.id]
             self._in_use[nic.kind.index] -= 1
             if nic.service is Service.UP:
                 heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
         return nic
 
-    def _spoken_for(self, kind: NicKind) -> int:
-        out = sum(nic.kind is kind and not nic.housed for nic in self.out_of_service.values())
+    def _taken(self, kind: NicKind) -> int:
+        out = sum(nic.kind is kind and not nic.tenants_by_id for nic in self.out_of_service.values())
         return self._in_use[kind.index] + out

@@ -18,6 +18,14 @@ def co_location_of(workloads: Iterable[Workload]) -> CoLocation:
     return tuple(sorted(workloads))
 
 
+def lowest_by_workload(co_location: CoLocation, kpps: Sequence[float]) -> dict[Workload, float]:
+    """The throughput (kpps) of each distinct workload of a co-location; of equal workloads, the slowest counts."""
+    lowest: dict[Workload, float] = {}
+    for workload, throughput in zip(co_location, kpps, strict=True):
+        lowest[workload] = min(throughput, lowest.get(workload, throughput))
+    return lowest
+
+
 CONTENTION = "contention"
 
 DEFAULT_RISK = 0.22
@@ -67,10 +75,7 @@ class Oracle(ABC):
 
     def by_workload(self, co_location: CoLocation) -> dict[Workload, float]:
         """Throughput (kpps) of each distinct workload of the company; of equal workloads, the slowest counts."""
-        throughputs: dict[Workload, float] = {}
-        for workload, throughput in zip(co_location, self.throughput([co_location])[0], strict=True):
-            throughputs[workload] = min(throughput, throughputs.get(workload, throughput))
-        return throughputs
+        return lowest_by_workload(co_location, self.throughput([co_location])[0])
 
     def solo(self, workload: Workload) -> float:
         """Throughput (kpps) of `workload` alone on the NIC."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from placer.model.feasibility import spare
+from placer.model.feasibility import below_sla, smallest_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
-from placer.model.oracle import Oracle, co_location_of
+from placer.model.oracle import Oracle
 from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Move, Rebalance, Refused, Return
 from placer.online.rebalance import Rebalancer
 from placer.policy.patterns import MOST_PATTERNS
@@ -78,13 +78,13 @@ class Engine:
 
     def workload_of(self, tenant_id: str) -> Workload | None:
         """What an instance runs that is on a NIC or waits; None for nobody."""
-        home = self.fleet.home_of(tenant_id)
-        tenant = home.housed[tenant_id] if home is not None else self.waiting.get(tenant_id)
+        home = self.fleet.nic_of(tenant_id)
+        tenant = home.tenants_by_id[tenant_id] if home is not None else self.waiting.get(tenant_id)
         return None if tenant is None else tenant.workload
 
     def _arrive(self, event: Arrive) -> Answer:
         tenant = event.tenant
-        if tenant.id in self.waiting or self.fleet.home_of(tenant.id) is not None:
+        if tenant.id in self.waiting or self.fleet.nic_of(tenant.id) is not None:
             raise Refused(f"'{tenant.id}' is here already")
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
@@ -98,7 +98,7 @@ class Engine:
     def _depart(self, event: Depart) -> Answer:
         if self.waiting.pop(event.id, None) is not None:
             return Answer("left")
-        if self.fleet.home_of(event.id) is None:
+        if self.fleet.nic_of(event.id) is None:
             raise Refused(f"'{event.id}' is not here")
         nic = self.fleet.remove(event.id)
         return Answer("left", (Move(event.id, nic.id, None), *self._admit()))
@@ -112,7 +112,7 @@ class Engine:
             self.waiting[event.id] = after
             moves = tuple(self._admit())
             return Answer("placed" if event.id not in self.waiting else "queued", moves)
-        home = self.fleet.home_of(event.id)
+        home = self.fleet.nic_of(event.id)
         assert home is not None
         others = [tenant for tenant in home.tenants if tenant.id != event.id]
         if self._keeps(home, [*others, after]):
@@ -149,7 +149,7 @@ class Engine:
             if choice is not None:
                 self.fleet.remove(tenant.id)
                 moves.append(Move(tenant.id, nic.id, self._settle(tenant, choice).id))
-        return Answer("draining" if nic.housed else "drained", tuple(moves))
+        return Answer("draining" if nic.tenants_by_id else "drained", tuple(moves))
 
     def _return(self, event: Return) -> Answer:
         nic = self.fleet.out_of_service.get(event.nic)
@@ -198,9 +198,9 @@ class Engine:
 
     def _back(self, tenant: Tenant, home: Nic) -> Nic:
         """Put a tenant back where it was just removed; the NIC fell out of use when it was the last one there."""
-        if not home.housed and home.service is Service.UP:
+        if not home.tenants_by_id and home.service is Service.UP:
             home = self.fleet.open(home.kind, home.id)
-        elif not home.housed:
+        elif not home.tenants_by_id:
             self.fleet.reuse(home)
         self.fleet.place(tenant, home)
         return home
@@ -214,17 +214,16 @@ class Engine:
         return hosted and nic.kind.cores_taken(tenant.workload for tenant in tenants) <= nic.kind.cores
 
     def _keeps(self, nic: Nic, tenants: Sequence[Tenant]) -> bool:
-        co_location = co_location_of(tenant.workload for tenant in tenants)
-        return self._fits(nic, tenants) and spare(self.oracles[nic.kind.index], co_location, tenants) >= 0
+        return self._fits(nic, tenants) and smallest_margin(self.oracles[nic.kind.index], tenants) >= 0
 
     def _below(self, nic: Nic) -> list[str]:
         """Tenants of the NIC that are expected to miss their SLA."""
         oracle = self.oracles[nic.kind.index]
-        return [tenant.id for tenant in nic.tenants if spare(oracle, nic.co_location, [tenant]) < 0]
+        return [tenant.id for tenant in below_sla(oracle, nic.tenants)]
 
     def _tenant(self, tenant_id: str) -> Tenant:
-        home = self.fleet.home_of(tenant_id)
-        tenant = home.housed[tenant_id] if home is not None else self.waiting.get(tenant_id)
+        home = self.fleet.nic_of(tenant_id)
+        tenant = home.tenants_by_id[tenant_id] if home is not None else self.waiting.get(tenant_id)
         if tenant is None:
             raise Refused(f"'{tenant_id}' is not here")
         return tenant

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from placer.model.feasibility import spare
+from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
-from placer.model.oracle import Oracle, co_location_of
+from placer.model.oracle import Oracle
 from placer.online.events import Rebalance, Step
 from placer.policy.selector import Selector
 
@@ -54,9 +54,9 @@ class Rebalancer:
 
     def _easiest_first(self) -> Iterator[Nic]:
         """NICs by what emptying saves per move; those that emptied or filled meanwhile are left out."""
-        tenants = {nic.id: len(nic.housed) for nic in self._in_service()}
-        for nic in sorted(self._in_service(), key=lambda nic: (-nic.kind.cost / len(nic.housed), nic.number)):
-            if len(nic.housed) <= tenants[nic.id] and self.fleet.nics.get(nic.id) is nic:
+        tenants = {nic.id: len(nic.tenants_by_id) for nic in self._in_service()}
+        for nic in sorted(self._in_service(), key=lambda nic: (-nic.kind.cost / len(nic.tenants_by_id), nic.number)):
+            if len(nic.tenants_by_id) <= tenants[nic.id] and self.fleet.nics.get(nic.id) is nic:
                 yield nic
 
     def _end_risks(self, nic: Nic, asked: Rebalance, budget: int) -> Iterator[Step]:
@@ -131,5 +131,5 @@ class Rebalancer:
         """How many of these would miss the SLA if they were all on the NIC."""
         if not tenants:
             return 0
-        oracle, co_location = self.oracles[nic.kind.index], co_location_of(tenant.workload for tenant in tenants)
-        return sum(spare(oracle, co_location, [tenant]) < 0 for tenant in tenants)
+        oracle = self.oracles[nic.kind.index]
+        return len(below_sla(oracle, tenants))

@@ -162,9 +162,9 @@ class State:
 
     def _write_move(self, move: Move, fleet: Fleet) -> None:
         self._delete(move.id)
-        home = fleet.home_of(move.id)
+        home = fleet.nic_of(move.id)
         if home is not None:
-            self._insert(home.housed[move.id], home.id)
+            self._insert(home.tenants_by_id[move.id], home.id)
 
     def _enqueue(self, tenant_id: str) -> None:
         """Let somebody who lost a place wait, behind all others."""

@@ -25,8 +25,9 @@ from placer.optimal.departures import bound_over_time, fullest_moment, resolved_
 from placer.optimal.duals import Duals
 from placer.optimal.program import exact_cost
 from placer.optimal.shortfall import Shortfall, left_out_of, shortfall_of
+from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
+from placer.progress import Advance as Progress
 from placer.strategies.contention_aware import ContentionAware
-from placer.strategies.strategy import Progress
 
 NAME = "optimal"
 
@@ -213,8 +214,8 @@ def _without_migration(
 ) -> Plan:
     """The better of both contention-aware rules; where a departure harms those who stay, nobody shares."""
     shared = [
-        ContentionAware(catalogue, oracles=oracles, looks_ahead=looks_ahead).place(arrivals, progress)
-        for looks_ahead in (False, True)
+        ContentionAware(catalogue, oracles=oracles, rule=rule).place(arrivals, progress)
+        for rule in (FIRST_FIT, LOOK_AHEAD)
     ]
     faultless = [plan for plan in shared if not any(slas_kept(plan, oracles))]
     if not faultless:

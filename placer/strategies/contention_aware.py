@@ -1,34 +1,34 @@
-"""Contention-aware: predict everybody's throughput before anybody moves in (Tomur, section 7.5.1)."""
+"""Contention-aware: predict the throughput of every tenant before placing an arrival (Tomur, section 7.5.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
-from placer.policy.rules import FIRST_FIT, LOOK_AHEAD, Rule
+from placer.policy.rules import LOOK_AHEAD, RULES, Rule
 from placer.policy.selector import Selector
 from placer.strategies.strategy import OnlineStrategy, register
 
 
 @register
 class ContentionAware(OnlineStrategy):
-    """A NIC on which every tenant, old and new, is predicted to keep its SLA: the one whose room is least spoilt.
+    """A NIC on which every tenant, the arrival included, is predicted to keep its SLA; the rule chooses among them.
 
     Parameters
     ----------
     oracles
-        Per kind, who tells the throughputs; by default the predictor, at the catalogue's risk or `DEFAULT_RISK`.
-    looks_ahead
-        False takes the first NIC that fits, always.
+        Per kind, the throughputs; by default those of the predictor, at the catalogue's risk or `DEFAULT_RISK`.
     rule
-        Which of several NICs that fit; by default what `looks_ahead` says.
+        Which of several NICs that fit.
     """
 
     name = "contention-aware"
     needs_predictor = True
+    variants = MappingProxyType({name: {"rule": rule} for name, rule in RULES.items()})
 
     def __init__(
         self,
@@ -36,8 +36,7 @@ class ContentionAware(OnlineStrategy):
         predictor: str | None = None,
         oracles: Sequence[Oracle] | None = None,
         *,
-        looks_ahead: bool = True,
-        rule: Rule | None = None,
+        rule: Rule = LOOK_AHEAD,
     ) -> None:
         super().__init__(catalogue, predictor)
         if oracles is None:
@@ -46,7 +45,7 @@ class ContentionAware(OnlineStrategy):
             risk = DEFAULT_RISK if catalogue.risk is None else catalogue.risk
             oracles = replace(catalogue, risk=risk).oracles(predictor)
         self.oracles = oracles
-        self.rule = rule or (LOOK_AHEAD if looks_ahead else FIRST_FIT)
+        self.rule = rule
 
     def begin(self, fleet: Fleet) -> None:
         self._selector = Selector(fleet, self.oracles, self.rule)

@@ -19,8 +19,8 @@ class Greedy(OnlineStrategy):
     """Among the NICs in use on which the arrival fits, the one with most left; a new NIC only when none fits.
 
     It fits when the solo demands add up to no more than the NIC has: cores, last-level cache (by working set), and
-    the time of each accelerator. A NIC has as much left as its scarcest resource. What sharing does to throughput is
-    not looked at, which is why SLAs break.
+    the time of each accelerator. A NIC has as much left as its scarcest resource. Contention is ignored, which is why
+    SLAs are violated.
     """
 
     name = "greedy"
@@ -35,8 +35,8 @@ class Greedy(OnlineStrategy):
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         best, least = None, (FULL, 0.0, 0)
-        for alike, nics in self._nics.roomy(tenant.workload):
-            used = self._used_by(fleet.kinds[alike.kind], co_location_of((*alike.co_location, tenant.workload)))
+        for nic_class, nics in self._nics.with_cores_for(tenant.workload):
+            used = self._used_by(fleet.kinds[nic_class.kind], co_location_of((*nic_class.co_location, tenant.workload)))
             if used[0] <= FULL and (best is None or used <= least[:2]):
                 first = min(nics)
                 if best is None or (*used, first) < least:
@@ -44,7 +44,7 @@ class Greedy(OnlineStrategy):
         return best or self.cheapest_new(fleet, tenant)
 
     def _used_by(self, kind: NicKind, co_location: CoLocation) -> tuple[float, float]:
-        """The share of the scarcest resource, and of all together, that the company asks for, each as if alone."""
+        """The share of the scarcest resource, and of all together, that the NFs demand, each as if alone."""
         key = (kind.index, co_location)
         if key not in self._used:
             used: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Monopolization: nobody shares a NIC (Tomur, section 7.5.1)."""
+"""Monopolization: no NFs share a NIC (Tomur, section 7.5.1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from placer.strategies.strategy import OnlineStrategy, register
 
 @register
 class Monopolization(OnlineStrategy):
-    """Every arrival gets a NIC of its own: no SLA breaks, and most of each NIC idles."""
+    """Every arrival gets a NIC of its own: no SLA is violated, and most of each NIC is idle."""
 
     name = "monopolization"
 

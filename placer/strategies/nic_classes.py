@@ -1,4 +1,4 @@
-"""NICs in use by class: those of one kind that hold the same company are alike for whoever minds no SLA."""
+"""NIC classes: NICs in use that are alike, because they are of one kind and carry the same co-location."""
 
 from __future__ import annotations
 
@@ -13,44 +13,45 @@ from profiles import Workload
 
 @dataclass(frozen=True, slots=True)
 class NicClass:
-    """What NICs have in common that are alike for all but SLAs: the kind's index, and the company."""
+    """What NICs have in common that differ only in their tenants' SLAs: the kind's index, and the co-location."""
 
     kind: int
     co_location: CoLocation
 
 
 class NicClasses:
-    """Watches a fleet and keeps its NICs by class, and in each by number."""
+    """Observes a fleet and keeps its NICs by class, and in each class by number."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self._classes: dict[NicClass, dict[int, Nic]] = defaultdict(dict)
-        fleet.watcher = self
+        self._class_of: dict[int, NicClass] = {}
+        fleet.observer = self
 
-    def roomy(self, workload: Workload) -> Iterator[tuple[NicClass, Mapping[int, Nic]]]:
-        """Classes of NICs that host the NF and have the cores for it, and their NICs by number."""
-        for alike, nics in self._classes.items():
-            kind, co_location = self.fleet.kinds[alike.kind], alike.co_location
+    def with_cores_for(self, workload: Workload) -> Iterator[tuple[NicClass, Mapping[int, Nic]]]:
+        """Classes of NICs that run the NF and have the cores for it, and their NICs by number."""
+        for nic_class, nics in self._classes.items():
+            kind, co_location = self.fleet.kinds[nic_class.kind], nic_class.co_location
             if kind.hosts(workload) and kind.cores_taken(co_location) + kind.cores_of[workload.nf] <= kind.cores:
-                yield alike, nics
+                yield nic_class, nics
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """The tenant moved in."""
+        """A tenant was placed on the NIC."""
         self._sort(nic)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """The tenant moved out."""
+        """A tenant left the NIC."""
         self._sort(nic)
 
-    def serves(self, nic: Nic) -> None:
-        """The NIC began or ceased to take newcomers."""
+    def service_changed(self, nic: Nic) -> None:
+        """A NIC began or ceased to take arrivals."""
 
     def _sort(self, nic: Nic) -> None:
-        before = nic.note
+        before = self._class_of.pop(nic.number, None)
         if before is not None:
             del self._classes[before][nic.number]
             if not self._classes[before]:
                 del self._classes[before]
-        nic.note = NicClass(nic.kind.index, nic.co_location) if nic.housed else None
-        if nic.note is not None:
-            self._classes[nic.note][nic.number] = nic
+        if nic.tenants_by_id:
+            after = self._class_of[nic.number] = NicClass(nic.kind.index, nic.co_location)
+            self._classes[after][nic.number] = nic

@@ -1,23 +1,29 @@
-"""What a strategy is, and how one drives a trace of arrivals."""
+"""What a strategy is, and the registry of all strategies."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan
-from placer.model.replay import events_of
+from placer.model.replay import replay
+from placer.progress import Advance
+from profiles.registry import Registry
 
-Progress = Callable[[int, int], None]
-"""Told how many of how many steps are done."""
-
-registered: dict[str, type[Strategy]] = {}
+STRATEGIES: Registry[type[Strategy]] = Registry(
+    "strategy",
+    room="placer.strategies",
+    group="placer.strategies",
+    option="--strategy",
+    first=("monopolization", "greedy", "contention-aware"),
+)
+"""Every strategy by name, each one file of this room, or an entry point of the group in another package."""
 
 
 class Strategy(ABC):
@@ -28,58 +34,67 @@ class Strategy(ABC):
     catalogue
         The kinds of NIC and what is known of them.
     predictor
-        The name of the predictor to look at, where `needs_predictor`.
+        The name of the predictor to use, where `needs_predictor`.
+
+    Attributes
+    ----------
+    variants
+        What `--strategy NAME:VARIANT` passes to the constructor, by variant; most strategies have none.
+    name
+        As on the command line, with the variant where one was named.
     """
 
-    name: ClassVar[str]
+    name: str
     needs_predictor: ClassVar[bool] = False
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def __init__(self, catalogue: Catalogue, predictor: str | None = None) -> None:
         self.catalogue = catalogue
         self.predictor = predictor if self.needs_predictor else None
 
     @abstractmethod
-    def place(self, arrivals: Sequence[Arrival], progress: Progress | None = None) -> Plan:
+    def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         """A plan for all arrivals."""
 
 
 class OnlineStrategy(Strategy):
-    """A strategy that decides one arrival at a time and never moves what it placed. It keeps no fleet state."""
+    """A strategy that decides one arrival at a time and never moves a tenant. It keeps no fleet state."""
 
     @abstractmethod
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
-        """The NIC in use on which to put the tenant, the kind of which to open another NIC, or None to reject it."""
+        """The NIC in use that takes the tenant, the kind of which to open another NIC, or None to reject it."""
 
     def reason(self, tenant: Tenant) -> str:
-        """What there is to choose from for the tenant, in words; empty where nobody can tell."""
+        """How many NICs could take the tenant, in words; empty where the strategy does not know."""
         return ""
 
     def begin(self, fleet: Fleet) -> None:
         """Prepare for an empty fleet, before the first arrival."""
 
-    def place(self, arrivals: Sequence[Arrival], progress: Progress | None = None) -> Plan:
+    def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         fleet = Fleet(self.catalogue.kinds)
         self.begin(fleet)
         placements = [Placement(arrival) for arrival in arrivals]
-        begun = time.perf_counter()
-        for event in events_of(arrivals):
-            arrival = arrivals[event.index]
+        reasons = [""] * len(arrivals)
+
+        def choose(index: int) -> Nic | NicKind | None:
+            tenant = arrivals[index].tenant
+            choice = self.choose(fleet, tenant)
+            reasons[index] = self.reason(tenant)
+            return choice
+
+        began = time.perf_counter()
+        for event, nic in replay(arrivals, fleet, choose):
             if event.departs:
-                if fleet.home_of(arrival.id):
-                    fleet.remove(arrival.id)
                 continue
-            choice, reason = self.choose(fleet, arrival.tenant), self.reason(arrival.tenant)
-            placements[event.index] = Placement(arrival, reason=reason)
-            if choice is not None:
-                nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
-                fleet.place(arrival.tenant, nic)
-                placements[event.index] = Placement(arrival, nic.id, nic.kind, reason)
+            nic_id, kind = (nic.id, nic.kind) if nic is not None else (None, None)
+            placements[event.index] = Placement(arrivals[event.index], nic_id, kind, reasons[event.index])
             if progress:
                 progress(event.index + 1, len(arrivals))
-        return Plan(self.name, self.predictor, tuple(placements), time.perf_counter() - begun)
+        return Plan(self.name, self.predictor, tuple(placements), time.perf_counter() - began)
 
     def cheapest_new(self, fleet: Fleet, tenant: Tenant, oracles: Sequence[Oracle] | None = None) -> NicKind | None:
-        """The cheapest kind that can be opened, hosts the NF and, told by the oracles if given, meets its SLA alone."""
+        """The cheapest kind that can be opened and runs the NF; with oracles, one on which it meets its SLA alone."""
         for kind in fleet.available():
             if kind.hosts(tenant.workload):
                 if oracles is None:
@@ -94,6 +109,6 @@ _S = TypeVar("_S", bound=type[Strategy])
 
 
 def register(strategy: _S) -> _S:
-    """Make the strategy known under its name."""
-    registered[strategy.name] = strategy
+    """A decorator that makes a strategy known under its name."""
+    STRATEGIES.register(strategy.name)(strategy)
     return strategy

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from placer.evaluate.evaluation import Evaluation
+from placer.inputs.catalogue import Cards
 from placer.model.oracle import DEFAULT_RISK
 from placer.optimal.trace_optimum import NAME as OPTIMAL
 from placer.progress import Progress
-from placer.run import Comparison, Judged, RunRequest, judge_online, run
-from placer.strategies import strategies
+from placer.run import Comparison, Evaluations, RunRequest, run, run_online
+from placer.strategies import find_strategy
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
@@ -58,30 +59,24 @@ def judged(unit: Unit) -> list[Row]:
     InputError, TestbedError, BrokenPlan
         As `run`.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "arrivals.csv"
-        trace.write_text(unit.trace, encoding="utf-8")
-        request = RunRequest(
-            arrivals=str(trace),
-            strategies=unit.strategies,
-            predictors=unit.predictors,
-            models=unit.models,
-            testbed=unit.testbed,
-            fleet=unit.fleet,
-            time_limit=unit.time_limit,
-            risk=unit.risk,
-        )
-        seeks = unit.against_optimum or not unit.strategies or OPTIMAL in unit.strategies
-        found = (run if seeks else judge_online)(request, Progress(quiet=True))
+    request = RunRequest(
+        arrivals=io.StringIO(unit.trace, newline=""),
+        strategies=unit.strategies,
+        predictors=unit.predictors,
+        cards=Cards(models=unit.models, testbed=unit.testbed, fleet=unit.fleet, risk=unit.risk),
+        time_limit=unit.time_limit,
+    )
+    seeks = unit.against_optimum or not unit.strategies or OPTIMAL in unit.strategies
+    found = (run if seeks else run_online)(request, Progress(quiet=True))
     return [{**unit.labels, **_figures(found, one, unit.risk)} for one in found.evaluations]
 
 
 def looks_at_a_predictor(strategy: str) -> bool:
     """Whether what the strategy does depends on predictor and risk."""
-    return strategy != OPTIMAL and strategies()[strategy].needs_predictor
+    return strategy != OPTIMAL and find_strategy(strategy).needs_predictor
 
 
-def _heeds_risk(judged: Judged, one: Evaluation) -> bool:
+def _heeds_risk(judged: Evaluations, one: Evaluation) -> bool:
     return (
         one.plan.predictor is not None
         and looks_at_a_predictor(one.plan.strategy)
@@ -89,7 +84,7 @@ def _heeds_risk(judged: Judged, one: Evaluation) -> bool:
     )
 
 
-def _figures(judged: Judged, one: Evaluation, risk: float | None) -> Row:
+def _figures(judged: Evaluations, one: Evaluation, risk: float | None) -> Row:
     return {
         "strategy": one.plan.strategy,
         "predictor": one.plan.predictor,
@@ -105,7 +100,7 @@ def _figures(judged: Judged, one: Evaluation, risk: float | None) -> Row:
     }
 
 
-def _against_optimum(judged: Judged, one: Evaluation) -> Row:
+def _against_optimum(judged: Evaluations, one: Evaluation) -> Row:
     if not isinstance(judged, Comparison):
         return dict.fromkeys(("wastage_pct", "optimal_nics", "lower_bound", "proven"))
     optimum = judged.optimum

@@ -16,11 +16,11 @@ from typing import Any
 import pandas as pd
 
 from placer.inputs.arrivals import read_arrivals
-from placer.inputs.catalogue import open_catalogue
+from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.models import Say
 from placer.model.catalogue import Catalogue
 from placer.progress import Progress
-from placer.run import RunRequest, choose_predictors, choose_strategies
+from placer.run import choose_predictors, strategy_names
 from placer.studies.execute import conduct
 from placer.studies.executors import Runner
 from placer.studies.growth import Growth, as_csv, grown
@@ -62,7 +62,7 @@ class Sizing:
     draws
         How many traces are drawn for every point.
     seed, models, testbed, time_limit
-        As of `RunRequest`.
+        As of `Cards`.
     """
 
     arrivals: str
@@ -136,12 +136,12 @@ def size(sizing: Sizing, out: Path, progress: Progress, *, runner: Runner | None
 
 def units_of_options(sizing: Sizing, say: Say) -> list[Unit]:
     """Every option, for the trace as it is and for next year's."""
-    chosen = tuple(choose_strategies(sizing.strategies))
+    chosen = strategy_names(sizing.strategies)
     units: list[Unit] = []
-    for request, catalogue in _catalogues(sizing, say):
+    for cards, catalogue in _catalogues(sizing, say):
         predictors = tuple(choose_predictors(sizing.predictors, catalogue))
-        for labels, text in _traces(sizing, request, catalogue, [_today(), _next_year(sizing)]):
-            units += at_each_risk(sizing.risks, chosen, predictors, catalogue, request, labels, text)
+        for labels, text in _traces(sizing, cards, catalogue, [_today(), _next_year(sizing)]):
+            units += at_each_risk(sizing.risks, chosen, predictors, catalogue, cards, sizing.time_limit, labels, text)
     return _without_optimum(units)
 
 
@@ -150,13 +150,15 @@ def units_of_curves(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[Uni
     kept = best_risks(options)
     points = [point for point in points_of(sizing) if point != _next_year(sizing)]
     units: list[Unit] = []
-    for request, catalogue in _catalogues(sizing, say):
-        here = kept[kept["fleet"] == fleet_name(request.fleet)]
-        for labels, text in _traces(sizing, request, catalogue, points):
+    for cards, catalogue in _catalogues(sizing, say):
+        here = kept[kept["fleet"] == fleet_name(cards.fleet)]
+        for labels, text in _traces(sizing, cards, catalogue, points):
             for option in here[list(OPTION)].to_dict("records"):
                 predictor = sizing.predictors[0] if pd.isna(option["predictor"]) else option["predictor"]
                 risk = () if pd.isna(option["risk"]) else (option["risk"],)
-                units += at_each_risk(risk, (option["strategy"],), (predictor,), catalogue, request, labels, text)
+                units += at_each_risk(
+                    risk, (option["strategy"],), (predictor,), catalogue, cards, sizing.time_limit, labels, text
+                )
     return _without_optimum(units)
 
 
@@ -225,18 +227,16 @@ def _next_year(sizing: Sizing) -> Point:
     return "arrivals", sizing.next_year, Growth(arrivals=sizing.next_year)
 
 
-def _catalogues(sizing: Sizing, say: Say) -> Iterator[tuple[RunRequest, Catalogue]]:
+def _catalogues(sizing: Sizing, say: Say) -> Iterator[tuple[Cards, Catalogue]]:
     refuse_same_names("--fleet", sizing.fleets)
     for fleet in sizing.fleets or (None,):
-        request = RunRequest(
-            sizing.arrivals, models=sizing.models, testbed=sizing.testbed, fleet=fleet, time_limit=sizing.time_limit
-        )
+        cards = Cards(models=sizing.models, testbed=sizing.testbed, fleet=fleet)
         with ExitStack() as stack:
-            yield request, open_catalogue(request, stack, say)
+            yield cards, open_catalogue(cards, stack, say)
 
 
 def _traces(
-    sizing: Sizing, request: RunRequest, catalogue: Catalogue, points: Sequence[Point]
+    sizing: Sizing, cards: Cards, catalogue: Catalogue, points: Sequence[Point]
 ) -> Iterator[tuple[dict[str, Value], str]]:
     """Labels and text of every trace of the points: today's as it is, of the others as many as there are draws."""
     described = catalogue.models[0].testbed
@@ -248,4 +248,4 @@ def _traces(
         for number in range(1 if axis == TODAY else sizing.draws):
             draw = random.Random(f"{sizing.seed}/{number}")
             drawn = trace if axis == TODAY else grown(trace, growth, attributes, draw)
-            yield {"axis": axis, "factor": factor, "draw": number, "fleet": fleet_name(request.fleet)}, as_csv(drawn)
+            yield {"axis": axis, "factor": factor, "draw": number, "fleet": fleet_name(cards.fleet)}, as_csv(drawn)

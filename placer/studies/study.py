@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 from pydantic_core import ErrorDetails
 
 from placer.inputs.arrivals import read_arrivals
-from placer.inputs.catalogue import open_catalogue
+from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.models import Say
 from placer.inputs.toml import line_of, read_toml, worded
 from placer.model.catalogue import Catalogue
-from placer.run import RunRequest, choose_predictors, choose_strategies
+from placer.run import choose_predictors, strategy_names
 from placer.studies.run_task import Unit, Value, looks_at_a_predictor
 from profiles import Fault, InputError
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
@@ -142,24 +142,24 @@ def units_of(study: Study, say: Say) -> list[Unit]:
     InputError
         When a name, a trace, a fleet or the models are refused.
     """
-    chosen = tuple(choose_strategies(study.strategies))
+    chosen = strategy_names(study.strategies)
     refuse_same_names("fleets", [Path(fleet) for fleet in study.fleets])
-    units = []
+    units: list[Unit] = []
     for fleet in study.fleets or (None,):
-        request = RunRequest(
-            "", models=_path(study.models), testbed=study.testbed, fleet=_path(fleet), time_limit=study.time_limit
-        )
+        cards = Cards(models=_path(study.models), testbed=study.testbed, fleet=_path(fleet))
         with ExitStack() as stack:
-            catalogue = open_catalogue(request, stack, say)
+            catalogue = open_catalogue(cards, stack, say)
             predictors = tuple(choose_predictors(study.predictors, catalogue))
             for trace in study.trace:
                 for draw, text in enumerate(_texts(trace, study.seed, catalogue)):
                     labels: dict[str, Value] = {
                         "trace": trace.label,
                         "draw": draw,
-                        "fleet": fleet_name(request.fleet),
+                        "fleet": fleet_name(cards.fleet),
                     }
-                    units += list(at_each_risk(study.risks, chosen, predictors, catalogue, request, labels, text))
+                    units += at_each_risk(
+                        study.risks, chosen, predictors, catalogue, cards, study.time_limit, labels, text
+                    )
     return units
 
 
@@ -168,7 +168,8 @@ def at_each_risk(
     chosen: tuple[str, ...],
     predictors: tuple[str, ...],
     catalogue: Catalogue,
-    request: RunRequest,
+    cards: Cards,
+    time_limit: float,
     labels: Mapping[str, Value],
     text: str,
 ) -> Iterator[Unit]:
@@ -184,10 +185,10 @@ def at_each_risk(
                 names,
                 asked,
                 risk,
-                request.fleet,
-                request.models,
-                request.testbed,
-                request.time_limit,
+                cards.fleet,
+                cards.models,
+                cards.testbed,
+                time_limit,
             )
 
 
