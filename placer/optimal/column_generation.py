@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -104,17 +105,20 @@ class Task:
 
     def without(self, column: Column) -> Task:
         """What is left to be done beside a NIC that carries the column."""
-        carried = np.bincount(column.rows, minlength=len(self.needed))
+        needed = self.needed.copy()
+        for row in column.rows:
+            needed[row] = max(needed[row] - 1, 0)
         counts = self.counts - (np.arange(len(self.counts)) == column.kind)
-        return Task(np.maximum(self.needed - carried, 0), self.costs, counts, self.exactly)
+        return Task(needed, self.costs, counts, self.exactly)
 
     def admits(self, column: Column) -> bool:
         """Whether the column can be part of a plan for the task."""
         if self.counts[column.kind] < 1:
             return False
-        carried = np.bincount(column.rows, minlength=len(self.needed))
-        useful = bool(np.any(np.minimum(carried, self.needed) > 0))
-        return useful and (not self.exactly or bool(np.all(carried <= self.needed)))
+        useful = any(self.needed[row] > 0 for row in column.rows)
+        return useful and (
+            not self.exactly or all(times <= self.needed[row] for row, times in Counter(column.rows).items())
+        )
 
     def bound(self, prices: Floats, most: Floats) -> float:
         """What no plan that carries everything costs less than, as no column is worth more than `most` by kind."""
@@ -220,9 +224,9 @@ def leader(task: Task, columns: Sequence[Column]) -> Program:
     at = np.repeat(np.arange(len(columns)), [len(column.rows) for column in columns])
     row = np.array([row for column in columns for row in column.rows], dtype=np.int64)
     holds = sparse.csr_array((np.ones_like(row), (row, at)), shape=(rows, len(columns)))
-    holds = sparse.csr_array(sparse.hstack([holds, sparse.csr_array(np.eye(rows, dtype=np.int64))]))
+    holds = sparse.csr_array(sparse.hstack([holds, sparse.eye_array(rows, dtype=np.int64)]))
     used = (kind == np.arange(len(task.costs))[:, None]).astype(np.int64)
-    used = sparse.csr_array(np.hstack([-used, np.zeros((len(task.costs), rows), dtype=np.int64)]))
+    used = sparse.hstack([sparse.csr_array(-used), sparse.csr_array((len(task.costs), rows), dtype=np.int64)])
     parts = [holds, -holds, used] if task.exactly else [holds, used]
     least = [task.needed, -task.needed, -task.counts] if task.exactly else [task.needed, -task.counts]
     high = DEAR * max(int(task.costs.max(initial=0)), 1)

@@ -56,7 +56,7 @@ class Knapsack:
 
     def __call__(self, prices: Floats, needed: Ints, deadline: float) -> Priced:
         items = np.flatnonzero((prices > 0) & (needed > 0))
-        search = _Search(self.capacities, self.sizes[items], prices[items])
+        search = _Search(self.capacities, self.sizes[items], prices[items], deadline)
         priced = Priced([], np.array([np.inf]))
         for width in self.widths:
             if priced.columns or priced.most[0] <= 1 + WORTH_MORE or time.monotonic() >= deadline:
@@ -70,9 +70,9 @@ class Knapsack:
 class _Search:
     """Items in order of price per weighted size."""
 
-    def __init__(self, capacities: Ints, sizes: Ints, prices: Floats) -> None:
+    def __init__(self, capacities: Ints, sizes: Ints, prices: Floats, deadline: float) -> None:
         self.capacities = capacities
-        self.dimension_weights = _dual_prices(capacities, sizes, prices)
+        self.dimension_weights = _dual_prices(capacities, sizes, prices, deadline - time.monotonic())
         weight = sizes @ self.dimension_weights + LEAST_WEIGHT
         self.order = np.argsort(-prices / weight, kind="stable")
         self.sizes, self.prices, self.weight = sizes[self.order], prices[self.order], weight[self.order]
@@ -83,15 +83,20 @@ class _Search:
         """The most valuable sets found that are worth more than a bin, and what none is worth more than."""
         most = 1 + WORTH_MORE  # a set worth less than that is not told
         layer = _Sets(np.zeros((1, 0), dtype=np.int64), self.capacities[None, :], np.zeros(1))
+        promise = self._earned(0, layer.room)
         found: list[tuple[float, tuple[int, ...]]] = []
         while len(layer.worth):
-            layer, promise = self._grown(layer)
-            if len(layer.worth) > width or time.monotonic() >= deadline:
-                kept = width if time.monotonic() < deadline else 0
+            grown = self._grown(layer, deadline)
+            if grown is None:
+                most = max(most, float(promise.max()))
+                break
+            layer, promise = grown
+            if len(layer.worth) > width:
                 by_promise = np.argsort(-promise, kind="stable")
-                most = max(most, float(promise[by_promise[kept]])) if len(promise) > kept else most
-                chosen = by_promise[:kept]
+                most = max(most, float(promise[by_promise[width]]))
+                chosen = by_promise[:width]
                 layer = _Sets(layer.places[chosen], layer.room[chosen], layer.worth[chosen])
+                promise = promise[chosen]
             best = np.argsort(-layer.worth, kind="stable")[:MOST_COLUMNS]
             best = best[layer.worth[best] > 1 + WORTH_MORE]
             sets = map(tuple, self.order[layer.places[best]].tolist())
@@ -101,11 +106,16 @@ class _Search:
             most = max(most, found[0][0])
         return [members for _, members in found[:MOST_COLUMNS]], most
 
-    def _grown(self, layer: _Sets) -> tuple[_Sets, Floats]:
-        """Sets with one item more, of those that may become worth more than a bin, and what each may become worth."""
+    def _grown(self, layer: _Sets, deadline: float) -> tuple[_Sets, Floats] | None:
+        """Sets with one more item that may become worth more than a bin, and the most each may become worth.
+
+        None if time is over.
+        """
         last = layer.places[:, -1] if layer.places.shape[1] else np.full(len(layer.worth), -1)
         places, rooms, worths, promises = [], [], [], []
         for item in range(len(self.prices)):
+            if time.monotonic() >= deadline:
+                return None
             rows = np.flatnonzero(last < item)
             rows = rows[np.all(layer.room[rows] >= self.sizes[item], axis=1)]
             room = layer.room[rows] - self.sizes[item]
@@ -127,12 +137,13 @@ class _Search:
         return np.asarray(within - self.price_before[place], dtype=np.float64)
 
 
-def _dual_prices(capacities: Ints, sizes: Ints, prices: Floats) -> Floats:
+def _dual_prices(capacities: Ints, sizes: Ints, prices: Floats, seconds: float) -> Floats:
     """Weights of the dimensions under which the relaxed knapsack of one dimension is as good as that of all."""
     equal: Floats = 1.0 / np.maximum(capacities, 1)
-    if not len(prices):
+    if not len(prices) or seconds <= 0:
         return equal
-    solved = linprog(-prices, A_ub=sizes.T, b_ub=capacities, bounds=(0, 1), method="highs")
+    options = {"time_limit": seconds}
+    solved = linprog(-prices, A_ub=sizes.T, b_ub=capacities, bounds=(0, 1), method="highs", options=options)
     if solved.x is None:
         return equal
     weights: Floats = np.maximum(-solved.ineqlin.marginals, 0.0)

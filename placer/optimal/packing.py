@@ -10,18 +10,21 @@ Where there are many patterns they are generated as needed. Only where that prov
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from placer.optimal.column_generation import Column, Task, dive, generate
 from placer.optimal.demand import Ints
+from placer.optimal.first_fit import first_fit_decreasing
 from placer.optimal.knapsack_pricing import Knapsack
 from placer.optimal.program import Program
 from placer.optimal.prove import solve
+from placer.optimal.size_bound import size_bound
 from profiles import InputError
 
 FEW_SETS = 200_000
@@ -108,11 +111,9 @@ def pack(packing: Packing, *, time_limit: float = 60.0, solver: str = "cp-sat") 
     """The fewest bins that hold all items, or the fewest found in `time_limit` seconds beside a bound."""
     began = time.monotonic()
     deadline = began + time_limit
-    bins = _first_fit_decreasing(packing)
-    filled = packing.sizes.sum(axis=0)
-    by_size = int(np.max(-(-filled // np.maximum(packing.capacities, 1)), initial=0))
-    packed = Packed(bins, max(by_size, min(len(bins), 1)))
-    if not packed.proven:
+    bins = first_fit_decreasing(packing.capacities, packing.sizes, deadline)
+    packed = Packed(bins, size_bound(packing.capacities, packing.sizes))
+    if not packed.proven and time.monotonic() < deadline:
         sets = _patterns(packing, FEW_SETS, deadline)
         if sets is None and packing.monotone:
             packed = _by_generation(packing, packed, deadline)
@@ -146,64 +147,57 @@ def _by_listing(packing: Packing, packed: Packed, sets: Ints, solver: str, deadl
     )
 
 
-def _first_fit_decreasing(packing: Packing) -> list[list[int]]:
-    """Items, largest share of the total first, each into the first bin that has room."""
-    share = packing.sizes / np.maximum(packing.sizes.sum(axis=0), 1)
-    bins: list[list[int]] = []
-    room: list[Ints] = []
-    for item in np.argsort(-share.sum(axis=1), kind="stable").tolist():
-        size = packing.sizes[item]
-        place = next((i for i, left in enumerate(room) if np.all(size <= left)), None)
-        if place is None:
-            place = len(bins)
-            bins.append([])
-            room.append(packing.capacities)
-        bins[place].append(item)
-        room[place] = room[place] - size
-    return bins
-
-
 def _patterns(packing: Packing, most: int, deadline: float) -> Ints | None:
     """Sets of items that fit a bin, a row each, padded with -1; None if there are more than `most` or time is over.
 
-    Where leaving hurts nobody, only those to which nothing can be added.
+    Where no item has a negative size, only sets to which no item can be added.
     """
     kept: list[Ints] = []
     found = 0
-    for sets, room in _sets(packing, most):
+    sets, room = np.arange(len(packing.sizes))[:, None], packing.capacities - packing.sizes
+    while len(sets):
         found += len(sets)
-        if found > most or time.monotonic() >= deadline:
+        extensible = _extensible(packing, sets, room, deadline) if found <= most else None
+        if extensible is None:
             return None
-        fits = np.all(room >= 0, axis=1)
-        extensible = np.zeros(len(sets), dtype=bool)
-        for item, size in enumerate(packing.sizes if packing.monotone else []):
-            extensible |= np.all(room >= size, axis=1) & np.all(sets != item, axis=1)
-        kept.append(sets[fits & ~extensible])
+        kept.append(sets[np.all(room >= 0, axis=1) & ~extensible])
+        larger = _with_one_more(packing, sets, room, most, deadline)
+        if larger is None:
+            return None
+        sets, room = larger
     width = max((sets.shape[1] for sets in kept), default=0)
     padded = [np.pad(sets, ((0, 0), (0, width - sets.shape[1])), constant_values=-1) for sets in kept]
     return np.concatenate(padded) if padded else np.zeros((0, 0), dtype=np.int64)
 
 
-def _sets(packing: Packing, most: int) -> Iterator[tuple[Ints, Ints]]:
-    """Sets of one item, of two, and so on, each with the room that it leaves; items ascending within a set.
+def _extensible(packing: Packing, sets: Ints, room: Ints, deadline: float) -> npt.NDArray[np.bool_] | None:
+    """Which sets can take one more item, none where a size is negative; None if time is over."""
+    extensible = np.zeros(len(sets), dtype=bool)
+    for item, size in enumerate(packing.sizes if packing.monotone else []):
+        if time.monotonic() >= deadline:
+            return None
+        extensible |= np.all(room >= size, axis=1) & np.all(sets != item, axis=1)
+    return extensible
+
+
+def _with_one_more(packing: Packing, sets: Ints, room: Ints, most: int, deadline: float) -> tuple[Ints, Ints] | None:
+    """The sets with one more item of a higher number, and the room that each leaves; None as of `_patterns`.
 
     Sets that do not fit are among them only where items still to come, of negative size, could make room.
     """
     gain = np.maximum(-packing.sizes, 0)
     to_come = gain.sum(axis=0) - np.cumsum(gain, axis=0)
-    sets = np.arange(len(packing.sizes))[:, None]
-    room = packing.capacities - packing.sizes
-    while len(sets):
-        yield sets, room
-        grown: list[Ints] = []
-        left: list[Ints] = []
-        for item, size in enumerate(packing.sizes):
-            rows = np.flatnonzero((sets[:, -1] < item) & np.all(room + to_come[item] >= size, axis=1))
-            grown.append(np.column_stack([sets[rows], np.full(len(rows), item)]))
-            left.append(room[rows] - size)
-            if sum(map(len, grown)) > most:
-                break
-        sets, room = np.concatenate(grown), np.concatenate(left)
+    grown: list[Ints] = []
+    left: list[Ints] = []
+    found = 0
+    for item, size in enumerate(packing.sizes):
+        rows = np.flatnonzero((sets[:, -1] < item) & np.all(room + to_come[item] >= size, axis=1))
+        found += len(rows)
+        if found > most or time.monotonic() >= deadline:
+            return None
+        grown.append(np.column_stack([sets[rows], np.full(len(rows), item)]))
+        left.append(room[rows] - size)
+    return np.concatenate(grown), np.concatenate(left)
 
 
 def _program(sets: Ints, bins: list[list[int]], packing: Packing) -> tuple[Program, Ints]:

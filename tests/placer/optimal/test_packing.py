@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placer.optimal.first_fit import first_fit_decreasing
 from placer.optimal.packing import Packed, Packing, pack, read_vbp
+from placer.optimal.size_bound import size_bound
 from profiles import InputError
 
 
@@ -114,3 +117,55 @@ def test_published_optima_are_proven(shared_data: Path) -> None:
             assert (name, len(packed.assignment), packed.proven) == (name, optimum, True)
             checked += 1
     assert checked > 10
+
+
+@pytest.mark.parametrize(
+    ("items", "dimensions", "smallest", "largest"),
+    [
+        (3_000, 2, 1, 700),
+        (12_000, 1, 1, 1_000),
+        (12_000, 1, 501, 1_000),
+        (30_000, 2, -50, 300),
+        (100_000, 2, 1, 700),
+    ],
+)
+def test_packing_ends_at_the_time_limit(items: int, dimensions: int, smallest: int, largest: int) -> None:
+    """However many items there are, the packing ends soon after its time limit, sound and with a valid bound."""
+    sizes = np.random.default_rng(0).integers(smallest, largest + 1, (items, dimensions))
+    packing = Packing(np.full(dimensions, 1_000), sizes)
+    began = time.monotonic()
+    packed = pack(packing, time_limit=0.3)
+    assert time.monotonic() - began < 1.5
+    assert list(faults_of(packed, packing)) == []
+    assert -(-sizes.sum(axis=0).max() // 1_000) <= packed.lower_bound <= len(packed.assignment)
+
+
+def test_items_larger_than_half_a_bin_need_a_bin_each() -> None:
+    """12,000 items of 501 to 1,000 in bins of 1,000: 12,000 bins, proven without a search."""
+    sizes = np.random.default_rng(0).integers(501, 1_001, (12_000, 1))
+    packed = pack(Packing(np.array([1_000]), sizes), time_limit=1)
+    assert (len(packed.assignment), packed.proven) == (12_000, True)
+
+
+@given(st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 9)), max_size=7))
+@settings(max_examples=100, deadline=None)
+def test_the_size_bound_is_never_above_the_optimum(sizes: list[tuple[int, int]]) -> None:
+    """Whatever the sizes, no packing has fewer bins than their bound."""
+    packing = packing_of([9, 9], [list(size) for size in sizes])
+    assert size_bound(packing.capacities, packing.sizes) <= fewest_bins(packing)
+
+
+@given(st.lists(st.tuples(st.integers(-2, 9), st.integers(0, 9)), max_size=400))
+@settings(max_examples=50, deadline=None)
+def test_first_fit_takes_the_first_bin_with_room(sizes: list[tuple[int, int]]) -> None:
+    """Blocks of bins change nothing: each item is in the first bin that had room for it, bin by bin."""
+    packing = packing_of([9, 9], [list(size) for size in sizes])
+    share = packing.sizes / np.maximum(packing.sizes.sum(axis=0), 1)
+    bins: list[list[int]] = []
+    for item in np.argsort(-share.sum(axis=1), kind="stable").tolist():
+        with_room = (b for b in bins if np.all(packing.sizes[[*b, item]].sum(axis=0) <= packing.capacities))
+        if (first := next(with_room, None)) is None:
+            bins.append([item])
+        else:
+            first.append(item)
+    assert first_fit_decreasing(packing.capacities, packing.sizes, float("inf")) == bins
