@@ -12,9 +12,9 @@ from ortools.sat.python import cp_model
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import CoLocation, Oracle
-from placer.optimal.asking import serves
 from profiles import Workload
 
 
@@ -39,7 +39,7 @@ def _decreasing(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle, best_f
     for tenant in hardest:
         cores = kind.cores_of[tenant.workload.nf]
         order = sorted(range(len(nics)), key=lambda nic: free[nic]) if best_fit else range(len(nics))
-        fits = (nic for nic in order if free[nic] >= cores and serves(kind, oracle, [[*nics[nic], tenant]])[0])
+        fits = (nic for nic in order if free[nic] >= cores and feasible(kind, oracle, [[*nics[nic], tenant]])[0])
         place = next(fits, None)
         if place is None:
             place = len(nics)

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
+from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal.asking import Progress, TimedOracle, serves
 from placer.optimal.demand import demands_of
 from placer.optimal.incumbent import Incumbent
 from placer.optimal.neighbourhoods import neighbourhood_plan
@@ -24,6 +24,8 @@ from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import co_locations_within
 from placer.optimal.solvers import SOLVERS, refuse_unknown
+from placer.optimal.timed_oracle import TimedOracle
+from placer.progress import Advance
 
 __all__ = ["SOLVERS", "Optimum", "optimal_plan", "refuse_unknown"]
 
@@ -40,7 +42,7 @@ def optimal_plan(
     solver: str = "cp-sat",
     start: Sequence[tuple[NicKind, Sequence[Tenant]]] | None = None,
     steady: bool = False,
-    progress: Progress | None = None,
+    progress: Advance | None = None,
 ) -> Optimum:
     """The plan that places the most tenants with no SLA broken and, of those, costs least.
 
@@ -97,7 +99,7 @@ def _valid_incumbent(
         groups = [housed for used, housed in plan if used.index == number]
         if kind.count is not None and len(groups) > kind.count:
             return None
-        if not all(serves(kind, oracles[number], groups)):
+        if not all(feasible(kind, oracles[number], groups)):
             return None
     placed = {tenant.id for _, housed in plan for tenant in housed}
     houses = tuple((kind.index, tuple(housed)) for kind, housed in plan if housed)

@@ -15,9 +15,9 @@ from itertools import islice
 
 import numpy as np
 
+from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal.asking import serves
 from placer.optimal.column_generation import WORTH_MORE, Column, Priced
 from placer.optimal.demand import Floats, Ints
 
@@ -75,7 +75,7 @@ class CoLocations:
             limit = batch[0][0]
             if asked == BATCHES or time.monotonic() >= deadline:
                 break
-            able = serves(kind, oracle, [[self.classes[row] for row in rows] for _, rows in batch])
+            able = feasible(kind, oracle, [[self.classes[row] for row in rows] for _, rows in batch])
             found = [
                 (worth - cost, Column(number, rows)) for (worth, rows), fits in zip(batch, able, strict=True) if fits
             ]

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from placer.model.arrival import Arrival
+from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement
 from placer.model.replay import events_of
 from placer.optimal import Optimum, optimal_plan
-from placer.optimal.asking import serves
 
 MOMENTS = 8
 """Each moment gets at most this part of the time."""
@@ -231,7 +231,7 @@ def _place(nics: list[_Stays], arrival: Arrival, kinds: Sequence[NicKind], oracl
 
 def _can_stay(nic: _Stays, arrival: Arrival, oracles: Sequence[Oracle]) -> bool:
     groups = [[one.tenant for one in co_location] for co_location in nic.co_locations_with(arrival)]
-    return all(serves(nic.kind, oracles[nic.kind.index], groups))
+    return all(feasible(nic.kind, oracles[nic.kind.index], groups))
 
 
 def _overlap(one: Arrival, other: Arrival) -> bool:

@@ -18,9 +18,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal.asking import serves
 from placer.optimal.incumbent import House, Incumbent
 
 BATCH = 64
@@ -111,7 +111,7 @@ class Emptying:
         for kind, oracle in zip(self.kinds, self.oracles, strict=True):
             on_kind = [(number, ejected) for number, ejected in moves if houses[number][0] == kind.index]
             groups = [(*(one for one in houses[number][1] if one is not out), tenant) for number, out in on_kind]
-            able += [move for move, fits in zip(on_kind, serves(kind, oracle, groups), strict=True) if fits]
+            able += [move for move, fits in zip(on_kind, feasible(kind, oracle, groups), strict=True) if fits]
         return able
 
     def _stir(self, houses: list[House]) -> None:
@@ -121,7 +121,7 @@ class Emptying:
             self.chance.shuffle(numbers)
             pairs = list(zip(numbers[::2], numbers[1::2], strict=False))[:SWAPS]
             swapped = [self._swapped(houses[one][1], houses[other][1]) for one, other in pairs]
-            able = serves(kind, oracle, [group for both in swapped for group in both])
+            able = feasible(kind, oracle, [group for both in swapped for group in both])
             for at, (pair, groups) in enumerate(zip(pairs, swapped, strict=True)):
                 if all(able[2 * at : 2 * at + 2]):
                     for number, group in zip(pair, groups, strict=True):

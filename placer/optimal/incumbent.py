@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal.asking import serves
 from placer.optimal.program import exact_cost
 
 TRIED = 32
@@ -64,5 +64,5 @@ def first_incumbent(
 def _joiners(housed: Sequence[Tenant], waiting: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> Iterator[Tenant]:
     """Those first in line who can join the tenants of a NIC."""
     line = waiting[:TRIED]
-    able = serves(kind, oracle, [(*housed, tenant) for tenant in line])
+    able = feasible(kind, oracle, [(*housed, tenant) for tenant in line])
     return (tenant for tenant, fits in zip(line, able, strict=True) if fits)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -142,8 +143,9 @@ def _dual_prices(capacities: Ints, sizes: Ints, prices: Floats, seconds: float) 
     equal: Floats = 1.0 / np.maximum(capacities, 1)
     if not len(prices) or seconds <= 0:
         return equal
-    options = {"time_limit": seconds}
-    solved = linprog(-prices, A_ub=sizes.T, b_ub=capacities, bounds=(0, 1), method="highs", options=options)
+    solved = linprog(
+        -prices, A_ub=sizes.T, b_ub=capacities, bounds=(0, 1), method="highs", options={"time_limit": seconds}
+    )
     if solved.x is None:
         return equal
     weights: Floats = np.maximum(-solved.ineqlin.marginals, 0.0)

@@ -26,7 +26,7 @@ from placer.optimal.duals import Duals
 from placer.optimal.program import exact_cost
 from placer.optimal.shortfall import Shortfall, left_out_of, shortfall_of
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
-from placer.progress import Advance as Progress
+from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 
 NAME = "optimal"
@@ -108,7 +108,7 @@ def find_optimum(
     *,
     time_limit: float,
     solver: str = "cp-sat",
-    progress: Progress | None = None,
+    progress: Advance | None = None,
 ) -> Certified:
     """The cheapest plan for the trace that breaks no SLA by these oracles, with its proof or its bound."""
     if all(arrival.departure is None for arrival in arrivals):
@@ -124,7 +124,7 @@ def _static(
     oracles: Sequence[Oracle],
     time_limit: float,
     solver: str,
-    progress: Progress | None,
+    progress: Advance | None,
 ) -> Certified | None:
     """The static optimum, or one as good that is sound while it fills up; None where neither is."""
     tenants = [arrival.tenant for arrival in arrivals]
@@ -172,7 +172,7 @@ def _over_time(
     oracles: Sequence[Oracle],
     time_limit: float,
     solver: str,
-    progress: Progress | None,
+    progress: Advance | None,
 ) -> Certified:
     """The plan from the fullest moment outwards; where that is not proven, the online rules, and further moments."""
     began = time.monotonic()
@@ -210,7 +210,7 @@ def _over_time(
 
 
 def _without_migration(
-    arrivals: Sequence[Arrival], catalogue: Catalogue, oracles: Sequence[Oracle], progress: Progress | None
+    arrivals: Sequence[Arrival], catalogue: Catalogue, oracles: Sequence[Oracle], progress: Advance | None
 ) -> Plan:
     """The better of both contention-aware rules; where a departure harms those who stay, nobody shares."""
     shared = [
