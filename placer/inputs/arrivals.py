@@ -13,8 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, TextIO
 
 from placer.model.arrival import Arrival
 from placer.model.sla import Sla
@@ -78,9 +77,8 @@ def _opened(source: str | TextIO, stack: ExitStack) -> tuple[str, Iterator[str]]
         return str(getattr(source, "name", "<text>")), iter(source)
     name = "<stdin>" if source == STDIN else source
     try:
-        file = cast("io.BufferedReader", sys.stdin.buffer) if source == STDIN else Path(source).open("rb")  # noqa: SIM115
-        if source != STDIN:
-            stack.enter_context(file)
+        file = io.BufferedReader(sys.stdin.buffer if source == STDIN else io.FileIO(source))  # type: ignore[type-var]
+        stack.callback(file.detach if source == STDIN else file.close)
         compressed = file.peek(2)[:2] == GZIP
     except OSError as error:
         raise InputError.of(name, error.strerror or str(error)) from error

@@ -1,4 +1,4 @@
-"""Fleet files: which NICs can be had, in TOML (docs/formats.md)."""
+"""Fleet files: which NICs are available, in TOML (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from placer.inputs.toml import line_of, read_toml, worded
 from profiles import Fault, InputError
 
 TABLE = "nic"
+MOST_NICS = 1_000_000_000
+MOST_COST = 1e9
+MOST_CORES = 1024
+MOST_TABLES = 10_000
 
 
 class NicTable(BaseModel):
@@ -20,9 +24,9 @@ class NicTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     model: Annotated[str, Field(min_length=1)]
-    count: Annotated[int, Field(ge=0)] | None = None
-    cost: Annotated[FiniteFloat, Field(gt=0)] = 1.0
-    cores: Annotated[int, Field(gt=0)] | None = None
+    count: Annotated[int, Field(ge=0, le=MOST_NICS)] | None = None
+    cost: Annotated[FiniteFloat, Field(ge=1 / MOST_COST, le=MOST_COST)] = 1.0
+    cores: Annotated[int, Field(gt=0, le=MOST_CORES)] | None = None
     models: str | None = None
     testbed: str | None = None
 
@@ -46,15 +50,21 @@ def read_fleet(path: Path) -> list[NicTable]:
     if not isinstance(tables, list) or not tables:
         faults.append(Fault(name, None, "nic", "no [[nic]] table", "write [[nic]], then model = ..."))
         raise InputError(faults)
+    if len(tables) > MOST_TABLES:
+        hint = "write equal NICs as one table with a count"
+        raise InputError.of(name, f"{len(tables):,} tables are more than {MOST_TABLES:,}", column=TABLE, hint=hint)
     nics = []
     for number, table in enumerate(tables, start=1):
         try:
             nics.append(NicTable.model_validate(table))
         except ValidationError as error:
             faults += [_fault(name, text, number, wrong) for wrong in error.errors()]
+    if nics and not faults and all(nic.count == 0 for nic in nics):
+        line = line_of(text, TABLE, 1, "count")
+        faults.append(Fault(name, line, "count", "the fleet has no NIC: every count is 0"))
     if faults:
         raise InputError(faults)
-    return [nic.model_copy(update={"models": _beside(path, nic.models)}) for nic in nics]
+    return [nic.model_copy(update={"models": _relative(path, nic.models)}) for nic in nics]
 
 
 def _fault(name: str, text: str, number: int, wrong: ErrorDetails) -> Fault:
@@ -63,5 +73,5 @@ def _fault(name: str, text: str, number: int, wrong: ErrorDetails) -> Fault:
     return Fault(name, line_of(text, TABLE, number, key), key, worded(wrong) + keys)
 
 
-def _beside(path: Path, folder: str | None) -> str | None:
+def _relative(path: Path, folder: str | None) -> str | None:
     return None if folder is None else str(path.parent / folder)

@@ -11,6 +11,8 @@ from pydantic_core import ErrorDetails
 
 from profiles import InputError
 
+LARGEST_FILE = 10_000_000
+
 WORDS = {
     "extra_forbidden": "unknown key",
     "missing": "is missing",
@@ -18,7 +20,9 @@ WORDS = {
     "greater_than_equal": "{input} is below {ge}",
     "less_than": "{input} is not below {lt}",
     "less_than_equal": "{input} is above {le}",
-    "finite_number": "{input} is no finite number",
+    "finite_number": "{input} is not a finite number",
+    "int_parsing_size": "the number is too large",
+    "bool_type": "{input!r} is not true or false",
     "float_type": "{input!r} is not a number",
     "float_parsing": "{input!r} is not a number",
     "int_type": "{input!r} is not a whole number",
@@ -34,7 +38,7 @@ WORDS = {
 
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
-    """The text of a file, and what it says.
+    """The text of a file, and its contents.
 
     Raises
     ------
@@ -43,19 +47,23 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
     """
     name = str(path)
     try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError.of(name, f"is larger than {LARGEST_FILE:,} bytes")
         text = path.read_text(encoding="utf-8-sig")
         return text, tomllib.loads(text)
     except OSError as error:
         raise InputError.of(name, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise InputError.of(name, "is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError as error:
+        raise InputError.of(name, "is nested too deeply") from error
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
         place = re.search(r"line (\d+)", str(error))
         raise InputError.of(name, f"is not TOML: {error}", line=int(place[1]) if place else None) from error
 
 
 def worded(wrong: ErrorDetails) -> str:
-    """What is wrong with a value, in words for whoever wrote the file."""
+    """What is wrong with a value, in words for the author of the file."""
     known = WORDS.get(wrong["type"])
     if known is None:
         return wrong["msg"].removeprefix("Value error, ")

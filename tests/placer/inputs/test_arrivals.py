@@ -1,4 +1,4 @@
-"""Arrival files: what is read, what is refused, and how faults are told."""
+"""Arrival files: what is read, what is refused, and how faults are reported."""
 
 from __future__ import annotations
 
@@ -163,3 +163,69 @@ def test_twenty_faults_are_shown_then_counted(tmp_path: Path) -> None:
     lines = str(refused.value).splitlines()
     assert len(lines) == 22
     assert lines[20:] == ["... and 10 more", "hint: 0.1 allows a drop of 10 %"]
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("id;time;nf;sla_drop\na;0;NAT;0,1\n", ":1: values are separated by ';', not by commas"),
+        ("id\ttime\tnf\n", ":1: values are separated by '\\t', not by commas"),
+        ('id,time,nf,sla_drop\na,0,NAT,"0,1"\n', ":2: sla_drop: '0,1' is not a number"),
+        ("id,time,nf,sla_drop\na,0,NAT,0,1\n", ":2: has 5 values, the header has 4"),
+    ],
+)
+def test_other_separators_and_decimal_commas_get_one_fault_and_a_hint(tmp_path: Path, content: str, fault: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read(written(tmp_path, content))
+    assert fault in str(refused.value)
+    assert len(refused.value.faults) == 1
+    assert "0.1" in str(refused.value.faults[0].hint)
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ("a,\u0661,NAT,0.1", "time: '\u0661' is not a number"),
+        ("a,1_0,NAT,0.1", "time: '1_0' is not a number"),
+        ("a,1e999,NAT,0.1", "time: '1e999' is not a number"),
+        ('"a\nb",0,NAT,0.1', "id: 'a\\nb' has a line break or another control character"),
+        ("a\x1b[31m,0,NAT,0.1", "id: 'a\\x1b[31m' has a line break"),
+        ("a,0,NAT,\ufeff0.1", ":2: holds a byte order mark inside the file"),
+    ],
+)
+def test_values_that_only_look_right_are_refused(tmp_path: Path, row: str, fault: str) -> None:
+    """Digits of other scripts, digit groups, overflow, control characters, and a byte order mark inside the file."""
+    with pytest.raises(InputError) as refused:
+        read(written(tmp_path, f"id,time,nf,sla_drop\n{row}\n"))
+    assert fault in str(refused.value)
+
+
+def test_an_endless_line_in_a_small_archive_is_refused(tmp_path: Path) -> None:
+    """50 MB of one character compress to 50 kB; reading stops at the limit of a line."""
+    bomb = gzip.compress(PLAIN.encode() + b"x" * 50_000_000, mtime=0)
+    with pytest.raises(InputError, match=r":4: the line is longer than 65,536 bytes"):
+        read(written(tmp_path, bomb, "bomb.csv.gz"))
+
+
+def test_too_many_arrivals_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placer.inputs.arrivals.MOST_ARRIVALS", 1)
+    with pytest.raises(InputError, match="holds more than 1 arrivals"):
+        read(written(tmp_path, PLAIN))
+
+
+def test_reading_stops_at_many_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placer.inputs.arrivals.MOST_FAULTS", 30)
+    with pytest.raises(InputError) as refused:
+        read(written(tmp_path, "id,time,nf,sla_drop\n" + ",0,NAT,0.1\n" * 100))
+    assert len(refused.value.faults) == 30
+
+
+def test_equal_workloads_and_slas_are_one_object(tmp_path: Path) -> None:
+    """So that millions of arrivals of few workloads need little memory."""
+    first, second = read(written(tmp_path, "id,time,nf,sla_drop\na,0,NAT,0.1\nb,1,NAT,0.1\n"))
+    assert first.workload is second.workload
+    assert first.sla is second.sla
+
+
+def test_an_open_text_file_is_read() -> None:
+    assert read_arrivals(io.StringIO(PLAIN), DEFAULT, profiled) == EXPECTED
