@@ -7,9 +7,10 @@ from predictor.models import Models, load_models, train
 from predictor.prediction import Demand, Prediction
 from predictor.predictors.slomo import SlomoPredictor
 from predictor.predictors.tomur import TomurPredictor
-from predictor.registry import Predictor, predictor_names
+from predictor.registry import PREDICTORS, Predictor
 
 __all__ = [
+    "PREDICTORS",
     "Demand",
     "Models",
     "Prediction",
@@ -17,6 +18,5 @@ __all__ = [
     "SlomoPredictor",
     "TomurPredictor",
     "load_models",
-    "predictor_names",
     "train",
 ]

@@ -13,7 +13,7 @@ from predictor import store
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import Facts
 from predictor.prediction import Demand
-from predictor.registry import Predictor, Progress, Warn, predictor_class, predictor_names
+from predictor.registry import PREDICTORS, Predictor, Progress, Warn
 from predictor.training.benches import bench_services, most_accesses
 from predictor.training.calibrate import choose, judge
 from predictor.training.co_runs import recorded
@@ -130,7 +130,7 @@ def train(
     InputError
         When a predictor is unknown, or an NF was measured too little.
     """
-    chosen = {name: predictor_class(name) for name in (names or predictor_names())}
+    chosen = {name: PREDICTORS.find(name) for name in (names or PREDICTORS)}
     # matrices are small: more threads wait for each other, and round differently
     with threadpool_limits(1):
         return _train(profile, chosen, seed, progress, warn)

@@ -1,25 +1,26 @@
-"""The predictors: what each must answer, and how one makes itself known."""
+"""The interface of a predictor, and the registry in which every predictor is found by name."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from predictor.contention.nf_model import NfModel
 from predictor.prediction import Prediction
 from predictor.tables import traffic_of
-from profiles import InputError, TrafficProfile, Workload
-from profiles.profile import Profile
+from profiles import TrafficProfile, Workload
+from profiles.registry import Registry
 
-ENTRY_POINTS = "placer.predictors"
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from profiles.profile import Profile
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many are done, and of how many."""
@@ -30,8 +31,6 @@ Warn = Callable[[str], None]
 
 class Predictor(ABC):
     """Answers how fast NFs run in company. A new one is one file that calls `register`."""
-
-    name: ClassVar[str]
 
     heeds_risk: ClassVar[bool] = True
     """Whether `throughput` takes notice of `risk`; not so where a predictor knows no errors of its own."""
@@ -112,36 +111,7 @@ class Predictor(ABC):
         ]
 
 
-_registered: dict[str, type[Predictor]] = {}
-
-
-def register(predictor: type[Predictor]) -> type[Predictor]:
-    """Make `predictor` known under its name; a decorator."""
-    _registered[predictor.name] = predictor
-    return predictor
-
-
-def predictor_names() -> tuple[str, ...]:
-    """Every predictor there is: ours first, then other people's from the entry-point group `placer.predictors`."""
-    return tuple(_all())
-
-
-def predictor_class(name: str) -> type[Predictor]:
-    """The predictor of that name.
-
-    Raises
-    ------
-    InputError
-        When there is none.
-    """
-    known = _all()
-    if name not in known:
-        raise InputError.of("--predictor", f"'{name}' is not a predictor", hint=f"one of {', '.join(known)}")
-    return known[name]
-
-
-def _all() -> dict[str, type[Predictor]]:
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-        if entry.name not in _registered:
-            register(entry.load())
-    return _registered
+PREDICTORS: Registry[type[Predictor]] = Registry(
+    "predictor", "predictor.predictors", "placer.predictors", "--predictor", first=("tomur",)
+)
+"""Every predictor by name: the files of `predictor/predictors/`, then the entry points `placer.predictors`."""

@@ -17,7 +17,7 @@ from predictor.contention.intervals import Spread
 from predictor.contention.memory import MemoryModel
 from predictor.contention.nf_model import Execution, NfModel
 from predictor.contention.solo import SoloModel
-from predictor.registry import Predictor, predictor_class
+from predictor.registry import PREDICTORS, Predictor
 from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
 from profiles.profile import write_json
@@ -66,7 +66,7 @@ def load(directory: Path) -> Loaded:
     try:
         models = {name: _load_nf(directory / name) for name in manifest["nfs"]}
         predictors = {
-            name: predictor_class(name).load(directory / f"predictor-{name}", models) for name in manifest["predictors"]
+            name: PREDICTORS.find(name).load(directory / f"predictor-{name}", models) for name in manifest["predictors"]
         }
         described = directory / "testbed.json"
         testbed = TestbedDescription.model_validate_json(described.read_bytes()) if described.exists() else None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Seed, one_of
+from placer.commands.options import Quiet, Seed
 
 ProfileDir = Annotated[
     Path, typer.Argument(help="A folder written by `placer profile`, or by hand.", show_default=False)
@@ -20,14 +20,15 @@ def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed =
     """Train every NF of a profile for every predictor."""
     from placer.inputs.models import refuse_foreign_folder
     from placer.progress import Progress
-    from predictor import predictor_names, train
+    from predictor import PREDICTORS, train
     from profiles.profile import read_profile
 
     progress = Progress(quiet=quiet)
-    names = [one_of("--predictor", name, predictor_names()) for name in predictor or ()] or None
+    for name in predictor or ():
+        PREDICTORS.find(name)
     refuse_foreign_folder(out)
     read = read_profile(profile)
     with progress.stages("training ") as stage:
-        models = train(read, names, seed=seed, progress=stage, warn=progress.say)
+        models = train(read, predictor, seed=seed, progress=stage, warn=progress.say)
     models.save(out)
     progress.say(f"trained {', '.join(models.predictors)} for {', '.join(models.nfs)}: {out}")

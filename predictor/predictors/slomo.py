@@ -13,13 +13,12 @@ from typing import ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.ensemble import GradientBoostingRegressor
 
 from predictor.arrays import read_arrays, write_arrays
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import Facts
 from predictor.prediction import Prediction
-from predictor.registry import Predictor, Warn, register
+from predictor.registry import PREDICTORS, Predictor, Warn
 from predictor.regression.trees import Trees
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import Workload
@@ -33,7 +32,7 @@ ENOUGH = 40
 SEEDS = 3
 
 
-@register
+@PREDICTORS.register("slomo")
 class SlomoPredictor(Predictor):
     """Gradient boosting on the competitors' counters at default traffic.
 
@@ -47,7 +46,6 @@ class SlomoPredictor(Predictor):
         Per NF, the logarithm of throughput (kpps) at that traffic.
     """
 
-    name: ClassVar[str] = "slomo"
     heeds_risk: ClassVar[bool] = False
 
     def __init__(self, nfs: Mapping[str, NfModel], default: Array, memory: Mapping[str, Trees]) -> None:
@@ -138,5 +136,7 @@ def _near(nf: NfProfile, default: Array) -> tuple[pd.DataFrame, int]:
 
 
 def _boosted(counters: Array, logarithm: Array, seed: int) -> Trees:
+    from sklearn.ensemble import GradientBoostingRegressor
+
     models = [GradientBoostingRegressor(random_state=seed * SEEDS + offset) for offset in range(SEEDS)]
     return Trees.of([model.fit(counters, logarithm) for model in models])

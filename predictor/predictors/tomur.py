@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from predictor.contention.equilibrium import Answer, Contended, Where
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import Facts
 from predictor.prediction import Prediction
-from predictor.registry import Predictor, Warn, register
+from predictor.registry import PREDICTORS, Predictor, Warn
 from predictor.tables import contention_of, counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import TrafficProfile, Workload
 from profiles.profile import Profile
@@ -28,7 +28,7 @@ FELT = 0.005
 """Share of throughput from which contention is said to be felt."""
 
 
-@register
+@PREDICTORS.register("tomur")
 class TomurPredictor(Predictor):
     """Multi-resource prediction from the NF models alone.
 
@@ -40,8 +40,6 @@ class TomurPredictor(Predictor):
         A name in `COMPOSITIONS` for all NFs, such as the strawmen `sum` and `min`; each NF's own pattern when None,
         which alone is corrected by measured co-runs.
     """
-
-    name: ClassVar[str] = "tomur"
 
     def __init__(self, nfs: Mapping[str, NfModel], *, composition: str | None = None) -> None:
         self._nfs = nfs

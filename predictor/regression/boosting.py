@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import GradientBoostingRegressor
 
 from predictor.regression.trees import Trees
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import GradientBoostingRegressor
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -89,6 +92,8 @@ def _best(squared: Array, settings: Rows) -> int:
 
 
 def _fit(features: Array, target: Array, stages: int, seed: int) -> GradientBoostingRegressor:
+    from sklearn.ensemble import GradientBoostingRegressor
+
     return GradientBoostingRegressor(n_estimators=stages, random_state=seed, **SETTINGS).fit(features, target)
 
 

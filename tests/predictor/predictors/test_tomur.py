@@ -33,7 +33,7 @@ def test_company_properties(models: Models, co_location: list[Workload], order: 
     """Positive, never above solo, alone exactly solo, and the same in whatever order the company is given."""
     for predictor in models.predictors.values():
         (together,) = predictor.throughput([co_location])
-        solo = predictor.contention.solo(co_location)
+        solo = predictor.solo(co_location)
         assert (together > 0).all()
         assert (together <= solo).all()
         shuffled = list(range(len(co_location)))
