@@ -13,28 +13,30 @@
 #include "core/memory.h"
 
 #define POLLED 32
-#define LEAST_PER_US 8 /* requests that no engine serves in a microsecond */
+#define LEAST_PER_US 8 /* time after which unserved requests mean that no engine is running */
 #define MOST_REST_US 10u
 
 struct accelerator_queue {
 	struct accelerator *accelerator;
 	struct rte_ring *requests, *done;
 	unsigned int depth;
-	/* the user's own */
+	/* used by the queue's owner */
 	unsigned int under_way;
-	uint64_t next_look; /* by the time stamp counter */
-	/* the server's own */
-	struct accelerator_job *next __rte_cache_aligned; /* taken, but not by the backend yet */
+	uint64_t next_look; /* time stamp counter */
+	/* used by the server */
+	struct accelerator_job *next
+		__rte_cache_aligned; /* taken from the ring; the backend was full */
 } __rte_cache_aligned;
 
 struct accelerator {
 	const struct accelerator_backend *backend;
 	void *state;
-	unsigned int servers; /* threads that serve and do nothing else */
-	/* what changes with every round, apart from what users read */
-	rte_ticketlock_t round __rte_cache_aligned; /* held for one, or while queues come and go */
-	unsigned int places;                        /* of `queues`, that were ever used */
-	unsigned int turn;                          /* the place that is served next */
+	unsigned int servers; /* threads in accelerator_serve_until */
+	/* written in every round; kept off the cache lines that users read */
+	rte_ticketlock_t round
+		__rte_cache_aligned; /* held for a round, or to attach or detach a queue */
+	unsigned int places;         /* length of the used part of `queues` */
+	unsigned int turn;           /* slot to serve next */
 	struct accelerator_queue *queues[ACCELERATOR_MOST_QUEUES];
 };
 
@@ -132,7 +134,7 @@ static struct accelerator_queue *queue_of(struct accelerator *accelerator, unsig
 	return queue;
 }
 
-/* Let the queue take part in the rounds. */
+/* Add the queue to the round robin. */
 static bool join(struct accelerator *accelerator, struct accelerator_queue *queue)
 {
 	unsigned int place = 0;
@@ -199,9 +201,9 @@ uint16_t accelerator_submit(struct accelerator_queue *queue, struct accelerator_
 }
 
 /*
- * When to look again for jobs that are done. Each look takes the ring's cache line away from the
- * server, who then waits for it: looking all the time made an engine serve half as much. A queue
- * with much under way will not run dry meanwhile.
+ * When to check again for completed jobs. Each check takes the ring's cache line from the server,
+ * which then waits for it: checking all the time halved the engine's throughput. A queue with many
+ * requests under way does not run dry in between.
  */
 static uint64_t look_again(const struct accelerator_queue *queue)
 {
@@ -240,14 +242,14 @@ unsigned int accelerator_under_way(const struct accelerator_queue *queue)
 	return queue->under_way;
 }
 
-/* A job goes back where it came from: a queue's ring of done jobs has room for all of its own. */
+/* Return a completed job to its queue, whose ring has room for all of its jobs. */
 static void done(struct accelerator_job *job)
 {
 	if (rte_ring_enqueue(job->queue->done, job) < 0)
 		rte_panic("a queue has more jobs done than were submitted\n");
 }
 
-/* Serve the queue's next request, if any. False when the backend is full. */
+/* Serve the queue's next request, if any. False if the backend is full. */
 static bool serve_one(struct accelerator *accelerator, struct accelerator_queue *queue,
 		      unsigned int *served)
 {
@@ -282,7 +284,7 @@ static void poll(struct accelerator *accelerator)
 		done(jobs[i]);
 }
 
-/* Once round the queues, from the one whose turn it is; a full backend keeps it in turn. */
+/* Serve one round, starting with the queue whose turn it is; a full backend keeps the turn. */
 static unsigned int serve_round(struct accelerator *accelerator)
 {
 	unsigned int served = 0;
@@ -303,7 +305,7 @@ unsigned int accelerator_serve(struct accelerator *accelerator)
 {
 	unsigned int served = 0;
 
-	/* somebody else who serves does this user's work, too */
+	/* another thread that serves completes this user's jobs, too */
 	if (rte_ticketlock_trylock(&accelerator->round)) {
 		served = serve_round(accelerator);
 		rte_ticketlock_unlock(&accelerator->round);

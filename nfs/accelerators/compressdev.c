@@ -1,6 +1,6 @@
 /*
- * Payloads compressed by a device of DPDK's compressdev: raw DEFLATE, each payload by itself. The
- * devices are the software ones, which take a job and have it done when they are next polled.
+ * Compresses payloads with a device of DPDK's compressdev: raw DEFLATE, each payload by itself.
+ * Only software devices, which run a job when they are polled next.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 #define MOST_BYTES UINT16_MAX /* of one mbuf */
 
 /*
- * One device a driver, kept until DPDK ends, which closes it: DPDK 22.11 can neither make a
- * compressdev again once it has let one go, nor close one twice.
+ * One device per driver, kept until DPDK exits and closes it: DPDK 22.11 can neither create a
+ * compressdev again after a release nor close one twice.
  */
 struct driver {
 	const char *device;
@@ -32,7 +32,7 @@ struct compressor {
 	uint8_t id;
 	void *transform;
 	struct rte_mempool *mbufs, *pool;
-	struct rte_mbuf_ext_shared_info outside; /* of buffers that are the submitters' */
+	struct rte_mbuf_ext_shared_info outside; /* mbufs attached to the submitters' buffers */
 	struct rte_comp_op *idle[OPERATIONS];
 	uint16_t n_idle;
 };
@@ -119,7 +119,7 @@ static void destroy(void *state)
 	nf_free(compressor);
 }
 
-/* The driver's device, made when it is first wanted. */
+/* The driver's device, created at first use. */
 static int find_device(const char *device)
 {
 	int id = rte_compressdev_get_dev_id(device);
@@ -176,13 +176,13 @@ static void *create_zlib(void)
 	return create(&driver);
 }
 
-/* The user's own part of an operation. */
+/* Private data of an operation. */
 static struct accelerator_job **job_of(struct rte_comp_op *operation)
 {
 	return (struct accelerator_job **)(operation + 1);
 }
 
-/* Let an mbuf be bytes that belong to somebody else. */
+/* Attach external bytes to an mbuf. */
 static void put(struct compressor *compressor, struct rte_mbuf *mbuf, void *bytes, uint32_t length)
 {
 	rte_pktmbuf_attach_extbuf(mbuf, bytes, RTE_BAD_IOVA, (uint16_t)length,

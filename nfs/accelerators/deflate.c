@@ -1,4 +1,4 @@
-/* Payloads compressed by zlib: raw DEFLATE (RFC 1951), each payload by itself. */
+/* Compresses payloads with zlib: raw DEFLATE (RFC 1951), each payload by itself. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 #include "accelerators/backend.h"
 #include "core/memory.h"
 
-#define RAW_WINDOW (-15) /* 32 KB, without zlib's header and checksum */
+#define RAW_WINDOW (-15) /* 32 KB window, without zlib's header and checksum */
 #define MEMORY_LEVEL 8   /* zlib's default */
 
 static void *create(void)

@@ -115,7 +115,9 @@ void *doca_card_create(const struct doca_card_engine *engine)
 	return NULL;
 }
 
-/* A queue leaves its context while that runs; a device leaves it, and it ends, once it is stopped.
+/*
+ * A work queue must be detached while the context runs; a device must be removed, and the context
+ * destroyed, after it is stopped.
  */
 static void end_engine(struct doca_card *card)
 {
@@ -133,7 +135,7 @@ static void end_engine(struct doca_card *card)
 		doca_card_did(card, card->engine->unmake(card), "end the engine");
 }
 
-/* Memory ends once no buffer is in it. */
+/* Memory can be destroyed only when it has no buffers. */
 static void end_memory(struct doca_card *card)
 {
 	for (unsigned int i = 0; i < DOCA_CARD_JOBS; i++) {
@@ -198,7 +200,7 @@ enum backend_status doca_card_submit(struct doca_card *card, const struct doca_j
 	return BACKEND_DONE;
 }
 
-/* Take what the card answers, in any order. */
+/* Retrieve completed jobs, in any order. */
 static void take_answers(struct doca_card *card)
 {
 	for (;;) {
@@ -209,7 +211,7 @@ static void take_answers(struct doca_card *card)
 
 		if (answer == DOCA_SUCCESS)
 			card->engine->finish(done, &event);
-		else if (answer == DOCA_ERROR_IO_FAILED) /* the job did, not the queue */
+		else if (answer == DOCA_ERROR_IO_FAILED) /* the job failed, not the queue */
 			done->job->status = -EIO;
 		else
 			return;

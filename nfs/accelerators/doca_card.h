@@ -1,9 +1,9 @@
 /*
- * What the two backends of a BlueField card have in common (DOCA 2.2): the device, a work queue,
- * and memory that the card may read and write. None of this has run on a card yet.
+ * Code shared by both backends of a BlueField card (DOCA 2.2): the device, a work queue, and memory
+ * registered with the card. It has not run on a card yet.
  *
- * Packets lie in memory that the card does not know. Each job's bytes are copied to memory that it
- * does: a copy costs less than telling the card about each packet.
+ * Packets lie in memory that is not registered. Each job's bytes are copied to registered memory: a
+ * copy costs less than registering each packet.
  */
 #ifndef NFS_ACCELERATORS_DOCA_CARD_H
 #define NFS_ACCELERATORS_DOCA_CARD_H
@@ -19,10 +19,12 @@
 
 #define DOCA_CARD_JOBS 128
 #define DOCA_CARD_INPUT 2048
-/* What does not shrink grows: by an eighth, where each byte is a literal of a fixed code. */
+/*
+ * Incompressible data grows by an eighth: in a fixed Huffman code each literal takes up to 9 bits.
+ */
 #define DOCA_CARD_OUTPUT (2 * DOCA_CARD_INPUT)
 
-/* A job that the card has. */
+/* A job that was submitted to the card. */
 struct doca_card_job {
 	struct accelerator_job *job;
 	struct doca_buf *in, *out;
@@ -33,41 +35,41 @@ struct doca_card {
 	const struct doca_card_engine *engine;
 	struct doca_dev *device;
 	struct doca_ctx *context;
-	bool has_device, started, has_queue; /* the context */
+	bool has_device, started, has_queue; /* the DOCA context */
 	struct doca_workq *queue;
 	struct doca_mmap *memory;
 	struct doca_buf_inventory *buffers;
-	uint8_t *bytes;                            /* each job's input, then each one's output */
-	struct doca_card_job jobs[DOCA_CARD_JOBS]; /* a ring: jobs go back in their order */
+	uint8_t *bytes;                            /* the inputs of all jobs, then their outputs */
+	struct doca_card_job jobs[DOCA_CARD_JOBS]; /* a ring: jobs are returned in order */
 	unsigned int head, tail;
 };
 
-/* What an engine of the card adds. */
+/* Operations of one kind of engine. */
 struct doca_card_engine {
 	const char *name;
-	size_t bytes; /* of its state, which begins with a doca_card */
+	size_t bytes; /* size of its state, which begins with a doca_card */
 	doca_error_t (*supports)(struct doca_devinfo *device);
-	/* Create the engine's own library, and set `card->context`. */
+	/* Create the engine's library and set `card->context`. */
 	bool (*make)(struct doca_card *card);
-	/* With its device, before it starts; NULL: nothing. */
+	/* Called with the device before the context starts; may be NULL. */
 	bool (*set_up)(struct doca_card *card);
 	/* Undo `make`. */
 	doca_error_t (*unmake)(struct doca_card *card);
-	/* Read what the card answered. */
+	/* Read the result of a completed job. */
 	void (*finish)(struct doca_card_job *done, const struct doca_event *event);
 };
 
-/* Whether what DOCA answered is success; else prints what could not be done. */
+/* Whether `answer` is success; otherwise prints `what` failed. */
 bool doca_card_did(const struct doca_card *card, doca_error_t answer, const char *what);
 
-/* An engine on the first device that can do what it does; NULL after printing why. */
+/* Open an engine on the first capable device; NULL after printing why. */
 void *doca_card_create(const struct doca_card_engine *engine);
 
-/* What backends do with jobs, and in the end. */
+/* The callbacks of a backend. */
 uint16_t doca_card_poll(void *state, struct accelerator_job **jobs, uint16_t n);
 void doca_card_destroy(void *state);
 
-/* TAKEN: `next` is to be submitted, its input is copied. Else that is the answer. */
+/* If TAKEN, the input is copied and `next` must be submitted; otherwise the result of `submit`. */
 enum backend_status doca_card_next(struct doca_card *card, struct accelerator_job *job,
 				   struct doca_card_job **next);
 enum backend_status doca_card_submit(struct doca_card *card, const struct doca_job *request);

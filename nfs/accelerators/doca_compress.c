@@ -1,5 +1,5 @@
 /*
- * Payloads compressed by a BlueField-2's compression engine (DOCA Compress 2.2): raw DEFLATE. It
+ * Compresses payloads with a BlueField-2's compression engine (DOCA Compress 2.2): raw DEFLATE. It
  * has not run on a card yet.
  */
 #include <errno.h>
@@ -56,7 +56,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	return doca_card_submit(card, &deflate.base);
 }
 
-/* What is longer than the room that it may have has not shrunk enough. */
+/* Output larger than the buffer counts as incompressible. */
 static void finish(struct doca_card_job *done, const struct doca_event *event)
 {
 	struct accelerator_job *job = done->job;

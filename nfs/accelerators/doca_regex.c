@@ -1,4 +1,5 @@
-/* Payloads scanned by a BlueField-2's regex engine (DOCA RegEx 2.2). It has not run on a card yet.
+/*
+ * Scans payloads with a BlueField-2's regex engine (DOCA RegEx 2.2). It has not run on a card yet.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,9 +12,9 @@
 #include "core/memory.h"
 #include "core/rules.h"
 
-#define GROUP 1 /* that rules are in unless told */
+#define GROUP 1 /* the default group of rules */
 #define MOST_MATCHES 16
-#define RULE_FRAME 20 /* bytes of a rule's line that are not its expression */
+#define RULE_FRAME 20 /* bytes of a rule's line besides its expression */
 
 struct regex_engine {
 	struct doca_card card;
@@ -21,8 +22,7 @@ struct regex_engine {
 	struct doca_regex_search_result results[DOCA_CARD_JOBS];
 };
 
-/* One line a rule, as the card's compiler reads it: number from 1, expression, a dot is any byte.
- */
+/* One line per rule for the card's compiler: number from 1, expression; a dot matches any byte. */
 static size_t write_rule(char *text, unsigned int number, const char *expression)
 {
 	size_t n = (size_t)sprintf(text, "%u, /", number);
@@ -114,7 +114,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	return doca_card_submit(card, &search.base);
 }
 
-/* A rule is told as often as it matches; it counts once. */
+/* The card reports every match of a rule; each rule counts once. */
 static void finish(struct doca_card_job *done, const struct doca_event *event)
 {
 	struct doca_regex_search_result *result = event->result.ptr;

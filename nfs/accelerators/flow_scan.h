@@ -1,6 +1,6 @@
 /*
- * Flow statistics beside a scan of payloads: what FlowMonitor and NIDS have in common. They differ
- * in what they do with an answer.
+ * Flow statistics with a scan of payloads, shared by FlowMonitor and NIDS, which differ in what
+ * they do with a completed scan.
  */
 #ifndef NFS_ACCELERATORS_FLOW_SCAN_H
 #define NFS_ACCELERATORS_FLOW_SCAN_H
@@ -30,9 +30,8 @@ void flow_scan_drain(struct nf *nf, struct nf_out *out);
 void flow_scan_destroy(struct nf *nf);
 
 /*
- * What the function noted about a packet's flow, NULL when that found no place in the table. A
- * flow forgotten while its packet was scanned may be another's by now: answers take microseconds,
- * flows are forgotten after milliseconds at least.
+ * The mark of a packet's flow; NULL if the table was full. The flow could be replaced by another
+ * one during the scan, but scans take microseconds and timeouts at least milliseconds.
  */
 static inline uint64_t *flow_scan_mark(struct nf *nf, const struct offloaded *offloaded)
 {

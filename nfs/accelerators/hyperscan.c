@@ -1,4 +1,4 @@
-/* Payloads scanned by Hyperscan: all rules in one database, each told once a payload. */
+/* Scans payloads with Hyperscan: all rules in one database, each rule reported once per payload. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@
 
 struct hyperscan {
 	hs_database_t *database;
-	hs_scratch_t *scratch; /* of whoever serves: one at a time */
+	hs_scratch_t *scratch; /* scratch space of the serving thread: one at a time */
 };
 
 static hs_database_t *compiled(void)

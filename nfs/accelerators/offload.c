@@ -58,7 +58,7 @@ static void collect_queue(struct nf *nf, const struct offload_lane *lane, unsign
 		lane->completed(nf, jobs[i]->owner);
 }
 
-/* Submit what was asked of a lane, waiting for its queues where they are full. */
+/* Submit the pending jobs of a lane; wait while its queues are full. */
 static void submit(struct nf *nf, struct offload_lane *lane)
 {
 	for (unsigned int i = 0; i < lane->n; i++) {
@@ -89,7 +89,7 @@ static void send_ready(struct offload *offload, struct nf_out *out)
 	}
 }
 
-/* Submit what was asked, look once for answers, and send what is ready. */
+/* Submit pending jobs, poll once for completed ones, and send what is ready. */
 static void turn(struct offload *offload, struct nf_out *out)
 {
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
@@ -112,7 +112,7 @@ void offload_begin(struct offload *offload, uint16_t n, struct nf_out *out)
 {
 	while (offload->tail - offload->head + n > offload->mask + 1)
 		turn(offload, out);
-	if (offload->head == offload->tail) /* few places used again and again stay in the cache */
+	if (offload->head == offload->tail) /* few slots, reused soon, stay in the cache */
 		offload->head = offload->tail = 0;
 }
 

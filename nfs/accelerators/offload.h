@@ -1,11 +1,10 @@
 /*
- * Packets on which accelerators work, sent in the order in which they came.
+ * Offloads work on packets to accelerators and sends the packets in their original order.
  *
- * A network function holds every packet of a burst here, asks for requests where there is
- * something to ask, and decides each packet's fate when its answer is there: at once, or with a
- * further request. As a pipeline it holds packets while it goes on with the next ones; run to
- * completion, it waits for its burst. At most `window` requests are under way in each queue; who
- * wants more waits.
+ * A network function holds every packet of a burst here, requests jobs for some of them, and
+ * decides for each packet, when its job completes, whether to send it, drop it or request another
+ * job. A pipeline holds packets while it goes on with the next bursts; run to completion waits for
+ * its burst. At most `window` requests are under way in each queue; further ones wait.
  */
 #ifndef NFS_ACCELERATORS_OFFLOAD_H
 #define NFS_ACCELERATORS_OFFLOAD_H
@@ -23,19 +22,19 @@
 
 enum offload_action { OFFLOAD_UNDER_WAY, OFFLOAD_SEND, OFFLOAD_DROP };
 
-/* A packet that is held, and its request. */
+/* A held packet and its job. */
 struct offloaded {
 	struct accelerator_job job;
 	struct rte_mbuf *packet;
 	struct packet headers;
 	enum offload_action action;
-	int32_t place; /* the function's own */
+	int32_t place; /* for the function */
 };
 
-/* What to do with an answer: set the fate, or ask for another request. */
+/* Called when a job is complete: set the action, or request another job. */
 typedef void (*offload_completion)(struct nf *nf, struct offloaded *offloaded);
 
-/* The queues of one accelerator; packets take them in turn. */
+/* The queues of one accelerator, used in turn. */
 struct offload_lane {
 	offload_completion completed;
 	unsigned int n, next;
@@ -46,9 +45,10 @@ struct offload_lane {
 
 struct offload {
 	struct nf *nf;
-	struct offloaded *held; /* a ring, from the oldest at `head` to before `tail` */
+	struct offloaded *held; /* a ring from `head`, the oldest, to before `tail` */
 	uint32_t mask, head, tail;
-	struct offload_lane lanes[ACCELERATOR_KINDS]; /* in the order in which a packet goes */
+	struct offload_lane
+		lanes[ACCELERATOR_KINDS]; /* in the order in which a packet visits them */
 };
 
 /*
@@ -57,20 +57,20 @@ struct offload {
  */
 int offload_create(struct offload *offload, struct nf *nf, unsigned int queues, unsigned int window,
 		   const offload_completion completed[ACCELERATOR_KINDS]);
-/* Nothing may be held any more. */
+/* No packet may be held any more. */
 void offload_destroy(struct offload *offload);
 
-/* Make room for a burst of `n`: collect and send what is ready, waiting where need be. */
+/* Make room for a burst of `n`: collect and send what is ready, and wait if needed. */
 void offload_begin(struct offload *offload, uint16_t n, struct nf_out *out);
-/* Hold a packet; its fate is to be sent unless something is asked. */
+/* Hold a packet; it will be sent unless a job is requested for it. */
 struct offloaded *offload_hold(struct offload *offload, struct rte_mbuf *packet,
 			       const struct packet *headers);
-/* Ask for a request, whose job is filled in but for its owner. */
+/* Request a job, which is filled in except for its owner. */
 void offload_request(struct offload *offload, enum accelerator_kind kind,
 		     struct offloaded *offloaded);
-/* Submit what was asked; then send what is ready, or, run to completion, all. */
+/* Submit requested jobs; then send what is ready or, in run to completion, wait for all. */
 void offload_end(struct offload *offload, struct nf_out *out);
-/* Wait for all that is held, and send it. */
+/* Wait for all held packets and send them. */
 void offload_drain(struct offload *offload, struct nf_out *out);
 
 #endif

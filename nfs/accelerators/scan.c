@@ -1,11 +1,11 @@
 #include "accelerators/scan.h"
 
-/* An accelerator takes a payload in one piece: bring it together where the first segment has room.
- */
+/* An accelerator takes a payload in one piece: linearize it if the first segment has room. */
 static void gather(struct rte_mbuf *packet, const struct packet *headers)
 {
 	if (unlikely(headers->payload + headers->payload_length > rte_pktmbuf_data_len(packet)))
-		(void)rte_pktmbuf_linearize(packet); /* else it is scanned in part */
+		(void)rte_pktmbuf_linearize(
+			packet); /* otherwise only the first segment is scanned */
 }
 
 struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, uint64_t *counters)

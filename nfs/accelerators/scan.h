@@ -1,16 +1,15 @@
 /*
- * What the functions that scan payloads share: which payloads, and how that is counted.
+ * Scan of payloads and its counters, shared by the functions that scan.
  *
- * Payloads of UDP, TCP and ICMP in IPv4 are scanned, packet by packet: what a rule would match only
- * across packets, or parts of a datagram, is not found. Of a non-initial fragment nobody knows what
- * it carries.
+ * Payloads of UDP, TCP and ICMP in IPv4 are scanned packet by packet: matches across packets or
+ * fragments are not found. Non-initial fragments are not scanned: their protocol header is missing.
  */
 #ifndef NFS_ACCELERATORS_SCAN_H
 #define NFS_ACCELERATORS_SCAN_H
 
 #include "accelerators/offload.h"
 
-/* Their counters stand together, from `first` on. */
+/* Counters of a scan, from `first` on. */
 enum {
 	SCAN_OTHER,
 	SCAN_MALFORMED,
@@ -33,19 +32,19 @@ enum {
 		[(first) + SCAN_FAILED] = {"failed", "scans that the accelerator could not do"}
 
 /*
- * Hold a packet and ask for its payload to be scanned, if it has one. NULL when it was malformed,
- * and has been freed.
+ * Hold a packet and request a scan of its payload, if it has one. NULL if it was malformed and has
+ * been freed.
  */
 struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, uint64_t *counters);
 
-/* Whether a rule may match what was not, or will not be, scanned of a packet that is held. */
+/* Whether a held packet has bytes that are not scanned, which a rule might match. */
 static inline bool scan_missed(const struct offloaded *offloaded)
 {
 	return offloaded->headers.non_initial_fragment ||
 	       offloaded->job.length < offloaded->headers.payload_length;
 }
 
-/* Count an answer. Whether any rule matched. */
+/* Count a completed scan; returns whether any rule matched. */
 bool scan_matched(const struct offloaded *offloaded, uint64_t *counters);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * compression-bench: loads the compression accelerator, through one queue.
+ * compression-bench: loads the compression accelerator through one queue.
  *
- * `packet_size` is that of a packet of which what IPv4 carries is compressed, with its checksum: a
- * request then takes as long as one of IPCompGateway at the same packet size.
+ * It compresses the IPv4 payload of a packet of `packet_size` bytes (with its frame checksum), so a
+ * request takes as long as one of IPCompGateway at the same packet size.
  */
 #include "accelerators/request_loop.h"
 #include "core/bench.h"

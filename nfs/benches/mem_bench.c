@@ -1,9 +1,9 @@
 /*
- * mem-bench: loads the memory subsystem by touching an array of a wanted size at a wanted rate.
+ * mem-bench: loads the memory subsystem by accesses to an array at a given size and rate.
  *
- * An access touches one cache line; every second one writes. A stream walks line by line, which a
- * prefetcher follows; a step leaps by `stride_bytes`, which it may not; a random access nobody can
- * foretell. Accesses do not wait for one another.
+ * An access touches one cache line; every second one writes. The stream pattern walks line by line,
+ * which a prefetcher follows; the step pattern jumps by `stride_bytes`, which it may not follow;
+ * random accesses are unpredictable. Accesses do not depend on each other.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "core/pace.h"
 
 #define LINE RTE_CACHE_LINE_SIZE
-#define QUANTUM 256 /* accesses of a step: a microsecond or so */
+#define QUANTUM 256 /* accesses per step call: about a microsecond */
 
 enum { WSS_MB, ACCESS_MOPS, PATTERN, STRIDE_BYTES };
 static const struct nf_parameter parameters[] = {
@@ -31,7 +31,7 @@ struct line {
 struct mem_bench {
 	struct line *lines;
 	uint64_t n_lines;
-	uint64_t next;   /* where the walk is */
+	uint64_t next;   /* current position */
 	uint64_t stride; /* in lines */
 	uint64_t random;
 	int pattern;
@@ -64,7 +64,7 @@ static int create(struct bench *bench)
 	}
 	mem->pattern = (int)bench->settings[PATTERN];
 	mem->stride = mem->pattern == 1 ? (uint64_t)bench->settings[STRIDE_BYTES] / LINE : 1;
-	/* a stride that shares a factor with the array would visit a part of it only */
+	/* a stride that shares a factor with the array's size would visit only a part of it */
 	while (gcd(mem->stride, mem->n_lines) != 1)
 		mem->stride++;
 	mem->stride %= mem->n_lines;
@@ -74,7 +74,7 @@ static int create(struct bench *bench)
 	return 0;
 }
 
-/* Read one line, write the other: not what was read, for which the write would wait. */
+/* Read one line and write another one, so that the write does not wait for the read. */
 static inline void touch(struct mem_bench *mem, uint64_t read, uint64_t written)
 {
 	(void)*(volatile uint64_t *)&mem->lines[read].words[0];
@@ -91,7 +91,7 @@ static inline uint64_t walked(struct mem_bench *mem)
 	return here;
 }
 
-/* Marsaglia's xorshift; the high bits of a product choose without a division. */
+/* Marsaglia's xorshift; the high bits of a product map it to a range without a division. */
 static inline uint64_t chanced(struct mem_bench *mem)
 {
 	mem->random ^= mem->random << 13;

@@ -1,8 +1,8 @@
 /*
- * null-bench: works in registers, and loads nothing but the execution units of its core.
+ * null-bench: works in registers and loads only the execution units of its core.
  *
- * What beside it makes it slower is not contention for memory: a core that is not one's own, a
- * clock that changes, a hypervisor. It tells how well a machine can measure at all.
+ * If a neighbour slows it down, the cause is not memory contention, but shared cores, a changing
+ * clock, or a hypervisor. It shows how well a machine can measure at all.
  */
 #include <stddef.h>
 
@@ -16,7 +16,7 @@ static int create(struct bench *bench)
 	return 0;
 }
 
-/* Four chains that do not wait for each other keep the units busy; the asm keeps the chains. */
+/* Four independent chains keep the units busy; the asm stops the compiler from merging them. */
 static uint64_t step(struct bench *bench)
 {
 	uint64_t a = 1, b = 2, c = 3, d = 4;

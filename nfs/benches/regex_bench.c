@@ -1,7 +1,7 @@
 /*
- * regex-bench: loads the regex accelerator with scans of payloads, through one queue.
+ * regex-bench: loads the regex accelerator with scans of payloads through one queue.
  *
- * `packet_size` is that of a UDP packet whose payload is scanned, with its checksum: a scan then
+ * It scans the payload of a UDP packet of `packet_size` bytes (with its frame checksum), so a scan
  * takes as long as that of a network function at the same packet size and match rate.
  */
 #include "accelerators/request_loop.h"

@@ -1,8 +1,8 @@
 /*
- * A contention bench: work without packets that loads one resource at a wanted rate.
+ * A contention bench: work without packets that loads one resource at a given rate.
  *
- * Like a network function, a bench is one file that registers itself. `step` does a small quantum
- * of work (some microseconds) and answers how much it did; core/pace.h keeps it at its rate.
+ * Like a network function, a bench is one file that registers itself. `step` does a small piece of
+ * work (some microseconds) and returns its amount; core/pace.h keeps the rate.
  */
 #ifndef NFS_CORE_BENCH_H
 #define NFS_CORE_BENCH_H
@@ -13,7 +13,7 @@ struct bench_kind;
 
 struct bench {
 	const struct bench_kind *kind;
-	double settings[NF_MOST_PARAMETERS]; /* by the order of kind->parameters */
+	double settings[NF_MOST_PARAMETERS]; /* indexed like kind->parameters */
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 	void *state;
 };
@@ -21,13 +21,13 @@ struct bench {
 struct bench_kind {
 	const char *name;
 	const char *help;
-	const char *unit; /* of what `step` counts: "accesses", "requests" */
+	const char *unit; /* the unit of work: "accesses", "requests" */
 	unsigned int accelerators;
 	const struct nf_parameter *parameters;
 	unsigned int n_parameters;
 
 	int (*create)(struct bench *bench);
-	/* Work done, 0 when it is ahead of its rate. */
+	/* The work done; 0 if it is ahead of its rate. */
 	uint64_t (*step)(struct bench *bench);
 	void (*destroy)(struct bench *bench);
 
@@ -42,11 +42,11 @@ void bench_register(struct bench_kind *kind);
 		bench_register(&(kind));                                                           \
 	}
 
-/* The kinds, in the order of their names; NULL after the last. */
+/* The kinds in the order of their names; NULL after the last. */
 const struct bench_kind *bench_first(void);
 const struct bench_kind *bench_find(const char *name);
 
-/* A new bench; NULL after printing why on stderr, as nf_create does. */
+/* A new bench; NULL after printing why, as nf_create does. */
 struct bench *bench_create(const char *name, struct accelerator *const *accelerators,
 			   const struct nf_setting *settings, unsigned int n_settings);
 void bench_destroy(struct bench *bench);

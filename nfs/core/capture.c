@@ -12,9 +12,9 @@
 #include "core/nf.h"
 #include "core/traffic.h"
 
-#define HEAD 128 /* bytes at the front that functions rewrite, and that are restored */
+#define HEAD 128 /* bytes at the start that functions rewrite; they are restored */
 
-/* Kept beside each packet's buffer, since functions change both. */
+/* The original of each packet: functions change the buffer. */
 struct original {
 	uint16_t length;
 	uint8_t head[HEAD];
@@ -24,7 +24,7 @@ struct capture {
 	struct rte_mempool *pool;
 };
 
-/* The bytes of one packet, where it goes to the wire unchanged. */
+/* Store the bytes of a packet; false if it was truncated or is larger than a buffer. */
 static bool store_packet(struct rte_mbuf *packet, const struct pcap_pkthdr *header,
 			 const u_char *bytes)
 {
@@ -59,7 +59,7 @@ struct census {
 	uint32_t packets, too_large, too_many;
 };
 
-/* False when the file cannot be read to its end. */
+/* False if the file cannot be read to its end. */
 static bool count_packets(pcap_t *file, struct census *census)
 {
 	const u_char *bytes;
@@ -77,7 +77,7 @@ static bool count_packets(pcap_t *file, struct census *census)
 	return read == PCAP_ERROR_BREAK;
 }
 
-/* What can be held of a file, after printing what cannot; 0 after printing why. */
+/* Count the usable packets of a file and print how many are skipped; 0 after printing why. */
 static uint32_t packets_in(const char *path)
 {
 	struct census census = {0};
@@ -112,7 +112,7 @@ static struct rte_mempool *pool_for(uint32_t packets)
 		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, "ring_sp_sc");
 }
 
-/* The next packet that fits, into a buffer; false at the end of the file. */
+/* Read the next packet that fits into a buffer; false at the end of the file. */
 static bool fill_one(struct rte_mbuf *packet, pcap_t *file)
 {
 	const u_char *bytes;
@@ -124,7 +124,7 @@ static bool fill_one(struct rte_mbuf *packet, pcap_t *file)
 	return false;
 }
 
-/* Each packet into a buffer of its own, in the order in which the buffers will come round. */
+/* Store each packet in a buffer, in the order in which buffers are allocated later. */
 static int fill(struct capture *capture, pcap_t *file)
 {
 	for (uint32_t left = rte_mempool_avail_count(capture->pool); left > 0; left--) {

@@ -1,4 +1,4 @@
-/* The packets of a capture file, round and round, as they were captured. */
+/* Replays the packets of a capture file in a loop. */
 #ifndef NFS_CORE_CAPTURE_H
 #define NFS_CORE_CAPTURE_H
 
@@ -8,12 +8,11 @@
 
 struct capture;
 
-/* NULL after printing why: no such file, not a capture of Ethernet, no packet that fits a buffer.
- */
+/* NULL after printing why: no such file, no Ethernet capture, no packet that fits a buffer. */
 struct capture *capture_open(const char *path);
 void capture_close(struct capture *capture);
 
-/* The next packets, at most `n`; fewer while their buffers are still held by somebody. */
+/* Up to `n` next packets; fewer while their buffers are still in use. */
 uint16_t capture_receive(struct capture *capture, struct rte_mbuf **packets, uint16_t n);
 
 #endif

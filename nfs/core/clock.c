@@ -3,7 +3,7 @@
 #include <rte_cycles.h>
 
 #define TRIES 5
-#define LEAST_SPAN_NS 20000000ull /* against which the 0.1 us of a reading are nothing */
+#define LEAST_SPAN_NS 20000000ull /* long enough that the 0.1 us of a reading do not matter */
 
 struct instant {
 	uint64_t tsc, ns;
@@ -11,7 +11,7 @@ struct instant {
 
 static struct instant began;
 
-/* Both clocks at one moment: of some readings the one that nothing came between. */
+/* Read both clocks together: of several readings the shortest, which was not interrupted. */
 static struct instant read_both(void)
 {
 	struct instant closest = {0};

@@ -1,11 +1,11 @@
-/* Time: the kernel's, and the rate at which the processor's counter goes. */
+/* The kernel's clock, and the rate of the time stamp counter. */
 #ifndef NFS_CORE_CLOCK_H
 #define NFS_CORE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds of the clock that nobody sets and nobody slews. */
+/* Nanoseconds of CLOCK_MONOTONIC_RAW, which is neither set nor slewed. */
 static inline uint64_t clock_ns(void)
 {
 	struct timespec now;
@@ -15,9 +15,8 @@ static inline uint64_t clock_ns(void)
 }
 
 /*
- * Cycles of the time stamp counter per second, told by the kernel's clock since the program began.
- * Where the processor does not tell it, DPDK rounds what it finds to 10 MHz: of 2596 MHz it makes
- * 2600.
+ * Cycles of the time stamp counter per second, measured against the kernel's clock since the
+ * program started. DPDK's own estimate is rounded to 10 MHz: 2600 MHz instead of 2596.
  */
 double clock_tsc_hz(void);
 

@@ -1,4 +1,4 @@
-/* The flows of a burst: what is IPv4 gets its key, what is not is sent on, what is broken freed. */
+/* The flow keys of a burst: IPv4 packets get a key, others are sent on, malformed ones freed. */
 #ifndef NFS_CORE_FLOW_BURST_H
 #define NFS_CORE_FLOW_BURST_H
 
@@ -6,15 +6,15 @@
 #include "core/packet.h"
 
 struct flow_burst {
-	uint16_t n; /* packets that have a flow */
+	uint16_t n; /* packets with a flow */
 	uint16_t other, malformed;
 	struct rte_mbuf *packets[NF_BURST];
-	uint16_t l3[NF_BURST]; /* where their IPv4 headers are */
+	uint16_t l3[NF_BURST]; /* offsets of their IPv4 headers */
 	struct flow_key keys[NF_BURST];
-	const void *wanted[NF_BURST]; /* the keys, as rte_hash_lookup_bulk takes them */
+	const void *wanted[NF_BURST]; /* pointers to the keys, for rte_hash_lookup_bulk */
 };
 
-/* An empty burst; what is alike in nearly all bursts is filled in at once. */
+/* An empty burst; fields that nearly all bursts share are set here. */
 static inline void flow_burst_begin(struct flow_burst *burst)
 {
 	burst->n = burst->other = burst->malformed = 0;
@@ -31,7 +31,7 @@ static inline void flow_burst_add(struct flow_burst *burst, struct rte_mbuf *pac
 	burst->packets[burst->n++] = packet;
 }
 
-/* Any packet; out of line: few are not plain. */
+/* Add any packet; out of line, because few are not plain. */
 void flow_burst_add_any(struct flow_burst *burst, struct rte_mbuf *packet, struct nf_out *out);
 
 static inline void flow_burst_read(struct flow_burst *burst, struct rte_mbuf **packets, uint16_t n,

@@ -54,7 +54,7 @@ int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct f
 
 	if (place < 0)
 		return place;
-	/* the burst may have started it already */
+	/* an earlier packet of the burst may have added it */
 	if (table->flows[place].last_us == 0) {
 		table->flows[place] = (struct flow){0};
 		if (table->marks)

@@ -1,6 +1,6 @@
 /*
- * What is known of each flow, with aging: a flow that was silent for a timeout is forgotten within
- * another. Packets of new flows that find no place in a full table are counted.
+ * A table of flows with aging: a flow that is silent for a timeout is removed within another one.
+ * Packets of new flows are counted as untracked while the table is full.
  */
 #ifndef NFS_CORE_FLOW_TABLE_H
 #define NFS_CORE_FLOW_TABLE_H
@@ -11,14 +11,14 @@
 #include "core/nf.h"
 #include "core/sweep.h"
 
-/* Parameters of every function that has such a table; the first that it declares. */
+/* Parameters of every function with such a table; declared first. */
 enum { FLOW_MOST, FLOW_TIMEOUT_S, FLOW_PARAMETERS };
 #define FLOW_TABLE_PARAMETERS                                                                      \
 	[FLOW_MOST] = {"flows", "flows that the table holds", 8, 1 << 22, 1 << 19},                \
 	[FLOW_TIMEOUT_S] = {"timeout_s", "silence after which a flow is forgotten, s", 0.001,      \
 			    86400, 60}
 
-/* Its counters, likewise. */
+/* Counters of every function with such a table; declared first. */
 enum { FLOW_PACKETS, FLOW_BYTES, FLOW_STARTED, FLOW_AGED, FLOW_UNTRACKED, FLOW_COUNTERS };
 #define FLOW_TABLE_COUNTERS                                                                        \
 	[FLOW_PACKETS] = {"packets", "IPv4 packets of flows in the table"},                        \
@@ -27,28 +27,31 @@ enum { FLOW_PACKETS, FLOW_BYTES, FLOW_STARTED, FLOW_AGED, FLOW_UNTRACKED, FLOW_C
 	[FLOW_AGED] = {"aged", "flows that were forgotten"},                                       \
 	[FLOW_UNTRACKED] = {"untracked", "packets whose flow found no place"}
 
-/* Its key is in the table. */
+/* The key is in the hash table. */
 struct flow {
 	uint64_t packets, bytes;
-	uint64_t last_us; /* 0: no flow is here */
+	uint64_t last_us; /* 0: the slot is free */
 };
 
 struct flow_table {
-	struct rte_hash *places; /* flow key to a place in `flows` */
+	struct rte_hash *places; /* maps a flow key to an index of `flows` */
 	struct flow *flows;
-	uint64_t *marks; /* one more a flow, the function's own, 0 at first; NULL where none is */
+	uint64_t *marks; /* one value per flow for the function, initially 0; may be NULL */
 	uint64_t timeout_us;
 	struct sweep sweep;
 };
 
-/* A table as the function's settings ask for. 0, or a negative errno after printing why. */
+/* Create a table by the function's settings. 0, or a negative errno after printing why. */
 int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks);
 void flow_table_destroy(struct flow_table *table);
 
-/* The place of a flow that was not in the table; negative when that is full. */
+/*
+ * Add a flow that is not in the table; returns its index, or a negative number if the table is
+ * full.
+ */
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key);
 
-/* Forget those of so many flows that are too old. */
+/* Remove old flows among the next entries. */
 void flow_table_forget_old(struct flow_table *table, struct nf *nf, uint32_t looks);
 
 static inline void flow_table_age(struct flow_table *table, struct nf *nf)
@@ -59,15 +62,14 @@ static inline void flow_table_age(struct flow_table *table, struct nf *nf)
 		flow_table_forget_old(table, nf, looks);
 }
 
-/* What a function does with each packet of a burst, whose flow is at `place` or, negative, nowhere.
- */
+/* Called for each packet of a burst; `place` is the index of its flow, or negative. */
 typedef void (*flow_table_each)(void *context, const struct flow_burst *burst, uint16_t i,
 				int32_t place);
 
 /*
- * Count a burst: looked up, and fetched, together so that the flows' cache misses overlap. Sends
- * it where there is an `out`, each packet after `each`, where there is one: in one pass over the
- * burst. The flows' places stay in `places`, negative where there is none.
+ * Look up and count the packets of a burst together, so that cache misses overlap. Calls `each` per
+ * packet, then sends it to `out`; either may be NULL. The flows' indices are stored in `places`,
+ * negative where there is none.
  */
 static __rte_always_inline void flow_table_count_each(struct flow_table *table, struct nf *nf,
 						      const struct flow_burst *burst,
@@ -81,7 +83,7 @@ static __rte_always_inline void flow_table_count_each(struct flow_table *table, 
 
 	rte_hash_lookup_bulk(table->places, (const void **)(uintptr_t)burst->wanted, n, places);
 	for (uint16_t i = 0; i < n; i++) {
-		rte_prefetch0(&flows[places[i]]); /* harmless where there is none */
+		rte_prefetch0(&flows[places[i]]); /* harmless for an invalid address */
 		if (each)
 			rte_prefetch0(&table->marks[places[i]]);
 	}

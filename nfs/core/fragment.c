@@ -2,12 +2,12 @@
 
 #include <errno.h>
 
-#define OPTION_COPIED 0x80 /* into every fragment */
+#define OPTION_COPIED 0x80 /* copied into every fragment */
 #define OPTION_END 0
 #define OPTION_NOP 1
 #define MOST_HEADER 60
 
-/* What non-initial fragments begin with. */
+/* The header of non-initial fragments, with the options that are copied to them. */
 struct non_initial_header {
 	uint8_t bytes[MOST_HEADER];
 	uint16_t length;
@@ -23,7 +23,7 @@ static uint16_t copied_options(const uint8_t *options, uint16_t length, uint8_t 
 		if (options[at] != OPTION_NOP) {
 			if (at + 1 >= length || options[at + 1] < 2 ||
 			    at + options[at + 1] > length)
-				break; /* not an option: nothing behind it can be told */
+				break; /* invalid: the rest cannot be parsed */
 			size = options[at + 1];
 		}
 		if (options[at] & OPTION_COPIED) {
@@ -38,7 +38,7 @@ static uint16_t copied_options(const uint8_t *options, uint16_t length, uint8_t 
 static struct non_initial_header non_initial_header_of(const struct rte_ipv4_hdr *ip)
 {
 	const uint16_t options = rte_ipv4_hdr_len(ip) - sizeof(*ip);
-	struct non_initial_header header = {0}; /* zeros end the options, and pad them */
+	struct non_initial_header header = {0}; /* zeros end and pad the options */
 	uint16_t copied;
 
 	memcpy(header.bytes, ip, sizeof(*ip));
@@ -48,7 +48,7 @@ static struct non_initial_header non_initial_header_of(const struct rte_ipv4_hdr
 	return header;
 }
 
-/* Tell a header that its datagram carries `length` bytes from `offset` (in 8 bytes) on. */
+/* Set length and fragment offset (in 8 bytes) of a header. */
 static void set_fragment_header(struct rte_ipv4_hdr *ip, uint16_t length, uint16_t offset,
 				bool more)
 {
@@ -69,7 +69,7 @@ void packet_cut(struct rte_mbuf *mbuf, uint32_t length)
 	for (; left > rte_pktmbuf_data_len(last); last = last->next)
 		left -= rte_pktmbuf_data_len(last);
 	last->data_len = (uint16_t)left;
-	rte_pktmbuf_free(last->next); /* NULL is fine */
+	rte_pktmbuf_free(last->next); /* NULL is allowed */
 	last->next = NULL;
 	mbuf->pkt_len = length;
 	mbuf->nb_segs = 1;
@@ -77,7 +77,7 @@ void packet_cut(struct rte_mbuf *mbuf, uint32_t length)
 		mbuf->nb_segs++;
 }
 
-/* Copy bytes of a packet, wherever its segments are. */
+/* Copy bytes of a packet across its segments. */
 static void copy(const struct rte_mbuf *mbuf, uint32_t at, uint16_t length, void *to)
 {
 	const void *from = rte_pktmbuf_read(mbuf, at, length, to);
@@ -107,13 +107,13 @@ static struct rte_mbuf *non_initial_fragment(const struct rte_mbuf *mbuf, uint16
 	return fragment;
 }
 
-/* What a buffer holds behind the Ethernet header. */
+/* Room of a buffer behind the Ethernet header. */
 static uint16_t room_behind(struct rte_mempool *pool, uint16_t l3)
 {
 	return rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM - l3;
 }
 
-/* The fragments behind the first, which has `done` bytes of `all`. As ipv4_fragment. */
+/* Make the fragments after the first one, which holds `done` bytes of `all`. See ipv4_fragment. */
 static int non_initial_fragments(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t mtu,
 				 uint32_t done, struct rte_mempool *pool,
 				 struct rte_mbuf **fragments)
@@ -160,7 +160,7 @@ int ipv4_fragment(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t m
 	fragments[0] = mbuf;
 	if (total <= mtu)
 		return 1;
-	if (offset * 8 + total > UINT16_MAX) /* a datagram that cannot be */
+	if (offset * 8 + total > UINT16_MAX) /* larger than an IPv4 datagram can be */
 		return -EMSGSIZE;
 	n = non_initial_fragments(mbuf, packet, mtu, first, pool, fragments);
 	if (n > 1) {

@@ -38,7 +38,7 @@ static bool carries_error(const struct rte_mbuf *mbuf, const struct packet *pack
 	if (packet->protocol != IPPROTO_ICMP)
 		return false;
 	if (packet->l4 == 0)
-		return true; /* it may be one: too little of it is there */
+		return true; /* too short to see whether it is one */
 	return icmp_is_error(*rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, packet->l4));
 }
 
@@ -66,7 +66,7 @@ static bool within_rate(struct icmp_reporter *reporter, uint64_t now_us)
 	return true;
 }
 
-/* The frame's own header with its ends swapped, tags included. */
+/* The frame's header with source and destination swapped, including tags. */
 static void turn_ethernet(const struct rte_mbuf *about, uint16_t length, void *to)
 {
 	const struct rte_ether_hdr *came = rte_pktmbuf_mtod(about, const struct rte_ether_hdr *);
@@ -77,7 +77,7 @@ static void turn_ethernet(const struct rte_mbuf *about, uint16_t length, void *t
 	goes->src_addr = came->dst_addr;
 }
 
-/* As much of the datagram as fits, from wherever its segments are. */
+/* Append as much of the datagram as fits, across its segments. */
 static bool quote(const struct rte_mbuf *about, uint16_t l3, uint16_t length, void *to)
 {
 	const void *from = rte_pktmbuf_read(about, l3, length, to);

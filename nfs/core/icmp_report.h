@@ -1,8 +1,8 @@
 /*
- * ICMP errors to whoever sent a packet that cannot go on (RFC 792, RFC 1812 section 4.3).
+ * Sends ICMP errors about packets that cannot be forwarded (RFC 792, RFC 1812 section 4.3).
  *
- * A reporter says nothing where a router must not (about ICMP errors, non-initial fragments,
- * packets to or from what is not a single host), and no more than its rate allows.
+ * No error is sent where a router must not (about ICMP errors, non-initial fragments, or packets
+ * from or to an address that is not one host's), or beyond the configured rate.
  */
 #ifndef NFS_CORE_ICMP_REPORT_H
 #define NFS_CORE_ICMP_REPORT_H
@@ -10,13 +10,13 @@
 #include "core/nf.h"
 #include "core/packet.h"
 
-/* RFC 1812, section 4.3.2.3: a datagram with an error is no longer than this. */
+/* RFC 1812, section 4.3.2.3: longest datagram of an error. */
 #define ICMP_REPORT_MOST 576
 
 struct icmp_reporter {
-	rte_be32_t address; /* whose errors these are */
+	rte_be32_t address; /* source address of the errors */
 	struct rte_mempool *pool;
-	double per_us, most; /* a bucket of tokens: how fast it fills, what it holds */
+	double per_us, most; /* token bucket: fill rate and size */
 	double tokens;
 	uint64_t last_us;
 	uint16_t next_id;
@@ -30,26 +30,25 @@ enum icmp_problem {
 
 enum icmp_report {
 	ICMP_SENT,
-	ICMP_SUPPRESSED, /* nobody may be told */
-	ICMP_LIMITED,    /* too many errors of late, or no packet left to say it with */
+	ICMP_SUPPRESSED, /* no error is allowed for this packet */
+	ICMP_LIMITED,    /* the rate limit is reached, or no buffer is free */
 };
 
 struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *pool, double per_s,
 				       double burst);
 
 /*
- * Tell the sender of a packet that has an IPv4 header what is wrong, where ICMP_SENT is answered
- * with a new packet in `*error` for the port that it came from. `mtu` is of the next hop, and 0
- * unless fragmentation is needed (RFC 1191). The packet itself stays the caller's, and must be as
- * it was received.
+ * Create an ICMP error about a packet with an IPv4 header. For ICMP_SENT, `*error` is a new packet
+ * for the port that the packet came from. `mtu` is that of the next hop, and 0 unless fragmentation
+ * is needed (RFC 1191). The packet stays the caller's and must be unchanged since it was received.
  */
 enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *about,
 			     const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
 			     uint64_t now_us, struct rte_mbuf **error);
 
 /*
- * Tell the sender, if that may be, and count it: `counters` are three, in the order of enum
- * icmp_report. The packet stays the caller's.
+ * Send an ICMP error if allowed, and count it in `counters`, indexed by enum icmp_report. The
+ * packet stays the caller's.
  */
 void icmp_report_problem(struct icmp_reporter *reporter, struct rte_mbuf *about,
 			 const struct packet *packet, enum icmp_problem problem, uint16_t mtu,

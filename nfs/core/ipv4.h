@@ -1,12 +1,12 @@
-/* What hosts and routers ask of an IPv4 header, and do to it. */
+/* Checks and changes of IPv4 headers. */
 #ifndef NFS_CORE_IPV4_H
 #define NFS_CORE_IPV4_H
 
 #include "core/packet.h"
 
 /*
- * Whether the IPv4 header is what was sent: its checksum is right. That is when its words add up to
- * 0 modulo 0xffff; longer words do as well, whatever their byte order (RFC 1071, section 2).
+ * Whether the header checksum is right: the header's words add up to 0 modulo 0xffff, also in
+ * longer words and in any byte order (RFC 1071, section 2).
  */
 static inline bool ipv4_is_sound(const struct rte_ipv4_hdr *ip)
 {
@@ -25,8 +25,8 @@ static inline bool ipv4_is_sound(const struct rte_ipv4_hdr *ip)
 }
 
 /*
- * Whether an address can be one host's on a network (RFC 1812, section 5.3.7): not of this
- * network (0/8), loopback (127/8), multicast (224/4), reserved (240/4) or everybody.
+ * Whether an address can belong to one host (RFC 1812, section 5.3.7): not in 0/8, loopback
+ * (127/8), multicast (224/4) or reserved (240/4, broadcast).
  */
 static inline bool ipv4_is_host(rte_be32_t address)
 {
@@ -35,16 +35,16 @@ static inline bool ipv4_is_host(rte_be32_t address)
 	return first != 0 && first != 127 && first < 224;
 }
 
-/* ICMP types that are errors, about which no error may be sent (RFC 1122, section 3.2.2). */
+/* ICMP error types, about which no error may be sent (RFC 1122, section 3.2.2). */
 static inline bool icmp_is_error(uint8_t type)
 {
 	return (type >= 3 && type <= 5) || type == 11 || type == 12;
 }
 
 /*
- * One hop less to live, with the checksum kept right. The packet must have one left.
- * One less in the high byte of a word is one more there in the sum's complement; what would be the
- * other zero, 0xffff, carries as well (RFC 1624, section 3).
+ * Decrement the time to live, which must not be 0, and update the checksum: subtracting one from a
+ * word's high byte adds one there in the complemented sum, where the other zero, 0xffff, carries,
+ * too (RFC 1624, section 3).
  */
 static inline void ipv4_hop(struct rte_ipv4_hdr *ip)
 {

@@ -1,4 +1,4 @@
-/* Memory of a function's state: from DPDK's heap, or where a sanitizer watches from libc's. */
+/* Memory for a function's state: from DPDK's heap, or from libc under a sanitizer. */
 #ifndef NFS_CORE_MEMORY_H
 #define NFS_CORE_MEMORY_H
 
@@ -16,7 +16,7 @@
 #endif
 #endif
 
-/* Zeroed memory on a cache line, or NULL. */
+/* Zeroed memory aligned to a cache line, or NULL. */
 static inline void *nf_zalloc(size_t bytes)
 {
 #ifdef NFS_WATCHED
@@ -29,7 +29,7 @@ static inline void *nf_zalloc(size_t bytes)
 #endif
 }
 
-/* The same for what is named; NULL after printing so. */
+/* The same, printing an error in the name of `name`. */
 static inline void *nf_zalloc_for(const char *name, size_t bytes)
 {
 	void *memory = nf_zalloc(bytes);

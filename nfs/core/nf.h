@@ -1,9 +1,10 @@
 /*
- * What a network function is, and how one is added.
+ * Network functions, and how to add one.
  *
- * A network function is one file: a `process` over a burst of packets, its parameters, its
- * counters, and NF_REGISTER. Whoever runs it offers bursts and does with what it sends as it
- * likes; see testbed/ for the loop that measures, tests/ for packets in, packets out.
+ * A network function is one file in functions/: a `process` over a burst of packets, its
+ * parameters, its counters, and NF_REGISTER. No other file needs an edit; sample/port_counter.c is
+ * one to copy. testbed/ has the loop that measures functions; tests/ gives them packets and checks
+ * packets and counters that come out.
  */
 #ifndef NFS_CORE_NF_H
 #define NFS_CORE_NF_H
@@ -25,17 +26,17 @@
 struct accelerator;
 struct nf;
 
-/* Sides of a two-port function: `packet->port` on the way in, and where it goes on the way out. */
+/* Sides of a two-port function: `packet->port` of received packets, and of sent ones. */
 enum nf_port { NF_INSIDE = 0, NF_OUTSIDE = 1 };
 
-/* How a function that uses accelerators executes; a set of these is a sum. */
+/* How a function with accelerators executes; sets of them are sums. */
 enum nf_execution { NF_RUN_TO_COMPLETION = 1, NF_PIPELINE = 2 };
 
 enum accelerator_kind { ACCELERATOR_REGEX, ACCELERATOR_COMPRESSION, ACCELERATOR_KINDS };
 
 #define NF_USES(kind) (1u << (kind))
 
-/* The packets that leave, 64 for each that came: what does not fit is freed and counted here. */
+/* Packets to send, 64 per received packet; those beyond are freed and counted here. */
 struct nf_out {
 	uint32_t n;
 	uint32_t overflowed;
@@ -47,50 +48,52 @@ struct nf_counter {
 	const char *help;
 };
 
-/* A kind of network function; the counters of every instance stand in the order declared here. */
+/* A kind of network function; every instance has its counters in the order declared here. */
 struct nf_kind {
 	const char *name;
 	const char *help;
 	unsigned int accelerators;           /* sum of NF_USES() */
 	unsigned int executions;             /* sum of enum nf_execution; 0: run to completion */
-	enum nf_execution default_execution; /* of several; 0: run to completion, if it can */
+	enum nf_execution default_execution; /* of several; 0: run to completion if possible */
 	const struct nf_parameter *parameters;
 	unsigned int n_parameters;
 	const struct nf_counter *counters;
 	unsigned int n_counters;
 
-	/* Allocate `nf->state` from `nf->settings`. 0, or a negative errno after printing why. */
+	/*
+	 * Allocate `nf->state` from `nf->settings`. 0, or a negative errno after printing why. NULL
+	 * without state.
+	 */
 	int (*create)(struct nf *nf);
 	/*
-	 * Take over `n` (at most NF_BURST) packets: each is sent to `out`, freed, or kept for a
-	 * while by a pipeline, which sends it in a later call.
+	 * Take over `n` (at most NF_BURST) packets: each is sent to `out`, freed, or held by a
+	 * pipeline, which sends it in a later call.
 	 */
 	void (*process)(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
-	/* Send or free everything that is kept, waiting for accelerators; NULL if nothing ever is.
-	 */
+	/* Send or free all held packets, waiting for accelerators; NULL if none are held. */
 	void (*drain)(struct nf *nf, struct nf_out *out);
 	void (*destroy)(struct nf *nf);
 
 	struct nf_kind *next;
 };
 
-/* An instance of a network function. It belongs to one thread at a time. */
+/* An instance of a network function. Only one thread at a time uses it. */
 struct nf {
 	const struct nf_kind *kind;
 	enum nf_execution execution;
-	double settings[NF_MOST_PARAMETERS]; /* by the order of kind->parameters */
-	uint64_t counters[NF_MOST_COUNTERS]; /* by the order of kind->counters */
-	uint64_t now_us;                     /* the caller's clock, set before each burst; not 0 */
-	struct rte_mempool *spare;           /* for packets that the function makes */
+	double settings[NF_MOST_PARAMETERS]; /* indexed like kind->parameters */
+	uint64_t counters[NF_MOST_COUNTERS]; /* indexed like kind->counters */
+	uint64_t now_us;           /* the caller's clock, set before each burst; never 0 */
+	struct rte_mempool *spare; /* for packets that the function creates */
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 	int socket;
 	void *state;
 };
 
-/* What an instance is made with. */
+/* Configuration of an instance. */
 struct nf_config {
 	const char *name;            /* of the kind */
-	enum nf_execution execution; /* 0: the kind's usual one */
+	enum nf_execution execution; /* 0: the kind's default */
 	struct rte_mempool *spare;
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 };
@@ -103,19 +106,19 @@ void nf_register(struct nf_kind *kind);
 		nf_register(&(kind));                                                              \
 	}
 
-/* The kinds, in the order of their names; NULL after the last. */
+/* The kinds in the order of their names; NULL after the last. */
 const struct nf_kind *nf_first(void);
 const struct nf_kind *nf_find(const char *name);
 
 /*
- * A new instance; NULL after printing why on stderr: no such kind or parameter, a value out of
- * range, an execution that the kind cannot do, an accelerator that is missing, no memory.
+ * A new instance; NULL after printing why: unknown kind or parameter, value out of range,
+ * unsupported execution, missing accelerator, no memory.
  */
 struct nf *nf_create(const struct nf_config *config, const struct nf_setting *settings,
 		     unsigned int n_settings);
 void nf_destroy(struct nf *nf);
 
-/* Offer a burst at a time; see nf_kind.process. */
+/* Process one burst; see nf_kind.process. */
 static inline void nf_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 			      struct nf_out *out)
 {
@@ -145,7 +148,7 @@ static inline void nf_send_bulk(struct nf_out *out, struct rte_mbuf *const *pack
 		nf_send(out, packets[i]);
 }
 
-/* Free what was sent, as a port does once it is on the wire. */
+/* Free the sent packets, as a port does after transmission. */
 void nf_out_free(struct nf_out *out);
 
 #endif

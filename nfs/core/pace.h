@@ -1,4 +1,4 @@
-/* Work at a wanted rate, told by the processor's clock. */
+/* Paces work at a given rate by the time stamp counter. */
 #ifndef NFS_CORE_PACE_H
 #define NFS_CORE_PACE_H
 
@@ -11,15 +11,15 @@
 #include "core/clock.h"
 
 /*
- * What is late by more is not caught up: a pause must not be followed by a burst. It is what may be
- * lost of the shortest window that is believed (testbed/window.h), whatever the rate.
+ * Larger delays are not caught up, so that no burst follows a pause. It is the time that may be
+ * lost in the shortest window (testbed/window.h), at any rate.
  */
 #define PACE_MOST_LATE_S 100e-6
 
 struct pace {
-	double cycles_per_unit; /* 0: as fast as it goes */
+	double cycles_per_unit; /* 0: unlimited */
 	double most_late;       /* cycles */
-	double due;             /* cycles, when the next unit may start */
+	double due;             /* cycles, when the next unit is due */
 };
 
 static inline struct pace pace_at(double units_per_s)
@@ -36,7 +36,7 @@ static inline struct pace pace_at(double units_per_s)
 	return pace;
 }
 
-/* pace_may() at a moment told in cycles, of a pace that is not as fast as it goes. */
+/* pace_may() at a time in cycles, for a limited rate. */
 static inline bool pace_may_at(struct pace *pace, uint32_t units, double now)
 {
 	if (now < pace->due)
@@ -45,7 +45,7 @@ static inline bool pace_may_at(struct pace *pace, uint32_t units, double now)
 	return true;
 }
 
-/* Whether `units` may be done now; they are then taken as done. */
+/* Whether `units` are due now; they then count as done. */
 static inline bool pace_may(struct pace *pace, uint32_t units)
 {
 	return pace->cycles_per_unit == 0 || pace_may_at(pace, units, (double)rte_rdtsc());

@@ -2,7 +2,7 @@
 
 static const struct packet malformed = {.type = PACKET_MALFORMED};
 
-/* Where the header behind Ethernet and its tags begins; 0 when the packet is too short for it. */
+/* Offset of the header behind Ethernet and VLAN tags; 0 if the packet is too short. */
 static uint16_t past_ethernet(const struct rte_mbuf *mbuf, rte_be16_t *ether_type)
 {
 	const uint16_t length = rte_pktmbuf_data_len(mbuf);
@@ -27,7 +27,7 @@ static uint16_t past_ethernet(const struct rte_mbuf *mbuf, rte_be16_t *ether_typ
 	return offset;
 }
 
-/* The length of a layer 4 header of which `room` bytes are there; 0 when it does not fit. */
+/* Length of a layer 4 header with `room` bytes present; 0 if it does not fit. */
 static uint16_t l4_header(const struct rte_mbuf *mbuf, const struct packet *packet, uint16_t room)
 {
 	const struct rte_tcp_hdr *tcp;

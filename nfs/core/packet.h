@@ -1,8 +1,8 @@
 /*
- * Headers of a packet, read without trusting it.
+ * Parses packet headers without trusting them.
  *
- * `packet_parse` answers what a packet is; only what it says is there may be touched. Headers that
- * lie in several segments, or are longer than the packet, are MALFORMED, never read past.
+ * Only headers that `packet_parse` found may be accessed. Headers that span segments, or exceed the
+ * packet, are MALFORMED and never read beyond its end.
  */
 #ifndef NFS_CORE_PACKET_H
 #define NFS_CORE_PACKET_H
@@ -21,46 +21,46 @@
 
 enum packet_type {
 	PACKET_IPV4,
-	PACKET_IPV6,      /* nothing beyond the Ethernet header was looked at */
-	PACKET_OTHER,     /* ARP and so on */
-	PACKET_MALFORMED, /* shorter than it says, or says what cannot be */
+	PACKET_IPV6,      /* not parsed beyond the Ethernet header */
+	PACKET_OTHER,     /* ARP and others */
+	PACKET_MALFORMED, /* shorter than its headers say, or with invalid headers */
 };
 
 /* VLAN tags that are skipped: one, or two with 802.1ad. */
 #define PACKET_MOST_TAGS 2
 
 /*
- * Where the headers are, as offsets from the start of the packet: they stay right when the packet's
- * data moves. `l4` and `payload` are 0 where there is no such header: a non-initial fragment, a
- * protocol other than UDP, TCP and ICMP. A malformed packet has an `l3` where its IPv4 header is
- * sound, and only what that carries is not; else 0.
+ * Offsets of headers from the start of the packet, which stay valid when its data moves. `l4` and
+ * `payload` are 0 without such a header: non-initial fragments, protocols other than UDP, TCP and
+ * ICMP. A malformed packet has a nonzero `l3` if its IPv4 header is valid and only the rest is not.
  */
 struct packet {
 	enum packet_type type;
 	uint16_t l3;
 	uint16_t l4;
 	uint16_t payload;        /* of UDP, TCP or ICMP */
-	uint16_t payload_length; /* as the IPv4 header tells, not what pads the frame */
+	uint16_t payload_length; /* by the IPv4 header, without the frame's padding */
 	uint8_t protocol;
-	bool fragment;             /* a part of a datagram, the first one too */
+	bool fragment;             /* any part of a datagram, including the first */
 	bool non_initial_fragment; /* not the first part: it has no ports */
 };
 
 /*
- * What identifies a flow: without padding, so that it can be hashed and compared whole, and in the
- * order of the IPv4 header, so that a plain packet's is 16 of its bytes with two fields blanked.
+ * The key of a flow, without padding so that it can be hashed and compared as bytes. Its fields are
+ * in the order of the IPv4 header: for a plain packet it is a copy of 16 bytes with two fields
+ * cleared.
  */
 struct flow_key {
-	uint8_t no_ttl; /* 0 */
+	uint8_t no_ttl; /* always 0 */
 	uint8_t protocol;
-	uint16_t no_checksum; /* 0 */
+	uint16_t no_checksum; /* always 0 */
 	rte_be32_t source, destination;
-	rte_be16_t source_port, destination_port; /* 0 where there are none */
+	rte_be16_t source_port, destination_port; /* 0 without ports */
 };
 
 struct packet packet_parse_any(const struct rte_mbuf *mbuf);
 
-/* Whether four bytes are `wanted` in the bits of `mask`: one comparison for several fields. */
+/* Whether four bytes equal `wanted` under `mask`: one comparison for several fields. */
 static inline bool bytes_are(const void *bytes, const uint8_t mask[4], const uint8_t wanted[4])
 {
 	uint32_t all, bits, same;
@@ -72,8 +72,8 @@ static inline bool bytes_are(const void *bytes, const uint8_t mask[4], const uin
 }
 
 /*
- * Whether a packet is untagged IPv4 without options, as long as it says; what it carries was not
- * looked at: enough for whoever only forwards.
+ * Whether a packet is untagged IPv4 without options and not truncated; the rest is not checked,
+ * which is enough for forwarding.
  */
 static inline bool packet_is_plain_ipv4(const struct rte_mbuf *mbuf)
 {
@@ -91,8 +91,8 @@ static inline bool packet_is_plain_ipv4(const struct rte_mbuf *mbuf)
 }
 
 /*
- * Whether a packet is what nearly all are: untagged UDP or TCP in IPv4 without options, whole and
- * sound, its headers in one segment. Then its headers are where `packet_plain` tells.
+ * Whether a packet is plain, as nearly all are: untagged UDP or TCP in IPv4 without options, not a
+ * fragment, valid, with its headers in one segment. packet_plain() then returns the headers.
  */
 static inline bool packet_is_plain(const struct rte_mbuf *mbuf)
 {
@@ -120,7 +120,7 @@ static inline bool packet_is_plain(const struct rte_mbuf *mbuf)
 	return headers <= end && end <= rte_pktmbuf_pkt_len(mbuf);
 }
 
-/* Where the headers of a plain packet are. */
+/* The headers of a plain packet. */
 static inline struct packet packet_plain(const struct rte_mbuf *mbuf)
 {
 	const uint16_t l3 = sizeof(struct rte_ether_hdr), l4 = l3 + sizeof(struct rte_ipv4_hdr);
@@ -146,8 +146,8 @@ static inline struct packet packet_parse(const struct rte_mbuf *mbuf)
 }
 
 /*
- * Whether there is a sound IPv4 header, whatever it carries: all that forwarding asks. An initial
- * fragment may be as short as 8 bytes, which is no TCP header (RFC 791).
+ * Whether the IPv4 header is valid, whatever follows: enough for forwarding. An initial fragment
+ * may hold only 8 bytes, too few for a TCP header (RFC 791).
  */
 static inline bool packet_has_ipv4(const struct packet *packet)
 {
@@ -160,7 +160,7 @@ static inline struct rte_ipv4_hdr *packet_ipv4(struct rte_mbuf *mbuf, const stru
 	return rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, packet->l3);
 }
 
-/* UDP and TCP begin alike: with their ports. NULL where the packet has none. */
+/* The ports, with which both UDP and TCP begin. NULL without ports. */
 static inline rte_be16_t *packet_ports(struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	if (packet->l4 == 0 || (packet->protocol != IPPROTO_UDP && packet->protocol != IPPROTO_TCP))
@@ -168,7 +168,7 @@ static inline rte_be16_t *packet_ports(struct rte_mbuf *mbuf, const struct packe
 	return rte_pktmbuf_mtod_offset(mbuf, rte_be16_t *, packet->l4);
 }
 
-/* The payload that lies in the first segment; its length there, 0 when there is none. */
+/* The payload in the first segment; returns its length there, 0 without payload. */
 static inline uint16_t packet_payload(struct rte_mbuf *mbuf, const struct packet *packet,
 				      uint8_t **payload)
 {
@@ -214,7 +214,7 @@ static inline struct flow_key packet_flow(struct rte_mbuf *mbuf, const struct pa
 	return key;
 }
 
-/* The same flow seen from the other end. */
+/* The flow in the opposite direction. */
 static inline struct flow_key flow_reversed(const struct flow_key *key)
 {
 	struct flow_key back = {
@@ -228,7 +228,7 @@ static inline struct flow_key flow_reversed(const struct flow_key *key)
 	return back;
 }
 
-/* RFC 1624, equation 3: a checksum after one 16-bit word of what it covers has changed. */
+/* RFC 1624, equation 3: a checksum after one of the covered 16-bit words changed. */
 static inline rte_be16_t checksum_changed(rte_be16_t checksum, rte_be16_t before, rte_be16_t after)
 {
 	uint32_t sum = (uint16_t)~checksum + (uint32_t)(uint16_t)~before + after;

@@ -1,4 +1,4 @@
-/* Parameters of functions and benches: named numbers in a range. */
+/* Parameters of functions and benches: named numbers with a range. */
 #ifndef NFS_CORE_PARAMETERS_H
 #define NFS_CORE_PARAMETERS_H
 
@@ -8,15 +8,15 @@ struct nf_parameter {
 	double low, high, default_value;
 };
 
-/* A parameter other than its usual value. */
+/* A parameter with a value other than its default. */
 struct nf_setting {
 	const char *name;
 	double value;
 };
 
 /*
- * The value of each parameter, usual or set. 0, or a negative errno after printing on stderr what
- * `of` does not have or cannot be.
+ * Set each value to its default or setting. 0, or a negative errno after printing which setting of
+ * `of` is unknown or out of range.
  */
 int nf_apply_settings(const char *of, const struct nf_parameter *parameters,
 		      unsigned int n_parameters, const struct nf_setting *settings,

@@ -5,9 +5,12 @@
 
 #include "core/rules.h"
 
-#define MOST_WITNESSES 16 /* in one payload */
+#define MOST_WITNESSES 16 /* per payload */
 #define MOST_RULES 256
-/* What no rule begins with, nor goes on with: it must not make a match, and not break one. */
+/*
+ * The background: no rule starts with this byte or continues with it, so it neither makes nor
+ * breaks a match.
+ */
 static const char background[] = "qzvwxkjQZVWXKJ";
 
 struct payloads payloads_at(double mtbr, uint64_t seed)
@@ -20,13 +23,13 @@ struct payloads payloads_at(double mtbr, uint64_t seed)
 	return payloads;
 }
 
-/* Whether a rule may match anywhere, not only where a payload begins. */
+/* Whether a rule matches anywhere, not only at the start of a payload. */
 static bool roams(const struct rule *rule)
 {
 	return rule->expression[0] != '^';
 }
 
-/* A rule not yet taken whose witness fits with a byte of background behind it; NULL for none. */
+/* An unused rule whose witness fits together with one byte of background; NULL if there is none. */
 static const struct rule *choose(struct payloads *payloads, uint16_t room, bool *taken)
 {
 	unsigned int n;
@@ -63,7 +66,7 @@ uint32_t payloads_fill(struct payloads *payloads, uint8_t *payload, uint16_t roo
 		if (!rule)
 			break;
 		length = strlen(rule->witness);
-		/* somewhere, not always at the front: where it lies decides how much is scanned */
+		/* at a random place: it decides how much is scanned */
 		used += chance(&payloads->random, (room - used - length) / 2 + 1);
 		memcpy(payload + used, rule->witness, length);
 		used += length + 1;

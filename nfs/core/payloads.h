@@ -1,20 +1,20 @@
-/* Payloads that match the rules at a wanted rate. */
+/* Payloads that match the rules at a given rate. */
 #ifndef NFS_CORE_PAYLOADS_H
 #define NFS_CORE_PAYLOADS_H
 
 #include <stdint.h>
 
-/* A stream of payloads; what one has too few or too many of, the next ones make up for. */
+/* A stream of payloads; later payloads compensate for too few or too many matches. */
 struct payloads {
 	uint64_t random;
-	double per_byte; /* matches wanted */
-	double owed;     /* matches that earlier payloads should have had and have not */
+	double per_byte; /* requested matches */
+	double owed;     /* requested matches that earlier payloads do not have */
 	uint64_t bytes, matches;
 };
 
 struct payloads payloads_at(double mtbr, uint64_t seed);
 
-/* Fill `room` bytes; how many rules they match. */
+/* Fill `room` bytes; returns how many rules they match. */
 uint32_t payloads_fill(struct payloads *payloads, uint8_t *payload, uint16_t room);
 
 /* Matches per 10^6 bytes so far. */

@@ -1,10 +1,10 @@
-/* Numbers that look random and come from a seed: the same everywhere. */
+/* Pseudorandom numbers from a seed, the same on every machine. */
 #ifndef NFS_CORE_RANDOM_H
 #define NFS_CORE_RANDOM_H
 
 #include <stdint.h>
 
-/* SplitMix64 (Steele, Lea and Flood, 2014): any state is a good seed. */
+/* SplitMix64 (Steele, Lea and Flood, 2014): every state is a valid seed. */
 static inline uint64_t random_next(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
@@ -14,7 +14,7 @@ static inline uint64_t random_next(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
-/* One of `n` numbers from 0 on. */
+/* A number from 0 to n - 1. */
 static inline uint32_t random_below(uint64_t *state, uint32_t n)
 {
 	return (uint32_t)(((random_next(state) >> 32) * n) >> 32);

@@ -1,6 +1,6 @@
 /*
- * The pace at which a table is looked through for what has grown old: each burst looks at a few of
- * its entries, so that all are seen once in a while without ever stopping for it.
+ * Spreads the removal of old table entries over bursts: each burst checks a few entries, so that
+ * all are checked once per period without a pause.
  */
 #ifndef NFS_CORE_SWEEP_H
 #define NFS_CORE_SWEEP_H
@@ -10,13 +10,13 @@
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
 
-#define SWEEP_MOST 1024u /* entries that one burst looks at, however long there was none */
+#define SWEEP_MOST 1024u /* most entries checked per burst, however long the last pause was */
 
 struct sweep {
 	uint32_t entries, next;
-	uint64_t round_us; /* in which every entry is seen once */
-	uint64_t step_us;  /* in which one is, at least */
-	uint64_t paid_us;  /* until when what is due has been looked at */
+	uint64_t round_us; /* period in which every entry is checked once */
+	uint64_t step_us;  /* time per entry */
+	uint64_t paid_us;  /* time up to which the due entries were checked */
 };
 
 static inline struct sweep sweep_of(uint32_t entries, uint64_t round_us)
@@ -28,7 +28,7 @@ static inline struct sweep sweep_of(uint32_t entries, uint64_t round_us)
 	};
 }
 
-/* What has to be looked at now, by calls of `sweep_next`. */
+/* The number of entries to check now, by calls of `sweep_next`. */
 static inline uint32_t sweep_due(struct sweep *sweep, uint64_t now_us)
 {
 	uint64_t owed = now_us - sweep->paid_us, looks;
@@ -37,12 +37,12 @@ static inline uint32_t sweep_due(struct sweep *sweep, uint64_t now_us)
 		return 0;
 	owed = RTE_MIN(owed, sweep->round_us);
 	looks = RTE_MIN(owed * sweep->entries / sweep->round_us, SWEEP_MOST);
-	/* what is left over, of a look or of many, is owed on */
+	/* the remainder is carried over */
 	sweep->paid_us = now_us - owed + looks * sweep->round_us / sweep->entries;
 	return (uint32_t)looks;
 }
 
-/* The entry whose turn it is. */
+/* The next entry to check. */
 static inline uint32_t sweep_next(struct sweep *sweep)
 {
 	const uint32_t entry = sweep->next;

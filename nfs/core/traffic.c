@@ -16,15 +16,15 @@
 #include "core/payloads.h"
 
 /*
- * Flows drawn in advance where they are not all alike: so many, and so many times as many as there
- * are, that hardly one is never met.
+ * Draws of flows with unequal popularity, made in advance: enough that hardly any flow is never
+ * drawn.
  */
 #define LEAST_PICKS (1u << 16)
 #define PICKS_PER_FLOW 4
 
-#define MOST_FLOWS ((1u << 24) - 2) /* each has an address of 10.0.0.0/8 */
+#define MOST_FLOWS ((1u << 24) - 2) /* each has an address in 10.0.0.0/8 */
 
-/* What every packet begins with. */
+/* The headers of every packet. */
 struct headers {
 	struct rte_ether_hdr ethernet;
 	struct rte_ipv4_hdr ip;
@@ -36,11 +36,11 @@ struct traffic {
 	struct headers headers;
 	uint32_t partial_sum; /* of the IPv4 header without its addresses */
 	uint32_t flows;
-	uint16_t length; /* of a frame, without its checksum */
+	uint16_t length; /* frame without its checksum */
 	uint64_t random;
-	uint32_t *picks; /* NULL where all flows are alike */
+	uint32_t *picks; /* NULL if all flows are equally popular */
 	uint32_t n_picks, next_pick;
-	uint32_t unswept; /* flows that have their turn before any is picked */
+	uint32_t unswept; /* flows still to be sent once before random picks */
 	double mtbr;
 	struct capture *capture;
 };
@@ -65,14 +65,14 @@ static struct headers usual_headers(uint16_t length)
 		       .total_length = rte_cpu_to_be_16(ip),
 		       .time_to_live = 64,
 		       .next_proto_id = IPPROTO_UDP},
-		/* no checksum: RFC 768 allows it, and none has to be made over payloads */
+		/* no checksum: RFC 768 allows it, and it would cost a pass over the payload */
 		.udp = {.dgram_len = rte_cpu_to_be_16(ip - sizeof(struct rte_ipv4_hdr))},
 	};
 
 	return headers;
 }
 
-/* Source and destination of a flow: 10/8 to unicast networks that are nobody's special case. */
+/* Source and destination of a flow: from 10/8 to ordinary unicast networks. */
 static inline void address(struct headers *headers, uint32_t flow)
 {
 	const uint32_t drawn = mixed(flow);
@@ -107,7 +107,7 @@ static inline uint32_t pick(struct traffic *traffic)
 	return traffic->picks[traffic->next_pick];
 }
 
-/* Flows by Zipf's law: the k-th is met 1/k^exponent times as often as the first. */
+/* Zipf's law: the k-th flow is drawn 1/k^exponent times as often as the first. */
 static uint32_t *zipf_picks(uint32_t flows, double exponent, uint32_t n, uint64_t *random)
 {
 	uint32_t *picks = nf_zalloc(n * sizeof(*picks));
@@ -145,8 +145,10 @@ static struct rte_mempool *round_pool(void)
 	struct rte_mempool *pool;
 
 	snprintf(name, sizeof(name), "traffic_%u", __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
-	/* a ring and no cache: what is freed first is received first, so that all payloads come
-	 * round */
+	/*
+	 * a ring without a cache: the buffer freed first is received first, so all payloads are
+	 * used
+	 */
 	pool = rte_pktmbuf_pool_create_by_ops(name, TRAFFIC_PACKETS, 0, 0,
 					      RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY,
 					      "ring_sp_sc");

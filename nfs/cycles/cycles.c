@@ -1,10 +1,10 @@
 /*
- * cycles: what each network function costs per packet, beside a plain loop over the same DPDK
- * structure, in one run.
+ * cycles: measures cycles per packet of each network function beside a plain loop over the same
+ * DPDK structure, in one run.
  *
- * The two take turns on the same traffic, a slice of bursts each; a slice in which something else
- * took the core is an outlier among many, so medians are told. Only the processing is timed, not
- * the making of packets.
+ * Both take turns on the same traffic, a slice of some bursts each. A slice in which another
+ * process took the core is an outlier among many, so medians are reported. Only processing is
+ * timed, not packet generation.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,8 +22,8 @@
 #include "cycles/plain.h"
 
 #define SLICES 301
-#define MOST_BURSTS 64 /* of a slice, */
-#define SLICE_MS 1     /* which is no longer than this: slow functions have shorter ones */
+#define MOST_BURSTS 64 /* per slice */
+#define SLICE_MS 1     /* longest slice: slow functions have fewer bursts in one */
 #define WARM_MS 1000
 #define ALIKE_BURSTS 64
 
@@ -40,7 +40,7 @@ void plain_register(struct plain *plain)
 }
 
 struct subject {
-	struct nf *nf; /* or, when NULL: */
+	struct nf *nf; /* NULL for a plain loop */
 	const struct plain *plain;
 	void *state;
 	struct traffic *traffic;
@@ -92,7 +92,7 @@ static double median(double *values, unsigned int n)
 	return values[n / 2];
 }
 
-/* Meet every flow before anything is timed, or as many as there is time for. */
+/* Process every flow before timing, or as many as time allows. */
 static void warm(struct subject *one, uint32_t flows)
 {
 	const uint64_t end = rte_rdtsc() + rte_get_tsc_hz() / 1000 * WARM_MS;
@@ -102,8 +102,8 @@ static void warm(struct subject *one, uint32_t flows)
 }
 
 /*
- * Whoever does other work than the other is no peer: offered the like, both send the like. Not the
- * same bytes: each is where it is in its traffic, and payloads differ.
+ * Check that both do the same work: for the same traffic they send the same packets, and nearly as
+ * many bytes, because both are at different places of the traffic and payloads differ.
  */
 static int compare_work(struct subject *nf, struct subject *plain)
 {
@@ -120,7 +120,7 @@ static int compare_work(struct subject *nf, struct subject *plain)
 	return EXIT_FAILURE;
 }
 
-/* How many bursts a slice of both has room for. */
+/* The number of bursts in a slice of either. */
 static int bursts_of_slice(struct subject *nf, struct subject *plain)
 {
 	const double room = (double)rte_get_tsc_hz() / 1000 * SLICE_MS / NF_BURST;
@@ -152,8 +152,7 @@ static int measure(struct subject *nf, struct subject *plain, uint32_t flows)
 	return EXIT_SUCCESS;
 }
 
-/* Run to completion, accelerators served in between: on one core, and by the plain loop's engines.
- */
+/* Run to completion with software engines served on the same core, as in the plain loop. */
 static struct nf_config config_of(const char *function, struct rte_mempool *spare)
 {
 	static const char *const engines[ACCELERATOR_KINDS] = {"hyperscan", "deflate"};

@@ -1,6 +1,6 @@
 /*
- * A plain loop over the DPDK structure that a network function stands on: the least that anybody
- * would write for the one kind of packet that comes. It is what the function is measured beside.
+ * A plain loop over the DPDK structure that a network function uses: the least code for the one
+ * kind of packet in the traffic. Functions are measured beside it.
  */
 #ifndef NFS_CYCLES_PLAIN_H
 #define NFS_CYCLES_PLAIN_H
@@ -8,11 +8,11 @@
 #include "core/nf.h"
 
 struct plain {
-	const char *function; /* that it is the plain loop of */
+	const char *function; /* name of the network function */
 	const char *does;
-	/* For a number of flows; NULL after printing why. */
+	/* State for a number of flows; NULL after printing why. */
 	void *(*create)(uint32_t flows);
-	/* One burst of UDP in IPv4 without options, untagged; all of it is sent. */
+	/* Process a burst of untagged UDP in IPv4 without options; all packets are sent. */
 	void (*process)(void *state, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
 	void (*destroy)(void *state);
 

@@ -22,7 +22,7 @@ static void *create(uint32_t flows)
 	return state;
 }
 
-/* Of the services that the function knows, those that many flows of the traffic are of: calls. */
+/* The service that many flows of the traffic belong to: calls. */
 static uint8_t codepoint_of(const struct flow_key *key)
 {
 	const uint16_t port = rte_be_to_cpu_16(key->source_port);

@@ -1,4 +1,4 @@
-/* Of FlowMonitor and of NIDS: they differ in what they note of a match. */
+/* The loop for FlowMonitor and NIDS, which differ only in what they store for a match. */
 #include <stdbool.h>
 
 #include "cycles/plain.h"

@@ -5,8 +5,8 @@
 
 struct connection {
 	uint64_t last;
-	uint8_t state; /* 0: none, 1: one end has spoken, 2: both */
-	uint8_t first; /* who has */
+	uint8_t state; /* 0: none, 1: one end has sent, 2: both */
+	uint8_t first; /* the end that has sent */
 };
 
 struct tracker {

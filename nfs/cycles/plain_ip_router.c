@@ -39,7 +39,7 @@ static void *create(uint32_t flows)
 	return state->table ? state : NULL;
 }
 
-/* What RFC 1812, section 5.2.2, has every router look at. */
+/* The header checks of RFC 1812, section 5.2.2. */
 static inline bool sound(const struct rte_mbuf *packet, const struct rte_ipv4_hdr *ip)
 {
 	const uint16_t total = rte_be_to_cpu_16(ip->total_length);

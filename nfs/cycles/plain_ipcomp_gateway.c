@@ -35,7 +35,7 @@ static void *create(uint32_t flows)
 	return state;
 }
 
-/* In a packet of its own: the payload that came is sent again. */
+/* Into a new packet: the received payload will be sent again. */
 static struct rte_mbuf *made_of(struct gateway *state, struct rte_mbuf *packet, uint32_t produced)
 {
 	struct rte_mbuf *made = rte_pktmbuf_alloc(state->spare);
@@ -53,7 +53,7 @@ static struct rte_mbuf *made_of(struct gateway *state, struct rte_mbuf *packet, 
 	return made;
 }
 
-/* What is behind the IPv4 header, compressed, where it shrinks. */
+/* Compress the bytes behind the IPv4 header if they shrink. */
 static struct rte_mbuf *compressed(struct gateway *state, struct rte_mbuf *packet)
 {
 	const uint32_t length = rte_pktmbuf_data_len(packet) - BEHIND_IP;

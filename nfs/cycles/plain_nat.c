@@ -26,7 +26,7 @@ static void *create(uint32_t flows)
 	return state;
 }
 
-/* The session of a flow that has none: the next address and port, never given back. */
+/* Create a session for a new flow: the next address and port, never freed. */
 static int32_t start(struct nat *state, const struct flow_key *key)
 {
 	const int32_t place = rte_hash_add_key(state->table, key);
@@ -65,7 +65,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 	state->now++;
 	for (uint16_t i = 0; i < n; i++) {
 		if (packets[i]->port !=
-		    NF_INSIDE) { /* its other half, which this traffic never asks for */
+		    NF_INSIDE) { /* the reverse direction, which this traffic does not use */
 			rte_pktmbuf_free(packets[i]);
 			continue;
 		}

@@ -1,4 +1,4 @@
-/* A scan for all rules without any queue: what the plain loops of functions that scan share. */
+/* A scan for all rules without queues, shared by the plain loops of functions that scan. */
 #ifndef NFS_CYCLES_PLAIN_SCAN_H
 #define NFS_CYCLES_PLAIN_SCAN_H
 
@@ -14,7 +14,7 @@ struct plain_scan {
 bool plain_scan_create(struct plain_scan *scan);
 void plain_scan_destroy(struct plain_scan *scan);
 
-/* How many rules the payload of a plain packet of UDP matches. */
+/* The number of rules that the payload of a plain UDP packet matches. */
 unsigned int plain_scan_packet(const struct plain_scan *scan, const struct rte_mbuf *packet);
 
 #endif

@@ -1,4 +1,4 @@
-/* The hash table of plain loops that know flows, and its lookup. */
+/* The hash table of plain loops with flows, and its lookup. */
 #ifndef NFS_CYCLES_PLAIN_TABLE_H
 #define NFS_CYCLES_PLAIN_TABLE_H
 
@@ -8,9 +8,9 @@
 #include "core/memory.h"
 #include "core/packet.h"
 
-#define PLAIN_FLOWS (1 << 19) /* as many as the functions have room for */
+#define PLAIN_FLOWS (1 << 19) /* as many as the functions' default */
 
-/* NULL when there is no memory. */
+/* NULL without memory. */
 static inline struct rte_hash *plain_table(const char *name, uint32_t entries)
 {
 	const struct rte_hash_parameters parameters = {
@@ -24,7 +24,7 @@ static inline struct rte_hash *plain_table(const char *name, uint32_t entries)
 	return rte_hash_create(&parameters);
 }
 
-/* Zeroed entries of so many bytes, one for each place of a table. */
+/* A zeroed array of entries, one per slot of a table. */
 static inline void *plain_entries(const struct rte_hash *table, size_t bytes)
 {
 	return table ? nf_zalloc((rte_hash_max_key_id(table) + 1) * bytes) : NULL;

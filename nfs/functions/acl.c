@@ -1,8 +1,9 @@
 /*
- * ACL: permits or denies by addresses, protocol and ports; the first filter that matches decides.
+ * ACL: permits or denies packets by addresses, protocol and ports; the first matching filter
+ * decides.
  *
- * Filters are compiled by rte_acl and come from a seed. What none matches has the default.
- * Non-initial fragments have no ports, and are matched as if both were 0. What is not IPv4 passes.
+ * Filters are generated from a seed and compiled by rte_acl. Packets without a match get the
+ * default. Non-initial fragments match as if both ports were 0. Other than IPv4 passes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static const struct nf_counter counters[] = {
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
-/* Fields of a flow key, in the order in which rte_acl takes them: one of a byte goes first. */
+/* Fields of a flow key in the order that rte_acl requires: the one-byte field first. */
 enum { PROTOCOL, SOURCE, DESTINATION, SOURCE_PORT, DESTINATION_PORT, FIELDS };
 static const struct rte_acl_field_def fields[FIELDS] = {
 	[PROTOCOL] = {RTE_ACL_FIELD_TYPE_BITMASK, 1, PROTOCOL, 0,
@@ -46,7 +47,7 @@ static const struct rte_acl_field_def fields[FIELDS] = {
 
 RTE_ACL_RULE_DEF(acl_filter, FIELDS);
 
-/* What a filter leaves for the packets that it matches; rte_acl leaves 0 where none does. */
+/* User data of a filter; rte_acl returns 0 without a match. */
 enum verdict { NO_FILTER, DENY, PERMIT, VERDICTS };
 
 struct acl {
@@ -131,7 +132,7 @@ static int create(struct nf *nf)
 	return 0;
 }
 
-/* Send or free a burst that was classified. */
+/* Send or free the packets of a classified burst. */
 static void apply_verdicts(struct nf *nf, const struct flow_burst *burst, const uint32_t *verdicts,
 			   struct nf_out *out)
 {

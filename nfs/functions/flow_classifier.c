@@ -1,9 +1,9 @@
 /*
- * FlowClassifier: puts flows into classes of service (RFC 4594), and marks their packets.
+ * FlowClassifier: assigns flows to service classes (RFC 4594) and marks their packets.
  *
- * A flow is classified by its protocol and ports when it begins; from then on its class is found
- * by a hash table. All IPv4 packets get the codepoint of their class (RFC 2474). Non-initial
- * fragments have no ports, and are a flow of the standard class.
+ * A flow is classified by protocol and ports at its first packet; later its class is looked up in a
+ * hash table. All IPv4 packets get the codepoint of their class (RFC 2474). Non-initial fragments
+ * have no ports and belong to the standard class.
  */
 #include <errno.h>
 
@@ -30,7 +30,7 @@ static const struct nf_counter counters[] = {
 	[OF_CLASS + MANAGEMENT] = {"management", "packets that run the network"},
 };
 
-/* RFC 4594, figure 3; in the upper six bits of the type of service. */
+/* RFC 4594, figure 3, in the upper six bits of the type of service. */
 static const uint8_t codepoints[CLASSES] = {
 	[STANDARD] = 0 << 2,     [TELEPHONY] = 46 << 2, [SIGNALING] = 40 << 2,
 	[LOW_LATENCY] = 18 << 2, [BULK] = 10 << 2,      [MANAGEMENT] = 16 << 2,
@@ -40,7 +40,7 @@ static const uint8_t codepoints[CLASSES] = {
 
 static const struct {
 	uint8_t protocol;
-	uint16_t low, high; /* ports of either end */
+	uint16_t low, high; /* of either end */
 	enum service service;
 } services[] = {
 	{ANY_PROTOCOL, 5060, 5061, SIGNALING},
@@ -101,20 +101,20 @@ static void destroy(struct nf *nf)
 	nf_free(nf->state);
 }
 
-/* Give a packet its class's codepoint; the marks of congestion stay. */
+/* Set a packet's codepoint; its ECN bits stay. */
 static inline void mark(struct rte_ipv4_hdr *ip, uint8_t codepoint)
 {
 	const uint8_t service = codepoint | (ip->type_of_service & RTE_IPV4_HDR_ECN_MASK);
 	const uint16_t version = (uint16_t)(ip->version_ihl << 8);
 
-	/* also where nothing changes: what a flow's class is nobody can predict */
+	/* also when it is unchanged: a branch would be unpredictable */
 	ip->hdr_checksum =
 		checksum_changed(ip->hdr_checksum, rte_cpu_to_be_16(version | ip->type_of_service),
 				 rte_cpu_to_be_16(version | service));
 	ip->type_of_service = service;
 }
 
-/* The class of a packet's flow, which is a mark in the table, one more than the class. */
+/* The class of a packet's flow: the mark in the table is the class plus one. */
 static inline enum service service_in(const struct flow_table *table, int32_t place,
 				      const struct flow_key *key)
 {

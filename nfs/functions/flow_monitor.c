@@ -1,4 +1,6 @@
-/* FlowMonitor: packets, bytes and matches of rules of every flow, with aging. All packets pass. */
+/*
+ * FlowMonitor: counts packets, bytes and rule matches of every flow, with aging. All packets pass.
+ */
 #include "accelerators/flow_scan.h"
 
 static const struct nf_parameter parameters[] = {FLOW_SCAN_DECLARE_PARAMETERS};
@@ -9,7 +11,7 @@ static const struct nf_counter counters[] = {
 	[MATCHING_FLOWS] = {"matching_flows", "flows in which a rule matched"},
 };
 
-/* A flow's mark is the number of matches in it. */
+/* A flow's mark is its number of matches. */
 static void completed(struct nf *nf, struct offloaded *offloaded)
 {
 	const bool matched = scan_matched(offloaded, &nf->counters[FLOW_SCAN_SCANS]);

@@ -1,4 +1,4 @@
-/* FlowStats: packets and bytes of every flow, with aging. All packets pass. */
+/* FlowStats: counts packets and bytes of every flow, with aging. All packets pass. */
 #include <errno.h>
 
 #include "core/flow_table.h"

@@ -1,10 +1,10 @@
 /*
- * FlowTracker: tracks connections of TCP by their flags, and of UDP by who has answered.
+ * FlowTracker: tracks TCP connections by their flags, and UDP flows by replies.
  *
- * Connections begin with SYN; packets that fit none, or not its state, are invalid: freed unless
- * `pass_invalid`. So are those that begin one when the table is full, since what answers them would
- * fit none. Where a card can forward established connections itself, it is let to; see
- * flow_offload/. ICMP, other protocols and non-initial fragments pass untracked.
+ * Connections begin with SYN. Packets that belong to no connection, or do not fit its state, are
+ * invalid and freed unless `pass_invalid`; so are packets that open a connection while the table is
+ * full, because replies to them would be invalid. A capable card forwards established connections
+ * itself; see flow_offload/. ICMP, other protocols and non-initial fragments pass untracked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const struct nf_parameter parameters[] = {
 			  1, 0},
 };
 
-/* Counters of states come first, and say how many connections are in them now. */
+/* Counters of states come first: the number of connections in each. */
 #define IN_STATE(state) ((state) - SYN_SENT)
 
 enum {
@@ -73,13 +73,13 @@ static const struct nf_counter counters[] = {
 struct connection {
 	uint64_t last_us;
 	struct connection_phase phase;
-	bool offered;   /* to the card, since it was established */
+	bool offered;   /* given to the card since it was established */
 	bool forwarded; /* by the card */
 };
 
 struct flow_tracker {
 	struct flow_offload offload;
-	struct connection *connections; /* by the places of the table */
+	struct connection *connections; /* indexed like the table */
 	uint32_t places;
 	uint64_t timeout_us[CONNECTION_STATES];
 	struct sweep sweep;
@@ -158,7 +158,7 @@ static void forget(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
 	*connection = (struct connection){0};
 }
 
-/* Forget a connection that was silent for too long, here and on the card. */
+/* Remove a connection that was silent for too long, here and on the card. */
 static void look_at(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
 {
 	struct connection *connection = &tracker->connections[place];
@@ -198,7 +198,7 @@ static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 	}
 }
 
-/* Let the card forward what is established, as long as it is. */
+/* Let the card forward a connection while it is established. */
 static void offer(struct nf *nf, struct flow_tracker *tracker, uint32_t place, uint8_t end,
 		  uint16_t port)
 {
@@ -227,7 +227,7 @@ static void count_change(struct nf *nf, uint8_t before, uint8_t after)
 	nf->counters[IN_STATE(after)]++;
 }
 
-/* Whether a packet fits its connection, whose state it changes. */
+/* Whether a packet fits its connection, whose state it updates. */
 static bool step(struct nf *nf, struct connection *connection, const struct candidates *candidates,
 		 uint16_t i)
 {
@@ -244,7 +244,7 @@ static bool step(struct nf *nf, struct connection *connection, const struct cand
 	return true;
 }
 
-/* Whether a packet fits where there is no connection. */
+/* Whether a packet is valid without a connection. */
 static bool begins(const struct candidates *candidates, uint16_t i)
 {
 	struct connection_phase none = {0};
@@ -253,13 +253,13 @@ static bool begins(const struct candidates *candidates, uint16_t i)
 	       tcp_step(&none, candidates->ends[i], candidates->kind[i]);
 }
 
-/* The counter of what becomes of a packet: TRACKED, INVALID or FULL. */
+/* The counter of a packet: TRACKED, INVALID or FULL. */
 static int track(struct nf *nf, const struct candidates *candidates, uint16_t i, int32_t place)
 {
 	struct flow_tracker *tracker = nf->state;
 	const struct flow_offload *offload = &tracker->offload;
 
-	if (place < 0) /* unless a packet before it in the burst has begun the connection */
+	if (place < 0) /* unless an earlier packet of the burst has opened the connection */
 		place = offload->backend->insert(offload->state, &candidates->keys[i]);
 	if (place < 0)
 		return begins(candidates, i) ? FULL : INVALID;
@@ -288,7 +288,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	tracker->offload.backend->lookup(tracker->offload.state, candidates.wanted, candidates.n,
 					 places);
 	for (uint16_t i = 0; i < candidates.n; i++)
-		rte_prefetch0(&tracker->connections[places[i]]); /* harmless where none is */
+		rte_prefetch0(
+			&tracker->connections[places[i]]); /* harmless for an invalid address */
 	for (uint16_t i = 0; i < candidates.n; i++) {
 		const int counter = track(nf, &candidates, i, places[i]);
 

@@ -1,12 +1,12 @@
 /*
- * IPRouter: forwards IPv4 by the longest prefix that matches, as RFC 1812 asks.
+ * IPRouter: forwards IPv4 by longest prefix match (RFC 1812).
  *
- * The table is a DIR-24-8 of rte_fib; its routes come from a seed. rte_lpm has the same tables and
- * the same lookup, but looks through all rules of a depth to add one: half a million take 13 s
- * where rte_fib needs less than one.
+ * The table is a DIR-24-8 of rte_fib; its routes are generated from a seed. rte_lpm has the same
+ * lookup, but scans all rules of a depth to add one: half a million routes take 13 s, with rte_fib
+ * less than one.
  *
- * Not here: what is for the router itself (freed, counted), options of the IPv4 header (sent on
- * unread), multicast routing, ARP (next hops are known).
+ * Not implemented: packets to the router itself (freed, counted), IPv4 options (forwarded unread),
+ * multicast routing, ARP (next hops are known).
  */
 #include <errno.h>
 
@@ -65,7 +65,7 @@ struct hop {
 };
 
 struct ip_router {
-	struct rte_fib *table; /* address to a place in `hops` */
+	struct rte_fib *table; /* maps an address to an index of `hops` */
 	struct hop *hops;
 	struct rte_ether_addr own;
 	struct icmp_reporter reporter;
@@ -125,7 +125,7 @@ static int create(struct nf *nf)
 	return 0;
 }
 
-/* What becomes of an IPv4 packet that is not to be looked up; FORWARDED if it is. */
+/* The counter of an IPv4 packet that is not looked up; FORWARDED if it is. */
 static inline int error_response(const struct rte_ether_hdr *ethernet,
 				 const struct rte_ipv4_hdr *ip)
 {
@@ -136,7 +136,7 @@ static inline int error_response(const struct rte_ether_hdr *ethernet,
 	return likely(ipv4_is_host(ip->src_addr)) ? FORWARDED : MARTIAN;
 }
 
-/* The same of any packet; where its IPv4 header is. */
+/* The same for any packet; also returns where its IPv4 header is. */
 static int refusal_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
 {
 	const struct packet packet = packet_parse_any(mbuf);
@@ -148,7 +148,7 @@ static int refusal_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
 			      packet_ipv4(mbuf, &packet));
 }
 
-/* Free a packet that cannot go on, and tell its sender. */
+/* Free a packet that cannot be forwarded, and send an ICMP error about it. */
 static void give_up(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem problem,
 		    struct nf_out *out)
 {
@@ -160,7 +160,7 @@ static void give_up(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem prob
 	rte_pktmbuf_free(mbuf);
 }
 
-/* A packet that goes nowhere from here: by its destination, or because it has no hop left. */
+/* Handle a packet that is not forwarded, because of its destination or time to live. */
 static void stop(struct nf *nf, struct rte_mbuf *mbuf, uint64_t hop, struct nf_out *out)
 {
 	static const int counted[] = {LOCAL, MULTICAST, MARTIAN, UNROUTABLE};
@@ -176,7 +176,7 @@ static void stop(struct nf *nf, struct rte_mbuf *mbuf, uint64_t hop, struct nf_o
 		rte_pktmbuf_free(mbuf);
 }
 
-/* Send a burst on, each packet with its IPv4 header at its `l3`; `packets` is then of no use. */
+/* Forward a burst of packets with IPv4 headers at `l3`; modifies `packets`. */
 static void forward(struct nf *nf, struct rte_mbuf **packets, const uint16_t *l3,
 		    const uint64_t *hops, uint16_t n, struct nf_out *out)
 {

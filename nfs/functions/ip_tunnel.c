@@ -1,16 +1,15 @@
 /*
- * IPTunnel: IPv4 in IPv4 (RFC 2003), to and from one other end.
+ * IPTunnel: IPv4 in IPv4 (RFC 2003), to and from one remote end.
  *
- * What comes from inside is put into the tunnel. What is too long for the tunnel's MTU is cut
- * before, so that the other end need not put it together; or refused, if it says so, with the MTU
- * that would do (RFC 1191). What comes from outside is put together and taken out. Congestion
- * marks go in and come out (RFC 6040). The tunnel is one hop, which counts where packets go in:
- * what comes out has the time to live that it had in the tunnel (RFC 2003, section 3.1), and
- * whoever forwards it then takes off the next.
+ * Packets from inside are encapsulated. Packets above the tunnel's MTU are fragmented before, so
+ * that the remote end need not reassemble; with DF set they are rejected with an ICMP error that
+ * has the MTU (RFC 1191). Packets from outside are reassembled and decapsulated. ECN marks are
+ * copied in and out (RFC 6040). The tunnel is one hop, counted at encapsulation: a decapsulated
+ * packet keeps its inner time to live (RFC 2003, section 3.1), which the next router decrements.
  *
- * Not here: ICMP errors from within the tunnel (freed, counted as foreign), or to its other end
- * about what was not put together in time; datagrams in more than 8 fragments, with a first or last
- * one that comes twice, or over 65,535 bytes, of which rte_ip_frag makes nothing.
+ * Not implemented: ICMP errors from within the tunnel (freed, counted as foreign) or to the remote
+ * end about reassembly timeouts; datagrams of more than 8 fragments, with a duplicate first or last
+ * fragment, or above 65,535 bytes, which rte_ip_frag cannot reassemble.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -81,9 +80,9 @@ static const struct nf_counter counters[] = {
 
 struct ip_tunnel {
 	rte_be32_t local, remote;
-	uint16_t mtu; /* of what is put in */
+	uint16_t mtu; /* of encapsulated packets */
 	uint16_t next_id;
-	struct rte_ipv4_hdr outer; /* what is alike in every header */
+	struct rte_ipv4_hdr outer; /* the constant part of the outer header */
 	struct icmp_reporter reporter;
 	struct reassembly *reassembly;
 };
@@ -132,7 +131,7 @@ static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
 	rte_pktmbuf_free(mbuf);
 }
 
-/* Free a packet that cannot go on, and tell its sender. */
+/* Free a packet that cannot be forwarded, and send an ICMP error about it. */
 static void give_up(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		    enum icmp_problem problem, struct nf_out *out)
 {
@@ -144,7 +143,7 @@ static void give_up(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *p
 	drop(nf, mbuf, too_big ? TOO_BIG : EXPIRED);
 }
 
-/* Put a packet that fits into the tunnel. */
+/* Encapsulate a packet that fits. */
 static void encapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struct nf_out *out)
 {
 	struct ip_tunnel *tunnel = nf->state;
@@ -205,7 +204,7 @@ static void from_inside(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 	}
 }
 
-/* What becomes of a packet that comes out: DECAPSULATED, or why it is freed. */
+/* The counter of a packet from the tunnel: DECAPSULATED, or why it is freed. */
 static int check_outer(struct rte_mbuf *mbuf, const struct packet *packet, uint8_t marks)
 {
 	struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
@@ -219,14 +218,14 @@ static int check_outer(struct rte_mbuf *mbuf, const struct packet *packet, uint8
 	return take_congestion_mark(ip, marks) ? DECAPSULATED : CONGESTED;
 }
 
-/* Take the packet out of the tunnel's header, whose checksum and ends were right. */
+/* Decapsulate a packet whose outer header is valid. */
 static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struct nf_out *out)
 {
 	struct packet packet;
 	uint8_t marks;
 	int verdict;
 
-	packet_unpad(mbuf, l3); /* or padding could stand for what the inner packet lacks */
+	packet_unpad(mbuf, l3); /* otherwise padding could complete a truncated inner packet */
 	marks = take_outer(mbuf, l3);
 	packet = packet_parse(mbuf);
 	verdict = check_outer(mbuf, &packet, marks);
@@ -240,7 +239,7 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	nf_send(out, mbuf);
 }
 
-/* Keep a fragment of what came through, or take out the packet that it completes. */
+/* Store a fragment from the tunnel, or decapsulate the packet that it completes. */
 static void gather(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		   struct nf_out *out)
 {
@@ -254,7 +253,9 @@ static void gather(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pa
 		drop(nf, mbuf, CONGESTED);
 		return;
 	}
-	/* longer than a buffer, it stays in segments, and needs its headers in the first */
+	/*
+	 * a datagram above a buffer's size stays in segments; its headers must be in the first one
+	 */
 	(void)rte_pktmbuf_linearize(mbuf);
 	decapsulate(nf, mbuf, mbuf->l2_len, out);
 }
@@ -300,7 +301,7 @@ static void drain(struct nf *nf, struct nf_out *out)
 {
 	struct ip_tunnel *tunnel = nf->state;
 
-	(void)out; /* parts of datagrams are nothing to send */
+	(void)out; /* held fragments must not be sent */
 	reassembly_forget(tunnel->reassembly);
 }
 

@@ -1,8 +1,7 @@
 /*
- * IPCompGateway: payloads are scanned for rules, then what IPv4 carries is compressed (IPComp, RFC
- * 3173, by DEFLATE, RFC 2394): header and payload of UDP, TCP and ICMP. What would not shrink, is
- * a fragment, is too small to be worth it, or lies in segments that one buffer does not hold leaves
- * as it came.
+ * IPCompGateway: scans payloads for rules, then compresses the payload of IPv4 (IPComp, RFC 3173,
+ * by DEFLATE, RFC 2394): header and payload of UDP, TCP and ICMP. Packets leave uncompressed if
+ * they would not shrink, are fragments, are small, or do not fit one buffer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,13 +44,13 @@ static const struct nf_counter counters[] = {
 /* RFC 3173, section 3 */
 struct ipcomp_hdr {
 	uint8_t next_header;
-	uint8_t flags; /* 0 */
+	uint8_t flags; /* always 0 */
 	rte_be16_t cpi;
 };
 
 struct gateway {
 	struct offload offload;
-	uint8_t (*outputs)[MOST_BYTES]; /* one for each packet that may be held */
+	uint8_t (*outputs)[MOST_BYTES]; /* one for each held packet */
 };
 
 static uint16_t behind_ipv4(const struct offloaded *offloaded)
@@ -84,12 +83,12 @@ static void scanned(struct nf *nf, struct offloaded *offloaded)
 		rte_pktmbuf_mtod_offset(offloaded->packet, const uint8_t *, offloaded->headers.l4);
 	job->length = behind_ipv4(offloaded);
 	job->output = gateway->outputs[offloaded - gateway->offload.held];
-	/* it must be less than it was, and has a header more */
+	/* the result includes a further header and must still be smaller */
 	job->room = job->length - sizeof(struct ipcomp_hdr) - 1;
 	offload_request(&gateway->offload, ACCELERATOR_COMPRESSION, offloaded);
 }
 
-/* The IPv4 header of a packet whose payload is now IPComp, `length` bytes in all. */
+/* Set the IPv4 header of a packet whose payload is now IPComp, `length` bytes in all. */
 static void set_ipcomp_header(struct rte_ipv4_hdr *ip, uint16_t length)
 {
 	const rte_be16_t total = rte_cpu_to_be_16(length);
@@ -102,7 +101,9 @@ static void set_ipcomp_header(struct rte_ipv4_hdr *ip, uint16_t length)
 	ip->next_proto_id = IPPROTO_IPCOMP;
 }
 
-/* A packet of its own: whoever sent the other may send its payload again. NULL without a buffer. */
+/*
+ * Into a new packet: the sender may reuse the payload of the received one. NULL without a buffer.
+ */
 static struct rte_mbuf *compressed_packet(struct nf *nf, const struct offloaded *offloaded)
 {
 	const struct packet *headers = &offloaded->headers;
@@ -114,7 +115,7 @@ static struct rte_mbuf *compressed_packet(struct nf *nf, const struct offloaded 
 
 	if (!packet)
 		return NULL;
-	/* less than what was in a buffer of the same size */
+	/* it fits, because it shrank and buffers have the same size */
 	to = (uint8_t *)rte_pktmbuf_append(packet, headers->l4 + sizeof(*ipcomp) + length);
 	if (!to) {
 		rte_pktmbuf_free(packet);

@@ -1,10 +1,10 @@
 /*
- * NAT: hosts inside share a few addresses outside (RFC 4787, RFC 5382 and RFC 5508).
+ * NAT: hosts inside share a few external addresses (RFC 4787, RFC 5382 and RFC 5508).
  *
- * Mapping and filtering are independent of the endpoint outside; a host keeps one address outside.
- * Packets between two hosts inside by their addresses outside are hairpinned, and so are ICMP
- * errors about them. Not here: hairpinned ICMP queries (RFC 5508 wants them of Basic NAT only),
- * fragments (freed, counted), protocols without ports but ICMP, and what routers do (time to live,
+ * Mapping and filtering are endpoint-independent; a host keeps one external address. Packets
+ * between two inside hosts by external addresses are hairpinned, and so are ICMP errors about them.
+ * Not implemented: hairpinned ICMP queries (RFC 5508 requires them of Basic NAT only), fragments
+ * (freed, counted), protocols without ports other than ICMP, and a router's work (time to live,
  * next hops).
  */
 #include <errno.h>
@@ -66,16 +66,16 @@ static const struct nf_counter counters[] = {
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
-/* A packet of a session that is to be looked up. */
+/* A packet whose session is to be looked up. */
 struct crossing {
 	struct rte_mbuf *mbuf;
-	struct mapping *mapping; /* of a packet on its way in, or in again */
+	struct mapping *mapping; /* of an inbound or hairpinned packet */
 	struct packet packet;
 };
 
 struct crossings {
 	struct crossing of[NF_BURST];
-	struct flow_key keys[NF_BURST]; /* as seen from inside */
+	struct flow_key keys[NF_BURST]; /* in the direction from inside */
 	const void *wanted[NF_BURST];
 	uint16_t n;
 };
@@ -120,7 +120,7 @@ static void take_error(struct nf *nf, struct rte_mbuf *mbuf, const struct packet
 	nf_send(out, mbuf);
 }
 
-/* Why a packet cannot be translated, as a counter; -1 if it can. */
+/* The counter of a packet that cannot be translated; -1 if it can. */
 static int error_response(const struct packet *packet)
 {
 	if (packet->type != PACKET_IPV4)
@@ -130,7 +130,7 @@ static int error_response(const struct packet *packet)
 	return packet->l4 == 0 ? UNSUPPORTED : -1;
 }
 
-/* Put a packet among those whose session is looked up; or be done with it. */
+/* Add a packet to the lookups, or finish it if it needs none. */
 static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossings,
 		 struct nf_out *out)
 {
@@ -170,7 +170,7 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 	crossings->n++;
 }
 
-/* The mapping to which what leaves for an address outside comes in again; NULL: nowhere. */
+/* The mapping of a hairpinned packet's destination; NULL if there is none. */
 static struct mapping *hairpin_target(const struct sessions *sessions,
 				      const struct crossing *crossing)
 {
@@ -184,7 +184,9 @@ static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 {
 	struct sessions *sessions = nf->state;
 
-	/* without a session, somebody outside begins: mappings are open to all (REQ-8) */
+	/*
+	 * without a session, an outside host opens one: filtering is endpoint-independent (REQ-8)
+	 */
 	if (place >= 0)
 		session_seen(&sessions->sessions[place], false, tcp_flags(mbuf, packet),
 			     nf->now_us);
@@ -193,7 +195,7 @@ static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 	nf_send(out, mbuf);
 }
 
-/* What left for an address outside comes in again (RFC 4787, REQ-9). */
+/* Hairpin a packet to an external address (RFC 4787, REQ-9). */
 static void hairpin(struct nf *nf, const struct crossing *crossing, struct nf_out *out)
 {
 	const struct sessions *sessions = nf->state;
@@ -239,15 +241,15 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 	nf_send(out, mbuf);
 }
 
-/* Look sessions up together, so that their cache misses overlap. */
+/* Look up sessions together, so that cache misses overlap. */
 static void look_up(struct sessions *sessions, const void **wanted, uint16_t n, int32_t *places)
 {
 	rte_hash_lookup_bulk(sessions->table, wanted, n, places);
 	for (uint16_t i = 0; i < n; i++)
-		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless where there is none */
+		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless for an invalid address */
 }
 
-/* Nearly all that go out: plain packets, of sessions that are known. */
+/* The fast path of outbound packets: plain packets of known sessions. */
 static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *out)
 {
 	struct sessions *sessions = nf->state;

@@ -1,6 +1,6 @@
 /*
- * NIDS: payloads are scanned for rules, and what matched raises an alert, once a flow and class of
- * rules until the flow is forgotten. Packets that match a rule of one class can be dropped.
+ * NIDS: scans payloads for rules; a match raises an alert, once per flow and class of rules until
+ * the flow is removed. Packets that match a rule of one class can be dropped.
  */
 #include "accelerators/flow_scan.h"
 #include "core/rules.h"
@@ -30,7 +30,7 @@ static const struct nf_counter counters[] = {
 					"of rules for the network's own services"},
 };
 
-/* A flow's mark is the set of classes that it raised alerts of. A flow without a place has none. */
+/* A flow's mark is the set of classes with an alert. A flow outside the table has none. */
 static void alert(struct nf *nf, uint64_t *raised, enum rule_class class)
 {
 	if (raised && (*raised & (1u << class)))
@@ -41,7 +41,7 @@ static void alert(struct nf *nf, uint64_t *raised, enum rule_class class)
 	nf->counters[FIRST_CLASS + class]++;
 }
 
-/* Of several rules that match, the lowest is the gravest: it decides. */
+/* Of several matching rules the lowest is the most severe and decides. */
 static void completed(struct nf *nf, struct offloaded *offloaded)
 {
 	unsigned int n;

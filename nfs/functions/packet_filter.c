@@ -1,7 +1,7 @@
 /*
- * PacketFilter: packets whose payload matches a rule are dropped, and so are those that could not
- * be scanned whole, non-initial fragments among them; the others pass, and what is not UDP, TCP or
- * ICMP in IPv4. Where fragments shall pass, datagrams must be put together before.
+ * PacketFilter: drops packets whose payload matches a rule, and those that could not be scanned
+ * completely, including non-initial fragments; other packets pass, and so does all that is not UDP,
+ * TCP or ICMP in IPv4. To let fragments pass, reassemble datagrams before it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		struct offloaded *offloaded =
 			scan_packet(offload, packets[i], &nf->counters[SCANS]);
 
-		/* with nothing to ask, nobody answers */
+		/* without a job there is no completion */
 		if (offloaded && offloaded->action == OFFLOAD_SEND && scan_missed(offloaded))
 			drop(nf, offloaded);
 	}

@@ -1,13 +1,12 @@
 /*
- * fuzz_packets: bytes as bursts of packets for one network function after another.
+ * fuzz_packets: runs one network function on bursts of packets made from the fuzzer's bytes.
  *
- * An input is a choice of function (one byte), then packets: what they are (one byte), time passed
- * (one byte; where any has, a burst begins), length (two bytes), bytes. A fuzzer hardly guesses a
- * checksum, that all lengths agree, or which port a NAT has taken: where the input says so, they
- * are put right, or the packet is an answer to the last that was sent, changed by the bytes. The
- * function is made anew for each input, so that an input that fails does so again; only one that
- * takes long to make (a table of routes) is kept. After each input, every packet must have come
- * back.
+ * An input is a choice of function (one byte), then packets: flags (one byte), time passed (one
+ * byte; if not 0, a new burst begins), length (two bytes), bytes. A fuzzer hardly guesses a
+ * checksum, consistent lengths, or a port that NAT has chosen: by the flags, they are corrected, or
+ * the packet is a reply to the last one sent, modified by the bytes. The function is created anew
+ * for each input, so that failures are reproducible; only one that is slow to create (a routing
+ * table) is reused. After each input all packets must have been returned.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +87,7 @@ static const uint8_t *take(struct input *input, size_t n)
 enum { SIDE = 1, ORDERED = 2, SUMMED = 4, ANSWER = 8 };
 enum { WHAT, TIME, LENGTH, HEAD = LENGTH + 2 };
 
-/* The last packet that was sent, of this input. */
+/* The last packet sent, of this input. */
 static struct {
 	uint16_t length;
 	uint8_t bytes[MOST_BYTES];
@@ -114,7 +113,7 @@ static void swap(uint8_t *one, uint8_t *other, size_t n)
 	memcpy(other, kept, n);
 }
 
-/* From whom it went to. */
+/* Swap source and destination. */
 static void turn_around(struct rte_mbuf *packet)
 {
 	const struct packet headers = packet_parse_any(packet);
@@ -130,7 +129,7 @@ static void turn_around(struct rte_mbuf *packet)
 		swap((uint8_t *)&ports[0], (uint8_t *)&ports[1], sizeof(ports[0]));
 }
 
-/* An answer to the last packet sent, with the given bytes laid over it. */
+/* A reply to the last packet sent, modified by the given bytes. */
 static void answer(struct rte_mbuf *packet, const uint8_t *bytes, uint16_t length)
 {
 	uint8_t *to = (uint8_t *)rte_pktmbuf_append(packet, sent.length);
@@ -141,7 +140,7 @@ static void answer(struct rte_mbuf *packet, const uint8_t *bytes, uint16_t lengt
 		to[i] ^= bytes[i];
 }
 
-/* Make it IPv4 without options, as long as it is. */
+/* Make it IPv4 without options, with consistent lengths. */
 static void put_in_order(struct rte_mbuf *packet)
 {
 	struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(packet, struct rte_ether_hdr *);
@@ -168,7 +167,7 @@ static void put_checksum(struct rte_mbuf *packet)
 	ip->hdr_checksum = (rte_be16_t)~rte_raw_cksum(ip, rte_ipv4_hdr_len(ip));
 }
 
-/* The next packet of an input, NULL at its end. */
+/* The next packet of an input; NULL at its end. */
 static struct rte_mbuf *next_packet(struct input *input)
 {
 	const uint8_t *head = take(input, HEAD), *bytes;
@@ -208,7 +207,7 @@ static struct nf *make(const struct nf_kind *kind, bool pipeline)
 	struct nf_setting settings[RTE_DIM(small)];
 	unsigned int n = 0;
 
-	if (kind->executions & wanted) /* else it has but one way */
+	if (kind->executions & wanted) /* otherwise it has only one */
 		config.execution = wanted;
 	for (unsigned int i = 0; i < RTE_DIM(small); i++)
 		for (unsigned int p = 0; p < kind->n_parameters; p++)
@@ -227,7 +226,7 @@ static bool can_run(const struct nf_kind *kind)
 	return true;
 }
 
-/* The function that a byte chooses; it is kept when it took long to make. */
+/* The function that a byte selects; it is reused if it was slow to create. */
 static struct nf *chosen(uint8_t choice, bool *keep)
 {
 	const struct nf_kind *kinds[MOST_KINDS];

@@ -1,4 +1,4 @@
-/* An access list like those of firewalls, made from a seed. */
+/* An access list like those of firewalls, generated from a seed. */
 #ifndef NFS_TABLES_FILTERS_H
 #define NFS_TABLES_FILTERS_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct prefix {
-	uint32_t address; /* in host order, zeros behind `depth` bits */
+	uint32_t address; /* in host byte order, zeros beyond `depth` bits */
 	uint8_t depth;
 };
 
@@ -14,7 +14,7 @@ struct port_range {
 	uint16_t low, high;
 };
 
-/* What a packet must be to be permitted or denied. */
+/* Conditions on a packet, and whether it is permitted or denied. */
 struct filter {
 	struct prefix source, destination;
 	struct port_range source_ports, destination_ports;
@@ -23,8 +23,8 @@ struct filter {
 };
 
 /*
- * The next filter: from anybody or a network of hosts inside (10/8), to a network, or a host, or a
- * service of either; three of four permit.
+ * Generate the next filter: from any address or a network of inside hosts (10/8), to a network, a
+ * host, or a service of either; three of four permit.
  */
 struct filter filters_next(uint64_t *random);
 

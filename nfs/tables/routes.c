@@ -2,7 +2,7 @@
 
 #include "core/random.h"
 
-/* Routes of each depth in 10,000; about the shares that public collectors of BGP tables report. */
+/* Routes per depth of 10,000, close to the shares in public BGP tables. */
 static const uint16_t shares[33] = {
 	[8] = 1,    [10] = 1,    [11] = 2,    [12] = 4,    [13] = 7,   [14] = 12,
 	[15] = 20,  [16] = 140,  [17] = 80,   [18] = 140,  [19] = 250, [20] = 430,
@@ -26,7 +26,7 @@ struct route routes_next(struct routes *routes)
 	uint32_t first = 1 + random_below(&routes->random, 222);
 	uint32_t rest = (uint32_t)random_next(&routes->random) >> 8;
 
-	if (first >= 127) /* that network is every host's own */
+	if (first >= 127) /* loopback */
 		first++;
 	return (struct route){
 		.prefix = (first << 24 | rest) & route_mask(depth),

@@ -1,4 +1,4 @@
-/* A forwarding table like that of a router without a default route, made from a seed. */
+/* A forwarding table like that of a router without a default route, generated from a seed. */
 #ifndef NFS_TABLES_ROUTES_H
 #define NFS_TABLES_ROUTES_H
 
@@ -6,21 +6,21 @@
 #include <stdint.h>
 
 struct route {
-	uint32_t prefix; /* in host order, zeros behind `depth` bits */
+	uint32_t prefix; /* in host byte order, zeros beyond `depth` bits */
 	uint8_t depth;
-	uint32_t hop; /* which of the next hops */
+	uint32_t hop; /* index of the next hop */
 };
 
-/* Draws one route after another. */
+/* Generator of routes. */
 struct routes {
 	uint64_t random;
 	uint32_t hops;
 };
 
 /*
- * The next route. Depths are spread as in the Internet's table (three of five are /24), with one
- * in fifty longer than /24 as inside a network; prefixes are of addresses that hosts may have.
- * The same prefix may come again.
+ * Generate the next route. Depths are distributed as in the Internet's table (three of five are
+ * /24), with one in fifty longer than /24 as inside a network; prefixes are in unicast address
+ * space. Prefixes may repeat.
  */
 struct route routes_next(struct routes *routes);
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define EVENTS "events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw"
-#define FILES "events." /* and the process */
+#define FILES "events." /* followed by the process id */
 
-/* A cache of a size that cachegrind can simulate: its number of sets is a power of two. */
+/* Format a cache for cachegrind, which simulates only numbers of sets that are powers of two. */
 static void format_cache(char *text, size_t size, const char *name, const struct cache *cache)
 {
 	uint64_t sets = 1, ways = cache->ways;
@@ -37,7 +37,7 @@ char *const *cachegrind_command(const struct machine *machine, const char *folde
 	command[n++] = "valgrind";
 	command[n++] = "--tool=cachegrind";
 	command[n++] = "--cache-sim=yes";
-	command[n++] = "--vgdb=no"; /* leaves pipes in TMPDIR when it is killed */
+	command[n++] = "--vgdb=no"; /* its pipes would stay in TMPDIR when the program is killed */
 	command[n++] = results;
 	for (int i = 0; i < 3; i++)
 		command[n++] = caches[i];
@@ -83,7 +83,7 @@ static int read_totals(const char *path, double events[CACHEGRIND_EVENTS])
 	return -EPROTO;
 }
 
-/* The process that is not `parent` and has written results; 0 when there is none. */
+/* The process other than `parent` that wrote results, or 0. */
 static int child_of(const char *folder, int parent)
 {
 	DIR *entries = opendir(folder);
@@ -116,6 +116,7 @@ int cachegrind_events(const char *folder, int parent, double events[CACHEGRIND_E
 			return result;
 	}
 	for (int i = 0; i < CACHEGRIND_EVENTS; i++)
-		events[i] = fmax(totals[1][i] - totals[0][i], 0); /* the child's end misses, too */
+		events[i] = fmax(totals[1][i] - totals[0][i],
+				 0); /* the child's exit causes misses, too */
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Counting by valgrind's cachegrind. */
+/* Counts events with valgrind's cachegrind. */
 #ifndef NFS_TESTBED_CACHEGRIND_H
 #define NFS_TESTBED_CACHEGRIND_H
 
@@ -6,7 +6,7 @@
 
 #define CACHEGRIND_MOST_WORDS 16
 
-/* Events that cachegrind counts, in the order in which it writes them. */
+/* Events of cachegrind, in the order of its output. */
 enum cachegrind_event {
 	INSTRUCTIONS,
 	INSTRUCTION_MISSES,
@@ -21,15 +21,15 @@ enum cachegrind_event {
 };
 
 /*
- * The words of a command that runs `words`, NULL after the last, under cachegrind with the caches
- * of the machine; its results go into `folder`. They live until the next call.
+ * The arguments that run `words` (ends with NULL) under cachegrind with this machine's caches;
+ * results are written to `folder`. The arguments are valid until the next call.
  */
 char *const *cachegrind_command(const struct machine *machine, const char *folder,
 				char *const *words);
 
 /*
- * The events between the fork and the end of what ran: the totals of process `parent` less those
- * of its child. 0, or a negative errno after printing why.
+ * Events between the fork and the end of the program: the totals of process `parent` minus those of
+ * its child. 0, or a negative errno after printing why.
  */
 int cachegrind_events(const char *folder, int parent, double events[CACHEGRIND_EVENTS]);
 

@@ -58,7 +58,7 @@ static int start(char *const *words, const char *folder, pid_t *child)
 	return -result;
 }
 
-/* Its status, or a negative errno when it had to be ended. */
+/* The exit status, or a negative errno if the child had to be killed. */
 static int wait_for(pid_t child, const volatile bool *stop, uint64_t until_ns)
 {
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000l};

@@ -16,12 +16,13 @@
 #define PAGE 4096
 #define MOST_SHIFT 512 /* pages */
 
-/* What a worker does. */
+/* The work of one worker. */
 struct task {
 	const bool *stop;
 	unsigned int n;
 	struct workload *workloads[MOST_LOADS];
-	struct accelerator *engine; /* when there are no workloads; neither: the core is held */
+	struct accelerator
+		*engine; /* if there are no workloads; if NULL, too: keep the core busy */
 };
 
 static int work(void *argument)
@@ -85,8 +86,8 @@ static void assign(struct co_run *co_run, const struct engines *engines)
 }
 
 /*
- * The instances, behind a piece of memory that is given back: tables come to lie on other pages
- * every time, which the caches of a core do not treat all alike.
+ * Create the instances after a block of memory that is then freed: in each round tables lie on
+ * other pages, which a core's caches do not treat alike.
  */
 static int create_workloads(struct co_run *co_run, const struct engines *engines, uint64_t round)
 {
@@ -149,8 +150,8 @@ static void wait_for(const struct co_run *co_run, bool clients)
 }
 
 /*
- * Clients drain what engines still serve, so engines stop later. Queues are detached when nobody
- * serves: a server that was preempted with its lock held would be waited for forever.
+ * Clients drain what engines still serve, so engines stop later. Queues are detached only after the
+ * engines stopped: a preempted engine that holds the lock would block them forever.
  */
 void co_run_stop(struct co_run *co_run)
 {

@@ -1,6 +1,6 @@
 /*
- * A company at work: each workload on a worker of its own, each accelerator in use on another.
- * Realtime workers that are left hold their cores, so that nobody else has them.
+ * Runs co-located workloads: each on a worker of its own, each accelerator in use on another. With
+ * realtime priority, idle workers keep their cores busy, so that no other process runs there.
  */
 #ifndef NFS_TESTBED_CO_RUN_H
 #define NFS_TESTBED_CO_RUN_H
@@ -9,7 +9,7 @@
 #include "testbed/workload.h"
 
 struct engines {
-	struct accelerator *kinds[ACCELERATOR_KINDS]; /* NULL where there is none */
+	struct accelerator *kinds[ACCELERATOR_KINDS]; /* NULL if not available */
 	bool clients_share_a_core;
 };
 
@@ -19,17 +19,17 @@ struct co_run {
 	const struct co_location *co_location;
 	const struct workers *workers;
 	struct workload *workloads[MOST_LOADS];
-	unsigned int n_workers; /* of `workers`, the first ones: clients, engines, holders */
+	unsigned int n_workers; /* used ones: clients, engines, then busy loops */
 	struct task *tasks;
 	bool stop_clients, stop_engines;
 };
 
-/* Cores that a company takes, engines included. */
+/* Cores that a co-location needs, including engines. */
 unsigned int co_run_cores(const struct co_location *co_location, const struct engines *engines);
 
 /*
- * Make the instances and set them to work: a round, whose traffic, and where in memory things come
- * to lie, are other than those of all before it. 0, or a negative errno after printing why.
+ * Create the instances and start them: one round. Its traffic and memory layout differ from those
+ * of all earlier rounds. 0, or a negative errno after printing why.
  */
 int co_run_start(struct co_run *co_run, const struct co_location *co_location,
 		 struct workers *workers, const struct engines *engines);

@@ -23,7 +23,7 @@ static void parse(const char *line, struct core_ticks *cores)
 	cores[core].stolen = fields[STOLEN];
 }
 
-/* The cores stand first: what follows them is long and of no interest. */
+/* The lines of the cores come first; the long rest is not read. */
 int core_ticks_read(const char *path, struct core_ticks cores[CPU_SETSIZE])
 {
 	FILE *file = fopen(path, "re");
@@ -33,7 +33,7 @@ int core_ticks_read(const char *path, struct core_ticks cores[CPU_SETSIZE])
 	if (!file)
 		return -errno;
 	while (fgets(line, sizeof(line), file) && strncmp(line, "cpu", 3) == 0) {
-		if (!isdigit((unsigned char)line[3])) /* all together */
+		if (!isdigit((unsigned char)line[3])) /* the sum of all cores */
 			continue;
 		parse(line, cores);
 		found++;

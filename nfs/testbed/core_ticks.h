@@ -1,4 +1,4 @@
-/* How busy each core of the machine has been: the lines "cpu0 ..." of /proc/stat. */
+/* Busy time of each core: the lines "cpu0 ..." of /proc/stat. */
 #ifndef NFS_TESTBED_CORE_TICKS_H
 #define NFS_TESTBED_CORE_TICKS_H
 
@@ -8,10 +8,10 @@
 #define CORE_TICKS "/proc/stat"
 
 struct core_ticks {
-	uint64_t busy, stolen; /* by a hypervisor, which is busy, too */
+	uint64_t busy, stolen; /* time taken by the hypervisor; counted in `busy`, too */
 };
 
-/* Those of all cores that the file tells, by their numbers. 0, or a negative errno without any. */
+/* Read the times of all cores, indexed by core number. 0, or a negative errno. */
 int core_ticks_read(const char *path, struct core_ticks cores[CPU_SETSIZE]);
 
 #endif

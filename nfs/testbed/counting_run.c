@@ -15,7 +15,7 @@
 #include "testbed/workload.h"
 
 #define MOST_TURNS 100
-#define BURST_US 10 /* a clock of its own: a simulator's time is not the packets' */
+#define BURST_US 10 /* a simulated clock: time under a simulator is not packet time */
 
 static int parse(const char *text, struct load *load)
 {
@@ -53,7 +53,7 @@ static uint64_t do_units(struct workload *workload, uint64_t units)
 	return workload_done(workload) - before;
 }
 
-/* What has been done until here is written by a process that does nothing else. */
+/* End a forked child: cachegrind then writes the counts up to here. */
 static int mark(void)
 {
 	pid_t child = fork();
@@ -78,7 +78,9 @@ static int clear_referenced(void)
 	return 0;
 }
 
-/* Whether a line of smaps begins a mapping, and then whether of a file: "from-to rwxp ... path". */
+/*
+ * Whether a line of smaps starts a mapping, and if so whether of a file: "from-to rwxp ... path".
+ */
 static bool is_mapping_start(const char *line, bool *of_file)
 {
 	unsigned long from, to;
@@ -90,7 +92,9 @@ static bool is_mapping_start(const char *line, bool *of_file)
 	return true;
 }
 
-/* Bytes of the pages of data that were referred to since; pages of files others refer to, too. */
+/*
+ * Bytes of data pages referenced since. Pages of files are skipped: other processes reference them.
+ */
 static unsigned long referenced(void)
 {
 	FILE *file = fopen("/proc/self/smaps", "r");
@@ -107,7 +111,7 @@ static unsigned long referenced(void)
 	return sum * 1024;
 }
 
-/* The units, as often as it takes for each event to have its turn; how many they were. */
+/* Process units until each event was on a hardware counter; `*done` is their number. */
 static int count_events(const struct options *options, struct workload *workload, uint64_t *done,
 			double counts[HARDWARE_EVENTS])
 {
@@ -157,7 +161,7 @@ static int count(const struct options *options, const struct load *load, struct 
 	return fflush(out) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* End when the process that asked ends, be it killed. */
+/* Exit when the parent process exits, even if it is killed. */
 static int end_with_parent(unsigned int parent)
 {
 	if (parent == 0)
@@ -167,12 +171,12 @@ static int end_with_parent(unsigned int parent)
 			strerror(errno));
 		return -errno;
 	}
-	return getppid() == (pid_t)parent ? 0 : -ESRCH; /* it may have ended before */
+	return getppid() == (pid_t)parent ? 0 : -ESRCH; /* it may have exited before */
 }
 
 int counting_run(const struct options *options, FILE *out)
 {
-	/* the kernel does not tell which large pages were referred to */
+	/* the kernel does not report which large pages were referenced */
 	const struct eal_config eal_config = {.memory_mb = options->memory_mb, .small_pages = true};
 	struct machine machine;
 	struct workers workers;
@@ -188,6 +192,6 @@ int counting_run(const struct options *options, FILE *out)
 	workload = create(&load);
 	if (!workload)
 		return EXIT_FAILURE;
-	/* nothing is taken apart: it would be counted, too */
+	/* no cleanup: it would be counted, too */
 	_exit(count(options, &load, workload, out));
 }

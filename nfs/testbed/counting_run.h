@@ -1,4 +1,4 @@
-/* A program that runs one load alone, for others to count what it does. */
+/* A program that runs one load alone, so that its events can be counted. */
 #ifndef NFS_TESTBED_COUNTING_RUN_H
 #define NFS_TESTBED_COUNTING_RUN_H
 
@@ -7,10 +7,10 @@
 #include "testbed/options.h"
 
 /*
- * Fill the tables of the load that the options tell, then do its units and print how many they
- * were, "units N". In between, a process that is forked ends: cachegrind writes for each of both
- * what it has done, and the difference is the units alone. With `count_pages`, "pages N" tells the
- * bytes of the pages that the units referred to. An exit status.
+ * Fill the tables of the load given by the options, process its units, and print their number,
+ * "units N". A forked child exits in between: cachegrind writes counts for both processes, and the
+ * difference belongs to the units alone. With `count_pages`, "pages N" is the number of bytes in
+ * pages that the units referenced. Returns an exit status.
  */
 int counting_run(const struct options *options, FILE *out);
 

@@ -72,7 +72,7 @@ uint64_t counted_units(const struct load *load)
 	return load->nf ? 200000 : 2000000;
 }
 
-/* Few units touch few pages: enough of them that each page of a table has its turn. */
+/* Enough units to touch every page of the tables. */
 static uint64_t page_units(const struct load *load)
 {
 	const uint64_t enough = load->nf ? 4ull * load->traffic.flows : 20000000;

@@ -13,7 +13,7 @@
 
 #define FOLDER "/nf-placer/counts"
 
-/* The folder in the user's cache, made if it is not there; false without a home. */
+/* The folder in the user's cache, created if missing; false without a home folder. */
 static bool cache_folder(char *path, size_t size)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -35,7 +35,7 @@ static bool cache_folder(char *path, size_t size)
 	return mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
-/* What counts hang on besides the load: the program, and the caches that were simulated. */
+/* The key of counts: the program, the simulated caches, and the load. */
 static void make_key(const struct counting *counting, const char *load, char *key, size_t size)
 {
 	const struct cache *caches[] = {&counting->machine->l1_instructions,
@@ -109,7 +109,7 @@ void counts_remove_stale(void)
 		folder_remove_stale(folder, "*.json.*");
 }
 
-/* Written aside and renamed: another process finds it whole or not at all. */
+/* Write a temporary file and rename it: other processes never see half a file. */
 static void write_file(const char *key, const json_t *json)
 {
 	char path[PATH_MAX], aside[PATH_MAX], suffix[32];

@@ -1,15 +1,15 @@
-/* Counts that were made before, in this process or another one of the same program. */
+/* Stores counts of this program, in memory and in the user's cache folder. */
 #ifndef NFS_TESTBED_COUNTS_STORE_H
 #define NFS_TESTBED_COUNTS_STORE_H
 
 #include "testbed/counts.h"
 
-/* False when the load, as text, has not been counted yet. */
+/* False if the load, as text, has not been counted yet. */
 bool counts_load(struct counting *counting, const char *load, struct counts *counts);
-/* Where nothing can be written, it is only remembered here. */
+/* If no file can be written, the counts are kept in memory only. */
 void counts_save(struct counting *counting, const char *load, const struct counts *counts);
 
-/* Take away what processes that were killed were about to write. */
+/* Remove temporary files of processes that were killed while they wrote. */
 void counts_remove_stale(void);
 
 #endif

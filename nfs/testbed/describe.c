@@ -42,7 +42,7 @@ static json_t *nfs(const struct testbed *testbed)
 	return nfs;
 }
 
-/* An array cannot be larger than twice the cache and be worse for it. */
+/* Contention does not grow with arrays beyond twice the cache. */
 static double highest(const struct testbed *testbed, const struct nf_parameter *parameter)
 {
 	if (strcmp(parameter->name, "wss_mb") == 0)

@@ -1,4 +1,4 @@
-/* What the testbed says of itself. */
+/* The testbed's answer to `describe`. */
 #ifndef NFS_TESTBED_DESCRIBE_H
 #define NFS_TESTBED_DESCRIBE_H
 
@@ -8,7 +8,7 @@
 
 json_t *describe(const struct testbed *testbed);
 
-/* Tell on stderr which network functions are left out, and why. */
+/* Print the network functions that are omitted, and why. */
 void describe_left_out(const struct testbed *testbed);
 
 #endif

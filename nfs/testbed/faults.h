@@ -1,4 +1,4 @@
-/* What is wrong with a request, everything at once. */
+/* All faults of a request, for one error message. */
 #ifndef NFS_TESTBED_FAULTS_H
 #define NFS_TESTBED_FAULTS_H
 
@@ -8,7 +8,7 @@
 struct faults {
 	unsigned int n;
 	size_t length;
-	char text[2048]; /* parted by "; "; what does not fit is left out */
+	char text[2048]; /* separated by "; "; truncated when full */
 };
 
 __attribute__((format(printf, 2, 3))) static inline void fault(struct faults *faults,

@@ -19,7 +19,7 @@ uint64_t fingerprint(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-/* With a file that is installed: whoever updates it makes it anew. */
+/* Add an installed file: an update changes its size or time. */
 static uint64_t add_installed(uint64_t hash, const char *path)
 {
 	struct stat about;

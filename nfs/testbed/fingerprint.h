@@ -1,4 +1,4 @@
-/* Fingerprints (Fowler, Noll and Vo's), to tell one thing from another. */
+/* Fingerprints by the FNV-1a hash (Fowler, Noll and Vo). */
 #ifndef NFS_TESTBED_FINGERPRINT_H
 #define NFS_TESTBED_FINGERPRINT_H
 
@@ -7,13 +7,13 @@
 
 #define FINGERPRINT_BASIS 0xcbf29ce484222325ull
 
-/* That of what `hash` is the fingerprint of, FINGERPRINT_BASIS of nothing, with more bytes. */
+/* Extend `hash`, the fingerprint of earlier bytes, by more bytes; start with FINGERPRINT_BASIS. */
 uint64_t fingerprint(uint64_t hash, const void *bytes, size_t n);
 
 /*
- * Of the bytes of this program, and of the path, size and time of each library that it has loaded
- * by now, and of `helper`, a program on the path that may not be there. 0 when it cannot read
- * itself.
+ * The fingerprint of this program's bytes, of the path, size and time of each loaded library, and
+ * of `helper`, a program searched in PATH that may be missing. 0 if the program cannot read its own
+ * file.
  */
 uint64_t program_fingerprint(const char *helper);
 

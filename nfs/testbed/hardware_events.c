@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 
-#define TRIAL_NS 50000000ull /* the kernel changes turns every few ms */
+#define TRIAL_NS 50000000ull /* the kernel multiplexes events every few ms */
 
 #define CACHE(cache, operation)                                                                    \
 	(PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##operation << 8 |                   \

@@ -1,4 +1,4 @@
-/* Hardware events of the calling thread, where the machine shows them; most virtual ones do not. */
+/* Hardware events (perf) of the calling thread; most virtual machines have none. */
 #ifndef NFS_TESTBED_HARDWARE_EVENTS_H
 #define NFS_TESTBED_HARDWARE_EVENTS_H
 
@@ -19,14 +19,15 @@ struct hardware_events {
 	int files[HARDWARE_EVENTS];
 };
 
-/* Begin to count, in user space. 0, or a negative errno when the machine does not show them all. */
+/* Start counting in user space. 0, or a negative errno if the machine lacks an event. */
 int hardware_events_open(struct hardware_events *events);
 void hardware_events_close(struct hardware_events *events);
 
-/* What the kernel tells of an event at a moment; times in ns. */
+/* A reading of one event by the kernel; times in ns. */
 struct hardware_reading {
 	uint64_t count, enabled;
-	uint64_t running; /* on a counter: they take turns where there are too few */
+	uint64_t running; /* time on a hardware counter: with too few counters, events are
+			     multiplexed */
 };
 
 /* 0, or a negative errno. */
@@ -34,14 +35,14 @@ int hardware_events_read(const struct hardware_events *events,
 			 struct hardware_reading readings[HARDWARE_EVENTS]);
 
 /*
- * How many there were between two readings, scaled up where events took turns. 0, or -EBUSY when
- * one of them had no turn in between.
+ * Events between two readings, scaled up if they were multiplexed. 0, or -EBUSY if one of them was
+ * never on a counter in between.
  */
 int hardware_events_between(const struct hardware_reading from[HARDWARE_EVENTS],
 			    const struct hardware_reading to[HARDWARE_EVENTS],
 			    double counts[HARDWARE_EVENTS]);
 
-/* 0 when the machine shows all events, and gives each its turn; else a negative errno. */
+/* 0 if the machine counts all events; else a negative errno. */
 int hardware_events_try(void);
 
 #endif

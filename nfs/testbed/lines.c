@@ -8,7 +8,9 @@
 
 #define STOP_MS 100
 
-/* Whether there is something to read, or the end of it: a signal just before poll() ends no wait.
+/*
+ * Wait for input or its end. poll() gets a timeout because a signal just before it would not end
+ * it.
  */
 static bool wait_for(const struct lines *lines, const volatile bool *stop)
 {
@@ -28,7 +30,7 @@ static bool wait_for(const struct lines *lines, const volatile bool *stop)
 	return false;
 }
 
-/* More of the text; of a line that has no room only the end is looked for. */
+/* Read more input; of a line that is too long only the end is searched. */
 static bool fill(struct lines *lines, const volatile bool *stop)
 {
 	ssize_t n;

@@ -1,4 +1,4 @@
-/* Lines that somebody writes into a pipe. */
+/* Reads lines from a pipe. */
 #ifndef NFS_TESTBED_LINES_H
 #define NFS_TESTBED_LINES_H
 
@@ -10,15 +10,15 @@
 struct lines {
 	int file;
 	bool ended, too_long;
-	size_t begin, end; /* of what was read and not taken */
+	size_t begin, end; /* the part that was read but not returned */
 	char text[LONGEST_LINE];
 };
 
 enum line { LINE_READ, LINE_TOO_LONG, LINE_NO_MORE };
 
 /*
- * The next line without its end, which may hold any byte, and lives until the next call. There are
- * no more when the file ends, cannot be read, or `*stop` turns true.
+ * The next line without its newline; it may hold any byte and is valid until the next call.
+ * LINE_NO_MORE when the file ends, cannot be read, or `*stop` becomes true.
  */
 enum line lines_next(struct lines *lines, const volatile bool *stop, const char **line,
 		     size_t *length);

@@ -1,4 +1,4 @@
-/* A load of a run, as asked for: a network function under a traffic profile, or a bench. */
+/* A load of a run request: a network function under a traffic profile, or a bench. */
 #ifndef NFS_TESTBED_LOAD_H
 #define NFS_TESTBED_LOAD_H
 
@@ -11,29 +11,29 @@
 #define MOST_LOADS 16
 
 struct load {
-	const struct nf_kind *nf; /* or, when NULL: */
+	const struct nf_kind *nf; /* NULL for a bench */
 	const struct bench_kind *bench;
-	struct traffic_profile traffic; /* of a network function; or: */
-	char capture[PATH_MAX];         /* a file whose packets it gets, unless empty */
-	enum nf_execution execution;    /* 0: its usual one */
+	struct traffic_profile traffic; /* for a network function, unless `capture` is set */
+	char capture[PATH_MAX];      /* file whose packets it gets; empty for generated traffic */
+	enum nf_execution execution; /* 0: the default */
 	unsigned int n_settings;
 	struct nf_setting settings[NF_MOST_PARAMETERS];
 };
 
-/* The loads that share the machine. */
+/* Loads that run side by side. */
 struct co_location {
 	unsigned int n;
 	struct load loads[MOST_LOADS];
 };
 
-/* How functions name the size of a table that grows with the flows. */
+/* Names of parameters that set the size of a per-flow table. */
 static inline bool is_flow_table(const char *parameter)
 {
 	return strcmp(parameter, "flows") == 0 || strcmp(parameter, "sessions") == 0 ||
 	       strcmp(parameter, "connections") == 0;
 }
 
-/* Packets after which every flow has been met, and its table is filled; 0 where there is none. */
+/* Packets after which every flow has been seen and the table is filled; 0 without a table. */
 static inline uint64_t load_fill(const struct load *load)
 {
 	for (unsigned int i = 0; load->nf && i < load->nf->n_parameters; i++)

@@ -8,7 +8,7 @@
 
 #define SYSFS "/sys/devices/system/cpu/cpu"
 
-/* The first line of a file of sysfs about a core; an empty one when it is not there. */
+/* The first line of a core's file in sysfs; empty if there is none. */
 static void read_line(int core, const char *name, char *line, size_t size)
 {
 	char path[128];
@@ -24,7 +24,7 @@ static void read_line(int core, const char *name, char *line, size_t size)
 	fclose(file);
 }
 
-/* The cores of a list as in "0,2-5"; false when it is none. */
+/* Parse a list of cores such as "0,2-5"; false if it is invalid. */
 static bool parse_list(const char *list, cpu_set_t *set)
 {
 	CPU_ZERO(set);
@@ -82,7 +82,7 @@ static void read_cache(struct machine *machine, int index)
 	else if (level == 1)
 		machine->l1_data = cache;
 	else {
-		machine->last_level = cache; /* sysfs lists them from the first level on */
+		machine->last_level = cache; /* sysfs lists caches from the first level up */
 		machine->last_level_index = index;
 	}
 }

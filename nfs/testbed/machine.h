@@ -1,4 +1,4 @@
-/* The machine at hand: its processor, its caches, and which cores share what. */
+/* The machine: its processor, its caches, and which cores share them. */
 #ifndef NFS_TESTBED_MACHINE_H
 #define NFS_TESTBED_MACHINE_H
 
@@ -16,23 +16,23 @@ struct cache {
 };
 
 struct machine {
-	char model[64]; /* of the processor, in small letters and hyphens */
+	char model[64]; /* of the processor, lower case with hyphens */
 	struct cache l1_data, l1_instructions, last_level;
 	int last_level_index; /* in sysfs */
 	unsigned int n_cores;
-	int cores[MACHINE_MOST_CORES]; /* that workloads may run on */
+	int cores[MACHINE_MOST_CORES]; /* for workloads */
 };
 
 /*
- * Look at the machine; `cores` is a list as in "0,2-5", or NULL for all that this process may run
- * on. 0, or a negative errno after printing why.
+ * Read the machine's properties; `cores` is a list such as "0,2-5", or NULL for all cores that this
+ * process may use. 0, or a negative errno after printing why.
  */
 int machine_read(struct machine *machine, const char *cores);
 
-/* The cores that share the last-level cache with this one, which is among them. */
+/* The cores that share the last-level cache with `core`, including itself. */
 cpu_set_t machine_cache_neighbours(const struct machine *machine, int core);
 
-/* Whether two cores are threads of one: they share execution units. */
+/* Whether two cores are hardware threads of one core. */
 bool machine_siblings(int one, int other);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * nf-testbed: runs network functions and benches side by side on this machine and measures them,
- * asked over the testbed protocol.
+ * nf-testbed: runs network functions and benches side by side on this machine and measures them.
+ * Clients control it with the testbed protocol.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static void stop_on(int number)
 	stop = true;
 }
 
-/* Without SA_RESTART, so that a signal ends a wait, too. */
+/* Without SA_RESTART, so that a signal interrupts blocking calls. */
 static int install_signal_handlers(void)
 {
 	struct sigaction action = {.sa_handler = stop_on};
@@ -36,8 +36,8 @@ static int install_signal_handlers(void)
 }
 
 /*
- * Answers go where stdout was; whatever else prints, prints to stderr. Programs that are started
- * to count do not hold it open: a client hears at once that its testbed is gone.
+ * Responses go to the original stdout; everything else that is printed goes to stderr. Child
+ * processes do not inherit the stream: a client sees its end as soon as the testbed exits.
  */
 static FILE *open_responses(void)
 {

@@ -18,9 +18,10 @@ struct run {
 	const struct run_limits *limits;
 	const volatile bool *stop;
 	struct readings rounds[MOST_LOADS], windows[MOST_LOADS];
-	unsigned int accurate_rounds; /* rounds in a row after which all errors were small enough */
+	unsigned int
+		accurate_rounds; /* consecutive rounds after which all errors were small enough */
 	struct snapshot snapshots[2];
-	uint64_t windows_until_ns; /* when the time for windows is gone */
+	uint64_t windows_until_ns; /* when the time for windows ends */
 };
 
 static void sleep_ms(unsigned int ms)
@@ -30,7 +31,7 @@ static void sleep_ms(unsigned int ms)
 	nanosleep(&span, NULL);
 }
 
-/* The first load with a table that is not filled yet, or NULL. */
+/* The first load whose table is not filled yet, or NULL. */
 static const struct load *unfilled(const struct co_run *co_run)
 {
 	for (unsigned int i = 0; i < co_run->co_location->n; i++)
@@ -40,8 +41,8 @@ static const struct load *unfilled(const struct co_run *co_run)
 }
 
 /*
- * Until every table is filled and every cache has seen some of it; whether that came to pass. It
- * takes what the tables' sizes take, and none of the windows' time.
+ * Wait until all tables are filled and caches are warm; false if a table is not. The time depends
+ * on table sizes and does not count against the windows.
  */
 static bool warm_up(struct run *run)
 {
@@ -63,14 +64,14 @@ static unsigned int windows_taken(const struct measured *measured)
 	return measured->windows[UNDISTURBED] + measured_rejected(measured);
 }
 
-/* Whether there is no time for another window, or none is left. */
+/* Whether the limit of windows or of time is reached. */
 static bool out_of_time(const struct run *run)
 {
 	return windows_taken(run->measured) >= run->limits->most_windows ||
 	       clock_ns() >= RTE_MIN(run->windows_until_ns, run->limits->until_ns);
 }
 
-/* Windows until enough of them are undisturbed; whether that came to pass. */
+/* Take windows until `wanted` of them are undisturbed; false if the run ended before. */
 static bool take_windows(struct run *run, unsigned int wanted, struct readings *of_round)
 {
 	struct snapshot *from = &run->snapshots[0], *to = &run->snapshots[1];
@@ -116,14 +117,17 @@ static bool errors_small_enough(const struct run *run)
 	return true;
 }
 
-/* Rounds that agree by chance end a run too early, with an error that is told too small. */
+/*
+ * Two rounds in a row must be accurate: rounds that agree by chance would end a run too early and
+ * report too small an error.
+ */
 static bool settled(struct run *run)
 {
 	run->accurate_rounds = errors_small_enough(run) ? run->accurate_rounds + 1 : 0;
 	return run->measured->rounds >= LEAST_ROUNDS && run->accurate_rounds >= ACCURATE_ROUNDS;
 }
 
-/* A round of new instances; what it came to is kept when it was whole. */
+/* Run one round with new instances; its result counts only if it is complete. */
 static enum outcome one_round(struct run *run, const struct co_location *co_location,
 			      struct workers *workers, const struct engines *engines)
 {

@@ -1,10 +1,10 @@
 /*
- * Measuring a company: rounds of windows until the standard error is small enough.
+ * Measures co-located workloads: rounds of windows until the standard error is small enough.
  *
- * Windows that follow each other are alike: tables lie where they lie, a clock is fast for a
- * while. So a run is several rounds, each with new instances elsewhere in memory; the standard
- * error is that of the rounds' means, which are as independent as they can be made, or that of all
- * windows where it is larger. Drift over minutes is beyond a run: the null control tells it.
+ * Consecutive windows are correlated: tables stay where they are in memory, the clock stays fast
+ * for a while. So a run has several rounds, each with new instances elsewhere in memory. The
+ * standard error is that of the round means, which are nearly independent, or that of all windows
+ * if it is larger. Drift over minutes shows in the null control.
  */
 #ifndef NFS_TESTBED_MEASURE_H
 #define NFS_TESTBED_MEASURE_H
@@ -15,11 +15,11 @@
 
 struct run_limits {
 	unsigned int window_ms;
-	unsigned int least_windows; /* undisturbed, over all rounds */
+	unsigned int least_windows; /* undisturbed ones, over all rounds */
 	unsigned int
-		most_windows; /* of any kind; a run takes no longer than they, and its tables */
+		most_windows; /* of any kind; also limits the run's time, besides filling tables */
 	double standard_error_pct;
-	uint64_t until_ns; /* clock_ns() at which it ends anyhow */
+	uint64_t until_ns; /* clock_ns() at which the run ends in any case */
 };
 
 struct measured {
@@ -33,17 +33,17 @@ struct measured {
 enum outcome {
 	MEASURED,
 	TOO_NOISY,
-	TOO_SLOW, /* tables were not filled when all ended; stderr says which */
+	TOO_SLOW, /* tables were not filled in time; stderr names the workload */
 	FAILED,
 	INTERRUPTED,
 };
 
-/* `*stop` ends it early. */
+/* Measure until the errors are small enough, a limit is reached, or `*stop` becomes true. */
 enum outcome measure(struct measured *measured, const struct co_location *co_location,
 		     struct workers *workers, const struct engines *engines,
 		     const struct run_limits *limits, const volatile bool *stop);
 
-/* Windows thrown away, and the reasons as text: "12 (run_delay 10, neighbour 2)". */
+/* The number of disturbed windows, and the reasons as text: "12 (run_delay 10, neighbour 2)". */
 unsigned int measured_rejected(const struct measured *measured);
 void measured_reasons(const struct measured *measured, char *text, size_t size);
 

@@ -4,9 +4,9 @@
 #include "core/clock.h"
 #include "testbed/testbed.h"
 
-#define HELD_PCT 1.0 /* a machine that moves more cannot hold 1 % */
+#define HELD_PCT 1.0 /* largest change of a stable machine */
 #define MOST_WINDOWS 200
-#define RETRIES 10 /* while one was too noisy, in the time between two */
+#define RETRIES 10 /* retry sooner after a null control that was too noisy */
 
 static const struct engines no_engines;
 
@@ -15,7 +15,7 @@ static double clock_s(void)
 	return 1e-9 * (double)clock_ns();
 }
 
-/* Rounds per second of null-bench on the first `cores` cores at once. */
+/* Measure null-bench on the first `cores` cores at once. */
 static enum outcome measure_null(struct testbed *testbed, unsigned int cores,
 				 struct measured *measured)
 {
@@ -36,7 +36,7 @@ static double change_pct(double from, double to)
 	return 100 * (to / from - 1);
 }
 
-/* Alone, beside others of its kind on every core, and alone again. */
+/* Measure alone, on all cores at once, and alone again. */
 static struct null_control take_null_control(struct testbed *testbed)
 {
 	const unsigned int cores =

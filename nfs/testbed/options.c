@@ -74,7 +74,7 @@ static const struct option long_options[] = {
 	{"timeout", required_argument, NULL, TIMEOUT},
 	{"memory", required_argument, NULL, MEMORY},
 	{"help", no_argument, NULL, HELP},
-	/* how the testbed starts itself to count */
+	/* internal: the testbed starts itself with these to count events */
 	{"count", required_argument, NULL, COUNT},
 	{"units", required_argument, NULL, UNITS},
 	{"parent", required_argument, NULL, PARENT},
@@ -83,7 +83,7 @@ static const struct option long_options[] = {
 	{0},
 };
 
-/* A whole number of a range at the beginning of `text`; what follows it is left in `rest`. */
+/* A decimal number in a range at the start of `text`; `rest` points behind it. */
 static bool parse_unsigned(const char *text, unsigned long low, unsigned long high,
 			   unsigned long *value, char **rest)
 {

@@ -1,4 +1,4 @@
-/* What the program is told on its command line. */
+/* The command-line options of the program. */
 #ifndef NFS_TESTBED_OPTIONS_H
 #define NFS_TESTBED_OPTIONS_H
 
@@ -6,29 +6,29 @@
 
 enum counter_source { COUNTERS_BEST, COUNTERS_PERF, COUNTERS_CACHEGRIND, COUNTERS_NONE };
 
-/* By enum counter_source. */
+/* Indexed by enum counter_source. */
 extern const char *const counter_source_names[];
 
 struct options {
-	const char *cores; /* a list as in "0,2-5"; NULL: all */
+	const char *cores; /* a list such as "0,2-5"; NULL: all */
 	bool share_client_core;
 	bool realtime;
 	enum counter_source counters;
-	unsigned int accelerators; /* sum of NF_USES() that get an engine */
+	unsigned int accelerators; /* sum of NF_USES(); these get an engine */
 	bool accelerators_given;
 	unsigned int memory_mb;
-	unsigned int null_control_minutes; /* between two; 0: none */
-	unsigned int timeout_s;            /* of an answer */
+	unsigned int null_control_minutes; /* interval; 0: none */
+	unsigned int timeout_s;            /* of a response */
 	struct run_limits limits;
-	const char *count;   /* a load as JSON: count it, serve nothing */
-	uint64_t units;      /* of it to be counted */
-	unsigned int parent; /* the process without which nobody wants them; 0: none */
+	const char *count;   /* a load as JSON: count its events instead of serving requests */
+	uint64_t units;      /* units of work to count */
+	unsigned int parent; /* process id; exit when that process does; 0: none */
 	bool count_pages, count_events;
 };
 
 enum options_result { OPTIONS_SERVE, OPTIONS_HELP, OPTIONS_INVALID };
 
-/* TOLD_HELP and TOLD_WRONG have said all there is to say. */
+/* Errors and help are printed before it returns. */
 enum options_result options_parse(struct options *options, int argc, char **argv);
 
 #endif

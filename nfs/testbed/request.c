@@ -14,7 +14,7 @@ static const char *const executions[] = {
 	[NF_PIPELINE] = "pipeline",
 };
 
-/* A number of `object` in the parameter's range; faults name whose it is. */
+/* A number in the parameter's range; faults name `of`, its owner. */
 static double number(const json_t *object, const struct nf_parameter *parameter, const char *of,
 		     struct faults *faults)
 {
@@ -37,7 +37,7 @@ static void add_setting(struct load *load, const char *name, double value)
 		load->settings[load->n_settings++] = (struct nf_setting){name, value};
 }
 
-/* Parameters that are told must be the kind's own, and those that are offered must be told. */
+/* Given parameters must exist, and a bench must be given all that the testbed offers. */
 static void parse_parameters(const json_t *given, const struct nf_parameter *parameters,
 			     unsigned int n, struct load *load, struct faults *faults)
 {
@@ -66,7 +66,7 @@ static void parse_parameters(const json_t *given, const struct nf_parameter *par
 	}
 }
 
-/* Tables that nobody sized are made for twice the flows: an open hash table is not to be filled. */
+/* By default tables have twice as many entries as there are flows: full hash tables are slow. */
 static void size_tables(const json_t *given, struct load *load)
 {
 	for (unsigned int i = 0; i < load->nf->n_parameters; i++) {
@@ -95,7 +95,7 @@ static void parse_execution(const json_t *given, struct load *load, struct fault
 		fault(faults, "%s cannot execute as %s", load->nf->name, name);
 }
 
-/* The packets of a file, which have no more flows than there are packets. */
+/* A capture has at most as many flows as packets. */
 static void parse_capture(const json_t *given, struct load *load, struct faults *faults)
 {
 	const char *path = json_string_value(given);
@@ -193,7 +193,7 @@ static json_t *parameters_json(const struct load *load, bool unlimited_rate)
 	return parameters;
 }
 
-/* With when the file was changed, so that what was counted of it is counted again when it has. */
+/* Includes time and size of the file: after a change its events are counted again. */
 static json_t *capture_json(const char *path)
 {
 	struct stat now = {0};

@@ -10,9 +10,9 @@
 #include "testbed/lines.h"
 #include "testbed/request.h"
 
-#define LAST_NS 1000000000ull /* for a company to end, and an answer to arrive */
+#define LAST_NS 1000000000ull /* reserve to end the run and send the response */
 
-/* Bytes of the text without a last character that was cut (UTF-8). */
+/* Length of the text without an incomplete UTF-8 character at its end. */
 static size_t complete_characters(const char *text)
 {
 	const size_t n = strlen(text);
@@ -46,13 +46,13 @@ static json_t *windows_json(const struct measured *measured)
 			 (int)measured->rounds, "rejected", rejected);
 }
 
-/* The error, null where fewer than two rounds can tell none. */
+/* null before the second round, when the error is unknown. */
 static json_t *error_json(double pct)
 {
 	return isfinite(pct) ? json_real(pct) : json_null();
 }
 
-/* The largest of a company; infinite when one is not known yet. */
+/* The largest error of all workloads; infinite if one is unknown. */
 static double largest_error(const struct measured *measured, unsigned int n)
 {
 	double largest = 0;
@@ -93,7 +93,7 @@ static json_t *too_noisy(const struct testbed *testbed, const struct measured *m
 	return answer;
 }
 
-/* Per unit of work times units per second; a cycle is one of the processor's clock. */
+/* Counts per unit times units per second; cycles are those of the time stamp counter. */
 static json_t *counters_json(const struct counts *counts, double per_s)
 {
 	const double instructions = counts->instructions * per_s;
@@ -224,7 +224,7 @@ static json_t *invalid_request(const char *why)
 	return response;
 }
 
-/* NULL when it was stopped. */
+/* NULL if the testbed was stopped. */
 static json_t *answer_line(struct testbed *testbed, const char *line, size_t length)
 {
 	json_error_t error;

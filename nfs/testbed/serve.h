@@ -1,4 +1,4 @@
-/* Answering requests. */
+/* Serves requests. */
 #ifndef NFS_TESTBED_SERVE_H
 #define NFS_TESTBED_SERVE_H
 
@@ -7,8 +7,8 @@
 #include "testbed/testbed.h"
 
 /*
- * Answer every line of `in` with a line on `out`, until `in` ends or the testbed is stopped. 0, or
- * a negative errno after printing why nobody can be answered.
+ * Answer each line of `in` with a line on `out`, until `in` ends or the testbed is stopped. 0, or a
+ * negative errno after printing why.
  */
 int serve(struct testbed *testbed, int in, FILE *out);
 

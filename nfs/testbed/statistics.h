@@ -1,10 +1,10 @@
-/* What repeated readings come to. */
+/* Mean and standard error of repeated readings. */
 #ifndef NFS_TESTBED_STATISTICS_H
 #define NFS_TESTBED_STATISTICS_H
 
 #include <math.h>
 
-/* Readings added up as they come (Welford, 1962). */
+/* A running mean and variance (Welford, 1962). */
 struct readings {
 	unsigned int n;
 	double mean;
@@ -20,7 +20,7 @@ static inline void readings_add(struct readings *readings, double reading)
 	readings->squares += away * (reading - readings->mean);
 }
 
-/* Standard error of the mean of independent readings; infinite for fewer than two. */
+/* Standard error of the mean of independent readings; infinite below two readings. */
 static inline double readings_standard_error(const struct readings *readings)
 {
 	if (readings->n < 2)

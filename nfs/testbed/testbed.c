@@ -9,9 +9,9 @@
 #include "accelerators/accelerator.h"
 #include "testbed/names.h"
 
-#define LEAST_CORES 2 /* a network function, and a bench beside it */
+#define LEAST_CORES 2 /* a network function and one bench */
 
-/* Accelerators that something here uses. */
+/* Accelerators that at least one function or bench uses. */
 static unsigned int wanted_accelerators(void)
 {
 	unsigned int wanted = 0;
@@ -28,7 +28,7 @@ static unsigned int clients(const struct testbed *testbed)
 	return testbed->options.share_client_core ? 1 : LEAST_CORES;
 }
 
-/* Engines take cores from the end, as long as enough are left for clients. */
+/* Engines take the last cores, as long as enough remain for clients. */
 static void create_engines(struct testbed *testbed)
 {
 	const struct options *options = &testbed->options;
@@ -51,7 +51,7 @@ static void create_engines(struct testbed *testbed)
 	}
 }
 
-/* Whose numbers nobody can tell from disturbed ones, it does not measure. */
+/* Without these times disturbed windows cannot be detected, so nothing is measured. */
 static int check_ticks(void)
 {
 	struct core_ticks *cores = calloc(CPU_SETSIZE, sizeof(*cores));

@@ -1,4 +1,4 @@
-/* A testbed: the machine, who works on it, and what it offers. */
+/* The state of a testbed: the machine, its workers and engines, and its options. */
 #ifndef NFS_TESTBED_TESTBED_H
 #define NFS_TESTBED_TESTBED_H
 
@@ -7,22 +7,22 @@
 #include "testbed/measure.h"
 #include "testbed/options.h"
 
-/* How still the machine holds while it counts in registers. */
+/* How stable the machine is, measured with a loop in registers. */
 struct null_control {
-	double taken_s; /* clock_ns(); 0: not yet */
+	double taken_s; /* clock_ns() in s; 0: not yet */
 	double alone_mops;
-	double beside_pct; /* change of the slowest core when all cores count */
-	double repeat_pct; /* change when the same is measured again */
+	double beside_pct; /* change of the slowest core when all cores run the loop */
+	double repeat_pct; /* change when the measurement is repeated */
 	double standard_error_pct;
 	bool too_noisy;
 };
 
-/* Workloads that may share a core. */
+/* Most workloads that may share a core. */
 #define MOST_SHARING 8
 
 struct testbed {
 	struct options options;
-	struct run_limits limits; /* of the options, until the answer at hand is due */
+	struct run_limits limits; /* limits of the current request */
 	struct machine machine;
 	struct workers workers;
 	struct engines engines;
@@ -32,23 +32,23 @@ struct testbed {
 	const volatile bool *stop;
 };
 
-/* Look at the machine, start its workers and engines. 0, or a negative errno after printing why. */
+/* Read the machine, start workers and engines. 0, or a negative errno after printing why. */
 int testbed_open(struct testbed *testbed, const volatile bool *stop);
 void testbed_close(struct testbed *testbed);
 
-/* Cores that workloads may take while every accelerator has its engine. */
+/* Cores for workloads while every accelerator has its engine. */
 unsigned int testbed_cores(const struct testbed *testbed);
 
 /*
- * Why what uses these accelerators, a sum of NF_USES(), cannot be run beside a bench here, as text;
- * empty when it can.
+ * Why a load that uses `accelerators`, a sum of NF_USES(), cannot run beside a bench on this
+ * machine; empty if it can.
  */
 void testbed_missing(const struct testbed *testbed, unsigned int accelerators, char *text,
 		     size_t size);
 /* Whether the bench is offered. */
 bool testbed_offers(const struct testbed *testbed, const struct bench_kind *bench);
 
-/* The null control, when none was taken or the last is old; says on stderr what it found. */
+/* Take the null control if the last one is too old, and print it. */
 void testbed_check_null(struct testbed *testbed);
 
 #endif

@@ -17,7 +17,7 @@ void snapshot_take(struct snapshot *snapshot, const struct co_run *co_run)
 	core_ticks_read(CORE_TICKS, snapshot->cores);
 }
 
-/* The cores that share a cache with the run's, and have no part in it. */
+/* Cores that share a cache with the run's cores but do not run it. */
 static cpu_set_t idle_cores(const struct co_run *co_run)
 {
 	cpu_set_t idle;

@@ -1,9 +1,9 @@
 /*
- * Windows: short spans of a run, each with what was done in it and what disturbed it.
+ * Windows: short intervals of a run, each with the work done and what disturbed it.
  *
- * A window counts when nothing but the run had its cores: no worker waited for its core or lost it
- * (schedstat, the thread's own clock), the hypervisor took nothing, and cores that share the cache
- * with the run's and have no part in it were idle (/proc/stat).
+ * A window is undisturbed if the run had its cores to itself: no worker waited for its core or lost
+ * it (schedstat, the thread's CPU clock), the hypervisor took no time, and other cores that share
+ * the cache were idle (/proc/stat).
  */
 #ifndef NFS_TESTBED_WINDOW_H
 #define NFS_TESTBED_WINDOW_H
@@ -14,24 +14,24 @@
 enum disturbance {
 	UNDISTURBED,
 	RUN_DELAY, /* a worker waited for its core */
-	OFF_CORE,  /* a worker lost time that nobody accounts for: interrupts, a hypervisor */
-	STEAL,     /* the hypervisor says that it took a core away */
-	NEIGHBOUR, /* somebody worked on an idle core beside the run's */
-	CONTROL,   /* whoever reads what was done did not read it at once */
+	OFF_CORE,  /* a worker lost time that is not accounted for: interrupts, a hypervisor */
+	STEAL,     /* the hypervisor reports that it took time from a core */
+	NEIGHBOUR, /* another process ran on a core that shares the cache */
+	CONTROL,   /* the control thread was interrupted while it read the counters */
 	DISTURBANCES,
 };
 
 extern const char *const disturbance_names[DISTURBANCES];
 
-/* A worker may lose this part of a window: the control thread wakes up somewhere, too. */
+/* Share of a window that a worker may lose; the control thread's wake-ups need some of it. */
 #define MOST_LOST 0.005
-#define MOST_READING_NS 20000 /* of what was done: longer, and nobody knows when it was so */
-#define LEAST_WINDOW_MS 20    /* of less, that moment is more than may be lost */
+#define MOST_READING_NS 20000 /* a longer read does not belong to one point in time */
+#define LEAST_WINDOW_MS 20 /* in shorter windows the control thread's wake-ups exceed MOST_LOST */
 
-/* The state of a run at one moment. */
+/* The counters of a run at one point in time. */
 struct snapshot {
 	uint64_t ns;         /* clock_ns() */
-	uint64_t reading_ns; /* until `done` was read */
+	uint64_t reading_ns; /* how long reading `done` took */
 	uint64_t done[MOST_LOADS];
 	struct worker_time workers[MOST_WORKERS];
 	struct core_ticks cores[CPU_SETSIZE];
@@ -39,11 +39,11 @@ struct snapshot {
 
 void snapshot_take(struct snapshot *snapshot, const struct co_run *co_run);
 
-/* What disturbed the span between two moments. */
+/* What disturbed the window between two snapshots. */
 enum disturbance window_disturbed(const struct snapshot *from, const struct snapshot *to,
 				  const struct co_run *co_run);
 
-/* Units per second of a workload between two moments. */
+/* Units per second of a workload between two snapshots. */
 double window_rate(const struct snapshot *from, const struct snapshot *to, unsigned int workload);
 
 #endif

@@ -18,11 +18,11 @@
 #define MOST_ARGUMENTS 16
 #define HUGE_MB_OF_A_PAGE 2
 #define WORKER_PRIORITY 10
-#define CONTROL_PRIORITY 11 /* it wakes up for a moment, on a core that may be a worker's */
+#define CONTROL_PRIORITY 11 /* it wakes up briefly, perhaps on a worker's core */
 
-static cpu_set_t allowed; /* cores of the process, before any thread was pinned */
+static cpu_set_t allowed; /* the process's cores before any thread was pinned */
 
-/* Memory in free hugepages of the usual size, MB. */
+/* Free hugepages of 2 MB, in MB. */
 static unsigned int huge_mb(void)
 {
 	char line[128];
@@ -36,7 +36,7 @@ static unsigned int huge_mb(void)
 	return pages * HUGE_MB_OF_A_PAGE;
 }
 
-/* "0@(0,1),1@0,2@1": lcore 0 floats over all cores, the others have one each. */
+/* "0@(0,1),1@0,2@1": lcore 0 may run on all cores, the others are pinned to one each. */
 static void list_lcores(const struct machine *machine, char *list, size_t size)
 {
 	size_t n = (size_t)snprintf(list, size, "0@(");
@@ -67,7 +67,7 @@ static int start_eal(const struct machine *machine, const struct eal_config *eal
 	return -EIO;
 }
 
-/* The thread that calls comes before all that is not realtime; what it starts does not. */
+/* Give the calling thread realtime priority; its children do not inherit it. */
 static int set_realtime_priority(int priority)
 {
 	const struct sched_param param = {.sched_priority = priority};
@@ -78,7 +78,7 @@ static int set_realtime_priority(int priority)
 	return -errno;
 }
 
-/* A kernel that does not keep the book tells zeros of a thread that runs. */
+/* A kernel without schedstat reports zeros for a running thread. */
 static int open_schedstat(void)
 {
 	char path[64], line[96];
@@ -101,7 +101,7 @@ static int open_schedstat(void)
 	return -ENOTSUP;
 }
 
-/* What can only be learnt on the thread itself. */
+/* Open what only the thread itself can open. */
 static int init_worker(void *argument)
 {
 	struct worker *worker = argument;

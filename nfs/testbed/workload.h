@@ -1,4 +1,4 @@
-/* A load that runs: its instance, the traffic it gets, and how much it has done. */
+/* A running load: its instance, its traffic, and the work it has done. */
 #ifndef NFS_TESTBED_WORKLOAD_H
 #define NFS_TESTBED_WORKLOAD_H
 
@@ -18,9 +18,9 @@ struct workload *workload_create(const struct load *load, struct accelerator *co
 				 uint64_t seed);
 void workload_destroy(struct workload *workload);
 
-/* One burst, or one quantum of a bench; `now_us` is the clock of a network function. */
+/* Process one burst, or one step of a bench; `now_us` is the clock of a network function. */
 void workload_step(struct workload *workload, uint64_t now_us);
-/* Wait for what is under way in accelerators. */
+/* Wait for requests that accelerators still process. */
 void workload_drain(struct workload *workload);
 
 static inline uint64_t workload_done(const struct workload *workload)

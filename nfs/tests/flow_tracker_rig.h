@@ -1,4 +1,4 @@
-/* What the tests of FlowTracker share: a connection, its packets and its states. */
+/* Shared by the tests of FlowTracker: a connection, its packets and its states. */
 #ifndef NFS_TESTS_FLOW_TRACKER_RIG_H
 #define NFS_TESTS_FLOW_TRACKER_RIG_H
 
@@ -21,18 +21,18 @@ static const struct made tcp = {.source = RTE_IPV4(10, 0, 0, 9),
 
 #define CONNECTION_STATE_NAMES 9
 
-/* The counters of connections by their states. */
+/* The counters of connections by state. */
 extern const char *const connection_states[CONNECTION_STATE_NAMES];
 
 struct made reply_to(const struct made *made);
 
-/* Offer a packet of the connection, from who began it or from the other; whether it passed. */
+/* Offer a packet of the connection, or of its reply direction; returns whether it passed. */
 bool passes(struct rig *rig, const struct made *made, bool reply, uint8_t flags, uint64_t now_us);
 
-/* The state of the only connection; "none" when there is none. */
+/* The state of the only connection; "none" without one. */
 const char *state_now(struct rig *rig);
 
-/* Let time pass, during which nothing but age happens; whether the connection is forgotten. */
+/* Let time pass without packets of the connection; returns whether it was removed. */
 bool forgotten_after(struct rig *rig, uint64_t from_us, double s);
 
 #endif

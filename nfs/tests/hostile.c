@@ -14,7 +14,7 @@ struct source {
 	uint64_t random;
 };
 
-/* A buffer that ends where the packet does, and knows where it was allocated. */
+/* A buffer that ends where the packet ends, and records where it was allocated. */
 struct exact {
 	struct rte_mbuf_ext_shared_info shared;
 	void *memory;
@@ -92,7 +92,7 @@ static uint8_t a_protocol(struct source *source)
 					    : (uint8_t)random_next(&source->random);
 }
 
-/* A sound packet of anything, whose payload may be a packet itself. */
+/* A valid packet of a random protocol, whose payload may be a packet itself. */
 static uint16_t sound(struct source *source, uint8_t *bytes, int depth)
 {
 	uint64_t *random = &source->random;
@@ -132,7 +132,7 @@ static uint16_t sound(struct source *source, uint8_t *bytes, int depth)
 	return length;
 }
 
-/* Checksums made right again, so that what is wrong gets past where they are looked at. */
+/* Correct the checksums, so that other errors get past the checksum tests. */
 static void heal(uint8_t *bytes, uint16_t length)
 {
 	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(bytes + 14);
@@ -202,7 +202,7 @@ static bool header_is_right(struct rte_mbuf *mbuf)
 	return packet.type == PACKET_IPV4 && ipv4_is_sound(packet_ipv4(mbuf, &packet));
 }
 
-/* Offer a burst, and show what is sent. */
+/* Offer a burst and check what is sent. */
 static void offer(struct rig *rig, struct rte_mbuf **burst, uint16_t n, uint64_t now_us,
 		  sent_check check)
 {
@@ -213,7 +213,7 @@ static void offer(struct rig *rig, struct rte_mbuf **burst, uint16_t n, uint64_t
 		check(rig->out.packets[i]);
 }
 
-/* The same with what the function has kept. */
+/* The same for packets that the function held. */
 static void offer_no_more(struct rig *rig, sent_check check)
 {
 	nf_out_free(&rig->out);

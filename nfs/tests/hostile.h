@@ -1,7 +1,7 @@
 /*
- * Thousands of packets that nobody should send, from a seed: mutated, cut, in segments, tagged,
- * fragments, errors about anything. Their bytes end where their memory ends, so that a sanitizer
- * sees whoever reads past them.
+ * Thousands of hostile packets from a seed: mutated, truncated, segmented, tagged, fragments, ICMP
+ * errors. Their bytes end where their memory ends, so that a sanitizer reports every read beyond
+ * them.
  */
 #ifndef NFS_TESTS_HOSTILE_H
 #define NFS_TESTS_HOSTILE_H
@@ -11,20 +11,20 @@
 #define HOSTILE_PACKETS 6000
 
 /*
- * Sees every packet that is sent, unless it is NULL. `hash.usr` of one that is sent as it came, or
- * changed in place, is 1 if its IPv4 header had a right checksum then.
+ * Called with every sent packet; may be NULL. `hash.usr` of a packet that is sent unchanged or was
+ * changed in place is 1 if its IPv4 header had a correct checksum on arrival.
  */
 typedef void (*sent_check)(struct rte_mbuf *sent);
 
 /*
- * Offer them in bursts to both sides of the function on the rig; half of the addresses in them are
- * of the `n` given, which mean something to it. What it keeps is under way while others come.
+ * Offer them in bursts to both sides of the rig's function; half of their addresses are among the
+ * `n` given, which the function uses. Bursts arrive while earlier packets are held.
  */
 void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n, sent_check check);
 
 /*
- * Offer as many copies of `n` packets, one of each in turn, most of them spoiled at some place;
- * then free the packets. A millisecond goes by from one to the next.
+ * Offer many copies of `n` packets in turn, most of them mutated, one per millisecond; then free
+ * the packets.
  */
 void offer_mutations_of(struct rig *rig, struct rte_mbuf **packets, unsigned int n,
 			sent_check check);
@@ -34,10 +34,10 @@ static inline void offer_mutations(struct rig *rig, struct rte_mbuf *packet)
 	offer_mutations_of(rig, &packet, 1, NULL);
 }
 
-/* The same bytes in a new packet of two segments, the first of which has `first` bytes. */
+/* The same bytes in a new packet of two segments, the first with `first` bytes. */
 struct rte_mbuf *in_two(struct rig *rig, struct rte_mbuf *packet, uint16_t first);
 
-/* The whole packet in one piece, at most `room` bytes; its length. */
+/* Copy all segments of a packet to `bytes`, at most `room`; returns its length. */
 uint16_t packet_bytes(struct rte_mbuf *packet, void *bytes, uint16_t room);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the tests of NAT share: a host inside, a server outside, and what passes between them. */
+/* Shared by the tests of NAT: an inside host, an outside server, and their packets. */
 #ifndef NFS_TESTS_NAT_RIG_H
 #define NFS_TESTS_NAT_RIG_H
 
@@ -20,7 +20,7 @@ static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
 				.payload_length = 8,
 				.port = NF_INSIDE};
 
-/* The ports of UDP and TCP; the identifier of ICMP as both. */
+/* The ports of UDP and TCP, or twice the identifier of ICMP. */
 struct ends {
 	uint32_t source, destination;
 	uint16_t source_port, destination_port;
@@ -28,19 +28,19 @@ struct ends {
 
 struct ends ends_of(struct rte_mbuf *mbuf);
 
-/* The only packet that was sent, as somebody on its way has it. */
+/* A copy of the only packet that was sent. */
 struct rte_mbuf *copy_sent(struct rig *rig);
 
 /*
- * Fail unless it has left with the address outside, or come in to another one, and with a right
- * header checksum if it had one before.
+ * Fail unless the packet was sent outside with the external address, or inside to a host, with a
+ * correct header checksum if it arrived with one.
  */
 void check_crossed(struct rte_mbuf *mbuf);
 
-/* What is sent for a packet; its checksums must be right. */
+/* The endpoints of the packet sent for an offered one, whose checksums must be correct. */
 struct ends offered(struct rig *rig, const struct made *made, uint64_t now_us);
 
-/* The answer to what left with these ends. */
+/* The reply to a packet that was sent with these endpoints. */
 struct made answer(const struct made *made, struct ends left);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define BURSTS 20
 
-/* Made once: rules take long to compile. */
+/* Created once: rules take long to compile. */
 static struct accelerator *shared[ACCELERATOR_KINDS];
 
 static int setup_as(void **state, enum nf_execution execution)
@@ -68,7 +68,7 @@ void rig_offer_undrained(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
 	nf_process(rig->nf, packets, n, &rig->out);
 }
 
-/* Anything that passes; told apart by its port, which nobody looks at. */
+/* A packet that every function passes; its source port identifies it. */
 static struct rte_mbuf *numbered(struct rig *rig, uint64_t *random, uint16_t number)
 {
 	static const uint8_t ipv6[60] = {[12] = 0x86, [13] = 0xdd};
@@ -128,7 +128,7 @@ static void *serve(void *argument)
 	return NULL;
 }
 
-/* With a thread for each accelerator, as when it has a core of its own. */
+/* With a thread per accelerator, as on a core of its own. */
 static void run_beside_servers(struct rig *rig, uint64_t *random)
 {
 	struct server servers[ACCELERATOR_KINDS] = {0};
@@ -186,7 +186,7 @@ void bears_anything(struct rig *rig, const char *name)
 	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
 }
 
-/* The same bytes in two segments, with room behind those of the first. */
+/* The same bytes in two segments, with room behind the first. */
 static struct rte_mbuf *in_roomy_two(struct rig *rig, struct rte_mbuf *packet, uint16_t first)
 {
 	uint8_t bytes[2048];
@@ -205,8 +205,7 @@ void bears_segments(struct rig *rig, const char *name, bool passes)
 	struct made made = {.payload = witness, .payload_length = (uint16_t)strlen(witness)};
 
 	rig_make(rig, name, NULL, 0);
-	for (uint16_t first = headers; first < headers + 2;
-	     first++) { /* nothing of it, or little */
+	for (uint16_t first = headers; first < headers + 2; first++) { /* few or no bytes of it */
 		rig_offer(rig, in_two(rig, packet_made(rig, &made), first), 1);
 		assert_int_equal(rig->out.n, passes);
 		assert_int_equal(rig_count(rig, "partial"), 1 + first - headers);

@@ -20,7 +20,7 @@ static void *appended(struct rte_mbuf *packet, uint16_t length)
 {
 	void *data = rte_pktmbuf_append(packet, length);
 
-	if (!data) /* cmocka's assertions do not tell the compiler that they end the test */
+	if (!data) /* the compiler does not know that cmocka's assertions end the test */
 		abort();
 	memset(data, 0, length);
 	return data;

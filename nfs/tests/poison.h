@@ -1,6 +1,6 @@
 /*
- * Let the address sanitizer see the end of a packet: DPDK takes its buffers from a heap of its own,
- * in which the bytes behind a packet look like any others.
+ * Marks bytes beyond a packet for the address sanitizer, which does not know the packets in DPDK's
+ * heap.
  */
 #ifndef NFS_TESTS_POISON_H
 #define NFS_TESTS_POISON_H
@@ -16,7 +16,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
 
-/* Nobody may touch what lies behind the data of each segment. */
+/* Forbid access beyond the data of each segment. */
 static inline void packet_poison(const struct rte_mbuf *packet)
 {
 	for (; packet; packet = packet->next)
@@ -35,7 +35,7 @@ static inline void buffer_unpoison(struct rte_mempool *pool, void *unused, void 
 	ASAN_UNPOISON_MEMORY_REGION(packet->buf_addr, packet->buf_len);
 }
 
-/* All buffers of a pool may be touched again. */
+/* Allow access to all buffers of a pool. */
 static inline void pool_unpoison(struct rte_mempool *pool)
 {
 #ifdef NFS_WATCHED

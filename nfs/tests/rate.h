@@ -1,4 +1,4 @@
-/* Whether a bench keeps the rate that it was asked for. */
+/* Checks that a bench keeps a given rate. */
 #ifndef NFS_TESTS_RATE_H
 #define NFS_TESTS_RATE_H
 
@@ -20,8 +20,8 @@ static inline double rate_cpu_ns(void)
 }
 
 /*
- * Within 2 %: never more by the clock, and once as much. On a machine that is never quiet for so
- * long, as much by the time in which it had its core: there it catches up on next to nothing.
+ * Within 2 %: never above it by the clock, and once not below. On a busy machine it suffices to
+ * reach it relative to CPU time, because a bench does not catch up on long pauses.
  */
 static inline void check_rate(struct bench *bench, double per_s)
 {

@@ -1,4 +1,4 @@
-/* What the tests of benches that load an accelerator share. */
+/* Shared by the tests of benches that load an accelerator. */
 #ifndef NFS_TESTS_REQUESTING_H
 #define NFS_TESTS_REQUESTING_H
 
@@ -39,7 +39,7 @@ static inline void check_requests(const char *name, enum accelerator_kind uses,
 	requesting_end(&made, uses);
 }
 
-/* Each answer makes room for a request: steps go on to answer them, on a card not each of them. */
+/* Each completion makes room for a request; with a card, not every step completes one. */
 static inline void check_flat_out(const char *name, enum accelerator_kind uses,
 				  const struct nf_setting *settings, unsigned int n)
 {

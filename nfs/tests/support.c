@@ -97,7 +97,7 @@ struct rte_mbuf *rig_sent(const struct rig *rig)
 	return rig->out.packets[0];
 }
 
-/* A sound TCP packet of 40 bytes behind Ethernet, of which one part at a time is made wrong. */
+/* A valid TCP packet of 40 bytes behind Ethernet with one invalid part. */
 static struct rte_mbuf *wrong(struct rig *rig, int part)
 {
 	struct rte_mbuf *packet =
@@ -110,26 +110,26 @@ static struct rte_mbuf *wrong(struct rig *rig, int part)
 	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
 
 	switch (part) {
-	case 0: /* a version that is none */
+	case 0: /* invalid version */
 		ip->version_ihl = 0x35;
 		break;
-	case 1: /* a header shorter than its fixed part */
+	case 1: /* header length below the minimum */
 		ip->version_ihl = 0x44;
 		break;
-	case 2: /* options that are not there */
+	case 2: /* missing options */
 		ip->version_ihl = 0x4f;
 		rte_pktmbuf_trim(packet, 10);
 		break;
-	case 3: /* longer than the packet */
+	case 3: /* total length above the packet's */
 		ip->total_length = RTE_BE16(1500);
 		break;
-	case 4: /* shorter than its header */
+	case 4: /* total length below the header's */
 		ip->total_length = RTE_BE16(19);
 		break;
-	case 5: /* a TCP header shorter than its fixed part */
+	case 5: /* TCP header length below the minimum */
 		tcp->data_off = 4 << 4;
 		break;
-	case 6: /* TCP options that are not there */
+	case 6: /* missing TCP options */
 		tcp->data_off = 15 << 4;
 		break;
 	default:
@@ -149,7 +149,7 @@ void offer_malformed(struct rig *rig)
 	for (int part = 0; (packet = wrong(rig, part)) != NULL; part++)
 		rig_offer(rig, packet, 1);
 	for (uint16_t shorter = 1; shorter <= 40;
-	     shorter++) { /* cut at every byte behind Ethernet */
+	     shorter++) { /* truncated at every byte behind Ethernet */
 		packet = packet_made(rig, &(struct made){.protocol = IPPROTO_TCP});
 		assert_return_code(rte_pktmbuf_trim(packet, shorter), 0);
 		rig_offer(rig, packet, 1);

@@ -1,8 +1,9 @@
 /*
- * What the tests of functions share: packets to put in, and a rig that notices what leaks.
+ * Shared by the tests of functions: a rig that offers packets to a function and detects leaks.
  *
- * A test is packets in, packets out, counters. `setup` and `teardown` are cmocka fixtures: each
- * test gets a `struct rig` with a fresh pool, and fails if not every packet came back to it.
+ * A test offers packets and checks the packets sent and the counters. `setup` and `teardown` are
+ * cmocka fixtures: each test gets a `struct rig` with a fresh pool, and fails unless every packet
+ * returned to it.
  */
 #ifndef NFS_TESTS_SUPPORT_H
 #define NFS_TESTS_SUPPORT_H
@@ -11,41 +12,41 @@
 #include "tests/packets.h"
 
 #define RIG_PACKETS 1023
-#define SECOND 1000000ull /* of the clock that functions are told */
+#define SECOND 1000000ull /* of the functions' clock */
 
 struct rig {
-	struct rte_mempool *pool;                            /* packets that go in */
-	struct rte_mempool *spare;                           /* packets that functions make */
-	struct nf *nf;                                       /* made by rig_make */
-	struct nf_out out;                                   /* what the last offer sent */
+	struct rte_mempool *pool;                            /* offered packets */
+	struct rte_mempool *spare;                           /* packets that functions create */
+	struct nf *nf;                                       /* created by rig_make */
+	struct nf_out out;                                   /* packets sent for the last offer */
 	struct accelerator *accelerators[ACCELERATOR_KINDS]; /* those of tests/offloading.h */
-	enum nf_execution execution;                         /* the function's usual one when 0 */
+	enum nf_execution execution;                         /* 0: the function's default */
 };
 
 int setup(void **state);
 int teardown(void **state);
 
-/* A function with settings, which must succeed; it is destroyed with the rig. */
+/* Create a function with settings, which must succeed; it is destroyed with the rig. */
 struct nf *rig_make(struct rig *rig, const char *name, const struct nf_setting *settings,
 		    unsigned int n_settings);
 
-/* The value of a counter by its name. */
+/* The value of a named counter. */
 uint64_t rig_count(const struct rig *rig, const char *counter);
 
-/* Offer a burst at `now_us`; `rig->out` then holds what was sent, and the earlier is freed. */
+/* Offer a burst at `now_us`; `rig->out` then holds what was sent, and earlier packets are freed. */
 void rig_process(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us);
 
-/* The same, and have sent or freed what the function keeps: a packet in, and what becomes of it. */
+/* The same, then drain the function: all packets are sent or freed. */
 void rig_offer_burst(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us);
 void rig_offer(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us);
 
 /* The only packet that was sent. */
 struct rte_mbuf *rig_sent(const struct rig *rig);
 
-/* Every way that a packet can be wrong, one after another, offered to the function. */
+/* Offer packets that are malformed in every way, one after another. */
 void offer_malformed(struct rig *rig);
 
-/* EAL without hugepages, devices or telemetry, then the tests. For main(). */
+/* Initialize EAL without hugepages, devices or telemetry, then run the tests. For main(). */
 int test_main(const char *name, const struct CMUnitTest *tests, size_t n);
 
 #endif

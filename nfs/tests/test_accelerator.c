@@ -1,4 +1,4 @@
-/* The engine, with backends that do nothing but show when they are asked. */
+/* The engine, with backends that only record their calls. */
 #include "tests/support.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define JOBS 64
 #define CARD_ROOM 3
 
-/* Which job came when. */
+/* The jobs in the order of submission. */
 struct served {
 	unsigned int n;
 	void *owners[4 * JOBS];
@@ -51,7 +51,7 @@ static enum backend_status take(void *state, struct accelerator_job *job)
 	return BACKEND_TAKEN;
 }
 
-/* The oldest is done, one a poll. */
+/* One job is completed per poll, the oldest first. */
 static uint16_t poll_one(void *state, struct accelerator_job **jobs, uint16_t n)
 {
 	struct served *record = state;
@@ -124,7 +124,7 @@ static unsigned int served_of(unsigned int which)
 	return n;
 }
 
-/* Three queues with requests are served one each a round. */
+/* Three queues with requests are served one each per round. */
 static void queues_get_equal_shares(void **state)
 {
 	struct accelerator *accelerator = accelerator_create_by("library");
@@ -143,7 +143,7 @@ static void queues_get_equal_shares(void **state)
 	accelerator_destroy(accelerator);
 }
 
-/* Who attaches two queues has two turns a round; who asks little gets all that it asks. */
+/* Two queues get two turns per round; a user with few requests gets all of them served. */
 static void two_queues_are_two_shares(void **state)
 {
 	struct accelerator *accelerator = accelerator_create_by("library");
@@ -173,7 +173,7 @@ static void two_queues_are_two_shares(void **state)
 	accelerator_destroy(accelerator);
 }
 
-/* At most `depth` requests are under way; what is refused can be submitted after a collect. */
+/* At most `depth` requests are under way; rejected ones can be submitted after a collect. */
 static void depth_bounds_what_is_under_way(void **state)
 {
 	struct accelerator *accelerator = accelerator_create_by("library");
@@ -199,7 +199,7 @@ static void depth_bounds_what_is_under_way(void **state)
 	accelerator_destroy(accelerator);
 }
 
-/* A card that is full keeps turn and order: equal shares, and each queue's jobs as submitted. */
+/* A full card keeps turn and order: equal shares, and each queue's jobs as submitted. */
 static void a_full_card_keeps_the_turn(void **state)
 {
 	struct accelerator *accelerator = accelerator_create_by("card");
@@ -232,7 +232,9 @@ static void *serve(void *argument)
 	return NULL;
 }
 
-/* With a server, and queues that come and go, each of many jobs comes back once, in order. */
+/*
+ * With a server, and queues attached and detached meanwhile, each job is returned once, in order.
+ */
 static void nothing_is_lost_beside_a_server(void **state)
 {
 	struct server server = {.accelerator = accelerator_create_by("library")};
@@ -252,12 +254,12 @@ static void nothing_is_lost_beside_a_server(void **state)
 	__atomic_store_n(&server.stop, true, __ATOMIC_RELAXED);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(served.n, RTE_DIM(served.owners));
-	/* with the server gone, the users serve again */
+	/* without the server, the users serve again */
 	collect_all(queue_with(server.accelerator, 0, JOBS), 0, JOBS);
 	accelerator_destroy(server.accelerator);
 }
 
-/* What cannot be is refused: an unknown backend, no depth, too much depth, too many queues. */
+/* Invalid arguments are rejected: unknown backend, depth 0 or too large, too many queues. */
 static void refuses_what_cannot_be(void **state)
 {
 	struct accelerator_queue *queues[ACCELERATOR_MOST_QUEUES];

@@ -18,7 +18,7 @@ static bool range_covers(const struct port_range *range, uint16_t port)
 	return range->low <= port && port <= range->high;
 }
 
-/* The verdict of the first filter that matches, looked for one by one; -1 when none does. */
+/* The decision of the first matching filter, by linear search; -1 without a match. */
 static int verdict_by_search(const struct filter *filters, int n, const struct made *made)
 {
 	const bool ports = made->protocol != IPPROTO_ICMP;
@@ -34,7 +34,7 @@ static int verdict_by_search(const struct filter *filters, int n, const struct m
 	return -1;
 }
 
-/* A packet that the filter matches, or nearly. */
+/* A packet that matches the filter, or nearly does. */
 static struct made near(const struct filter *filter, uint64_t *random)
 {
 	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP};
@@ -54,7 +54,7 @@ static struct made near(const struct filter *filter, uint64_t *random)
 	return made;
 }
 
-/* Of 1,000 filters, the first that matches decides, as a search through them says. */
+/* Of 1,000 filters the first match decides, as in a linear search. */
 static void first_match_decides(void **state)
 {
 	enum { FILTERS = 1000 };
@@ -82,7 +82,7 @@ static void first_match_decides(void **state)
 	assert_in_range(denied, 100, 9000);
 }
 
-/* What no filter matches has the default, whichever that is, and so has all without filters. */
+/* Without a matching filter, or without filters, the default decides. */
 static void the_default(void **state)
 {
 	struct rig *rig = *state;
@@ -100,7 +100,7 @@ static void the_default(void **state)
 		}
 }
 
-/* A burst is judged packet by packet, and leaves in its order. */
+/* Each packet of a burst is decided by itself, and packets keep their order. */
 static void bursts_keep_their_order(void **state)
 {
 	struct rig *rig = *state;
@@ -130,7 +130,7 @@ static void bursts_keep_their_order(void **state)
 	}
 }
 
-/* What is not IPv4 passes; a tag is looked through. */
+/* Other than IPv4 passes; a tagged packet is matched by its IPv4 header. */
 static void other_packets(void **state)
 {
 	struct rig *rig = *state;
@@ -154,7 +154,7 @@ static void is_sound(struct rte_mbuf *passed)
 	assert_int_not_equal(packet_parse(passed).type, PACKET_MALFORMED);
 }
 
-/* Nothing malformed passes, mutated or not; each packet that is IPv4 is permitted or denied. */
+/* No malformed packet passes; each IPv4 packet is permitted or denied. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(20, 0, 0, 1)};

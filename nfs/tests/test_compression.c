@@ -1,4 +1,4 @@
-/* Every backend that compresses, against zlib's own inflate. */
+/* Every compression backend, checked with zlib's inflate. */
 #include "tests/support.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 static struct accelerator *accelerator;
 static struct accelerator_queue *queue;
 
-/* A queue of the backend that the state names; a test of one that is not installed is skipped. */
+/* Attach a queue of the backend in `state`; skip the test if it is not installed. */
 static int open_queue(void **state)
 {
 	accelerator = accelerator_create_by(*state);
@@ -43,7 +43,7 @@ static struct accelerator_job compressed(const uint8_t *input, uint32_t length, 
 	return job;
 }
 
-/* Whether raw DEFLATE data is what these bytes compress to. */
+/* Whether raw DEFLATE data decompresses to these bytes. */
 static bool inflates_to(const uint8_t *data, uint32_t length, const uint8_t *bytes, uint32_t n)
 {
 	uint8_t out[MOST];
@@ -74,7 +74,7 @@ static void fill_noise(uint8_t *bytes, uint32_t n)
 		bytes[i] = (uint8_t)(rand_r(&seed) >> 7);
 }
 
-/* What is compressed inflates to what it was, whatever its length and content. */
+/* Compressed data decompresses to the original, for any length and content. */
 static void payloads_come_back(void **state)
 {
 	uint8_t input[1500], output[MOST];
@@ -97,7 +97,7 @@ static void payloads_come_back(void **state)
 	}
 }
 
-/* Noise does not fit into less than itself: that is told, and nothing is written beyond. */
+/* Random bytes do not shrink: the job fails with -ENOSPC and writes nothing beyond the buffer. */
 static void what_does_not_shrink_is_told(void **state)
 {
 	uint8_t input[1024], output[MOST];
@@ -111,7 +111,7 @@ static void what_does_not_shrink_is_told(void **state)
 		assert_int_equal(compressed(input, sizeof(input), output, room).status, -ENOSPC);
 		assert_int_equal(output[room], 0x5a);
 	}
-	fill_text(input, sizeof(input)); /* and the next one is not disturbed */
+	fill_text(input, sizeof(input)); /* and the next job is not affected */
 	assert_int_equal(compressed(input, sizeof(input), output, 512).status, 0);
 }
 

@@ -8,7 +8,7 @@
 
 static struct core_ticks cores[CPU_SETSIZE];
 
-/* A file as of a machine with `n` cores, each of which has been busy for as long as no other. */
+/* A file of a machine with `n` cores, each with a different busy time. */
 static void make_file(const char *path, int n)
 {
 	FILE *file = fopen(path, "w");
@@ -22,7 +22,7 @@ static void make_file(const char *path, int n)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* However many cores there are, each is told, the last as well as the first. */
+/* All cores are read, for any number of cores. */
 static void every_core_is_told(void **state)
 {
 	char folder[PATH_MAX], path[PATH_MAX + 8];
@@ -42,7 +42,7 @@ static void every_core_is_told(void **state)
 	assert_int_equal(core_ticks_read(path, cores), -ENOENT);
 }
 
-/* This machine tells its own. */
+/* It reads the file of this machine. */
 static void this_machine_tells(void **state)
 {
 	(void)state;

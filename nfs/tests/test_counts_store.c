@@ -11,7 +11,7 @@
 
 static const struct counts known = {1, 2, 3, 4, 5, 6.5};
 
-/* What a process begins with: it knows nothing but what is in the cache. */
+/* The state of a new process: counts are only in the cache folder. */
 static struct counting begun(const struct machine *machine, uint64_t program)
 {
 	return (struct counting){.machine = machine,
@@ -39,7 +39,7 @@ static void remember(const struct machine *machine, uint64_t program)
 	json_decref(counting.known);
 }
 
-/* Counts outlive a process; another program, or another cache, has none. */
+/* Counts outlive a process; another program or other caches have none. */
 static void kept_for_the_same(void **state)
 {
 	struct machine machine = {.l1_data = {32768, 8, 64}, .last_level = {1 << 20, 16, 64}};
@@ -56,7 +56,7 @@ static void kept_for_the_same(void **state)
 	assert_false(recalls(&machine, 1));
 }
 
-/* A program that cannot read itself, as which another one might pass, keeps nothing. */
+/* A program without a fingerprint stores nothing: it could be mistaken for another. */
 static void nameless_keep_nothing(void **state)
 {
 	const struct machine machine = {.l1_data = {1, 1, 1}};
@@ -66,7 +66,7 @@ static void nameless_keep_nothing(void **state)
 	assert_false(recalls(&machine, 0));
 }
 
-/* What is not what was written is counted anew. */
+/* A damaged file is ignored, and the load is counted again. */
 static void torn_files_are_nothing(void **state)
 {
 	const struct machine machine = {.l1_data = {2, 2, 2}};
@@ -83,7 +83,7 @@ static void torn_files_are_nothing(void **state)
 	assert_true(recalls(&machine, 3));
 }
 
-/* A fingerprint is of the program and of its helper. */
+/* A fingerprint depends on the program and on its helper. */
 static void helpers_tell_programs_apart(void **state)
 {
 	const uint64_t alone = program_fingerprint("no-such-program");

@@ -28,7 +28,7 @@ static const struct {
 	{IPPROTO_ICMP, 0, "management", 16},   {47, 0, "standard", 0},
 };
 
-/* A flow's protocol and the port of either end tell its class, and the class the codepoint. */
+/* A flow's protocol and ports decide its class, and the class its codepoint. */
 static void classes(void **state)
 {
 	struct rig *rig = *state;
@@ -52,7 +52,7 @@ static void classes(void **state)
 	}
 }
 
-/* Packets of one new flow and of others in a burst have each their class, in their order. */
+/* Packets of new and known flows in one burst get their class and keep their order. */
 static void a_mixed_burst(void **state)
 {
 	struct rig *rig = *state;
@@ -79,7 +79,7 @@ static void a_mixed_burst(void **state)
 	assert_int_equal(rig_count(rig, "started"), RTE_DIM(cases));
 }
 
-/* Only the codepoint is written: marks of congestion stay, and nothing is, if that is asked for. */
+/* Only the codepoint changes: ECN bits stay, and with marking off nothing changes. */
 static void marks_what_it_is_asked_to(void **state)
 {
 	struct rig *rig = *state;
@@ -100,7 +100,7 @@ static void marks_what_it_is_asked_to(void **state)
 	}
 }
 
-/* A full table classifies packets of further flows all the same. */
+/* With a full table, packets of further flows are still classified. */
 static void a_full_table(void **state)
 {
 	struct rig *rig = *state;
@@ -119,7 +119,7 @@ static void a_full_table(void **state)
 	assert_true(rig_count(rig, "untracked") > 100);
 }
 
-/* The place of a flow that was forgotten takes another of another class. */
+/* A removed flow's slot can be used by a flow of another class. */
 static void places_are_used_again(void **state)
 {
 	struct rig *rig = *state;
@@ -139,7 +139,9 @@ static void places_are_used_again(void **state)
 	assert_true(rig_count(rig, "aged") > 900);
 }
 
-/* A tag is looked through; a non-initial fragment has no ports; what is not IPv4 passes as it is.
+/*
+ * A tagged packet is classified by its IPv4 header; non-initial fragments are of the standard
+ * class; other than IPv4 passes unchanged.
  */
 static void other_packets(void **state)
 {
@@ -162,7 +164,7 @@ static void other_packets(void **state)
 	assert_int_equal(rig_count(rig, "other"), 1);
 }
 
-/* What is sent is not malformed, and has the codepoint of a class if it is IPv4. */
+/* Sent packets are not malformed and, if IPv4, have the codepoint of a class. */
 static void is_classified(struct rte_mbuf *passed)
 {
 	const struct packet packet = packet_parse(passed);
@@ -178,7 +180,7 @@ static void is_classified(struct rte_mbuf *passed)
 	fail_msg("codepoint %u is of no class", codepoint);
 }
 
-/* Nothing malformed passes, and hostile packets get a class if they pass. */
+/* No malformed packet passes, and hostile IPv4 packets get a class. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(10, 0, 0, 2)};

@@ -1,6 +1,6 @@
 #include "tests/offloading.h"
 
-/* Matches are counted by rule and packet, and by flow; every packet passes as it came. */
+/* Matches are counted per rule, packet and flow; every packet passes unchanged. */
 static void counts_matches(void **state)
 {
 	struct rig *rig = *state;
@@ -26,7 +26,7 @@ static void counts_matches(void **state)
 	assert_int_equal(rig_count(rig, "matching_flows"), 2);
 }
 
-/* A flow that is forgotten is a new one afterwards, without matches. */
+/* A removed flow starts again without matches. */
 static void a_forgotten_flow_has_no_matches(void **state)
 {
 	struct rig *rig = *state;
@@ -45,7 +45,7 @@ static void a_forgotten_flow_has_no_matches(void **state)
 	assert_int_equal(rig_count(rig, "matches"), 3);
 }
 
-/* A pipeline has packets under way when it returns, and sends them later; the other has none. */
+/* A pipeline returns with packets under way and sends them later; run to completion does not. */
 static void executes_as_told(void **state)
 {
 	struct rig *rig = *state;
@@ -63,25 +63,25 @@ static void executes_as_told(void **state)
 	assert_int_equal(rig->out.n, NF_BURST);
 }
 
-/* Packets leave once each and in order, whatever the number of queues and their window. */
+/* Packets leave once each and in order, for any number of queues and window. */
 static void order_is_kept(void **state)
 {
 	keeps_the_order(*state, "FlowMonitor");
 }
 
-/* What cannot be scanned whole passes, and is counted. */
+/* Packets that cannot be scanned completely pass and are counted. */
 static void what_cannot_be_scanned(void **state)
 {
 	bears_segments(*state, "FlowMonitor", true);
 }
 
-/* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
+/* No packet makes it crash or leak, and malformed ones are freed. */
 static void bears_everything(void **state)
 {
 	bears_anything(*state, "FlowMonitor");
 }
 
-/* Without an accelerator there is no such function. */
+/* Without an accelerator the function cannot be created. */
 static void needs_an_accelerator(void **state)
 {
 	const struct nf_config config = {.name = "FlowMonitor"};

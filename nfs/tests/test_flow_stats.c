@@ -14,7 +14,7 @@ static struct rte_mbuf *of_flow(struct rig *rig, uint32_t flow)
 	return packet_made(rig, &made);
 }
 
-/* Packets of one flow are counted with their bytes, and sent on. */
+/* Packets of a flow are counted with their bytes, and sent on. */
 static void counts_packets_and_bytes(void **state)
 {
 	struct rig *rig = *state;
@@ -29,7 +29,7 @@ static void counts_packets_and_bytes(void **state)
 	assert_int_equal(rig_count(rig, "started"), 1);
 }
 
-/* Two packets of a new flow in one burst are one flow. */
+/* Two packets of a new flow in one burst start one flow. */
 static void one_flow_in_a_burst(void **state)
 {
 	struct rig *rig = *state;
@@ -41,7 +41,7 @@ static void one_flow_in_a_burst(void **state)
 	assert_int_equal(rig_count(rig, "packets"), 3);
 }
 
-/* A flow that was silent for the timeout is forgotten, and starts anew. */
+/* A flow that is silent for the timeout is removed, and starts again later. */
 static void silent_flows_age(void **state)
 {
 	struct rig *rig = *state;
@@ -71,7 +71,7 @@ static void a_full_table_lets_pass(void **state)
 	assert_int_equal(rig_count(rig, "untracked") + rig_count(rig, "packets"), 200);
 }
 
-/* What is tagged is counted by what it carries; what is not IPv4 passes uncounted. */
+/* Tagged packets are counted by their IPv4 header; other than IPv4 passes uncounted. */
 static void tags_are_looked_through(void **state)
 {
 	struct rig *rig = *state;
@@ -87,7 +87,7 @@ static void tags_are_looked_through(void **state)
 	assert_int_equal(rig_count(rig, "other"), 1);
 }
 
-/* Nothing malformed is sent or counted as a flow. */
+/* Malformed packets are neither sent nor counted as a flow. */
 static void malformed_is_freed(void **state)
 {
 	struct rig *rig = *state;
@@ -98,13 +98,13 @@ static void malformed_is_freed(void **state)
 	assert_int_equal(rig->out.n, 0);
 }
 
-/* Nothing hostile is sent that is malformed. */
+/* No malformed packet is sent. */
 static void is_sound(struct rte_mbuf *passed)
 {
 	assert_int_not_equal(packet_parse(passed).type, PACKET_MALFORMED);
 }
 
-/* Hostile packets do no harm: each is of a flow, passes as it is, or is freed. */
+/* Each hostile packet belongs to a flow, passes unchanged, or is freed. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {udp.source, udp.destination};

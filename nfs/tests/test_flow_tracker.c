@@ -1,7 +1,7 @@
 #include "functions/flow_tracker/states.h"
 #include "tests/flow_tracker_rig.h"
 
-/* Both ends may have one address. */
+/* Both ends may have the same address. */
 static void ends_at_one_address(void **state)
 {
 	struct rig *rig = *state;
@@ -34,7 +34,7 @@ static void a_handshake_in_a_burst(void **state)
 	assert_int_equal(rig_count(rig, "started"), 1);
 }
 
-/* Invalid packets pass if that is asked for, and are counted all the same. */
+/* Invalid packets pass if configured, and are still counted. */
 static void invalid_may_pass(void **state)
 {
 	struct rig *rig = *state;
@@ -46,7 +46,7 @@ static void invalid_may_pass(void **state)
 	assert_int_equal(rig_count(rig, "started"), 0);
 }
 
-/* Invalid packets leave nothing in the table. */
+/* Invalid packets do not use an entry of the table. */
 static void invalid_takes_no_place(void **state)
 {
 	struct rig *rig = *state;
@@ -63,7 +63,7 @@ static void invalid_takes_no_place(void **state)
 	assert_int_equal(rig_count(rig, "full"), 0);
 }
 
-/* A full table frees packets that begin a connection, and counts them; others are invalid. */
+/* A full table frees packets that open a connection, and counts them; others are invalid. */
 static void a_full_table(void **state)
 {
 	struct rig *rig = *state;
@@ -95,7 +95,7 @@ static void a_full_table(void **state)
 	assert_int_equal(rig_count(rig, "full"), full + 200);
 }
 
-/* A connection on the ports of one that was over has begun, too. */
+/* A connection on the ports of one that was over counts as started. */
 static void begun_again(void **state)
 {
 	struct rig *rig = *state;
@@ -134,7 +134,7 @@ static void other_packets(void **state)
 	assert_int_equal(rig_count(rig, "syn_sent"), 1);
 }
 
-/* No packet passes that is malformed, or TCP with flags that nobody sends. */
+/* No packet passes that is malformed, or TCP with invalid flags. */
 static void fits(struct rte_mbuf *passed)
 {
 	const struct packet packet = packet_parse(passed);
@@ -147,7 +147,7 @@ static void fits(struct rte_mbuf *passed)
 				     TCP_INVALID_PACKET);
 }
 
-/* Nothing malformed passes, and hostile packets do no harm; states still add up. */
+/* No malformed packet passes, and the counters of states add up after hostile packets. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {tcp.source, tcp.destination};

@@ -3,7 +3,7 @@
 #include "functions/flow_offload/offload.h"
 #include "functions/flow_offload/software.h"
 
-/* A card that takes every connection, and says what it was told. */
+/* A card that accepts every connection, and records the calls. */
 static struct {
 	bool works, active;
 	unsigned int forwarded;
@@ -72,7 +72,7 @@ static void open_with_card(struct rig *rig, uint64_t now_us)
 	assert_int_equal(rig_count(rig, "forwarded"), 1);
 }
 
-/* What a card forwards is remembered as long as it does, and then forgotten by both. */
+/* A connection is kept while the card forwards it, and then removed from both. */
 static void a_card_forwards(void **state)
 {
 	struct rig *rig = *state;
@@ -86,7 +86,7 @@ static void a_card_forwards(void **state)
 	assert_int_equal(rig_count(rig, "forwarded"), 0);
 }
 
-/* What closes is the cores' again, and what is opened again, the card's. */
+/* The cores process a closing connection, and the card an established one again. */
 static void a_card_gives_back(void **state)
 {
 	static const uint8_t ends[] = {FIN | ACK, RST};

@@ -1,6 +1,6 @@
 #include "tests/flow_tracker_rig.h"
 
-/* What a packet does: who sends it, its flags, and the state afterwards; NULL if it is invalid. */
+/* A packet's sender and flags, and the state after it; NULL if it is invalid. */
 struct step {
 	bool reply;
 	uint8_t flags;
@@ -10,7 +10,7 @@ struct step {
 #define MOST_STEPS 10
 
 static const struct step walks[][MOST_STEPS] = {
-	/* opens, talks, closes from the side that began */
+	/* opens, sends data, closes from the opener's side */
 	{{0, SYN, "syn_sent"},
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"},
@@ -20,7 +20,7 @@ static const struct step walks[][MOST_STEPS] = {
 	 {1, FIN | ACK, "last_ack"},
 	 {0, ACK, "time_wait"},
 	 {1, ACK, "time_wait"}},
-	/* everything is sent twice */
+	/* with every packet retransmitted */
 	{{0, SYN, "syn_sent"},
 	 {0, SYN, "syn_sent"},
 	 {1, SYN | ACK, "syn_received"},
@@ -29,13 +29,13 @@ static const struct step walks[][MOST_STEPS] = {
 	 {0, ACK, "established"},
 	 {1, SYN | ACK, "established"},
 	 {0, ACK, "established"}},
-	/* both ends begin at once (RFC 9293, figure 8) */
+	/* simultaneous open (RFC 9293, figure 8) */
 	{{0, SYN, "syn_sent"},
 	 {1, SYN, "syn_received"},
 	 {0, SYN | ACK, "syn_received"},
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"}},
-	/* the same end closes twice, then the other */
+	/* one end closes twice, then the other */
 	{{0, SYN, "syn_sent"},
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"},
@@ -45,7 +45,7 @@ static const struct step walks[][MOST_STEPS] = {
 	 {0, FIN | ACK, "last_ack"},
 	 {0, FIN | ACK, "last_ack"},
 	 {1, ACK, "time_wait"}},
-	/* refused, and tried again with the same ports */
+	/* refused, then opened again with the same ports */
 	{{0, SYN, "syn_sent"},
 	 {1, RST | ACK, "closed"},
 	 {0, SYN, "syn_sent"},
@@ -53,16 +53,16 @@ static const struct step walks[][MOST_STEPS] = {
 	 {0, ACK, "established"},
 	 {1, RST, "closed"},
 	 {0, ACK, "closed"}},
-	/* begun again from the other end */
+	/* opened again from the other end */
 	{{0, SYN, "syn_sent"},
 	 {0, RST, "closed"},
 	 {1, SYN, "syn_sent"},
 	 {0, SYN | ACK, "syn_received"},
 	 {0, ACK, "syn_received"},
 	 {1, ACK, "established"}},
-	/* an answer, data, an end without a beginning */
+	/* SYN-ACK, data and FIN without a connection */
 	{{0, SYN | ACK, NULL}, {0, ACK, NULL}, {0, FIN | ACK, NULL}, {0, RST, NULL}},
-	/* what does not fit the state */
+	/* packets that do not fit the state */
 	{{0, SYN, "syn_sent"},
 	 {0, ACK, NULL},
 	 {1, ACK, NULL},
@@ -70,7 +70,7 @@ static const struct step walks[][MOST_STEPS] = {
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"},
 	 {0, SYN | ACK, NULL}},
-	/* an end has lost the connection, and begins again (RFC 9293, figure 10) */
+	/* one end lost the connection and opens it again (RFC 9293, figure 10) */
 	{{0, SYN, "syn_sent"},
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"},
@@ -78,7 +78,7 @@ static const struct step walks[][MOST_STEPS] = {
 	 {1, ACK, "established"},
 	 {0, RST, "closed"},
 	 {0, SYN, "syn_sent"}},
-	/* the same once the other end, then both, have closed */
+	/* the same after one end, then both, have closed */
 	{{0, SYN, "syn_sent"},
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"},
@@ -87,7 +87,7 @@ static const struct step walks[][MOST_STEPS] = {
 	 {0, FIN | ACK, "last_ack"},
 	 {0, SYN, "last_ack"},
 	 {1, RST, "closed"}},
-	/* what an end repeats of its own before its FIN is answered ends nothing */
+	/* retransmissions before the FIN is acknowledged close nothing */
 	{{0, SYN, "syn_sent"},
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"},
@@ -95,7 +95,7 @@ static const struct step walks[][MOST_STEPS] = {
 	 {1, FIN | ACK, "last_ack"},
 	 {1, ACK | PSH, "last_ack"},
 	 {0, ACK, "time_wait"}},
-	/* flags that nobody sends */
+	/* invalid flags */
 	{{0, 0, NULL},
 	 {0, SYN | FIN, NULL},
 	 {0, SYN | RST, NULL},
@@ -105,7 +105,7 @@ static const struct step walks[][MOST_STEPS] = {
 	 {1, SYN | FIN | ACK, NULL}},
 };
 
-/* Connections go through their states by the flags of both ends; what is invalid changes none. */
+/* Connections change state by the flags of both ends; invalid packets change nothing. */
 static void states_of_tcp(void **state)
 {
 	struct rig *rig = *state;
@@ -130,7 +130,7 @@ static void states_of_tcp(void **state)
 	}
 }
 
-/* A UDP flow is new until it is answered, and stays answered. */
+/* A UDP flow is new until the first reply, and replied from then on. */
 static void states_of_udp(void **state)
 {
 	struct rig *rig = *state;

@@ -11,7 +11,7 @@ static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
 				.source_port = 1000,
 				.destination_port = 53};
 
-/* Fragments that a packet was cut into, freed with the next. */
+/* The fragments of the last packet, freed with the next call. */
 static struct rte_mbuf *fragments[FRAGMENTS_MOST];
 
 static int cut(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu)
@@ -21,7 +21,7 @@ static int cut(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu)
 	return ipv4_fragment(packet, &parsed, mtu, rig->spare, fragments);
 }
 
-/* What fragments carry, as a receiver puts it together by hand; how many bytes. They are freed. */
+/* Reassemble the payload of fragments independently; returns its length and frees them. */
 static uint32_t put_together(int n, uint8_t *payload, uint16_t mtu)
 {
 	uint32_t end = 0, got = 0;
@@ -50,7 +50,7 @@ static uint32_t put_together(int n, uint8_t *payload, uint16_t mtu)
 	return end;
 }
 
-/* A UDP packet whose payload is random bytes, and lies in as many segments as it takes. */
+/* A UDP packet with a random payload, in as many segments as needed. */
 static struct rte_mbuf *long_packet(struct rig *rig, uint16_t length, uint8_t *payload)
 {
 	struct made made = udp;
@@ -70,7 +70,7 @@ static struct rte_mbuf *long_packet(struct rig *rig, uint16_t length, uint8_t *p
 	return packet;
 }
 
-/* Whatever its length, its segments and the MTU, a packet's fragments fit and make it again. */
+/* For any length, segments and MTU, fragments fit and reassemble to the packet. */
 static void fragments_make_the_original(void **state)
 {
 	static const uint16_t mtus[] = {68, 69, 120, 576, 1280, 1500};
@@ -92,7 +92,7 @@ static void fragments_make_the_original(void **state)
 	}
 }
 
-/* Where the MTU is longer than a buffer, all but the first are as long as a buffer holds. */
+/* With an MTU above a buffer's size, all fragments but the first fill a buffer. */
 static void longer_than_a_buffer(void **state)
 {
 	enum { MTU = 4000, LONG = 7000 };
@@ -107,7 +107,7 @@ static void longer_than_a_buffer(void **state)
 	assert_memory_equal(together + 8, payload, LONG);
 }
 
-/* A fragment is cut further, and keeps its place in the datagram. */
+/* A fragment can be fragmented again and keeps its place in the datagram. */
 static void fragments_of_fragments(void **state)
 {
 	struct rig *rig = *state;
@@ -123,7 +123,7 @@ static void fragments_of_fragments(void **state)
 	rte_pktmbuf_free_bulk(fragments, 2);
 }
 
-/* Non-initial fragments have only the options that say so (RFC 791). */
+/* Non-initial fragments carry only the options with the copied flag (RFC 791). */
 static void options_are_copied_or_not(void **state)
 {
 	static const uint8_t options[12] = {0x07, 7, 4, 0, 0, 0, 0, /* record route: not copied */
@@ -151,7 +151,7 @@ static void options_are_copied_or_not(void **state)
 	assert_memory_equal(together + 8, payload, sizeof(payload));
 }
 
-/* Whatever cannot be cut stays as it was, and nothing of it is left behind. */
+/* A packet that cannot be fragmented stays unchanged, and no fragment leaks. */
 static void assert_refused(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu, int error)
 {
 	const unsigned int used = rte_mempool_in_use_count(rig->spare);
@@ -165,7 +165,7 @@ static void assert_refused(struct rig *rig, struct rte_mbuf *packet, uint16_t mt
 	rte_pktmbuf_free(packet);
 }
 
-/* Without buffers for all fragments, nothing is cut. */
+/* Without buffers for all fragments, none is made. */
 static void no_buffers(void **state)
 {
 	struct rig *rig = *state;
@@ -177,7 +177,7 @@ static void no_buffers(void **state)
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS - 3);
 }
 
-/* There are only so many fragments: 256, of 48 bytes each behind their headers. */
+/* At most 256 fragments are made, here of 48 bytes each behind their headers. */
 static void too_many_fragments(void **state)
 {
 	enum { MOST = FRAGMENTS_MOST * 48 };
@@ -191,7 +191,7 @@ static void too_many_fragments(void **state)
 	assert_refused(rig, long_packet(rig, MOST - 7, payload), 68, -E2BIG);
 }
 
-/* A fragment that ends behind the end of the longest datagram is refused. */
+/* A fragment that ends beyond the largest datagram is rejected. */
 static void beyond_every_datagram(void **state)
 {
 	struct rig *rig = *state;

@@ -3,8 +3,10 @@
 #include "testbed/hardware_events.h"
 #include "tests/support.h"
 
-/* An event that was on a counter for half of the time is scaled up to all of it, though it had no
- * turn yet when it was read first. */
+/*
+ * An event that was on a counter for half of the time is scaled up to all of it, also if it had not
+ * been on one at the first reading.
+ */
 static void turns_are_scaled_up(void **state)
 {
 	struct hardware_reading from[HARDWARE_EVENTS] = {0}, to[HARDWARE_EVENTS];
@@ -20,7 +22,7 @@ static void turns_are_scaled_up(void **state)
 	assert_float_equal(counts[1], 2200, 1e-9);
 }
 
-/* An event without a turn was not counted: that is not the same as none. */
+/* An event that was never on a counter is an error, not a count of 0. */
 static void no_turn_is_no_count(void **state)
 {
 	struct hardware_reading from[HARDWARE_EVENTS] = {0}, to[HARDWARE_EVENTS] = {0};
@@ -32,7 +34,7 @@ static void no_turn_is_no_count(void **state)
 	assert_int_equal(hardware_events_between(from, to, counts), -EBUSY);
 }
 
-/* Where the machine shows events, each has its turn within the trial. */
+/* If the machine has hardware events, each is counted within the trial. */
 static void a_trial_ends(void **state)
 {
 	(void)state;

@@ -39,7 +39,7 @@ static struct accelerator_job scanned(const char *payload, size_t length)
 	return job;
 }
 
-/* A rule's witness is one match, of that rule; twice it is still one. */
+/* A rule's witness is one match of that rule, also if it occurs twice. */
 static void a_rule_matches_once_a_payload(void **state)
 {
 	unsigned int n;
@@ -57,7 +57,7 @@ static void a_rule_matches_once_a_payload(void **state)
 	}
 }
 
-/* Of several rules that match, the lowest is told, and how many they are. */
+/* Of several matching rules the lowest is reported, with the number of rules. */
 static void the_lowest_rule_is_told(void **state)
 {
 	unsigned int n;
@@ -74,7 +74,7 @@ static void the_lowest_rule_is_told(void **state)
 	assert_int_equal(job.rule, 2);
 }
 
-/* A payload that matches nothing, or is empty, has no rule. */
+/* A payload without a match, or an empty one, reports no rule. */
 static void no_match_is_no_rule(void **state)
 {
 	struct accelerator_job job = scanned("nothing of note", 15);

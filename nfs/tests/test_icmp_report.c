@@ -16,7 +16,7 @@ static const struct rte_ipv4_hdr *ip_sent(struct rig *rig)
 	return ipv4_of(rig_sent(rig));
 }
 
-/* Whether an ICMP error of that kind, about what was offered, was sent to its source. */
+/* Whether an ICMP error of that kind about the offered packet was sent to its source. */
 static void assert_error(struct rig *rig, const struct made *about, uint8_t type, uint8_t code)
 {
 	const struct rte_ipv4_hdr *ip = ip_sent(rig);
@@ -35,7 +35,7 @@ static void assert_error(struct rig *rig, const struct made *about, uint8_t type
 	assert_int_equal(rig_count(rig, "errors_sent"), 1);
 }
 
-/* A packet that may not live longer is freed, and its sender told. */
+/* A packet with an expired time to live is freed, and an ICMP error is sent. */
 static void time_exceeded(void **state)
 {
 	struct rig *rig = *state;
@@ -49,7 +49,7 @@ static void time_exceeded(void **state)
 	assert_int_equal(rig_count(rig, "expired"), 1);
 }
 
-/* A packet without a route is freed, and its sender told that the net is out of reach. */
+/* A packet without a route is freed, and an ICMP net unreachable is sent. */
 static void net_unreachable(void **state)
 {
 	struct rig *rig = *state;
@@ -60,7 +60,7 @@ static void net_unreachable(void **state)
 	assert_int_equal(rig_count(rig, "unroutable"), 1);
 }
 
-/* An error quotes no more than 576 bytes hold, tagged as what it is about, from any segment. */
+/* An error has at most 576 bytes, the tags of the packet, and quotes from all segments. */
 static void errors_quote_what_fits(void **state)
 {
 	struct rig *rig = *state;
@@ -82,7 +82,7 @@ static void errors_quote_what_fits(void **state)
 			    576 - 28 - 28);
 }
 
-/* A sender is told of a packet whose TCP header is cut, but nobody of an ICMP message that is. */
+/* An error is sent about a truncated TCP header, but not about a truncated ICMP message. */
 static void errors_about_what_is_cut(void **state)
 {
 	struct rig *rig = *state;
@@ -103,7 +103,7 @@ static void errors_about_what_is_cut(void **state)
 	assert_int_equal(rig_count(rig, "errors_suppressed"), 1);
 }
 
-/* Nobody is told about errors, non-initial fragments, and what no host sent or was sent to. */
+/* No error is sent about errors, non-initial fragments, and packets from or to no single host. */
 static void nothing_is_said_about(void **state)
 {
 	struct rig *rig = *state;
@@ -125,7 +125,7 @@ static void nothing_is_said_about(void **state)
 	assert_int_equal(rig_count(rig, "errors_suppressed"), 1 + 5);
 }
 
-/* Errors come at the rate asked for once the first few are used up. */
+/* After an initial burst, errors are sent at the configured rate. */
 static void errors_are_limited(void **state)
 {
 	struct rig *rig = *state;

@@ -16,7 +16,10 @@ static const struct rte_ipv4_hdr *ip_sent(struct rig *rig)
 	return ipv4_of(rig_sent(rig));
 }
 
-/* A packet goes on with one hop less to live, right checksums, and the next hop's address. */
+/*
+ * A packet is forwarded with decremented time to live, correct checksums, and the next hop's
+ * address.
+ */
 static void forwards(void **state)
 {
 	struct rig *rig = *state;
@@ -33,7 +36,7 @@ static void forwards(void **state)
 	assert_int_equal(rig_count(rig, "forwarded"), 1);
 }
 
-/* Make a header's checksum another one, by its identification. */
+/* Change a header's checksum by its identification. */
 static void choose_checksum(struct rte_ipv4_hdr *ip, uint16_t checksum)
 {
 	ip->packet_id = 0;
@@ -43,7 +46,7 @@ static void choose_checksum(struct rte_ipv4_hdr *ip, uint16_t checksum)
 	assert_int_equal(rte_be_to_cpu_16(ip->hdr_checksum), checksum);
 }
 
-/* Whatever a header's checksum is, it becomes what it would be if it were made anew (RFC 1624). */
+/* The updated checksum equals the recomputed one for every header checksum (RFC 1624). */
 static void checksum_for_every_header(void **state)
 {
 	static const uint16_t checksums[] = {0x0000, 0x0001, 0x00ff, 0x0100, 0x1234, 0xfdff,
@@ -67,7 +70,7 @@ static void checksum_for_every_header(void **state)
 		}
 }
 
-/* The hop that a search through all the routes, one by one, finds; -1 for none. */
+/* The next hop by a linear search through the routes; -1 without a route. */
 static int hop_by_search(const struct route *routes, uint32_t n, uint32_t address)
 {
 	int hop = -1, depth = -1;
@@ -80,7 +83,7 @@ static int hop_by_search(const struct route *routes, uint32_t n, uint32_t addres
 	return hop;
 }
 
-/* Out of 3,000 routes of all lengths, each packet takes the longest that matches, if any does. */
+/* With 3,000 routes of all lengths, each packet takes the longest matching one. */
 static void longest_prefix_wins(void **state)
 {
 	enum { ROUTES = 3000 };
@@ -115,7 +118,7 @@ static void longest_prefix_wins(void **state)
 	assert_true(rig_count(rig, "unroutable") > 100);
 }
 
-/* A table of the Internet's size is made and used. */
+/* A table of the Internet's size is created and used. */
 static void half_a_million_routes(void **state)
 {
 	struct rig *rig = *state;
@@ -125,7 +128,7 @@ static void half_a_million_routes(void **state)
 	assert_int_equal(rig_count(rig, "forwarded"), 1);
 }
 
-/* What cannot be from or to a host goes nowhere (RFC 1812, section 5.3.7). */
+/* Packets from or to invalid addresses are freed (RFC 1812, section 5.3.7). */
 static void martians_are_freed(void **state)
 {
 	static const struct {
@@ -158,7 +161,7 @@ static void martians_are_freed(void **state)
 	}
 }
 
-/* A broadcast frame is not forwarded, whatever its address in IPv4 (RFC 1812, section 5.3.4). */
+/* A broadcast frame is not forwarded, whatever its IPv4 address (RFC 1812, section 5.3.4). */
 static void broadcast_frames_are_freed(void **state)
 {
 	struct rig *rig = *state;
@@ -171,7 +174,7 @@ static void broadcast_frames_are_freed(void **state)
 	assert_int_equal(rig_count(rig, "multicast"), 1);
 }
 
-/* A header that was damaged on the way is not forwarded, with options or without. */
+/* A header with a wrong checksum is not forwarded, with or without options. */
 static void damaged_headers_are_freed(void **state)
 {
 	struct rig *rig = *state;
@@ -189,7 +192,7 @@ static void damaged_headers_are_freed(void **state)
 	assert_int_equal(rig_count(rig, "bad_checksum"), 16);
 }
 
-/* Non-initial fragments and tagged packets go their way; IPv6 does not. */
+/* Non-initial fragments and tagged packets are forwarded; IPv6 is not. */
 static void fragments_tags_and_ipv6(void **state)
 {
 	struct rig *rig = *state;
@@ -210,7 +213,7 @@ static void fragments_tags_and_ipv6(void **state)
 	assert_int_equal(rig_count(rig, "other"), 1);
 }
 
-/* What a header carries is forwarded unseen: a TCP header that is cut goes on, tagged or not. */
+/* The payload is not checked: a truncated TCP header is forwarded, tagged or not. */
 static void what_is_carried_is_not_looked_at(void **state)
 {
 	struct rig *rig = *state;
@@ -234,8 +237,7 @@ static void what_is_carried_is_not_looked_at(void **state)
 	}
 }
 
-/* No IPv4 header that is malformed is sent, and no packet leaves without a right header checksum.
- */
+/* No malformed IPv4 header is sent, and every packet has a correct header checksum. */
 static void hostile_packets(void **state)
 {
 	static const uint32_t addresses[] = {RTE_IPV4(192, 0, 2, 254), RTE_IPV4(10, 0, 0, 1),

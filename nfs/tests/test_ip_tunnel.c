@@ -3,7 +3,7 @@
 #include "tests/hostile.h"
 #include "tests/tunnel_rig.h"
 
-/* A packet gets the tunnel's header, with its own type of service and right checksums. */
+/* A packet gets the outer header, with its type of service and correct checksums. */
 static void encapsulates(void **state)
 {
 	struct rig *rig = *state;
@@ -30,7 +30,7 @@ static void encapsulates(void **state)
 	assert_int_equal(rig_count(rig, "encapsulated"), 1);
 }
 
-/* What may not be cut may not be in the tunnel either (RFC 2003, section 3.1). */
+/* DF is copied to the outer header (RFC 2003, section 3.1). */
 static void dont_fragment_is_copied(void **state)
 {
 	struct rig *rig = *state;
@@ -44,7 +44,7 @@ static void dont_fragment_is_copied(void **state)
 	assert_int_equal(ipv4_of(rig_sent(rig))->fragment_offset, RTE_BE16(RTE_IPV4_HDR_DF_FLAG));
 }
 
-/* In at one end and out at the other: the same packet, one hop later. */
+/* Encapsulated and decapsulated, a packet is unchanged except for one hop. */
 static void there_and_back(void **state)
 {
 	struct rig *rig = *state;
@@ -77,7 +77,7 @@ static void there_and_back(void **state)
 	}
 }
 
-/* 1,500 bytes and an MTU of 1,500: two fragments, of which the first is as long as can be. */
+/* 1,500 bytes with an MTU of 1,500 make two fragments, the first as long as possible. */
 static void the_usual_case(void **state)
 {
 	struct rig *rig = *state;
@@ -94,7 +94,7 @@ static void the_usual_case(void **state)
 	assert_int_equal(rig_count(rig, "encapsulated"), 2);
 }
 
-/* What is too long and must not be cut is freed, and its sender told which MTU would do. */
+/* A packet above the MTU with DF is freed, and an ICMP error reports the MTU. */
 static void fragmentation_needed(void **state)
 {
 	struct rig *rig = *state;
@@ -122,7 +122,9 @@ static void fragmentation_needed(void **state)
 	assert_int_equal(rig_count(rig, "too_big"), 1);
 }
 
-/* A packet without a hop left is not put in (RFC 2003, section 3.1); one of its ends neither. */
+/*
+ * Packets with an expired time to live (RFC 2003, section 3.1), or from a tunnel's end, are freed.
+ */
 static void expired_or_looping(void **state)
 {
 	struct rig *rig = *state;
@@ -142,7 +144,7 @@ static void expired_or_looping(void **state)
 	assert_int_equal(rig_count(rig, "looping"), 2);
 }
 
-/* Without buffers nothing is sent in part. */
+/* Without buffers for all fragments, none is sent. */
 static void no_buffers(void **state)
 {
 	struct rig *rig = *state;
@@ -159,7 +161,7 @@ static void no_buffers(void **state)
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS - 3);
 }
 
-/* A packet of a tunnel in a tunnel is one like any other; IPv6 and broken headers are freed. */
+/* A tunnel packet is encapsulated like any other; IPv6 and invalid headers are freed. */
 static void other_packets(void **state)
 {
 	struct rig *rig = *state;
@@ -181,8 +183,7 @@ static void other_packets(void **state)
 	assert_int_equal(rig_count(rig, "encapsulated"), 1);
 }
 
-/* What a packet carries is not looked at: 8 bytes of TCP, or a length that cannot be, go through.
- */
+/* The payload is not checked: truncated TCP or an invalid length are encapsulated. */
 static void what_is_carried_is_not_looked_at(void **state)
 {
 	struct rig *rig = *state;
@@ -208,8 +209,7 @@ static void what_is_carried_is_not_looked_at(void **state)
 	}
 }
 
-/* Hostile packets, and mutations of those on their way through it, leave sound headers or nothing.
- */
+/* Hostile and mutated packets leave with valid headers or are freed. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {TUNNEL_LOCAL, TUNNEL_REMOTE};
@@ -219,7 +219,7 @@ static void hostile_packets(void **state)
 
 	rig_make(rig, "IPTunnel", settings, 1);
 	offer_malformed(rig);
-	assert_int_equal(rig_count(rig, "encapsulated"), 2); /* two have but a wrong TCP header */
+	assert_int_equal(rig_count(rig, "encapsulated"), 2); /* two have only a wrong TCP header */
 	offer_hostile(rig, addresses, RTE_DIM(addresses), assert_header_checksum);
 	tunnelled(rig, 1, 1432, &through, &original);
 	offer_mutations_of(rig, &original, 1, assert_header_checksum);

@@ -1,7 +1,7 @@
 #include "tests/hostile.h"
 #include "tests/tunnel_rig.h"
 
-/* A packet in the tunnel, with bytes behind it that no header tells of. */
+/* A packet in the tunnel, with padding behind it. */
 static struct rte_mbuf *in_tunnel(struct rig *rig, const struct made *inner, uint16_t behind)
 {
 	uint8_t bytes[200];
@@ -19,7 +19,7 @@ static struct rte_mbuf *in_tunnel(struct rig *rig, const struct made *inner, uin
 	return packet_made(rig, &outer);
 }
 
-/* The mark of congestion comes out, unless nobody would understand it (RFC 6040, figure 4). */
+/* ECN marks are copied, unless the sender does not support ECN (RFC 6040, figure 4). */
 static void congestion_marks(void **state)
 {
 	static const struct {
@@ -50,7 +50,7 @@ static void congestion_marks(void **state)
 	}
 }
 
-/* A packet that comes through without a hop left is freed (RFC 2003, section 3.1). */
+/* A decapsulated packet with an expired time to live is freed (RFC 2003, section 3.1). */
 static void expired_within(void **state)
 {
 	struct rig *rig = *state;
@@ -65,7 +65,7 @@ static void expired_within(void **state)
 	assert_int_equal(rig_count(rig, "expired"), 1);
 }
 
-/* What pads a frame neither goes in nor comes out. */
+/* Padding of a frame is neither encapsulated nor decapsulated. */
 static void padding_stays_outside(void **state)
 {
 	struct rig *rig = *state;
@@ -79,7 +79,7 @@ static void padding_stays_outside(void **state)
 	assert_int_equal(rte_pktmbuf_pkt_len(rig_sent(rig)), 14 + 36);
 }
 
-/* Padding does not make up for what an inner packet lacks. */
+/* Padding does not complete a truncated inner packet. */
 static void padding_is_no_packet(void **state)
 {
 	struct rig *rig = *state;
@@ -94,7 +94,7 @@ static void padding_is_no_packet(void **state)
 	assert_int_equal(rig_count(rig, "malformed"), 1);
 }
 
-/* From outside, only what the other end sent through the tunnel comes in. */
+/* From outside, only packets of the tunnel's other end are accepted. */
 static void foreign_packets(void **state)
 {
 	struct rig *rig = *state;
@@ -105,7 +105,7 @@ static void foreign_packets(void **state)
 			    .port = NF_OUTSIDE};
 
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet_made(rig, &made), 1); /* zeros are no packet */
+	rig_offer(rig, packet_made(rig, &made), 1); /* zeros are no valid packet */
 	assert_int_equal(rig_count(rig, "malformed"), 1);
 	made.source++;
 	rig_offer(rig, packet_made(rig, &made), 1);

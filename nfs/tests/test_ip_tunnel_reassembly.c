@@ -4,7 +4,7 @@
 #include "tests/hostile.h"
 #include "tests/tunnel_rig.h"
 
-/* What was cut in the tunnel comes out whole, in whatever order its fragments came. */
+/* A packet fragmented in the tunnel is reassembled from fragments in any order. */
 static void put_together_in_any_order(void **state)
 {
 	static const uint16_t sizes[] = {184, 480, 720, 1424};
@@ -34,7 +34,7 @@ static void put_together_in_any_order(void **state)
 	}
 }
 
-/* A tag between the addresses and the type of an untagged frame. */
+/* Insert a tag into an untagged frame. */
 static void add_tag(struct rte_mbuf *packet)
 {
 	char *front = rte_pktmbuf_prepend(packet, sizeof(struct rte_vlan_hdr));
@@ -45,7 +45,7 @@ static void add_tag(struct rte_mbuf *packet)
 	memcpy(front + 12, ((uint8_t[]){0x81, 0, 0, 5}), 4);
 }
 
-/* Bytes behind the datagram, the last ten in a segment of their own. */
+/* Padding behind the datagram, its last ten bytes in another segment. */
 static struct rte_mbuf *padded(struct rig *rig, struct rte_mbuf *packet)
 {
 	char *behind = rte_pktmbuf_append(packet, 50);
@@ -56,7 +56,7 @@ static struct rte_mbuf *padded(struct rig *rig, struct rte_mbuf *packet)
 	return in_two(rig, packet, rte_pktmbuf_pkt_len(packet) - 10);
 }
 
-/* Fragments may differ in their tags, and be padded over several segments. */
+/* Fragments may differ in tags and be padded over several segments. */
 static void fragments_that_differ(void **state)
 {
 	struct rig *rig = *state;
@@ -84,7 +84,7 @@ static void fragments_that_differ(void **state)
 	}
 }
 
-/* Fragments that come over several bursts wait for each other, but not too long. */
+/* Fragments of several bursts are stored, but not longer than the timeout. */
 static void fragments_wait(void **state)
 {
 	struct rig *rig = *state;
@@ -104,7 +104,7 @@ static void fragments_wait(void **state)
 	assert_int_equal(rig_count(rig, "unassembled"), n - 1);
 }
 
-/* What waits in vain is freed in time, whatever comes afterwards, and counted. */
+/* Fragments of incomplete datagrams are freed after the timeout, and counted. */
 static void lost_fragments_time_out(void **state)
 {
 	enum { DATAGRAMS = 500, BURSTS = 10 };
@@ -126,11 +126,11 @@ static void lost_fragments_time_out(void **state)
 	assert_int_equal(rig_count(rig, "unassembled"), DATAGRAMS);
 }
 
-/* Congestion that any fragment met comes out, unless another sender would not understand. */
+/* The ECN marks of all fragments are combined, unless a sender does not support ECN. */
 static void congestion_of_fragments(void **state)
 {
 	static const struct {
-		uint8_t outer[3], comes; /* 0xff: freed; inside is ECT(0) */
+		uint8_t outer[3], comes; /* 0xff: freed; the inner mark is ECT(0) */
 	} cases[] = {
 		{{2, 2, 2}, 2}, {{2, 3, 2}, 3}, {{2, 2, 3}, 3}, {{3, 1, 2}, 3},
 		{{3, 3, 3}, 3}, {{0, 0, 0}, 2}, {{0, 0, 2}, 2}, {{0, 3, 2}, 0xff},
@@ -160,7 +160,7 @@ static void congestion_of_fragments(void **state)
 	}
 }
 
-/* Eight fragments make a packet; of nine, nothing comes, and each is counted. */
+/* Eight fragments are reassembled; nine are all freed and counted. */
 static void too_many_fragments(void **state)
 {
 	struct rig *rig = *state;
@@ -178,7 +178,7 @@ static void too_many_fragments(void **state)
 	assert_int_equal(rig_count(rig, "unassembled"), n);
 }
 
-/* Mutated fragments of a datagram, which meet those of its kind, leave sound headers or nothing. */
+/* Mutated fragments leave valid headers or are freed. */
 static void mutated_fragments(void **state)
 {
 	struct rig *rig = *state;
@@ -191,7 +191,7 @@ static void mutated_fragments(void **state)
 	assert_true(rig_count(rig, "decapsulated") > 1000);
 }
 
-/* Fragments that overlap, repeat, and differ in tags and segments do no harm. */
+/* Overlapping, repeated, tagged and segmented fragments do no harm. */
 static void hostile_fragments(void **state)
 {
 	struct rig *rig = *state;
@@ -220,7 +220,7 @@ static void hostile_fragments(void **state)
 		if (rte_pktmbuf_pkt_len(packet) > 40 && random_below(&random, 2))
 			packet = in_two(rig, packet, 38 + random_below(&random, 3));
 		rig->nf->now_us += random_below(&random, 1000);
-		/* not rig_process: what is put together is moved to where the first one ended */
+		/* not rig_process: reassembly moves data beyond the end of the first fragment */
 		nf_process(rig->nf, &packet, 1, &rig->out);
 		if (rig->out.n > 0)
 			assert_int_equal(packet_parse(rig_sent(rig)).type, PACKET_IPV4);

@@ -29,8 +29,8 @@ static struct bytes bytes_of(struct rte_mbuf *packet)
 }
 
 /*
- * What the other end makes of a packet that left (RFC 3173, section 2.2): the datagram before
- * compression; as it is when it was not compressed. Both checksums must be right.
+ * Decompress a sent packet as a receiver does (RFC 3173, section 2.2); uncompressed ones are
+ * returned unchanged. Both checksums must be correct.
  */
 static struct bytes decompressed(struct rte_mbuf *packet)
 {
@@ -63,7 +63,7 @@ static struct bytes decompressed(struct rte_mbuf *packet)
 	return bytes;
 }
 
-/* Offer a packet; whether it left compressed. The other end must get what it was. */
+/* Offer a packet; returns whether it left compressed. Decompression must return the original. */
 static bool is_compressed(struct rig *rig, struct rte_mbuf *packet)
 {
 	const struct bytes before = bytes_of(packet);
@@ -81,7 +81,7 @@ static bool is_compressed(struct rig *rig, struct rte_mbuf *packet)
 	return true;
 }
 
-/* UDP, TCP and ICMP with a text shrink, tagged or not, and come back as they were. */
+/* UDP, TCP and ICMP with a text shrink, tagged or not, and decompress to the original. */
 static void there_and_back(void **state)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
@@ -101,7 +101,7 @@ static void there_and_back(void **state)
 	assert_true(rig_count(rig, "bytes_out") < rig_count(rig, "bytes_in") / 2);
 }
 
-/* Payloads of every length that are more or less random come back as they were. */
+/* Payloads of any length and randomness decompress to the original. */
 static void whatever_comes_comes_back(void **state)
 {
 	struct rig *rig = *state;
@@ -121,7 +121,7 @@ static void whatever_comes_comes_back(void **state)
 	assert_true(rig_count(rig, "unshrunk") > 2);
 }
 
-/* What would not shrink leaves as it came (RFC 3173, section 2.2: no expansion). */
+/* Incompressible packets leave unchanged (RFC 3173, section 2.2: no expansion). */
 static void noise_is_not_compressed(void **state)
 {
 	struct rig *rig = *state;
@@ -136,7 +136,7 @@ static void noise_is_not_compressed(void **state)
 	assert_int_equal(rig_count(rig, "unshrunk"), 1);
 }
 
-/* Between what shrinks and what does not, nothing leaves as long as it came. */
+/* A packet is compressed only if it shrinks. */
 static void no_gain_is_no_compression(void **state)
 {
 	struct rig *rig = *state;
@@ -157,7 +157,7 @@ static void no_gain_is_no_compression(void **state)
 	assert_true(rig_count(rig, "unshrunk") > 100);
 }
 
-/* Fragments, packets in segments and small ones are left alone; so is what is compressed. */
+/* Fragments, segmented, small and already compressed packets leave unchanged. */
 static void some_are_left_alone(void **state)
 {
 	struct rig *rig = *state;
@@ -174,7 +174,7 @@ static void some_are_left_alone(void **state)
 	assert_false(is_compressed(rig, packet_made(rig, &later)));
 	assert_false(is_compressed(rig, in_two(rig, packet_made(rig, &made), 60)));
 	assert_int_equal(rig_count(rig, "skipped"),
-			 3); /* of a non-initial fragment nothing is known */
+			 3); /* the type of a non-initial fragment is unknown */
 	rig_offer(rig, packet_made(rig, &ipcomp), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "compressed"), 0);
@@ -182,7 +182,7 @@ static void some_are_left_alone(void **state)
 	assert_true(is_compressed(rig, packet_made(rig, &small)));
 }
 
-/* Bytes that pad the frame are not compressed, and do not stay. */
+/* Padding of the frame is not compressed, and is removed. */
 static void padding_is_left_behind(void **state)
 {
 	struct rig *rig = *state;
@@ -212,7 +212,7 @@ static void scans_too(void **state)
 	assert_int_equal(rig_count(rig, "matches"), 2);
 }
 
-/* What a sender keeps of a packet stays as it was: traffic sends the same payloads again. */
+/* The sender's payload stays unchanged: traffic sends the same payloads again. */
 static void payloads_are_left_as_they_were(void **state)
 {
 	struct rig *rig = *state;
@@ -229,7 +229,7 @@ static void payloads_are_left_as_they_were(void **state)
 	rte_pktmbuf_free(kept);
 }
 
-/* Without a buffer for what was compressed, a packet leaves as it came. */
+/* Without a buffer for the compressed packet, the original is sent. */
 static void without_buffers_nothing_is_compressed(void **state)
 {
 	struct rig *rig = *state;
@@ -245,13 +245,13 @@ static void without_buffers_nothing_is_compressed(void **state)
 	assert_int_equal(rig_count(rig, "unbuffered"), 2);
 }
 
-/* Packets leave once each and in order, whatever the number of queues and their window. */
+/* Packets leave once each and in order, for any number of queues and window. */
 static void order_is_kept(void **state)
 {
 	keeps_the_order(*state, "IPCompGateway");
 }
 
-/* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
+/* No packet makes it crash or leak, and malformed ones are freed. */
 static void bears_everything(void **state)
 {
 	bears_anything(*state, "IPCompGateway");

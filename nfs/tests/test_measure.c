@@ -10,7 +10,7 @@ static struct workers workers;
 static const struct engines no_engines;
 static const volatile bool never;
 
-/* A millisecond of work, which a worker is not thought to be away for. */
+/* A millisecond of work, too short to count as lost time. */
 static void toil(void)
 {
 	const uint64_t until = clock_ns() + MS;
@@ -89,7 +89,7 @@ static struct nf_kind without_table = {
 NF_REGISTER(with_table)
 NF_REGISTER(without_table)
 
-/* Windows of 20 ms, the answer in `due_ms`. */
+/* Windows of 20 ms, with the end in `due_ms`. */
 static struct run_limits patience_of(unsigned int most_windows, double standard_error_pct,
 				     unsigned int due_ms)
 {
@@ -118,7 +118,7 @@ static unsigned int windows_of(const struct measured *measured)
 	return measured->windows[UNDISTURBED] + measured_rejected(measured);
 }
 
-/* What has no table is measured at once, however slow it is and however many its flows. */
+/* Loads without a table are measured at once, however slow and however many flows. */
 static void only_tables_are_waited_for(void **state)
 {
 	const struct load loads[] = {{.bench = &slow}, nf_with_flows(&without_table, 500000)};
@@ -134,10 +134,10 @@ static void only_tables_are_waited_for(void **state)
 	}
 }
 
-/* The time that tables take to fill is not taken from the windows. */
+/* The time to fill tables does not count against the windows. */
 static void tables_have_their_own_time(void **state)
 {
-	const struct load load = nf_with_flows(&with_table, 16000); /* half a second a round */
+	const struct load load = nf_with_flows(&with_table, 16000); /* half a second per round */
 	const struct run_limits limits = patience_of(25, 100, 60000);
 	struct measured measured;
 
@@ -146,7 +146,7 @@ static void tables_have_their_own_time(void **state)
 	assert_true(measured.rounds > 1 || measured_rejected(&measured) > 0);
 }
 
-/* A table that is not filled when the answer is due is a fault, not a number. */
+/* A table that is not filled in time is an error, not a measurement. */
 static void a_cold_table_is_no_measurement(void **state)
 {
 	const struct load load = nf_with_flows(&with_table, 500000);
@@ -158,8 +158,10 @@ static void a_cold_table_is_no_measurement(void **state)
 	assert_true(measured.elapsed_s < 5);
 }
 
-/* An error that cannot be reached is given up when the time for windows is gone, and when the
- * answer is due, in the middle of a round, too. */
+/*
+ * A run whose error stays too large ends at the limit of windows, and at its deadline, also within
+ * a round.
+ */
 static void ends_when_its_time_is_gone(void **state)
 {
 	const struct load load = {.bench = bench_find("null-bench")};
@@ -176,7 +178,7 @@ static void ends_when_its_time_is_gone(void **state)
 	assert_true(measured.elapsed_s < 5);
 }
 
-/* Rounds are counted on from run to run: no two have the same seed. */
+/* Rounds are numbered across runs: no two have the same seed. */
 static void no_round_is_like_another(void **state)
 {
 	const struct load load = {.bench = bench_find("null-bench")};

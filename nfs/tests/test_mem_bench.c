@@ -4,7 +4,7 @@
 #include "tests/rate.h"
 #include "tests/support.h"
 
-/* What is asked for is what is done, at every pattern. */
+/* It keeps the given rate with every pattern. */
 static void keeps_its_rate(void **state)
 {
 	(void)state;
@@ -32,7 +32,7 @@ static void flat_out_never_waits(void **state)
 	bench_destroy(bench);
 }
 
-/* What it cannot be is refused. */
+/* Parameters out of range are rejected. */
 static void refuses_what_it_cannot_be(void **state)
 {
 	const struct nf_setting size[] = {{"wss_mb", 0}}, unknown[] = {{"wss", 1}},

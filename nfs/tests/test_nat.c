@@ -2,7 +2,7 @@
 
 #include "core/random.h"
 
-/* A packet leaves with an address and port outside, and its answer comes in to whom it is for. */
+/* A packet leaves with an external address and port, and the reply reaches its host. */
 static void there_and_back(void **state)
 {
 	struct rig *rig = *state;
@@ -27,8 +27,8 @@ static void there_and_back(void **state)
 }
 
 /*
- * Whatever UDP and TCP packets leave, undoing the ports and addresses by hand gives the very bytes
- * that came, checksums included.
+ * Reversing the translation of any UDP and TCP packet independently restores its bytes, including
+ * checksums.
  */
 static void undone_it_is_the_same(void **state)
 {
@@ -70,7 +70,7 @@ static void undone_it_is_the_same(void **state)
 	}
 }
 
-/* A UDP packet without a checksum has none afterwards (RFC 768). */
+/* A UDP packet without a checksum stays without one (RFC 768). */
 static void no_checksum_stays_none(void **state)
 {
 	struct rig *rig = *state;
@@ -85,8 +85,8 @@ static void no_checksum_stays_none(void **state)
 }
 
 /*
- * A UDP checksum that comes out as 0 is sent as its other zero, for 0 would say that there is none:
- * of the 65,536 payloads of two bytes, one is such.
+ * A UDP checksum of 0 is sent as 0xffff, because 0 means none: the case for one of the 65,536
+ * payloads of two bytes.
  */
 static void checksum_is_never_none(void **state)
 {
@@ -109,7 +109,7 @@ static void checksum_is_never_none(void **state)
 	}
 }
 
-/* One port outside serves an endpoint whoever it talks to, and whoever talks to it. */
+/* An endpoint has one external port for all remote hosts, and all may send to it. */
 static void mapping_does_not_depend_on_the_other_end(void **state)
 {
 	struct rig *rig = *state;
@@ -129,7 +129,7 @@ static void mapping_does_not_depend_on_the_other_end(void **state)
 	assert_int_equal(came.destination, host);
 }
 
-/* Two hosts inside reach each other by their addresses outside (RFC 4787, REQ-9). */
+/* Two inside hosts reach each other by their external addresses (RFC 4787, REQ-9). */
 static void hairpins(void **state)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
@@ -164,7 +164,7 @@ static void hairpins(void **state)
 	}
 }
 
-/* What would be hairpinned to where nothing is mapped, or is ICMP, takes no session and no port. */
+/* Packets hairpinned to an unmapped endpoint, and ICMP, use no session and no port. */
 static void hairpins_to_nowhere(void **state)
 {
 	struct rig *rig = *state;
@@ -180,7 +180,7 @@ static void hairpins_to_nowhere(void **state)
 	assert_int_equal(rig_count(rig, "started") + rig_count(rig, "outward"), 0);
 }
 
-/* Fragments, other protocols, IPv6 and what nobody asked for are freed and counted. */
+/* Fragments, other protocols, IPv6 and unsolicited packets are freed and counted. */
 static void what_is_freed(void **state)
 {
 	static const struct {
@@ -208,7 +208,7 @@ static void what_is_freed(void **state)
 	assert_int_equal(rig_count(rig, "other"), 1);
 }
 
-/* Packets of one new flow in a burst are one session. */
+/* Packets of one new flow in a burst start one session. */
 static void one_session_in_a_burst(void **state)
 {
 	struct rig *rig = *state;
@@ -222,7 +222,7 @@ static void one_session_in_a_burst(void **state)
 	assert_int_equal(rig_count(rig, "started"), 1);
 }
 
-/* No malformed packet is sent; what is sent of hostile ones has been translated. */
+/* No malformed packet is sent; hostile packets are sent only translated. */
 static void hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {host, server, outside};
@@ -235,7 +235,7 @@ static void hostile_packets(void **state)
 	assert_true(rig_count(rig, "outward") > 500);
 }
 
-/* The same of mutated packets that leave, come in, and come in again. */
+/* The same for mutated outbound, inbound and hairpinned packets. */
 static void mutated_packets(void **state)
 {
 	struct rig *rig = *state;

@@ -11,7 +11,7 @@ static void make_icmp(struct rte_mbuf *packet, uint8_t type, uint16_t length)
 	icmp->icmp_cksum = (rte_be16_t)~rte_raw_cksum(icmp, length);
 }
 
-/* A query keeps to its host by its identifier, which is another outside (RFC 5508, REQ-1). */
+/* A query gets an external identifier, and its reply returns to its host (RFC 5508, REQ-1). */
 static void queries(void **state)
 {
 	static const struct {
@@ -67,7 +67,7 @@ static void queries_the_wrong_way(void **state)
 	assert_int_equal(rig_count(rig, "unsupported"), 2 * RTE_DIM(in));
 }
 
-/* An error of ICMP about a packet, quoting `quoted` bytes of it; the packet is freed. */
+/* An ICMP error about a packet, quoting `quoted` bytes of it; the packet is freed. */
 static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, uint16_t quoted,
 				    uint32_t from, uint32_t to, uint16_t port)
 {
@@ -86,7 +86,7 @@ static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, ui
 	return error;
 }
 
-/* An error from outside reaches the host inside, and quotes what that has sent (RFC 5508). */
+/* An error from outside reaches the inside host and quotes its own packet (RFC 5508). */
 static void errors_from_outside(void **state)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
@@ -118,7 +118,7 @@ static void errors_from_outside(void **state)
 	}
 }
 
-/* An error from inside leaves from outside's address, and quotes what came from there. */
+/* An error from inside leaves with the external address and quotes the packet from outside. */
 static void errors_from_inside(void **state)
 {
 	struct rig *rig = *state;
@@ -139,8 +139,8 @@ static void errors_from_inside(void **state)
 }
 
 /*
- * An error of one host inside about a packet that another sent to its address outside comes in
- * again, and quotes what that has sent (RFC 5508, REQ-7); unless either end is not mapped.
+ * An inside host's error about a packet of another inside host to its external address is
+ * hairpinned and quotes the original packet (RFC 5508, REQ-7), unless either end has no mapping.
  */
 static void hairpinned_errors(void **state)
 {
@@ -165,11 +165,11 @@ static void hairpinned_errors(void **state)
 	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 			    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), 36);
 	rig_offer(rig, error_about(rig, original, 36, other.source, outside, NF_INSIDE), 1);
-	assert_int_equal(rig->out.n, 0); /* about what has not been translated */
+	assert_int_equal(rig->out.n, 0); /* about an untranslated packet */
 	assert_int_equal(rig_count(rig, "errors"), 1);
 }
 
-/* What pads the frame behind an error that quotes little is left alone. */
+/* Padding behind a short error stays unchanged. */
 static void padding_behind_errors(void **state)
 {
 	struct rig *rig = *state;
@@ -192,7 +192,7 @@ static void padding_behind_errors(void **state)
 			    sizeof(padding));
 }
 
-/* Errors about nothing, with wrong checksums, or cut too short go nowhere. */
+/* Errors about unknown packets, with wrong checksums, or truncated are freed. */
 static void bad_errors(void **state)
 {
 	struct rig *rig = *state;
@@ -215,7 +215,7 @@ static void bad_errors(void **state)
 	assert_int_equal(rig->out.n, 0);
 }
 
-/* An error that reaches another address than the one that it is about goes nowhere. */
+/* An error to another address than the quoted one is freed. */
 static void errors_to_another_address(void **state)
 {
 	struct rig *rig = *state;
@@ -233,7 +233,7 @@ static void errors_to_another_address(void **state)
 	}
 }
 
-/* Mutated errors are translated or go nowhere. */
+/* Mutated errors are translated or freed. */
 static void mutated_errors(void **state)
 {
 	struct rig *rig = *state;

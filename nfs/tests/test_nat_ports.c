@@ -1,6 +1,6 @@
 #include "tests/nat_rig.h"
 
-/* All endpoints of a host have one address outside, and ports as odd or even as theirs. */
+/* All endpoints of a host have one external address, and ports keep their parity. */
 static void addresses_are_paired_and_parity_kept(void **state)
 {
 	struct rig *rig = *state;
@@ -26,7 +26,7 @@ static void addresses_are_paired_and_parity_kept(void **state)
 		assert_true(used[i]);
 }
 
-/* No two endpoints have one port outside; those for whom there is none take no place, either. */
+/* No two endpoints share an external port; without a free port no mapping is made. */
 static void ports_are_not_shared(void **state)
 {
 	static bool used[65536];
@@ -44,7 +44,7 @@ static void ports_are_not_shared(void **state)
 		assert_false(used[port]);
 		used[port] = true;
 	}
-	for (uint32_t i = 1; i <= 200000; i++) { /* more than there are ports, or places */
+	for (uint32_t i = 1; i <= 200000; i++) { /* more than there are ports or entries */
 		made.source = host - i;
 		rig_offer(rig, packet_made(rig, &made), 1);
 		assert_int_equal(rig->out.n, 0);
@@ -55,7 +55,7 @@ static void ports_are_not_shared(void **state)
 	offered(rig, &made, 1);
 }
 
-/* A full table lets no new session through, and counts. */
+/* With a full table, packets of new sessions are freed and counted. */
 static void full_table(void **state)
 {
 	struct rig *rig = *state;
@@ -71,7 +71,7 @@ static void full_table(void **state)
 	assert_int_equal(rig_count(rig, "full") + rig_count(rig, "outward"), 200);
 }
 
-/* What was forgotten gives its port back: one after another, more use it than there are ports. */
+/* Removed sessions free their ports: in turn more endpoints are served than there are ports. */
 static void ports_come_back(void **state)
 {
 	struct rig *rig = *state;

@@ -1,6 +1,6 @@
 #include "tests/nat_rig.h"
 
-/* Let `s` seconds pass, during which nothing but age happens. */
+/* Let `s` seconds pass without packets of the session. */
 static uint64_t wait_for(struct rig *rig, uint64_t now_us, unsigned int s)
 {
 	for (unsigned int i = 0; i < s; i++)
@@ -8,14 +8,14 @@ static uint64_t wait_for(struct rig *rig, uint64_t now_us, unsigned int s)
 	return now_us + s * SECOND;
 }
 
-/* Whether what is outside still gets in. */
+/* Whether packets from outside still pass. */
 static bool gets_in(struct rig *rig, const struct made *back, uint64_t now_us)
 {
 	rig_offer(rig, packet_made(rig, back), now_us);
 	return rig->out.n == 1;
 }
 
-/* UDP is forgotten after its timeout, which only packets from inside put off (RFC 4787, REQ-6). */
+/* UDP sessions time out, and only outbound packets refresh them (RFC 4787, REQ-6). */
 static void udp_times_out(void **state)
 {
 	struct rig *rig = *state;
@@ -42,7 +42,7 @@ static void tcp_packet(struct rig *rig, struct made *made, uint8_t flags, uint64
 
 enum { SYN = RTE_TCP_SYN_FLAG, ACK = RTE_TCP_ACK_FLAG, FIN = RTE_TCP_FIN_FLAG };
 
-/* A SYN through a new NAT; what answers it. */
+/* Send a SYN through a new NAT; returns the reply. */
 static struct made begin_tcp(struct rig *rig, struct made *made, uint64_t now)
 {
 	*made = udp;
@@ -59,7 +59,10 @@ static void answer_syn(struct rig *rig, struct made *made, struct made *back, ui
 	tcp_packet(rig, made, ACK, now);
 }
 
-/* TCP lives 4 minutes while it opens or closes, 2 hours and 4 minutes in between (RFC 5382). */
+/*
+ * TCP times out after 4 minutes while it opens or closes, else after 2 hours and 4 minutes (RFC
+ * 5382).
+ */
 static void tcp_times_out(void **state)
 {
 	static const struct {
@@ -97,7 +100,7 @@ static void tcp_times_out(void **state)
 	}
 }
 
-/* What is begun again with the same ports has nothing of what was closed before. */
+/* A connection opened again with the same ports starts with a fresh state. */
 static void tcp_begun_again(void **state)
 {
 	struct rig *rig = *state;

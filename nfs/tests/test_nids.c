@@ -2,7 +2,7 @@
 
 #include "core/rules.h"
 
-/* A flow raises one alert of each class, however often it matches. */
+/* A flow raises one alert per class, for any number of matches. */
 static void one_alert_a_flow_and_class(void **state)
 {
 	struct rig *rig = *state;
@@ -22,7 +22,7 @@ static void one_alert_a_flow_and_class(void **state)
 	assert_int_equal(rig_count(rig, "dropped"), 0);
 }
 
-/* Alerts within one burst are of the same flow, too. */
+/* Matches within one burst belong to the same flow. */
 static void one_alert_in_a_burst(void **state)
 {
 	struct rig *rig = *state;
@@ -35,7 +35,7 @@ static void one_alert_in_a_burst(void **state)
 	assert_int_equal(rig_count(rig, "alerts"), 2);
 }
 
-/* A flow that was forgotten raises its alert again. */
+/* A removed flow raises its alerts again. */
 static void forgotten_flows_raise_again(void **state)
 {
 	struct rig *rig = *state;
@@ -50,7 +50,7 @@ static void forgotten_flows_raise_again(void **state)
 	assert_int_equal(rig_count(rig, "alerts_remote"), 2);
 }
 
-/* Packets of the class that is dropped are freed, those of another pass; both raise alerts. */
+/* Packets of the dropped class are freed, others pass; both raise alerts. */
 static void a_class_is_dropped(void **state)
 {
 	struct rig *rig = *state;
@@ -67,7 +67,7 @@ static void a_class_is_dropped(void **state)
 	assert_int_equal(rig_count(rig, "alerts"), 2);
 }
 
-/* Of rules of several classes in one packet, the gravest decides. */
+/* Of rules of several classes in one packet, the most severe decides. */
 static void the_gravest_class_decides(void **state)
 {
 	struct rig *rig = *state;
@@ -82,19 +82,19 @@ static void the_gravest_class_decides(void **state)
 	assert_int_equal(rig_count(rig, "alerts_web"), 0);
 }
 
-/* Packets leave once each and in order, whatever the number of queues and their window. */
+/* Packets leave once each and in order, for any number of queues and window. */
 static void order_is_kept(void **state)
 {
 	keeps_the_order(*state, "NIDS");
 }
 
-/* What cannot be scanned whole passes, and is counted. */
+/* Packets that cannot be scanned completely pass and are counted. */
 static void what_cannot_be_scanned(void **state)
 {
 	bears_segments(*state, "NIDS", true);
 }
 
-/* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
+/* No packet makes it crash or leak, and malformed ones are freed. */
 static void bears_everything(void **state)
 {
 	bears_anything(*state, "NIDS");

@@ -1,7 +1,7 @@
 #include "core/bench.h"
 #include "tests/support.h"
 
-/* It needs nothing, and does the same every step. */
+/* It needs no parameters and does the same work in every step. */
 static void does_the_same_every_step(void **state)
 {
 	struct bench *bench = bench_create("null-bench", NULL, NULL, 0);

@@ -6,14 +6,14 @@
 #define HZ 2.5e9
 #define MS (HZ / 1000)
 
-/* A pace by a clock of HZ, due at 0. */
+/* A pace with a clock of HZ, due at 0. */
 static struct pace made(double units_per_s)
 {
 	return (struct pace){.cycles_per_unit = HZ / units_per_s,
 			     .most_late = HZ * PACE_MOST_LATE_S};
 }
 
-/* Units that are allowed from one moment to another by somebody who asks every microsecond. */
+/* Units allowed between two times when polled every microsecond. */
 static uint64_t allowed(struct pace *pace, uint32_t quantum, double from, double to)
 {
 	uint64_t units = 0;
@@ -24,7 +24,7 @@ static uint64_t allowed(struct pace *pace, uint32_t quantum, double from, double
 	return units;
 }
 
-/* At rates of a few thousand to some hundred million a second, neither more nor less is done. */
+/* Rates from a few thousand to some hundred million per second are kept exactly. */
 static void keeps_every_rate(void **state)
 {
 	static const double rates[] = {2e3, 20e3, 228e3, 4e6, 500e6};
@@ -39,7 +39,7 @@ static void keeps_every_rate(void **state)
 	}
 }
 
-/* After 20 ms without a core, a window of 50 ms has 0.1 ms more than its own, whatever the rate. */
+/* After 20 ms without a core, a window of 50 ms has at most 0.1 ms of extra work, at any rate. */
 static void a_pause_is_not_caught_up(void **state)
 {
 	static const double rates[] = {20e3, 228e3, 4e6};
@@ -56,7 +56,7 @@ static void a_pause_is_not_caught_up(void **state)
 	}
 }
 
-/* What is lost for less than that is caught up. */
+/* Shorter pauses are caught up. */
 static void a_moment_is_caught_up(void **state)
 {
 	struct pace pace = made(1e6);
@@ -68,7 +68,7 @@ static void a_moment_is_caught_up(void **state)
 	assert_in_range(units, 19999, 20001);
 }
 
-/* The frequency of the counter is that which the kernel's clock sees, to one in ten thousand. */
+/* The counter's frequency agrees with the kernel's clock to one in ten thousand. */
 static void frequency_is_the_clocks(void **state)
 {
 	const uint64_t tsc = rte_rdtsc(), ns = clock_ns();

@@ -2,7 +2,7 @@
 
 #include "core/rules.h"
 
-/* Whatever rule a payload matches, the packet is dropped. */
+/* A packet that matches any rule is dropped. */
 static void what_matches_is_dropped(void **state)
 {
 	struct rig *rig = *state;
@@ -18,7 +18,7 @@ static void what_matches_is_dropped(void **state)
 	assert_int_equal(rig_count(rig, "matches"), n);
 }
 
-/* What matches nothing passes, between what does not, in its order. */
+/* Packets without a match pass in order, also between dropped ones. */
 static void the_rest_passes(void **state)
 {
 	struct rig *rig = *state;
@@ -36,19 +36,19 @@ static void the_rest_passes(void **state)
 	assert_int_equal(rig_count(rig, "dropped"), 2);
 }
 
-/* Packets leave once each and in order, whatever the number of queues and their window. */
+/* Packets leave once each and in order, for any number of queues and window. */
 static void order_is_kept(void **state)
 {
 	keeps_the_order(*state, "PacketFilter");
 }
 
-/* What cannot be scanned whole is dropped, and is counted. */
+/* Packets that cannot be scanned completely are dropped and counted. */
 static void what_cannot_be_scanned(void **state)
 {
 	bears_segments(*state, "PacketFilter", false);
 }
 
-/* Nothing that arrives makes it crash or leak, and what is malformed is freed. */
+/* No packet makes it crash or leak, and malformed ones are freed. */
 static void bears_everything(void **state)
 {
 	bears_anything(*state, "PacketFilter");

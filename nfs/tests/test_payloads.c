@@ -2,7 +2,7 @@
 #include "core/traffic.h"
 #include "tests/support.h"
 
-/* Rules that Hyperscan finds per 10^6 bytes in the payloads of all packets of a traffic. */
+/* Matches that Hyperscan finds per 10^6 bytes in the payloads of all packets. */
 static double found_mtbr(const struct traffic_profile *profile, double *configured)
 {
 	struct accelerator *accelerator = accelerator_create_by("hyperscan");
@@ -36,8 +36,7 @@ static double found_mtbr(const struct traffic_profile *profile, double *configur
 	return 1e6 * (double)matches / (double)bytes;
 }
 
-/* Payloads hold what was written into them and no match more: Hyperscan finds the rate that is
- * told. */
+/* Payloads have exactly the matches written into them: Hyperscan finds the reported rate. */
 static void rates_are_what_is_told(void **state)
 {
 	static const double rates[] = {0, 100, 600, 1100};
@@ -55,7 +54,7 @@ static void rates_are_what_is_told(void **state)
 		}
 }
 
-/* Large packets have the rate that was wanted, within one match of all packets. */
+/* Large packets have the requested rate, within one match over all packets. */
 static void large_packets_have_the_rate_wanted(void **state)
 {
 	const struct traffic_profile profile = {.flows = 1, .packet_size = 1500, .mtbr = 600};

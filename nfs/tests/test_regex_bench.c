@@ -2,7 +2,7 @@
 
 static const enum accelerator_kind uses = ACCELERATOR_REGEX;
 
-/* What is asked for is what is done. */
+/* It keeps the given rate. */
 static void keeps_its_rate(void **state)
 {
 	const struct nf_setting settings[] = {{"rate_kpps", 20}, {"packet_size", 300}};
@@ -11,7 +11,7 @@ static void keeps_its_rate(void **state)
 	check_requests("regex-bench", uses, settings, 2, 20e3);
 }
 
-/* Without a rate every answer makes room for the next request. */
+/* Without a rate, each completion makes room for the next request. */
 static void flat_out_it_never_waits(void **state)
 {
 	const struct nf_setting settings[] = {{"mtbr", 0}, {"packet_size", 64}, {"window", 4}};
@@ -20,7 +20,7 @@ static void flat_out_it_never_waits(void **state)
 	check_flat_out("regex-bench", uses, settings, 3);
 }
 
-/* What it cannot be is refused. */
+/* Parameters out of range are rejected. */
 static void refuses_what_it_cannot_be(void **state)
 {
 	const struct nf_setting small[] = {{"packet_size", 63}}, fast[] = {{"rate_kpps", 1e9}};

@@ -23,7 +23,7 @@ static double setting(const struct load *load, const char *name)
 	return -1;
 }
 
-/* A network function gets its traffic, and tables for twice the flows unless told otherwise. */
+/* A network function gets its traffic, and by default tables for twice the flows. */
 static void tables_fit_the_flows(void **state)
 {
 	struct faults faults;
@@ -45,7 +45,7 @@ static void tables_fit_the_flows(void **state)
 	assert_float_equal(setting(&load, "timeout_s"), 1, 0);
 }
 
-/* A load as the testbed tells it to itself when it counts. */
+/* A load written as JSON and read again, as for counting. */
 static struct load told_again(const struct load *load, struct faults *faults)
 {
 	json_t *json = load_json(load, true);
@@ -57,7 +57,7 @@ static struct load told_again(const struct load *load, struct faults *faults)
 	return again;
 }
 
-/* Traffic may be told how unequal its flows are, or be that of a capture, and stays so. */
+/* Traffic may have flows of unequal popularity or come from a capture, also after JSON. */
 static void other_traffic(void **state)
 {
 	struct faults faults;
@@ -84,7 +84,7 @@ static void other_traffic(void **state)
 			    "FlowStats: capture no-such-file.pcap: No such file or directory");
 }
 
-/* What a load is written as is read as the same load; flat out, a bench has no rate. */
+/* A load written as JSON is read as the same load; with an unlimited rate, a bench has rate 0. */
 static void there_and_back(void **state)
 {
 	struct faults faults;
@@ -108,7 +108,7 @@ static void there_and_back(void **state)
 	json_decref(unlimited_rate);
 }
 
-/* Faults are told one after another; more than there is room for end where the room does. */
+/* All faults are listed; those beyond the buffer are cut off. */
 static void every_fault_is_told(void **state)
 {
 	struct faults faults;
@@ -125,7 +125,7 @@ static void every_fault_is_told(void **state)
 	assert_true(strlen(faults.text) < sizeof(faults.text));
 }
 
-/* No shape of JSON is taken for a load by mistake. */
+/* JSON of a wrong shape is rejected. */
 static void shapes_are_refused(void **state)
 {
 	static const char *const shapes[] = {

@@ -55,7 +55,7 @@ static int note(unsigned int id, unsigned long long from, unsigned long long to,
 	return 0;
 }
 
-/* How many rules match `text`; which they are in `matched`. */
+/* How many rules match `text`; `matched` marks them. */
 static unsigned int scan(const char *text, size_t length, bool matched[MOST])
 {
 	unsigned int n = 0;
@@ -85,7 +85,7 @@ static void witnesses_are_of_one_rule(void **state)
 	}
 }
 
-/* Two witnesses side by side are matches of their two rules, and of no third. */
+/* Two adjacent witnesses match their two rules and no third. */
 static void witnesses_do_not_mix(void **state)
 {
 	bool matched[MOST];
@@ -114,7 +114,7 @@ static void is_of_no_other(unsigned int i, const char *text, size_t length)
 		fail_msg("a part of the witness of %s is of another rule", all[i].name);
 }
 
-/* A witness that lacks its last byte, or its first, matches no other rule. */
+/* A witness without its first or last byte matches no other rule. */
 static void cut_witnesses_are_of_no_other(void **state)
 {
 	(void)state;
@@ -126,7 +126,7 @@ static void cut_witnesses_are_of_no_other(void **state)
 	}
 }
 
-/* Bytes by chance, letters by chance and zeros match nothing. */
+/* Random bytes, random letters and zeros match no rule. */
 static void noise_matches_nothing(void **state)
 {
 	const size_t length = 1 << 22;
@@ -147,7 +147,7 @@ static void noise_matches_nothing(void **state)
 	free(text);
 }
 
-/* The rules stand by class, no two have one name, and a witness fits a small packet. */
+/* Rules are ordered by class, have unique names, and witnesses fit a small packet. */
 static void rules_are_in_order(void **state)
 {
 	(void)state;

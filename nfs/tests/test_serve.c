@@ -12,7 +12,7 @@
 
 static volatile bool stop;
 
-/* What a testbed without workers says to some bytes: answers as an array. */
+/* Serve some bytes with a testbed without workers; returns its responses as an array. */
 static json_t *answers_of(struct testbed *testbed, const char *bytes, size_t n)
 {
 	json_t *answers = json_array(), *one;
@@ -57,7 +57,7 @@ static json_int_t id_of(const json_t *answers, size_t i)
 
 #define DESCRIBE "{\"id\": 7, \"op\": \"describe\"}\n"
 
-/* Whatever a line holds, it is answered as what it is, and the next one after it. */
+/* A line with any bytes gets a response, and the next line is served. */
 static void every_line_is_answered(void **state)
 {
 	static const char lines[] = "\0{\"id\": 1}\n"
@@ -75,7 +75,7 @@ static void every_line_is_answered(void **state)
 	json_decref(answers);
 }
 
-/* The last line needs no end. */
+/* The last line needs no newline. */
 static void an_open_end_is_a_line(void **state)
 {
 	json_t *answers = answers_to(DESCRIBE, strlen(DESCRIBE) - 1);
@@ -85,7 +85,7 @@ static void an_open_end_is_a_line(void **state)
 	json_decref(answers);
 }
 
-/* A message that is cut within a character is cut before it, wherever it falls. */
+/* A truncated message does not end within a UTF-8 character. */
 static void names_may_be_long_and_foreign(void **state)
 {
 	(void)state;
@@ -107,7 +107,7 @@ static void names_may_be_long_and_foreign(void **state)
 	}
 }
 
-/* What describe does not offer is refused when it is asked for, and so is more than it offers. */
+/* Workloads and benches that describe does not offer are rejected, and so are too many. */
 static void only_what_is_offered_runs(void **state)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
@@ -135,7 +135,7 @@ static void only_what_is_offered_runs(void **state)
 	json_decref(answers);
 }
 
-/* A line without bounds is refused, and what follows it is answered. */
+/* A line that is too long is rejected, and the next one is served. */
 static void a_line_has_bounds(void **state)
 {
 	const size_t n = 3 * LONGEST_LINE;
@@ -154,7 +154,7 @@ static void a_line_has_bounds(void **state)
 	free(text);
 }
 
-/* Who is not heard serves no more. */
+/* If a response cannot be written, serving ends. */
 static void ends_when_nobody_hears(void **state)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
@@ -180,7 +180,7 @@ static void *stop_later(void *none)
 	return none;
 }
 
-/* Whoever waits for a line ends when stopped, though no signal ends the wait itself. */
+/* A stop ends the wait for a line, even without a signal. */
 static void a_stop_is_never_missed(void **state)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));

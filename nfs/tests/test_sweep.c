@@ -1,7 +1,7 @@
 #include "core/sweep.h"
 #include "tests/support.h"
 
-/* A round takes as long as it should, however often there is a burst: no part of a look is lost. */
+/* A sweep takes its period, for any time between bursts: no remainder is lost. */
 static void a_round_takes_its_time(void **state)
 {
 	const uint64_t steps_us[] = {1, 7, 300000, 999999, 3333333};
@@ -19,7 +19,7 @@ static void a_round_takes_its_time(void **state)
 	}
 }
 
-/* After a long silence one burst looks at no more than its share, and the next ones at the rest. */
+/* After a long pause one burst checks no more than its limit, and the next ones the rest. */
 static void a_pause_is_made_up_for_by_and_by(void **state)
 {
 	struct sweep sweep = sweep_of(10000, 1000000);
@@ -32,10 +32,10 @@ static void a_pause_is_made_up_for_by_and_by(void **state)
 		assert_true(due <= SWEEP_MOST);
 		looks += due;
 	}
-	assert_int_equal(looks, 10000); /* one round, though a thousand have passed */
+	assert_int_equal(looks, 10000); /* one period, though a thousand have passed */
 }
 
-/* Every entry has its turn. */
+/* Every entry is checked once per period. */
 static void all_have_their_turn(void **state)
 {
 	struct sweep sweep = sweep_of(5, 100);

@@ -10,7 +10,7 @@
 static const struct traffic_profile default_profile = {
 	.flows = 1000, .packet_size = 1500, .mtbr = 600};
 
-/* `n` packets one burst after another, each shown and given back. */
+/* Receive `n` packets in bursts; call a function on each and free it. */
 static void look(struct traffic *traffic, unsigned int n,
 		 void (*see)(struct rte_mbuf *packet, void *state), void *state)
 {
@@ -38,7 +38,7 @@ static void see_sound(struct rte_mbuf *mbuf, void *state)
 	assert_true(checksums_right(mbuf));
 }
 
-/* Packets of every size are whole, with right lengths and checksums. */
+/* Packets of every size have correct lengths and checksums. */
 static void packets_are_sound(void **state)
 {
 	const uint16_t sizes[] = {64, 65, 128, 1000, 1500};
@@ -72,7 +72,7 @@ static void see_flow(struct rte_mbuf *mbuf, void *state)
 	flows->seen[flow]++;
 }
 
-/* All flows come, about equally often: of 100,000 packets each of 1,000 flows has 100 +- 60. */
+/* Flows are equally popular: of 100,000 packets each of 1,000 flows has 100 +- 60. */
 static void flows_are_alike(void **state)
 {
 	struct traffic *traffic = traffic_create(&default_profile, 1);
@@ -86,7 +86,7 @@ static void flows_are_alike(void **state)
 	traffic_destroy(traffic);
 }
 
-/* A sweep brings every flow once before any is picked, also where most are rare. */
+/* A sweep sends every flow once before random draws, also if most are rare. */
 static void a_sweep_meets_every_flow(void **state)
 {
 	struct traffic_profile profile = default_profile;
@@ -104,8 +104,10 @@ static void a_sweep_meets_every_flow(void **state)
 	traffic_destroy(traffic);
 }
 
-/* By Zipf's law with exponent 1 the first of 1,000 flows has 1/7.49 of the packets, the tenth a
- * tenth of that. */
+/*
+ * By Zipf's law with exponent 1 the first of 1,000 flows has 1/7.49 of the packets, the tenth a
+ * tenth of that.
+ */
 static void flows_by_zipf(void **state)
 {
 	struct traffic_profile profile = default_profile;
@@ -122,7 +124,7 @@ static void flows_by_zipf(void **state)
 	traffic_destroy(traffic);
 }
 
-/* Of 200,000 flows that are nearly alike, nearly all come. */
+/* Of 200,000 nearly equal flows, nearly all occur. */
 static void zipf_of_many_flows(void **state)
 {
 	struct traffic_profile profile = {.flows = 200000, .packet_size = 64, .zipf = 0.01};
@@ -159,7 +161,7 @@ static uint64_t sum_of(uint64_t seed)
 	return sum;
 }
 
-/* The same seed gives the same bytes, another one others. */
+/* The same seed gives the same bytes, another one different ones. */
 static void the_seed_decides(void **state)
 {
 	(void)state;
@@ -167,8 +169,7 @@ static void the_seed_decides(void **state)
 	assert_true(sum_of(7) != sum_of(8));
 }
 
-/* Packets that a function keeps are not received again, and the traffic goes on once they are
- * freed. */
+/* Packets that a function holds are not received again; traffic goes on once they are freed. */
 static void kept_packets_are_missing(void **state)
 {
 	struct traffic *traffic = traffic_create(&default_profile, 1);
@@ -188,7 +189,7 @@ static void kept_packets_are_missing(void **state)
 	traffic_destroy(traffic);
 }
 
-/* Traffic that cannot be is refused. */
+/* Invalid traffic profiles are rejected. */
 static void refuses_what_cannot_be(void **state)
 {
 	const struct traffic_profile wrong[] = {
@@ -222,7 +223,7 @@ static void write_capture(const char *path, const uint16_t *lengths, unsigned in
 	pcap_close(dead);
 }
 
-/* A capture that ends in the middle of a packet is refused, not taken for a shorter one. */
+/* A capture that ends within a packet is rejected. */
 static void torn_captures_are_refused(void **state)
 {
 	const uint16_t lengths[] = {60, 1500};
@@ -238,8 +239,10 @@ static void torn_captures_are_refused(void **state)
 	unlink(path);
 }
 
-/* A capture comes round and round in its order, as it was, though a function wrote into it; what
- * fits no buffer is left out. */
+/*
+ * A capture repeats in order with its original bytes, though a function changed them; packets
+ * larger than a buffer are skipped.
+ */
 static void captures_come_round(void **state)
 {
 	const uint16_t lengths[] = {60, 3000, 1500, 200};

@@ -4,7 +4,7 @@
 
 #define MS 1000000ull /* ns */
 
-/* A window of 100 ms on cores 0 and 1, of which a load has the first; core 2 is elsewhere. */
+/* A window of 100 ms on cores 0 and 1, the load on core 0; core 2 shares no cache with them. */
 struct span {
 	struct co_location co_location;
 	struct workers workers;
@@ -35,7 +35,7 @@ static enum disturbance disturbance_of(const struct span *span)
 	return window_disturbed(&span->from, &span->to, &span->co_run);
 }
 
-/* A window in which the worker had its core and all others slept counts, with its rate. */
+/* If the worker had its core and all others were idle, the window counts and has a rate. */
 static void a_quiet_window_counts(void **state)
 {
 	struct span span;
@@ -46,7 +46,7 @@ static void a_quiet_window_counts(void **state)
 	assert_float_equal(window_rate(&span.from, &span.to, 0), 10000, 1e-6);
 }
 
-/* Waiting for a core, and losing it, are borne up to 0.5 %: 0.5 ms of 100 ms. */
+/* Up to 0.5 % of a window may be lost: 0.5 ms of 100 ms. */
 static void lost_time_disturbs(void **state)
 {
 	struct span span;
@@ -63,7 +63,7 @@ static void lost_time_disturbs(void **state)
 	assert_int_equal(disturbance_of(&span), OFF_CORE);
 }
 
-/* Time that the hypervisor took is named as such. */
+/* Time taken by the hypervisor is reported as steal. */
 static void stolen_time_disturbs(void **state)
 {
 	struct span span;
@@ -75,8 +75,7 @@ static void stolen_time_disturbs(void **state)
 	assert_int_equal(disturbance_of(&span), STEAL);
 }
 
-/* Work on a core that shares the cache disturbs, unless the run itself does it; work elsewhere
- * does not. */
+/* Work on a core that shares the cache disturbs, unless it is the run's own; other cores do not. */
 static void neighbours_disturb(void **state)
 {
 	struct span span;
@@ -92,8 +91,7 @@ static void neighbours_disturb(void **state)
 	assert_int_equal(disturbance_of(&span), UNDISTURBED);
 }
 
-/* A reader who was interrupted does not know when what it read was so; what a worker lost is told
- * by when the worker's own clock was read. */
+/* A slow reading disturbs; a worker's lost time is measured by the time of its own reading. */
 static void slow_readers_disturb(void **state)
 {
 	struct span span;
@@ -114,7 +112,7 @@ static void slow_readers_disturb(void **state)
 	assert_int_equal(disturbance_of(&span), CONTROL);
 }
 
-/* Of 1, 2, 3, 4 the mean is 2.5, and its standard error the root of 5/3/4; one reading has none. */
+/* The mean of 1, 2, 3, 4 is 2.5 with standard error sqrt(5/3/4); one reading has none. */
 static void standard_error_by_hand(void **state)
 {
 	struct readings readings = {0};

@@ -9,7 +9,7 @@ const struct made from_inside = {.source = RTE_IPV4(10, 0, 0, 1),
 				 .payload_length = 8,
 				 .port = NF_INSIDE};
 
-/* The same bytes, as they arrive from outside. */
+/* The same bytes, received from outside. */
 static struct rte_mbuf *arrived(struct rig *rig, struct rte_mbuf *packet)
 {
 	uint8_t bytes[2000];

@@ -1,14 +1,12 @@
 /*
- * Established connections forwarded by a BlueField card (DOCA Flow 2.2). It has not run on a card
- * yet, and no program here lets it: they start DPDK without devices (`--no-pci`) and make their
- * traffic themselves, so that there are no ports. It is for a program that has two, configured and
- * started.
+ * Offloads established connections to a BlueField card (DOCA Flow 2.2). It has not run on a card
+ * yet: the programs here start DPDK without devices (`--no-pci`) and generate their traffic, so
+ * there are no ports. It needs two ports, configured and started.
  *
- * Each of the two ports has a root pipe, which gives the cores what begins or ends a connection and
- * what is neither TCP nor UDP, and a pipe of connections for each of those two, which forwards what
- * it knows to the other port, counted, and gives the cores the rest. Rules are added and removed
- * without waiting for the card: until one is there, or where the card refuses it, the cores see the
- * packets.
+ * Each port has a root pipe, which passes packets that open or close a connection, and other than
+ * TCP and UDP, to the cores, and a pipe of connections for each of TCP and UDP, which forwards and
+ * counts known connections and passes the rest to the cores. Rules are added and removed
+ * asynchronously: until a rule is active, or if the card rejects it, the cores process the packets.
  */
 #include <stdio.h>
 
@@ -32,7 +30,7 @@ static void destroy(void *state)
 	__atomic_store_n(&ports_taken, false, __ATOMIC_RELEASE);
 }
 
-/* Both ports are one instance's; why another has none is said once, not for each that is made. */
+/* One instance uses both ports; later instances get an error, printed only once. */
 static bool take_ports(void)
 {
 	static bool reported;

@@ -21,7 +21,7 @@ static struct doca_flow_fwd to_cores(void)
 	};
 }
 
-/* A rule that the card refuses is none. It may refuse many, when it is full: the first is told. */
+/* A rejected rule does not exist. A full card may reject many; only the first is reported. */
 static void confirmed(struct doca_flow_pipe_entry *entry, uint16_t queue,
 		      enum doca_flow_entry_status status, enum doca_flow_entry_op op,
 		      void *user_context)
@@ -48,7 +48,7 @@ void doca_take_confirmations(struct doca_connections *card)
 			 "take confirmations");
 }
 
-/* Once for a process, which it ends with: with room for the connections of whoever is first. */
+/* Start DOCA Flow once per process, with room for the connections of the first instance. */
 static bool start_flow(uint32_t connections)
 {
 	static uint32_t room;
@@ -119,7 +119,7 @@ void doca_set_key(struct doca_flow_match *match, enum doca_protocol protocol,
 	}
 }
 
-/* The pipe of the connections of a protocol that come in on a port. */
+/* The pipe of a protocol's connections for packets received on a port. */
 static bool make_pipe(struct doca_connections *card, uint16_t port, enum doca_protocol protocol,
 		      uint32_t connections)
 {
@@ -165,7 +165,7 @@ static bool add_root_rule(struct doca_connections *card, uint16_t port, uint32_t
 	return true;
 }
 
-/* What begins or ends a connection is for the cores; of the rest, what is not known. */
+/* Packets that open or close a connection go to the cores, and the others if they are unknown. */
 static bool fill_root(struct doca_connections *card, uint16_t port)
 {
 	static const uint8_t flags[] = {DOCA_FLOW_MATCH_TCP_FLAG_SYN, DOCA_FLOW_MATCH_TCP_FLAG_FIN,

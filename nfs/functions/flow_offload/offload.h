@@ -1,6 +1,6 @@
 /*
- * Where connections are known: a table that the cores look packets up in, and, where there is a
- * card that can, rules by which it forwards packets of established connections without them.
+ * The table of connections: a lookup table for the cores and, with a capable card, rules by which
+ * the card forwards packets of established connections.
  *
  * A backend is one file in this folder, which registers itself.
  */
@@ -15,29 +15,29 @@
 struct flow_offload_backend {
 	const char *name;
 	const char *help;
-	int preference; /* the highest that works is used */
+	int preference; /* the working backend with the highest one is used */
 
 	/* NULL after printing why: no such device, no memory. */
 	void *(*create)(uint32_t connections, int socket);
-	/* Places are below this. */
+	/* Upper bound of indices. */
 	uint32_t (*places)(const void *state);
-	/* The places of the `n` keys of a burst, negative where there is none. */
+	/* The indices of the `n` keys of a burst, negative if unknown. */
 	void (*lookup)(void *state, const void **keys, uint16_t n, int32_t *places);
-	/* The place of a key, new if it must be; negative when there is no room. */
+	/* The index of a key, added if missing; negative if the table is full. */
 	int32_t (*insert)(void *state, const struct flow_key *key);
 	void (*remove)(void *state, uint32_t place);
 	void (*destroy)(void *state);
 
 	/*
-	 * Forward the packets of a connection without the cores, whichever end they are from, but
-	 * those that begin or end it; its key is seen from the end whose packets come in on `port`.
-	 * False when the card cannot; one that refuses it later leaves its packets to the cores.
-	 * These three are NULL where there is no card.
+	 * Let the card forward the packets of a connection in both directions, except those that
+	 * open or close it; its key is that of packets received on `port`. False if the card
+	 * cannot; if it rejects the rule later, the cores process the packets. This and the next
+	 * two are NULL without a card.
 	 */
 	bool (*forward)(void *state, uint32_t place, uint16_t port);
-	/* Let the cores have its packets again. */
+	/* Let the cores process its packets again. */
 	void (*withdraw)(void *state, uint32_t place);
-	/* Whether packets of it were forwarded since this was last asked. */
+	/* Whether the card forwarded packets of it since the last query. */
 	bool (*active)(void *state, uint32_t place);
 
 	struct flow_offload_backend *next;
@@ -56,7 +56,7 @@ struct flow_offload {
 	void *state;
 };
 
-/* By the first backend that works; false after printing why none does. */
+/* Open the first backend that works; false after printing why none does. */
 bool flow_offload_create(struct flow_offload *offload, uint32_t connections, int socket);
 void flow_offload_destroy(struct flow_offload *offload);
 

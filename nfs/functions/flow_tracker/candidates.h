@@ -1,4 +1,4 @@
-/* Packets of a burst that have a connection, or may begin one. */
+/* Packets of a burst that belong to a connection or may open one. */
 #ifndef NFS_FUNCTIONS_FLOW_TRACKER_CANDIDATES_H
 #define NFS_FUNCTIONS_FLOW_TRACKER_CANDIDATES_H
 
@@ -8,14 +8,14 @@
 
 struct candidates {
 	struct rte_mbuf *packets[NF_BURST];
-	struct flow_key keys[NF_BURST]; /* alike for both directions */
+	struct flow_key keys[NF_BURST]; /* the same for both directions */
 	const void *wanted[NF_BURST];
-	uint8_t ends[NF_BURST]; /* which is the sender: 0 when the key is as seen from there */
-	uint8_t kind[NF_BURST]; /* of TCP */
+	uint8_t ends[NF_BURST]; /* the sender: 0 if the key is in its direction */
+	uint8_t kind[NF_BURST]; /* kind of TCP packet */
 	uint16_t n;
 };
 
-/* The end whose address, then port, is the lower is end 0, from whom keys are seen. */
+/* End 0 is the one with the lower address, then port; keys are in its direction. */
 static inline void candidates_add(struct candidates *candidates, struct rte_mbuf *mbuf,
 				  const struct packet *packet)
 {

@@ -35,7 +35,7 @@ static void close_by(struct connection_phase *phase, uint8_t end)
 	phase->state = phase->closed == 3 ? LAST_ACK : FIN_WAIT;
 }
 
-/* The end that did not begin may answer, or begin at the same time; the other may only repeat. */
+/* The responder may reply or open simultaneously; the opener may only retransmit. */
 static bool step_syn_sent(struct connection_phase *phase, bool opener, enum tcp_kind kind)
 {
 	if (opener)
@@ -56,8 +56,8 @@ static bool step_syn_received(struct connection_phase *phase, uint8_t end, enum 
 }
 
 /*
- * An end that has lost the connection says SYN: the other must see it, to answer with what is then
- * reset (half-open connections, RFC 9293, section 3.5.1).
+ * An end that lost the connection sends SYN: the other end must see it to reply, and is then reset
+ * (half-open connections, RFC 9293, section 3.5.1).
  */
 static bool step_open(struct connection_phase *phase, uint8_t end, enum tcp_kind kind)
 {
@@ -68,7 +68,7 @@ static bool step_open(struct connection_phase *phase, uint8_t end, enum tcp_kind
 	return kind != TCP_SYN_ACK_PACKET || end != phase->opener;
 }
 
-/* What is over may begin again, from either end. */
+/* After it is over, either end may open it again. */
 static bool step_over(struct connection_phase *phase, uint8_t end, enum tcp_kind kind)
 {
 	if (kind == TCP_SYN_PACKET)

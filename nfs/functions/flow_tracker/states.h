@@ -1,6 +1,6 @@
 /*
- * States of a connection, told by the flags of its packets (RFC 9293, section 3.3.2) as somebody
- * between its ends sees them. Sequence numbers are not looked at.
+ * States of a TCP connection by the flags of its packets (RFC 9293, section 3.3.2), as seen between
+ * its ends. Sequence numbers are not checked.
  */
 #ifndef NFS_FUNCTIONS_FLOW_TRACKER_STATES_H
 #define NFS_FUNCTIONS_FLOW_TRACKER_STATES_H
@@ -14,7 +14,7 @@ enum connection_state {
 	SYN_RECEIVED,
 	ESTABLISHED,
 	FIN_WAIT, /* one end has closed */
-	LAST_ACK, /* both have */
+	LAST_ACK, /* both ends have closed */
 	TIME_WAIT,
 	CLOSED, /* reset */
 	UDP_NEW,
@@ -22,7 +22,7 @@ enum connection_state {
 	CONNECTION_STATES,
 };
 
-/* What a TCP packet says, by its flags. */
+/* Kinds of TCP packets by their flags. */
 enum tcp_kind {
 	TCP_SYN_PACKET,
 	TCP_SYN_ACK_PACKET,
@@ -34,15 +34,17 @@ enum tcp_kind {
 
 enum tcp_kind tcp_kind(uint8_t flags);
 
-/* A connection as far as its state goes. */
+/* The state of a connection. */
 struct connection_phase {
 	uint8_t state;  /* enum connection_state */
-	uint8_t closed; /* the ends that have sent FIN: a sum of 1 << end */
-	uint8_t opener; /* the end that began: 0 or 1 */
-	uint8_t closer; /* the last of those to send its first */
+	uint8_t closed; /* ends that have sent FIN: a sum of 1 << end */
+	uint8_t opener; /* the end that opened it: 0 or 1 */
+	uint8_t closer; /* the end that was last to send its first FIN */
 };
 
-/* What a packet from an end (0 or 1) makes of a connection. False, and nothing, if it is invalid.
+/*
+ * Update a connection by a packet from an end (0 or 1). False, without a change, if the packet is
+ * invalid.
  */
 bool tcp_step(struct connection_phase *phase, uint8_t end, enum tcp_kind kind);
 void udp_step(struct connection_phase *phase, uint8_t end);

@@ -15,7 +15,7 @@ static int add_route(struct rte_fib *table, uint32_t prefix, uint8_t depth, uint
 	return result;
 }
 
-/* What no route may lead to (RFC 1812, section 5.3.7), and what is not for one host. */
+/* Destinations without a route (RFC 1812, section 5.3.7), and those that are not one host's. */
 static int add_special(struct rte_fib *table, uint32_t own)
 {
 	static const struct route special[] = {
@@ -40,7 +40,7 @@ static int fill(struct rte_fib *table, const struct router_table *of)
 	};
 	int result = 0;
 
-	/* first: added later, it takes over longer ones that are there (seen with DPDK 22.11) */
+	/* added first: later it would replace longer prefixes (a bug of DPDK 22.11) */
 	if (of->default_route)
 		result = add_route(table, 0, 0, 0);
 	if (result == 0)
@@ -60,7 +60,7 @@ struct rte_fib *router_table_create(const struct router_table *of)
 		.type = RTE_FIB_DIR24_8,
 		.default_nh = NO_ROUTE,
 		.max_routes = (int)of->routes + 8,
-		/* one in fifty is longer than /24, each at worst with a group of its own */
+		/* one in fifty is longer than /24; at worst each needs a group of its own */
 		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_4B, .num_tbl8 = of->routes / 40 + 256},
 	};
 	char name[32];

@@ -1,4 +1,4 @@
-/* The forwarding table of IPRouter: from an address to a next hop, or to what is not one. */
+/* The forwarding table of IPRouter: maps an address to a next hop or a reason not to forward. */
 #ifndef NFS_FUNCTIONS_IP_ROUTER_TABLE_H
 #define NFS_FUNCTIONS_IP_ROUTER_TABLE_H
 
@@ -7,17 +7,17 @@
 
 #include <rte_fib.h>
 
-/* Where the table sends what is not forwarded: destinations are told by the one lookup. */
+/* Special next hops, so that one lookup also classifies destinations. */
 enum { TO_ITSELF = 0xfffffc, TO_MULTICAST, TO_MARTIAN, NO_ROUTE };
 
 struct router_table {
 	uint32_t routes, seed, hops;
 	bool default_route; /* to hop 0 */
-	uint32_t own;       /* the router's address, in host order */
+	uint32_t own;       /* the router's address, in host byte order */
 	int socket;
 };
 
-/* A table with so many routes; NULL after printing why. */
+/* A table with `n` routes; NULL after printing why. */
 struct rte_fib *router_table_create(const struct router_table *of);
 
 #endif

@@ -1,12 +1,12 @@
-/* Congestion marks that come out of a tunnel, also of packets that came in fragments. */
+/* ECN marks of decapsulated packets, including reassembled ones. */
 #ifndef NFS_FUNCTIONS_IP_TUNNEL_CONGESTION_H
 #define NFS_FUNCTIONS_IP_TUNNEL_CONGESTION_H
 
 #include "core/ipv4.h"
 
 /*
- * The mark of congestion, carried from the outer header to the inner one (RFC 6040, section 4.2).
- * False when the packet must be freed, for its sender would not understand it.
+ * Copy the ECN mark of the outer header to the inner one (RFC 6040, section 4.2). False if the
+ * packet must be freed, because its sender does not support ECN.
  */
 static inline bool take_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t outer)
 {
@@ -26,7 +26,7 @@ static inline bool take_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t oute
 	return true;
 }
 
-/* Keep the mark of a fragment with its segments, for when it is one of a datagram's. */
+/* Store the mark of a fragment in its segments until the datagram is complete. */
 static inline void keep_congestion_mark(struct rte_mbuf *fragment, uint8_t type_of_service)
 {
 	const uint32_t mark = 1u << (type_of_service & RTE_IPV4_HDR_ECN_MASK);
@@ -36,8 +36,8 @@ static inline void keep_congestion_mark(struct rte_mbuf *fragment, uint8_t type_
 }
 
 /*
- * Mark a datagram, whose IPv4 header is `l3` into it, with the congestion that any of its fragments
- * met (RFC 3168, section 5.3). False when it must be freed, for not all of them may be marked.
+ * Combine the marks of all fragments in the datagram's IPv4 header at `l3` (RFC 3168, section 5.3).
+ * False if it must be freed, because some fragments do not support ECN.
  */
 static inline bool join_congestion_marks(struct rte_mbuf *datagram, uint16_t l3)
 {

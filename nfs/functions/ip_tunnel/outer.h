@@ -1,12 +1,12 @@
-/* The tunnel's header: put before a packet's own, and taken off (RFC 2003, section 3.1). */
+/* Adds and removes the outer header (RFC 2003, section 3.1). */
 #ifndef NFS_FUNCTIONS_IP_TUNNEL_OUTER_H
 #define NFS_FUNCTIONS_IP_TUNNEL_OUTER_H
 
 #include "core/packet.h"
 
 /*
- * Put a header, which is `alike` in all but what the inner one says and its `id`, before the one at
- * `l3`. False when there is no room for it.
+ * Insert an outer header before the one at `l3`; it is `alike` except for the fields from the inner
+ * header and its `id`. False without headroom.
  */
 static inline bool put_outer(struct rte_mbuf *mbuf, uint16_t l3, const struct rte_ipv4_hdr *alike,
 			     uint16_t id)
@@ -30,7 +30,7 @@ static inline bool put_outer(struct rte_mbuf *mbuf, uint16_t l3, const struct rt
 	return true;
 }
 
-/* Take off the header at `l3`; its type of service. */
+/* Remove the header at `l3`; returns its type of service. */
 static inline uint8_t take_outer(struct rte_mbuf *mbuf, uint16_t l3)
 {
 	const struct rte_ipv4_hdr *outer =

@@ -9,17 +9,17 @@
 #include "core/memory.h"
 #include "functions/ip_tunnel/congestion.h"
 
-/* Places that a datagram may be put at. */
+/* Slots in which a datagram may be stored. */
 #define WAYS 8
-#define AHEAD 3 /* packets that are fetched while one is freed */
+#define AHEAD 3 /* packets prefetched while one is freed */
 
 struct reassembly {
-	struct rte_ip_frag_tbl *table; /* its clock counts microseconds */
+	struct rte_ip_frag_tbl *table; /* time in microseconds */
 	struct rte_ip_frag_death_row dead;
 	uint64_t *unassembled;
 };
 
-/* The library tells on stderr how large every table is. */
+/* Silence the library, which prints the size of every table. */
 static struct rte_ip_frag_tbl *make_table(uint32_t buckets, uint64_t timeout_us, int socket)
 {
 	const int level = rte_log_get_level(RTE_LOGTYPE_USER1);
@@ -54,7 +54,7 @@ static void free_dead(struct reassembly *reassembly)
 	rte_ip_frag_free_death_row(&reassembly->dead, AHEAD);
 }
 
-/* A datagram that cannot be, or a fragment of such: longer than an IPv4 header can tell. */
+/* Whether a fragment is invalid: it ends beyond the largest IPv4 datagram. */
 static struct rte_mbuf *given_up(struct reassembly *reassembly, struct rte_mbuf *mbuf)
 {
 	reassembly->dead.row[reassembly->dead.cnt++] = mbuf;

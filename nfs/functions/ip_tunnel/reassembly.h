@@ -1,4 +1,4 @@
-/* Fragments put together again, by rte_ip_frag; those that stay alone are freed in time. */
+/* Reassembles fragments with rte_ip_frag; incomplete datagrams are freed after a timeout. */
 #ifndef NFS_FUNCTIONS_IP_TUNNEL_REASSEMBLY_H
 #define NFS_FUNCTIONS_IP_TUNNEL_REASSEMBLY_H
 
@@ -7,25 +7,25 @@
 struct reassembly;
 
 /*
- * For so many datagrams at once; NULL after printing why. Fragments that are freed, because they
- * cannot become a datagram or have not in time, are counted in `unassembled`.
+ * For `n` concurrent datagrams; NULL after printing why. Freed fragments of invalid or expired
+ * datagrams are counted in `unassembled`.
  */
 struct reassembly *reassembly_create(uint32_t datagrams, uint64_t timeout_us, int socket,
 				     uint64_t *unassembled);
 void reassembly_destroy(struct reassembly *reassembly);
 
 /*
- * Takes over a fragment. The datagram that it completes, each fragment's segments with its mark of
- * congestion; NULL when some are missing yet. Its IPv4 header is `l2_len` bytes into it, for each
- * fragment may have had other tags, and is right but for its checksum.
+ * Take over a fragment. Returns the datagram that it completes, with each fragment's ECN mark in
+ * its segments, or NULL while fragments are missing. The IPv4 header is at `l2_len`, because
+ * fragments may have different tags; it is valid except for its checksum.
  */
 struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *fragment,
 				const struct packet *packet, uint64_t now_us);
 
-/* Free what cannot become a datagram any more, by so many a time; whether there was any. */
+/* Free some expired datagrams; returns whether there were any. */
 bool reassembly_expire(struct reassembly *reassembly, uint64_t now_us);
 
-/* Free all that waits. */
+/* Free all stored fragments. */
 void reassembly_forget(struct reassembly *reassembly);
 
 #endif

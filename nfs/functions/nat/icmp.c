@@ -3,7 +3,7 @@
 #include "core/nf.h"
 #include "functions/nat/rewrite.h"
 
-/* What asks and is answered with the same identifier, beside echo (RFC 792, RFC 950). */
+/* Types of queries with an identifier, besides echo (RFC 792, RFC 950). */
 enum {
 	ICMP_TIMESTAMP = 13,
 	ICMP_TIMESTAMP_REPLY = 14,
@@ -27,7 +27,7 @@ bool icmp_query_crosses(uint8_t type, bool outward)
 	}
 }
 
-/* The mapping of who sent the packet that the error is about, and is told; or NULL. */
+/* The mapping of the quoted packet's sender, who receives the error; or NULL. */
 static struct mapping *sender_of(const struct sessions *sessions, struct rte_mbuf *mbuf,
 				 const struct packet *packet, const struct packet *quoted)
 {
@@ -39,7 +39,7 @@ static struct mapping *sender_of(const struct sessions *sessions, struct rte_mbu
 	return mapping_outside(sessions, nat_protocol(quoted->protocol), sender);
 }
 
-/* The mapping of whom that packet was for; or NULL. */
+/* The mapping of the quoted packet's receiver; or NULL. */
 static struct mapping *receiver_of(const struct sessions *sessions, struct rte_mbuf *mbuf,
 				   const struct packet *quoted)
 {

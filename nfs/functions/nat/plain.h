@@ -1,4 +1,4 @@
-/* The fast path of a NAT: plain packets on their way out, of sessions that are known. */
+/* The fast path of a NAT: outbound plain packets of known sessions. */
 #ifndef NFS_FUNCTIONS_NAT_PLAIN_H
 #define NFS_FUNCTIONS_NAT_PLAIN_H
 
@@ -6,8 +6,8 @@
 #include "functions/nat/rewrite.h"
 
 /*
- * Put in the source of a plain packet of a protocol, UDP or TCP, that the caller has looked
- * at already: its headers need not be looked for.
+ * Rewrite the source of a plain packet with a known protocol, UDP or TCP: its headers need not be
+ * searched.
  */
 static inline void plain_source_rewrite(struct rte_mbuf *mbuf, uint8_t protocol, struct endpoint to)
 {
@@ -24,13 +24,13 @@ static inline void plain_source_rewrite(struct rte_mbuf *mbuf, uint8_t protocol,
 	} else if (udp->dgram_cksum != 0) {
 		udp->dgram_cksum = checksum_after(udp->dgram_cksum, both);
 		if (udp->dgram_cksum == 0)
-			udp->dgram_cksum = 0xffff; /* 0 would say that there is none (RFC 768) */
+			udp->dgram_cksum = 0xffff; /* 0 would mean no checksum (RFC 768) */
 	}
 	ip->src_addr = to.address;
 	udp->src_port = to.port;
 }
 
-/* A plain packet of a session that is known, and not hairpinned. */
+/* Translate a plain packet of a known session that is not hairpinned. */
 static inline void translate_plain(struct rte_mbuf *mbuf, struct session *session, uint64_t now_us)
 {
 	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *,

@@ -1,6 +1,6 @@
 /*
- * Free ports of an external address. The one that has been free for longest is taken first, so
- * that a late packet of an old connection meets no new one; even and odd ones are kept apart, for
+ * Free ports of an external address. The port that was free for longest is taken first, so that a
+ * late packet of an old connection does not reach a new one; even and odd ports are kept apart, for
  * RTP and RTCP (RFC 4787, REQ-4).
  */
 #ifndef NFS_FUNCTIONS_NAT_PORTS_H
@@ -14,18 +14,18 @@
 
 struct ports {
 	struct {
-		uint32_t next, n; /* of those that are free */
+		uint32_t next, n; /* of the free ones */
 		uint16_t free[PORTS_HALF];
 	} halves[2];
 };
 
 /*
- * All are free, in an order that the seed gives: a stranger cannot guess the next one (RFC 6056)
- * only while the seed, whose default is public, is a secret.
+ * Make all ports free, in an order from the seed: ports are unpredictable (RFC 6056) only while the
+ * seed, whose default is public, is secret.
  */
 void ports_fill(struct ports *ports, uint64_t *random);
 
-/* A free port, even or odd as `like` where there is one; 0 when there is none at all. */
+/* A free port, with the parity of `like` if possible; 0 if none is free. */
 uint16_t ports_take(struct ports *ports, uint16_t like);
 void ports_give(struct ports *ports, uint16_t port);
 

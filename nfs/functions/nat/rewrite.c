@@ -33,7 +33,7 @@ struct mapping *mapping_at(const struct sessions *sessions, struct rte_mbuf *mbu
 	return mapping_outside(sessions, nat_protocol(packet->protocol), to);
 }
 
-/* Where the checksum behind the IPv4 header is; NULL when a quote was cut before it. */
+/* The checksum behind the IPv4 header; NULL if a quote ends before it. */
 static rte_be16_t *l4_checksum(struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	uint16_t at = packet->l4;
@@ -82,12 +82,12 @@ void endpoint_rewrite(struct rte_mbuf *mbuf, const struct packet *packet, enum e
 	*port_field(mbuf, packet, end) = to.port;
 	if (!checksum || (packet->protocol == IPPROTO_UDP && *checksum == 0))
 		return;
-	/* the pseudo header that covers the addresses is none of ICMP's */
+	/* ICMP's checksum covers no pseudo header */
 	*checksum =
 		checksum_after(*checksum, (uint16_t)~from.port + (uint32_t)to.port +
 						  (packet->protocol == IPPROTO_ICMP ? 0 : changes));
 	if (packet->protocol == IPPROTO_UDP && *checksum == 0)
-		*checksum = 0xffff; /* 0 would say that there is none (RFC 768) */
+		*checksum = 0xffff; /* 0 would mean no checksum (RFC 768) */
 }
 
 static rte_be16_t icmp_sum(struct rte_mbuf *mbuf, const struct packet *packet)

@@ -116,7 +116,7 @@ static uint32_t *outside_of(struct sessions *sessions, const struct mapping *map
 				  rte_be_to_cpu_16(mapping->outside.port)];
 }
 
-/* All mappings of a host have one address outside (RFC 4787, REQ-2). */
+/* All mappings of a host have one external address (RFC 4787, REQ-2). */
 static int32_t map(struct sessions *sessions, const struct flow_key *key, int32_t place)
 {
 	const uint32_t address = rte_hash_crc_4byte(key->source, 0) % sessions->addresses;
@@ -138,7 +138,7 @@ static int32_t map(struct sessions *sessions, const struct flow_key *key, int32_
 	return place;
 }
 
-/* The place of the mapping of an endpoint inside, new if it must be. */
+/* The index of an inside endpoint's mapping, added if missing. */
 static int32_t mapping_for(struct sessions *sessions, const struct flow_key *flow)
 {
 	const struct flow_key key =
@@ -199,7 +199,7 @@ int32_t session_start(struct sessions *sessions, const struct flow_key *key, uin
 	return place;
 }
 
-/* RFC 5382, REQ-5: established once both ends have acknowledged, until both are done. */
+/* RFC 5382, REQ-5: established once both ends have acknowledged, until both have closed. */
 static void tcp_seen(struct session *session, bool outward, uint8_t flags)
 {
 	const uint8_t done = TCP_FIN_OUT | TCP_FIN_IN, acked = TCP_ACKED_OUT | TCP_ACKED_IN;
@@ -223,7 +223,7 @@ void session_seen(struct session *session, bool outward, uint8_t tcp_flags, uint
 {
 	if (session->phase >= PHASE_TCP_TRANSITORY)
 		tcp_seen(session, outward, tcp_flags);
-	else if (!outward) /* nobody outside keeps a hole open (RFC 4787, REQ-6) */
+	else if (!outward) /* inbound UDP does not refresh a mapping (RFC 4787, REQ-6) */
 		return;
 	session->last_us = now_us;
 }

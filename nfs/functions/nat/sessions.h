@@ -1,6 +1,6 @@
 /*
- * What a NAT remembers: mappings of an endpoint inside to one outside, which all sessions of that
- * endpoint share (RFC 4787, REQ-1), and sessions with their state and timeouts.
+ * The state of a NAT: mappings of an inside endpoint to an external one, shared by all sessions of
+ * that endpoint (RFC 4787, REQ-1), and sessions with their phase and timeouts.
  */
 #ifndef NFS_FUNCTIONS_NAT_SESSIONS_H
 #define NFS_FUNCTIONS_NAT_SESSIONS_H
@@ -13,9 +13,9 @@
 
 enum nat_protocol { NAT_UDP, NAT_TCP, NAT_ICMP, NAT_PROTOCOLS };
 
-/* How long a session may be silent. */
+/* Timeouts of silent sessions. */
 enum nat_phase {
-	PHASE_FREE, /* no session is here */
+	PHASE_FREE, /* the slot is free */
 	PHASE_UDP,
 	PHASE_ICMP,
 	PHASE_TCP_TRANSITORY,
@@ -23,7 +23,7 @@ enum nat_phase {
 	PHASES
 };
 
-/* An address with a port, or with an identifier of ICMP queries. */
+/* An address with a port or the identifier of ICMP queries. */
 struct endpoint {
 	rte_be32_t address;
 	rte_be16_t port;
@@ -31,7 +31,7 @@ struct endpoint {
 
 struct mapping {
 	struct endpoint inside, outside;
-	uint32_t sessions; /* that stand on it; 0: no mapping is here */
+	uint32_t sessions; /* sessions that use it; 0: the slot is free */
 	uint8_t protocol;
 };
 
@@ -41,13 +41,13 @@ enum session_mark {
 	TCP_FIN_OUT = 4,
 	TCP_FIN_IN = 8,
 	TCP_RESET = 16,
-	HAIRPINS = 32, /* to one of the addresses outside: it comes in again */
+	HAIRPINS = 32, /* to an external address of ours: hairpinned */
 };
 
 /* Four to a cache line. */
 struct session {
-	uint64_t last_us;   /* when it was used: from inside, or TCP from anywhere */
-	rte_be32_t address; /* outside, and the port there: those of its mapping */
+	uint64_t last_us;   /* last refresh: from inside, or TCP from either side */
+	rte_be32_t address; /* the mapping's external address and port */
 	rte_be16_t port;
 	uint8_t phase; /* enum nat_phase */
 	uint8_t marks; /* enum session_mark */
@@ -55,17 +55,18 @@ struct session {
 
 struct sessions_setup {
 	uint32_t most;
-	uint32_t first_address, addresses; /* outside, in host order */
+	uint32_t first_address, addresses; /* external addresses, in host byte order */
 	uint64_t seed;
 	uint64_t timeout_us[PHASES];
 };
 
 struct sessions {
-	struct rte_hash *table; /* flow key from inside to a place in `sessions` */
+	struct rte_hash *table; /* maps a flow key from inside to an index of `sessions` */
 	struct session *sessions;
-	struct rte_hash *endpoints; /* flow key without destination to a place in `mappings` */
+	struct rte_hash
+		*endpoints; /* maps a flow key without destination to an index of `mappings` */
 	struct mapping *mappings;
-	uint32_t *outside;   /* by protocol, address, port: place of a mapping + 1 */
+	uint32_t *outside;   /* by protocol, address, port: index of a mapping + 1 */
 	struct ports *ports; /* by protocol, address */
 	uint32_t first_address, addresses;
 	uint64_t timeout_us[PHASES];
@@ -98,7 +99,7 @@ static inline bool sessions_own(const struct sessions *sessions, rte_be32_t addr
 	return rte_be_to_cpu_32(address) - sessions->first_address < sessions->addresses;
 }
 
-/* The mapping of an endpoint outside, whose address must be one of `sessions_own`; or NULL. */
+/* The mapping of an external endpoint, whose address must be one of `sessions_own`; or NULL. */
 static inline struct mapping *mapping_outside(const struct sessions *sessions,
 					      enum nat_protocol protocol, struct endpoint endpoint)
 {
@@ -115,20 +116,20 @@ static inline struct endpoint session_outside(const struct session *session)
 	return (struct endpoint){session->address, session->port};
 }
 
-/* The mapping of an endpoint inside; or NULL. */
+/* The mapping of an inside endpoint; or NULL. */
 struct mapping *mapping_inside(const struct sessions *sessions, uint8_t protocol,
 			       struct endpoint endpoint);
 
 /*
- * The session of a flow seen from inside; `*started` grows when it is new. Its place, or one of
- * enum session_failure.
+ * The session of a flow in the direction from inside; `*started` grows if it is new. Returns its
+ * index or an enum session_failure.
  */
 int32_t session_start(struct sessions *sessions, const struct flow_key *key, uint64_t *started);
 
-/* A packet of a session was seen; `tcp_flags` are 0 unless it is TCP. */
+/* Refresh a session after a packet; `tcp_flags` are 0 unless it is TCP. */
 void session_seen(struct session *session, bool outward, uint8_t tcp_flags, uint64_t now_us);
 
-/* Forget sessions that were silent for too long, a few at a time. How many. */
+/* Remove some sessions that were silent for too long; returns how many. */
 uint32_t sessions_age(struct sessions *sessions, uint64_t now_us);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Stand-ins for the headers of DOCA 2.2, by what its public documentation names and only as far as
- * it is used here: with them, what is written for a card compiles where no SDK is installed. A
- * real SDK's values, and whatever else its structures hold, differ.
+ * Substitutes for the headers of DOCA 2.2, by its public documentation and only as far as needed
+ * here: code for a card compiles without the SDK. Values and further fields of the real SDK differ.
  */
 #ifndef NFS_TESTS_DOCA_ERROR_H
 #define NFS_TESTS_DOCA_ERROR_H

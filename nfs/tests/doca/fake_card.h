@@ -1,6 +1,6 @@
 /*
- * A card that is none: what DOCA does as far as an engine's backend can tell. It refuses what comes
- * in an order that DOCA's documentation rules out, and answers the latest job first.
+ * A simulated card: DOCA as far as an engine's backend uses it. It rejects calls in an order that
+ * DOCA's documentation forbids, and completes the latest job first.
  */
 #ifndef NFS_TESTS_DOCA_FAKE_CARD_H
 #define NFS_TESTS_DOCA_FAKE_CARD_H
@@ -11,25 +11,25 @@
 
 #include <doca_error.h>
 
-#define FAKE_CARD_DEPTH 100 /* jobs that its queue takes, of as many as it was asked for */
+#define FAKE_CARD_DEPTH 100 /* capacity of its queue, whatever depth was requested */
 
 struct fake_card {
-	/* told by the test */
-	unsigned int failing;  /* the step that fails, counted from 1; 0: none */
-	doca_error_t refusing; /* what the next job is answered with at once */
-	bool breaking;         /* jobs fail after they were taken */
+	/* set by the test */
+	unsigned int failing;  /* number of the step that fails, from 1; 0: none */
+	doca_error_t refusing; /* immediate result of the next job */
+	bool breaking;         /* jobs fail after submission */
 
-	/* told to the test */
-	unsigned int steps; /* that made something */
-	unsigned int wrong; /* that came out of order */
+	/* results for the test */
+	unsigned int steps; /* steps that created something */
+	unsigned int wrong; /* calls in a forbidden order */
 	bool listed, device, has_library, has_device, started, queue, has_queue, memory,
 		memory_has_device, memory_started, inventory, inventory_started;
-	unsigned int buffers, matches; /* that are in use */
+	unsigned int buffers, matches; /* currently in use */
 };
 
 extern struct fake_card fake_card;
 
-/* There is one of everything but buffers. */
+/* One of each resource, besides buffers. */
 extern char fake_thing[1];
 #define THE(type) ((struct type *)(void *)fake_thing)
 
@@ -38,7 +38,7 @@ struct doca_buf {
 	size_t length, room;
 };
 
-/* Make something, or undo it: it must be the other way round, and that be `allowed` now. */
+/* Create a resource or destroy it; it must exist only if destroyed, and `allowed` must be true. */
 doca_error_t fake_step(bool allowed, bool *is, bool made);
 
 #endif

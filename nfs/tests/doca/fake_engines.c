@@ -1,4 +1,4 @@
-/* The queue of the card that is none, and what its two engines do. */
+/* The simulated card's queue, and its two engines. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 static struct doca_event events[FAKE_CARD_DEPTH];
 static unsigned int n_events;
 
-/* "Compressed" is an eighth longer, and ends with that many zeros. */
+/* "Compressed" data is an eighth longer and ends with as many zeros. */
 static void compress(const struct doca_compress_deflate_job *job)
 {
 	const struct doca_buf *in = job->src_buff;
@@ -23,7 +23,7 @@ static void compress(const struct doca_compress_deflate_job *job)
 	memcpy(out->data, in->data, in->length);
 }
 
-/* Each byte is a match of the rule of its number. */
+/* Each byte matches the rule of that number. */
 static void search(const struct doca_regex_job_search *job)
 {
 	struct doca_regex_match **end = &job->result->matches;

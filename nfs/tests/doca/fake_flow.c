@@ -16,7 +16,7 @@ struct doca_flow_pipe_entry {
 };
 
 struct doca_flow_port {
-	struct doca_flow_pipe pipes[3]; /* the root, and one for TCP and UDP each */
+	struct doca_flow_pipe pipes[3]; /* the root pipe, and one each for TCP and UDP */
 	unsigned int n_pipes;
 };
 
@@ -62,7 +62,7 @@ doca_error_t doca_flow_port_pair(struct doca_flow_port *port, struct doca_flow_p
 	return port != other ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
 }
 
-/* Of both ports at once. */
+/* For both ports. */
 void doca_flow_port_pipes_flush(struct doca_flow_port *port)
 {
 	(void)port;

@@ -1,22 +1,23 @@
-/* Two ports that forward by rules, as far as DOCA Flow's user can tell; it confirms when asked. */
+/*
+ * Two simulated ports that forward by rules, as far as DOCA Flow's users can see; changes are
+ * confirmed when polled.
+ */
 #ifndef NFS_TESTS_DOCA_FAKE_FLOW_H
 #define NFS_TESTS_DOCA_FAKE_FLOW_H
 
 #include <doca_flow.h>
 
-#define FAKE_FLOW_DEPTH                                                                            \
-	128 /* changes that its queue holds, as DOCA's does unless told otherwise                  \
-	     */
+#define FAKE_FLOW_DEPTH 128 /* capacity of its queue, DOCA's default */
 
 struct fake_flow {
-	bool refusing;         /* told by the test: rules are refused, when they are confirmed */
-	uint64_t forwarded;    /* told by the test: packets by each rule */
-	unsigned int inits;    /* of DOCA Flow */
-	unsigned int ports;    /* that are started */
-	unsigned int rules;    /* of connections that are there */
-	unsigned int queued;   /* changes that are not confirmed */
-	unsigned int refused;  /* for want of room in the queue */
-	unsigned int dangling; /* uses of a rule that is not there */
+	bool refusing;         /* set by the test: rules are rejected at confirmation */
+	uint64_t forwarded;    /* set by the test: packets per rule */
+	unsigned int inits;    /* starts of DOCA Flow */
+	unsigned int ports;    /* started ports */
+	unsigned int rules;    /* existing rules of connections */
+	unsigned int queued;   /* unconfirmed changes */
+	unsigned int refused;  /* rejected because the queue was full */
+	unsigned int dangling; /* uses of a rule that does not exist */
 };
 
 extern struct fake_flow fake_flow;

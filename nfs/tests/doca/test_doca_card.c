@@ -29,7 +29,7 @@ static void start(const char *name)
 	assert_non_null(engine);
 }
 
-/* Nothing is left, and nothing was done in an order that DOCA rules out. */
+/* Check that every resource was freed and no call came in a forbidden order. */
 static void check_ended(void)
 {
 	const struct fake_card none = {0};
@@ -46,7 +46,7 @@ static void end(void)
 	check_ended();
 }
 
-/* Whichever step fails, all before it are undone, in an order that DOCA allows. */
+/* If a step fails, all earlier steps are undone in an order that DOCA allows. */
 static void undoes_what_it_did(void **state)
 {
 	(void)state;
@@ -75,7 +75,7 @@ static struct accelerator_job job_of(const char *text, char *output, uint32_t ro
 	};
 }
 
-/* Jobs come back in the order in which they were taken, though the card answers the last first. */
+/* Jobs are returned in the order of submission, though the card completes the last one first. */
 static void keeps_their_order(void **state)
 {
 	struct accelerator_job jobs[3], *back[3];
@@ -99,7 +99,7 @@ static void keeps_their_order(void **state)
 	end();
 }
 
-/* A card with as much as it may have takes more once it was polled, and each job once. */
+/* A full card accepts more jobs after a poll, and each job once. */
 static void is_full_for_a_while(void **state)
 {
 	struct accelerator_job jobs[FAKE_CARD_DEPTH + 1], *back[FAKE_CARD_DEPTH];
@@ -119,7 +119,7 @@ static void is_full_for_a_while(void **state)
 	end();
 }
 
-/* What is longer than a job may be, and what the card refuses, is answered at once. */
+/* Jobs that are too long, or that the card rejects, fail at once. */
 static void refuses_at_once(void **state)
 {
 	static char long_text[4096];
@@ -141,7 +141,7 @@ static void refuses_at_once(void **state)
 	}
 }
 
-/* A job that fails on the card says so. */
+/* A job that fails on the card has a negative status. */
 static void tells_what_failed(void **state)
 {
 	struct accelerator_job job, *back = NULL;
@@ -158,7 +158,7 @@ static void tells_what_failed(void **state)
 	end();
 }
 
-/* What has not shrunk into its room has no room, were it as long as a job may be. */
+/* Output larger than its buffer fails with -ENOSPC, also for a job of the largest length. */
 static void has_no_room(void **state)
 {
 	static char text[2049], output[2048];
@@ -174,7 +174,7 @@ static void has_no_room(void **state)
 	end();
 }
 
-/* A rule counts once, the lowest is told, and each match goes back to its pool. */
+/* Each rule counts once, the lowest is reported, and all matches return to their pool. */
 static void tells_rules_once(void **state)
 {
 	struct accelerator_job job = job_of("\7\3\7\3\3", NULL, 0), *back;

@@ -14,7 +14,7 @@ static struct flow_offload made(uint32_t connections)
 	return offload;
 }
 
-/* The place of a connection, whose burst comes by. */
+/* The index of a connection after a lookup of its burst. */
 static int32_t known(const struct flow_offload *offload, uint16_t number)
 {
 	const struct flow_key key = {.source = RTE_BE32(0x0a000001),
@@ -34,7 +34,7 @@ static bool forwards(const struct flow_offload *offload, int32_t place)
 	return offload->backend->forward(offload->state, (uint32_t)place, NF_INSIDE);
 }
 
-/* Where there are no ports, the cores have all packets. */
+/* Without ports, the cores process all packets. */
 static void needs_ports(void **state)
 {
 	struct flow_offload offload = made(CONNECTIONS);
@@ -43,12 +43,12 @@ static void needs_ports(void **state)
 	assert_string_equal(offload.backend->name, "software");
 	assert_int_equal(fake_flow.inits, 0);
 	flow_offload_destroy(&offload);
-	/* from here on there are two */
+	/* from here on there are two ports */
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null1", ""), 0);
 }
 
-/* A connection is forwarded both ways, is active while its packets count, and can be withdrawn. */
+/* A connection is forwarded both ways, is active while its packets count, and can be removed. */
 static void forwards_both_ways(void **state)
 {
 	struct flow_offload offload = made(CONNECTIONS);
@@ -70,7 +70,7 @@ static void forwards_both_ways(void **state)
 	assert_int_equal(fake_flow.ports, 0);
 }
 
-/* Ports are one instance's at a time, and DOCA Flow starts once, for as many as came first. */
+/* One instance at a time uses the ports, and DOCA Flow starts once, with the first one's size. */
 static void has_one_user(void **state)
 {
 	struct flow_offload first = made(CONNECTIONS), second = made(CONNECTIONS), larger;
@@ -87,7 +87,7 @@ static void has_one_user(void **state)
 	assert_int_equal(fake_flow.ports, 0);
 }
 
-/* More connections than the card's queue is deep come and go without a burst between them. */
+/* More connections than the card's queue holds are added and removed without a burst in between. */
 static void makes_room_in_the_queue(void **state)
 {
 	struct flow_offload offload = made(CONNECTIONS);
@@ -105,7 +105,7 @@ static void makes_room_in_the_queue(void **state)
 	flow_offload_destroy(&offload);
 }
 
-/* A rule that the card refuses later is neither asked for its packets nor removed. */
+/* A rule that the card rejects later is neither queried nor removed. */
 static void forgets_what_was_refused(void **state)
 {
 	struct flow_offload offload = made(CONNECTIONS);
