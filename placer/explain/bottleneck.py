@@ -1,8 +1,8 @@
-"""Diagnosis: what binds an NF in its company, and where along its traffic that changes (Tomur, section 7.5.2)."""
+"""Diagnosis: the bottleneck of an NF in a co-location, and where along its traffic it changes (Tomur, section 7.5.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,25 +15,25 @@ from profiles import ATTRIBUTES, TrafficProfile, Workload
 
 STEPS = 12
 HALVINGS = 12
-"""After which the place of a shift is known to a four-thousandth of a step."""
+"""Bisection steps, which locate a shift to 1/4096 of the distance between two readings."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What binds an NF at one traffic.
+    """The bottleneck of an NF at one traffic.
 
     Parameters
     ----------
     traffic
-        Of the NF.
+        Traffic of the NF.
     predicted_kpps, solo_kpps
-        In its company and alone, as the predictor has it.
+        Predicted throughput in the co-location and alone.
     drops
-        Per resource, the throughput (kpps) that contention for it alone would cost.
+        Per resource, the throughput drop (kpps) that contention for it alone would cause.
     bottleneck
-        The resource that binds, as the predictor has it.
+        The predicted bottleneck: `cpu`, `memory` or an accelerator.
     true_kpps, true_bottleneck
-        The same as the testbed's own account has it; None where there is none.
+        Throughput and bottleneck on the simulated card; None on other testbeds, which do not know bottlenecks.
     """
 
     traffic: TrafficProfile
@@ -47,7 +47,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Shift:
-    """Along an attribute, the value at which the bottleneck becomes another, as the predictor has it."""
+    """The value of an attribute at which the predicted bottleneck changes."""
 
     attribute: str
     at: float
@@ -57,108 +57,118 @@ class Shift:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """An NF in its company.
+    """The bottleneck of an NF in a co-location.
 
     Parameters
     ----------
-    workload, beside
-        The NF with its traffic, and who else is there.
-    here
-        At that traffic.
+    workload, neighbours
+        The NF with its traffic, and the NFs co-located with it.
+    reading
+        The bottleneck at that traffic.
     along
-        Per attribute, readings from the low to the high end of its range, the rest of the traffic as it is.
+        Per attribute, readings from the low to the high end of its range, the rest of the traffic unchanged.
     shifts
         Where the bottleneck changes, attribute by attribute.
     """
 
     workload: Workload
-    beside: tuple[Workload, ...]
-    here: Reading
+    neighbours: tuple[Workload, ...]
+    reading: Reading
     along: Mapping[str, tuple[Reading, ...]]
     shifts: tuple[Shift, ...]
 
 
-class Diagnostician:
-    """Reads bottlenecks off a predictor, and off a testbed that keeps account.
+def diagnose(
+    predictor: Predictor,
+    workload: Workload,
+    neighbours: Sequence[Workload],
+    ranges: Mapping[str, tuple[float, float]],
+    *,
+    testbed: Testbed | None = None,
+    steps: int = STEPS,
+) -> Diagnosis:
+    """The bottleneck of an NF at its traffic, then along every attribute.
 
     Parameters
     ----------
     predictor
-        Who predicts.
+        Predicts throughput, drops and bottleneck.
+    workload, neighbours
+        The NF with its traffic, and the NFs co-located with it.
+    ranges
+        Low and high end per traffic attribute.
     testbed
-        Who may know better: the simulated card keeps account of where the time of a packet goes. None: nobody does.
+        The simulated card also knows true bottlenecks; other testbeds are not queried.
+    steps
+        Readings per attribute.
     """
+    card = testbed if isinstance(testbed, SimulatedTestbed) else None
 
-    def __init__(self, predictor: Predictor, testbed: Testbed | None = None) -> None:
-        self._predictor = predictor
-        self._card = testbed if isinstance(testbed, SimulatedTestbed) else None
+    def read(workloads: Sequence[Workload]) -> list[Reading]:
+        return readings_of(predictor, workloads, neighbours, card)
 
-    def diagnose(
-        self,
-        workload: Workload,
-        beside: Sequence[Workload],
-        ranges: Mapping[str, tuple[float, float]],
-        *,
-        steps: int = STEPS,
-    ) -> Diagnosis:
-        """The NF at its traffic, then along every attribute of `ranges`, `steps` readings each."""
-        along = {}
-        shifts: list[Shift] = []
-        for attribute in (name for name in ATTRIBUTES if name in ranges):
-            values = spaced(attribute, *ranges[attribute], steps)
-            along[attribute] = tuple(self.read([_with(workload, attribute, value) for value in values], beside))
-            shifts += self._shifts(workload, beside, attribute, along[attribute])
-        return Diagnosis(workload, tuple(beside), self.read([workload], beside)[0], along, tuple(shifts))
+    along: dict[str, tuple[Reading, ...]] = {}
+    shifts: list[Shift] = []
+    for attribute in (name for name in ATTRIBUTES if name in ranges):
+        values = spaced(attribute, *ranges[attribute], steps)
+        along[attribute] = tuple(read([_with(workload, attribute, value) for value in values]))
+        shifts += _shifts(read, workload, attribute, along[attribute])
+    return Diagnosis(workload, tuple(neighbours), read([workload])[0], along, tuple(shifts))
 
-    def read(self, workloads: Sequence[Workload], beside: Sequence[Workload]) -> list[Reading]:
-        """A reading of each workload in the same company."""
-        co_locations = [(workload, *beside) for workload in workloads]
-        predictions = [answers[0] for answers in self._predictor.predict(co_locations)]
-        accounts = (
-            [answers[0] for answers in self._card.account(co_locations)] if self._card else [None] * len(co_locations)
+
+def readings_of(
+    predictor: Predictor,
+    workloads: Sequence[Workload],
+    neighbours: Sequence[Workload],
+    card: SimulatedTestbed | None = None,
+) -> list[Reading]:
+    """A reading of each workload when it shares a NIC with the neighbours."""
+    co_locations = [(workload, *neighbours) for workload in workloads]
+    predictions = [answers[0] for answers in predictor.predict(co_locations)]
+    truths = [answers[0] for answers in card.account(co_locations)] if card else [None] * len(co_locations)
+    return [
+        Reading(
+            workload.traffic,
+            prediction.throughput_kpps,
+            prediction.solo_kpps,
+            prediction.drops,
+            prediction.bottleneck,
+            truth.throughput_kpps if truth else None,
+            truth.bottleneck if truth else None,
         )
-        return [
-            Reading(
-                workload.traffic,
-                told.throughput_kpps,
-                told.solo_kpps,
-                told.drops,
-                told.bottleneck,
-                account.throughput_kpps if account else None,
-                account.bottleneck if account else None,
-            )
-            for workload, told, account in zip(workloads, predictions, accounts, strict=True)
-        ]
-
-    def _shifts(
-        self, workload: Workload, beside: Sequence[Workload], attribute: str, readings: Sequence[Reading]
-    ) -> Iterator[Shift]:
-        """Between readings whose bottlenecks differ, by halving."""
-        for first, last in pairwise(readings):
-            if first.bottleneck == last.bottleneck:
-                continue
-            before, (low, high) = (
-                first.bottleneck,
-                (first.traffic.as_dict()[attribute], last.traffic.as_dict()[attribute]),
-            )
-            after = last.bottleneck
-            for _ in range(HALVINGS):
-                middle = (low + high) / 2
-                (told,) = self.read([_with(workload, attribute, middle)], beside)
-                if told.bottleneck == before:
-                    low = middle
-                else:
-                    high, after = middle, told.bottleneck
-            yield Shift(attribute, high, before, after)
+        for workload, prediction, truth in zip(workloads, predictions, truths, strict=True)
+    ]
 
 
 def spaced(attribute: str, low: float, high: float, steps: int) -> list[float]:
-    """Values over a range, ends included: flows evenly in their logarithm, other attributes evenly, all whole."""
+    """Whole numbers from low to high: flows spaced evenly in their logarithm, other attributes evenly."""
     if attribute == "flows":
         values = np.geomspace(max(low, 1.0), max(high, 1.0), steps)
     else:
         values = np.linspace(low, high, steps)
     return sorted({float(value) for value in np.round(values)})
+
+
+def _shifts(
+    read: Callable[[Sequence[Workload]], list[Reading]],
+    workload: Workload,
+    attribute: str,
+    readings: Sequence[Reading],
+) -> Iterator[Shift]:
+    """Between readings of different bottlenecks, by bisection."""
+    for first, last in pairwise(readings):
+        if first.bottleneck == last.bottleneck:
+            continue
+        low, high = first.traffic.as_dict()[attribute], last.traffic.as_dict()[attribute]
+        before, after = first.bottleneck, last.bottleneck
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            (reading,) = read([_with(workload, attribute, middle)])
+            if reading.bottleneck == before:
+                low = middle
+            else:
+                high, after = middle, reading.bottleneck
+        yield Shift(attribute, high, before, after)
 
 
 def _with(workload: Workload, attribute: str, value: float) -> Workload:

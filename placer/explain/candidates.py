@@ -107,10 +107,10 @@ def explain(
     for event in events_of(arrivals):
         arrival = arrivals[event.index]
         if event.departs:
-            if fleet.home_of(arrival.id) is not None:
+            if fleet.nic_of(arrival.id) is not None:
                 fleet.remove(arrival.id)
             continue
-        selector.foresee(arrival.tenant)
+        selector.observe(arrival.tenant)
         choice = selector.choose(arrival.tenant)
         if only in (None, arrival.id):
             verdicts = tuple(verdicts_on(fleet, oracles, arrival.tenant, choice))

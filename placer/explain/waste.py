@@ -70,10 +70,10 @@ def _play(
             break
         arrival = arrivals[event.index]
         if event.departs:
-            if fleet.home_of(arrival.id) is not None:
+            if fleet.nic_of(arrival.id) is not None:
                 fleet.remove(arrival.id)
         else:
-            selector.foresee(arrival.tenant)
+            selector.observe(arrival.tenant)
             choice = selector.choose(arrival.tenant)
             nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
             if nic is not None:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Protocol
 
 from placer.model.oracle import CoLocation, co_location_of
 from placer.model.sla import Sla
@@ -68,9 +68,9 @@ class Service(Enum):
 
 
 class Nic:
-    """A NIC and its tenants, by id in order of arrival; `note` is for the index of whoever watches the fleet."""
+    """A NIC and its tenants, by id in order of arrival."""
 
-    __slots__ = ("id", "kind", "note", "number", "service", "tenants_by_id")
+    __slots__ = ("id", "kind", "number", "service", "tenants_by_id")
 
     def __init__(self, id: str, kind: NicKind, number: int = 0) -> None:
         self.id = id
@@ -78,7 +78,6 @@ class Nic:
         self.number = number
         self.tenants_by_id: dict[str, Tenant] = {}
         self.service = Service.UP
-        self.note: Any = None
 
     @property
     def tenants(self) -> tuple[Tenant, ...]:

@@ -13,7 +13,7 @@ from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
 from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Move, Rebalance, Refused, Return
 from placer.online.rebalance import Rebalancer
-from placer.policy.patterns import MOST_PATTERNS
+from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
 from profiles import Workload
@@ -88,7 +88,7 @@ class Engine:
             raise Refused(f"'{tenant.id}' is here already")
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
-        self.selector.foresee(tenant)
+        self.selector.observe(tenant)
         nic = self._place(tenant)
         if nic is not None:
             return Answer("placed", (Move(tenant.id, None, nic.id),))

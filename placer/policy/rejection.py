@@ -1,46 +1,56 @@
-"""Reasons: what keeps a newcomer out of a class of NICs."""
+"""Causes: why a class of NICs does not take an arrival, and why capacity idles."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from placer.model.oracle import CoLocation
 
-NOT_HOSTED = "the NF does not run on this model"
-CORES = "too few cores"
-OWN_SLA = "the newcomer would miss its SLA"
-OTHERS_SLA = "a tenant would miss its SLA"
-SOME_SLA = "somebody would miss the SLA, on those that were asked about"
-OUT_OF_SERVICE = "failed or drained"
-ALONE = "the newcomer would miss its SLA even alone"
-NONE_LEFT = "no NIC of this kind is left"
+
+class Cause(StrEnum):
+    """Everything but a contended resource that keeps NFs off a NIC; the value is what JSON output has.
+
+    `placer.report.text.explanation` words them for people.
+    """
+
+    NOT_HOSTED = "not hosted"
+    CORES = "cores"
+    ARRIVAL_SLA = "SLA of the arrival"
+    TENANT_SLA = "SLA of a tenant"
+    SAMPLED_SLA = "an SLA, on the NICs that were checked"
+    OUT_OF_SERVICE = "out of service"
+    SLA_ALONE = "SLA of the arrival even alone"
+    NONE_LEFT = "none left"
+    TIGHT_SLA = "SLA too tight to share"
+    ORDER = "order of arrival"
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one class of NICs does not take the newcomer.
+    """Why one class of NICs does not take an arrival.
 
     Parameters
     ----------
     nic_model
         Their model.
-    company
-        What runs on each; empty where the class is not of one company.
+    co_location
+        What runs on each; empty where the class has various co-locations.
     nics
-        How many they are; 0 for a NIC that would have to be opened.
+        How many there are; 0 for a NIC that would have to be opened.
     cause
-        What keeps the newcomer out.
+        What keeps the arrival off.
     """
 
     nic_model: str
     co_location: CoLocation
     nics: int
-    cause: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """NICs in use, those with too few cores for a newcomer, and those that fit; None where only a few were asked."""
+    """NICs in use, those with too few cores for an arrival, and those that fit; None where only some were checked."""
 
     nics: int
     too_few_cores: int
@@ -53,8 +63,8 @@ class Tally:
     def __str__(self) -> str:
         if self.fit is None:
             return f"{self.nics} NICs in use: {self.too_few_cores} have too few cores"
-        broken = self.nics - self.too_few_cores - self.fit
+        violating = self.nics - self.too_few_cores - self.fit
         return (
             f"{self.fit} of {self.nics} NICs in use fit: {self.too_few_cores} have too few cores, "
-            f"on {broken} somebody would miss the SLA"
+            f"{violating} would violate an SLA"
         )

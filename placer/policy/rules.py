@@ -1,8 +1,8 @@
-"""Rules: which of the NICs that would keep every SLA takes the newcomer, and whether a new one is better.
+"""Rules: which NIC takes an arrival among those on which every SLA stays met, and when a new NIC is better.
 
-Every rule has an outlook: who will come, and what each is worth to a NIC. What a NIC can then expect, by the companies
-that it may become without breaking an SLA, is the worth of its room, in units of that of an empty NIC; rules differ in
-the outlook and in what they make of the worth before and after the newcomer.
+A rule forecasts arrivals and their value. The free capacity of a NIC is worth the value that the NIC can expect from
+them without violating an SLA. Rules differ in the forecast, and in how they weigh this value before and after the
+arrival joins.
 """
 
 from __future__ import annotations
@@ -10,48 +10,50 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from placer.policy.forecast import Forecast, recent_arrivals_forecast, uniform_forecast
-from placer.policy.patterns import Patterns
+from placer.policy.forecast import recent_arrivals_forecast, uniform_forecast
+from placer.policy.kernels import Forecast
+from placer.policy.pattern_table import PatternTable
 from profiles import InputError
 
-Seen = Sequence[tuple[int, float]]
-"""Newcomers of late: column of the workload, and the throughput (kpps) that each requires."""
+Recent = Sequence[tuple[int, float]]
+"""Recent arrivals: the column of the workload, and the throughput (kpps) that each requires."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How rooms are compared; the lowest score takes the newcomer, among equals the NIC that was opened first.
+    """How NICs are compared: the lowest score takes the arrival; among equals, the NIC that was opened first.
 
     Parameters
     ----------
     name
         On the command line.
     before, after
-        Weights in the score of what the room is worth without and with the newcomer.
-    outlook
-        Who will come, told by those of late; None while nothing can be foreseen, when all rooms are alike.
-    toll
-        What a new NIC costs beyond what it loses in worth; None opens one only when no other fits.
+        Weights in the score of the value of free capacity without and with the arrival.
+    forecast
+        The arrivals to expect, from the recent ones; None while there is too little to go by, then all NICs are equal.
+    opening_cost
+        What opening a NIC costs beyond the value that it loses, in units of NIC cost; None opens a NIC only when no
+        NIC in use fits.
     """
 
     name: str
     before: float
     after: float
-    forecast: Callable[[Patterns, Seen], Forecast | None]
+    forecast: Callable[[PatternTable, Recent], Forecast | None]
     opening_cost: float | None = None
 
 
 LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, recent_arrivals_forecast, opening_cost=0.1)
-"""Where least is lost of what those to come are worth."""
+"""The NIC that loses least capacity for expected arrivals."""
 
 FIRST_FIT = Rule("first-fit", 0.0, 0.0, uniform_forecast)
 """The NIC that was opened first."""
 
 BEST_FIT = Rule("best-fit", 0.0, 1.0, uniform_forecast)
-"""Where least slack is left: cores that could still be put to use without breaking an SLA."""
+"""The NIC with the least usable capacity left: cores that could still be used without violating an SLA."""
 
 WORST_FIT = Rule("worst-fit", 0.0, -1.0, uniform_forecast)
-"""Where most slack is left."""
+"""The NIC with the most usable capacity left."""
 
 RULES = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, WORST_FIT)}
 """By name, the default first."""

@@ -1,4 +1,4 @@
-"""The chooser: picks a NIC for a newcomer by a rule, from an index that it keeps in step with the fleet."""
+"""The selector: picks a NIC for an arrival by a rule, from an index per kind that follows the fleet."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from collections.abc import Sequence
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
 from placer.policy.class_index import ClassIndex
-from placer.policy.patterns import MOST_PATTERNS, Patterns, too_many
-from placer.policy.rejection import ALONE, NONE_LEFT, OUT_OF_SERVICE, Reason, Tally
+from placer.policy.nic_index import NicIndex
+from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, too_many
+from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import LOOK_AHEAD, Rule
-from placer.policy.sampled_index import LAST_RESORT, SampledIndex
+from placer.policy.sampled_index import SampledIndex
 from profiles import Workload
 
-FORESEEN_FROM = 10
-"""Fewest arrivals from which those to come are foreseen; before, every slot is free."""
+FORECAST_FROM = 10
+"""Smallest number of arrivals from which future ones are forecast; before, all NICs score the same."""
 
 FEW = 8
-"""Workloads of which all companies are asked for, however seldom they come."""
+"""Up to so many workloads, all co-locations are predicted in advance, even if every workload came only once."""
 
 REMEMBERED = 4_096
-"""Arrivals of late from which those to come are foreseen."""
+"""Number of recent arrivals from which future ones are forecast."""
 
 RENEWED_EVERY = 65_536
-"""Arrivals after which prices are made anew; until then, whenever twice as many arrivals were seen."""
+"""Arrivals after which the forecast is renewed; until then, it is renewed whenever their number has doubled."""
 
 
 class Selector:
-    """Watches a fleet, and picks for each newcomer the NIC that the rule prefers among those where every SLA is kept.
+    """Watches a fleet, and picks for an arrival the NIC that the rule prefers among those on which every SLA is met.
 
     Parameters
     ----------
     fleet
-        The fleet, with whatever is on it.
+        The fleet, with the tenants that it has.
     oracles
-        Per kind, who tells the throughputs.
+        Per kind, predicts the throughputs.
     rule
         Which of several NICs.
     most_patterns
-        Companies that are asked for beforehand, at most.
+        Largest number of co-locations that are predicted in advance.
     """
 
     def __init__(
@@ -54,144 +55,142 @@ class Selector:
         self.most_patterns = most_patterns
         self.oracles = oracles
         self.rule = rule
-        self.workloads: set[Workload] = set()
-        self.index: list[ClassIndex | SampledIndex] = []
+        self.indexes: list[NicIndex] = []
+        self._workloads: set[Workload] = set()
+        self._sampled = False
         self._recent: deque[Tenant] = deque(maxlen=REMEMBERED)
-        fleet.watcher = self
-        present = [tenant for nic in fleet.nics.values() for tenant in nic.housed.values()]
+        fleet.observer = self
+        present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
         self._recent.extend(present)
         self._arrivals = len(present)
-        self._foreseen_at = max(FORESEEN_FROM, self._arrivals + min(self._arrivals, RENEWED_EVERY))
-        self.workloads.update(tenant.workload for tenant in present)
+        self._renew_at = max(FORECAST_FROM, self._arrivals + min(self._arrivals, RENEWED_EVERY))
+        self._workloads.update(tenant.workload for tenant in present)
         if present:
-            self._know(present[0].workload)
+            self._include(present[0].workload)
 
     def choose(self, tenant: Tenant, *, opens: bool = True) -> Nic | NicKind | None:
-        """The NIC in use on which to put the tenant, the kind of which to open another if it may, or None when
-        nothing keeps every SLA."""
-        if self._is_new(tenant):
-            self._know(tenant.workload)
+        """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""
+        self._ensure_known(tenant)
         best: tuple[float, Nic] | None = None
-        for nics in self.index:
-            found = nics.best(tenant)
+        for index in self.indexes:
+            found = index.best(tenant)
             if found is not None and (best is None or found[0] < best[0]):
                 best = found
         if best is None:
-            return self._cheapest(tenant) or self._last_resort(tenant) if opens else None
+            return self._cheapest_new(tenant) or self._last_resort(tenant) if opens else None
         if self.rule.opening_cost is not None and opens:
-            new = self._cheapest(tenant)
+            new = self._cheapest_new(tenant)
             if new is not None and new.count is None:
-                opening = self.index[new.index].opening(tenant)
+                opening = self.indexes[new.index].opening_score(tenant)
                 if opening is not None and best[0] > opening + self.rule.opening_cost * new.cost:
                     return new
         return best[1]
 
-    def foresee(self, tenant: Tenant) -> None:
-        """Count the tenant among the arrivals of late; prices are renewed when there are twice as many."""
+    def observe(self, tenant: Tenant) -> None:
+        """Count the tenant among the recent arrivals, and renew the forecast when their number has doubled."""
         self._recent.append(tenant)
         self._arrivals += 1
-        if self._arrivals >= self._foreseen_at:
-            self._foreseen_at = self._arrivals + min(self._arrivals, RENEWED_EVERY)
-            if self._asks:
-                self._know(tenant.workload)
+        if self._arrivals >= self._renew_at:
+            self._renew_at = self._arrivals + min(self._arrivals, RENEWED_EVERY)
+            if self._sampled:
+                self._include(tenant.workload)
             else:
-                self._price()
+                self._forecast()
 
     def tally(self, tenant: Tenant) -> Tally:
-        """How many NICs would take the tenant, and what keeps it out of the others."""
-        if self._is_new(tenant):
-            self._know(tenant.workload)
-        return sum((nics.tally(tenant) for nics in self.index), Tally(0, 0, 0))
+        """How many NICs would take the tenant, and how many have too few cores."""
+        self._ensure_known(tenant)
+        return sum((index.tally(tenant) for index in self.indexes), Tally(0, 0, 0))
 
     def reasons(self, tenant: Tenant) -> list[Reason]:
-        """Why the tenant has no place, by class of NICs, the largest class first; those that could be opened last."""
-        if self._is_new(tenant):
-            self._know(tenant.workload)
-        found = [reason for nics in self.index for reason in nics.reasons(tenant)]
+        """Why no NIC takes the tenant: classes of NICs in use, the largest first, then kinds that could be opened."""
+        self._ensure_known(tenant)
+        found = [reason for index in self.indexes for reason in index.reasons(tenant)]
         found.sort(key=lambda reason: -reason.nics)
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
-        found += [Reason(model, (), nics, OUT_OF_SERVICE) for model, nics in out.items()]
+        found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
         free = self.fleet.available()
         for kind in self.fleet.kinds:
-            alone = self.index[kind.index].opening(tenant) is not None
-            found.append(Reason(kind.model, (), 0, NONE_LEFT if alone and kind not in free else ALONE))
+            fits = self.indexes[kind.index].opening_score(tenant) is not None
+            found.append(Reason(kind.model, (), 0, Cause.NONE_LEFT if fits and kind not in free else Cause.SLA_ALONE))
         return found
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """The tenant moved in."""
+        """Follow a tenant that was placed on the NIC."""
         if nic.service is not Service.UP:
             return
         if self._is_new(tenant):
-            self._know(tenant.workload)
-        elif nic.note is None:
-            self.index[nic.kind.index].enter(nic)
+            self._include(tenant.workload)
         else:
-            self.index[nic.kind.index].joined(nic, tenant)
+            self.indexes[nic.kind.index].joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """The tenant moved out."""
+        """Follow a tenant that left the NIC."""
         if nic.service is Service.UP:
-            self.index[nic.kind.index].left(nic, tenant)
+            self.indexes[nic.kind.index].left(nic, tenant)
 
-    def serves(self, nic: Nic) -> None:
-        """The NIC began or ceased to take newcomers."""
+    def service_changed(self, nic: Nic) -> None:
+        """Follow a NIC that began or ceased to take arrivals."""
         if nic.service is not Service.UP:
-            if nic.note is not None:
-                self.index[nic.kind.index].close(nic)
-                nic.note = None
+            if self.indexes:
+                self.indexes[nic.kind.index].close(nic)
         elif new := [tenant for tenant in nic.tenants if self._is_new(tenant)]:
             for tenant in new:
-                self._know(tenant.workload)
+                self._include(tenant.workload)
         else:
-            self.index[nic.kind.index].enter(nic)
+            self.indexes[nic.kind.index].enter(nic)
 
     def _last_resort(self, tenant: Tenant) -> Nic | None:
-        """A NIC in use, where not all were asked about."""
-        found = (nics.best(tenant, LAST_RESORT) for nics in self.index if isinstance(nics, SampledIndex))
-        return next((nic for _, nic in filter(None, found)), None)
+        return next(filter(None, (index.last_resort(tenant) for index in self.indexes)), None)
 
-    def _cheapest(self, tenant: Tenant) -> NicKind | None:
-        """The cheapest kind that can be opened and on which the tenant keeps its SLA alone."""
+    def _cheapest_new(self, tenant: Tenant) -> NicKind | None:
+        """The cheapest kind of which a NIC can be opened and on which the SLA of the tenant is met alone."""
         for kind in self.fleet.available():
-            if self.index[kind.index].opening(tenant) is not None:
+            if self.indexes[kind.index].opening_score(tenant) is not None:
                 return kind
         return None
 
-    @property
-    def _asks(self) -> bool:
-        """Whether workloads are too many to be known beforehand."""
-        return bool(self.index) and isinstance(self.index[0], SampledIndex)
-
     def _is_new(self, tenant: Tenant) -> bool:
-        return tenant.workload not in self.workloads and not self._asks
+        """Whether co-locations are predicted in advance, but none with the workload of the tenant."""
+        return tenant.workload not in self._workloads and not self._sampled
 
-    def _know(self, new: Workload) -> None:
-        """Ask for all companies of the workloads known and the new one, and sort all NICs into rooms of them; forget
-        who is gone where they are too many, and where they still are, ask from case to case."""
-        self.workloads = self.workloads | {new}
-        if self._asks or self._too_many(self.workloads):
-            self.workloads = {tenant.workload for nic in self.fleet.nics.values() for tenant in nic.housed.values()}
-            self.workloads.add(new)
+    def _ensure_known(self, tenant: Tenant) -> None:
+        if self._is_new(tenant):
+            self._include(tenant.workload)
+
+    def _include(self, new: Workload) -> None:
+        """Build the indexes anew for the known workloads and the new one.
+
+        Where these are too many, workloads that are no longer on any NIC are dropped; where they still are too many,
+        NICs are sampled.
+        """
+        self._workloads = self._workloads | {new}
+        if self._sampled or self._too_many():
+            self._workloads = {
+                tenant.workload for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()
+            }
+            self._workloads.add(new)
+        self._sampled = self._too_many()
         both = list(zip(self.fleet.kinds, self.oracles, strict=True))
-        if self._too_many(self.workloads):
+        if self._sampled:
             present = dict.fromkeys(tenant.workload for nic in self.fleet.nics.values() for tenant in nic.tenants)
             for kind, oracle in both:
                 oracle.throughput([(workload,) for workload in present if kind.hosts(workload)])
-            self.index = [SampledIndex(kind, oracle, self.rule.after) for kind, oracle in both]
+            self.indexes = [SampledIndex(kind, oracle, self.rule.after) for kind, oracle in both]
         else:
-            known = sorted(self.workloads)
-            self.index = [ClassIndex(Patterns(kind, known, oracle), self.rule) for kind, oracle in both]
+            known = sorted(self._workloads)
+            self.indexes = [ClassIndex(PatternTable(kind, known, oracle), self.rule) for kind, oracle in both]
         for nic in self.fleet.nics.values():
             if nic.service is Service.UP:
-                self.index[nic.kind.index].enter(nic)
-        self._price()
+                self.indexes[nic.kind.index].enter(nic)
+        self._forecast()
 
-    def _too_many(self, workloads: set[Workload]) -> bool:
-        """Whether there are more companies than are worth asking for, or hardly a workload comes twice."""
-        return (len(workloads) > FEW and 2 * len(workloads) > self._arrivals) or any(
-            too_many(kind, list(workloads), self.most_patterns) for kind in self.fleet.kinds
+    def _too_many(self) -> bool:
+        """Whether the workloads form too many co-locations, or hardly a workload came twice."""
+        return (len(self._workloads) > FEW and 2 * len(self._workloads) > self._arrivals) or any(
+            too_many(kind, list(self._workloads), self.most_patterns) for kind in self.fleet.kinds
         )
 
-    def _price(self) -> None:
-        for nics in self.index:
-            nics.foresee(self._recent if self._arrivals >= FORESEEN_FROM else ())
+    def _forecast(self) -> None:
+        for index in self.indexes:
+            index.expect(self._recent if self._arrivals >= FORECAST_FROM else ())

@@ -51,7 +51,7 @@ class ContentionAware(OnlineStrategy):
         self._selector = Selector(fleet, self.oracles, self.rule)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
-        self._selector.foresee(tenant)
+        self._selector.observe(tenant)
         return self._selector.choose(tenant)
 
     def reason(self, tenant: Tenant) -> str:

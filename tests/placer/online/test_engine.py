@@ -8,7 +8,7 @@ from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.online.engine import QUEUE, Engine
 from placer.online.events import Arrive, Change, Depart, Drain, Fail, Refused, Return
-from placer.policy.rejection import CORES, NONE_LEFT, OTHERS_SLA
+from placer.policy.rejection import Cause
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, WORST_FIT, Rule, rule_of
 from profiles import InputError, TrafficProfile, Workload
 from tests.toy import TRAFFIC, ToyOracle, catalogue
@@ -63,7 +63,9 @@ def test_who_has_no_place_is_told_why_by_class() -> None:
     arrive(one, "4", "b", 0.5)
     answer = one.handle(Arrive(Tenant("5", Workload("b", TRAFFIC), Sla(max_drop=0.5))))
     assert answer.status == "rejected"
-    assert {(reason.nics, reason.cause) for reason in answer.reasons} == {(1, CORES), (1, OTHERS_SLA), (0, NONE_LEFT)}
+    assert {(reason.nics, reason.cause) for reason in answer.reasons} == {
+        (1, Cause.CORES), (1, Cause.TENANT_SLA), (0, Cause.NONE_LEFT)
+    }
 
 
 def test_who_waits_is_placed_when_there_is_room() -> None:

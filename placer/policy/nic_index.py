@@ -1,0 +1,43 @@
+"""What a selector needs of an index over the NICs of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from placer.model.fleet import Nic, Tenant
+from placer.policy.rejection import Reason, Tally
+
+
+class NicIndex(Protocol):
+    """Finds a NIC of one kind for an arrival, among the NICs in use that take arrivals."""
+
+    def expect(self, recent: Iterable[Tenant]) -> None:
+        """Prefer NICs by what future arrivals are worth, which are like the recent ones."""
+
+    def enter(self, nic: Nic) -> None:
+        """Add the NIC with all its tenants."""
+
+    def joined(self, nic: Nic, tenant: Tenant) -> None:
+        """Follow a tenant that was placed on the NIC, which is added if it is new."""
+
+    def left(self, nic: Nic, tenant: Tenant) -> None:
+        """Follow a tenant that left the NIC."""
+
+    def close(self, nic: Nic) -> None:
+        """Remove the NIC, if it is there: it takes no more arrivals."""
+
+    def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
+        """The NIC that the rule prefers, with its score (lower is better); None when none is found."""
+
+    def last_resort(self, tenant: Tenant) -> Nic | None:
+        """A NIC that `best` did not find, after a longer search; None when there is none."""
+
+    def opening_score(self, tenant: Tenant) -> float | None:
+        """The score of a new NIC; None when the SLA of the tenant would not be met there."""
+
+    def tally(self, tenant: Tenant) -> Tally:
+        """How many NICs would take the tenant, and how many have too few cores."""
+
+    def reasons(self, tenant: Tenant) -> Iterator[Reason]:
+        """Why no NIC takes the tenant, by class of NICs."""
