@@ -54,13 +54,15 @@ class Catalogue:
         return any(models.predictors[predictor].heeds_risk for models in self.models)
 
     def oracles(self, predictor: str) -> tuple[Oracle, ...]:
-        """Per kind, what the predictor of that name expects, at the catalogue's risk."""
-        return tuple(PredictorOracle(models.predictors[predictor], self.risk) for models in self.models)
+        """Per kind, what the predictor of that name expects, at the catalogue's risk; same models, same oracle."""
+        oracles = {id(models): PredictorOracle(models.predictors[predictor], self.risk) for models in self.models}
+        return tuple(oracles[id(models)] for models in self.models)
 
     def truth(self) -> tuple[Oracle, ...] | None:
-        """Per kind, what its testbed measures; None unless every kind has a testbed."""
+        """Per kind, what its testbed measures, one oracle for the same testbed; None unless every kind has one."""
         testbeds = [testbed for testbed in self.testbeds if testbed is not None]
-        return tuple(map(TestbedOracle, testbeds)) if len(testbeds) == len(self.kinds) else None
+        oracles = {id(testbed): TestbedOracle(testbed) for testbed in testbeds}
+        return tuple(oracles[id(testbed)] for testbed in testbeds) if len(testbeds) == len(self.kinds) else None
 
     def truth_name(self) -> str:
         """Who tells the truth: `simulated` for a simulated card, the names of testbeds, or `predicted` for nobody."""

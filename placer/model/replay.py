@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, islice
 
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, Nic, NicKind
@@ -67,7 +67,12 @@ def replay_plan(plan: Plan, fleet: Fleet) -> Iterator[tuple[float, list[Nic]]]:
             return None
         return fleet.nics.get(placement.nic) or fleet.open(placement.kind, placement.nic)
 
-    steps = replay([placement.arrival for placement in plan.placements], fleet, choose)
-    for time, moment in groupby(steps, key=lambda step: step[0].time):
-        changed = {nic.id: nic for _, nic in moment if nic is not None}
-        yield time, list(changed.values())
+    arrivals = [placement.arrival for placement in plan.placements]
+    following = chain((event.time for event in islice(events_of(arrivals), 1, None)), [None])
+    changed: dict[str, Nic] = {}
+    for (event, nic), next_time in zip(replay(arrivals, fleet, choose), following, strict=True):
+        if nic is not None:
+            changed[nic.id] = nic
+        if next_time != event.time:
+            yield event.time, list(changed.values())
+            changed = {}

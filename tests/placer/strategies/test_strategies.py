@@ -7,14 +7,14 @@ import pytest
 from placer.model.arrival import Arrival
 from placer.model.plan import Plan
 from placer.model.sla import Sla
-from placer.strategies import strategies
-from profiles import Workload
+from placer.strategies import STRATEGIES, find_strategy
+from profiles import InputError, Workload
 from tests.toy import TRAFFIC, ToyCatalogue, arrival, catalogue
 
 
 def place(strategy: str, arrivals: list[Arrival], nics: ToyCatalogue | None = None) -> Plan:
     """The plan of the strategy of that name."""
-    return strategies()[strategy](nics or catalogue(), "toy").place(arrivals)
+    return find_strategy(strategy).build(nics or catalogue(), "toy").place(arrivals)
 
 
 def homes(plan: Plan) -> dict[str, str | None]:
@@ -41,8 +41,8 @@ def test_greedy_counts_every_resource() -> None:
     assert homes(place("greedy", trace))["4"] == "nic-2"
 
 
-def test_contention_aware_minds_old_and_new_tenants() -> None:
-    """c loses 2 x 0.05 beside one b, which its SLA of 10 % allows and one of 9 % does not, whoever came first."""
+def test_contention_aware_keeps_the_slas_of_old_and_new_tenants() -> None:
+    """c loses 2 x 0.05 next to one b, which its SLA of 10 % allows and one of 9 % does not, whichever arrived first."""
     for drop, shared in ((0.10, True), (0.09, False)):
         for trace in (
             [arrival("1", 0, "c", drop), arrival("2", 1, "b", 0.5)],
@@ -71,7 +71,40 @@ def test_limited_fleets_reject_what_does_not_fit(name: str) -> None:
     assert plan.rejected == (1 if name == "greedy" else 3)
 
 
-def test_contention_aware_rejects_an_sla_that_nobody_can_meet() -> None:
+def test_contention_aware_rejects_an_sla_above_the_solo_throughput() -> None:
     """An SLA above the solo throughput is rejected, one at the solo throughput is not."""
     trace = [Arrival(str(kpps), 0, Workload("a", TRAFFIC), Sla(min_kpps=kpps)) for kpps in (100.0, 100.1)]
     assert homes(place("contention-aware", trace)) == {"100.0": "nic-1", "100.1": None}
+
+
+@pytest.mark.parametrize("rule", ["look-ahead", "first-fit", "best-fit", "worst-fit"])
+def test_a_rule_is_a_variant_of_contention_aware(rule: str) -> None:
+    """Its plans bear the variant's name."""
+    plan = place(f"contention-aware:{rule}", [arrival("1", 0, "a")])
+    assert plan.strategy == f"contention-aware:{rule}"
+
+
+def test_best_fit_fills_the_fuller_nic_and_worst_fit_the_emptier() -> None:
+    """After d and c on one NIC and a d on another, an a goes to the first by best fit, to the second by worst fit."""
+    trace = [arrival("1", 0, "d", 0.2), arrival("2", 1, "d", 0.2), arrival("3", 2, "d", 0.2), arrival("4", 3, "a", 0.2)]
+    assert homes(place("contention-aware:best-fit", trace))["4"] == "nic-1"
+    assert homes(place("contention-aware:worst-fit", trace))["4"] == "nic-2"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("gredy", "did you mean greedy?"),
+        ("greedy:best-fit", "greedy has no variants"),
+        ("contention-aware:bestfit", "one of contention-aware:look-ahead, contention-aware:best-fit"),
+        ("contention-aware:", "one of contention-aware:look-ahead"),
+    ],
+)
+def test_an_unknown_strategy_is_refused_with_those_there_are(name: str, hint: str) -> None:
+    with pytest.raises(InputError) as refused:
+        find_strategy(name)
+    assert hint in str(refused.value)
+
+
+def test_strategies_are_listed_from_the_simplest_on() -> None:
+    assert list(STRATEGIES)[:3] == ["monopolization", "greedy", "contention-aware"]

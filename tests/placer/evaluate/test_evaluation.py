@@ -1,0 +1,49 @@
+"""How plans are evaluated, on cases worked by hand."""
+
+from __future__ import annotations
+
+from placer.evaluate.checks import slas_kept
+from placer.evaluate.evaluation import Evaluation, evaluate
+from placer.model.fleet import NicKind
+from placer.model.plan import Placement, Plan
+from tests.toy import CORES, ToyOracle, arrival
+
+KIND = NicKind(0, "toy", 8, CORES)
+
+
+def evaluated(*placements: Placement) -> Evaluation:
+    """A plan's evaluation by the toy oracle."""
+    return evaluate(Plan("by hand", None, placements, 0.0), [KIND], [ToyOracle()])
+
+
+def test_the_lowest_throughput_of_the_stay_counts() -> None:
+    """c loses 2 x 0.05 while b is there, from 1 to 2 s: 360 of 400 kpps."""
+    c, b = arrival("c", 0, "c", 0.05), arrival("b", 1, "b", 0.5, departure=2)
+    stays = evaluated(Placement(c, "n", KIND), Placement(b, "n", KIND)).stays
+    assert stays is not None
+    assert round(stays["c"].throughput_kpps, 9) == 360.0
+    assert not stays["c"].sla_met
+
+
+def test_a_co_location_counts_only_after_its_moment() -> None:
+    """One tenant leaves at the moment another arrives: they never shared the NIC, by evaluation and checker."""
+    c, b, later = arrival("c", 0, "c", 0.1), arrival("b", 0, "b", 0.5, departure=1), arrival("b2", 1, "b", 0.5)
+    placements = (Placement(c, "n", KIND), Placement(b, "n", KIND), Placement(later, "n", KIND))
+    evaluation = evaluated(*placements)
+    assert evaluation.violated == 0
+    assert list(slas_kept(evaluation.plan, [ToyOracle()])) == []
+
+
+def test_a_tenant_that_needs_a_neighbour_is_not_judged_before_it_arrives_at_the_same_time() -> None:
+    """An oracle by which a runs faster next to b: both arrive at 0 s, so a never runs alone."""
+
+    class Helping(ToyOracle):
+        def _query(self, co_locations):  # type: ignore[no-untyped-def]
+            return [[50.0 if w.nf == "a" and len(co_location) == 1 else 100.0 for w in co_location]
+                    for co_location in co_locations]  # fmt: skip
+
+    a, b = arrival("a", 0, "a", 0.0), arrival("b", 0, "b", 0.5)
+    plan = Plan("by hand", None, (Placement(a, "n", KIND), Placement(b, "n", KIND)), 0.0)
+    stays = evaluate(plan, [KIND], [Helping()]).stays
+    assert stays is not None
+    assert stays["a"].throughput_kpps == 100.0
