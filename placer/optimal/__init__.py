@@ -19,6 +19,7 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal.demand import demands_of
 from placer.optimal.incumbent import Incumbent
+from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
@@ -72,17 +73,19 @@ def optimal_plan(
         Told how many companies were asked and how many are to be asked.
     """
     began = time.monotonic()
-    asked = [TimedOracle(oracle, progress) for oracle in oracles]
-    given = _valid_incumbent(start, tenants, kinds, asked) if start else None
-    demands = demands_of(tenants, kinds, asked)
+    timed = {id(oracle): TimedOracle(oracle, progress) for oracle in oracles}
+    merged = MergedKinds.of(kinds, [timed[id(oracle)] for oracle in oracles])
+    kinds, oracles = merged.kinds, merged.oracles
+    given = _valid_incumbent(merged.merge(start), tenants, kinds, oracles) if start else None
+    demands = demands_of(tenants, kinds, oracles)
     co_locations = [list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1)) for kind in kinds]
     if sum(map(len, co_locations)) <= MOST_CO_LOCATIONS:
-        optimum = pattern_plan(demands, kinds, asked, co_locations, seconds=time_limit, solver=solver, steady=steady)
+        optimum = pattern_plan(demands, kinds, oracles, co_locations, seconds=time_limit, solver=solver, steady=steady)
     else:
-        optimum = neighbourhood_plan(tenants, kinds, asked, given, deadline=began + time_limit, solver=solver)
-    oracle_seconds = sum(oracle.seconds for oracle in asked)
+        optimum = neighbourhood_plan(tenants, kinds, oracles, given, deadline=began + time_limit, solver=solver)
+    oracle_seconds = sum(oracle.seconds for oracle in timed.values())
     return replace(
-        optimum if given is None else _better(optimum, given, kinds),
+        merged.separate(optimum if given is None else _better(optimum, given, kinds)),
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
     )

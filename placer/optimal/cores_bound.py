@@ -10,6 +10,7 @@ from placer.model.oracle import CoLocation, Oracle
 from placer.model.sla import Sla
 from placer.optimal.demand import Demand, demands_of
 from placer.optimal.duals import Duals, duals_of
+from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import Patterns, co_locations_within, joined, patterns_of, rated
 from placer.optimal.program import Program, program_of
 from placer.optimal.solvers import relaxation
@@ -42,11 +43,13 @@ def cores_bounds(tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: 
 
 def cores_duals(tenants: Sequence[Tenant], kinds: Sequence[NicKind], seconds: float) -> Duals | None:
     """The prices that prove the bound on the cost of every plan that places all tenants; None where there is none."""
-    found = _program(tenants, kinds)
+    merged = MergedKinds.of(kinds, [Undisturbed()] * len(kinds))
+    found = _program(tenants, merged.kinds)
     if found is None:
         return None
     program, patterns, demands = found
-    return duals_of(program, relaxation(program.leaving_out_at_most(0), seconds).proof.prices, patterns, demands, kinds)
+    prices = relaxation(program.leaving_out_at_most(0), seconds).proof.prices
+    return merged.separate_prices(duals_of(program, prices, patterns, demands, merged.kinds))
 
 
 def _program(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> tuple[Program, Patterns, Sequence[Demand]] | None:

@@ -13,6 +13,7 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
 from placer.optimal.demand import demands_of
+from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import co_locations_within, rated
 
 SHOWN = 20
@@ -103,9 +104,10 @@ def left_out_of(
 
 def hopeless_of(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> set[str]:
     """Ids of those whose SLA is kept on no NIC in no company of the others; of none where there are too many to ask."""
-    demands = demands_of(tenants, kinds, oracles)
+    merged = MergedKinds.of(kinds, oracles)
+    demands = demands_of(tenants, merged.kinds, merged.oracles)
     content = np.zeros(len(demands), dtype=np.int64)
-    for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
+    for number, (kind, oracle) in enumerate(zip(merged.kinds, merged.oracles, strict=True)):
         co_locations = list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1))
         if len(co_locations) > MOST_CO_LOCATIONS:
             return set()

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placer.cli import main
+from placer.inputs.catalogue import Cards
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
@@ -367,7 +368,8 @@ def test_a_predicted_optimum_is_checked_by_its_predictor(
     trace.write_text(
         "\n".join(["id,time,nf,sla_drop", *(f"{nf}{i},0,{nf},0.1" for nf in ("ACL", "NAT") for i in (1, 2))])
     )
-    run(RunRequest(str(trace), strategies=("optimal",), testbed="none", certificate=file), Progress(quiet=True))
+    request = RunRequest(str(trace), strategies=("optimal",), cards=Cards(testbed="none"), certificate=file)
+    run(request, Progress(quiet=True))
     told = json.loads(file.read_text())
     assert (told["predictor"], told["fleet"][0]["testbed"]) == ("tomur", "none")
     assert verify(told, "--arrivals", str(trace)) == 0
