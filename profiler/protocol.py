@@ -1,6 +1,6 @@
-"""The testbed protocol, version 1 (docs/formats.md): what requests and answers look like, and what is wrong with them.
+"""The testbed protocol, version 1 (docs/formats.md): requests and answers, and what is wrong with invalid ones.
 
-`profiler.exec` asks in this language and `profiler.serve` answers in it.
+`profiler.testbeds.exec` sends the requests, `profiler.serve` answers them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from profiles import BenchLoad, Counters, Load, TrafficProfile, Workload
 
 PROTOCOL = 1
 BAD_REQUEST = "bad-request"
-"""The error code of a request that would be refused again, too."""
+"""The error code of a request that would be refused again."""
+LARGEST = 1e18
+"""Of a counter or throughput; what is larger is no measurement, and sums of it might not be finite."""
+SHOWN_FAULTS = 20
 
 
 def describe_request(number: int) -> str:
-    """The line that asks a testbed what it is."""
+    """The line that requests the description of a testbed."""
     return json.dumps({"id": number, "op": "describe"})
 
 
 def run_request(number: int, loads: Sequence[Load], noise: bool, seed: int | None) -> str:
-    """The line that asks for one run; `noise` and `seed` are only said when they are not the default."""
+    """The line that requests one run; `noise` and `seed` are only sent when they are not the default."""
     request: dict[str, object] = {"id": number, "op": "run", "workloads": [load.as_request() for load in loads]}
     if not noise:
         request["noise"] = False
@@ -38,28 +41,31 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
+Reading = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
+
+
 class _Counters(_Message):
-    ipc: FiniteFloat = Field(ge=0)
-    irt: FiniteFloat = Field(ge=0)
-    l2crd: FiniteFloat = Field(ge=0)
-    l2cwr: FiniteFloat = Field(ge=0)
-    memrd: FiniteFloat = Field(ge=0)
-    memwr: FiniteFloat = Field(ge=0)
-    wss: FiniteFloat = Field(ge=0)
+    ipc: Reading
+    irt: Reading
+    l2crd: Reading
+    l2cwr: Reading
+    memrd: Reading
+    memwr: Reading
+    wss: Reading
 
 
 class _Measurement(_Message):
-    throughput_kpps: FiniteFloat = Field(gt=0)
+    throughput_kpps: FiniteFloat = Field(gt=0, le=LARGEST)
     counters: _Counters
 
 
 class _Run(_Message):
-    elapsed_s: FiniteFloat = Field(default=0.0, ge=0)
+    elapsed_s: Reading = 0.0
     workloads: list[_Measurement]
 
 
 def parse_run(answer: object, loads: int) -> Run:
-    """The run that an answer tells of.
+    """The run in an answer.
 
     Raises
     ------
@@ -68,40 +74,40 @@ def parse_run(answer: object, loads: int) -> Run:
         workloads is not `loads`.
     """
     try:
-        told = _Run.model_validate(answer)
+        run = _Run.model_validate(answer)
     except ValidationError as error:
         raise ValueError("; ".join(faults_of(error))) from None
-    if len(told.workloads) != loads:
-        raise ValueError(f"{len(told.workloads)} workloads answered, {loads} asked")
+    if len(run.workloads) != loads:
+        raise ValueError(f"{len(run.workloads)} workloads answered, {loads} requested")
     return Run(
         tuple(
-            Measurement(one.throughput_kpps, Counters.from_mapping(one.counters.model_dump())) for one in told.workloads
+            Measurement(one.throughput_kpps, Counters.from_mapping(one.counters.model_dump())) for one in run.workloads
         ),
-        told.elapsed_s,
+        run.elapsed_s,
     )
 
 
-class _NfRequest(_Message):
+class _NfMessage(_Message):
     kind: Literal["nf"]
     name: str
     traffic: dict[str, FiniteFloat]
 
 
-class _BenchRequest(_Message):
+class _BenchMessage(_Message):
     kind: Literal["bench"]
     name: str
     parameters: dict[str, FiniteFloat] = {}
 
 
-class RunRequest(_Message):
-    """A `run` request as it came in."""
+class RunMessage(_Message):
+    """A `run` request as it was received."""
 
-    workloads: list[Annotated[_NfRequest | _BenchRequest, Field(discriminator="kind")]] = Field(min_length=1)
+    workloads: list[Annotated[_NfMessage | _BenchMessage, Field(discriminator="kind")]] = Field(min_length=1)
     noise: bool = True
     seed: int | None = None
 
     def loads(self) -> list[Load]:
-        """The NF workloads and benches asked for.
+        """The NF workloads and benches to run.
 
         Raises
         ------
@@ -111,19 +117,19 @@ class RunRequest(_Message):
         return [_load(workload) for workload in self.workloads]
 
 
-RUN_REQUEST: TypeAdapter[RunRequest] = TypeAdapter(RunRequest)
+RUN_MESSAGE: TypeAdapter[RunMessage] = TypeAdapter(RunMessage)
 
 
-def _load(asked: _NfRequest | _BenchRequest) -> Load:
-    if isinstance(asked, _BenchRequest):
-        return BenchLoad.of(asked.name, asked.parameters)
-    if missing := [name for name in ("flows", "packet_size") if name not in asked.traffic]:
-        raise ValueError(f"traffic of {asked.name} lacks {', '.join(missing)}")
-    return Workload(asked.name, TrafficProfile.from_mapping(asked.traffic))
+def _load(message: _NfMessage | _BenchMessage) -> Load:
+    if isinstance(message, _BenchMessage):
+        return BenchLoad.of(message.name, message.parameters)
+    if missing := [name for name in ("flows", "packet_size") if name not in message.traffic]:
+        raise ValueError(f"traffic of {message.name} lacks {', '.join(missing)}")
+    return Workload(message.name, TrafficProfile.from_mapping(message.traffic))
 
 
 def run_answer(number: object, run: Run) -> str:
-    """The line that tells what was measured."""
+    """The line with the measurements of a run."""
     workloads = [
         {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()} for one in run.measurements
     ]
@@ -131,13 +137,15 @@ def run_answer(number: object, run: Run) -> str:
 
 
 def error_answer(number: object, code: str, message: str) -> str:
-    """The line that refuses a request, or tells that it failed."""
+    """The line that refuses a request, or reports that it failed."""
     return json.dumps({"id": number, "ok": False, "error": {"code": code, "message": message}})
 
 
 def faults_of(error: ValidationError) -> list[str]:
-    """What is wrong with a message, `key.key: what`, one per fault."""
-    return [f"{_place(fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+    """What is wrong with a message, `key.key: what` per fault; of very many, the first and how many more."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    shown = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in faults[:SHOWN_FAULTS]]
+    return shown if len(faults) <= SHOWN_FAULTS else [*shown, f"... and {len(faults) - SHOWN_FAULTS} more"]
 
 
 def _place(parts: Iterable[object]) -> str:

@@ -1,29 +1,35 @@
-"""The answering side of the testbed protocol: puts any testbed behind stdin and stdout.
+"""The answering side of the testbed protocol: serves any testbed on stdin and stdout.
 
 `python -m profiler.serve SPEC` serves the testbed that SPEC names, so that `exec:` can reach it.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from pydantic import ValidationError
 
-from profiler.protocol import BAD_REQUEST, RUN_REQUEST, error_answer, faults_of, run_answer
+from profiler.program import LONGEST_LINE
+from profiler.protocol import BAD_REQUEST, RUN_MESSAGE, error_answer, faults_of, run_answer
+from profiler.request_checks import refusals
 from profiler.testbed import RunRefused, Testbed, TestbedError
-from profiles import BenchLoad, InputError, Load, TestbedDescription
+from profiler.testbeds import open_testbed
+from profiles import InputError
 
 
 def serve(testbed: Testbed, stdin: IO[str], stdout: IO[str]) -> None:
     """Answer every line of `stdin` with one line on `stdout`, in order, until `stdin` ends.
 
-    What is wrong with a request is told in its answer (`bad-request`), as is a run that went wrong (`failed`); neither
+    A wrong request is answered with its faults (`bad-request`), a run that failed with the failure (`failed`); neither
     ends the service.
     """
-    for line in stdin:
+    if isinstance(stdin, io.TextIOWrapper):
+        stdin.reconfigure(errors="replace")
+    for line in _lines(stdin):
         if line.strip():
             stdout.write(answer(testbed, line) + "\n")
             stdout.flush()
@@ -31,10 +37,14 @@ def serve(testbed: Testbed, stdin: IO[str], stdout: IO[str]) -> None:
 
 def answer(testbed: Testbed, line: str) -> str:
     """The answer to one request."""
+    if len(line) > LONGEST_LINE:
+        return error_answer(None, BAD_REQUEST, f"a line of more than {LONGEST_LINE:,} characters")
     try:
         request = json.loads(line)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return error_answer(None, BAD_REQUEST, f"not JSON: {error}")
+    except RecursionError:
+        return error_answer(None, BAD_REQUEST, "JSON that is nested too deeply")
     if not isinstance(request, dict):
         return error_answer(None, BAD_REQUEST, "not a JSON object")
     number = request.get("id")
@@ -51,52 +61,29 @@ def answer(testbed: Testbed, line: str) -> str:
 def _operation(testbed: Testbed, number: object, request: dict[str, Any]) -> str:
     match request.get("op"):
         case "describe":
-            told = testbed.describe().model_dump(mode="json")
-            return json.dumps({"id": number, "ok": True, "testbed": told})
+            description = testbed.describe().model_dump(mode="json")
+            return json.dumps({"id": number, "ok": True, "testbed": description})
         case "run":
-            asked = RUN_REQUEST.validate_python(request)
-            loads = asked.loads()
+            message = RUN_MESSAGE.validate_python(request)
+            loads = message.loads()
             if faults := refusals(testbed.describe(), loads):
                 raise ValueError("; ".join(faults))
-            return run_answer(number, testbed.run(loads, noise=asked.noise, seed=asked.seed))
+            return run_answer(number, testbed.run(loads, noise=message.noise, seed=message.seed))
         case other:
             raise ValueError(f"op {json.dumps(other)} not understood; describe and run are")
 
 
-def refusals(description: TestbedDescription, loads: Sequence[Load]) -> list[str]:
-    """Why a testbed of this description cannot run `loads`: names, ranges and cores it does not have."""
-    faults: list[str] = []
-    cores = 0
-    for load in loads:
-        if isinstance(load, BenchLoad):
-            bench = description.bench(load.name)
-            if bench is None:
-                faults.append(f"bench {load.name} is not known")
-                continue
-            cores += bench.cores
-            ranges, values = bench.parameters, dict(load.parameters)
-            faults += [f"{load.name} needs parameter {name}" for name in ranges if name not in values]
-        else:
-            nf = next((nf for nf in description.nfs if nf.name == load.nf), None)
-            if nf is None:
-                faults.append(f"NF {load.nf} is not known")
-                continue
-            cores += nf.cores
-            ranges, values = description.attributes, load.traffic.as_dict()
-        faults += [
-            f"{name} {values[name]:g} is outside [{low:g}, {high:g}]"
-            for name, (low, high) in ranges.items()
-            if name in values and not low <= values[name] <= high
-        ]
-    if cores > description.nic.cores:
-        faults.append(f"needs {cores} cores, the NIC has {description.nic.cores}")
-    return faults
+def _lines(stdin: IO[str]) -> Iterator[str]:
+    """The lines of `stdin`; of one that is too long, the beginning, which is more than `LONGEST_LINE` characters."""
+    while line := stdin.readline(LONGEST_LINE + 1):
+        rest = line
+        while rest and not rest.endswith("\n"):
+            rest = stdin.readline(LONGEST_LINE)
+        yield line
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve the testbed that the one argument names."""
-    from profiler.testbeds import open_testbed
-
+    """Serve the testbed that the one argument names; returns the exit status."""
     if len(arguments) != 1:
         print("usage: python -m profiler.serve SPEC", file=sys.stderr)
         return 2

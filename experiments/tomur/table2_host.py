@@ -11,14 +11,15 @@ import pandas as pd
 import platformdirs
 
 from experiments.methodology.accuracy import Array, draw_scores, errors_pct, score_table
-from experiments.methodology.co_locations import random_traffics
-from experiments.methodology.host import open_host
+from experiments.methodology.host_testbed import open_host_testbed
 from experiments.registry import CannotRun, Result, Setting, experiment
+from experiments.tomur import PAPER
+from experiments.tomur.methodology.co_locations import random_traffics
 from predictor import Models, train
 from predictor.training.disagreement import disagreement
-from profiler.host import find_program
 from profiler.profiling import profile
 from profiler.testbed import Measurement, Testbed, TestbedError
+from profiler.testbeds.host import find_program
 from profiles import BenchLoad, Load, TestbedDescription, Workload
 from profiles.profile import FIRST_SERVICE, read_profile
 
@@ -34,10 +35,10 @@ BESIDE_BENCH, BESIDE_NF = "beside mem-bench", "beside an NF"
 ALONE, SOLO = "measured alone", "predicted alone"
 
 
-@experiment("table2-host", "Accuracy on the machine at hand, of models trained on it")
+@experiment(PAPER, "table2-host", "Accuracy on the machine at hand, of models trained on it")
 def run(setting: Setting) -> Result:
     """NFs with tables beside mem-bench and beside each other, at random traffic."""
-    with open_host(setting, f"--standard-error {STANDARD_ERROR_PCT}") as testbed:
+    with open_host_testbed(setting, f"--standard-error {STANDARD_ERROR_PCT}") as testbed:
         machine = testbed.describe()
         nfs = [nf for nf in NFS if any(one.name == nf for one in machine.nfs)]
         if len(nfs) < 2:

@@ -1,25 +1,19 @@
-"""Profiling methods, one file each; other people's are entry points of the group `placer.methods`."""
+"""Profiling methods by name: what `--method NAME` chooses.
+
+A method is one file here that registers a class under its name. Another package adds one through an entry point of the
+group `placer.methods`.
+"""
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from profiler.methods.method import QUOTA, Method
+from profiles.registry import Registry
 
-from profiler.methods import active, adaptive, full, random
-from profiler.methods.method import METHODS, QUOTA, Method, register
-from profiles import InputError
+__all__ = ["METHODS", "QUOTA", "Method", "find_method"]
 
-GROUP = "placer.methods"
-
-__all__ = ["METHODS", "QUOTA", "Method", "active", "adaptive", "find_method", "full", "random", "register"]
+METHODS: Registry[type[Method]] = Registry("profiling method", "profiler.methods", "placer.methods", "--method")
 
 
 def find_method(name: str) -> Method:
-    """The method of that name; InputError, naming the known ones, when there is none."""
-    for point in entry_points(group=GROUP):
-        if point.name not in METHODS:
-            point.load()
-    if name not in METHODS:
-        raise InputError.of(
-            "--method", f"'{name}' is not a profiling method", hint=f"methods are {', '.join(sorted(METHODS))}"
-        )
-    return METHODS[name]
+    """The method of that name; InputError, with the nearest name, when there is none."""
+    return METHODS.find(name)()

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from profiler.methods import METHODS
 from profiler.methods.adaptive import Adaptive, Line, spread, spread_co_locations
-from profiler.methods.method import register
 from profiler.nf_runs import CoLocation, NfRuns
 from profiler.sampling import EvenPoints
 from profiles import InputError
@@ -30,11 +30,9 @@ HAND = 8
 """Candidates of which one is run."""
 
 
-@register
+@METHODS.register("active")
 class Active(Adaptive):
     """Prune, bisect, spread half, then ask where a model is least certain."""
-
-    name = "active"
 
     def finish(self, runs: NfRuns, lines: list[Line], rng: Generator) -> None:
         if runs.uncertainty is None:

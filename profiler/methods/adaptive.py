@@ -42,7 +42,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from profiler.contention import ALONE, Contention
-from profiler.methods.method import Method, register
+from profiler.methods import METHODS, Method
 from profiler.nf_runs import CoLocation, NfRuns
 from profiler.sampling import EvenPoints, Range, at, traffic_with
 from profiles import TrafficProfile
@@ -94,11 +94,9 @@ class Line:
         ]
 
 
-@register
+@METHODS.register("adaptive")
 class Adaptive(Method):
     """Prune, bisect, spread."""
-
-    name = "adaptive"
 
     def profile(self, runs: NfRuns, rng: Generator) -> None:
         solo, epsilon = _noise(runs)

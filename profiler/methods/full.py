@@ -6,7 +6,7 @@ from itertools import product
 
 from numpy.random import Generator
 
-from profiler.methods.method import Method, register
+from profiler.methods import METHODS, Method
 from profiler.nf_runs import NfRuns
 from profiler.sampling import at, traffic_with
 
@@ -14,14 +14,13 @@ POINTS = 10
 LEVELS = 48
 
 
-@register
+@METHODS.register("full")
 class Full(Method):
     """A grid, even on the scale of each attribute, times contention levels. Costly: the yardstick of the others.
 
     A quota makes the grid coarser.
     """
 
-    name = "full"
     quota = None
 
     def profile(self, runs: NfRuns, rng: Generator) -> None:

@@ -1,4 +1,4 @@
-"""What a profiling method is, and where methods are known by name."""
+"""What a profiling method is."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ class Method(ABC):
 
     Attributes
     ----------
-    name
-        As `--method` says it.
     quota
         Runs per NF unless told otherwise; None for no limit.
     alone
         The share of the quota that goes, before the method's own runs, to the NF alone over all traffic.
     """
 
-    name: ClassVar[str]
     quota: ClassVar[int | None] = QUOTA
     alone: ClassVar[float] = 0.2
 
@@ -44,12 +41,3 @@ class Method(ABC):
         rng
             The only source of chance.
         """
-
-
-METHODS: dict[str, Method] = {}
-
-
-def register(method: type[Method]) -> type[Method]:
-    """Class decorator: the method can be named from now on."""
-    METHODS[method.name] = method()
-    return method

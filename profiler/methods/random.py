@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from profiler.methods.method import Method, register
+from profiler.methods import METHODS, Method
 from profiler.nf_runs import NfRuns
 from profiler.sampling import traffic_with, whole
 
 BATCH = 32
 
 
-@register
+@METHODS.register("random")
 class Random(Method):
     """Uniform over the ranges as they are told, no attribute pruned, until the quota is spent.
 
     What the NF does alone is known by the runs that happen to have no competitor.
     """
 
-    name = "random"
     alone = 0.0
 
     def profile(self, runs: NfRuns, rng: Generator) -> None:

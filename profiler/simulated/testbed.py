@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiler.serve import refusals
+from profiler.request_checks import refusals
 from profiler.simulated.account import Account, accounts
 from profiler.simulated.benches import BENCHES
 from profiler.simulated.cache import Array

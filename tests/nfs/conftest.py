@@ -1,4 +1,4 @@
-"""The program of the host testbed, as it is and with sanitizers."""
+"""The host testbed's program, in its normal build and with sanitizers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from profiler.host import BUILD, find_program
+from profiler.testbeds.host import BUILD, find_program
 from profiles import InputError
-from tests.nfs.building import SANITIZED, built, needs
+from tests.nfs.builds import SANITIZED, build_nfs, require
 
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    """The built program."""
+    """The program of the normal build."""
     try:
         return find_program()
     except InputError:
@@ -22,14 +22,14 @@ def program() -> Path:
 
 @pytest.fixture(scope="session")
 def sanitized() -> Path:
-    """The program that ends, with what it found, at the first byte that it should not have touched."""
-    needs("cc")
-    return built("nfs-sanitized", *SANITIZED, target="testbed/nf-testbed") / "testbed" / "nf-testbed"
+    """The program with the address and undefined-behaviour sanitizers, which exits at the first error they find."""
+    require("cc")
+    return build_nfs("nfs-sanitized", *SANITIZED, target="testbed/nf-testbed") / "testbed" / "nf-testbed"
 
 
 @pytest.fixture(params=["program", "sanitized"])
 def either(request: pytest.FixtureRequest) -> Path:
-    """One of them after the other. (Neither valgrind nor a measurement makes sense of the sanitized one.)"""
+    """Each of the two builds. (The sanitized one is too slow for measurements and does not run under valgrind.)"""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Path)
     return found

@@ -1,4 +1,4 @@
-"""Measurements by the real host testbed, asked for in its own protocol; skipped where it is not built."""
+"""Measurements by the host testbed's program; skipped if it is not built."""
 
 from __future__ import annotations
 
@@ -11,44 +11,45 @@ from typing import Any
 
 import pytest
 
-from profiler.exec import ExecTestbed
-from tests.nfs.talking import DESCRIBE, FLOW_STATS, QUICK, mem_bench, run_of, said, talk
+from profiler.testbeds.exec import ExecTestbed
+from tests.nfs.testbed_program import DESCRIBE, FLOW_STATS, QUICK, mem_bench, responses_to, run_request, run_to_end
 
-TAKES_ANYTHING = ("--windows", "5,600", "--standard-error", "50", *(["--realtime"] if os.geteuid() == 0 else []))
-TAKES_NOTHING = ("--windows", "5,10", "--standard-error", "0.000001")
+ACCEPTS_NOISE = ("--windows", "5,600", "--standard-error", "50", *(["--realtime"] if os.geteuid() == 0 else []))
+REJECTS_NOISE = ("--windows", "5,10", "--standard-error", "0.000001")
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[Path]:
-    """A cache folder for the counts of a test."""
+    """The folder of counts, in an empty user cache."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("XDG_CACHE_HOME", str(tmp_path))
         yield tmp_path / "nf-placer" / "counts"
 
 
 def measured_or_skip(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a run, unless the machine was too busy for any."""
+    """The response to a run; the test is skipped if the machine was too busy to measure."""
     if not answer["ok"] and answer["error"]["code"] == "too-noisy":
         pytest.skip(f"this machine has other work: {answer['error']['message']}")
     assert answer["ok"], answer
     return answer
 
 
-def test_describes_itself(program: Path) -> None:
-    """Its description is what the protocol asks for, names the machine, and has FlowStats and mem-bench."""
+def test_describe_lists_functions_and_benches(program: Path) -> None:
+    """The description follows the protocol, names the machine, and lists FlowStats and mem-bench."""
     with ExecTestbed(" ".join([str(program), *QUICK])) as testbed:
-        told = testbed.describe()
-    assert told.name.startswith("host-") and told.nic.model == told.name and not told.simulated
-    assert told.nic.cores >= 2 and told.nic.llc_bytes
-    assert told.nf("FlowStats").cores == 1
-    bench = told.bench("mem-bench")
+        description = testbed.describe()
+    assert description.name.startswith("host-") and description.nic.model == description.name
+    assert not description.simulated
+    assert description.nic.cores >= 2 and description.nic.llc_bytes
+    assert description.nf("FlowStats").cores == 1
+    bench = description.bench("mem-bench")
     assert bench and set(bench.parameters) == {"wss_mb", "access_mops"}
 
 
-def test_measures_a_company(program: Path, cache: Path) -> None:
-    """Each workload's throughput comes with its counters and its standard error, and windows are told."""
-    request = run_of(FLOW_STATS, mem_bench(wss_mb=1, access_mops=5))
-    answer = measured_or_skip(talk(program, *TAKES_ANYTHING, lines=[request])[0])
+def test_measures_co_located_workloads(program: Path, cache: Path) -> None:
+    """The response has throughput, counters and standard error per workload, and the number of windows."""
+    request = run_request(FLOW_STATS, mem_bench(wss_mb=1, access_mops=5))
+    answer = measured_or_skip(responses_to(program, *ACCEPTS_NOISE, lines=[request])[0])
     flow_stats, bench = answer["workloads"]
     assert flow_stats["throughput_kpps"] > 100
     assert bench["throughput_kpps"] == pytest.approx(5000, rel=0.1)
@@ -61,73 +62,77 @@ def test_measures_a_company(program: Path, cache: Path) -> None:
 
 
 def per_packet(answer: dict[str, Any]) -> float:
-    """The instructions that a packet of the first workload takes."""
-    told = measured_or_skip(answer)["workloads"][0]
-    return float(told["counters"]["irt"] / told["throughput_kpps"])
+    """Instructions per packet of the first workload."""
+    workload = measured_or_skip(answer)["workloads"][0]
+    return float(workload["counters"]["irt"] / workload["throughput_kpps"])
 
 
-def test_counts_a_load_once(program: Path, cache: Path) -> None:
-    """What a packet costs is recalled as it was counted, and counted again where what was kept is spoilt."""
-    counted = per_packet(talk(program, *TAKES_ANYTHING, lines=[run_of(FLOW_STATS)])[0])
-    (kept,) = cache.glob("*.json")
-    first = kept.stat()
-    assert per_packet(talk(program, *TAKES_ANYTHING, lines=[run_of(FLOW_STATS)])[0]) == pytest.approx(counted)
-    assert kept.stat().st_mtime_ns == first.st_mtime_ns and kept.stat().st_ino == first.st_ino
-    whole = kept.read_text()
-    kept.write_text(whole[: len(whole) // 2])
-    assert per_packet(talk(program, *TAKES_ANYTHING, lines=[run_of(FLOW_STATS)])[0]) == pytest.approx(counted, rel=0.05)
-    assert json.loads(kept.read_text()).keys() == json.loads(whole).keys()
+def test_counts_are_cached(program: Path, cache: Path) -> None:
+    """Counts per packet are read from the cache, and counted again if the cached file is damaged."""
+    counted = per_packet(responses_to(program, *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)])[0])
+    (cached,) = cache.glob("*.json")
+    first = cached.stat()
+    assert per_packet(responses_to(program, *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)])[0]) == pytest.approx(
+        counted
+    )
+    assert cached.stat().st_mtime_ns == first.st_mtime_ns and cached.stat().st_ino == first.st_ino
+    whole = cached.read_text()
+    cached.write_text(whole[: len(whole) // 2])
+    assert per_packet(responses_to(program, *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)])[0]) == pytest.approx(
+        counted, rel=0.05
+    )
+    assert json.loads(cached.read_text()).keys() == json.loads(whole).keys()
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [("echo no idea >&2; exit 3", "no idea"), ("exec sleep 600", "timed out")],
 )
-def test_says_when_it_cannot_count(
-    program: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
+def test_a_failed_count_fails_the_run(
+    program: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, message: str
 ) -> None:
-    """A program that counts and fails, or does not end in time, is a failure of the run, which stderr explains."""
+    """If valgrind fails or does not end in time, the run fails and stderr explains why."""
     valgrind = tmp_path / "valgrind"
     valgrind.write_text(f"#!/bin/sh\n{script}\n")
     valgrind.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     begin = time.monotonic()
-    done = said(program, "--counters", "cachegrind", "--timeout", "5", lines=[run_of(FLOW_STATS), DESCRIBE])
+    done = run_to_end(program, "--counters", "cachegrind", "--timeout", "5", lines=[run_request(FLOW_STATS), DESCRIBE])
     failed, described = (json.loads(line) for line in done.stdout.splitlines())
-    assert failed["error"]["code"] == "failed" and "could not be counted" in failed["error"]["message"]
-    assert told in done.stderr and described["ok"]
+    assert failed["error"]["code"] == "failed" and "could not be measured" in failed["error"]["message"]
+    assert message in done.stderr and described["ok"]
     assert time.monotonic() - begin < 30
     assert not list(cache.glob("*"))
 
 
-def test_says_that_it_is_too_noisy(either: Path) -> None:
-    """A standard error that cannot be reached is an error with its figures, after no more windows than allowed."""
-    (answer,) = talk(either, "--counters", "none", *TAKES_NOTHING, lines=[run_of(FLOW_STATS)])
+def test_reports_too_noisy(either: Path) -> None:
+    """A standard error that stays too large ends the run after the allowed windows, with its figures in the error."""
+    (answer,) = responses_to(either, "--counters", "none", *REJECTS_NOISE, lines=[run_request(FLOW_STATS)])
     assert answer["error"]["code"] == "too-noisy"
-    assert "0.00 % is wanted" in answer["error"]["message"]
+    assert "0.00 % is required" in answer["error"]["message"]
     windows = answer["error"]["windows"]
-    assert 0 < windows["kept"] + sum(windows["rejected"].values()) <= 10  # fewer where others take the time
+    assert 0 < windows["kept"] + sum(windows["rejected"].values()) <= 10  # fewer if other processes take the time
 
 
-def test_only_accelerators_share_a_core(either: Path) -> None:
-    """With clients on one core, what no accelerator limits is left out, and stderr says so."""
-    done = said(either, "--counters", "none", "--share-client-core", lines=[DESCRIBE])
-    told = json.loads(done.stdout)["testbed"]
-    assert told["name"].endswith("-shared-client-core") and told["shared_client_core"] is True
-    assert "FlowStats" not in [nf["name"] for nf in told["nfs"]]
-    assert "FlowStats is left out" in done.stderr
+def test_only_accelerator_functions_share_a_core(either: Path) -> None:
+    """With --share-client-core, functions without an accelerator are omitted, and stderr reports it."""
+    done = run_to_end(either, "--counters", "none", "--share-client-core", lines=[DESCRIBE])
+    described = json.loads(done.stdout)["testbed"]
+    assert described["name"].endswith("-shared-client-core") and described["shared_client_core"] is True
+    assert "FlowStats" not in [nf["name"] for nf in described["nfs"]]
+    assert "FlowStats is omitted" in done.stderr
 
 
 def test_clients_of_an_engine_share_a_core(either: Path) -> None:
-    """On two cores, an engine has one, and all its clients get their turns on the other."""
+    """On two cores, the engine has one core and its clients take turns on the other."""
     packet_filter = {
         "kind": "nf",
         "name": "PacketFilter",
         "traffic": {"flows": 100, "packet_size": 512, "mtbr": 600},
     }
     bench = {"kind": "bench", "name": "regex-bench", "parameters": {"rate_kpps": 5, "mtbr": 600, "packet_size": 512}}
-    options = ("--share-client-core", "--counters", "none", "--cores", "0,1", *TAKES_ANYTHING)
-    answer = measured_or_skip(talk(either, *options, lines=[run_of(packet_filter, bench)])[0])
+    options = ("--share-client-core", "--counters", "none", "--cores", "0,1", *ACCEPTS_NOISE)
+    answer = measured_or_skip(responses_to(either, *options, lines=[run_request(packet_filter, bench)])[0])
     served = [workload["throughput_kpps"] for workload in answer["workloads"]]
     assert served[0] > 5
     assert served[1] == pytest.approx(5, rel=0.1)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from profiler.drift import Reference, SteadyTestbed
-from profiler.exec import ExecTestbed
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.profiling import profile
 from profiler.retry import RetryingTestbed
 from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
+from profiler.testbeds.exec import ExecTestbed
 from profiles import Counters, Load, TrafficProfile, Workload
 from profiles.profile import Profile, read_profile
 from tests.profiler.toy_testbed import ToyTestbed, description
@@ -76,7 +76,7 @@ def test_retries_are_bounded_and_end_with_the_last_words(fault: str) -> None:
     said: list[str] = []
     with (
         patient(f"--{fault}-after 0", said) as testbed,
-        pytest.raises(TestbedError, match=r"(?s)given up after 3 attempts at one run: testbed .*last words on stderr"),
+        pytest.raises(TestbedError, match=r"(?s)given up after 3 attempts at one run: testbed .*last lines on stderr"),
     ):
         testbed.run([FIREWALL])
     assert len(said) == 2

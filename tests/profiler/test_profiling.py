@@ -331,7 +331,7 @@ def test_testbeds_with_little_to_offer_are_profiled(tmp_path: Path, changes: dic
     ("arguments", "said"),
     [
         ({"nfs": ["NAT"]}, "--nf: the testbed has no NAT\nhint: it has counter"),  # an NF it does not host
-        ({"method": "guess"}, "'guess' is not a profiling method\nhint: methods are active, adaptive, full, random"),
+        ({"method": "guess"}, "'guess' is not a profiling method\nhint: one of active, adaptive, full, random"),
         ({"seed": -1}, "--seed: -1 is negative"),  # no generator takes it
         ({"quota": 5}, "--quota: 5 runs are too few for counter\nhint: it needs at least"),  # nothing left to choose
     ],

@@ -1,4 +1,4 @@
-"""The testbed protocol as its server speaks it."""
+"""The answering side of the testbed protocol."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ import sys
 
 import pytest
 
-from profiler.exec import ExecTestbed
+from profiler.program import LONGEST_LINE
 from profiler.serve import answer, serve
 from profiler.simulated import SimulatedTestbed
+from profiler.testbeds.exec import ExecTestbed
 from profiles import BenchLoad, TrafficProfile, Workload
 from tests.profiler.toy_testbed import ToyTestbed
 
 NF = '{"kind": "nf", "name": "counter", "traffic": {"flows": 10, "packet_size": 64}}'
 BENCH = '{"kind": "bench", "name": "mem-bench", "parameters": {"wss_mb": 1, "access_mops": 50}}'
+RUN_WITH_FLOWS = (
+    '{"id": 7, "op": "run", "workloads": '
+    '[{"kind": "nf", "name": "counter", "traffic": {"flows": FLOWS, "packet_size": 64}}]}'
+)
 
 
-def test_what_goes_in_comes_out() -> None:
-    """The simulated card behind the protocol answers just as it does in the same process, truth, noise and seed."""
+def test_a_served_testbed_answers_as_in_the_same_process() -> None:
+    """The simulated card behind the protocol gives the same truth, the same noise and obeys the same seeds."""
     loads = [
         Workload("FlowMonitor", TrafficProfile(16000, 1500, 600)),
         BenchLoad.of("mem-bench", {"wss_mb": 10, "access_mops": 120}),
@@ -33,14 +38,14 @@ def test_what_goes_in_comes_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("flows", "not JSON"),  # not JSON
         ("[]", "not a JSON object"),  # not a request
-        ('{"id": 7}', "op null not understood"),  # asks nothing
-        ('{"id": 7, "op": "reboot"}', 'op "reboot" not understood'),  # asks for what there is not
-        ('{"id": 7, "op": "run"}', "workloads: Field required"),  # runs nothing
-        ('{"id": 7, "op": "run", "workloads": []}', "workloads: List should have at least 1"),  # runs nothing
+        ('{"id": 7}', "op null not understood"),  # no operation
+        ('{"id": 7, "op": "reboot"}', 'op "reboot" not understood'),  # an unknown operation
+        ('{"id": 7, "op": "run"}', "workloads: Field required"),  # no workloads
+        ('{"id": 7, "op": "run", "workloads": []}', "workloads: List should have at least 1"),  # an empty list
         ('{"id": 7, "op": "run", "workloads": [{"kind": "vm"}]}', "workloads.0"),  # neither NF nor bench
         ('{"id": 7, "op": "run", "workloads": [{"kind": "nf", "name": "x", "traffic": {"flows": 1}}]}', "packet_size"),
         (f'{{"id": 7, "op": "run", "workloads": [{NF.replace("counter", "NAT")}]}}', "NF NAT is not known"),
@@ -50,24 +55,44 @@ def test_what_goes_in_comes_out() -> None:
         (f'{{"id": 7, "op": "run", "workloads": [{NF.replace("64", "NaN")}]}}', "finite"),  # not a number
         (f'{{"id": 7, "op": "run", "workloads": [{NF}, {NF}, {NF}, {NF}]}}', "needs 8 cores, the NIC has 6"),
         (f'{{"id": 7, "op": "run", "seed": "x", "workloads": [{NF}]}}', "seed"),  # a seed is a number
+        (RUN_WITH_FLOWS.replace("FLOWS", '"10"'), "traffic.flows: Input should be a valid"),  # text is no number
+        (RUN_WITH_FLOWS.replace("FLOWS", "true"), "traffic.flows: Input should be a valid"),  # nor is true
+        ("[" * 100_000, "JSON that is nested too deeply"),
+        ("1" * (LONGEST_LINE + 1), "a line of more than 4,194,304 characters"),
     ],
+    ids=lambda value: value[:60],
 )
-def test_bad_requests_are_answered(line: str, said: str) -> None:
-    """What is wrong with a request is its answer, under its id."""
-    told = json.loads(answer(ToyTestbed(), line))
-    assert told["ok"] is False
-    assert told["id"] == (7 if '"id": 7' in line else None)
-    assert told["error"]["code"] == "bad-request"
-    assert said in told["error"]["message"]
+def test_a_bad_request_is_answered_with_its_faults(line: str, message: str) -> None:
+    """The answer to a bad request has its id and what is wrong with it."""
+    answered = json.loads(answer(ToyTestbed(), line))
+    assert answered["ok"] is False
+    assert answered["id"] == (7 if '"id": 7' in line else None)
+    assert answered["error"]["code"] == "bad-request"
+    assert message in answered["error"]["message"]
 
 
-def test_service_goes_on_after_bad_requests_and_failed_runs() -> None:
-    """Each line has its answer, in order; neither nonsense nor a failing run ends the service."""
+def test_a_line_that_is_too_long_is_answered_once() -> None:
+    """The rest of the line is no second request."""
+    out = io.StringIO()
+    serve(ToyTestbed(), io.StringIO("x" * (3 * LONGEST_LINE) + '\n{"id": 1, "op": "describe"}\n'), out)
+    assert [json.loads(line)["ok"] for line in out.getvalue().splitlines()] == [False, True]
+
+
+def test_bytes_that_are_not_utf_8_are_a_bad_request() -> None:
+    """They do not end the service."""
+    lines = io.TextIOWrapper(io.BytesIO(b'\xff\n{"id": 1, "op": "describe"}\n'), encoding="utf-8")
+    out = io.StringIO()
+    serve(ToyTestbed(), lines, out)
+    assert [json.loads(line)["ok"] for line in out.getvalue().splitlines()] == [False, True]
+
+
+def test_the_service_continues_after_bad_requests_and_failed_runs() -> None:
+    """Each line has its answer, in order."""
     good = f'{{"id": "a", "op": "run", "workloads": [{NF}], "unknown": "key"}}'
     failing = good.replace('"a"', '"b"')
     out = io.StringIO()
     serve(ToyTestbed(fails_after=1), io.StringIO(f"nonsense\n{good}\n\n{failing}\n{{}}\n"), out)
-    told = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert [one["ok"] for one in told] == [False, True, False, False]
-    assert [one["id"] for one in told] == [None, "a", "b", None]
-    assert told[2]["error"] == {"code": "failed", "message": "toy fell off the table"}
+    answers = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [one["ok"] for one in answers] == [False, True, False, False]
+    assert [one["id"] for one in answers] == [None, "a", "b", None]
+    assert answers[2]["error"] == {"code": "failed", "message": "toy fell off the table"}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from profiler.profiling import profile
-from profiler.replay import ReplayTestbed
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run, TestbedError
 from profiler.testbeds import open_testbed
+from profiler.testbeds.replay import ReplayTestbed
 from profiles import BenchLoad, InputError, Load, TrafficProfile, Workload
 from profiles.profile import read_profile
 from tests.profiler.toy_testbed import ToyTestbed

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from profiler.contention import RATE
 from profiler.testbed import Measurement, Run, RunRefused, Testbed
+from profiler.testbeds import TESTBEDS
 from profiles import COUNTERS, BenchLoad, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
 from profiles.profile import (
     FIRST_RATE,
@@ -147,6 +148,7 @@ class ReplayTestbed(Testbed):
         return min(same, key=lambda one: _distance(_values(one), _values(load)), default=None)
 
 
+@TESTBEDS.register("replay")
 def open_replay(argument: str, timeout: float) -> Testbed:
     """The testbed of `replay:PROFILE`."""
     if not argument:

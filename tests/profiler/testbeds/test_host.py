@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler import host
-from profiler.testbeds import open_testbed
+from profiler.testbeds import host, open_testbed
 from profiles import InputError
 
 TESTBED = """#!{python}
@@ -36,7 +35,7 @@ def program(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Neither a built program nor one on the path."""
-    monkeypatch.delenv(host.TOLD_BY, raising=False)
+    monkeypatch.delenv(host.PROGRAM_VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(host, "BUILT", tmp_path / "not built")
 
@@ -74,9 +73,9 @@ def test_finds_an_installed_one(program: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_environment_comes_first(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NF_TESTBED names the program; when it is none, nothing else is started instead."""
-    monkeypatch.setenv(host.TOLD_BY, str(program))
+    monkeypatch.setenv(host.PROGRAM_VARIABLE, str(program))
     assert host.find_program() == program
-    monkeypatch.setenv(host.TOLD_BY, str(program.parent))
+    monkeypatch.setenv(host.PROGRAM_VARIABLE, str(program.parent))
     monkeypatch.setattr(host, "BUILT", program)
     with pytest.raises(InputError, match="is not a program"):
         open_testbed("host")

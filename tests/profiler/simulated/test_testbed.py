@@ -153,7 +153,7 @@ def test_noise_is_about_one_percent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("company", "message"),
+    ("co_location", "message"),
     [
         ([], "nothing to run"),
         ([Workload("Firewall", DEFAULT)], "Firewall"),

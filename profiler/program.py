@@ -1,0 +1,191 @@
+"""A program that is spoken to in lines, and ended together with every process that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+from profiler.testbed import TestbedError
+from profiles import InputError
+
+LONGEST_LINE = 1 << 22
+"""Characters of one line of stdout; a longer one is cut there."""
+LONGEST_DIAGNOSTIC = 1 << 12
+LAST_LINES = 10
+UNREAD_LINES = 16
+GRACE_S = 2.0
+LAST_OUTPUT_S = 0.2
+KILL_ROUNDS = 20
+MARK = "PLACER_PROGRAM_"
+
+
+class Program:
+    """A running program, with its stdin and stdout as queues of lines.
+
+    The program gets a session of its own, and an environment variable that marks it and every process that it starts.
+    By the mark, `end` also finds processes that moved to a session of their own or lost their parent. A process that
+    drops its environment, runs as another user or on another machine is not found.
+
+    Parameters
+    ----------
+    command
+        As typed in a shell, but run without one.
+    on_stderr
+        Called with every line that the program writes to stderr, from a thread of its own.
+
+    Raises
+    ------
+    InputError
+        When `command` is empty, badly quoted or holds a NUL.
+    TestbedError
+        When it cannot be started.
+    """
+
+    def __init__(self, command: str, on_stderr: Callable[[str], None] = lambda line: None) -> None:
+        self._mark = f"{MARK}{uuid.uuid4().hex}"
+        self._process = _start(command, self._mark)
+        self._requests: queue.Queue[str | None] = queue.Queue()
+        self._answers: queue.Queue[str | None] = queue.Queue(maxsize=UNREAD_LINES)
+        self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        assert stdin is not None and stdout is not None and stderr is not None
+        Thread(target=_write, args=(stdin, self._requests), daemon=True).start()
+        self._reader = Thread(target=_read, args=(stdout, self._answers), daemon=True)
+        self._drain = Thread(target=_keep_last, args=(stderr, self._last_lines, on_stderr), daemon=True)
+        self._reader.start()
+        self._drain.start()
+
+    @property
+    def last_lines(self) -> list[str]:
+        """The last lines that it wrote to stderr."""
+        return list(self._last_lines)
+
+    def send(self, line: str) -> None:
+        """Write a line to its stdin, without waiting for the program to read it."""
+        self._requests.put(line)
+
+    def receive(self, timeout: float) -> str | None:
+        """The next line of its stdout; None when there is no more.
+
+        A line longer than `LONGEST_LINE` comes cut, with one character more than that.
+
+        Raises
+        ------
+        TimeoutError
+            When no line comes within `timeout` seconds.
+        """
+        try:
+            return self._answers.get(timeout=timeout)
+        except queue.Empty:
+            raise TimeoutError from None
+
+    def end(self, *, polite: bool) -> int | None:
+        """End it with every process that it started; returns its exit status if it ended by itself.
+
+        A polite end closes its stdin and gives it two seconds; then all are asked to end, and at last killed.
+        """
+        self._requests.put(None)
+        status = self._wait(GRACE_S if polite else LAST_OUTPUT_S)
+        if status is None:
+            self._signal_all(signal.SIGTERM)
+            self._wait(GRACE_S)
+        for _ in range(KILL_ROUNDS):  # again: a process may start another one meanwhile
+            if not self._signal_all(signal.SIGKILL):
+                break
+            time.sleep(0.01)
+        self._process.wait()
+        self._drain.join(GRACE_S)
+        while self._reader.is_alive() and not self._answers.empty():
+            self._answers.get_nowait()  # a reader that waits for room in the queue can end
+        return status
+
+    def _wait(self, seconds: float) -> int | None:
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _signal_all(self, number: signal.Signals) -> int:
+        """Signal the program's process group and all that bear its mark; returns how many of the latter there were."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+        marked = _marked_processes(self._mark)
+        for process in marked:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process, number)
+        return len(marked)
+
+
+def printable(text: str, longest: int = 200) -> str:
+    """Text of another program as a message shows it: cut, and without control characters."""
+    shown = "".join(one if one.isprintable() or one == "\t" else "\N{REPLACEMENT CHARACTER}" for one in text.strip())
+    return shown if len(shown) <= longest else shown[:longest] + "..."
+
+
+def _start(command: str, mark: str) -> subprocess.Popen[str]:
+    if "\0" in command:
+        raise InputError.of("--testbed", "exec: the command holds a NUL character")
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError.of("--testbed", f"exec:{command}: {error}") from None
+    if not words:
+        raise InputError.of("--testbed", "exec: names no command", hint="exec:COMMAND, such as exec:'ssh bf2 agent'")
+    try:
+        return subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+            env={**os.environ, mark: "1"},
+        )
+    except OSError as error:
+        raise TestbedError(f"testbed `{command}` cannot be started: {error.strerror or error}") from None
+
+
+def _write(stdin: IO[str], requests: queue.Queue[str | None]) -> None:
+    """Write requests until None comes or the program reads no more; then close its stdin."""
+    with contextlib.suppress(OSError):
+        while (line := requests.get()) is not None:
+            stdin.write(line + "\n")
+            stdin.flush()
+    with contextlib.suppress(OSError):
+        stdin.close()
+
+
+def _read(stdout: IO[str], answers: queue.Queue[str | None]) -> None:
+    with contextlib.suppress(ValueError, OSError):
+        while line := stdout.readline(LONGEST_LINE + 1):
+            answers.put(line)
+    answers.put(None)
+
+
+def _keep_last(stderr: IO[str], last_lines: deque[str], on_stderr: Callable[[str], None]) -> None:
+    with contextlib.suppress(ValueError, OSError):
+        while line := stderr.readline(LONGEST_DIAGNOSTIC):
+            last_lines.append(printable(line, LONGEST_DIAGNOSTIC))
+            on_stderr(last_lines[-1])
+
+
+def _marked_processes(mark: str) -> list[int]:
+    """The processes whose environment holds `mark`; none where there is no /proc."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{mark}=1".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found

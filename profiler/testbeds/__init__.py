@@ -1,0 +1,52 @@
+"""Testbeds by name: what `--testbed SPEC` opens.
+
+A kind of testbed is one file here that registers a function `(argument, timeout) -> Testbed` under its name, which is
+what stands before the colon of SPEC. Another package adds a kind through an entry point of the group
+`placer.testbeds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from profiler.testbed import Testbed
+from profiles import InputError
+from profiles.registry import Registry
+
+TIMEOUT_S = 60.0
+
+Opener = Callable[[str, float], Testbed]
+"""Opens a testbed from what follows the colon of its SPEC (empty when nothing does) and a timeout in seconds."""
+
+TESTBEDS: Registry[Opener] = Registry("testbed", "profiler.testbeds", "placer.testbeds", "--testbed")
+
+ARGUMENTS = {"exec": "exec:COMMAND", "replay": "replay:PROFILE"}
+
+
+def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
+    """The testbed that `spec` names: `simulated`, `host`, `exec:COMMAND`, `replay:PROFILE`, or another registered kind.
+
+    Parameters
+    ----------
+    spec
+        The kind of testbed and, after a colon, its argument.
+    timeout
+        The longest time that another program may take for one answer, seconds.
+
+    Raises
+    ------
+    InputError
+        When there is no such kind, or its argument is wrong.
+    TestbedError
+        When the testbed cannot be started.
+    """
+    kind, _, argument = spec.partition(":")
+    if kind in ("", "none"):
+        what = "none: nothing can be run without a testbed" if kind else "names no testbed"
+        raise InputError.of("--testbed", what, hint=f"one of {known_testbeds()}")
+    return TESTBEDS.find(kind)(argument, timeout)
+
+
+def known_testbeds() -> str:
+    """The SPEC of every kind of testbed, for help texts and hints."""
+    return ", ".join(ARGUMENTS.get(kind, kind) for kind in TESTBEDS)

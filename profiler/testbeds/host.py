@@ -1,0 +1,55 @@
+"""`host`: this machine as a testbed (docs/host-testbed.md), through the program that `make nfs` builds."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from profiler.testbed import Testbed
+from profiler.testbeds import TESTBEDS
+from profiler.testbeds.exec import ExecTestbed
+from profiles import InputError
+
+PROGRAM = "nf-testbed"
+BUILT = Path(__file__).resolve().parents[2] / "build" / "nfs" / "testbed" / PROGRAM
+PROGRAM_VARIABLE = "NF_TESTBED"
+"""The environment variable that names a program built elsewhere."""
+BUILD = "make deps nfs"
+LEAST_TIMEOUT_S = 5
+
+
+def find_program() -> Path:
+    """The program: the one that the environment names, else the one built here, else the one on the path.
+
+    Raises
+    ------
+    InputError
+        When there is none.
+    """
+    named = os.environ.get(PROGRAM_VARIABLE)
+    for place in (Path(named),) if named else (BUILT, Path(shutil.which(PROGRAM) or BUILT)):
+        if place.is_file() and os.access(place, os.X_OK):
+            return place
+    if named:
+        raise InputError.of(
+            PROGRAM_VARIABLE, f"{named} is not a program", hint=f"`{BUILD}` builds one, and it is then found"
+        )
+    raise InputError.of("--testbed", "host: its program is not built", hint=BUILD)
+
+
+@TESTBEDS.register("host")
+def open_host(argument: str, timeout: float) -> Testbed:
+    """The testbed of `host` or `host:OPTIONS`; the options are the program's own, as in `host:--cores 2-5`.
+
+    The program's stderr, with its checks of the machine, is passed on. The program gets the timeout as an option, so
+    that it ends a run in time and reports how far it came.
+    """
+    limit = f"--timeout {max(LEAST_TIMEOUT_S, int(timeout))}"
+    return ExecTestbed(f"{shlex.quote(str(find_program()))} {limit} {argument}", timeout, on_stderr=_print_to_stderr)
+
+
+def _print_to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -1,0 +1,13 @@
+"""The foreign testbed of `tests/data`, as tests start it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from profiles import TrafficProfile, Workload
+
+PROGRAM = Path(__file__).parents[1] / "data" / "foreign_testbed.py"
+FOREIGN = f"{sys.executable} {PROGRAM}"
+PROXY = Workload("tls-proxy", TrafficProfile(4000, 1024))
+FIREWALL = Workload("edge-firewall", TrafficProfile(4000, 1024))
