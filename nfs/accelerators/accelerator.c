@@ -68,7 +68,7 @@ struct accelerator *accelerator_create(enum accelerator_kind kind)
 		if (accelerator)
 			return accelerator;
 	}
-	fprintf(stderr, "no backend for accelerators of kind %d works here\n", kind);
+	fprintf(stderr, "no backend works for accelerators of kind %d\n", kind);
 	return NULL;
 }
 
@@ -80,7 +80,7 @@ struct accelerator *accelerator_create_by(const char *name)
 		backend = backend->next;
 	if (backend)
 		return create_of(backend);
-	fprintf(stderr, "%s: no such accelerator backend was built\n", name);
+	fprintf(stderr, "%s: unknown accelerator backend\n", name);
 	return NULL;
 }
 
@@ -156,12 +156,12 @@ struct accelerator_queue *accelerator_attach(struct accelerator *accelerator, un
 	struct accelerator_queue *queue;
 
 	if (depth == 0 || depth > ACCELERATOR_MOST_DEPTH) {
-		fprintf(stderr, "%s: a queue cannot be %u deep\n", name, depth);
+		fprintf(stderr, "%s: queue depth %u is not supported\n", name, depth);
 		return NULL;
 	}
 	queue = queue_of(accelerator, depth);
 	if (!queue) {
-		fprintf(stderr, "%s: no memory for a queue %u deep\n", name, depth);
+		fprintf(stderr, "%s: no memory for a queue of depth %u\n", name, depth);
 		return NULL;
 	}
 	if (!join(accelerator, queue)) {
@@ -246,7 +246,7 @@ unsigned int accelerator_under_way(const struct accelerator_queue *queue)
 static void done(struct accelerator_job *job)
 {
 	if (rte_ring_enqueue(job->queue->done, job) < 0)
-		rte_panic("a queue has more jobs done than were submitted\n");
+		rte_panic("a queue has more completed than submitted jobs\n");
 }
 
 /* Serve the queue's next request, if any. False if the backend is full. */

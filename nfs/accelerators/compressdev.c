@@ -66,7 +66,7 @@ static int configure(struct compressor *compressor)
 		error = rte_compressdev_private_xform_create(compressor->id, &transform,
 							     &compressor->transform);
 	if (error < 0)
-		fprintf(stderr, "%s: is not configured: error %d\n", compressor->driver->device,
+		fprintf(stderr, "%s: cannot be configured: error %d\n", compressor->driver->device,
 			error);
 	return error;
 }
@@ -140,7 +140,7 @@ static void *create(struct driver *driver)
 	int id;
 
 	if (driver->in_use) {
-		fprintf(stderr, "%s: is in use already\n", driver->device);
+		fprintf(stderr, "%s: already in use\n", driver->device);
 		return NULL;
 	}
 	/* compress_isal logs each payload that does not shrink */
@@ -255,7 +255,7 @@ static uint16_t poll(void *state, struct accelerator_job **jobs, uint16_t n)
 
 static struct accelerator_backend isal = {
 	.name = "compress_isal",
-	.help = "ISA-L through compressdev, on the core that serves",
+	.help = "ISA-L through compressdev, on the serving core",
 	.kind = ACCELERATOR_COMPRESSION,
 	.preference = 30,
 	.create = create_isal,
@@ -266,7 +266,7 @@ static struct accelerator_backend isal = {
 
 static struct accelerator_backend zlib = {
 	.name = "compress_zlib",
-	.help = "zlib through compressdev, on the core that serves",
+	.help = "zlib through compressdev, on the serving core",
 	.kind = ACCELERATOR_COMPRESSION,
 	.preference = 20,
 	.create = create_zlib,

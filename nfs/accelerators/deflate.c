@@ -19,7 +19,7 @@ static void *create(void)
 		error = deflateInit2(stream, Z_BEST_SPEED, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL,
 				     Z_DEFAULT_STRATEGY);
 	if (error != Z_OK) {
-		fprintf(stderr, "deflate: zlib does not start: error %d\n", error);
+		fprintf(stderr, "deflate: cannot start zlib: error %d\n", error);
 		nf_free(stream);
 		return NULL;
 	}
@@ -56,7 +56,7 @@ static void destroy(void *state)
 
 static struct accelerator_backend backend = {
 	.name = "deflate",
-	.help = "zlib, on the core that serves",
+	.help = "zlib, on the serving core",
 	.kind = ACCELERATOR_COMPRESSION,
 	.preference = 10,
 	.create = create,

@@ -6,7 +6,7 @@
 
 #include "core/memory.h"
 
-bool doca_card_did(const struct doca_card *card, doca_error_t answer, const char *what)
+bool doca_card_ok(const struct doca_card *card, doca_error_t answer, const char *what)
 {
 	if (answer == DOCA_SUCCESS)
 		return true;
@@ -20,7 +20,7 @@ static bool open_device(struct doca_card *card)
 	struct doca_devinfo **devices;
 	uint32_t n;
 
-	if (!doca_card_did(card, doca_devinfo_list_create(&devices, &n), "list devices"))
+	if (!doca_card_ok(card, doca_devinfo_list_create(&devices, &n), "list devices"))
 		return false;
 	for (uint32_t i = 0; i < n && !card->device; i++)
 		if (card->engine->supports(devices[i]) == DOCA_SUCCESS &&
@@ -28,7 +28,7 @@ static bool open_device(struct doca_card *card)
 			card->device = NULL;
 	doca_devinfo_list_destroy(devices);
 	if (!card->device)
-		fprintf(stderr, "%s: none of %u devices can do this\n", card->engine->name, n);
+		fprintf(stderr, "%s: none of %u devices supports this\n", card->engine->name, n);
 	return card->device != NULL;
 }
 
@@ -36,8 +36,8 @@ static bool make_engine(struct doca_card *card)
 {
 	if (!card->engine->make(card))
 		return false;
-	card->has_device = doca_card_did(card, doca_ctx_dev_add(card->context, card->device),
-					 "give the engine its device");
+	card->has_device = doca_card_ok(card, doca_ctx_dev_add(card->context, card->device),
+					"add the device to the engine");
 	return card->has_device && (!card->engine->set_up || card->engine->set_up(card));
 }
 
@@ -46,19 +46,19 @@ static bool start_memory(struct doca_card *card)
 	const size_t bytes = (size_t)DOCA_CARD_JOBS * (DOCA_CARD_INPUT + DOCA_CARD_OUTPUT);
 
 	card->bytes = nf_zalloc(bytes);
-	return doca_card_did(card, card->bytes ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY,
-			     "allocate the jobs' memory") &&
-	       doca_card_did(card, doca_mmap_create(NULL, &card->memory), "map memory") &&
-	       doca_card_did(card, doca_mmap_dev_add(card->memory, card->device),
-			     "let the device see the memory") &&
-	       doca_card_did(card, doca_mmap_set_memrange(card->memory, card->bytes, bytes),
-			     "set the memory's range") &&
-	       doca_card_did(card, doca_mmap_start(card->memory), "start the memory") &&
-	       doca_card_did(card,
-			     doca_buf_inventory_create(NULL, 2 * DOCA_CARD_JOBS,
-						       DOCA_BUF_EXTENSION_NONE, &card->buffers),
-			     "make buffers") &&
-	       doca_card_did(card, doca_buf_inventory_start(card->buffers), "start buffers");
+	return doca_card_ok(card, card->bytes ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY,
+			    "allocate the jobs' memory") &&
+	       doca_card_ok(card, doca_mmap_create(NULL, &card->memory), "map memory") &&
+	       doca_card_ok(card, doca_mmap_dev_add(card->memory, card->device),
+			    "add the device to the memory") &&
+	       doca_card_ok(card, doca_mmap_set_memrange(card->memory, card->bytes, bytes),
+			    "set the memory's range") &&
+	       doca_card_ok(card, doca_mmap_start(card->memory), "start the memory") &&
+	       doca_card_ok(card,
+			    doca_buf_inventory_create(NULL, 2 * DOCA_CARD_JOBS,
+						      DOCA_BUF_EXTENSION_NONE, &card->buffers),
+			    "create buffers") &&
+	       doca_card_ok(card, doca_buf_inventory_start(card->buffers), "start buffers");
 }
 
 static uint8_t *input_of(const struct doca_card *card, unsigned int number)
@@ -74,15 +74,15 @@ static bool make_buffers(struct doca_card *card)
 		struct doca_card_job *job = &card->jobs[i];
 		uint8_t *out = outputs + (size_t)i * DOCA_CARD_OUTPUT;
 
-		if (!doca_card_did(card,
-				   doca_buf_inventory_buf_by_addr(card->buffers, card->memory,
-								  input_of(card, i),
-								  DOCA_CARD_INPUT, &job->in),
-				   "make a job's input") ||
-		    !doca_card_did(card,
-				   doca_buf_inventory_buf_by_addr(card->buffers, card->memory, out,
-								  DOCA_CARD_OUTPUT, &job->out),
-				   "make a job's output"))
+		if (!doca_card_ok(card,
+				  doca_buf_inventory_buf_by_addr(card->buffers, card->memory,
+								 input_of(card, i), DOCA_CARD_INPUT,
+								 &job->in),
+				  "create a job's input buffer") ||
+		    !doca_card_ok(card,
+				  doca_buf_inventory_buf_by_addr(card->buffers, card->memory, out,
+								 DOCA_CARD_OUTPUT, &job->out),
+				  "create a job's output buffer"))
 			return false;
 	}
 	return true;
@@ -90,12 +90,12 @@ static bool make_buffers(struct doca_card *card)
 
 static bool start(struct doca_card *card)
 {
-	card->started = doca_card_did(card, doca_ctx_start(card->context), "start the engine");
-	if (!card->started || !doca_card_did(card, doca_workq_create(DOCA_CARD_JOBS, &card->queue),
-					     "make a work queue"))
+	card->started = doca_card_ok(card, doca_ctx_start(card->context), "start the engine");
+	if (!card->started || !doca_card_ok(card, doca_workq_create(DOCA_CARD_JOBS, &card->queue),
+					    "create a work queue"))
 		return false;
-	card->has_queue = doca_card_did(card, doca_ctx_workq_add(card->context, card->queue),
-					"attach the work queue");
+	card->has_queue = doca_card_ok(card, doca_ctx_workq_add(card->context, card->queue),
+				       "attach the work queue");
 	return card->has_queue;
 }
 
@@ -122,17 +122,17 @@ void *doca_card_create(const struct doca_card_engine *engine)
 static void end_engine(struct doca_card *card)
 {
 	if (card->has_queue)
-		doca_card_did(card, doca_ctx_workq_rm(card->context, card->queue),
-			      "detach the work queue");
+		doca_card_ok(card, doca_ctx_workq_rm(card->context, card->queue),
+			     "detach the work queue");
 	if (card->queue)
-		doca_card_did(card, doca_workq_destroy(card->queue), "end the work queue");
+		doca_card_ok(card, doca_workq_destroy(card->queue), "destroy the work queue");
 	if (card->started)
-		doca_card_did(card, doca_ctx_stop(card->context), "stop the engine");
+		doca_card_ok(card, doca_ctx_stop(card->context), "stop the engine");
 	if (card->has_device)
-		doca_card_did(card, doca_ctx_dev_rm(card->context, card->device),
-			      "take the engine's device");
+		doca_card_ok(card, doca_ctx_dev_rm(card->context, card->device),
+			     "remove the engine's device");
 	if (card->context)
-		doca_card_did(card, card->engine->unmake(card), "end the engine");
+		doca_card_ok(card, card->engine->unmake(card), "destroy the engine");
 }
 
 /* Memory can be destroyed only when it has no buffers. */
@@ -140,16 +140,16 @@ static void end_memory(struct doca_card *card)
 {
 	for (unsigned int i = 0; i < DOCA_CARD_JOBS; i++) {
 		if (card->jobs[i].in)
-			doca_card_did(card, doca_buf_refcount_rm(card->jobs[i].in, NULL),
-				      "give a job's input back");
+			doca_card_ok(card, doca_buf_refcount_rm(card->jobs[i].in, NULL),
+				     "release a job's input buffer");
 		if (card->jobs[i].out)
-			doca_card_did(card, doca_buf_refcount_rm(card->jobs[i].out, NULL),
-				      "give a job's output back");
+			doca_card_ok(card, doca_buf_refcount_rm(card->jobs[i].out, NULL),
+				     "release a job's output buffer");
 	}
 	if (card->buffers)
-		doca_card_did(card, doca_buf_inventory_destroy(card->buffers), "end buffers");
+		doca_card_ok(card, doca_buf_inventory_destroy(card->buffers), "destroy buffers");
 	if (card->memory)
-		doca_card_did(card, doca_mmap_destroy(card->memory), "end the memory");
+		doca_card_ok(card, doca_mmap_destroy(card->memory), "destroy the memory");
 	nf_free(card->bytes);
 }
 
@@ -160,7 +160,7 @@ void doca_card_destroy(void *state)
 	end_engine(card);
 	end_memory(card);
 	if (card->device)
-		doca_card_did(card, doca_dev_close(card->device), "close the device");
+		doca_card_ok(card, doca_dev_close(card->device), "close the device");
 	nf_free(card);
 }
 

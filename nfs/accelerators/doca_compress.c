@@ -23,7 +23,7 @@ static bool make(struct doca_card *card)
 {
 	struct compress_engine *engine = (struct compress_engine *)card;
 
-	if (!doca_card_did(card, doca_compress_create(&engine->compress), "make an engine"))
+	if (!doca_card_ok(card, doca_compress_create(&engine->compress), "create an engine"))
 		return false;
 	card->context = doca_compress_as_ctx(engine->compress);
 	return true;
@@ -92,7 +92,7 @@ static void *create(void)
 
 static struct accelerator_backend backend = {
 	.name = "doca-compress",
-	.help = "the compression engine of a BlueField-2 (has not run on a card yet)",
+	.help = "the compression engine of a BlueField-2 (untested on a card)",
 	.kind = ACCELERATOR_COMPRESSION,
 	.preference = 100,
 	.create = create,

@@ -52,9 +52,9 @@ static bool set_rules(struct regex_engine *engine)
 	}
 	for (unsigned int i = 0; i < n; i++)
 		length += write_rule(text + length, i + 1, all[i].expression);
-	did = doca_card_did(&engine->card,
-			    doca_regex_set_hardware_uncompiled_rules(engine->regex, text, length),
-			    "set the rules");
+	did = doca_card_ok(&engine->card,
+			   doca_regex_set_hardware_uncompiled_rules(engine->regex, text, length),
+			   "set the rules");
 	nf_free(text);
 	return did;
 }
@@ -68,7 +68,7 @@ static bool make(struct doca_card *card)
 {
 	struct regex_engine *engine = (struct regex_engine *)card;
 
-	if (!doca_card_did(card, doca_regex_create(&engine->regex), "make an engine"))
+	if (!doca_card_ok(card, doca_regex_create(&engine->regex), "create an engine"))
 		return false;
 	card->context = doca_regex_as_ctx(engine->regex);
 	return true;
@@ -78,10 +78,10 @@ static bool set_up(struct doca_card *card)
 {
 	struct regex_engine *engine = (struct regex_engine *)card;
 
-	return doca_card_did(card,
-			     doca_regex_set_workq_matches_memory_pool_size(
-				     engine->regex, DOCA_CARD_JOBS * MOST_MATCHES),
-			     "make room for matches") &&
+	return doca_card_ok(card,
+			    doca_regex_set_workq_matches_memory_pool_size(
+				    engine->regex, DOCA_CARD_JOBS * MOST_MATCHES),
+			    "create a pool of matches") &&
 	       set_rules(engine);
 }
 
@@ -153,7 +153,7 @@ static void *create(void)
 
 static struct accelerator_backend backend = {
 	.name = "doca-regex",
-	.help = "the regex engine of a BlueField-2 (has not run on a card yet)",
+	.help = "the regex engine of a BlueField-2 (untested on a card)",
 	.kind = ACCELERATOR_REGEX,
 	.preference = 100,
 	.create = create,

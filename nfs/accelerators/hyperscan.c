@@ -29,7 +29,7 @@ static hs_database_t *compiled(void)
 		ids[i] = i;
 	}
 	if (n > MOST_RULES) {
-		fprintf(stderr, "hyperscan: %u rules are more than %d\n", n, MOST_RULES);
+		fprintf(stderr, "hyperscan: %u rules exceed the limit of %d\n", n, MOST_RULES);
 		return NULL;
 	}
 	if (hs_compile_multi(expressions, flags, ids, n, HS_MODE_BLOCK, NULL, &database, &error) !=
@@ -100,7 +100,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 
 static struct accelerator_backend backend = {
 	.name = "hyperscan",
-	.help = "Hyperscan, on the core that serves",
+	.help = "Hyperscan, on the serving core",
 	.kind = ACCELERATOR_REGEX,
 	.preference = 10,
 	.create = create,

@@ -64,7 +64,7 @@ uint64_t request_loop_step(struct request_loop *loop)
 		loop->next = (loop->next + 1) % REQUEST_LOOP_REQUESTS;
 	}
 	if (n > 0 && accelerator_submit(loop->queue, jobs, (uint16_t)n) < n)
-		rte_panic("a queue with room for %u requests did not take %u\n", room, n);
+		rte_panic("a queue with room for %u requests rejected %u\n", room, n);
 	return accelerator_collect(loop->queue, jobs, BATCH);
 }
 

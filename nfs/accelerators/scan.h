@@ -26,10 +26,10 @@ enum {
 		[(first) + SCAN_MALFORMED] = {"malformed", "packets freed"},                       \
 		[(first) + SCAN_SCANNED] = {"scanned", "packets whose payload was scanned"},       \
 		[(first) + SCAN_PARTIAL] = {"partial",                                             \
-					    "packets not scanned behind their first segment"},     \
+					    "packets scanned only in their first segment"},        \
 		[(first) + SCAN_FRAGMENTS] = {"fragments", "non-initial fragments, not scanned"},  \
 		[(first) + SCAN_MATCHES] = {"matches", "rules that matched, summed over packets"}, \
-		[(first) + SCAN_FAILED] = {"failed", "scans that the accelerator could not do"}
+		[(first) + SCAN_FAILED] = {"failed", "scans that failed"}
 
 /*
  * Hold a packet and request a scan of its payload, if it has one. NULL if it was malformed and has

@@ -12,9 +12,9 @@
 
 enum { RATE_KPPS, PACKET_SIZE, WINDOW };
 static const struct nf_parameter parameters[] = {
-	[RATE_KPPS] = {"rate_kpps", "10^3 requests/s; 0: as fast as they are answered", 0, 1500, 0},
-	[PACKET_SIZE] = {"packet_size", "bytes of the packets that are compressed", 64, 1500, 1500},
-	[WINDOW] = {"window", "requests under way at most", 1, REQUEST_LOOP_REQUESTS, 128},
+	[RATE_KPPS] = {"rate_kpps", "10^3 requests/s; 0: unlimited", 0, 1500, 0},
+	[PACKET_SIZE] = {"packet_size", "size of the compressed packets, bytes", 64, 1500, 1500},
+	[WINDOW] = {"window", "most requests under way", 1, REQUEST_LOOP_REQUESTS, 128},
 };
 
 static int create(struct bench *bench)
@@ -31,7 +31,7 @@ static int create(struct bench *bench)
 
 static struct bench_kind kind = {
 	.name = "compression-bench",
-	.help = "compresses payloads at a wanted rate",
+	.help = "compresses payloads at a given rate",
 	.unit = "requests",
 	.accelerators = NF_USES(ACCELERATOR_COMPRESSION),
 	.parameters = parameters,

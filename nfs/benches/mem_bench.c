@@ -18,9 +18,9 @@
 enum { WSS_MB, ACCESS_MOPS, PATTERN, STRIDE_BYTES };
 static const struct nf_parameter parameters[] = {
 	[WSS_MB] = {"wss_mb", "size of the array, 10^6 bytes", 0.01, 256, 8},
-	[ACCESS_MOPS] = {"access_mops", "10^6 accesses/s; 0: as fast as it goes", 0, 10000, 0},
+	[ACCESS_MOPS] = {"access_mops", "10^6 accesses/s; 0: unlimited", 0, 10000, 0},
 	[PATTERN] = {"pattern", "0: stream, 1: step, 2: random", 0, 2, 0},
-	[STRIDE_BYTES] = {"stride_bytes", "leap of the step pattern, bytes", LINE, 1 << 20,
+	[STRIDE_BYTES] = {"stride_bytes", "stride of the step pattern, bytes", LINE, 1 << 20,
 			  4096 + LINE},
 };
 
@@ -92,7 +92,7 @@ static inline uint64_t walked(struct mem_bench *mem)
 }
 
 /* Marsaglia's xorshift; the high bits of a product map it to a range without a division. */
-static inline uint64_t chanced(struct mem_bench *mem)
+static inline uint64_t drawn(struct mem_bench *mem)
 {
 	mem->random ^= mem->random << 13;
 	mem->random ^= mem->random >> 7;
@@ -107,8 +107,8 @@ static uint64_t step(struct bench *bench)
 	if (!pace_may(&mem->pace, QUANTUM))
 		return 0;
 	for (int i = 0; i < QUANTUM; i += 2) {
-		uint64_t read = mem->pattern == 2 ? chanced(mem) : walked(mem);
-		uint64_t written = mem->pattern == 2 ? chanced(mem) : walked(mem);
+		uint64_t read = mem->pattern == 2 ? drawn(mem) : walked(mem);
+		uint64_t written = mem->pattern == 2 ? drawn(mem) : walked(mem);
 
 		touch(mem, read, written);
 	}
@@ -125,7 +125,7 @@ static void destroy(struct bench *bench)
 
 static struct bench_kind kind = {
 	.name = "mem-bench",
-	.help = "touches an array of a wanted size at a wanted rate",
+	.help = "accesses an array of a given size at a given rate",
 	.unit = "accesses",
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),

@@ -15,9 +15,9 @@
 enum { MTBR, RATE_KPPS, PACKET_SIZE, WINDOW };
 static const struct nf_parameter parameters[] = {
 	[MTBR] = {"mtbr", "matches per 10^6 bytes of payload", 0, 1100, 600},
-	[RATE_KPPS] = {"rate_kpps", "10^3 requests/s; 0: as fast as they are answered", 0, 4000, 0},
-	[PACKET_SIZE] = {"packet_size", "bytes of the packets that are scanned", 64, 1500, 1500},
-	[WINDOW] = {"window", "requests under way at most", 1, REQUEST_LOOP_REQUESTS, 128},
+	[RATE_KPPS] = {"rate_kpps", "10^3 requests/s; 0: unlimited", 0, 4000, 0},
+	[PACKET_SIZE] = {"packet_size", "size of the scanned packets, bytes", 64, 1500, 1500},
+	[WINDOW] = {"window", "most requests under way", 1, REQUEST_LOOP_REQUESTS, 128},
 };
 
 static int create(struct bench *bench)
@@ -34,7 +34,7 @@ static int create(struct bench *bench)
 
 static struct bench_kind kind = {
 	.name = "regex-bench",
-	.help = "scans payloads at a wanted rate and match rate",
+	.help = "scans payloads at a given rate and match rate",
 	.unit = "requests",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
 	.parameters = parameters,

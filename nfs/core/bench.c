@@ -53,7 +53,7 @@ struct bench *bench_create(const char *name, struct accelerator *const *accelera
 	struct bench *bench;
 
 	if (!kind) {
-		fprintf(stderr, "%s: no such bench\n", name);
+		fprintf(stderr, "%s: unknown bench\n", name);
 		return NULL;
 	}
 	bench = nf_zalloc(sizeof(*bench));

@@ -48,19 +48,19 @@ static pcap_t *opened(const char *path)
 		return NULL;
 	}
 	if (pcap_datalink(file) != DLT_EN10MB) {
-		fprintf(stderr, "%s: is not a capture of Ethernet\n", path);
+		fprintf(stderr, "%s: not an Ethernet capture\n", path);
 		pcap_close(file);
 		return NULL;
 	}
 	return file;
 }
 
-struct census {
+struct packet_counts {
 	uint32_t packets, too_large, too_many;
 };
 
 /* False if the file cannot be read to its end. */
-static bool count_packets(pcap_t *file, struct census *census)
+static bool count_packets(pcap_t *file, struct packet_counts *packet_counts)
 {
 	const u_char *bytes;
 	struct pcap_pkthdr *header;
@@ -68,11 +68,11 @@ static bool count_packets(pcap_t *file, struct census *census)
 
 	while ((read = pcap_next_ex(file, &header, &bytes)) == 1) {
 		if (header->caplen != header->len || header->caplen > RTE_MBUF_DEFAULT_DATAROOM)
-			census->too_large++;
-		else if (census->packets < TRAFFIC_CAPTURED)
-			census->packets++;
+			packet_counts->too_large++;
+		else if (packet_counts->packets < TRAFFIC_CAPTURED)
+			packet_counts->packets++;
 		else
-			census->too_many++;
+			packet_counts->too_many++;
 	}
 	return read == PCAP_ERROR_BREAK;
 }
@@ -80,25 +80,25 @@ static bool count_packets(pcap_t *file, struct census *census)
 /* Count the usable packets of a file and print how many are skipped; 0 after printing why. */
 static uint32_t packets_in(const char *path)
 {
-	struct census census = {0};
+	struct packet_counts packet_counts = {0};
 	pcap_t *file = opened(path);
 
 	if (!file)
 		return 0;
-	if (!count_packets(file, &census)) {
+	if (!count_packets(file, &packet_counts)) {
 		fprintf(stderr, "%s: %s\n", path, pcap_geterr(file));
-		census.packets = 0;
-	} else if (census.packets == 0) {
-		fprintf(stderr, "%s: holds no packet that fits a buffer\n", path);
+		packet_counts.packets = 0;
+	} else if (packet_counts.packets == 0) {
+		fprintf(stderr, "%s: no packet fits a buffer\n", path);
 	}
-	if (census.too_large)
-		fprintf(stderr, "%s: %u packets left out, cut or larger than a buffer\n", path,
-			census.too_large);
-	if (census.too_many)
-		fprintf(stderr, "%s: %u packets left out behind the first %u\n", path,
-			census.too_many, TRAFFIC_CAPTURED);
+	if (packet_counts.too_large)
+		fprintf(stderr, "%s: %u packets skipped: truncated or larger than a buffer\n", path,
+			packet_counts.too_large);
+	if (packet_counts.too_many)
+		fprintf(stderr, "%s: %u packets skipped after the first %u\n", path,
+			packet_counts.too_many, TRAFFIC_CAPTURED);
 	pcap_close(file);
-	return census.packets;
+	return packet_counts.packets;
 }
 
 static struct rte_mempool *pool_for(uint32_t packets)
@@ -154,7 +154,7 @@ struct capture *capture_open(const char *path)
 	if (capture && file)
 		capture->pool = pool_for(n);
 	if (!capture || !capture->pool || fill(capture, file) < 0) {
-		fprintf(stderr, "%s: cannot hold its %u packets\n", path, n);
+		fprintf(stderr, "%s: no memory for its %u packets\n", path, n);
 		capture_close(capture);
 		capture = NULL;
 	}

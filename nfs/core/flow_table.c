@@ -74,7 +74,7 @@ static void forget(struct flow_table *table, struct nf *nf, uint32_t place)
 	nf->counters[FLOW_AGED]++;
 }
 
-void flow_table_forget_old(struct flow_table *table, struct nf *nf, uint32_t looks)
+void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t looks)
 {
 	const uint64_t now_us = nf->now_us;
 

@@ -14,18 +14,17 @@
 /* Parameters of every function with such a table; declared first. */
 enum { FLOW_MOST, FLOW_TIMEOUT_S, FLOW_PARAMETERS };
 #define FLOW_TABLE_PARAMETERS                                                                      \
-	[FLOW_MOST] = {"flows", "flows that the table holds", 8, 1 << 22, 1 << 19},                \
-	[FLOW_TIMEOUT_S] = {"timeout_s", "silence after which a flow is forgotten, s", 0.001,      \
-			    86400, 60}
+	[FLOW_MOST] = {"flows", "capacity of the table, flows", 8, 1 << 22, 1 << 19},              \
+	[FLOW_TIMEOUT_S] = {"timeout_s", "timeout of a silent flow, s", 0.001, 86400, 60}
 
 /* Counters of every function with such a table; declared first. */
 enum { FLOW_PACKETS, FLOW_BYTES, FLOW_STARTED, FLOW_AGED, FLOW_UNTRACKED, FLOW_COUNTERS };
 #define FLOW_TABLE_COUNTERS                                                                        \
 	[FLOW_PACKETS] = {"packets", "IPv4 packets of flows in the table"},                        \
-	[FLOW_BYTES] = {"bytes", "of those packets"},                                              \
-	[FLOW_STARTED] = {"started", "flows that began"},                                          \
-	[FLOW_AGED] = {"aged", "flows that were forgotten"},                                       \
-	[FLOW_UNTRACKED] = {"untracked", "packets whose flow found no place"}
+	[FLOW_BYTES] = {"bytes", "bytes of those packets"},                                        \
+	[FLOW_STARTED] = {"started", "new flows"},                                                 \
+	[FLOW_AGED] = {"aged", "flows removed after the timeout"},                                 \
+	[FLOW_UNTRACKED] = {"untracked", "packets of flows beyond the table's capacity"}
 
 /* The key is in the hash table. */
 struct flow {
@@ -52,14 +51,14 @@ void flow_table_destroy(struct flow_table *table);
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key);
 
 /* Remove old flows among the next entries. */
-void flow_table_forget_old(struct flow_table *table, struct nf *nf, uint32_t looks);
+void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t looks);
 
 static inline void flow_table_age(struct flow_table *table, struct nf *nf)
 {
 	const uint32_t looks = sweep_due(&table->sweep, nf->now_us);
 
 	if (unlikely(looks > 0))
-		flow_table_forget_old(table, nf, looks);
+		flow_table_remove_old(table, nf, looks);
 }
 
 /* Called for each packet of a burst; `place` is the index of its flow, or negative. */

@@ -8,7 +8,7 @@
  * Whether the header checksum is right: the header's words add up to 0 modulo 0xffff, also in
  * longer words and in any byte order (RFC 1071, section 2).
  */
-static inline bool ipv4_is_sound(const struct rte_ipv4_hdr *ip)
+static inline bool ipv4_checksum_is_right(const struct rte_ipv4_hdr *ip)
 {
 	const uint8_t *bytes = (const uint8_t *)ip;
 	uint64_t sum = 0;

@@ -71,7 +71,7 @@ struct nf *nf_create(const struct nf_config *config, const struct nf_setting *se
 	struct nf *nf;
 
 	if (!kind) {
-		fprintf(stderr, "%s: no such network function\n", config->name);
+		fprintf(stderr, "%s: unknown network function\n", config->name);
 		return NULL;
 	}
 	nf = nf_zalloc(sizeof(*nf));

@@ -24,7 +24,7 @@ struct payloads payloads_at(double mtbr, uint64_t seed)
 }
 
 /* Whether a rule matches anywhere, not only at the start of a payload. */
-static bool roams(const struct rule *rule)
+static bool is_unanchored(const struct rule *rule)
 {
 	return rule->expression[0] != '^';
 }
@@ -41,7 +41,7 @@ static const struct rule *choose(struct payloads *payloads, uint16_t room, bool 
 	for (unsigned int i = 0; i < n; i++) {
 		unsigned int at = (first + i) % n;
 
-		if (taken[at] || !roams(&all[at]) || strlen(all[at].witness) >= room)
+		if (taken[at] || !is_unanchored(&all[at]) || strlen(all[at].witness) >= room)
 			continue;
 		taken[at] = true;
 		return &all[at];
@@ -58,8 +58,8 @@ uint32_t payloads_fill(struct payloads *payloads, uint8_t *payload, uint16_t roo
 	for (uint16_t i = 0; i < room; i++)
 		payload[i] = background[chance(&payloads->random, sizeof(background) - 1)];
 	payloads->bytes += room;
-	payloads->owed += payloads->per_byte * room;
-	while (payloads->owed >= 1 && matches < MOST_WITNESSES) {
+	payloads->due_us += payloads->per_byte * room;
+	while (payloads->due_us >= 1 && matches < MOST_WITNESSES) {
 		const struct rule *rule = choose(payloads, room - used, taken);
 		uint16_t length;
 
@@ -71,7 +71,7 @@ uint32_t payloads_fill(struct payloads *payloads, uint8_t *payload, uint16_t roo
 		memcpy(payload + used, rule->witness, length);
 		used += length + 1;
 		matches++;
-		payloads->owed -= 1;
+		payloads->due_us -= 1;
 	}
 	payloads->matches += matches;
 	return matches;

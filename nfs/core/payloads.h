@@ -8,7 +8,7 @@
 struct payloads {
 	uint64_t random;
 	double per_byte; /* requested matches */
-	double owed;     /* requested matches that earlier payloads do not have */
+	double due_us;   /* requested matches that earlier payloads do not have */
 	uint64_t bytes, matches;
 };
 

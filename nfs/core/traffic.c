@@ -40,7 +40,7 @@ struct traffic {
 	uint64_t random;
 	uint32_t *picks; /* NULL if all flows are equally popular */
 	uint32_t n_picks, next_pick;
-	uint32_t unswept; /* flows still to be sent once before random picks */
+	uint32_t sweep_left; /* flows still to be sent once before random picks */
 	double mtbr;
 	struct capture *capture;
 };
@@ -98,8 +98,8 @@ static inline rte_be16_t header_checksum(const struct traffic *traffic,
 
 static inline uint32_t pick(struct traffic *traffic)
 {
-	if (unlikely(traffic->unswept > 0))
-		return --traffic->unswept;
+	if (unlikely(traffic->sweep_left > 0))
+		return --traffic->sweep_left;
 	if (!traffic->picks)
 		return chance(&traffic->random, traffic->flows);
 	if (++traffic->next_pick == traffic->n_picks)
@@ -181,7 +181,7 @@ static int check_profile(const struct traffic_profile *profile)
 	    profile->packet_size > RTE_MBUF_DEFAULT_DATAROOM || !(profile->mtbr >= 0) ||
 	    !(profile->zipf >= 0)) {
 		fprintf(stderr,
-			"traffic: no such thing as %u flows of %u B, %g matches/MB, Zipf %g\n",
+			"traffic: cannot generate %u flows of %u B, %g matches/MB, Zipf %g\n",
 			profile->flows, profile->packet_size, profile->mtbr, profile->zipf);
 		return -EINVAL;
 	}
@@ -264,7 +264,7 @@ uint16_t traffic_receive(struct traffic *traffic, struct rte_mbuf **packets, uin
 
 void traffic_sweep(struct traffic *traffic)
 {
-	traffic->unswept = traffic->flows;
+	traffic->sweep_left = traffic->flows;
 }
 
 double traffic_mtbr(const struct traffic *traffic)

@@ -205,7 +205,7 @@ static int start_eal(const char *name)
 
 	if (rte_eal_init(RTE_DIM(arguments), arguments) >= 0)
 		return 0;
-	fprintf(stderr, "cycles: EAL does not start: %s\n", rte_strerror(rte_errno));
+	fprintf(stderr, "cycles: cannot start EAL: %s\n", rte_strerror(rte_errno));
 	return -1;
 }
 
@@ -217,7 +217,7 @@ static bool is_known(const char *function)
 		plain = plain->next;
 	if (plain)
 		return true;
-	fprintf(stderr, "cycles: %s is not a function with a plain loop\nhint: one of", function);
+	fprintf(stderr, "cycles: no plain loop for %s\nhint: one of", function);
 	for (plain = plains; plain; plain = plain->next)
 		fprintf(stderr, " %s", plain->function);
 	fputc('\n', stderr);

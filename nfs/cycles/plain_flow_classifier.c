@@ -83,7 +83,7 @@ static void destroy(void *of)
 
 static struct plain plain = {
 	.function = "FlowClassifier",
-	.does = "rte_hash_lookup_bulk, three counters and a class a flow, codepoint and checksum",
+	.does = "rte_hash_lookup_bulk, three counters and a class per flow, codepoint and checksum",
 	.create = create,
 	.process = process,
 	.destroy = destroy,

@@ -64,7 +64,7 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-#define DOES "rte_hash_lookup_bulk, four counters a flow, hs_scan of each payload"
+#define DOES "rte_hash_lookup_bulk, four counters per flow, hs_scan of each payload"
 
 static struct plain monitor = {"FlowMonitor", DOES, create, process, destroy, NULL};
 static struct plain nids = {"NIDS", DOES, create, process, destroy, NULL};

@@ -56,7 +56,7 @@ static void destroy(void *of)
 
 static struct plain plain = {
 	.function = "FlowStats",
-	.does = "rte_hash_lookup_bulk, three counters a flow",
+	.does = "rte_hash_lookup_bulk, three counters per flow",
 	.create = create,
 	.process = process,
 	.destroy = destroy,

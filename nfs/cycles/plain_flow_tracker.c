@@ -71,7 +71,7 @@ static void destroy(void *of)
 
 static struct plain plain = {
 	.function = "FlowTracker",
-	.does = "rte_hash_lookup_bulk by both ends alike, who has spoken",
+	.does = "rte_hash_lookup_bulk of a direction-independent key, which ends have sent",
 	.create = create,
 	.process = process,
 	.destroy = destroy,

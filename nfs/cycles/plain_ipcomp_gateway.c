@@ -92,7 +92,7 @@ static void destroy(void *of)
 
 static struct plain plain = {
 	.function = "IPCompGateway",
-	.does = "hs_scan of each payload, deflate of what is behind the IPv4 header",
+	.does = "hs_scan of each payload, deflate of the bytes behind the IPv4 header",
 	.create = create,
 	.process = process,
 	.destroy = destroy,

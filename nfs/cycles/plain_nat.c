@@ -95,7 +95,8 @@ static void destroy(void *of)
 
 static struct plain plain = {
 	.function = "NAT",
-	.does = "rte_hash_lookup_bulk of what is inside, address, port and checksums rewritten",
+	.does = "rte_hash_lookup_bulk of the inside endpoint, address, port and checksums "
+		"rewritten",
 	.create = create,
 	.process = process,
 	.destroy = destroy,

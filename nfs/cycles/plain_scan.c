@@ -24,7 +24,7 @@ bool plain_scan_create(struct plain_scan *scan)
 			     &error) == HS_SUCCESS &&
 	    hs_alloc_scratch(scan->database, &scan->scratch) == HS_SUCCESS)
 		return true;
-	fprintf(stderr, "cycles: Hyperscan does not start\n");
+	fprintf(stderr, "cycles: cannot start Hyperscan\n");
 	return false;
 }
 

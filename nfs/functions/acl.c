@@ -17,16 +17,16 @@
 
 enum { FILTERS, SEED, DEFAULT_PERMIT };
 static const struct nf_parameter parameters[] = {
-	[FILTERS] = {"filters", "in the list, besides the default", 0, 10000, 1000},
-	[SEED] = {"seed", "that the filters are made from", 0, 4294967295, 1},
-	[DEFAULT_PERMIT] = {"default_permit", "1: what no filter matches is permitted", 0, 1, 1},
+	[FILTERS] = {"filters", "filters in the list, besides the default", 0, 10000, 1000},
+	[SEED] = {"seed", "seed of the filters", 0, 4294967295, 1},
+	[DEFAULT_PERMIT] = {"default_permit", "1: packets without a match are permitted", 0, 1, 1},
 };
 
 enum { PERMITTED, DENIED, UNMATCHED, OTHER, MALFORMED };
 static const struct nf_counter counters[] = {
 	[PERMITTED] = {"permitted", "packets sent on"},
 	[DENIED] = {"denied", "packets freed"},
-	[UNMATCHED] = {"unmatched", "of both, packets that had the default"},
+	[UNMATCHED] = {"unmatched", "packets without a match, permitted or denied"},
 	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
 	[MALFORMED] = {"malformed", "packets freed"},
 };

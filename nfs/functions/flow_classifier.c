@@ -13,7 +13,7 @@
 enum { MARK = FLOW_PARAMETERS };
 static const struct nf_parameter parameters[] = {
 	FLOW_TABLE_PARAMETERS,
-	[MARK] = {"mark", "1: packets get the codepoint of their class", 0, 1, 1},
+	[MARK] = {"mark", "1: set packets to the codepoint of their class", 0, 1, 1},
 };
 
 enum service { STANDARD, TELEPHONY, SIGNALING, LOW_LATENCY, BULK, MANAGEMENT, CLASSES };
@@ -22,12 +22,12 @@ static const struct nf_counter counters[] = {
 	FLOW_TABLE_COUNTERS,
 	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
 	[MALFORMED] = {"malformed", "packets freed"},
-	[OF_CLASS + STANDARD] = {"standard", "packets of flows of no other class"},
-	[OF_CLASS + TELEPHONY] = {"telephony", "packets of calls"},
-	[OF_CLASS + SIGNALING] = {"signaling", "packets that set calls up"},
-	[OF_CLASS + LOW_LATENCY] = {"low_latency", "packets that somebody waits for: the Web"},
+	[OF_CLASS + STANDARD] = {"standard", "packets of the standard class"},
+	[OF_CLASS + TELEPHONY] = {"telephony", "packets of telephony"},
+	[OF_CLASS + SIGNALING] = {"signaling", "packets of call signaling"},
+	[OF_CLASS + LOW_LATENCY] = {"low_latency", "packets of interactive applications: the Web"},
 	[OF_CLASS + BULK] = {"bulk", "packets of mail and file transfers"},
-	[OF_CLASS + MANAGEMENT] = {"management", "packets that run the network"},
+	[OF_CLASS + MANAGEMENT] = {"management", "packets of network control"},
 };
 
 /* RFC 4594, figure 3, in the upper six bits of the type of service. */
@@ -165,7 +165,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 static struct nf_kind kind = {
 	.name = "FlowClassifier",
-	.help = "puts flows into classes of service, and marks their packets",
+	.help = "assigns flows to service classes and marks their packets",
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

@@ -8,7 +8,7 @@ static const struct nf_parameter parameters[] = {FLOW_SCAN_DECLARE_PARAMETERS};
 enum { MATCHING_FLOWS = FLOW_SCAN_COUNTERS };
 static const struct nf_counter counters[] = {
 	FLOW_SCAN_DECLARE_COUNTERS,
-	[MATCHING_FLOWS] = {"matching_flows", "flows in which a rule matched"},
+	[MATCHING_FLOWS] = {"matching_flows", "flows with a match"},
 };
 
 /* A flow's mark is its number of matches. */
@@ -31,7 +31,7 @@ static int create(struct nf *nf)
 
 static struct nf_kind kind = {
 	.name = "FlowMonitor",
-	.help = "packets, bytes and matches of rules of every flow, with aging",
+	.help = "counts packets, bytes and rule matches of every flow, with aging",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
 	.default_execution = NF_PIPELINE,

@@ -47,7 +47,7 @@ static void destroy(struct nf *nf)
 
 static struct nf_kind kind = {
 	.name = "FlowStats",
-	.help = "packets and bytes of every flow, with aging",
+	.help = "counts packets and bytes of every flow, with aging",
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

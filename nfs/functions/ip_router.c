@@ -20,14 +20,14 @@
 enum { ROUTES, SEED, HOPS, DEFAULT_ROUTE, ADDRESS, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
 	[ROUTES] = {"routes", "prefixes in the table, besides the default one", 0, 1000000, 500000},
-	[SEED] = {"seed", "that the routes are made from", 0, 4294967295, 1},
-	[HOPS] = {"hops", "routers next to this one", 1, 256, 64},
-	[DEFAULT_ROUTE] = {"default_route", "1: what no prefix matches goes to the first hop", 0, 1,
-			   1},
-	[ADDRESS] = {"address", "of the router itself, as a number; usually 192.0.2.254", 0,
-		     4294967295, RTE_IPV4(192, 0, 2, 254)},
-	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors that it sends at most", 0, 1e6, 1000},
-	[ERRORS_AT_ONCE] = {"errors_at_once", "ICMP errors after a while without any", 1, 1e6, 100},
+	[SEED] = {"seed", "seed of the routes", 0, 4294967295, 1},
+	[HOPS] = {"hops", "next hops", 1, 256, 64},
+	[DEFAULT_ROUTE] = {"default_route",
+			   "1: packets without a matching prefix go to the first hop", 0, 1, 1},
+	[ADDRESS] = {"address", "the router's address, as a number; 192.0.2.254", 0, 4294967295,
+		     RTE_IPV4(192, 0, 2, 254)},
+	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
+	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
 };
 
 enum {
@@ -46,17 +46,17 @@ enum {
 };
 static const struct nf_counter counters[] = {
 	[FORWARDED] = {"forwarded", "packets sent to a next hop"},
-	[EXPIRED] = {"expired", "packets whose time to live ran out"},
-	[UNROUTABLE] = {"unroutable", "packets that no route matches"},
-	[MARTIAN] = {"martian", "packets from or to what is not a host's address, freed"},
+	[EXPIRED] = {"expired", "packets with an expired time to live"},
+	[UNROUTABLE] = {"unroutable", "packets without a route"},
+	[MARTIAN] = {"martian", "packets from or to an address that is not a host's, freed"},
 	[MULTICAST] = {"multicast", "multicast and broadcast packets, freed"},
 	[LOCAL] = {"local", "packets to the router itself, freed"},
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
 	[OTHER] = {"other", "packets that are not IPv4, freed"},
 	[MALFORMED] = {"malformed", "packets freed"},
 	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
-	[ERRORS_SUPPRESSED] = {"errors_suppressed", "ICMP errors that must not be sent"},
-	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors beyond the rate, or without a buffer"},
+	[ERRORS_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},
+	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors above the rate, or without a buffer"},
 };
 
 struct hop {
@@ -129,7 +129,7 @@ static int create(struct nf *nf)
 static inline int error_response(const struct rte_ether_hdr *ethernet,
 				 const struct rte_ipv4_hdr *ip)
 {
-	if (unlikely(!ipv4_is_sound(ip)))
+	if (unlikely(!ipv4_checksum_is_right(ip)))
 		return BAD_CHECKSUM;
 	if (unlikely(rte_is_multicast_ether_addr(&ethernet->dst_addr)))
 		return MULTICAST;
@@ -240,7 +240,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 static struct nf_kind kind = {
 	.name = "IPRouter",
-	.help = "forwards IPv4 by the longest prefix that matches",
+	.help = "forwards IPv4 by longest prefix match",
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

@@ -25,16 +25,16 @@
 
 enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
-	[MTU] = {"mtu", "of the way between the ends of the tunnel, bytes", 88, 9000, 1500},
-	[LOCAL] = {"local", "this end, as a number; usually 192.0.2.1", 0, 4294967295,
+	[MTU] = {"mtu", "MTU between the ends of the tunnel, bytes", 88, 9000, 1500},
+	[LOCAL] = {"local", "this end's address, as a number; 192.0.2.1", 0, 4294967295,
 		   RTE_IPV4(192, 0, 2, 1)},
-	[REMOTE] = {"remote", "the other end, as a number; usually 192.0.2.2", 0, 4294967295,
+	[REMOTE] = {"remote", "the other end's address, as a number; 192.0.2.2", 0, 4294967295,
 		    RTE_IPV4(192, 0, 2, 2)},
-	[TTL] = {"ttl", "time to live in the tunnel", 1, 255, 64},
-	[PENDING] = {"pending", "datagrams that are put together at once", 1, 65536, 1024},
-	[PENDING_S] = {"pending_s", "time to put one together, s", 0.001, 120, 30},
-	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors that it sends at most", 0, 1e6, 1000},
-	[ERRORS_AT_ONCE] = {"errors_at_once", "ICMP errors after a while without any", 1, 1e6, 100},
+	[TTL] = {"ttl", "time to live of outer headers", 1, 255, 64},
+	[PENDING] = {"pending", "most datagrams in reassembly", 1, 65536, 1024},
+	[PENDING_S] = {"pending_s", "timeout of reassembly, s", 0.001, 120, 30},
+	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
+	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
 };
 
 enum {
@@ -58,24 +58,24 @@ enum {
 	ERRORS_LIMITED,
 };
 static const struct nf_counter counters[] = {
-	[ENCAPSULATED] = {"encapsulated", "packets, or fragments, put into the tunnel"},
-	[FRAGMENTED] = {"fragmented", "packets cut before that"},
-	[FRAGMENTS] = {"fragments", "that they were cut into"},
-	[TOO_BIG] = {"too_big", "packets that are too long and must not be cut"},
-	[EXPIRED] = {"expired", "packets whose time to live ran out, also within the tunnel"},
+	[ENCAPSULATED] = {"encapsulated", "packets or fragments encapsulated"},
+	[FRAGMENTED] = {"fragmented", "packets fragmented before encapsulation"},
+	[FRAGMENTS] = {"fragments", "fragments of those packets"},
+	[TOO_BIG] = {"too_big", "packets above the MTU with DF, freed"},
+	[EXPIRED] = {"expired", "packets with an expired time to live, before or in the tunnel"},
 	[LOOPING] = {"looping", "packets from an end of the tunnel, freed (RFC 2003, section 4)"},
-	[DECAPSULATED] = {"decapsulated", "packets taken out of the tunnel"},
-	[FRAGMENTS_RECEIVED] = {"fragments_received", "fragments that came through the tunnel"},
-	[UNASSEMBLED] = {"unassembled", "of those, fragments that never became a packet, freed"},
-	[FOREIGN] = {"foreign", "packets from outside that are not of the tunnel, freed"},
-	[CONGESTED] = {"congested", "marked packets whose sender would not understand, freed"},
+	[DECAPSULATED] = {"decapsulated", "packets decapsulated"},
+	[FRAGMENTS_RECEIVED] = {"fragments_received", "fragments received from the tunnel"},
+	[UNASSEMBLED] = {"unassembled", "fragments of incomplete packets, freed"},
+	[FOREIGN] = {"foreign", "packets from outside that do not belong to the tunnel, freed"},
+	[CONGESTED] = {"congested", "packets marked as congested whose sender lacks ECN, freed"},
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
-	[NO_ROOM] = {"no_room", "packets freed for want of buffers or headroom"},
+	[NO_ROOM] = {"no_room", "packets freed without a buffer or headroom"},
 	[OTHER] = {"other", "packets that are not IPv4, freed"},
 	[MALFORMED] = {"malformed", "packets freed"},
 	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
-	[ERRORS_SUPPRESSED] = {"errors_suppressed", "ICMP errors that must not be sent"},
-	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors beyond the rate, or without a buffer"},
+	[ERRORS_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},
+	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors above the rate, or without a buffer"},
 };
 
 struct ip_tunnel {
@@ -148,7 +148,7 @@ static void encapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 {
 	struct ip_tunnel *tunnel = nf->state;
 
-	if (!put_outer(mbuf, l3, &tunnel->outer, tunnel->next_id++)) {
+	if (!add_outer(mbuf, l3, &tunnel->outer, tunnel->next_id++)) {
 		drop(nf, mbuf, NO_ROOM);
 		return;
 	}
@@ -211,11 +211,11 @@ static int check_outer(struct rte_mbuf *mbuf, const struct packet *packet, uint8
 
 	if (!packet_has_ipv4(packet))
 		return MALFORMED;
-	if (!ipv4_is_sound(ip))
+	if (!ipv4_checksum_is_right(ip))
 		return BAD_CHECKSUM;
 	if (ip->time_to_live == 0)
 		return EXPIRED;
-	return take_congestion_mark(ip, marks) ? DECAPSULATED : CONGESTED;
+	return copy_congestion_mark(ip, marks) ? DECAPSULATED : CONGESTED;
 }
 
 /* Decapsulate a packet whose outer header is valid. */
@@ -226,7 +226,7 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 	int verdict;
 
 	packet_unpad(mbuf, l3); /* otherwise padding could complete a truncated inner packet */
-	marks = take_outer(mbuf, l3);
+	marks = remove_outer(mbuf, l3);
 	packet = packet_parse(mbuf);
 	verdict = check_outer(mbuf, &packet, marks);
 	if (verdict != DECAPSULATED) {
@@ -287,7 +287,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 		if (unlikely(!packet_has_ipv4(&packet)))
 			drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
-		else if (unlikely(!ipv4_is_sound(packet_ipv4(mbuf, &packet))))
+		else if (unlikely(!ipv4_checksum_is_right(packet_ipv4(mbuf, &packet))))
 			drop(nf, mbuf, BAD_CHECKSUM);
 		else if (mbuf->port == NF_INSIDE)
 			from_inside(nf, mbuf, &packet, out);
@@ -302,12 +302,12 @@ static void drain(struct nf *nf, struct nf_out *out)
 	struct ip_tunnel *tunnel = nf->state;
 
 	(void)out; /* held fragments must not be sent */
-	reassembly_forget(tunnel->reassembly);
+	reassembly_free_all(tunnel->reassembly);
 }
 
 static struct nf_kind kind = {
 	.name = "IPTunnel",
-	.help = "IPv4 in IPv4, cut to the tunnel's MTU",
+	.help = "tunnels IPv4 in IPv4, fragmented to the tunnel's MTU",
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

@@ -17,8 +17,8 @@ enum { QUEUES, WINDOW, LEAST_BYTES };
 static const struct nf_parameter parameters[] = {
 	[QUEUES] = {OFFLOAD_QUEUES},
 	[WINDOW] = {OFFLOAD_WINDOW},
-	[LEAST_BYTES] = {"least_bytes", "bytes behind the IPv4 header that are compressed at least",
-			 8, MOST_BYTES, 90},
+	[LEAST_BYTES] = {"least_bytes", "smallest IPv4 payload to compress, bytes", 8, MOST_BYTES,
+			 90},
 };
 
 enum {
@@ -32,13 +32,13 @@ enum {
 };
 static const struct nf_counter counters[] = {
 	SCAN_COUNTERS_FROM(SCANS),
-	[COMPRESSED] = {"compressed", "packets that were compressed"},
-	[UNSHRUNK] = {"unshrunk", "packets that would not have shrunk"},
-	[UNBUFFERED] = {"unbuffered", "packets that left as they came for want of a buffer"},
+	[COMPRESSED] = {"compressed", "packets compressed"},
+	[UNSHRUNK] = {"unshrunk", "packets that would not shrink"},
+	[UNBUFFERED] = {"unbuffered", "packets sent uncompressed without a buffer"},
 	[SKIPPED] = {"skipped",
 		     "scanned packets that are fragments, small, or too long for a buffer"},
-	[BYTES_IN] = {"bytes_in", "behind the IPv4 headers of packets that were compressed"},
-	[BYTES_OUT] = {"bytes_out", "there afterwards"},
+	[BYTES_IN] = {"bytes_in", "bytes of the IPv4 payload before compression"},
+	[BYTES_OUT] = {"bytes_out", "bytes of the IPv4 payload after compression"},
 };
 
 /* RFC 3173, section 3 */
@@ -211,7 +211,7 @@ static void destroy(struct nf *nf)
 
 static struct nf_kind kind = {
 	.name = "IPCompGateway",
-	.help = "scans payloads, then compresses what IPv4 carries (IPComp)",
+	.help = "scans payloads, then compresses the payload of IPv4 (IPComp)",
 	.accelerators = NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
 	.default_execution = NF_PIPELINE,

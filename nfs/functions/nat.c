@@ -22,15 +22,15 @@
 
 enum { SESSIONS, ADDRESSES, FIRST_ADDRESS, SEED, UDP_S, ICMP_S, TRANSITORY_S, ESTABLISHED_S };
 static const struct nf_parameter parameters[] = {
-	[SESSIONS] = {"sessions", "that the table holds", 8, 1 << 22, 1 << 20},
+	[SESSIONS] = {"sessions", "capacity of the table", 8, 1 << 22, 1 << 20},
 	[ADDRESSES] = {"addresses", "outside", 1, 256, 16},
-	[FIRST_ADDRESS] = {"first_address", "of those, as a number; usually 203.0.113.0", 0,
+	[FIRST_ADDRESS] = {"first_address", "first external address, as a number; 203.0.113.0", 0,
 			   4294967040, RTE_IPV4(203, 0, 113, 0)},
-	[SEED] = {"seed", "of the order in which ports are taken; a secret where that is one", 0,
-		  4294967295, 1},
+	[SEED] = {"seed", "seed of the order of ports; keep it secret to make ports unpredictable",
+		  0, 4294967295, 1},
 	[UDP_S] = {"udp_s", "timeout of UDP, s", 0.001, 86400, 300},
 	[ICMP_S] = {"icmp_s", "timeout of ICMP queries, s", 0.001, 86400, 60},
-	[TRANSITORY_S] = {"transitory_s", "timeout of TCP that opens or closes, s", 0.001, 86400,
+	[TRANSITORY_S] = {"transitory_s", "timeout of opening or closing TCP, s", 0.001, 86400,
 			  240},
 	[ESTABLISHED_S] = {"established_s", "timeout of established TCP, s", 0.001, 864000, 7440},
 };
@@ -51,17 +51,17 @@ enum {
 	MALFORMED,
 };
 static const struct nf_counter counters[] = {
-	[OUTWARD] = {"outward", "packets translated on their way out"},
-	[INWARD] = {"inward", "packets translated on their way in"},
-	[HAIRPINNED] = {"hairpinned", "of those on their way out, packets that came in again"},
+	[OUTWARD] = {"outward", "outbound packets translated"},
+	[INWARD] = {"inward", "inbound packets translated"},
+	[HAIRPINNED] = {"hairpinned", "outbound packets that were hairpinned"},
 	[ERRORS] = {"errors", "ICMP errors translated"},
-	[STARTED] = {"started", "sessions that began"},
-	[AGED] = {"aged", "sessions that were forgotten"},
+	[STARTED] = {"started", "sessions opened"},
+	[AGED] = {"aged", "sessions removed after a timeout"},
 	[EXHAUSTED] = {"exhausted", "packets freed because their address has no port left"},
-	[FULL] = {"full", "packets freed because no session has room"},
-	[UNMAPPED] = {"unmapped", "packets freed because nothing is mapped there"},
+	[FULL] = {"full", "packets freed because the table is full"},
+	[UNMAPPED] = {"unmapped", "packets freed without a mapping"},
 	[FRAGMENTS] = {"fragments", "freed"},
-	[UNSUPPORTED] = {"unsupported", "packets of protocols and ICMP types not known, freed"},
+	[UNSUPPORTED] = {"unsupported", "packets of unsupported protocols and ICMP types, freed"},
 	[OTHER] = {"other", "packets that are not IPv4, freed"},
 	[MALFORMED] = {"malformed", "packets freed"},
 };
@@ -150,7 +150,7 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 			take_error(nf, mbuf, &packet, out);
 			return;
 		}
-		if (!icmp_query_crosses(type, outward)) {
+		if (!icmp_query_may_pass(type, outward)) {
 			drop(nf, mbuf, UNSUPPORTED);
 			return;
 		}
@@ -315,7 +315,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 static struct nf_kind kind = {
 	.name = "NAT",
-	.help = "hosts inside share a few addresses outside",
+	.help = "inside hosts share a few external addresses",
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

@@ -17,17 +17,18 @@ static const struct nf_parameter parameters[] = {
 enum { DROPPED = FLOW_SCAN_COUNTERS, ALERTS, FIRST_CLASS };
 static const struct nf_counter counters[] = {
 	FLOW_SCAN_DECLARE_COUNTERS,
-	[DROPPED] = {"dropped", "packets freed because of the rule that they match"},
-	[ALERTS] = {"alerts", "raised, of whatever class"},
-	[FIRST_CLASS + RULE_PEER_TO_PEER] = {"alerts_peer_to_peer", "of rules for file sharing"},
-	[FIRST_CLASS + RULE_REMOTE] = {"alerts_remote", "of rules for remote access and tunnels"},
-	[FIRST_CLASS + RULE_CHAT] = {"alerts_chat", "of rules for messages"},
-	[FIRST_CLASS + RULE_MAIL] = {"alerts_mail", "of rules for mail and news"},
-	[FIRST_CLASS + RULE_MEDIA] = {"alerts_media", "of rules for telephony, video and games"},
-	[FIRST_CLASS + RULE_STORE] = {"alerts_store", "of rules for files and databases"},
-	[FIRST_CLASS + RULE_WEB] = {"alerts_web", "of rules for the web"},
-	[FIRST_CLASS + RULE_NETWORK] = {"alerts_network",
-					"of rules for the network's own services"},
+	[DROPPED] = {"dropped", "packets freed because of a matching rule"},
+	[ALERTS] = {"alerts", "alerts of all classes"},
+	[FIRST_CLASS + RULE_PEER_TO_PEER] = {"alerts_peer_to_peer", "alerts of peer-to-peer rules"},
+	[FIRST_CLASS + RULE_REMOTE] = {"alerts_remote",
+				       "alerts of rules for remote access and tunnels"},
+	[FIRST_CLASS + RULE_CHAT] = {"alerts_chat", "alerts of chat rules"},
+	[FIRST_CLASS + RULE_MAIL] = {"alerts_mail", "alerts of mail and news rules"},
+	[FIRST_CLASS + RULE_MEDIA] = {"alerts_media",
+				      "alerts of rules for telephony, video and games"},
+	[FIRST_CLASS + RULE_STORE] = {"alerts_store", "alerts of rules for files and databases"},
+	[FIRST_CLASS + RULE_WEB] = {"alerts_web", "alerts of web rules"},
+	[FIRST_CLASS + RULE_NETWORK] = {"alerts_network", "alerts of rules for network services"},
 };
 
 /* A flow's mark is the set of classes with an alert. A flow outside the table has none. */
@@ -65,7 +66,8 @@ static int create(struct nf *nf)
 
 static struct nf_kind kind = {
 	.name = "NIDS",
-	.help = "alerts about flows whose payloads match rules; can drop those of a class",
+	.help = "raises alerts about flows whose payloads match rules; can drop packets of one "
+		"class",
 	.accelerators = NF_USES(ACCELERATOR_REGEX),
 	.executions = NF_PIPELINE | NF_RUN_TO_COMPLETION,
 	.parameters = parameters,

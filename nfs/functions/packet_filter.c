@@ -18,7 +18,7 @@ static const struct nf_parameter parameters[] = {
 enum { SCANS, DROPPED = SCANS + SCAN_COUNTERS };
 static const struct nf_counter counters[] = {
 	SCAN_COUNTERS_FROM(SCANS),
-	[DROPPED] = {"dropped", "packets freed because they match or could not be scanned"},
+	[DROPPED] = {"dropped", "packets freed because they match or were not scanned completely"},
 };
 
 static void drop(struct nf *nf, struct offloaded *offloaded)

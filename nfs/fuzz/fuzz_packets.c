@@ -61,7 +61,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	if (rte_eal_init(RTE_DIM(arguments), arguments) < 0)
-		fail("EAL does not start");
+		fail("cannot start EAL");
 	pool = rte_pktmbuf_pool_create("packets", PACKETS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
 				       SOCKET_ID_ANY);
 	spare = rte_pktmbuf_pool_create("spare", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
@@ -294,7 +294,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	nf = chosen(*choice, &keep);
 	if (!nf)
-		fail("no function");
+		fail("cannot create the function");
 	nf->now_us++;
 	offer(nf, &input);
 	if (!keep)

@@ -79,7 +79,7 @@ static int read_totals(const char *path, double events[CACHEGRIND_EVENTS])
 	fclose(file);
 	if (known_format && found)
 		return 0;
-	fprintf(stderr, "testbed: %s is not what cachegrind writes\n", path);
+	fprintf(stderr, "testbed: %s: not in cachegrind's format\n", path);
 	return -EPROTO;
 }
 

@@ -89,7 +89,7 @@ static void print_last_line(const char *folder)
 		memcpy(last, line, sizeof(last));
 	if (file)
 		fclose(file);
-	fprintf(stderr, "testbed: its last line: %s\n", last[0] ? last : "none");
+	fprintf(stderr, "testbed: last line of its stderr: %s\n", last[0] ? last : "(none)");
 }
 
 pid_t child_run(char *const *words, const char *folder, const volatile bool *stop,

@@ -115,7 +115,7 @@ static int launch(struct co_run *co_run)
 						   &co_run->tasks[i], lcore);
 
 		if (result < 0) {
-			fprintf(stderr, "testbed: lcore %u does not begin: %s\n", lcore,
+			fprintf(stderr, "testbed: cannot start lcore %u: %s\n", lcore,
 				strerror(-result));
 			return result;
 		}

@@ -167,8 +167,7 @@ static int end_with_parent(unsigned int parent)
 	if (parent == 0)
 		return 0;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) {
-		fprintf(stderr, "testbed: no signal of the end of %u: %s\n", parent,
-			strerror(errno));
+		fprintf(stderr, "testbed: cannot watch process %u: %s\n", parent, strerror(errno));
 		return -errno;
 	}
 	return getppid() == (pid_t)parent ? 0 : -ESRCH; /* it may have exited before */

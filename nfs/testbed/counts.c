@@ -33,12 +33,12 @@ int counting_open(struct counting *counting, const struct machine *machine,
 				      .stop = stop};
 	if (source == COUNTERS_PERF && best != COUNTERS_PERF) {
 		fprintf(stderr,
-			"testbed: --counters perf: this machine does not show all events\n");
+			"testbed: --counters perf: this machine does not count all events\n");
 		return -ENODEV;
 	}
 	if (source == COUNTERS_CACHEGRIND && !program_find("valgrind", path, sizeof(path))) {
 		fprintf(stderr, "testbed: counters need valgrind, which is not installed\n"
-				"hint: make deps, or --counters none, which tells them as zero\n");
+				"hint: make deps, or --counters none, which reports zeros\n");
 		return -ENOENT;
 	}
 	return 0;
@@ -48,17 +48,18 @@ int counting_start(struct counting *counting)
 {
 	folders_remove_stale();
 	counts_remove_stale();
-	counting->known = json_object();
+	counting->cached = json_object();
 	counting->program = program_fingerprint("valgrind");
 	if (counting->program == 0)
-		fprintf(stderr, "testbed: the program cannot read itself: counts are not kept\n");
-	return counting->known ? 0 : -ENOMEM;
+		fprintf(stderr,
+			"testbed: cannot read the program's own file: counts are not cached\n");
+	return counting->cached ? 0 : -ENOMEM;
 }
 
 void counting_close(struct counting *counting)
 {
-	json_decref(counting->known);
-	counting->known = NULL;
+	json_decref(counting->cached);
+	counting->cached = NULL;
 }
 
 uint64_t counted_units(const struct load *load)

@@ -33,7 +33,7 @@ struct counting {
 	uint64_t until_ns; /* clock_ns() at which counting ends */
 	uint64_t program; /* fingerprint of the program; another program counts again; 0: nothing is
 			     cached */
-	json_t *known;
+	json_t *cached;
 };
 
 /*

@@ -88,7 +88,7 @@ bool counts_load(struct counting *counting, const char *load, struct counts *cou
 	json_t *json;
 
 	make_key(counting, load, key, sizeof(key));
-	if (from_json(json_object_get(counting->known, key), key, counts))
+	if (from_json(json_object_get(counting->cached, key), key, counts))
 		return true;
 	if (counting->program == 0 || !make_path(key, "", path, sizeof(path)))
 		return false;
@@ -97,7 +97,7 @@ bool counts_load(struct counting *counting, const char *load, struct counts *cou
 		json_decref(json);
 		return false;
 	}
-	json_object_set_new(counting->known, key, json);
+	json_object_set_new(counting->cached, key, json);
 	return true;
 }
 
@@ -119,7 +119,7 @@ static void write_file(const char *key, const json_t *json)
 	    !make_path(key, suffix, aside, sizeof(aside)))
 		return;
 	if (json_dump_file(json, aside, JSON_INDENT(1)) < 0 || rename(aside, path) < 0) {
-		fprintf(stderr, "testbed: counts are not kept in %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "testbed: cannot store counts in %s: %s\n", path, strerror(errno));
 		unlink(aside);
 	}
 }
@@ -133,5 +133,5 @@ void counts_save(struct counting *counting, const char *load, const struct count
 	json = to_json(key, counts);
 	if (counting->program != 0)
 		write_file(key, json);
-	json_object_set_new(counting->known, key, json);
+	json_object_set_new(counting->cached, key, json);
 }

@@ -124,13 +124,13 @@ json_t *describe(const struct testbed *testbed)
 	return description;
 }
 
-void describe_left_out(const struct testbed *testbed)
+void print_omitted(const struct testbed *testbed)
 {
 	for (const struct nf_kind *nf = nf_first(); nf; nf = nf->next) {
 		char missing[128];
 
 		testbed_missing(testbed, nf->accelerators, missing, sizeof(missing));
 		if (missing[0])
-			fprintf(stderr, "testbed: %s is left out: %s\n", nf->name, missing);
+			fprintf(stderr, "testbed: %s is omitted: %s\n", nf->name, missing);
 	}
 }

@@ -9,6 +9,6 @@
 json_t *describe(const struct testbed *testbed);
 
 /* Print the network functions that are omitted, and why. */
-void describe_left_out(const struct testbed *testbed);
+void print_omitted(const struct testbed *testbed);
 
 #endif

@@ -22,8 +22,7 @@ static bool wait_for(const struct lines *lines, const volatile bool *stop)
 		if (ready > 0)
 			return true;
 		if (ready < 0 && errno != EINTR) {
-			fprintf(stderr, "testbed: requests cannot be waited for: %s\n",
-				strerror(errno));
+			fprintf(stderr, "testbed: cannot wait for requests: %s\n", strerror(errno));
 			return false;
 		}
 	}
@@ -48,7 +47,7 @@ static bool fill(struct lines *lines, const volatile bool *stop)
 		n = read(lines->file, lines->text + lines->end, LONGEST_LINE - lines->end);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0) {
-		fprintf(stderr, "testbed: requests cannot be read: %s\n", strerror(errno));
+		fprintf(stderr, "testbed: cannot read requests: %s\n", strerror(errno));
 		return false;
 	}
 	lines->ended = n == 0;

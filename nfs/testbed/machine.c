@@ -118,19 +118,19 @@ static int choose_cores(struct machine *machine, const char *list)
 	cpu_set_t allowed, wanted;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
-		fprintf(stderr, "testbed: no affinity to be had: %s\n", strerror(errno));
+		fprintf(stderr, "testbed: cannot read the CPU affinity: %s\n", strerror(errno));
 		return -errno;
 	}
 	wanted = allowed;
 	if (list && !parse_list(list, &wanted)) {
-		fprintf(stderr, "testbed: --cores %s: not a list as in 0,2-5\n", list);
+		fprintf(stderr, "testbed: --cores %s: not a list such as 0,2-5\n", list);
 		return -EINVAL;
 	}
 	for (int core = 0; core < CPU_SETSIZE; core++) {
 		if (!CPU_ISSET(core, &wanted))
 			continue;
 		if (!CPU_ISSET(core, &allowed)) {
-			fprintf(stderr, "testbed: --cores %s: core %d is not to be had\n", list,
+			fprintf(stderr, "testbed: --cores %s: core %d is not available\n", list,
 				core);
 			return -EINVAL;
 		}
@@ -152,7 +152,7 @@ int machine_read(struct machine *machine, const char *cores)
 	for (int index = 0; index < 8; index++)
 		read_cache(machine, index);
 	if (machine->last_level.bytes == 0 || machine->l1_data.bytes == 0) {
-		fprintf(stderr, "testbed: sysfs does not tell the caches of core %d\n",
+		fprintf(stderr, "testbed: sysfs does not describe the caches of core %d\n",
 			machine->cores[0]);
 		return -ENOTSUP;
 	}

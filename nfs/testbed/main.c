@@ -29,7 +29,7 @@ static int install_signal_handlers(void)
 
 	if (sigaction(SIGINT, &action, NULL) < 0 || sigaction(SIGTERM, &action, NULL) < 0 ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
-		fprintf(stderr, "testbed: no signals to be had: %s\n", strerror(errno));
+		fprintf(stderr, "testbed: cannot handle signals: %s\n", strerror(errno));
 		return -errno;
 	}
 	return 0;
@@ -44,7 +44,7 @@ static FILE *open_responses(void)
 	int file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
 	if (file < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-		fprintf(stderr, "testbed: no stdout to be had: %s\n", strerror(errno));
+		fprintf(stderr, "testbed: cannot open stdout: %s\n", strerror(errno));
 		return NULL;
 	}
 	return fdopen(file, "w");
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 		free(testbed);
 		return EXIT_FAILURE;
 	}
-	describe_left_out(testbed);
+	print_omitted(testbed);
 	result = serve(testbed, STDIN_FILENO, out);
 	testbed_close(testbed);
 	fclose(out);

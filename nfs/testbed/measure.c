@@ -54,7 +54,7 @@ static bool warm_up(struct run *run)
 	sleep_ms(WARM_MS);
 	run->windows_until_ns += clock_ns() - begin;
 	if (load && !*run->stop)
-		fprintf(stderr, "testbed: %s has not met its %u flows\n", load_name(load),
+		fprintf(stderr, "testbed: %s has not seen its %u flows yet\n", load_name(load),
 			load->traffic.flows);
 	return !load;
 }

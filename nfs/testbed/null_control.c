@@ -62,19 +62,21 @@ static struct null_control take_null_control(struct testbed *testbed)
 static void print_null_control(const struct null_control *control)
 {
 	if (control->too_noisy) {
-		fprintf(stderr, "testbed: null control: too much else goes on; a loop in registers "
-				"cannot be timed\n");
+		fprintf(stderr,
+			"testbed: null control: the machine is too busy; a loop in registers "
+			"could not be measured\n");
 		return;
 	}
 	fprintf(stderr,
-		"testbed: null control: a loop in registers does %.1f Mops, %+.2f %% with all "
+		"testbed: null control: a loop in registers runs at %.1f Mops, %+.2f %% with all "
 		"cores busy, %+.2f %% when repeated\n",
 		control->alone_mops, control->beside_pct, control->repeat_pct);
 	if (control->beside_pct < -HELD_PCT)
 		fprintf(stderr, "testbed: cores are not independent: they share execution units, "
 				"power, or a hypervisor's time\n");
 	if (fabs(control->repeat_pct) > HELD_PCT)
-		fprintf(stderr, "testbed: this machine does not hold %g %%\n", HELD_PCT);
+		fprintf(stderr, "testbed: this machine's speed varies by more than %g %%\n",
+			HELD_PCT);
 }
 
 static void print_siblings(const struct machine *machine)
@@ -83,7 +85,8 @@ static void print_siblings(const struct machine *machine)
 		for (unsigned int j = i + 1; j < machine->n_cores; j++)
 			if (machine_siblings(machine->cores[i], machine->cores[j]))
 				fprintf(stderr,
-					"testbed: cores %d and %d are threads of one core\n",
+					"testbed: cores %d and %d are hardware threads of one "
+					"core\n",
 					machine->cores[i], machine->cores[j]);
 }
 
@@ -112,6 +115,6 @@ void testbed_check_null(struct testbed *testbed)
 	testbed->null_control = now;
 	print_null_control(&now);
 	if (before.alone_mops > 0 && !now.too_noisy)
-		fprintf(stderr, "testbed: that is %+.2f %% since the last null control\n",
+		fprintf(stderr, "testbed: it changed by %+.2f %% since the last null control\n",
 			change_pct(before.alone_mops, now.alone_mops));
 }

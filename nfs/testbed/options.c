@@ -19,27 +19,26 @@ static const char usage[] =
 	"usage: nf-testbed [OPTIONS]\n"
 	"\n"
 	"Runs network functions and benches side by side on this machine and measures them.\n"
-	"Speaks the testbed protocol: a JSON request a line on stdin, an answer a line on stdout.\n"
+	"Serves the testbed protocol: one JSON request per line on stdin, one response per line\n"
+	"on stdout.\n"
 	"\n"
-	"  --cores LIST             cores for workloads and accelerators, as in 0,2-5 (all)\n"
-	"  --accelerators LIST      those that get a core as their engine: regex, compression, "
-	"none\n"
-	"                           (as many as leave two cores for workloads)\n"
-	"  --share-client-core      step all workloads in turn on one core, so that accelerators "
-	"have\n"
-	"                           the others: only for what accelerators limit\n"
-	"  --realtime               run before everything else (SCHED_FIFO), and keep others off "
-	"idle\n"
-	"                           cores, too: for a machine that is not one's own\n"
+	"  --cores LIST             cores for workloads and accelerators, such as 0,2-5 (all)\n"
+	"  --accelerators LIST      accelerators that get a core as their engine: regex,\n"
+	"                           compression, none (all that leave two cores for workloads)\n"
+	"  --share-client-core      run all workloads in turn on one core and leave the others to\n"
+	"                           accelerators: only for accelerator-bound workloads\n"
+	"  --realtime               use realtime priority (SCHED_FIFO) and keep other processes\n"
+	"                           off idle cores, too: for shared machines\n"
 	"  --window-ms MS           length of a window, at least 20 (50)\n"
-	"  --windows LEAST,MOST     undisturbed windows of a run, and all windows of it (20,600)\n"
-	"  --standard-error PCT     of each throughput, at most (0.5)\n"
-	"  --null-control MINUTES   time between two null controls; 0: none (10)\n"
-	"  --counters SOURCE        perf, cachegrind, or none, which tells zeros (perf where the\n"
-	"                           machine shows hardware events, else cachegrind)\n"
-	"  --timeout S              after which an answer is of no use, at least 5 (60)\n"
+	"  --windows LEAST,MOST     undisturbed windows of a run, and limit of all windows "
+	"(20,600)\n"
+	"  --standard-error PCT     largest standard error of each throughput (0.5)\n"
+	"  --null-control MINUTES   interval of null controls; 0: none (10)\n"
+	"  --counters SOURCE        perf, cachegrind, or none, which reports zeros (perf if the\n"
+	"                           machine has hardware events, else cachegrind)\n"
+	"  --timeout S              time limit of a response, at least 5 (60)\n"
 	"  --memory MB              DPDK's heap (2048)\n"
-	"  --help                   this text\n";
+	"  --help                   print this text\n";
 
 enum {
 	CORES = 256,
@@ -224,13 +223,13 @@ enum options_result options_parse(struct options *options, int argc, char **argv
 		if (option == '?' || option == ':')
 			return OPTIONS_INVALID;
 		if (!set(options, option, optarg)) {
-			fprintf(stderr, "nf-testbed: --%s: %s is not understood\n",
+			fprintf(stderr, "nf-testbed: --%s: %s is not valid\n",
 				long_options[index].name, optarg);
 			return OPTIONS_INVALID;
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "nf-testbed: %s: takes options only\n", argv[optind]);
+		fprintf(stderr, "nf-testbed: %s: unexpected argument\n", argv[optind]);
 		return OPTIONS_INVALID;
 	}
 	return OPTIONS_SERVE;

@@ -89,7 +89,8 @@ static void parse_execution(const json_t *given, struct load *load, struct fault
 		if (name && executions[i] && strcmp(name, executions[i]) == 0)
 			load->execution = (enum nf_execution)i;
 	if (load->execution == 0)
-		fault(faults, "%s: execution is run-to-completion or pipeline", load->nf->name);
+		fault(faults, "%s: execution must be run-to-completion or pipeline",
+		      load->nf->name);
 	else if (!(load->execution &
 		   (load->nf->executions ? load->nf->executions : NF_RUN_TO_COMPLETION)))
 		fault(faults, "%s cannot execute as %s", load->nf->name, name);
@@ -102,7 +103,7 @@ static void parse_capture(const json_t *given, struct load *load, struct faults 
 
 	load->traffic.flows = TRAFFIC_CAPTURED;
 	if (!path || strlen(path) >= sizeof(load->capture))
-		fault(faults, "%s: capture is not the name of a file", load->nf->name);
+		fault(faults, "%s: capture is not a file name", load->nf->name);
 	else if (access(path, R_OK) != 0)
 		fault(faults, "%s: capture %s: %s", load->nf->name, path, strerror(errno));
 	else

@@ -67,8 +67,8 @@ static double largest_error(const struct measured *measured, unsigned int n)
 static json_t *too_noisy(const struct testbed *testbed, const struct measured *measured,
 			 unsigned int n)
 {
-	char message[512], reached[64] = "nothing is known of the standard error", reasons[128];
-	char hint[64] = "let the machine come to rest";
+	char message[512], reached[64] = "the standard error is unknown", reasons[128];
+	char hint[64] = "stop other work on the machine";
 	const double largest = largest_error(measured, n);
 	json_t *answer, *error, *errors = json_array();
 
@@ -76,12 +76,12 @@ static json_t *too_noisy(const struct testbed *testbed, const struct measured *m
 		json_array_append_new(errors, error_json(measured->standard_error_pct[i]));
 	measured_reasons(measured, reasons, sizeof(reasons));
 	if (clock_ns() >= testbed->limits.until_ns)
-		snprintf(hint, sizeof(hint), "the answer is due within %u s (--timeout)",
+		snprintf(hint, sizeof(hint), "the limit is %u s (--timeout)",
 			 testbed->options.timeout_s);
 	if (isfinite(largest))
 		snprintf(reached, sizeof(reached), "the standard error is %.2f %%", largest);
 	snprintf(message, sizeof(message),
-		 "%s after %u rounds in %.0f s, %.2f %% is wanted: of %u windows, %s were "
+		 "%s after %u rounds in %.0f s, %.2f %% is required: of %u windows, %s were "
 		 "disturbed; %s",
 		 reached, measured->rounds, measured->elapsed_s,
 		 testbed->options.limits.standard_error_pct,
@@ -155,11 +155,11 @@ static void check_co_location(const struct testbed *testbed, const struct co_loc
 			fault(faults, "%s: %s", load_name(&co_location->loads[i]), missing);
 	}
 	if (testbed->options.share_client_core && co_location->n > MOST_SHARING)
-		fault(faults, "%u workloads would share a core; %d may", co_location->n,
+		fault(faults, "%u workloads cannot share a core; at most %d", co_location->n,
 		      MOST_SHARING);
 	if (needed > testbed->machine.n_cores)
 		fault(faults,
-		      "the run needs %u cores, engines of accelerators included; %u are here",
+		      "the run needs %u cores, including accelerator engines; this machine has %u",
 		      needed, testbed->machine.n_cores);
 }
 
@@ -176,9 +176,11 @@ static json_t *run(struct testbed *testbed, const json_t *request)
 	if (faults.n > 0)
 		return error_response("bad-request", faults.text);
 	if (count_co_location(testbed, &co_location, counts) < 0)
-		return *testbed->stop ? NULL
-				      : error_response("failed", "a workload could not be counted; "
-								 "stderr says why");
+		return *testbed->stop
+			       ? NULL
+			       : error_response("failed",
+						"the counters of a workload could not be measured; "
+						"see stderr");
 	testbed_check_null(testbed);
 	switch (measure(&measured, &co_location, &testbed->workers, &testbed->engines,
 			&testbed->limits, testbed->stop)) {
@@ -187,13 +189,12 @@ static json_t *run(struct testbed *testbed, const json_t *request)
 	case TOO_NOISY:
 		return too_noisy(testbed, &measured, co_location.n);
 	case TOO_SLOW:
-		return error_response("too-slow",
-				      "tables are not filled when the answer is due, which "
-				      "--timeout tells; stderr says whose");
+		return error_response("too-slow", "tables were not filled within the time limit "
+						  "(--timeout); see stderr");
 	case INTERRUPTED:
 		return NULL;
 	default:
-		return error_response("failed", "a workload did not come to life; stderr says why");
+		return error_response("failed", "a workload could not be created; see stderr");
 	}
 }
 
@@ -210,7 +211,7 @@ static json_t *answer(struct testbed *testbed, const json_t *request)
 	}
 	if (op && strcmp(op, "run") == 0)
 		return run(testbed, request);
-	return error_response("bad-request", "op is not understood; describe and run are");
+	return error_response("bad-request", "unknown op; use describe or run");
 }
 
 static json_t *invalid_request(const char *why)
@@ -225,20 +226,20 @@ static json_t *invalid_request(const char *why)
 }
 
 /* NULL if the testbed was stopped. */
-static json_t *answer_line(struct testbed *testbed, const char *line, size_t length)
+static json_t *respond_to_line(struct testbed *testbed, const char *line, size_t length)
 {
 	json_error_t error;
 	json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error), *id, *response;
 
 	if (!json_is_object(request)) {
-		response = invalid_request(request ? "something else" : error.text);
+		response = invalid_request(request ? "another JSON value" : error.text);
 		json_decref(request);
 		return response;
 	}
 	id = json_object_get(request, "id");
 	response = answer(testbed, request);
 	if (!response && !*testbed->stop)
-		response = error_response("failed", "the answer cannot be told as JSON");
+		response = error_response("failed", "the response cannot be written as JSON");
 	if (response)
 		json_object_set(response, "id", id ? id : json_null());
 	json_decref(request);
@@ -261,7 +262,7 @@ static int write_response(json_t *response, FILE *out)
 	json_decref(response);
 	if (written)
 		return 0;
-	fprintf(stderr, "testbed: nobody hears an answer: %s\n", strerror(errno));
+	fprintf(stderr, "testbed: cannot write a response: %s\n", strerror(errno));
 	return -EPIPE;
 }
 
@@ -281,8 +282,8 @@ int serve(struct testbed *testbed, int in, FILE *out)
 
 		if (kind == LINE_READ && blank(line, length))
 			continue;
-		response = kind == LINE_READ ? answer_line(testbed, line, length)
-					     : invalid_request("a line that is too long for one");
+		response = kind == LINE_READ ? respond_to_line(testbed, line, length)
+					     : invalid_request("the line is too long");
 		if (!response)
 			break;
 		result = write_response(response, out);

@@ -58,7 +58,7 @@ static int check_ticks(void)
 	const int result = cores ? core_ticks_read(CORE_TICKS, cores) : -ENOMEM;
 
 	if (result < 0)
-		fprintf(stderr, "testbed: " CORE_TICKS " does not tell how busy cores are: %s\n",
+		fprintf(stderr, "testbed: " CORE_TICKS " does not report the load of cores: %s\n",
 			strerror(-result));
 	free(cores);
 	return result;
@@ -72,7 +72,7 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 	if (result < 0)
 		return result;
 	if (testbed->machine.n_cores < LEAST_CORES) {
-		fprintf(stderr, "testbed: %d cores are needed to run anything beside something\n",
+		fprintf(stderr, "testbed: %d cores are needed to run two workloads side by side\n",
 			LEAST_CORES);
 		return -ENODEV;
 	}
@@ -122,7 +122,7 @@ void testbed_missing(const struct testbed *testbed, unsigned int accelerators, c
 
 	text[0] = '\0';
 	if (testbed->options.share_client_core && accelerators == 0)
-		snprintf(text, size, "no accelerator limits it, so it cannot share a core");
+		snprintf(text, size, "it uses no accelerator, so it cannot share a core");
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
 		if (!(accelerators & NF_USES(kind)) || testbed->engines.kinds[kind])
 			continue;

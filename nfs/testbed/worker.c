@@ -63,7 +63,7 @@ static int start_eal(const struct machine *machine, const struct eal_config *eal
 				 : "--no-huge";
 	if (rte_eal_init(n, arguments) >= 0)
 		return 0;
-	fprintf(stderr, "testbed: EAL does not start: %s\n", rte_strerror(rte_errno));
+	fprintf(stderr, "testbed: cannot start EAL: %s\n", rte_strerror(rte_errno));
 	return -EIO;
 }
 
@@ -96,7 +96,7 @@ static int open_schedstat(void)
 	line[n > 0 ? n : 0] = '\0';
 	if (sscanf(line, "%*u %*u %lu", &runs) == 1 && runs > 0)
 		return file;
-	fprintf(stderr, "testbed: %s does not tell who waited for a core\n", path);
+	fprintf(stderr, "testbed: %s: schedstat is not enabled in this kernel\n", path);
 	close(file);
 	return -ENOTSUP;
 }
@@ -127,7 +127,7 @@ static int start_worker(struct worker *worker, bool realtime)
 	if (result == 0)
 		result = worker_wait(worker);
 	if (result < 0)
-		fprintf(stderr, "testbed: no worker on core %d: %s\n", worker->core,
+		fprintf(stderr, "testbed: cannot start a worker on core %d: %s\n", worker->core,
 			strerror(-result));
 	return result;
 }
@@ -204,6 +204,5 @@ void control_thread_avoid(const struct workers *workers, unsigned int busy)
 	if (CPU_COUNT(&free_cores) == 0)
 		free_cores = allowed;
 	if (sched_setaffinity(0, sizeof(free_cores), &free_cores) < 0)
-		fprintf(stderr, "testbed: the control thread stays where it is: %s\n",
-			strerror(errno));
+		fprintf(stderr, "testbed: cannot move the control thread: %s\n", strerror(errno));
 }

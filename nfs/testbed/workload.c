@@ -19,7 +19,7 @@ static int create_nf(struct workload *workload, const struct load *load,
 	workload->spare = rte_pktmbuf_pool_create(name, SPARE_PACKETS, 128, 0,
 						  RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	if (!workload->spare) {
-		fprintf(stderr, "%s: no memory for packets of its own: %s\n", load->nf->name,
+		fprintf(stderr, "%s: no memory for a packet pool: %s\n", load->nf->name,
 			rte_strerror(rte_errno));
 		return -rte_errno;
 	}

@@ -133,7 +133,7 @@ static uint16_t sound(struct source *source, uint8_t *bytes, int depth)
 }
 
 /* Correct the checksums, so that other errors get past the checksum tests. */
-static void heal(uint8_t *bytes, uint16_t length)
+static void restore(uint8_t *bytes, uint16_t length)
 {
 	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(bytes + 14);
 	uint16_t header;
@@ -167,7 +167,7 @@ static uint16_t spoiled(struct source *source, uint8_t *bytes, uint16_t length)
 	if (random_below(random, 5) == 0)
 		length = random_below(random, length + 1);
 	if (random_below(random, 4))
-		heal(bytes, length);
+		restore(bytes, length);
 	return length;
 }
 
@@ -199,7 +199,7 @@ static bool header_is_right(struct rte_mbuf *mbuf)
 {
 	const struct packet packet = packet_parse(mbuf);
 
-	return packet.type == PACKET_IPV4 && ipv4_is_sound(packet_ipv4(mbuf, &packet));
+	return packet.type == PACKET_IPV4 && ipv4_checksum_is_right(packet_ipv4(mbuf, &packet));
 }
 
 /* Offer a burst and check what is sent. */

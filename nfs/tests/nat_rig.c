@@ -53,5 +53,5 @@ void check_crossed(struct rte_mbuf *mbuf)
 		assert_int_equal(rte_be_to_cpu_32(ip->src_addr), outside);
 	assert_int_not_equal(rte_be_to_cpu_32(ip->dst_addr), outside);
 	if (mbuf->hash.usr)
-		assert_true(ipv4_is_sound(ip));
+		assert_true(ipv4_checksum_is_right(ip));
 }

@@ -148,7 +148,7 @@ static void run_beside_servers(struct rig *rig, uint64_t *random)
 	}
 }
 
-void keeps_the_order(struct rig *rig, const char *name)
+void check_order_kept(struct rig *rig, const char *name)
 {
 	static const double queues[] = {1, 2, 8}, windows[] = {1, 5, 128};
 	uint64_t random = 1;
@@ -165,7 +165,7 @@ void keeps_the_order(struct rig *rig, const char *name)
 	run_beside_servers(rig, &random);
 }
 
-void bears_anything(struct rig *rig, const char *name)
+void check_survives_any_packet(struct rig *rig, const char *name)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1)};
 	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06}, ipv6[60] = {[12] = 0x86, [13] = 0xdd};
@@ -198,7 +198,7 @@ static struct rte_mbuf *in_roomy_two(struct rig *rig, struct rte_mbuf *packet, u
 	return head;
 }
 
-void bears_segments(struct rig *rig, const char *name, bool passes)
+void check_segments(struct rig *rig, const char *name, bool passes)
 {
 	const char *witness = witness_of("ssh");
 	const uint16_t headers = 14 + 20 + 8;

@@ -28,15 +28,15 @@ void rig_offer_undrained(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
  * Offer hundreds of packets with and without payload, none of which the function drops: each must
  * leave once, in order, for any number of queues, window, execution and serving thread.
  */
-void keeps_the_order(struct rig *rig, const char *name);
+void check_order_kept(struct rig *rig, const char *name);
 
 /* Malformed and hostile packets, IPv6, ARP, tags: no crash and no leak. */
-void bears_anything(struct rig *rig, const char *name);
+void check_survives_any_packet(struct rig *rig, const char *name);
 
 /*
  * Segmented packets are scanned completely if the first segment has room. Otherwise they and
  * non-initial fragments are counted, and pass if `passes`, else they are dropped.
  */
-void bears_segments(struct rig *rig, const char *name, bool passes);
+void check_segments(struct rig *rig, const char *name, bool passes);
 
 #endif

@@ -40,8 +40,8 @@ static inline void check_requests(const char *name, enum accelerator_kind uses,
 }
 
 /* Each completion makes room for a request; with a card, not every step completes one. */
-static inline void check_flat_out(const char *name, enum accelerator_kind uses,
-				  const struct nf_setting *settings, unsigned int n)
+static inline void check_unlimited_rate(const char *name, enum accelerator_kind uses,
+					const struct nf_setting *settings, unsigned int n)
 {
 	struct requesting made = requesting(name, uses, settings, n);
 	uint64_t done = 0;
@@ -53,8 +53,8 @@ static inline void check_flat_out(const char *name, enum accelerator_kind uses,
 	requesting_end(&made, uses);
 }
 
-static inline void check_refused(const char *name, enum accelerator_kind uses,
-				 const struct nf_setting *setting)
+static inline void check_rejected(const char *name, enum accelerator_kind uses,
+				  const struct nf_setting *setting)
 {
 	struct requesting made = requesting(name, uses, setting, 1);
 

@@ -172,7 +172,7 @@ int test_main(const char *name, const struct CMUnitTest *tests, size_t n)
 	int failed;
 
 	if (rte_eal_init(RTE_DIM(eal), eal) < 0) {
-		fprintf(stderr, "%s: EAL does not start: %s\n", name, rte_strerror(rte_errno));
+		fprintf(stderr, "%s: cannot start EAL: %s\n", name, rte_strerror(rte_errno));
 		return EXIT_FAILURE;
 	}
 	failed = _cmocka_run_group_tests(name, tests, n, NULL, NULL);

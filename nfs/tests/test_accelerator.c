@@ -144,7 +144,7 @@ static void queues_get_equal_shares(void **state)
 }
 
 /* Two queues get two turns per round; a user with few requests gets all of them served. */
-static void two_queues_are_two_shares(void **state)
+static void two_queues_get_two_shares(void **state)
 {
 	struct accelerator *accelerator = accelerator_create_by("library");
 	struct accelerator_queue *queues[4];
@@ -174,7 +174,7 @@ static void two_queues_are_two_shares(void **state)
 }
 
 /* At most `depth` requests are under way; rejected ones can be submitted after a collect. */
-static void depth_bounds_what_is_under_way(void **state)
+static void depth_limits_requests_under_way(void **state)
 {
 	struct accelerator *accelerator = accelerator_create_by("library");
 	struct accelerator_queue *queue;
@@ -200,7 +200,7 @@ static void depth_bounds_what_is_under_way(void **state)
 }
 
 /* A full card keeps turn and order: equal shares, and each queue's jobs as submitted. */
-static void a_full_card_keeps_the_turn(void **state)
+static void a_full_card_keeps_turn_and_order(void **state)
 {
 	struct accelerator *accelerator = accelerator_create_by("card");
 	struct accelerator_queue *queues[2];
@@ -235,7 +235,7 @@ static void *serve(void *argument)
 /*
  * With a server, and queues attached and detached meanwhile, each job is returned once, in order.
  */
-static void nothing_is_lost_beside_a_server(void **state)
+static void no_job_is_lost_with_a_server(void **state)
 {
 	struct server server = {.accelerator = accelerator_create_by("library")};
 	pthread_t thread;
@@ -260,7 +260,7 @@ static void nothing_is_lost_beside_a_server(void **state)
 }
 
 /* Invalid arguments are rejected: unknown backend, depth 0 or too large, too many queues. */
-static void refuses_what_cannot_be(void **state)
+static void rejects_invalid_arguments(void **state)
 {
 	struct accelerator_queue *queues[ACCELERATOR_MOST_QUEUES];
 	struct accelerator *accelerator = accelerator_create_by("library");
@@ -287,11 +287,11 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queues_get_equal_shares),
-		cmocka_unit_test(two_queues_are_two_shares),
-		cmocka_unit_test(depth_bounds_what_is_under_way),
-		cmocka_unit_test(a_full_card_keeps_the_turn),
-		cmocka_unit_test(nothing_is_lost_beside_a_server),
-		cmocka_unit_test(refuses_what_cannot_be),
+		cmocka_unit_test(two_queues_get_two_shares),
+		cmocka_unit_test(depth_limits_requests_under_way),
+		cmocka_unit_test(a_full_card_keeps_turn_and_order),
+		cmocka_unit_test(no_job_is_lost_with_a_server),
+		cmocka_unit_test(rejects_invalid_arguments),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -83,7 +83,7 @@ static void first_match_decides(void **state)
 }
 
 /* Without a matching filter, or without filters, the default decides. */
-static void the_default(void **state)
+static void default_decides_without_a_match(void **state)
 {
 	struct rig *rig = *state;
 
@@ -131,7 +131,7 @@ static void bursts_keep_their_order(void **state)
 }
 
 /* Other than IPv4 passes; a tagged packet is matched by its IPv4 header. */
-static void other_packets(void **state)
+static void other_than_ipv4_passes(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"default_permit", 0}};
@@ -149,13 +149,13 @@ static void other_packets(void **state)
 	assert_int_equal(rig_count(rig, "denied"), 1);
 }
 
-static void is_sound(struct rte_mbuf *passed)
+static void is_valid(struct rte_mbuf *passed)
 {
 	assert_int_not_equal(packet_parse(passed).type, PACKET_MALFORMED);
 }
 
 /* No malformed packet passes; each IPv4 packet is permitted or denied. */
-static void hostile_packets(void **state)
+static void hostile_packets_are_permitted_or_denied(void **state)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(20, 0, 0, 1)};
 	struct rig *rig = *state;
@@ -164,7 +164,7 @@ static void hostile_packets(void **state)
 	offer_malformed(rig);
 	assert_int_equal(rig_count(rig, "permitted"), 0);
 	assert_int_equal(rig->out.n, 0);
-	offer_hostile(rig, addresses, RTE_DIM(addresses), is_sound);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), is_valid);
 	assert_true(rig_count(rig, "permitted") > 1000);
 	assert_true(rig_count(rig, "denied") > 0);
 }
@@ -173,10 +173,11 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(first_match_decides, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_default, setup, teardown),
+		cmocka_unit_test_setup_teardown(default_decides_without_a_match, setup, teardown),
 		cmocka_unit_test_setup_teardown(bursts_keep_their_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_than_ipv4_passes, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets_are_permitted_or_denied, setup,
+						teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

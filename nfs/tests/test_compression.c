@@ -75,7 +75,7 @@ static void fill_noise(uint8_t *bytes, uint32_t n)
 }
 
 /* Compressed data decompresses to the original, for any length and content. */
-static void payloads_come_back(void **state)
+static void payloads_decompress_to_the_original(void **state)
 {
 	uint8_t input[1500], output[MOST];
 
@@ -98,7 +98,7 @@ static void payloads_come_back(void **state)
 }
 
 /* Random bytes do not shrink: the job fails with -ENOSPC and writes nothing beyond the buffer. */
-static void what_does_not_shrink_is_told(void **state)
+static void incompressible_payloads_fail(void **state)
 {
 	uint8_t input[1024], output[MOST];
 
@@ -120,12 +120,12 @@ static void what_does_not_shrink_is_told(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		WITH("compress_isal", payloads_come_back),
-		WITH("compress_isal", what_does_not_shrink_is_told),
-		WITH("compress_zlib", payloads_come_back),
-		WITH("compress_zlib", what_does_not_shrink_is_told),
-		WITH("deflate", payloads_come_back),
-		WITH("deflate", what_does_not_shrink_is_told),
+		WITH("compress_isal", payloads_decompress_to_the_original),
+		WITH("compress_isal", incompressible_payloads_fail),
+		WITH("compress_zlib", payloads_decompress_to_the_original),
+		WITH("compress_zlib", incompressible_payloads_fail),
+		WITH("deflate", payloads_decompress_to_the_original),
+		WITH("deflate", incompressible_payloads_fail),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

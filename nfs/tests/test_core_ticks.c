@@ -23,7 +23,7 @@ static void make_file(const char *path, int n)
 }
 
 /* All cores are read, for any number of cores. */
-static void every_core_is_told(void **state)
+static void reads_every_core(void **state)
 {
 	char folder[PATH_MAX], path[PATH_MAX + 8];
 
@@ -43,7 +43,7 @@ static void every_core_is_told(void **state)
 }
 
 /* It reads the file of this machine. */
-static void this_machine_tells(void **state)
+static void reads_this_machine(void **state)
 {
 	(void)state;
 	cores[0] = (struct core_ticks){0};
@@ -54,8 +54,8 @@ static void this_machine_tells(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_core_is_told),
-		cmocka_unit_test(this_machine_tells),
+		cmocka_unit_test(reads_every_core),
+		cmocka_unit_test(reads_this_machine),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

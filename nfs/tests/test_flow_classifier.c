@@ -29,7 +29,7 @@ static const struct {
 };
 
 /* A flow's protocol and ports decide its class, and the class its codepoint. */
-static void classes(void **state)
+static void ports_decide_the_class(void **state)
 {
 	struct rig *rig = *state;
 
@@ -53,7 +53,7 @@ static void classes(void **state)
 }
 
 /* Packets of new and known flows in one burst get their class and keep their order. */
-static void a_mixed_burst(void **state)
+static void mixed_bursts_keep_their_order(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *burst[2 * RTE_DIM(cases)];
@@ -80,7 +80,7 @@ static void a_mixed_burst(void **state)
 }
 
 /* Only the codepoint changes: ECN bits stay, and with marking off nothing changes. */
-static void marks_what_it_is_asked_to(void **state)
+static void marks_only_the_codepoint(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"mark", 0}};
@@ -101,7 +101,7 @@ static void marks_what_it_is_asked_to(void **state)
 }
 
 /* With a full table, packets of further flows are still classified. */
-static void a_full_table(void **state)
+static void full_table_still_classifies(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 8}};
@@ -120,7 +120,7 @@ static void a_full_table(void **state)
 }
 
 /* A removed flow's slot can be used by a flow of another class. */
-static void places_are_used_again(void **state)
+static void slots_are_reused(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 8}, {"timeout_s", 1}};
@@ -143,7 +143,7 @@ static void places_are_used_again(void **state)
  * A tagged packet is classified by its IPv4 header; non-initial fragments are of the standard
  * class; other than IPv4 passes unchanged.
  */
-static void other_packets(void **state)
+static void tags_fragments_and_ipv6(void **state)
 {
 	struct rig *rig = *state;
 	struct made tagged = udp, fragment = udp;
@@ -181,7 +181,7 @@ static void is_classified(struct rte_mbuf *passed)
 }
 
 /* No malformed packet passes, and hostile IPv4 packets get a class. */
-static void hostile_packets(void **state)
+static void hostile_packets_get_a_class(void **state)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(10, 0, 0, 2)};
 	struct rig *rig = *state;
@@ -197,13 +197,13 @@ static void hostile_packets(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(classes, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_mixed_burst, setup, teardown),
-		cmocka_unit_test_setup_teardown(marks_what_it_is_asked_to, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_full_table, setup, teardown),
-		cmocka_unit_test_setup_teardown(places_are_used_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(ports_decide_the_class, setup, teardown),
+		cmocka_unit_test_setup_teardown(mixed_bursts_keep_their_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(marks_only_the_codepoint, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_table_still_classifies, setup, teardown),
+		cmocka_unit_test_setup_teardown(slots_are_reused, setup, teardown),
+		cmocka_unit_test_setup_teardown(tags_fragments_and_ipv6, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets_get_a_class, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

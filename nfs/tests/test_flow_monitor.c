@@ -27,7 +27,7 @@ static void counts_matches(void **state)
 }
 
 /* A removed flow starts again without matches. */
-static void a_forgotten_flow_has_no_matches(void **state)
+static void removed_flows_restart_without_matches(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
@@ -46,7 +46,7 @@ static void a_forgotten_flow_has_no_matches(void **state)
 }
 
 /* A pipeline returns with packets under way and sends them later; run to completion does not. */
-static void executes_as_told(void **state)
+static void executes_as_configured(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *burst[NF_BURST];
@@ -64,21 +64,21 @@ static void executes_as_told(void **state)
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
-static void order_is_kept(void **state)
+static void packets_keep_their_order(void **state)
 {
-	keeps_the_order(*state, "FlowMonitor");
+	check_order_kept(*state, "FlowMonitor");
 }
 
 /* Packets that cannot be scanned completely pass and are counted. */
-static void what_cannot_be_scanned(void **state)
+static void unscannable_packets_pass(void **state)
 {
-	bears_segments(*state, "FlowMonitor", true);
+	check_segments(*state, "FlowMonitor", true);
 }
 
 /* No packet makes it crash or leak, and malformed ones are freed. */
-static void bears_everything(void **state)
+static void survives_any_packet(void **state)
 {
-	bears_anything(*state, "FlowMonitor");
+	check_survives_any_packet(*state, "FlowMonitor");
 }
 
 /* Without an accelerator the function cannot be created. */
@@ -94,11 +94,11 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(counts_matches),
-		BOTH(a_forgotten_flow_has_no_matches),
-		BOTH(executes_as_told),
-		BOTH(order_is_kept),
-		BOTH(what_cannot_be_scanned),
-		BOTH(bears_everything),
+		BOTH(removed_flows_restart_without_matches),
+		BOTH(executes_as_configured),
+		BOTH(packets_keep_their_order),
+		BOTH(unscannable_packets_pass),
+		BOTH(survives_any_packet),
 		cmocka_unit_test(needs_an_accelerator),
 	};
 

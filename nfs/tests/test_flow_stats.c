@@ -30,7 +30,7 @@ static void counts_packets_and_bytes(void **state)
 }
 
 /* Two packets of a new flow in one burst start one flow. */
-static void one_flow_in_a_burst(void **state)
+static void one_new_flow_in_a_burst(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *burst[] = {of_flow(rig, 7), of_flow(rig, 7), of_flow(rig, 8)};
@@ -42,7 +42,7 @@ static void one_flow_in_a_burst(void **state)
 }
 
 /* A flow that is silent for the timeout is removed, and starts again later. */
-static void silent_flows_age(void **state)
+static void silent_flows_are_removed(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
@@ -57,7 +57,7 @@ static void silent_flows_age(void **state)
 }
 
 /* A full table lets packets of further flows pass, and counts them. */
-static void a_full_table_lets_pass(void **state)
+static void full_table_lets_packets_pass(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 8}};
@@ -72,7 +72,7 @@ static void a_full_table_lets_pass(void **state)
 }
 
 /* Tagged packets are counted by their IPv4 header; other than IPv4 passes uncounted. */
-static void tags_are_looked_through(void **state)
+static void tagged_packets_are_counted(void **state)
 {
 	struct rig *rig = *state;
 	struct made tagged = udp;
@@ -88,7 +88,7 @@ static void tags_are_looked_through(void **state)
 }
 
 /* Malformed packets are neither sent nor counted as a flow. */
-static void malformed_is_freed(void **state)
+static void malformed_packets_are_freed(void **state)
 {
 	struct rig *rig = *state;
 
@@ -99,13 +99,13 @@ static void malformed_is_freed(void **state)
 }
 
 /* No malformed packet is sent. */
-static void is_sound(struct rte_mbuf *passed)
+static void check_not_malformed(struct rte_mbuf *passed)
 {
 	assert_int_not_equal(packet_parse(passed).type, PACKET_MALFORMED);
 }
 
 /* Each hostile packet belongs to a flow, passes unchanged, or is freed. */
-static void hostile_packets(void **state)
+static void hostile_packets_are_counted_once(void **state)
 {
 	const uint32_t addresses[] = {udp.source, udp.destination};
 	static const char *counters[] = {"packets", "untracked", "other", "malformed"};
@@ -113,7 +113,7 @@ static void hostile_packets(void **state)
 	uint64_t counted = 0;
 
 	rig_make(rig, "FlowStats", NULL, 0);
-	offer_hostile(rig, addresses, RTE_DIM(addresses), is_sound);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), check_not_malformed);
 	for (size_t i = 0; i < RTE_DIM(counters); i++)
 		counted += rig_count(rig, counters[i]);
 	assert_in_range(counted, HOSTILE_PACKETS, HOSTILE_PACKETS + NF_BURST - 1);
@@ -124,12 +124,12 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(counts_packets_and_bytes, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_flow_in_a_burst, setup, teardown),
-		cmocka_unit_test_setup_teardown(silent_flows_age, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_full_table_lets_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(tags_are_looked_through, setup, teardown),
-		cmocka_unit_test_setup_teardown(malformed_is_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_new_flow_in_a_burst, setup, teardown),
+		cmocka_unit_test_setup_teardown(silent_flows_are_removed, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_table_lets_packets_pass, setup, teardown),
+		cmocka_unit_test_setup_teardown(tagged_packets_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(malformed_packets_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets_are_counted_once, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -2,7 +2,7 @@
 #include "tests/flow_tracker_rig.h"
 
 /* Both ends may have the same address. */
-static void ends_at_one_address(void **state)
+static void both_ends_may_share_an_address(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = tcp;
@@ -16,7 +16,7 @@ static void ends_at_one_address(void **state)
 }
 
 /* A handshake within one burst is one connection. */
-static void a_handshake_in_a_burst(void **state)
+static void handshake_within_a_burst(void **state)
 {
 	struct rig *rig = *state;
 	struct made packets[] = {tcp, reply_to(&tcp), tcp};
@@ -35,7 +35,7 @@ static void a_handshake_in_a_burst(void **state)
 }
 
 /* Invalid packets pass if configured, and are still counted. */
-static void invalid_may_pass(void **state)
+static void invalid_packets_pass_if_configured(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"pass_invalid", 1}};
@@ -47,7 +47,7 @@ static void invalid_may_pass(void **state)
 }
 
 /* Invalid packets do not use an entry of the table. */
-static void invalid_takes_no_place(void **state)
+static void invalid_packets_use_no_entry(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"connections", 8}};
@@ -64,7 +64,7 @@ static void invalid_takes_no_place(void **state)
 }
 
 /* A full table frees packets that open a connection, and counts them; others are invalid. */
-static void a_full_table(void **state)
+static void full_table_frees_new_connections(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"connections", 8}};
@@ -96,7 +96,7 @@ static void a_full_table(void **state)
 }
 
 /* A connection on the ports of one that was over counts as started. */
-static void begun_again(void **state)
+static void reopened_connections_count_as_started(void **state)
 {
 	struct rig *rig = *state;
 
@@ -111,7 +111,7 @@ static void begun_again(void **state)
 }
 
 /* ICMP, other protocols, non-initial fragments and IPv6 pass untracked. */
-static void other_packets(void **state)
+static void other_packets_pass_untracked(void **state)
 {
 	struct rig *rig = *state;
 	struct made icmp = tcp, tunnel = tcp, fragment = tcp, tagged = tcp;
@@ -148,7 +148,7 @@ static void fits(struct rte_mbuf *passed)
 }
 
 /* No malformed packet passes, and the counters of states add up after hostile packets. */
-static void hostile_packets(void **state)
+static void states_add_up_after_hostile_packets(void **state)
 {
 	const uint32_t addresses[] = {tcp.source, tcp.destination};
 	struct rig *rig = *state;
@@ -168,14 +168,17 @@ static void hostile_packets(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(ends_at_one_address, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_handshake_in_a_burst, setup, teardown),
-		cmocka_unit_test_setup_teardown(invalid_may_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(invalid_takes_no_place, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_full_table, setup, teardown),
-		cmocka_unit_test_setup_teardown(begun_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(both_ends_may_share_an_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(handshake_within_a_burst, setup, teardown),
+		cmocka_unit_test_setup_teardown(invalid_packets_pass_if_configured, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(invalid_packets_use_no_entry, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_table_frees_new_connections, setup, teardown),
+		cmocka_unit_test_setup_teardown(reopened_connections_count_as_started, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(other_packets_pass_untracked, setup, teardown),
+		cmocka_unit_test_setup_teardown(states_add_up_after_hostile_packets, setup,
+						teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

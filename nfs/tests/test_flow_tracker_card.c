@@ -73,7 +73,7 @@ static void open_with_card(struct rig *rig, uint64_t now_us)
 }
 
 /* A connection is kept while the card forwards it, and then removed from both. */
-static void a_card_forwards(void **state)
+static void connections_live_while_the_card_forwards(void **state)
 {
 	struct rig *rig = *state;
 
@@ -87,7 +87,7 @@ static void a_card_forwards(void **state)
 }
 
 /* The cores process a closing connection, and the card an established one again. */
-static void a_card_gives_back(void **state)
+static void closing_connections_return_to_the_cores(void **state)
 {
 	static const uint8_t ends[] = {FIN | ACK, RST};
 	struct rig *rig = *state;
@@ -107,8 +107,10 @@ static void a_card_gives_back(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_card_forwards, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_card_gives_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(connections_live_while_the_card_forwards, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(closing_connections_return_to_the_cores, setup,
+						teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -106,7 +106,7 @@ static const struct step walks[][MOST_STEPS] = {
 };
 
 /* Connections change state by the flags of both ends; invalid packets change nothing. */
-static void states_of_tcp(void **state)
+static void tcp_states_follow_flags(void **state)
 {
 	struct rig *rig = *state;
 
@@ -131,7 +131,7 @@ static void states_of_tcp(void **state)
 }
 
 /* A UDP flow is new until the first reply, and replied from then on. */
-static void states_of_udp(void **state)
+static void udp_states_follow_replies(void **state)
 {
 	struct rig *rig = *state;
 	struct made udp = tcp;
@@ -149,7 +149,7 @@ static void states_of_udp(void **state)
 }
 
 /* Each state has its timeout. */
-static void timeouts(void **state)
+static void each_state_has_its_timeout(void **state)
 {
 	static const struct nf_setting settings[] = {
 		{"opening_s", 3}, {"established_s", 50}, {"closing_s", 10},   {"over_s", 5},
@@ -204,9 +204,9 @@ static void timeouts(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(states_of_tcp, setup, teardown),
-		cmocka_unit_test_setup_teardown(states_of_udp, setup, teardown),
-		cmocka_unit_test_setup_teardown(timeouts, setup, teardown),
+		cmocka_unit_test_setup_teardown(tcp_states_follow_flags, setup, teardown),
+		cmocka_unit_test_setup_teardown(udp_states_follow_replies, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_state_has_its_timeout, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

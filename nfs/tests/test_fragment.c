@@ -22,7 +22,7 @@ static int cut(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu)
 }
 
 /* Reassemble the payload of fragments independently; returns its length and frees them. */
-static uint32_t put_together(int n, uint8_t *payload, uint16_t mtu)
+static uint32_t reassemble(int n, uint8_t *payload, uint16_t mtu)
 {
 	uint32_t end = 0, got = 0;
 
@@ -71,7 +71,7 @@ static struct rte_mbuf *long_packet(struct rig *rig, uint16_t length, uint8_t *p
 }
 
 /* For any length, segments and MTU, fragments fit and reassemble to the packet. */
-static void fragments_make_the_original(void **state)
+static void fragments_reassemble_to_the_packet(void **state)
 {
 	static const uint16_t mtus[] = {68, 69, 120, 576, 1280, 1500};
 	struct rig *rig = *state;
@@ -87,13 +87,13 @@ static void fragments_make_the_original(void **state)
 			assert_return_code(rte_pktmbuf_linearize(packet), 0);
 		else if (random_below(&random, 2) && length > 10)
 			packet = in_two(rig, packet, 50 + random_below(&random, length - 9));
-		assert_int_equal(put_together(cut(rig, packet, mtu), together, mtu), 8 + length);
+		assert_int_equal(reassemble(cut(rig, packet, mtu), together, mtu), 8 + length);
 		assert_memory_equal(together + 8, payload, length);
 	}
 }
 
 /* With an MTU above a buffer's size, all fragments but the first fill a buffer. */
-static void longer_than_a_buffer(void **state)
+static void mtu_above_buffer_size(void **state)
 {
 	enum { MTU = 4000, LONG = 7000 };
 	static uint8_t payload[LONG], together[65536];
@@ -103,12 +103,12 @@ static void longer_than_a_buffer(void **state)
 	assert_int_equal(n, 3); /* 3,976, 2,008 and 1,024 bytes behind their headers */
 	assert_int_equal(rte_pktmbuf_pkt_len(fragments[0]), 14 + 20 + 3976);
 	assert_int_equal(rte_pktmbuf_pkt_len(fragments[1]), 14 + 20 + 2008);
-	assert_int_equal(put_together(n, together, MTU), 8 + LONG);
+	assert_int_equal(reassemble(n, together, MTU), 8 + LONG);
 	assert_memory_equal(together + 8, payload, LONG);
 }
 
 /* A fragment can be fragmented again and keeps its place in the datagram. */
-static void fragments_of_fragments(void **state)
+static void fragments_can_be_fragmented(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -124,7 +124,7 @@ static void fragments_of_fragments(void **state)
 }
 
 /* Non-initial fragments carry only the options with the copied flag (RFC 791). */
-static void options_are_copied_or_not(void **state)
+static void only_copied_options_are_repeated(void **state)
 {
 	static const uint8_t options[12] = {0x07, 7, 4, 0, 0, 0, 0, /* record route: not copied */
 					    0x94, 4, 0, 0, 0};      /* router alert: copied */
@@ -147,7 +147,7 @@ static void options_are_copied_or_not(void **state)
 		assert_int_equal(ipv4_of(fragments[i])->version_ihl, 0x46);
 		assert_memory_equal(ipv4_of(fragments[i]) + 1, options + 7, 4);
 	}
-	assert_int_equal(put_together(3, together, 100), 208);
+	assert_int_equal(reassemble(3, together, 100), 208);
 	assert_memory_equal(together + 8, payload, sizeof(payload));
 }
 
@@ -166,7 +166,7 @@ static void assert_refused(struct rig *rig, struct rte_mbuf *packet, uint16_t mt
 }
 
 /* Without buffers for all fragments, none is made. */
-static void no_buffers(void **state)
+static void without_buffers_nothing_is_fragmented(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *taken[RIG_PACKETS];
@@ -178,7 +178,7 @@ static void no_buffers(void **state)
 }
 
 /* At most 256 fragments are made, here of 48 bytes each behind their headers. */
-static void too_many_fragments(void **state)
+static void fragments_are_limited(void **state)
 {
 	enum { MOST = FRAGMENTS_MOST * 48 };
 	static uint8_t payload[MOST], together[65536];
@@ -186,13 +186,13 @@ static void too_many_fragments(void **state)
 	const int n = cut(rig, long_packet(rig, MOST - 8, payload), 68);
 
 	assert_int_equal(n, FRAGMENTS_MOST);
-	assert_int_equal(put_together(n, together, 68), MOST);
+	assert_int_equal(reassemble(n, together, 68), MOST);
 	assert_memory_equal(together + 8, payload, MOST - 8);
 	assert_refused(rig, long_packet(rig, MOST - 7, payload), 68, -E2BIG);
 }
 
 /* A fragment that ends beyond the largest datagram is rejected. */
-static void beyond_every_datagram(void **state)
+static void fragments_beyond_64_kb_are_rejected(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -205,13 +205,16 @@ static void beyond_every_datagram(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(fragments_make_the_original, setup, teardown),
-		cmocka_unit_test_setup_teardown(longer_than_a_buffer, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_of_fragments, setup, teardown),
-		cmocka_unit_test_setup_teardown(options_are_copied_or_not, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_buffers, setup, teardown),
-		cmocka_unit_test_setup_teardown(too_many_fragments, setup, teardown),
-		cmocka_unit_test_setup_teardown(beyond_every_datagram, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_reassemble_to_the_packet, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(mtu_above_buffer_size, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_can_be_fragmented, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_copied_options_are_repeated, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_buffers_nothing_is_fragmented, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(fragments_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_beyond_64_kb_are_rejected, setup,
+						teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -7,7 +7,7 @@
  * An event that was on a counter for half of the time is scaled up to all of it, also if it had not
  * been on one at the first reading.
  */
-static void turns_are_scaled_up(void **state)
+static void multiplexed_counts_are_scaled_up(void **state)
 {
 	struct hardware_reading from[HARDWARE_EVENTS] = {0}, to[HARDWARE_EVENTS];
 	double counts[HARDWARE_EVENTS];
@@ -23,7 +23,7 @@ static void turns_are_scaled_up(void **state)
 }
 
 /* An event that was never on a counter is an error, not a count of 0. */
-static void no_turn_is_no_count(void **state)
+static void uncounted_events_are_an_error(void **state)
 {
 	struct hardware_reading from[HARDWARE_EVENTS] = {0}, to[HARDWARE_EVENTS] = {0};
 	double counts[HARDWARE_EVENTS];
@@ -35,7 +35,7 @@ static void no_turn_is_no_count(void **state)
 }
 
 /* If the machine has hardware events, each is counted within the trial. */
-static void a_trial_ends(void **state)
+static void trial_counts_each_event(void **state)
 {
 	(void)state;
 	assert_true(hardware_events_try() <= 0);
@@ -44,9 +44,9 @@ static void a_trial_ends(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(turns_are_scaled_up),
-		cmocka_unit_test(no_turn_is_no_count),
-		cmocka_unit_test(a_trial_ends),
+		cmocka_unit_test(multiplexed_counts_are_scaled_up),
+		cmocka_unit_test(uncounted_events_are_an_error),
+		cmocka_unit_test(trial_counts_each_event),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -40,7 +40,7 @@ static struct accelerator_job scanned(const char *payload, size_t length)
 }
 
 /* A rule's witness is one match of that rule, also if it occurs twice. */
-static void a_rule_matches_once_a_payload(void **state)
+static void a_rule_matches_once_per_payload(void **state)
 {
 	unsigned int n;
 	const struct rule *all = rules(&n);
@@ -58,7 +58,7 @@ static void a_rule_matches_once_a_payload(void **state)
 }
 
 /* Of several matching rules the lowest is reported, with the number of rules. */
-static void the_lowest_rule_is_told(void **state)
+static void lowest_rule_is_reported(void **state)
 {
 	unsigned int n;
 	const struct rule *all = rules(&n);
@@ -75,7 +75,7 @@ static void the_lowest_rule_is_told(void **state)
 }
 
 /* A payload without a match, or an empty one, reports no rule. */
-static void no_match_is_no_rule(void **state)
+static void no_match_reports_no_rule(void **state)
 {
 	struct accelerator_job job = scanned("nothing of note", 15);
 
@@ -90,10 +90,10 @@ static void no_match_is_no_rule(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_rule_matches_once_a_payload, open_queue,
+		cmocka_unit_test_setup_teardown(a_rule_matches_once_per_payload, open_queue,
 						close_queue),
-		cmocka_unit_test_setup_teardown(the_lowest_rule_is_told, open_queue, close_queue),
-		cmocka_unit_test_setup_teardown(no_match_is_no_rule, open_queue, close_queue),
+		cmocka_unit_test_setup_teardown(lowest_rule_is_reported, open_queue, close_queue),
+		cmocka_unit_test_setup_teardown(no_match_reports_no_rule, open_queue, close_queue),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -36,7 +36,7 @@ static void assert_error(struct rig *rig, const struct made *about, uint8_t type
 }
 
 /* A packet with an expired time to live is freed, and an ICMP error is sent. */
-static void time_exceeded(void **state)
+static void reports_time_exceeded(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -50,7 +50,7 @@ static void time_exceeded(void **state)
 }
 
 /* A packet without a route is freed, and an ICMP net unreachable is sent. */
-static void net_unreachable(void **state)
+static void reports_net_unreachable(void **state)
 {
 	struct rig *rig = *state;
 
@@ -61,7 +61,7 @@ static void net_unreachable(void **state)
 }
 
 /* An error has at most 576 bytes, the tags of the packet, and quotes from all segments. */
-static void errors_quote_what_fits(void **state)
+static void errors_quote_at_most_576_bytes(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -83,7 +83,7 @@ static void errors_quote_what_fits(void **state)
 }
 
 /* An error is sent about a truncated TCP header, but not about a truncated ICMP message. */
-static void errors_about_what_is_cut(void **state)
+static void reports_truncated_tcp_but_not_icmp(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -104,7 +104,7 @@ static void errors_about_what_is_cut(void **state)
 }
 
 /* No error is sent about errors, non-initial fragments, and packets from or to no single host. */
-static void nothing_is_said_about(void **state)
+static void no_errors_about_errors_or_fragments(void **state)
 {
 	struct rig *rig = *state;
 	struct made fragment = udp, icmp = udp;
@@ -126,7 +126,7 @@ static void nothing_is_said_about(void **state)
 }
 
 /* After an initial burst, errors are sent at the configured rate. */
-static void errors_are_limited(void **state)
+static void errors_are_rate_limited(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {
@@ -145,12 +145,14 @@ static void errors_are_limited(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(time_exceeded, setup, teardown),
-		cmocka_unit_test_setup_teardown(net_unreachable, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_quote_what_fits, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_about_what_is_cut, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_is_said_about, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(reports_time_exceeded, setup, teardown),
+		cmocka_unit_test_setup_teardown(reports_net_unreachable, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_quote_at_most_576_bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(reports_truncated_tcp_but_not_icmp, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(no_errors_about_errors_or_fragments, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(errors_are_rate_limited, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

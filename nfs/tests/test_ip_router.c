@@ -20,7 +20,7 @@ static const struct rte_ipv4_hdr *ip_sent(struct rig *rig)
  * A packet is forwarded with decremented time to live, correct checksums, and the next hop's
  * address.
  */
-static void forwards(void **state)
+static void forwards_to_the_next_hop(void **state)
 {
 	struct rig *rig = *state;
 	const struct rte_ether_hdr *ethernet;
@@ -47,7 +47,7 @@ static void choose_checksum(struct rte_ipv4_hdr *ip, uint16_t checksum)
 }
 
 /* The updated checksum equals the recomputed one for every header checksum (RFC 1624). */
-static void checksum_for_every_header(void **state)
+static void checksum_updates_equal_recomputation(void **state)
 {
 	static const uint16_t checksums[] = {0x0000, 0x0001, 0x00ff, 0x0100, 0x1234, 0xfdff,
 					     0xfe00, 0xfefe, 0xfeff, 0xff00, 0xff01, 0xfffe};
@@ -119,7 +119,7 @@ static void longest_prefix_wins(void **state)
 }
 
 /* A table of the Internet's size is created and used. */
-static void half_a_million_routes(void **state)
+static void table_of_half_a_million_routes(void **state)
 {
 	struct rig *rig = *state;
 
@@ -129,7 +129,7 @@ static void half_a_million_routes(void **state)
 }
 
 /* Packets from or to invalid addresses are freed (RFC 1812, section 5.3.7). */
-static void martians_are_freed(void **state)
+static void invalid_addresses_are_freed(void **state)
 {
 	static const struct {
 		uint32_t source, destination;
@@ -175,7 +175,7 @@ static void broadcast_frames_are_freed(void **state)
 }
 
 /* A header with a wrong checksum is not forwarded, with or without options. */
-static void damaged_headers_are_freed(void **state)
+static void wrong_checksums_are_freed(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *packet;
@@ -193,7 +193,7 @@ static void damaged_headers_are_freed(void **state)
 }
 
 /* Non-initial fragments and tagged packets are forwarded; IPv6 is not. */
-static void fragments_tags_and_ipv6(void **state)
+static void fragments_and_tags_are_forwarded(void **state)
 {
 	struct rig *rig = *state;
 	struct made fragment = udp, tagged = udp;
@@ -214,7 +214,7 @@ static void fragments_tags_and_ipv6(void **state)
 }
 
 /* The payload is not checked: a truncated TCP header is forwarded, tagged or not. */
-static void what_is_carried_is_not_looked_at(void **state)
+static void payloads_are_not_checked(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -238,7 +238,7 @@ static void what_is_carried_is_not_looked_at(void **state)
 }
 
 /* No malformed IPv4 header is sent, and every packet has a correct header checksum. */
-static void hostile_packets(void **state)
+static void hostile_packets_leave_with_valid_headers(void **state)
 {
 	static const uint32_t addresses[] = {RTE_IPV4(192, 0, 2, 254), RTE_IPV4(10, 0, 0, 1),
 					     RTE_IPV4(20, 0, 0, 1)};
@@ -256,16 +256,18 @@ static void hostile_packets(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(forwards, setup, teardown),
-		cmocka_unit_test_setup_teardown(checksum_for_every_header, setup, teardown),
+		cmocka_unit_test_setup_teardown(forwards_to_the_next_hop, setup, teardown),
+		cmocka_unit_test_setup_teardown(checksum_updates_equal_recomputation, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(longest_prefix_wins, setup, teardown),
-		cmocka_unit_test_setup_teardown(half_a_million_routes, setup, teardown),
-		cmocka_unit_test_setup_teardown(martians_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(table_of_half_a_million_routes, setup, teardown),
+		cmocka_unit_test_setup_teardown(invalid_addresses_are_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(broadcast_frames_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(damaged_headers_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_tags_and_ipv6, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_carried_is_not_looked_at, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(wrong_checksums_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_and_tags_are_forwarded, setup, teardown),
+		cmocka_unit_test_setup_teardown(payloads_are_not_checked, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets_leave_with_valid_headers, setup,
+						teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -4,7 +4,7 @@
 #include "tests/tunnel_rig.h"
 
 /* A packet gets the outer header, with its type of service and correct checksums. */
-static void encapsulates(void **state)
+static void adds_the_outer_header(void **state)
 {
 	struct rig *rig = *state;
 	const struct rte_ipv4_hdr *outer, *inner;
@@ -45,7 +45,7 @@ static void dont_fragment_is_copied(void **state)
 }
 
 /* Encapsulated and decapsulated, a packet is unchanged except for one hop. */
-static void there_and_back(void **state)
+static void encapsulation_is_reversible(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t random = 1;
@@ -65,7 +65,7 @@ static void there_and_back(void **state)
 		made.ttl = 17;
 		rig_make(rig, "IPTunnel", NULL, 0);
 		rig_offer(rig, packet_made(rig, &made), 1);
-		take_out(rig);
+		decapsulate_at_other_end(rig);
 		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
 		assert_true(checksums_right(rig_sent(rig)));
 		made.ttl = 16;
@@ -78,7 +78,7 @@ static void there_and_back(void **state)
 }
 
 /* 1,500 bytes with an MTU of 1,500 make two fragments, the first as long as possible. */
-static void the_usual_case(void **state)
+static void full_size_packets_make_two_fragments(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = from_inside;
@@ -95,7 +95,7 @@ static void the_usual_case(void **state)
 }
 
 /* A packet above the MTU with DF is freed, and an ICMP error reports the MTU. */
-static void fragmentation_needed(void **state)
+static void reports_fragmentation_needed(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = from_inside;
@@ -125,7 +125,7 @@ static void fragmentation_needed(void **state)
 /*
  * Packets with an expired time to live (RFC 2003, section 3.1), or from a tunnel's end, are freed.
  */
-static void expired_or_looping(void **state)
+static void expired_and_looping_packets_are_freed(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = from_inside;
@@ -145,7 +145,7 @@ static void expired_or_looping(void **state)
 }
 
 /* Without buffers for all fragments, none is sent. */
-static void no_buffers(void **state)
+static void without_buffers_nothing_is_sent(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"mtu", 88}};
@@ -162,7 +162,7 @@ static void no_buffers(void **state)
 }
 
 /* A tunnel packet is encapsulated like any other; IPv6 and invalid headers are freed. */
-static void other_packets(void **state)
+static void tunnels_may_nest(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = from_inside;
@@ -184,7 +184,7 @@ static void other_packets(void **state)
 }
 
 /* The payload is not checked: truncated TCP or an invalid length are encapsulated. */
-static void what_is_carried_is_not_looked_at(void **state)
+static void payloads_are_not_checked(void **state)
 {
 	struct rig *rig = *state;
 	struct made tcp = from_inside;
@@ -203,14 +203,14 @@ static void what_is_carried_is_not_looked_at(void **state)
 		}
 		rig_make(rig, "IPTunnel", NULL, 0);
 		rig_offer(rig, packet, 1);
-		take_out(rig);
+		decapsulate_at_other_end(rig);
 		assert_header_checksum(rig_sent(rig));
 		assert_int_equal(ipv4_of(rig_sent(rig))->time_to_live, 63);
 	}
 }
 
 /* Hostile and mutated packets leave with valid headers or are freed. */
-static void hostile_packets(void **state)
+static void hostile_packets_leave_with_valid_headers(void **state)
 {
 	const uint32_t addresses[] = {TUNNEL_LOCAL, TUNNEL_REMOTE};
 	struct rig *rig = *state;
@@ -230,16 +230,19 @@ static void hostile_packets(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(encapsulates, setup, teardown),
+		cmocka_unit_test_setup_teardown(adds_the_outer_header, setup, teardown),
 		cmocka_unit_test_setup_teardown(dont_fragment_is_copied, setup, teardown),
-		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_usual_case, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragmentation_needed, setup, teardown),
-		cmocka_unit_test_setup_teardown(expired_or_looping, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_buffers, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_carried_is_not_looked_at, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(encapsulation_is_reversible, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_size_packets_make_two_fragments, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(reports_fragmentation_needed, setup, teardown),
+		cmocka_unit_test_setup_teardown(expired_and_looping_packets_are_freed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(without_buffers_nothing_is_sent, setup, teardown),
+		cmocka_unit_test_setup_teardown(tunnels_may_nest, setup, teardown),
+		cmocka_unit_test_setup_teardown(payloads_are_not_checked, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets_leave_with_valid_headers, setup,
+						teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -20,7 +20,7 @@ static struct rte_mbuf *in_tunnel(struct rig *rig, const struct made *inner, uin
 }
 
 /* ECN marks are copied, unless the sender does not support ECN (RFC 6040, figure 4). */
-static void congestion_marks(void **state)
+static void ecn_marks_are_copied(void **state)
 {
 	static const struct {
 		uint8_t inner, outer, comes; /* 0xff: freed */
@@ -51,7 +51,7 @@ static void congestion_marks(void **state)
 }
 
 /* A decapsulated packet with an expired time to live is freed (RFC 2003, section 3.1). */
-static void expired_within(void **state)
+static void expired_inner_packets_are_freed(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *packet = in_tunnel(rig, &from_inside, 0);
@@ -66,7 +66,7 @@ static void expired_within(void **state)
 }
 
 /* Padding of a frame is neither encapsulated nor decapsulated. */
-static void padding_stays_outside(void **state)
+static void padding_is_removed(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *packet = packet_made(rig, &from_inside);
@@ -80,7 +80,7 @@ static void padding_stays_outside(void **state)
 }
 
 /* Padding does not complete a truncated inner packet. */
-static void padding_is_no_packet(void **state)
+static void padding_does_not_complete_a_packet(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *packet = in_tunnel(rig, &from_inside, 0);
@@ -95,7 +95,7 @@ static void padding_is_no_packet(void **state)
 }
 
 /* From outside, only packets of the tunnel's other end are accepted. */
-static void foreign_packets(void **state)
+static void foreign_packets_are_freed(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = {.source = TUNNEL_REMOTE,
@@ -121,11 +121,12 @@ static void foreign_packets(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(congestion_marks, setup, teardown),
-		cmocka_unit_test_setup_teardown(expired_within, setup, teardown),
-		cmocka_unit_test_setup_teardown(padding_stays_outside, setup, teardown),
-		cmocka_unit_test_setup_teardown(padding_is_no_packet, setup, teardown),
-		cmocka_unit_test_setup_teardown(foreign_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(ecn_marks_are_copied, setup, teardown),
+		cmocka_unit_test_setup_teardown(expired_inner_packets_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(padding_is_removed, setup, teardown),
+		cmocka_unit_test_setup_teardown(padding_does_not_complete_a_packet, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(foreign_packets_are_freed, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -5,7 +5,7 @@
 #include "tests/tunnel_rig.h"
 
 /* A packet fragmented in the tunnel is reassembled from fragments in any order. */
-static void put_together_in_any_order(void **state)
+static void reassembles_in_any_order(void **state)
 {
 	static const uint16_t sizes[] = {184, 480, 720, 1424};
 	struct rig *rig = *state;
@@ -57,7 +57,7 @@ static struct rte_mbuf *padded(struct rig *rig, struct rte_mbuf *packet)
 }
 
 /* Fragments may differ in tags and be padded over several segments. */
-static void fragments_that_differ(void **state)
+static void fragments_may_differ_in_tags_and_padding(void **state)
 {
 	struct rig *rig = *state;
 
@@ -85,7 +85,7 @@ static void fragments_that_differ(void **state)
 }
 
 /* Fragments of several bursts are stored, but not longer than the timeout. */
-static void fragments_wait(void **state)
+static void fragments_wait_for_later_bursts(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *fragments[NF_BURST];
@@ -127,7 +127,7 @@ static void lost_fragments_time_out(void **state)
 }
 
 /* The ECN marks of all fragments are combined, unless a sender does not support ECN. */
-static void congestion_of_fragments(void **state)
+static void ecn_marks_of_fragments_are_combined(void **state)
 {
 	static const struct {
 		uint8_t outer[3], comes; /* 0xff: freed; the inner mark is ECT(0) */
@@ -161,7 +161,7 @@ static void congestion_of_fragments(void **state)
 }
 
 /* Eight fragments are reassembled; nine are all freed and counted. */
-static void too_many_fragments(void **state)
+static void more_than_8_fragments_are_freed(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *fragments[NF_BURST];
@@ -179,7 +179,7 @@ static void too_many_fragments(void **state)
 }
 
 /* Mutated fragments leave valid headers or are freed. */
-static void mutated_fragments(void **state)
+static void mutated_fragments_leave_valid_headers(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"pending_s", 1}};
@@ -192,7 +192,7 @@ static void mutated_fragments(void **state)
 }
 
 /* Overlapping, repeated, tagged and segmented fragments do no harm. */
-static void hostile_fragments(void **state)
+static void hostile_fragments_do_no_harm(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t random = 6;
@@ -232,14 +232,17 @@ static void hostile_fragments(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(put_together_in_any_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_that_differ, setup, teardown),
-		cmocka_unit_test_setup_teardown(fragments_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(reassembles_in_any_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_may_differ_in_tags_and_padding, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(fragments_wait_for_later_bursts, setup, teardown),
 		cmocka_unit_test_setup_teardown(lost_fragments_time_out, setup, teardown),
-		cmocka_unit_test_setup_teardown(congestion_of_fragments, setup, teardown),
-		cmocka_unit_test_setup_teardown(too_many_fragments, setup, teardown),
-		cmocka_unit_test_setup_teardown(mutated_fragments, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_fragments, setup, teardown),
+		cmocka_unit_test_setup_teardown(ecn_marks_of_fragments_are_combined, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(more_than_8_fragments_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(mutated_fragments_leave_valid_headers, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(hostile_fragments_do_no_harm, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

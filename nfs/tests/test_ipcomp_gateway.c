@@ -11,9 +11,9 @@
 #define IPCOMP 108
 #define ROOM 4096
 
-static const char poem[] = "so much depends upon so much depends upon so much depends upon "
-			   "so much depends upon so much depends upon so much depends upon "
-			   "so much depends upon so much depends upon so much depends upon ";
+static const char repetitive[] = "so much depends upon so much depends upon so much depends upon "
+				 "so much depends upon so much depends upon so much depends upon "
+				 "so much depends upon so much depends upon so much depends upon ";
 
 struct bytes {
 	uint16_t n;
@@ -82,14 +82,14 @@ static bool is_compressed(struct rig *rig, struct rte_mbuf *packet)
 }
 
 /* UDP, TCP and ICMP with a text shrink, tagged or not, and decompress to the original. */
-static void there_and_back(void **state)
+static void text_shrinks_and_decompresses(void **state)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
 	struct rig *rig = *state;
 	struct made made = {.source = RTE_IPV4(10, 0, 0, 1),
 			    .destination = RTE_IPV4(10, 0, 2, 1),
-			    .payload = poem,
-			    .payload_length = sizeof(poem) - 1};
+			    .payload = repetitive,
+			    .payload_length = sizeof(repetitive) - 1};
 
 	rig_make(rig, "IPCompGateway", NULL, 0);
 	for (unsigned int i = 0; i < 2 * RTE_DIM(protocols); i++) {
@@ -102,7 +102,7 @@ static void there_and_back(void **state)
 }
 
 /* Payloads of any length and randomness decompress to the original. */
-static void whatever_comes_comes_back(void **state)
+static void any_payload_decompresses_to_the_original(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t random = 1;
@@ -122,7 +122,7 @@ static void whatever_comes_comes_back(void **state)
 }
 
 /* Incompressible packets leave unchanged (RFC 3173, section 2.2: no expansion). */
-static void noise_is_not_compressed(void **state)
+static void incompressible_packets_leave_unchanged(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t random = 1;
@@ -137,7 +137,7 @@ static void noise_is_not_compressed(void **state)
 }
 
 /* A packet is compressed only if it shrinks. */
-static void no_gain_is_no_compression(void **state)
+static void only_shrinking_packets_are_compressed(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t random = 1;
@@ -158,11 +158,11 @@ static void no_gain_is_no_compression(void **state)
 }
 
 /* Fragments, segmented, small and already compressed packets leave unchanged. */
-static void some_are_left_alone(void **state)
+static void fragments_and_small_packets_leave_unchanged(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = {.payload = poem, .payload_length = sizeof(poem) - 1};
-	struct made small = {.payload = poem, .payload_length = 90 - 8 - 1};
+	struct made made = {.payload = repetitive, .payload_length = sizeof(repetitive) - 1};
+	struct made small = {.payload = repetitive, .payload_length = 90 - 8 - 1};
 	struct made first = made, later = made, ipcomp = made;
 
 	first.fragment = RTE_IPV4_HDR_MF_FLAG;
@@ -183,11 +183,12 @@ static void some_are_left_alone(void **state)
 }
 
 /* Padding of the frame is not compressed, and is removed. */
-static void padding_is_left_behind(void **state)
+static void padding_is_removed(void **state)
 {
 	struct rig *rig = *state;
-	struct rte_mbuf *packet = packet_made(
-		rig, &(struct made){.payload = poem, .payload_length = sizeof(poem) - 1});
+	struct rte_mbuf *packet =
+		packet_made(rig, &(struct made){.payload = repetitive,
+						.payload_length = sizeof(repetitive) - 1});
 	struct bytes before = bytes_of(packet), after;
 
 	rig_make(rig, "IPCompGateway", NULL, 0);
@@ -200,12 +201,12 @@ static void padding_is_left_behind(void **state)
 }
 
 /* Payloads are scanned before they are compressed. */
-static void scans_too(void **state)
+static void payloads_are_scanned(void **state)
 {
 	struct rig *rig = *state;
 	char text[512];
 
-	snprintf(text, sizeof(text), "%s%s%s", poem, witness_of("ssh"), witness_of("vnc"));
+	snprintf(text, sizeof(text), "%s%s%s", repetitive, witness_of("ssh"), witness_of("vnc"));
 	rig_make(rig, "IPCompGateway", NULL, 0);
 	assert_true(is_compressed(rig, packet_with(rig, 1, text)));
 	assert_int_equal(rig_count(rig, "scanned"), 1);
@@ -213,14 +214,14 @@ static void scans_too(void **state)
 }
 
 /* The sender's payload stays unchanged: traffic sends the same payloads again. */
-static void payloads_are_left_as_they_were(void **state)
+static void input_payloads_stay_unchanged(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *packet, *kept;
 	struct bytes before;
 
 	rig_make(rig, "IPCompGateway", NULL, 0);
-	packet = packet_with(rig, 1, poem);
+	packet = packet_with(rig, 1, repetitive);
 	before = bytes_of(packet);
 	kept = packet;
 	rte_mbuf_refcnt_update(kept, 1);
@@ -237,40 +238,40 @@ static void without_buffers_nothing_is_compressed(void **state)
 
 	rig_make(rig, "IPCompGateway", NULL, 0);
 	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS), 0);
-	assert_false(is_compressed(rig, packet_with(rig, 1, poem)));
+	assert_false(is_compressed(rig, packet_with(rig, 1, repetitive)));
 	assert_int_equal(rig_count(rig, "unbuffered"), 1);
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS);
 	rig->nf->spare = NULL;
-	assert_false(is_compressed(rig, packet_with(rig, 1, poem)));
+	assert_false(is_compressed(rig, packet_with(rig, 1, repetitive)));
 	assert_int_equal(rig_count(rig, "unbuffered"), 2);
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
-static void order_is_kept(void **state)
+static void packets_keep_their_order(void **state)
 {
-	keeps_the_order(*state, "IPCompGateway");
+	check_order_kept(*state, "IPCompGateway");
 }
 
 /* No packet makes it crash or leak, and malformed ones are freed. */
-static void bears_everything(void **state)
+static void survives_any_packet(void **state)
 {
-	bears_anything(*state, "IPCompGateway");
+	check_survives_any_packet(*state, "IPCompGateway");
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(there_and_back),
-		BOTH(whatever_comes_comes_back),
-		BOTH(noise_is_not_compressed),
-		BOTH(no_gain_is_no_compression),
-		BOTH(some_are_left_alone),
-		BOTH(padding_is_left_behind),
-		BOTH(scans_too),
-		BOTH(payloads_are_left_as_they_were),
+		BOTH(text_shrinks_and_decompresses),
+		BOTH(any_payload_decompresses_to_the_original),
+		BOTH(incompressible_packets_leave_unchanged),
+		BOTH(only_shrinking_packets_are_compressed),
+		BOTH(fragments_and_small_packets_leave_unchanged),
+		BOTH(padding_is_removed),
+		BOTH(payloads_are_scanned),
+		BOTH(input_payloads_stay_unchanged),
 		BOTH(without_buffers_nothing_is_compressed),
-		BOTH(order_is_kept),
-		BOTH(bears_everything),
+		BOTH(packets_keep_their_order),
+		BOTH(survives_any_packet),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

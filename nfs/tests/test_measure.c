@@ -11,7 +11,7 @@ static const struct engines no_engines;
 static const volatile bool never;
 
 /* A millisecond of work, too short to count as lost time. */
-static void toil(void)
+static void fake_work(void)
 {
 	const uint64_t until = clock_ns() + MS;
 
@@ -25,10 +25,10 @@ static int create_nothing(struct bench *bench)
 	return 0;
 }
 
-static uint64_t toil_once(struct bench *bench)
+static uint64_t fake_work_once(struct bench *bench)
 {
 	(void)bench;
-	toil();
+	fake_work();
 	return 1;
 }
 
@@ -39,16 +39,16 @@ static void destroy_nothing(struct bench *bench)
 
 static struct bench_kind slow = {
 	.name = "slow-bench",
-	.help = "does a thousand units a second",
+	.help = "does 1,000 units per second",
 	.unit = "units",
 	.create = create_nothing,
-	.step = toil_once,
+	.step = fake_work_once,
 	.destroy = destroy_nothing,
 };
 
 BENCH_REGISTER(slow)
 
-static const struct nf_parameter table[] = {{"flows", "that the table holds", 1, 1e6, 1e6}};
+static const struct nf_parameter table[] = {{"flows", "capacity of the table", 1, 1e6, 1e6}};
 
 static int create(struct nf *nf)
 {
@@ -56,10 +56,11 @@ static int create(struct nf *nf)
 	return 0;
 }
 
-static void toil_per_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+static void fake_work_per_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
+				struct nf_out *out)
 {
 	(void)nf;
-	toil();
+	fake_work();
 	nf_send_bulk(out, packets, n);
 }
 
@@ -74,7 +75,7 @@ static struct nf_kind with_table = {
 	.parameters = table,
 	.n_parameters = RTE_DIM(table),
 	.create = create,
-	.process = toil_per_burst,
+	.process = fake_work_per_burst,
 	.destroy = destroy,
 };
 
@@ -82,7 +83,7 @@ static struct nf_kind without_table = {
 	.name = "SlowPlain",
 	.help = "has no table, and 32,000 packets a second",
 	.create = create,
-	.process = toil_per_burst,
+	.process = fake_work_per_burst,
 	.destroy = destroy,
 };
 
@@ -90,8 +91,8 @@ NF_REGISTER(with_table)
 NF_REGISTER(without_table)
 
 /* Windows of 20 ms, with the end in `due_ms`. */
-static struct run_limits patience_of(unsigned int most_windows, double standard_error_pct,
-				     unsigned int due_ms)
+static struct run_limits limits_of(unsigned int most_windows, double standard_error_pct,
+				   unsigned int due_ms)
 {
 	return (struct run_limits){.window_ms = 20,
 				   .least_windows = LEAST_ROUNDS,
@@ -119,13 +120,13 @@ static unsigned int windows_of(const struct measured *measured)
 }
 
 /* Loads without a table are measured at once, however slow and however many flows. */
-static void only_tables_are_waited_for(void **state)
+static void only_tables_need_warm_up(void **state)
 {
 	const struct load loads[] = {{.bench = &slow}, nf_with_flows(&without_table, 500000)};
 
 	(void)state;
 	for (size_t i = 0; i < RTE_DIM(loads); i++) {
-		const struct run_limits limits = patience_of(60, 100, 30000);
+		const struct run_limits limits = limits_of(60, 100, 30000);
 		struct measured measured;
 
 		measure_one(&loads[i], &limits, &measured);
@@ -135,10 +136,10 @@ static void only_tables_are_waited_for(void **state)
 }
 
 /* The time to fill tables does not count against the windows. */
-static void tables_have_their_own_time(void **state)
+static void warm_up_does_not_use_window_time(void **state)
 {
 	const struct load load = nf_with_flows(&with_table, 16000); /* half a second per round */
-	const struct run_limits limits = patience_of(25, 100, 60000);
+	const struct run_limits limits = limits_of(25, 100, 60000);
 	struct measured measured;
 
 	(void)state;
@@ -147,10 +148,10 @@ static void tables_have_their_own_time(void **state)
 }
 
 /* A table that is not filled in time is an error, not a measurement. */
-static void a_cold_table_is_no_measurement(void **state)
+static void cold_tables_are_an_error(void **state)
 {
 	const struct load load = nf_with_flows(&with_table, 500000);
-	const struct run_limits limits = patience_of(100, 100, 500);
+	const struct run_limits limits = limits_of(100, 100, 500);
 	struct measured measured;
 
 	(void)state;
@@ -162,24 +163,24 @@ static void a_cold_table_is_no_measurement(void **state)
  * A run whose error stays too large ends at the limit of windows, and at its deadline, also within
  * a round.
  */
-static void ends_when_its_time_is_gone(void **state)
+static void ends_at_its_limits(void **state)
 {
 	const struct load load = {.bench = bench_find("null-bench")};
-	struct run_limits limits = patience_of(100000, 1e-9, 500);
+	struct run_limits limits = limits_of(100000, 1e-9, 500);
 	struct measured measured;
 
 	(void)state;
 	limits.least_windows = 100000;
 	assert_int_equal(measure_one(&load, &limits, &measured), TOO_NOISY);
 	assert_true(measured.elapsed_s < 5);
-	limits = patience_of(25, 1e-9, 60000);
+	limits = limits_of(25, 1e-9, 60000);
 	assert_int_equal(measure_one(&load, &limits, &measured), TOO_NOISY);
 	assert_true(windows_of(&measured) <= 25);
 	assert_true(measured.elapsed_s < 5);
 }
 
 /* Rounds are numbered across runs: no two have the same seed. */
-static void no_round_is_like_another(void **state)
+static void each_round_has_its_own_seed(void **state)
 {
 	const struct load load = {.bench = bench_find("null-bench")};
 	const uint64_t before = workers.rounds;
@@ -187,7 +188,7 @@ static void no_round_is_like_another(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		const struct run_limits limits = patience_of(25, 100, 60000);
+		const struct run_limits limits = limits_of(25, 100, 60000);
 
 		measure_one(&load, &limits, &measured);
 	}
@@ -197,11 +198,11 @@ static void no_round_is_like_another(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_tables_are_waited_for),
-		cmocka_unit_test(tables_have_their_own_time),
-		cmocka_unit_test(a_cold_table_is_no_measurement),
-		cmocka_unit_test(ends_when_its_time_is_gone),
-		cmocka_unit_test(no_round_is_like_another),
+		cmocka_unit_test(only_tables_need_warm_up),
+		cmocka_unit_test(warm_up_does_not_use_window_time),
+		cmocka_unit_test(cold_tables_are_an_error),
+		cmocka_unit_test(ends_at_its_limits),
+		cmocka_unit_test(each_round_has_its_own_seed),
 	};
 	const struct eal_config eal_config = {.memory_mb = 512};
 	struct machine machine;

@@ -20,7 +20,7 @@ static void keeps_its_rate(void **state)
 }
 
 /* Without a rate it never waits. */
-static void flat_out_never_waits(void **state)
+static void unlimited_rate_never_waits(void **state)
 {
 	const struct nf_setting settings[] = {{"wss_mb", 1}};
 	struct bench *bench = bench_create("mem-bench", NULL, settings, 1);
@@ -33,7 +33,7 @@ static void flat_out_never_waits(void **state)
 }
 
 /* Parameters out of range are rejected. */
-static void refuses_what_it_cannot_be(void **state)
+static void rejects_bad_parameters(void **state)
 {
 	const struct nf_setting size[] = {{"wss_mb", 0}}, unknown[] = {{"wss", 1}},
 				rate[] = {{"access_mops", NAN}};
@@ -49,8 +49,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_its_rate),
-		cmocka_unit_test(flat_out_never_waits),
-		cmocka_unit_test(refuses_what_it_cannot_be),
+		cmocka_unit_test(unlimited_rate_never_waits),
+		cmocka_unit_test(rejects_bad_parameters),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -3,7 +3,7 @@
 #include "core/random.h"
 
 /* A packet leaves with an external address and port, and the reply reaches its host. */
-static void there_and_back(void **state)
+static void replies_reach_the_host(void **state)
 {
 	struct rig *rig = *state;
 	struct made back;
@@ -30,7 +30,7 @@ static void there_and_back(void **state)
  * Reversing the translation of any UDP and TCP packet independently restores its bytes, including
  * checksums.
  */
-static void undone_it_is_the_same(void **state)
+static void translation_is_reversible(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t random = 3;
@@ -71,7 +71,7 @@ static void undone_it_is_the_same(void **state)
 }
 
 /* A UDP packet without a checksum stays without one (RFC 768). */
-static void no_checksum_stays_none(void **state)
+static void missing_udp_checksums_stay_missing(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *packet = packet_made(rig, &udp);
@@ -88,7 +88,7 @@ static void no_checksum_stays_none(void **state)
  * A UDP checksum of 0 is sent as 0xffff, because 0 means none: the case for one of the 65,536
  * payloads of two bytes.
  */
-static void checksum_is_never_none(void **state)
+static void zero_udp_checksums_are_sent_as_ffff(void **state)
 {
 	struct rig *rig = *state;
 
@@ -110,7 +110,7 @@ static void checksum_is_never_none(void **state)
 }
 
 /* An endpoint has one external port for all remote hosts, and all may send to it. */
-static void mapping_does_not_depend_on_the_other_end(void **state)
+static void mapping_is_endpoint_independent(void **state)
 {
 	struct rig *rig = *state;
 	struct made other = udp, back;
@@ -130,7 +130,7 @@ static void mapping_does_not_depend_on_the_other_end(void **state)
 }
 
 /* Two inside hosts reach each other by their external addresses (RFC 4787, REQ-9). */
-static void hairpins(void **state)
+static void hairpins_between_inside_hosts(void **state)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
 	struct rig *rig = *state;
@@ -165,7 +165,7 @@ static void hairpins(void **state)
 }
 
 /* Packets hairpinned to an unmapped endpoint, and ICMP, use no session and no port. */
-static void hairpins_to_nowhere(void **state)
+static void unmapped_hairpins_use_no_session(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -181,7 +181,7 @@ static void hairpins_to_nowhere(void **state)
 }
 
 /* Fragments, other protocols, IPv6 and unsolicited packets are freed and counted. */
-static void what_is_freed(void **state)
+static void unsupported_and_unsolicited_packets_are_freed(void **state)
 {
 	static const struct {
 		struct made made;
@@ -209,7 +209,7 @@ static void what_is_freed(void **state)
 }
 
 /* Packets of one new flow in a burst start one session. */
-static void one_session_in_a_burst(void **state)
+static void one_new_session_in_a_burst(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *burst[] = {packet_made(rig, &udp), packet_made(rig, &udp)};
@@ -223,7 +223,7 @@ static void one_session_in_a_burst(void **state)
 }
 
 /* No malformed packet is sent; hostile packets are sent only translated. */
-static void hostile_packets(void **state)
+static void hostile_packets_leave_translated(void **state)
 {
 	const uint32_t addresses[] = {host, server, outside};
 	struct rig *rig = *state;
@@ -236,7 +236,7 @@ static void hostile_packets(void **state)
 }
 
 /* The same for mutated outbound, inbound and hairpinned packets. */
-static void mutated_packets(void **state)
+static void mutated_packets_leave_translated(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *packets[6];
@@ -264,18 +264,20 @@ static void mutated_packets(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(undone_it_is_the_same, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_checksum_stays_none, setup, teardown),
-		cmocka_unit_test_setup_teardown(checksum_is_never_none, setup, teardown),
-		cmocka_unit_test_setup_teardown(mapping_does_not_depend_on_the_other_end, setup,
+		cmocka_unit_test_setup_teardown(replies_reach_the_host, setup, teardown),
+		cmocka_unit_test_setup_teardown(translation_is_reversible, setup, teardown),
+		cmocka_unit_test_setup_teardown(missing_udp_checksums_stay_missing, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(hairpins, setup, teardown),
-		cmocka_unit_test_setup_teardown(hairpins_to_nowhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_session_in_a_burst, setup, teardown),
-		cmocka_unit_test_setup_teardown(hostile_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(mutated_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(zero_udp_checksums_are_sent_as_ffff, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(mapping_is_endpoint_independent, setup, teardown),
+		cmocka_unit_test_setup_teardown(hairpins_between_inside_hosts, setup, teardown),
+		cmocka_unit_test_setup_teardown(unmapped_hairpins_use_no_session, setup, teardown),
+		cmocka_unit_test_setup_teardown(unsupported_and_unsolicited_packets_are_freed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(one_new_session_in_a_burst, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets_leave_translated, setup, teardown),
+		cmocka_unit_test_setup_teardown(mutated_packets_leave_translated, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

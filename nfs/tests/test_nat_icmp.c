@@ -12,7 +12,7 @@ static void make_icmp(struct rte_mbuf *packet, uint8_t type, uint16_t length)
 }
 
 /* A query gets an external identifier, and its reply returns to its host (RFC 5508, REQ-1). */
-static void queries(void **state)
+static void queries_return_to_their_host(void **state)
 {
 	static const struct {
 		uint8_t request, reply;
@@ -20,31 +20,31 @@ static void queries(void **state)
 	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(types); i++) {
-		struct made ask = udp, reply;
+		struct made request = udp, reply;
 		struct rte_mbuf *packet;
 		struct ends left;
 
-		ask.protocol = IPPROTO_ICMP;
+		request.protocol = IPPROTO_ICMP;
 		rig_make(rig, "NAT", one_address, 2);
-		packet = packet_made(rig, &ask);
+		packet = packet_made(rig, &request);
 		make_icmp(packet, types[i].request, 16);
 		rig_offer(rig, packet, 1);
 		assert_true(checksums_right(rig_sent(rig)));
 		left = ends_of(rig_sent(rig));
 		assert_int_equal(left.source, outside);
-		reply = answer(&ask, left);
+		reply = answer(&request, left);
 		reply.source_port = left.source_port;
 		packet = packet_made(rig, &reply);
 		make_icmp(packet, types[i].reply, 16);
 		rig_offer(rig, packet, 2);
 		assert_true(checksums_right(rig_sent(rig)));
 		assert_int_equal(ends_of(rig_sent(rig)).destination, host);
-		assert_int_equal(ends_of(rig_sent(rig)).source_port, ask.source_port);
+		assert_int_equal(ends_of(rig_sent(rig)).source_port, request.source_port);
 	}
 }
 
 /* Requests from outside, replies from inside and other types are freed. */
-static void queries_the_wrong_way(void **state)
+static void queries_in_the_wrong_direction_are_freed(void **state)
 {
 	static const uint8_t in[] = {8, 13, 17, 9}, out[] = {0, 14, 18, 10};
 	struct rig *rig = *state;
@@ -87,7 +87,7 @@ static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, ui
 }
 
 /* An error from outside reaches the inside host and quotes its own packet (RFC 5508). */
-static void errors_from_outside(void **state)
+static void errors_from_outside_are_translated(void **state)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
 	static const uint16_t quotes[] = {28, 36, 40};
@@ -119,7 +119,7 @@ static void errors_from_outside(void **state)
 }
 
 /* An error from inside leaves with the external address and quotes the packet from outside. */
-static void errors_from_inside(void **state)
+static void errors_from_inside_are_translated(void **state)
 {
 	struct rig *rig = *state;
 	struct made back;
@@ -142,7 +142,7 @@ static void errors_from_inside(void **state)
  * An inside host's error about a packet of another inside host to its external address is
  * hairpinned and quotes the original packet (RFC 5508, REQ-7), unless either end has no mapping.
  */
-static void hairpinned_errors(void **state)
+static void errors_are_hairpinned(void **state)
 {
 	struct rig *rig = *state;
 	struct made other = udp, made = udp;
@@ -170,7 +170,7 @@ static void hairpinned_errors(void **state)
 }
 
 /* Padding behind a short error stays unchanged. */
-static void padding_behind_errors(void **state)
+static void padding_behind_errors_stays(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -193,7 +193,7 @@ static void padding_behind_errors(void **state)
 }
 
 /* Errors about unknown packets, with wrong checksums, or truncated are freed. */
-static void bad_errors(void **state)
+static void invalid_errors_are_freed(void **state)
 {
 	struct rig *rig = *state;
 	struct rte_mbuf *error;
@@ -216,7 +216,7 @@ static void bad_errors(void **state)
 }
 
 /* An error to another address than the quoted one is freed. */
-static void errors_to_another_address(void **state)
+static void errors_to_another_address_are_freed(void **state)
 {
 	struct rig *rig = *state;
 	uint32_t address;
@@ -234,7 +234,7 @@ static void errors_to_another_address(void **state)
 }
 
 /* Mutated errors are translated or freed. */
-static void mutated_errors(void **state)
+static void mutated_errors_are_translated_or_freed(void **state)
 {
 	struct rig *rig = *state;
 
@@ -254,15 +254,19 @@ static void mutated_errors(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(queries, setup, teardown),
-		cmocka_unit_test_setup_teardown(queries_the_wrong_way, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_from_outside, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_from_inside, setup, teardown),
-		cmocka_unit_test_setup_teardown(hairpinned_errors, setup, teardown),
-		cmocka_unit_test_setup_teardown(padding_behind_errors, setup, teardown),
-		cmocka_unit_test_setup_teardown(bad_errors, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors_to_another_address, setup, teardown),
-		cmocka_unit_test_setup_teardown(mutated_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(queries_return_to_their_host, setup, teardown),
+		cmocka_unit_test_setup_teardown(queries_in_the_wrong_direction_are_freed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(errors_from_outside_are_translated, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(errors_from_inside_are_translated, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_are_hairpinned, setup, teardown),
+		cmocka_unit_test_setup_teardown(padding_behind_errors_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(invalid_errors_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_to_another_address_are_freed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(mutated_errors_are_translated_or_freed, setup,
+						teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

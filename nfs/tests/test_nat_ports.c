@@ -1,7 +1,7 @@
 #include "tests/nat_rig.h"
 
 /* All endpoints of a host have one external address, and ports keep their parity. */
-static void addresses_are_paired_and_parity_kept(void **state)
+static void hosts_keep_one_address_and_parity(void **state)
 {
 	struct rig *rig = *state;
 	struct made made = udp;
@@ -56,7 +56,7 @@ static void ports_are_not_shared(void **state)
 }
 
 /* With a full table, packets of new sessions are freed and counted. */
-static void full_table(void **state)
+static void full_table_frees_new_sessions(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"sessions", 16}};
@@ -72,7 +72,7 @@ static void full_table(void **state)
 }
 
 /* Removed sessions free their ports: in turn more endpoints are served than there are ports. */
-static void ports_come_back(void **state)
+static void removed_sessions_free_their_ports(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"addresses", 1},    {"sessions", 512},
@@ -94,11 +94,10 @@ static void ports_come_back(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(addresses_are_paired_and_parity_kept, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(hosts_keep_one_address_and_parity, setup, teardown),
 		cmocka_unit_test_setup_teardown(ports_are_not_shared, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_table, setup, teardown),
-		cmocka_unit_test_setup_teardown(ports_come_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_table_frees_new_sessions, setup, teardown),
+		cmocka_unit_test_setup_teardown(removed_sessions_free_their_ports, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -9,14 +9,14 @@ static uint64_t wait_for(struct rig *rig, uint64_t now_us, unsigned int s)
 }
 
 /* Whether packets from outside still pass. */
-static bool gets_in(struct rig *rig, const struct made *back, uint64_t now_us)
+static bool passes_in(struct rig *rig, const struct made *back, uint64_t now_us)
 {
 	rig_offer(rig, packet_made(rig, back), now_us);
 	return rig->out.n == 1;
 }
 
 /* UDP sessions time out, and only outbound packets refresh them (RFC 4787, REQ-6). */
-static void udp_times_out(void **state)
+static void udp_times_out_unless_refreshed_from_inside(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t now = SECOND;
@@ -27,9 +27,9 @@ static void udp_times_out(void **state)
 	now = wait_for(rig, now, 200);
 	offered(rig, &udp, now);
 	now = wait_for(rig, now, 299);
-	assert_true(gets_in(rig, &back, now));
+	assert_true(passes_in(rig, &back, now));
 	now = wait_for(rig, now, 40);
-	assert_false(gets_in(rig, &back, now));
+	assert_false(passes_in(rig, &back, now));
 	assert_int_equal(rig_count(rig, "unmapped"), 1);
 	assert_int_equal(rig_count(rig, "aged"), 1);
 }
@@ -43,7 +43,7 @@ static void tcp_packet(struct rig *rig, struct made *made, uint8_t flags, uint64
 enum { SYN = RTE_TCP_SYN_FLAG, ACK = RTE_TCP_ACK_FLAG, FIN = RTE_TCP_FIN_FLAG };
 
 /* Send a SYN through a new NAT; returns the reply. */
-static struct made begin_tcp(struct rig *rig, struct made *made, uint64_t now)
+static struct made open_tcp(struct rig *rig, struct made *made, uint64_t now)
 {
 	*made = udp;
 	made->protocol = IPPROTO_TCP;
@@ -53,7 +53,7 @@ static struct made begin_tcp(struct rig *rig, struct made *made, uint64_t now)
 }
 
 /* The rest of a handshake. */
-static void answer_syn(struct rig *rig, struct made *made, struct made *back, uint64_t now)
+static void reply_to_syn(struct rig *rig, struct made *made, struct made *back, uint64_t now)
 {
 	tcp_packet(rig, back, SYN | ACK, now);
 	tcp_packet(rig, made, ACK, now);
@@ -63,7 +63,7 @@ static void answer_syn(struct rig *rig, struct made *made, struct made *back, ui
  * TCP times out after 4 minutes while it opens or closes, else after 2 hours and 4 minutes (RFC
  * 5382).
  */
-static void tcp_times_out(void **state)
+static void tcp_timeouts_depend_on_state(void **state)
 {
 	static const struct {
 		uint8_t closing[3]; /* from inside, outside, inside */
@@ -82,16 +82,16 @@ static void tcp_times_out(void **state)
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		uint64_t now = SECOND;
-		struct made made, back = begin_tcp(rig, &made, now);
+		struct made made, back = open_tcp(rig, &made, now);
 
 		if (cases[i].opened)
-			answer_syn(rig, &made, &back, now);
+			reply_to_syn(rig, &made, &back, now);
 		for (int j = 0; j < 3; j++)
 			if (cases[i].closing[j])
 				tcp_packet(rig, j == 1 ? &back : &made, cases[i].closing[j], now);
 		if (cases[i].opened_again) {
 			tcp_packet(rig, &made, SYN, now);
-			answer_syn(rig, &made, &back, now);
+			reply_to_syn(rig, &made, &back, now);
 		}
 		now = wait_for(rig, now, cases[i].lives_s - 1);
 		assert_int_equal(rig_count(rig, "aged"), 0);
@@ -101,16 +101,16 @@ static void tcp_times_out(void **state)
 }
 
 /* A connection opened again with the same ports starts with a fresh state. */
-static void tcp_begun_again(void **state)
+static void reopened_tcp_has_a_fresh_state(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t now = SECOND;
-	struct made made, back = begin_tcp(rig, &made, now);
+	struct made made, back = open_tcp(rig, &made, now);
 
-	answer_syn(rig, &made, &back, now);
+	reply_to_syn(rig, &made, &back, now);
 	tcp_packet(rig, &made, FIN | ACK, now);
 	tcp_packet(rig, &made, SYN, now);
-	answer_syn(rig, &made, &back, now);
+	reply_to_syn(rig, &made, &back, now);
 	tcp_packet(rig, &back, FIN | ACK, now); /* one end only */
 	wait_for(rig, now, 400);
 	assert_int_equal(rig_count(rig, "aged"), 0);
@@ -119,9 +119,10 @@ static void tcp_begun_again(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(udp_times_out, setup, teardown),
-		cmocka_unit_test_setup_teardown(tcp_times_out, setup, teardown),
-		cmocka_unit_test_setup_teardown(tcp_begun_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(udp_times_out_unless_refreshed_from_inside, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(tcp_timeouts_depend_on_state, setup, teardown),
+		cmocka_unit_test_setup_teardown(reopened_tcp_has_a_fresh_state, setup, teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

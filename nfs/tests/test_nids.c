@@ -3,7 +3,7 @@
 #include "core/rules.h"
 
 /* A flow raises one alert per class, for any number of matches. */
-static void one_alert_a_flow_and_class(void **state)
+static void one_alert_per_flow_and_class(void **state)
 {
 	struct rig *rig = *state;
 	const char *ssh = witness_of("ssh"), *vnc = witness_of("vnc"), *sip = witness_of("sdp");
@@ -23,7 +23,7 @@ static void one_alert_a_flow_and_class(void **state)
 }
 
 /* Matches within one burst belong to the same flow. */
-static void one_alert_in_a_burst(void **state)
+static void one_alert_within_a_burst(void **state)
 {
 	struct rig *rig = *state;
 	const char *ssh = witness_of("ssh");
@@ -36,7 +36,7 @@ static void one_alert_in_a_burst(void **state)
 }
 
 /* A removed flow raises its alerts again. */
-static void forgotten_flows_raise_again(void **state)
+static void removed_flows_raise_alerts_again(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"flows", 64}, {"timeout_s", 10}};
@@ -51,7 +51,7 @@ static void forgotten_flows_raise_again(void **state)
 }
 
 /* Packets of the dropped class are freed, others pass; both raise alerts. */
-static void a_class_is_dropped(void **state)
+static void only_the_configured_class_is_dropped(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"dropped_class", 1 + RULE_REMOTE}};
@@ -68,7 +68,7 @@ static void a_class_is_dropped(void **state)
 }
 
 /* Of rules of several classes in one packet, the most severe decides. */
-static void the_gravest_class_decides(void **state)
+static void most_severe_class_decides(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"dropped_class", 1 + RULE_PEER_TO_PEER}};
@@ -83,30 +83,30 @@ static void the_gravest_class_decides(void **state)
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
-static void order_is_kept(void **state)
+static void packets_keep_their_order(void **state)
 {
-	keeps_the_order(*state, "NIDS");
+	check_order_kept(*state, "NIDS");
 }
 
 /* Packets that cannot be scanned completely pass and are counted. */
-static void what_cannot_be_scanned(void **state)
+static void unscannable_packets_pass(void **state)
 {
-	bears_segments(*state, "NIDS", true);
+	check_segments(*state, "NIDS", true);
 }
 
 /* No packet makes it crash or leak, and malformed ones are freed. */
-static void bears_everything(void **state)
+static void survives_any_packet(void **state)
 {
-	bears_anything(*state, "NIDS");
+	check_survives_any_packet(*state, "NIDS");
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(one_alert_a_flow_and_class),  BOTH(one_alert_in_a_burst),
-		BOTH(forgotten_flows_raise_again), BOTH(a_class_is_dropped),
-		BOTH(the_gravest_class_decides),   BOTH(order_is_kept),
-		BOTH(what_cannot_be_scanned),      BOTH(bears_everything),
+		BOTH(one_alert_per_flow_and_class),     BOTH(one_alert_within_a_burst),
+		BOTH(removed_flows_raise_alerts_again), BOTH(only_the_configured_class_is_dropped),
+		BOTH(most_severe_class_decides),        BOTH(packets_keep_their_order),
+		BOTH(unscannable_packets_pass),         BOTH(survives_any_packet),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -25,7 +25,7 @@ static uint64_t allowed(struct pace *pace, uint32_t quantum, double from, double
 }
 
 /* Rates from a few thousand to some hundred million per second are kept exactly. */
-static void keeps_every_rate(void **state)
+static void keeps_slow_and_fast_rates(void **state)
 {
 	static const double rates[] = {2e3, 20e3, 228e3, 4e6, 500e6};
 
@@ -40,7 +40,7 @@ static void keeps_every_rate(void **state)
 }
 
 /* After 20 ms without a core, a window of 50 ms has at most 0.1 ms of extra work, at any rate. */
-static void a_pause_is_not_caught_up(void **state)
+static void long_pauses_are_not_caught_up(void **state)
 {
 	static const double rates[] = {20e3, 228e3, 4e6};
 
@@ -57,7 +57,7 @@ static void a_pause_is_not_caught_up(void **state)
 }
 
 /* Shorter pauses are caught up. */
-static void a_moment_is_caught_up(void **state)
+static void short_pauses_are_caught_up(void **state)
 {
 	struct pace pace = made(1e6);
 	uint64_t units;
@@ -69,7 +69,7 @@ static void a_moment_is_caught_up(void **state)
 }
 
 /* The counter's frequency agrees with the kernel's clock to one in ten thousand. */
-static void frequency_is_the_clocks(void **state)
+static void frequency_agrees_with_the_kernel_clock(void **state)
 {
 	const uint64_t tsc = rte_rdtsc(), ns = clock_ns();
 	double hz;
@@ -83,7 +83,7 @@ static void frequency_is_the_clocks(void **state)
 }
 
 /* Without a rate everything is allowed at once. */
-static void unlimited_rate(void **state)
+static void unlimited_rate_never_waits(void **state)
 {
 	struct pace pace = pace_at(0);
 
@@ -95,9 +95,11 @@ static void unlimited_rate(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_every_rate),      cmocka_unit_test(a_pause_is_not_caught_up),
-		cmocka_unit_test(a_moment_is_caught_up), cmocka_unit_test(frequency_is_the_clocks),
-		cmocka_unit_test(unlimited_rate),
+		cmocka_unit_test(keeps_slow_and_fast_rates),
+		cmocka_unit_test(long_pauses_are_not_caught_up),
+		cmocka_unit_test(short_pauses_are_caught_up),
+		cmocka_unit_test(frequency_agrees_with_the_kernel_clock),
+		cmocka_unit_test(unlimited_rate_never_waits),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

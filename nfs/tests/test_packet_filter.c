@@ -3,7 +3,7 @@
 #include "core/rules.h"
 
 /* A packet that matches any rule is dropped. */
-static void what_matches_is_dropped(void **state)
+static void matching_packets_are_dropped(void **state)
 {
 	struct rig *rig = *state;
 	unsigned int n;
@@ -19,7 +19,7 @@ static void what_matches_is_dropped(void **state)
 }
 
 /* Packets without a match pass in order, also between dropped ones. */
-static void the_rest_passes(void **state)
+static void other_packets_pass_in_order(void **state)
 {
 	struct rig *rig = *state;
 	const char *ssh = witness_of("ssh");
@@ -37,28 +37,29 @@ static void the_rest_passes(void **state)
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
-static void order_is_kept(void **state)
+static void packets_keep_their_order(void **state)
 {
-	keeps_the_order(*state, "PacketFilter");
+	check_order_kept(*state, "PacketFilter");
 }
 
 /* Packets that cannot be scanned completely are dropped and counted. */
-static void what_cannot_be_scanned(void **state)
+static void unscannable_packets_are_dropped(void **state)
 {
-	bears_segments(*state, "PacketFilter", false);
+	check_segments(*state, "PacketFilter", false);
 }
 
 /* No packet makes it crash or leak, and malformed ones are freed. */
-static void bears_everything(void **state)
+static void survives_any_packet(void **state)
 {
-	bears_anything(*state, "PacketFilter");
+	check_survives_any_packet(*state, "PacketFilter");
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(what_matches_is_dropped), BOTH(the_rest_passes),  BOTH(order_is_kept),
-		BOTH(what_cannot_be_scanned),  BOTH(bears_everything),
+		BOTH(matching_packets_are_dropped), BOTH(other_packets_pass_in_order),
+		BOTH(packets_keep_their_order),     BOTH(unscannable_packets_are_dropped),
+		BOTH(survives_any_packet),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

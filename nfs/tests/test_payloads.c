@@ -37,7 +37,7 @@ static double found_mtbr(const struct traffic_profile *profile, double *configur
 }
 
 /* Payloads have exactly the matches written into them: Hyperscan finds the reported rate. */
-static void rates_are_what_is_told(void **state)
+static void hyperscan_finds_the_reported_rate(void **state)
 {
 	static const double rates[] = {0, 100, 600, 1100};
 	static const uint16_t sizes[] = {64, 256, 1500};
@@ -55,7 +55,7 @@ static void rates_are_what_is_told(void **state)
 }
 
 /* Large packets have the requested rate, within one match over all packets. */
-static void large_packets_have_the_rate_wanted(void **state)
+static void large_packets_have_the_requested_rate(void **state)
 {
 	const struct traffic_profile profile = {.flows = 1, .packet_size = 1500, .mtbr = 600};
 	const double one_match = 1e6 / (TRAFFIC_PACKETS * (1500.0 - 4 - 42));
@@ -69,8 +69,8 @@ static void large_packets_have_the_rate_wanted(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates_are_what_is_told),
-		cmocka_unit_test(large_packets_have_the_rate_wanted),
+		cmocka_unit_test(hyperscan_finds_the_reported_rate),
+		cmocka_unit_test(large_packets_have_the_requested_rate),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -1,11 +1,15 @@
 #include "tests/hostile.h"
 
+static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				.destination = RTE_IPV4(192, 0, 2, 1)};
+
 static struct rte_mbuf *to_port(struct rig *rig, uint16_t port, uint8_t protocol)
 {
-	return packet_made(rig, &(struct made){.source = RTE_IPV4(10, 0, 0, 1),
-					       .destination = RTE_IPV4(192, 0, 2, 1),
-					       .protocol = protocol,
-					       .destination_port = port});
+	struct made made = udp;
+
+	made.protocol = protocol;
+	made.destination_port = port;
+	return packet_made(rig, &made);
 }
 
 /* UDP and TCP packets to the port are counted, and every packet passes. */
@@ -37,11 +41,10 @@ static void frees_malformed_packets(void **state)
 /* Random and mutated packets neither crash it nor leak. */
 static void survives_hostile_packets(void **state)
 {
-	const uint32_t address = RTE_IPV4(192, 0, 2, 1);
 	struct rig *rig = *state;
 
 	rig_make(rig, "PortCounter", NULL, 0);
-	offer_hostile(rig, &address, 1, NULL);
+	offer_hostile(rig, &udp.destination, 1, NULL);
 }
 
 int main(int argc, char **argv)

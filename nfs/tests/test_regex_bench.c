@@ -12,22 +12,22 @@ static void keeps_its_rate(void **state)
 }
 
 /* Without a rate, each completion makes room for the next request. */
-static void flat_out_it_never_waits(void **state)
+static void unlimited_rate_never_waits(void **state)
 {
 	const struct nf_setting settings[] = {{"mtbr", 0}, {"packet_size", 64}, {"window", 4}};
 
 	(void)state;
-	check_flat_out("regex-bench", uses, settings, 3);
+	check_unlimited_rate("regex-bench", uses, settings, 3);
 }
 
 /* Parameters out of range are rejected. */
-static void refuses_what_it_cannot_be(void **state)
+static void rejects_bad_parameters(void **state)
 {
 	const struct nf_setting small[] = {{"packet_size", 63}}, fast[] = {{"rate_kpps", 1e9}};
 
 	(void)state;
-	check_refused("regex-bench", uses, small);
-	check_refused("regex-bench", uses, fast);
+	check_rejected("regex-bench", uses, small);
+	check_rejected("regex-bench", uses, fast);
 	assert_null(bench_create("regex-bench", NULL, NULL, 0));
 }
 
@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_its_rate),
-		cmocka_unit_test(flat_out_it_never_waits),
-		cmocka_unit_test(refuses_what_it_cannot_be),
+		cmocka_unit_test(unlimited_rate_never_waits),
+		cmocka_unit_test(rejects_bad_parameters),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

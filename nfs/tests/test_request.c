@@ -24,7 +24,7 @@ static double setting(const struct load *load, const char *name)
 }
 
 /* A network function gets its traffic, and by default tables for twice the flows. */
-static void tables_fit_the_flows(void **state)
+static void tables_have_twice_the_flows(void **state)
 {
 	struct faults faults;
 	struct load load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
@@ -46,7 +46,7 @@ static void tables_fit_the_flows(void **state)
 }
 
 /* A load written as JSON and read again, as for counting. */
-static struct load told_again(const struct load *load, struct faults *faults)
+static struct load from_json_again(const struct load *load, struct faults *faults)
 {
 	json_t *json = load_json(load, true);
 	char *text = json_dumps(json, 0);
@@ -58,7 +58,7 @@ static struct load told_again(const struct load *load, struct faults *faults)
 }
 
 /* Traffic may have flows of unequal popularity or come from a capture, also after JSON. */
-static void other_traffic(void **state)
+static void reads_zipf_and_captures(void **state)
 {
 	struct faults faults;
 	struct load load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
@@ -67,12 +67,12 @@ static void other_traffic(void **state)
 
 	(void)state;
 	assert_int_equal(faults.n, 0);
-	assert_float_equal(told_again(&load, &faults).traffic.zipf, 1.5, 0);
+	assert_float_equal(from_json_again(&load, &faults).traffic.zipf, 1.5, 0);
 	load = parsed("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": "
 		      "{\"capture\": \"/proc/self/exe\"}}",
 		      &faults);
 	assert_int_equal(faults.n, 0);
-	load = told_again(&load, &faults);
+	load = from_json_again(&load, &faults);
 	assert_int_equal(faults.n, 0);
 	assert_string_equal(load.capture, "/proc/self/exe");
 	assert_float_equal(setting(&load, "flows"), 2 * TRAFFIC_CAPTURED, 0);
@@ -85,7 +85,7 @@ static void other_traffic(void **state)
 }
 
 /* A load written as JSON is read as the same load; with an unlimited rate, a bench has rate 0. */
-static void there_and_back(void **state)
+static void loads_survive_json(void **state)
 {
 	struct faults faults;
 	struct load load = parsed("{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": "
@@ -109,7 +109,7 @@ static void there_and_back(void **state)
 }
 
 /* All faults are listed; those beyond the buffer are cut off. */
-static void every_fault_is_told(void **state)
+static void every_fault_is_listed(void **state)
 {
 	struct faults faults;
 
@@ -126,7 +126,7 @@ static void every_fault_is_told(void **state)
 }
 
 /* JSON of a wrong shape is rejected. */
-static void shapes_are_refused(void **state)
+static void rejects_wrong_shapes(void **state)
 {
 	static const char *const shapes[] = {
 		"[]",
@@ -154,9 +154,11 @@ static void shapes_are_refused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables_fit_the_flows), cmocka_unit_test(other_traffic),
-		cmocka_unit_test(there_and_back),       cmocka_unit_test(every_fault_is_told),
-		cmocka_unit_test(shapes_are_refused),
+		cmocka_unit_test(tables_have_twice_the_flows),
+		cmocka_unit_test(reads_zipf_and_captures),
+		cmocka_unit_test(loads_survive_json),
+		cmocka_unit_test(every_fault_is_listed),
+		cmocka_unit_test(rejects_wrong_shapes),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

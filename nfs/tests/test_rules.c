@@ -68,7 +68,7 @@ static unsigned int scan(const char *text, size_t length, bool matched[MOST])
 }
 
 /* Each rule matches its witness, and no other rule does. */
-static void witnesses_are_of_one_rule(void **state)
+static void witnesses_match_one_rule(void **state)
 {
 	bool matched[MOST];
 
@@ -86,7 +86,7 @@ static void witnesses_are_of_one_rule(void **state)
 }
 
 /* Two adjacent witnesses match their two rules and no third. */
-static void witnesses_do_not_mix(void **state)
+static void adjacent_witnesses_match_two_rules(void **state)
 {
 	bool matched[MOST];
 	char text[512];
@@ -105,29 +105,29 @@ static void witnesses_do_not_mix(void **state)
 	}
 }
 
-static void is_of_no_other(unsigned int i, const char *text, size_t length)
+static void matches_no_other_rule(unsigned int i, const char *text, size_t length)
 {
 	bool matched[MOST];
 	unsigned int n = scan(text, length, matched);
 
 	if (n != matched[i])
-		fail_msg("a part of the witness of %s is of another rule", all[i].name);
+		fail_msg("a truncated witness of %s matches another rule", all[i].name);
 }
 
 /* A witness without its first or last byte matches no other rule. */
-static void cut_witnesses_are_of_no_other(void **state)
+static void truncated_witnesses_match_no_other_rule(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < n_all; i++) {
 		const size_t length = strlen(all[i].witness);
 
-		is_of_no_other(i, all[i].witness, length - 1);
-		is_of_no_other(i, all[i].witness + 1, length - 1);
+		matches_no_other_rule(i, all[i].witness, length - 1);
+		matches_no_other_rule(i, all[i].witness + 1, length - 1);
 	}
 }
 
 /* Random bytes, random letters and zeros match no rule. */
-static void noise_matches_nothing(void **state)
+static void random_bytes_match_no_rule(void **state)
 {
 	const size_t length = 1 << 22;
 	char *text = calloc(1, length);
@@ -162,10 +162,10 @@ static void rules_are_in_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(witnesses_are_of_one_rule),
-		cmocka_unit_test(witnesses_do_not_mix),
-		cmocka_unit_test(cut_witnesses_are_of_no_other),
-		cmocka_unit_test(noise_matches_nothing),
+		cmocka_unit_test(witnesses_match_one_rule),
+		cmocka_unit_test(adjacent_witnesses_match_two_rules),
+		cmocka_unit_test(truncated_witnesses_match_no_other_rule),
+		cmocka_unit_test(random_bytes_match_no_rule),
 		cmocka_unit_test(rules_are_in_order),
 	};
 

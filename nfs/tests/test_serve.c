@@ -13,9 +13,9 @@
 static volatile bool stop;
 
 /* Serve some bytes with a testbed without workers; returns its responses as an array. */
-static json_t *answers_of(struct testbed *testbed, const char *bytes, size_t n)
+static json_t *responses_of(struct testbed *testbed, const char *bytes, size_t n)
 {
-	json_t *answers = json_array(), *one;
+	json_t *responses = json_array(), *one;
 	FILE *in = tmpfile(), *out = tmpfile();
 
 	assert_non_null(in);
@@ -27,92 +27,92 @@ static json_t *answers_of(struct testbed *testbed, const char *bytes, size_t n)
 	assert_int_equal(serve(testbed, fileno(in), out), 0);
 	rewind(out);
 	while ((one = json_loadf(out, JSON_DISABLE_EOF_CHECK, NULL)) != NULL)
-		json_array_append_new(answers, one);
+		json_array_append_new(responses, one);
 	fclose(in);
 	fclose(out);
-	return answers;
+	return responses;
 }
 
-static json_t *answers_to(const char *bytes, size_t n)
+static json_t *responses_to(const char *bytes, size_t n)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
-	json_t *answers;
+	json_t *responses;
 
 	assert_non_null(testbed);
-	answers = answers_of(testbed, bytes, n);
+	responses = responses_of(testbed, bytes, n);
 	free(testbed);
-	return answers;
+	return responses;
 }
 
-static const char *code_of(const json_t *answers, size_t i)
+static const char *code_of(const json_t *responses, size_t i)
 {
 	return json_string_value(
-		json_object_get(json_object_get(json_array_get(answers, i), "error"), "code"));
+		json_object_get(json_object_get(json_array_get(responses, i), "error"), "code"));
 }
 
-static json_int_t id_of(const json_t *answers, size_t i)
+static json_int_t id_of(const json_t *responses, size_t i)
 {
-	return json_integer_value(json_object_get(json_array_get(answers, i), "id"));
+	return json_integer_value(json_object_get(json_array_get(responses, i), "id"));
 }
 
 #define DESCRIBE "{\"id\": 7, \"op\": \"describe\"}\n"
 
 /* A line with any bytes gets a response, and the next line is served. */
-static void every_line_is_answered(void **state)
+static void every_line_gets_a_response(void **state)
 {
 	static const char lines[] = "\0{\"id\": 1}\n"
 				    "{\"id\": 1}\0\n"
 				    "\xff\n"
 				    "[\"\xc3\n" DESCRIBE " \t\r\n\n" DESCRIBE;
-	json_t *answers = answers_to(lines, sizeof(lines) - 1);
+	json_t *responses = responses_to(lines, sizeof(lines) - 1);
 
 	(void)state;
-	assert_int_equal(json_array_size(answers), 6);
+	assert_int_equal(json_array_size(responses), 6);
 	for (size_t i = 0; i < 4; i++)
-		assert_string_equal(code_of(answers, i), "bad-request");
-	assert_int_equal(id_of(answers, 4), 7);
-	assert_int_equal(id_of(answers, 5), 7);
-	json_decref(answers);
+		assert_string_equal(code_of(responses, i), "bad-request");
+	assert_int_equal(id_of(responses, 4), 7);
+	assert_int_equal(id_of(responses, 5), 7);
+	json_decref(responses);
 }
 
 /* The last line needs no newline. */
-static void an_open_end_is_a_line(void **state)
+static void last_line_needs_no_newline(void **state)
 {
-	json_t *answers = answers_to(DESCRIBE, strlen(DESCRIBE) - 1);
+	json_t *responses = responses_to(DESCRIBE, strlen(DESCRIBE) - 1);
 
 	(void)state;
-	assert_int_equal(json_array_size(answers), 1);
-	json_decref(answers);
+	assert_int_equal(json_array_size(responses), 1);
+	json_decref(responses);
 }
 
 /* A truncated message does not end within a UTF-8 character. */
-static void names_may_be_long_and_foreign(void **state)
+static void messages_end_at_whole_characters(void **state)
 {
 	(void)state;
 	for (int shift = 0; shift < 4; shift++) {
 		char request[8192] =
 			"{\"id\": 3, \"op\": \"run\", \"workloads\": [{\"kind\": \"nf\", "
 			"\"name\": \"";
-		json_t *answers;
+		json_t *responses;
 
 		strcat(request, &"..."[3 - shift]);
 		for (int i = 0; i < 600; i++)
 			strcat(request, i % 2 ? "\xc3\xa9" : "\xf0\x9f\x98\x80");
 		strcat(request, "\"}]}\n" DESCRIBE);
-		answers = answers_to(request, strlen(request));
-		assert_int_equal(json_array_size(answers), 2);
-		assert_string_equal(code_of(answers, 0), "bad-request");
-		assert_int_equal(id_of(answers, 0), 3);
-		json_decref(answers);
+		responses = responses_to(request, strlen(request));
+		assert_int_equal(json_array_size(responses), 2);
+		assert_string_equal(code_of(responses, 0), "bad-request");
+		assert_int_equal(id_of(responses, 0), 3);
+		json_decref(responses);
 	}
 }
 
 /* Workloads and benches that describe does not offer are rejected, and so are too many. */
-static void only_what_is_offered_runs(void **state)
+static void rejects_what_describe_omits(void **state)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
 	char request[4096] = "{\"id\": 1, \"op\": \"run\", \"workloads\": [";
-	json_t *answers;
+	json_t *responses;
 	const char *message;
 
 	(void)state;
@@ -125,37 +125,37 @@ static void only_what_is_offered_runs(void **state)
 				"{\"wss_mb\": 1, \"access_mops\": 1}}");
 	}
 	strcat(request, "]}\n");
-	answers = answers_of(testbed, request, strlen(request));
+	responses = responses_of(testbed, request, strlen(request));
 	message = json_string_value(
-		json_object_get(json_object_get(json_array_get(answers, 0), "error"), "message"));
-	assert_string_equal(code_of(answers, 0), "bad-request");
-	assert_non_null(strstr(message, "mem-bench: no accelerator limits it"));
-	assert_non_null(strstr(message, "9 workloads would share a core; 8 may"));
+		json_object_get(json_object_get(json_array_get(responses, 0), "error"), "message"));
+	assert_string_equal(code_of(responses, 0), "bad-request");
+	assert_non_null(strstr(message, "mem-bench: it uses no accelerator"));
+	assert_non_null(strstr(message, "9 workloads cannot share a core; at most 8"));
 	free(testbed);
-	json_decref(answers);
+	json_decref(responses);
 }
 
 /* A line that is too long is rejected, and the next one is served. */
-static void a_line_has_bounds(void **state)
+static void long_lines_are_rejected(void **state)
 {
 	const size_t n = 3 * LONGEST_LINE;
 	char *text = malloc(n + sizeof(DESCRIBE));
-	json_t *answers;
+	json_t *responses;
 
 	(void)state;
 	assert_non_null(text);
 	memset(text, ' ', n);
 	memcpy(text + n, "\n" DESCRIBE, sizeof(DESCRIBE));
-	answers = answers_to(text, n + sizeof(DESCRIBE));
-	assert_int_equal(json_array_size(answers), 2);
-	assert_string_equal(code_of(answers, 0), "bad-request");
-	assert_int_equal(id_of(answers, 1), 7);
-	json_decref(answers);
+	responses = responses_to(text, n + sizeof(DESCRIBE));
+	assert_int_equal(json_array_size(responses), 2);
+	assert_string_equal(code_of(responses, 0), "bad-request");
+	assert_int_equal(id_of(responses, 1), 7);
+	json_decref(responses);
 	free(text);
 }
 
 /* If a response cannot be written, serving ends. */
-static void ends_when_nobody_hears(void **state)
+static void ends_when_a_response_cannot_be_written(void **state)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
 	FILE *in = tmpfile(), *out = fopen("/dev/full", "w");
@@ -181,7 +181,7 @@ static void *stop_later(void *none)
 }
 
 /* A stop ends the wait for a line, even without a signal. */
-static void a_stop_is_never_missed(void **state)
+static void a_stop_ends_the_wait(void **state)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
 	pthread_t later;
@@ -203,13 +203,13 @@ static void a_stop_is_never_missed(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_line_is_answered),
-		cmocka_unit_test(an_open_end_is_a_line),
-		cmocka_unit_test(names_may_be_long_and_foreign),
-		cmocka_unit_test(only_what_is_offered_runs),
-		cmocka_unit_test(a_line_has_bounds),
-		cmocka_unit_test(ends_when_nobody_hears),
-		cmocka_unit_test(a_stop_is_never_missed),
+		cmocka_unit_test(every_line_gets_a_response),
+		cmocka_unit_test(last_line_needs_no_newline),
+		cmocka_unit_test(messages_end_at_whole_characters),
+		cmocka_unit_test(rejects_what_describe_omits),
+		cmocka_unit_test(long_lines_are_rejected),
+		cmocka_unit_test(ends_when_a_response_cannot_be_written),
+		cmocka_unit_test(a_stop_ends_the_wait),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

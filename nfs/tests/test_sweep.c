@@ -2,7 +2,7 @@
 #include "tests/support.h"
 
 /* A sweep takes its period, for any time between bursts: no remainder is lost. */
-static void a_round_takes_its_time(void **state)
+static void sweeps_take_their_period(void **state)
 {
 	const uint64_t steps_us[] = {1, 7, 300000, 999999, 3333333};
 
@@ -20,7 +20,7 @@ static void a_round_takes_its_time(void **state)
 }
 
 /* After a long pause one burst checks no more than its limit, and the next ones the rest. */
-static void a_pause_is_made_up_for_by_and_by(void **state)
+static void pauses_are_caught_up_gradually(void **state)
 {
 	struct sweep sweep = sweep_of(10000, 1000000);
 	uint64_t now_us = 1000000000, looks = 0;
@@ -36,7 +36,7 @@ static void a_pause_is_made_up_for_by_and_by(void **state)
 }
 
 /* Every entry is checked once per period. */
-static void all_have_their_turn(void **state)
+static void every_entry_is_checked(void **state)
 {
 	struct sweep sweep = sweep_of(5, 100);
 
@@ -48,9 +48,9 @@ static void all_have_their_turn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_round_takes_its_time),
-		cmocka_unit_test(a_pause_is_made_up_for_by_and_by),
-		cmocka_unit_test(all_have_their_turn),
+		cmocka_unit_test(sweeps_take_their_period),
+		cmocka_unit_test(pauses_are_caught_up_gradually),
+		cmocka_unit_test(every_entry_is_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void see_sound(struct rte_mbuf *mbuf, void *state)
 }
 
 /* Packets of every size have correct lengths and checksums. */
-static void packets_are_sound(void **state)
+static void packets_are_valid(void **state)
 {
 	const uint16_t sizes[] = {64, 65, 128, 1000, 1500};
 
@@ -73,7 +73,7 @@ static void see_flow(struct rte_mbuf *mbuf, void *state)
 }
 
 /* Flows are equally popular: of 100,000 packets each of 1,000 flows has 100 +- 60. */
-static void flows_are_alike(void **state)
+static void flows_are_equally_popular(void **state)
 {
 	struct traffic *traffic = traffic_create(&default_profile, 1);
 	struct flows flows = {0};
@@ -87,7 +87,7 @@ static void flows_are_alike(void **state)
 }
 
 /* A sweep sends every flow once before random draws, also if most are rare. */
-static void a_sweep_meets_every_flow(void **state)
+static void a_sweep_sends_every_flow(void **state)
 {
 	struct traffic_profile profile = default_profile;
 	struct traffic *traffic;
@@ -108,7 +108,7 @@ static void a_sweep_meets_every_flow(void **state)
  * By Zipf's law with exponent 1 the first of 1,000 flows has 1/7.49 of the packets, the tenth a
  * tenth of that.
  */
-static void flows_by_zipf(void **state)
+static void popularity_follows_zipf(void **state)
 {
 	struct traffic_profile profile = default_profile;
 	struct traffic *traffic;
@@ -125,7 +125,7 @@ static void flows_by_zipf(void **state)
 }
 
 /* Of 200,000 nearly equal flows, nearly all occur. */
-static void zipf_of_many_flows(void **state)
+static void nearly_all_of_many_flows_occur(void **state)
 {
 	struct traffic_profile profile = {.flows = 200000, .packet_size = 64, .zipf = 0.01};
 	struct traffic *traffic = traffic_create(&profile, 1);
@@ -162,7 +162,7 @@ static uint64_t sum_of(uint64_t seed)
 }
 
 /* The same seed gives the same bytes, another one different ones. */
-static void the_seed_decides(void **state)
+static void packets_depend_on_the_seed_only(void **state)
 {
 	(void)state;
 	assert_true(sum_of(7) == sum_of(7));
@@ -170,7 +170,7 @@ static void the_seed_decides(void **state)
 }
 
 /* Packets that a function holds are not received again; traffic goes on once they are freed. */
-static void kept_packets_are_missing(void **state)
+static void held_packets_are_not_reused(void **state)
 {
 	struct traffic *traffic = traffic_create(&default_profile, 1);
 	struct rte_mbuf *kept[TRAFFIC_PACKETS + 1];
@@ -190,7 +190,7 @@ static void kept_packets_are_missing(void **state)
 }
 
 /* Invalid traffic profiles are rejected. */
-static void refuses_what_cannot_be(void **state)
+static void rejects_invalid_profiles(void **state)
 {
 	const struct traffic_profile wrong[] = {
 		{.flows = 0, .packet_size = 1500},
@@ -224,7 +224,7 @@ static void write_capture(const char *path, const uint16_t *lengths, unsigned in
 }
 
 /* A capture that ends within a packet is rejected. */
-static void torn_captures_are_refused(void **state)
+static void truncated_captures_are_rejected(void **state)
 {
 	const uint16_t lengths[] = {60, 1500};
 	char path[] = "capture-XXXXXX";
@@ -243,7 +243,7 @@ static void torn_captures_are_refused(void **state)
  * A capture repeats in order with its original bytes, though a function changed them; packets
  * larger than a buffer are skipped.
  */
-static void captures_come_round(void **state)
+static void captures_repeat(void **state)
 {
 	const uint16_t lengths[] = {60, 3000, 1500, 200};
 	const uint16_t expected[] = {60, 1500, 200};
@@ -277,16 +277,16 @@ static void captures_come_round(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets_are_sound),
-		cmocka_unit_test(flows_are_alike),
-		cmocka_unit_test(a_sweep_meets_every_flow),
-		cmocka_unit_test(flows_by_zipf),
-		cmocka_unit_test(zipf_of_many_flows),
-		cmocka_unit_test(the_seed_decides),
-		cmocka_unit_test(kept_packets_are_missing),
-		cmocka_unit_test(refuses_what_cannot_be),
-		cmocka_unit_test(torn_captures_are_refused),
-		cmocka_unit_test(captures_come_round),
+		cmocka_unit_test(packets_are_valid),
+		cmocka_unit_test(flows_are_equally_popular),
+		cmocka_unit_test(a_sweep_sends_every_flow),
+		cmocka_unit_test(popularity_follows_zipf),
+		cmocka_unit_test(nearly_all_of_many_flows_occur),
+		cmocka_unit_test(packets_depend_on_the_seed_only),
+		cmocka_unit_test(held_packets_are_not_reused),
+		cmocka_unit_test(rejects_invalid_profiles),
+		cmocka_unit_test(truncated_captures_are_rejected),
+		cmocka_unit_test(captures_repeat),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

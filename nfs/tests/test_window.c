@@ -36,7 +36,7 @@ static enum disturbance disturbance_of(const struct span *span)
 }
 
 /* If the worker had its core and all others were idle, the window counts and has a rate. */
-static void a_quiet_window_counts(void **state)
+static void undisturbed_windows_count(void **state)
 {
 	struct span span;
 
@@ -92,7 +92,7 @@ static void neighbours_disturb(void **state)
 }
 
 /* A slow reading disturbs; a worker's lost time is measured by the time of its own reading. */
-static void slow_readers_disturb(void **state)
+static void slow_readings_disturb(void **state)
 {
 	struct span span;
 
@@ -113,7 +113,7 @@ static void slow_readers_disturb(void **state)
 }
 
 /* The mean of 1, 2, 3, 4 is 2.5 with standard error sqrt(5/3/4); one reading has none. */
-static void standard_error_by_hand(void **state)
+static void standard_error_of_four_readings(void **state)
 {
 	struct readings readings = {0};
 
@@ -129,9 +129,12 @@ static void standard_error_by_hand(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_quiet_window_counts), cmocka_unit_test(lost_time_disturbs),
-		cmocka_unit_test(stolen_time_disturbs),  cmocka_unit_test(neighbours_disturb),
-		cmocka_unit_test(slow_readers_disturb),  cmocka_unit_test(standard_error_by_hand),
+		cmocka_unit_test(undisturbed_windows_count),
+		cmocka_unit_test(lost_time_disturbs),
+		cmocka_unit_test(stolen_time_disturbs),
+		cmocka_unit_test(neighbours_disturb),
+		cmocka_unit_test(slow_readings_disturb),
+		cmocka_unit_test(standard_error_of_four_readings),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -21,7 +21,7 @@ static struct rte_mbuf *arrived(struct rig *rig, struct rte_mbuf *packet)
 	return copy;
 }
 
-void take_out(struct rig *rig)
+void decapsulate_at_other_end(struct rig *rig)
 {
 	const struct nf_setting other_end[] = {{"local", TUNNEL_REMOTE}, {"remote", TUNNEL_LOCAL}};
 	struct rte_mbuf *burst[NF_BURST];

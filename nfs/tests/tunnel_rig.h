@@ -11,7 +11,7 @@
 extern const struct made from_inside;
 
 /* Decapsulate the sent packets at the other end of the tunnel; `rig->out` then holds the result. */
-void take_out(struct rig *rig);
+void decapsulate_at_other_end(struct rig *rig);
 
 /*
  * A long packet from the other end, fragmented in the tunnel into `size` bytes behind their

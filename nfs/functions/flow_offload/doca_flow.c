@@ -41,7 +41,7 @@ static bool take_ports(void)
 	if (!__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED))
 		fprintf(stderr,
 			"doca-flow: needs %d ports of a card for each FlowTracker; of %u, "
-			"none is free\n",
+			"none are free\n",
 			DOCA_PORTS, n);
 	return false;
 }
@@ -101,10 +101,10 @@ static bool add_rule(struct doca_connections *card, uint32_t place, uint16_t por
 
 	rules->card = card;
 	doca_set_key(&match, protocol, key);
-	if (!doca_did(doca_flow_pipe_add_entry(DOCA_QUEUE, card->pipes[port][protocol], &match,
-					       &none, NULL, NULL, DOCA_FLOW_NO_WAIT, rules,
-					       &rules->entries[port]),
-		      "add a connection"))
+	if (!doca_ok(doca_flow_pipe_add_entry(DOCA_QUEUE, card->pipes[port][protocol], &match,
+					      &none, NULL, NULL, DOCA_FLOW_NO_WAIT, rules,
+					      &rules->entries[port]),
+		     "add a connection"))
 		return false;
 	card->pending++;
 	return true;
@@ -118,9 +118,9 @@ static void withdraw(void *state, uint32_t place)
 	doca_take_confirmations(card);
 	for (uint16_t port = 0; port < DOCA_PORTS; port++)
 		if (rules->entries[port] &&
-		    doca_did(doca_flow_pipe_rm_entry(DOCA_QUEUE, DOCA_FLOW_NO_WAIT,
-						     rules->entries[port]),
-			     "remove a connection"))
+		    doca_ok(doca_flow_pipe_rm_entry(DOCA_QUEUE, DOCA_FLOW_NO_WAIT,
+						    rules->entries[port]),
+			    "remove a connection"))
 			card->pending++;
 	*rules = (struct doca_rules){.card = card};
 }
@@ -149,7 +149,7 @@ static bool active(void *state, uint32_t place)
 		struct doca_flow_query query = {0};
 
 		if (rules->entries[port] &&
-		    doca_did(doca_flow_query_entry(rules->entries[port], &query), "read a counter"))
+		    doca_ok(doca_flow_query_entry(rules->entries[port], &query), "read a counter"))
 			packets += query.total_pkts;
 	}
 	moved = packets != rules->packets;
@@ -159,7 +159,7 @@ static bool active(void *state, uint32_t place)
 
 static struct flow_offload_backend doca_flow = {
 	.name = "doca-flow",
-	.help = "established connections are forwarded by a BlueField card",
+	.help = "a BlueField card forwards established connections",
 	.preference = 10,
 	.create = create,
 	.places = places,

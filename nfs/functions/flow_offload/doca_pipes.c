@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-bool doca_did(doca_error_t answer, const char *what)
+bool doca_ok(doca_error_t answer, const char *what)
 {
 	if (answer != DOCA_SUCCESS)
 		fprintf(stderr, "doca-flow: cannot %s: %s\n", what, doca_get_error_string(answer));
@@ -35,7 +35,7 @@ static void confirmed(struct doca_flow_pipe_entry *entry, uint16_t queue,
 	if (status == DOCA_FLOW_ENTRY_STATUS_SUCCESS)
 		return;
 	if (card->refused++ == 0)
-		fprintf(stderr, "doca-flow: the card refuses a rule, operation %d\n", (int)op);
+		fprintf(stderr, "doca-flow: the card rejected a rule, operation %d\n", (int)op);
 	for (uint16_t port = 0; port < DOCA_PORTS; port++)
 		if (op == DOCA_FLOW_ENTRY_OP_ADD && rules->entries[port] == entry)
 			rules->entries[port] = NULL;
@@ -44,8 +44,8 @@ static void confirmed(struct doca_flow_pipe_entry *entry, uint16_t queue,
 void doca_take_confirmations(struct doca_connections *card)
 {
 	for (uint16_t port = 0; port < DOCA_PORTS && card->pending > 0; port++)
-		doca_did(doca_flow_entries_process(card->ports[port], DOCA_QUEUE, 0, card->pending),
-			 "take confirmations");
+		doca_ok(doca_flow_entries_process(card->ports[port], DOCA_QUEUE, 0, card->pending),
+			"poll for confirmations");
 }
 
 /* Start DOCA Flow once per process, with room for the connections of the first instance. */
@@ -59,10 +59,10 @@ static bool start_flow(uint32_t connections)
 		.cb = confirmed,
 	};
 
-	if (room == 0 && doca_did(doca_flow_init(&config), "start"))
+	if (room == 0 && doca_ok(doca_flow_init(&config), "start"))
 		room = connections;
 	if (room > 0 && room < connections)
-		fprintf(stderr, "doca-flow: started for %u connections, %u are too many\n", room,
+		fprintf(stderr, "doca-flow: started for %u connections, %u were requested\n", room,
 			connections);
 	return connections <= room;
 }
@@ -81,10 +81,10 @@ bool doca_start(struct doca_connections *card, uint32_t connections)
 		};
 
 		snprintf(id, sizeof(id), "%u", port);
-		if (!doca_did(doca_flow_port_start(&named, &card->ports[port]), "start a port"))
+		if (!doca_ok(doca_flow_port_start(&named, &card->ports[port]), "start a port"))
 			return false;
 	}
-	return doca_did(doca_flow_port_pair(card->ports[0], card->ports[1]), "pair the ports");
+	return doca_ok(doca_flow_port_pair(card->ports[0], card->ports[1]), "pair the ports");
 }
 
 void doca_stop(struct doca_connections *card)
@@ -92,7 +92,7 @@ void doca_stop(struct doca_connections *card)
 	for (uint16_t port = 0; port < DOCA_PORTS; port++)
 		if (card->ports[port]) {
 			doca_flow_port_pipes_flush(card->ports[port]);
-			doca_did(doca_flow_port_stop(card->ports[port]), "stop a port");
+			doca_ok(doca_flow_port_stop(card->ports[port]), "stop a port");
 		}
 }
 
@@ -146,8 +146,8 @@ static bool make_pipe(struct doca_connections *card, uint16_t port, enum doca_pr
 	const struct doca_flow_fwd missed = to_cores();
 
 	doca_set_key(&match, protocol, &any);
-	return doca_did(doca_flow_pipe_create(&config, &out, &missed, &card->pipes[port][protocol]),
-			"make a pipe of connections");
+	return doca_ok(doca_flow_pipe_create(&config, &out, &missed, &card->pipes[port][protocol]),
+		       "create a pipe of connections");
 }
 
 static bool add_root_rule(struct doca_connections *card, uint16_t port, uint32_t priority,
@@ -156,10 +156,10 @@ static bool add_root_rule(struct doca_connections *card, uint16_t port, uint32_t
 {
 	struct doca_flow_pipe_entry *entry;
 
-	if (!doca_did(doca_flow_pipe_control_add_entry(DOCA_QUEUE, priority, card->roots[port],
-						       match, mask, NULL, NULL, NULL, NULL, to,
-						       &card->own, &entry),
-		      "add a rule to the root pipe"))
+	if (!doca_ok(doca_flow_pipe_control_add_entry(DOCA_QUEUE, priority, card->roots[port],
+						      match, mask, NULL, NULL, NULL, NULL, to,
+						      &card->own, &entry),
+		     "add a rule to the root pipe"))
 		return false;
 	card->pending++;
 	return true;
@@ -200,7 +200,7 @@ bool doca_make_pipes(struct doca_connections *card, uint16_t port, uint32_t conn
 	for (int protocol = 0; protocol < DOCA_PROTOCOLS; protocol++)
 		if (!make_pipe(card, port, protocol, connections))
 			return false;
-	return doca_did(doca_flow_pipe_create(&config, NULL, NULL, &card->roots[port]),
-			"make the root pipe") &&
+	return doca_ok(doca_flow_pipe_create(&config, NULL, NULL, &card->roots[port]),
+		       "create the root pipe") &&
 	       fill_root(card, port);
 }

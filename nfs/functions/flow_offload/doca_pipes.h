@@ -33,7 +33,7 @@ struct doca_connections {
 };
 
 /* Whether `answer` is success; otherwise prints `what` failed. */
-bool doca_did(doca_error_t answer, const char *what);
+bool doca_ok(doca_error_t answer, const char *what);
 
 /* A match of a protocol's packets; doca_set_key adds the key of a connection. */
 struct doca_flow_match doca_match(enum doca_protocol protocol);

@@ -65,7 +65,7 @@ void software_destroy(void *state)
 
 static struct flow_offload_backend software = {
 	.name = "software",
-	.help = "rte_hash; all packets are the cores'",
+	.help = "rte_hash; the cores process all packets",
 	.preference = 0,
 	.create = software_create,
 	.places = software_places,

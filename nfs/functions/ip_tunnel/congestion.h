@@ -8,7 +8,7 @@
  * Copy the ECN mark of the outer header to the inner one (RFC 6040, section 4.2). False if the
  * packet must be freed, because its sender does not support ECN.
  */
-static inline bool take_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t outer)
+static inline bool copy_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t outer)
 {
 	const uint8_t had = inner->type_of_service & RTE_IPV4_HDR_ECN_MASK;
 	const uint8_t ce = RTE_IPV4_HDR_ECN_CE, ect1 = 1;
@@ -27,7 +27,7 @@ static inline bool take_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t oute
 }
 
 /* Store the mark of a fragment in its segments until the datagram is complete. */
-static inline void keep_congestion_mark(struct rte_mbuf *fragment, uint8_t type_of_service)
+static inline void store_congestion_mark(struct rte_mbuf *fragment, uint8_t type_of_service)
 {
 	const uint32_t mark = 1u << (type_of_service & RTE_IPV4_HDR_ECN_MASK);
 

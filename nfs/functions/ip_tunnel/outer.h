@@ -8,7 +8,7 @@
  * Insert an outer header before the one at `l3`; it is `alike` except for the fields from the inner
  * header and its `id`. False without headroom.
  */
-static inline bool put_outer(struct rte_mbuf *mbuf, uint16_t l3, const struct rte_ipv4_hdr *alike,
+static inline bool add_outer(struct rte_mbuf *mbuf, uint16_t l3, const struct rte_ipv4_hdr *alike,
 			     uint16_t id)
 {
 	char *front = rte_pktmbuf_prepend(mbuf, sizeof(*alike));
@@ -31,7 +31,7 @@ static inline bool put_outer(struct rte_mbuf *mbuf, uint16_t l3, const struct rt
 }
 
 /* Remove the header at `l3`; returns its type of service. */
-static inline uint8_t take_outer(struct rte_mbuf *mbuf, uint16_t l3)
+static inline uint8_t remove_outer(struct rte_mbuf *mbuf, uint16_t l3)
 {
 	const struct rte_ipv4_hdr *outer =
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);

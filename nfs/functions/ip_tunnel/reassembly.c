@@ -40,7 +40,7 @@ struct reassembly *reassembly_create(uint32_t datagrams, uint64_t timeout_us, in
 	if (reassembly)
 		reassembly->table = make_table(buckets, timeout_us, socket);
 	if (!reassembly || !reassembly->table) {
-		fprintf(stderr, "IPTunnel: no memory to put %u datagrams together\n", datagrams);
+		fprintf(stderr, "IPTunnel: no memory to reassemble %u datagrams\n", datagrams);
 		nf_free(reassembly);
 		return NULL;
 	}
@@ -63,7 +63,7 @@ static struct rte_mbuf *given_up(struct reassembly *reassembly, struct rte_mbuf 
 
 void reassembly_destroy(struct reassembly *reassembly)
 {
-	reassembly_forget(reassembly);
+	reassembly_free_all(reassembly);
 	rte_ip_frag_table_destroy(reassembly->table);
 	nf_free(reassembly);
 }
@@ -80,7 +80,7 @@ struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *
 	if (offset * 8 + rte_be_to_cpu_16(ip->total_length) > UINT16_MAX)
 		return given_up(reassembly, fragment);
 	packet_unpad(fragment, packet->l3);
-	keep_congestion_mark(fragment, ip->type_of_service);
+	store_congestion_mark(fragment, ip->type_of_service);
 	fragment->l2_len = packet->l3;
 	fragment->l3_len = rte_ipv4_hdr_len(ip);
 	whole = rte_ipv4_frag_reassemble_packet(reassembly->table, &reassembly->dead, fragment,
@@ -100,7 +100,7 @@ bool reassembly_expire(struct reassembly *reassembly, uint64_t now_us)
 	return true;
 }
 
-void reassembly_forget(struct reassembly *reassembly)
+void reassembly_free_all(struct reassembly *reassembly)
 {
 	while (reassembly_expire(reassembly, UINT64_MAX))
 		;

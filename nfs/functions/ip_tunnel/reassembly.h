@@ -26,6 +26,6 @@ struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *
 bool reassembly_expire(struct reassembly *reassembly, uint64_t now_us);
 
 /* Free all stored fragments. */
-void reassembly_forget(struct reassembly *reassembly);
+void reassembly_free_all(struct reassembly *reassembly);
 
 #endif

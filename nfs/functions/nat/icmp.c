@@ -11,7 +11,7 @@ enum {
 	ICMP_ADDRESS_MASK_REPLY = 18,
 };
 
-bool icmp_query_crosses(uint8_t type, bool outward)
+bool icmp_query_may_pass(uint8_t type, bool outward)
 {
 	switch (type) {
 	case RTE_IP_ICMP_ECHO_REQUEST:
@@ -69,7 +69,7 @@ bool icmp_error_translate(const struct sessions *sessions, struct rte_mbuf *mbuf
 		endpoint_rewrite(mbuf, &quoted, END_SOURCE, sender->inside);
 		address_rewrite(mbuf, packet, END_DESTINATION, sender->inside.address);
 	}
-	icmp_checksum_again(mbuf, packet);
+	icmp_checksum_set(mbuf, packet);
 	mbuf->port = inward ? NF_INSIDE : NF_OUTSIDE;
 	return true;
 }

@@ -5,7 +5,7 @@
 #include "functions/nat/sessions.h"
 
 /* Whether a query of this type may pass in this direction: requests out, replies in (REQ-1). */
-bool icmp_query_crosses(uint8_t type, bool outward);
+bool icmp_query_may_pass(uint8_t type, bool outward);
 
 /*
  * Undo the translation in the packet that an error quotes, translate the error itself, and set its

@@ -120,10 +120,10 @@ bool quoted_packet(struct rte_mbuf *mbuf, const struct packet *error, struct pac
 		.payload = error->payload + here,
 		.protocol = ip->next_proto_id,
 	};
-	return ipv4_is_sound(ip) && icmp_sum(mbuf, error) == 0xffff;
+	return ipv4_checksum_is_right(ip) && icmp_sum(mbuf, error) == 0xffff;
 }
 
-void icmp_checksum_again(struct rte_mbuf *mbuf, const struct packet *packet)
+void icmp_checksum_set(struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	struct rte_icmp_hdr *icmp =
 		rte_pktmbuf_mtod_offset(mbuf, struct rte_icmp_hdr *, packet->l4);

@@ -65,6 +65,6 @@ void address_rewrite(struct rte_mbuf *mbuf, const struct packet *packet, enum en
 bool quoted_packet(struct rte_mbuf *mbuf, const struct packet *error, struct packet *quoted);
 
 /* Recompute the checksum of an ICMP message. */
-void icmp_checksum_again(struct rte_mbuf *mbuf, const struct packet *packet);
+void icmp_checksum_set(struct rte_mbuf *mbuf, const struct packet *packet);
 
 #endif

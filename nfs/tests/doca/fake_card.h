@@ -15,9 +15,9 @@
 
 struct fake_card {
 	/* set by the test */
-	unsigned int failing;  /* number of the step that fails, from 1; 0: none */
-	doca_error_t refusing; /* immediate result of the next job */
-	bool breaking;         /* jobs fail after submission */
+	unsigned int failing;   /* number of the step that fails, from 1; 0: none */
+	doca_error_t rejection; /* immediate result of the next job */
+	bool breaking;          /* jobs fail after submission */
 
 	/* results for the test */
 	unsigned int steps; /* steps that created something */

@@ -38,13 +38,13 @@ static void search(const struct doca_regex_job_search *job)
 
 doca_error_t doca_workq_submit(struct doca_workq *workq, const struct doca_job *job)
 {
-	const doca_error_t refusing = fake_card.refusing;
+	const doca_error_t rejection = fake_card.rejection;
 	struct doca_event event = {.type = job->type, .user_data = job->user_data};
 
 	(void)workq;
-	fake_card.refusing = DOCA_SUCCESS;
-	if (refusing != DOCA_SUCCESS)
-		return refusing;
+	fake_card.rejection = DOCA_SUCCESS;
+	if (rejection != DOCA_SUCCESS)
+		return rejection;
 	if (n_events == FAKE_CARD_DEPTH)
 		return DOCA_ERROR_NO_MEMORY;
 	if (job->type == DOCA_REGEX_JOB_SEARCH) {

@@ -149,7 +149,7 @@ doca_error_t doca_flow_entries_process(struct doca_flow_port *port, uint16_t que
 	(void)port, (void)timeout_us;
 	for (; fake_flow.queued > 0 && most > 0; most--) {
 		const struct change *done = &changes[--fake_flow.queued];
-		const bool refused = fake_flow.refusing && done->op == DOCA_FLOW_ENTRY_OP_ADD;
+		const bool refused = fake_flow.rejection && done->op == DOCA_FLOW_ENTRY_OP_ADD;
 
 		if (refused)
 			remove_entry(done->entry);

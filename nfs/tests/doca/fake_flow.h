@@ -10,7 +10,7 @@
 #define FAKE_FLOW_DEPTH 128 /* capacity of its queue, DOCA's default */
 
 struct fake_flow {
-	bool refusing;         /* set by the test: rules are rejected at confirmation */
+	bool rejection;        /* set by the test: rules are rejected at confirmation */
 	uint64_t forwarded;    /* set by the test: packets per rule */
 	unsigned int inits;    /* starts of DOCA Flow */
 	unsigned int ports;    /* started ports */

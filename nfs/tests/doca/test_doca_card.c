@@ -47,7 +47,7 @@ static void end(void)
 }
 
 /* If a step fails, all earlier steps are undone in an order that DOCA allows. */
-static void undoes_what_it_did(void **state)
+static void failed_steps_are_undone(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < RTE_DIM(names); i++) {
@@ -76,7 +76,7 @@ static struct accelerator_job job_of(const char *text, char *output, uint32_t ro
 }
 
 /* Jobs are returned in the order of submission, though the card completes the last one first. */
-static void keeps_their_order(void **state)
+static void jobs_keep_their_order(void **state)
 {
 	struct accelerator_job jobs[3], *back[3];
 	char outputs[3][32];
@@ -100,7 +100,7 @@ static void keeps_their_order(void **state)
 }
 
 /* A full card accepts more jobs after a poll, and each job once. */
-static void is_full_for_a_while(void **state)
+static void full_card_accepts_jobs_after_a_poll(void **state)
 {
 	struct accelerator_job jobs[FAKE_CARD_DEPTH + 1], *back[FAKE_CARD_DEPTH];
 	char output[32];
@@ -120,7 +120,7 @@ static void is_full_for_a_while(void **state)
 }
 
 /* Jobs that are too long, or that the card rejects, fail at once. */
-static void refuses_at_once(void **state)
+static void bad_jobs_fail_at_once(void **state)
 {
 	static char long_text[4096];
 	struct accelerator_job job;
@@ -132,7 +132,7 @@ static void refuses_at_once(void **state)
 		job = job_of(long_text, NULL, 0);
 		assert_int_equal(backend->submit(engine, &job), BACKEND_DONE);
 		assert_int_equal(job.status, -EMSGSIZE);
-		fake_card.refusing = DOCA_ERROR_NOT_SUPPORTED;
+		fake_card.rejection = DOCA_ERROR_NOT_SUPPORTED;
 		job = job_of("text", NULL, 0);
 		assert_int_equal(backend->submit(engine, &job), BACKEND_DONE);
 		assert_int_equal(job.status, -EIO);
@@ -142,7 +142,7 @@ static void refuses_at_once(void **state)
 }
 
 /* A job that fails on the card has a negative status. */
-static void tells_what_failed(void **state)
+static void failed_jobs_have_a_negative_status(void **state)
 {
 	struct accelerator_job job, *back = NULL;
 	char output[32];
@@ -159,7 +159,7 @@ static void tells_what_failed(void **state)
 }
 
 /* Output larger than its buffer fails with -ENOSPC, also for a job of the largest length. */
-static void has_no_room(void **state)
+static void too_large_output_fails(void **state)
 {
 	static char text[2049], output[2048];
 	struct accelerator_job job, *back;
@@ -175,7 +175,7 @@ static void has_no_room(void **state)
 }
 
 /* Each rule counts once, the lowest is reported, and all matches return to their pool. */
-static void tells_rules_once(void **state)
+static void each_rule_counts_once(void **state)
 {
 	struct accelerator_job job = job_of("\7\3\7\3\3", NULL, 0), *back;
 
@@ -192,10 +192,13 @@ static void tells_rules_once(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(undoes_what_it_did),  cmocka_unit_test(keeps_their_order),
-		cmocka_unit_test(is_full_for_a_while), cmocka_unit_test(refuses_at_once),
-		cmocka_unit_test(tells_what_failed),   cmocka_unit_test(has_no_room),
-		cmocka_unit_test(tells_rules_once),
+		cmocka_unit_test(failed_steps_are_undone),
+		cmocka_unit_test(jobs_keep_their_order),
+		cmocka_unit_test(full_card_accepts_jobs_after_a_poll),
+		cmocka_unit_test(bad_jobs_fail_at_once),
+		cmocka_unit_test(failed_jobs_have_a_negative_status),
+		cmocka_unit_test(too_large_output_fails),
+		cmocka_unit_test(each_rule_counts_once),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -15,7 +15,7 @@ static struct flow_offload made(uint32_t connections)
 }
 
 /* The index of a connection after a lookup of its burst. */
-static int32_t known(const struct flow_offload *offload, uint16_t number)
+static int32_t lookup_one(const struct flow_offload *offload, uint16_t number)
 {
 	const struct flow_key key = {.source = RTE_BE32(0x0a000001),
 				     .destination = RTE_BE32(0xc0000201),
@@ -35,7 +35,7 @@ static bool forwards(const struct flow_offload *offload, int32_t place)
 }
 
 /* Without ports, the cores process all packets. */
-static void needs_ports(void **state)
+static void without_ports_the_cores_forward(void **state)
 {
 	struct flow_offload offload = made(CONNECTIONS);
 
@@ -52,13 +52,13 @@ static void needs_ports(void **state)
 static void forwards_both_ways(void **state)
 {
 	struct flow_offload offload = made(CONNECTIONS);
-	const int32_t place = known(&offload, 1);
+	const int32_t place = lookup_one(&offload, 1);
 
 	(void)state;
 	assert_string_equal(offload.backend->name, "doca-flow");
 	assert_true(forwards(&offload, place));
 	assert_int_equal(fake_flow.rules, 2);
-	assert_int_equal(known(&offload, 1), place);
+	assert_int_equal(lookup_one(&offload, 1), place);
 	assert_int_equal(fake_flow.queued, 0);
 	fake_flow.forwarded = 7;
 	assert_true(offload.backend->active(offload.state, (uint32_t)place));
@@ -71,7 +71,7 @@ static void forwards_both_ways(void **state)
 }
 
 /* One instance at a time uses the ports, and DOCA Flow starts once, with the first one's size. */
-static void has_one_user(void **state)
+static void one_instance_uses_the_ports(void **state)
 {
 	struct flow_offload first = made(CONNECTIONS), second = made(CONNECTIONS), larger;
 
@@ -88,14 +88,14 @@ static void has_one_user(void **state)
 }
 
 /* More connections than the card's queue holds are added and removed without a burst in between. */
-static void makes_room_in_the_queue(void **state)
+static void full_queues_are_polled(void **state)
 {
 	struct flow_offload offload = made(CONNECTIONS);
 	int32_t places[CONNECTIONS / 2];
 
 	(void)state;
 	for (uint16_t i = 0; i < RTE_DIM(places); i++)
-		places[i] = known(&offload, i);
+		places[i] = lookup_one(&offload, i);
 	for (uint16_t i = 0; i < RTE_DIM(places); i++)
 		assert_true(forwards(&offload, places[i]));
 	for (uint16_t i = 0; i < RTE_DIM(places); i++)
@@ -106,16 +106,16 @@ static void makes_room_in_the_queue(void **state)
 }
 
 /* A rule that the card rejects later is neither queried nor removed. */
-static void forgets_what_was_refused(void **state)
+static void rejected_rules_are_not_used(void **state)
 {
 	struct flow_offload offload = made(CONNECTIONS);
-	const int32_t place = known(&offload, 1);
+	const int32_t place = lookup_one(&offload, 1);
 
 	(void)state;
 	assert_true(forwards(&offload, place));
-	fake_flow.refusing = true;
-	known(&offload, 1);
-	fake_flow.refusing = false;
+	fake_flow.rejection = true;
+	lookup_one(&offload, 1);
+	fake_flow.rejection = false;
 	assert_int_equal(fake_flow.rules, 0);
 	fake_flow.forwarded = 9;
 	assert_false(offload.backend->active(offload.state, (uint32_t)place));
@@ -127,11 +127,11 @@ static void forgets_what_was_refused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(needs_ports),
+		cmocka_unit_test(without_ports_the_cores_forward),
 		cmocka_unit_test(forwards_both_ways),
-		cmocka_unit_test(has_one_user),
-		cmocka_unit_test(makes_room_in_the_queue),
-		cmocka_unit_test(forgets_what_was_refused),
+		cmocka_unit_test(one_instance_uses_the_ports),
+		cmocka_unit_test(full_queues_are_polled),
+		cmocka_unit_test(rejected_rules_are_not_used),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
