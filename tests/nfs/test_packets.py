@@ -1,27 +1,27 @@
-"""The network functions in C: packets in, packets out, under sanitizers; and a minute of fuzzing."""
+"""The C tests of the network functions under sanitizers, and a minute of fuzzing."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from tests.nfs.building import ROOT, SANITIZED, built, needs, run
+from tests.nfs.builds import ROOT, SANITIZED, build_nfs, require, run
 
 NFS = ROOT / "nfs"
 
 
-def test_packets_in_packets_out() -> None:
-    """Every function, bench and accelerator passes its own tests with the address and undefined sanitizers."""
-    needs("cc")
-    build = built("nfs-sanitized", *SANITIZED)
-    told = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"])
-    assert "Fail:               0" in told
+def test_c_tests_pass_under_sanitizers() -> None:
+    """All C tests pass with the address and undefined-behaviour sanitizers."""
+    require("cc")
+    build = build_nfs("nfs-sanitized", *SANITIZED)
+    output = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"])
+    assert "Fail:               0" in output
 
 
 def test_every_function_and_bench_is_tested() -> None:
-    """Each file of a function or bench has a test of the same name, and no test is left out of the build's lists."""
-    needs("cc")
-    build = built("nfs-sanitized", *SANITIZED)
+    """Each file of a function or bench has a C test of the same name, and the build runs every C test."""
+    require("cc")
+    build = build_nfs("nfs-sanitized", *SANITIZED)
     tested = {test["name"] for test in json.loads(run(["meson", "introspect", "--tests", build]))}
     registered = {
         file.stem
@@ -35,9 +35,9 @@ def test_every_function_and_bench_is_tested() -> None:
 
 
 def test_a_minute_of_fuzzing_finds_nothing(tmp_path: Path) -> None:
-    """Bytes as packets make no function crash, read past a packet, or lose one."""
-    needs("clang")
-    build = built(
+    """Random packets make no function crash, read beyond a packet, or leak one."""
+    require("clang")
+    build = build_nfs(
         "nfs-fuzz", "-Dfuzz=true", "-Dtests=disabled", *SANITIZED[:2], compiler="clang", target="fuzz_packets"
     )
     run(

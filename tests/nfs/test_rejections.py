@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from profiler.testbeds.exec import ExecTestbed
 from profiler.testbed import RunRefused
+from profiler.testbeds.exec import ExecTestbed
 from profiles import BenchLoad, TrafficProfile, Workload
 from tests.nfs.testbed_program import DESCRIBE, FLOW_STATS, QUICK, mem_bench, responses_to, run_request, run_to_end
 

@@ -1,4 +1,4 @@
-"""The network functions in C, built for tests; where they cannot be, tests are skipped visibly."""
+"""Builds of the C network functions for tests; a test that needs a missing package is skipped with a message."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SANITIZED = ("-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimizati
 PACKAGES = ("libdpdk >= 22.11", "libpcap", "libhs", "zlib", "jansson", "cmocka")
 
 
-def needs(*programs: str) -> None:
-    """Skip, visibly, where not all of the network functions can be built."""
+def require(*programs: str) -> None:
+    """Skip the test if a program or package that the full build needs is missing."""
     missing = [program for program in ("meson", "ninja", "pkg-config", *programs) if shutil.which(program) is None]
     if "pkg-config" not in missing:
         missing += [
@@ -28,29 +28,29 @@ def needs(*programs: str) -> None:
         pytest.skip(f"{', '.join(missing)} not installed: `make deps` installs what the functions in C need")
 
 
-def built(folder: str, *options: str, compiler: str = "cc", target: str = "all") -> Path:
-    """The folder in which `target` is built."""
+def build_nfs(folder: str, *options: str, compiler: str = "cc", target: str = "all") -> Path:
+    """Build `target` in build/`folder`; return that folder."""
     build = ROOT / "build" / folder
     again = ["--reconfigure"] if (build / "build.ninja").exists() else []
-    with only_one_at_work_in(build):
+    with locked(build):
         run(["meson", "setup", *again, build, ROOT / "nfs", *options], env=os.environ | {"CC": compiler})
         run(["ninja", "-C", build, target])
     return build
 
 
 @contextmanager
-def only_one_at_work_in(build: Path) -> Iterator[None]:
-    """Tests run in several processes, which use the same builds."""
+def locked(build: Path) -> Iterator[None]:
+    """Hold the lock of a build folder: tests run in several processes and share build folders."""
     build.parent.mkdir(exist_ok=True)
     with build.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def run(command: list[object], **how: object) -> str:
-    """What a command says; the test fails with it when the command does."""
+def run(command: list[object], **options: object) -> str:
+    """Run a command and return its stdout; the test fails with its output if the command fails."""
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, errors="replace", check=False, **how
+        [str(part) for part in command], capture_output=True, text=True, errors="replace", check=False, **options
     )  # type: ignore[call-overload]
     assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
     return str(done.stdout)

@@ -1,4 +1,4 @@
-"""Conversations with the program of the host testbed, a line each way."""
+"""Runs the host testbed's program on requests in the testbed protocol, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUICK = ("--null-control", "0", "--window-ms", "20")
 
 
 def start(program: Path, *options: str) -> subprocess.Popen[str]:
-    """The program, which waits for a line."""
+    """Start the program, with pipes to its standard streams."""
     return subprocess.Popen(
         [program, *QUICK, *options],
         stdin=subprocess.PIPE,
@@ -23,27 +23,27 @@ def start(program: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
-def said(program: Path, *options: str, lines: list[Any] | None = None) -> subprocess.CompletedProcess[str]:
-    """What the program says to `lines`, which are told as JSON unless they are text, and how it ends."""
+def run_to_end(program: Path, *options: str, lines: list[Any] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the program on `lines`, each a text or an object to send as JSON, until it exits."""
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines or [])
     done = subprocess.run([program, *QUICK, *options], input=text, capture_output=True, text=True, timeout=120)
-    found_by_sanitizers(done.stderr)
+    assert_no_sanitizer_error(done.stderr)
     return done
 
 
-def found_by_sanitizers(stderr: str) -> None:
-    """Fail when a program built with sanitizers said what they found."""
+def assert_no_sanitizer_error(stderr: str) -> None:
+    """Fail if a sanitizer reported an error."""
     assert "Sanitizer" not in stderr and "runtime error" not in stderr, stderr
 
 
-def talk(program: Path, *options: str, lines: list[Any]) -> list[dict[str, Any]]:
-    """The answers to `lines`."""
-    done = said(program, *options, lines=lines)
+def responses_to(program: Path, *options: str, lines: list[Any]) -> list[dict[str, Any]]:
+    """Run the program on `lines`; return its responses."""
+    done = run_to_end(program, *options, lines=lines)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def run_of(*workloads: Any, **more: object) -> dict[str, object]:
+def run_request(*workloads: Any, **more: object) -> dict[str, object]:
     return {"id": 1, "op": "run", "workloads": list(workloads), **more}
 
 
