@@ -1,1 +1,61 @@
-"""Places network functions on SmartNICs: few NICs, no SLA broken."""
+"""Places network functions on SmartNICs: few NICs, no SLA violated.
+
+    import placer
+
+    trace = placer.read_trace("traces/arrivals-500.csv")
+    result = placer.place(trace, ["monopolization", "contention-aware"])
+    print(result.table()[["strategy", "nics", "wastage_pct", "sla_violations_pct"]])
+    result.plot("nics.svg")
+
+Names are loaded when they are used, so that the command line starts fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from placer.api import Result, place, read_trace
+    from placer.inputs.catalogue import Cards
+    from placer.model.arrival import Arrival
+    from placer.model.catalogue import Catalogue
+    from placer.model.feasibility import feasible, smallest_margin
+    from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+    from placer.model.oracle import Oracle
+    from placer.model.plan import Placement, Plan
+    from placer.model.sla import Sla
+    from placer.strategies import OnlineStrategy, Strategy, register
+    from profiles import InputError, TrafficProfile, Workload
+
+ROOMS = {
+    "placer.api": ("Result", "place", "read_trace"),
+    "placer.inputs.catalogue": ("Cards",),
+    "placer.model.arrival": ("Arrival",),
+    "placer.model.catalogue": ("Catalogue",),
+    "placer.model.feasibility": ("feasible", "smallest_margin"),
+    "placer.model.fleet": ("Fleet", "Nic", "NicKind", "Tenant"),
+    "placer.model.oracle": ("Oracle",),
+    "placer.model.plan": ("Placement", "Plan"),
+    "placer.model.sla": ("Sla",),
+    "placer.strategies": ("OnlineStrategy", "Strategy", "register"),
+    "profiles": ("InputError", "TrafficProfile", "Workload"),
+}
+"""Where each public name is defined."""
+
+__all__ = [
+    "Arrival", "Cards", "Catalogue", "Fleet", "InputError", "Nic", "NicKind", "OnlineStrategy", "Oracle", "Placement",
+    "Plan", "Result", "Sla", "Strategy", "Tenant", "TrafficProfile", "Workload", "feasible", "place", "read_trace",
+    "register", "smallest_margin",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for room, names in ROOMS.items():
+        if name in names:
+            return getattr(import_module(room), name)
+    raise AttributeError(f"module 'placer' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

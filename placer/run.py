@@ -17,8 +17,9 @@ from placer.model.catalogue import Catalogue
 from placer.model.oracle import Oracle
 from placer.optimal import refuse_unknown
 from placer.optimal.certificate import refuse_uncertifiable, write_certificate
-from placer.optimal.trace_optimum import NAME as OPTIMAL
-from placer.optimal.trace_optimum import Certified, find_optimum
+from placer.optimal.bounded_plan import NAME as OPTIMAL
+from placer.optimal.bounded_plan import BoundedPlan
+from placer.optimal.trace_optimum import find_optimum
 from placer.progress import Progress
 from placer.strategies import STRATEGIES, NamedStrategy, find_strategy
 from profiles import Fault, InputError
@@ -33,7 +34,7 @@ class RunRequest:
     arrivals
         The trace: a path, `-` for standard input, an open text file, or arrivals that were read already.
     strategies, predictors
-        Names; empty means all.
+        Names, or strategies of one's own; empty means all.
     cards
         The NICs, their models and their ground truth.
     seed
@@ -47,7 +48,7 @@ class RunRequest:
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
-    strategies: tuple[str, ...] = ()
+    strategies: tuple[str | NamedStrategy, ...] = ()
     predictors: tuple[str, ...] = ()
     cards: Cards = field(default_factory=Cards)
     seed: int = 0
@@ -94,7 +95,7 @@ class Comparison(Evaluations):
 
     seed: int
     judge: str
-    optimum: Certified
+    optimum: BoundedPlan
 
     def wastage_pct(self, evaluation: Evaluation) -> float:
         """NICs beyond the optimum, per 100 of it; beyond the lower bound where the optimum is not proven."""
@@ -161,7 +162,7 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
     return catalogue, arrivals, choose_predictors(request.predictors, catalogue)
 
 
-def choose_strategies(names: Sequence[str]) -> list[NamedStrategy | None]:
+def choose_strategies(names: Sequence[str | NamedStrategy]) -> list[NamedStrategy | None]:
     """The strategies of these names, all for none, each once; the optimum, which is not an online strategy, is None.
 
     Raises
@@ -171,15 +172,16 @@ def choose_strategies(names: Sequence[str]) -> list[NamedStrategy | None]:
     """
     chosen: list[NamedStrategy | None] = []
     faults: list[Fault] = []
-    for name in dict.fromkeys(names or [*STRATEGIES, OPTIMAL]):
+    for name in dict.fromkeys(names or (*STRATEGIES, OPTIMAL)):
         try:
-            chosen.append(None if name == OPTIMAL else find_strategy(name))
+            chosen.append(None if name == OPTIMAL else find_strategy(name) if isinstance(name, str) else name)
         except InputError as refused:
             faults += refused.faults
     if faults:
         raise InputError(faults)
-    order = [*STRATEGIES]
-    return sorted(chosen, key=lambda one: len(order) if one is None else order.index(one.definition.name))
+    order = {name: place for place, name in enumerate(STRATEGIES)}
+    last = len(order)
+    return sorted(chosen, key=lambda one: last + 1 if one is None else order.get(one.definition.name, last))
 
 
 def strategy_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -222,7 +224,7 @@ def _optimum(
     evaluations: Sequence[Evaluation],
     request: RunRequest,
     progress: Progress,
-) -> Certified:
+) -> BoundedPlan:
     """The optimum by the judges' throughputs, or a strategy's plan that is better and violates no SLA."""
     seeking = f"seeking the optimum, for {request.time_limit:g} s at most (--time-limit)"
     with progress.waiting(seeking), progress.task(OPTIMAL) as advance:

@@ -3,11 +3,17 @@
 Nothing here measures, learns or places. `profiler` writes a `Profile`, `predictor` reads it; neither knows the other.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from profiles.counters import COUNTERS, Counters
-from profiles.description import BenchDescription, NfDescription, NicModel, TestbedDescription
 from profiles.faults import Fault, InputError
 from profiles.traffic import ATTRIBUTES, TrafficProfile
 from profiles.workload import BenchLoad, Load, Workload
+
+if TYPE_CHECKING:
+    from profiles.description import BenchDescription, NfDescription, NicModel, TestbedDescription
 
 __all__ = [
     "ATTRIBUTES",
@@ -24,3 +30,12 @@ __all__ = [
     "TrafficProfile",
     "Workload",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Descriptions are checked by pydantic, which takes a while to load: it is loaded when one is used."""
+    if name in __all__:
+        from profiles import description
+
+        return getattr(description, name)
+    raise AttributeError(f"module 'profiles' has no attribute '{name}'")

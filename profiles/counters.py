@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Counters:
 
     def as_array(self) -> NDArray[np.float64]:
         """Readings as an array of shape (7,), in the order of `COUNTERS`."""
+        import numpy as np
+
         return np.array(astuple(self), dtype=np.float64)
 
 

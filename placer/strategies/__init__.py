@@ -20,7 +20,7 @@ VARIANT = ":"
 """Between a strategy and its variant: `contention-aware:best-fit`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NamedStrategy:
     """A strategy as named on the command line, with the arguments of its variant."""
 

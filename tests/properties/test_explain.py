@@ -11,7 +11,7 @@ from placer.model.fleet import Tenant
 from placer.policy.rules import LOOK_AHEAD
 from tests.placer.online.audit import Auditor
 from tests.properties.test_plans import FLEETS, traces
-from tests.toy import ToyOracle
+from placer.testing.toy import ToyOracle
 
 
 @settings(deadline=None)

@@ -17,7 +17,7 @@ from placer.online.store import State
 from placer.policy.rules import RULES
 from profiles import TrafficProfile, Workload
 from tests.placer.online.audit import Auditor
-from tests.toy import ToyOracle, catalogue
+from placer.testing.toy import ToyOracle, catalogue
 
 DROPS = st.sampled_from([0.0, 0.03, 0.05, 0.08, 0.1, 0.2, 0.5])
 SLAS = DROPS.map(lambda drop: Sla(max_drop=drop)) | st.sampled_from([60.0, 95.0, 380.0]).map(
@@ -53,7 +53,7 @@ class Online(RuleBasedStateMachine):
     def happen(self, event: Event) -> Answer:
         answer = self.engine.handle(event)
         self.state.record(event, answer, self.engine.fleet)
-        kind_of = {nic.id: nic.kind.index for nic in self.engine.fleet.known()}
+        kind_of = {nic.id: nic.kind.index for nic in self.engine.fleet.all_nics()}
         assert self.auditor.follow(event, answer, kind_of) == []
         return answer
 
@@ -61,7 +61,7 @@ class Online(RuleBasedStateMachine):
         return sorted({*self.auditor.places, *self.auditor.waiting})
 
     def nics(self, *, closed: bool) -> list[str]:
-        known = sorted(nic.id for nic in self.engine.fleet.known())
+        known = sorted(nic.id for nic in self.engine.fleet.all_nics())
         return [nic for nic in known if (nic in self.auditor.closed) is closed]
 
     @rule(workload=WORKLOADS, sla=SLAS)

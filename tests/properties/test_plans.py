@@ -11,7 +11,7 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.optimal.trace_optimum import find_optimum
 from placer.strategies import STRATEGIES
-from tests.toy import ToyOracle, arrival, catalogue
+from placer.testing.toy import ToyOracle, arrival, catalogue
 
 DROPS = st.sampled_from([0.0, 0.03, 0.05, 0.08, 0.1, 0.2, 0.5])
 

@@ -6,7 +6,7 @@ import pytest
 
 from placer.evaluate.checks import InvalidPlan, check_plan, peak_nics, slas_kept
 from placer.model.plan import Placement, Plan
-from tests.toy import ToyOracle, arrival, catalogue
+from placer.testing.toy import ToyOracle, arrival, catalogue
 
 NICS = catalogue((2, 1.0), (None, 2.0))
 OWN, NEW = NICS.kinds

@@ -6,7 +6,7 @@ from placer.evaluate.checks import slas_kept
 from placer.evaluate.evaluation import Evaluation, evaluate
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
-from tests.toy import CORES, ToyOracle, arrival
+from placer.testing.toy import CORES, ToyOracle, arrival
 
 KIND = NicKind(0, "toy", 8, CORES)
 

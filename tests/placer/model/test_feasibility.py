@@ -7,7 +7,7 @@ import pytest
 from placer.model.feasibility import below_sla, feasible, fits, margin, smallest_margin, tenant_margin
 from placer.model.fleet import NicKind
 from placer.model.oracle import co_location_of
-from tests.toy import CORES, ToyOracle, arrival
+from placer.testing.toy import CORES, ToyOracle, arrival
 
 KIND = NicKind(0, "toy", 8, CORES)
 ORACLE = ToyOracle()
@@ -50,4 +50,4 @@ def test_groups_are_answered_in_order_and_in_one_batch() -> None:
     loose, tight = arrival("1", 0, "c", 0.2).tenant, arrival("2", 0, "c", 0.01).tenant
     full = [arrival(str(i), 0, "d").tenant for i in range(3)]
     assert feasible(KIND, oracle, [[loose, loose], [loose, tight], full]) == [True, False, False]
-    assert oracle.questions == 2  # both pairs are one co-location; c alone is the other
+    assert oracle.queries == 2  # both pairs are one co-location; c alone is the other

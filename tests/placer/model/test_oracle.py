@@ -7,7 +7,7 @@ import pytest
 from placer.model import oracle
 from placer.model.oracle import co_location_of
 from profiles import Workload
-from tests.toy import TRAFFIC, ToyOracle
+from placer.testing.toy import TRAFFIC, ToyOracle
 
 A, B, C, D = (co_location_of([Workload(nf, TRAFFIC)]) for nf in "abcd")
 
@@ -17,7 +17,7 @@ def test_a_company_is_asked_about_once() -> None:
     asked = ToyOracle()
     assert asked.throughput([A, B, A]) == [(100.0,), (200.0,), (100.0,)]
     assert asked.throughput([B, C]) == [(200.0,), (400.0,)]
-    assert asked.questions == 3
+    assert asked.queries == 3
 
 
 def test_only_answers_of_late_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,8 +26,8 @@ def test_only_answers_of_late_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ToyOracle()
     for co_location in (A, B, C, A, D):
         asked.throughput([co_location])
-    assert asked.questions == 4
+    assert asked.queries == 4
     asked.throughput([A])
-    assert asked.questions == 4
+    assert asked.queries == 4
     asked.throughput([B])
-    assert asked.questions == 5
+    assert asked.queries == 5

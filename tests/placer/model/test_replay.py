@@ -5,7 +5,7 @@ from __future__ import annotations
 from placer.model.fleet import Fleet, NicKind
 from placer.model.plan import Placement, Plan
 from placer.model.replay import Event, events_of, replay, replay_plan
-from tests.toy import CORES, arrival
+from placer.testing.toy import CORES, arrival
 
 KIND = NicKind(0, "toy", 8, CORES)
 

@@ -9,7 +9,7 @@ from placer.model.plan import Plan
 from placer.model.sla import Sla
 from placer.strategies import STRATEGIES, find_strategy
 from profiles import InputError, Workload
-from tests.toy import TRAFFIC, ToyCatalogue, arrival, catalogue
+from placer.testing.toy import TRAFFIC, ToyCatalogue, arrival, catalogue
 
 
 def place(strategy: str, arrivals: list[Arrival], nics: ToyCatalogue | None = None) -> Plan:

@@ -1,4 +1,4 @@
-"""A toy world for tests of the placer: NFs a to d, whose contention is told by a table that fits on a page."""
+"""A toy world that can be checked by hand: NFs a to d, whose contention is a table that fits on a page."""
 
 from __future__ import annotations
 
@@ -19,29 +19,26 @@ TRAFFIC = TrafficProfile(1000, 1500, 0)
 
 
 class ToyOracle(Oracle):
-    """Everybody loses the pressure of all others times their own sensitivity, so company never helps."""
+    """An NF loses the sum of its neighbours' pressures, times its own sensitivity; a neighbour never helps."""
 
     def __init__(self, speed: float = 1.0) -> None:
         super().__init__()
         self.speed = speed
-        self.questions = 0
+        self.queries = 0
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        self.questions += len(co_locations)
+        self.queries += len(co_locations)
         answers = []
         for co_location in co_locations:
             total = sum(PRESSURE[workload.nf] for workload in co_location)
-            answers.append(
-                [
-                    self.speed * SOLO[w.nf] * max(0.01, 1 - SENSITIVITY[w.nf] * (total - PRESSURE[w.nf]))
-                    for w in co_location
-                ]
-            )
+            drops = [SENSITIVITY[one.nf] * (total - PRESSURE[one.nf]) for one in co_location]
+            shares = [max(0.01, 1 - drop) for drop in drops]
+            answers.append([self.speed * SOLO[one.nf] * share for one, share in zip(co_location, shares, strict=True)])
         return answers
 
 
 class ToyCatalogue(Catalogue):
-    """A catalogue whose predictors, whatever their name, are toy oracles, and which tells the truth by them, too."""
+    """A catalogue whose predictors and ground truth are toy oracles, whatever the predictor's name."""
 
     def oracles(self, predictor: str) -> tuple[Oracle, ...]:
         return tuple(ToyOracle() for _ in self.kinds)

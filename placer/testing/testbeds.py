@@ -1,0 +1,85 @@
+"""What every testbed must do, whatever is behind it."""
+
+from __future__ import annotations
+
+import math
+
+from profiler.testbed import Run, RunRefused, Testbed
+from profiler.testbeds import open_testbed
+from profiles import COUNTERS, BenchLoad, Load, TestbedDescription, Workload
+
+SEED = 7
+
+
+def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
+    """Hold a testbed to the protocol: what it describes runs, and every workload is measured in order.
+
+    Every NF and bench of its description runs; a run has one measurement per workload, with a positive throughput and
+    seven counters; what it does not know is refused and does not end it; a simulated testbed repeats its noise-free
+    answers, and its noise with the seed.
+
+    Parameters
+    ----------
+    testbed
+        A SPEC (`exec:./my-agent`), or an open testbed.
+    timeout
+        Seconds for one answer.
+
+    Raises
+    ------
+    AssertionError
+        With the first fact that does not hold.
+    TestbedError
+        When the testbed fails.
+    """
+    if isinstance(testbed, str):
+        with open_testbed(testbed, timeout=timeout) as opened:
+            check_testbed(opened)
+        return
+    described = testbed.describe()
+    assert described.nfs, "the description names no NF: nothing can be placed"
+    nfs = [Workload(nf.name, described.default_traffic) for nf in described.nfs]
+    benches = [
+        BenchLoad.of(bench.name, {name: high for name, (_, high) in bench.parameters.items()})
+        for bench in described.benches
+    ]
+    for load in (*nfs, *benches):
+        _check_run(testbed.run([load]), [load])
+    if (pair := _pair(described, nfs)) is not None:
+        _check_run(testbed.run(pair), pair)
+    _check_refusal(testbed, described, nfs[0])
+    if described.simulated:
+        _check_repeatable(testbed, nfs[0])
+
+
+def _check_run(run: Run, loads: list[Load]) -> None:
+    names = [load.nf if isinstance(load, Workload) else load.name for load in loads]
+    assert len(run.measurements) == len(loads), f"{len(run.measurements)} measurements of {', '.join(names)}"
+    for name, one in zip(names, run.measurements, strict=True):
+        assert one.throughput_kpps > 0 and math.isfinite(one.throughput_kpps), f"{name}: {one.throughput_kpps} kpps"
+        readings = one.counters.as_dict()
+        assert set(readings) == set(COUNTERS), f"{name}: counters {', '.join(readings)}"
+        assert all(0 <= value < math.inf for value in readings.values()), f"{name}: counters {readings}"
+
+
+def _pair(described: TestbedDescription, nfs: list[Workload]) -> list[Load] | None:
+    """Two NFs that fit the NIC together, if there are any."""
+    cores = {nf.name: nf.cores for nf in described.nfs}
+    pairs = ([one, other] for one in nfs for other in nfs if cores[one.nf] + cores[other.nf] <= described.nic.cores)
+    return next(iter(pairs), None)  # type: ignore[arg-type]
+
+
+def _check_refusal(testbed: Testbed, described: TestbedDescription, known: Workload) -> None:
+    try:
+        testbed.run([Workload("NoSuchNf", described.default_traffic)])
+    except RunRefused:
+        _check_run(testbed.run([known]), [known])
+        return
+    raise AssertionError("a run of an NF that is not described is not refused")
+
+
+def _check_repeatable(testbed: Testbed, nf: Workload) -> None:
+    exact = [testbed.run([nf], noise=False).measurements for _ in range(2)]
+    assert exact[0] == exact[1], "noise-free answers differ"
+    seeded = [testbed.run([nf], seed=SEED).measurements for _ in range(2)]
+    assert seeded[0] == seeded[1], "answers of one seed differ"

@@ -1,0 +1,114 @@
+"""The command line as a whole: what it loads, how it fails."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from placer.cli import COMMANDS, app
+from placer.evaluate.checks import InvalidPlan
+from placer.failures import failure_of
+from profiler.testbed import TestbedError
+from profiles import InputError
+
+REPO = Path(__file__).parents[2]
+
+HEAVY = {"numpy", "pandas", "scipy", "sklearn", "numba", "ortools", "altair", "matplotlib", "pydantic", "vl_convert"}
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Which of the heavy libraries a command loads."""
+    program = (
+        "import sys\nfrom placer.cli import app\n"
+        f"try:\n    app({list(arguments)!r})\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=REPO)
+    return HEAVY & set(done.stderr.splitlines()[-1].split())
+
+
+def test_help_loads_nothing_heavy() -> None:
+    assert loaded_by("--help") == set()
+
+
+def test_run_loads_no_charts() -> None:
+    assert not loaded_by("run", "traces/arrivals-500.csv", "--strategy", "monopolization", "--quiet") & {
+        "altair", "matplotlib", "vl_convert", "sklearn",
+    }  # fmt: skip
+
+
+def test_predict_loads_no_solver_and_no_charts(tmp_path: Path) -> None:
+    scenarios = tmp_path / "one.jsonl"
+    scenarios.write_text('{"workloads": [{"name": "NAT"}]}\n')
+    assert not loaded_by("predict", "--scenarios", str(scenarios)) & {"ortools", "altair", "matplotlib", "sklearn"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_a_summary(name: str) -> None:
+    """The help shows brackets as typed: `[[nic]]` is no markup."""
+    shown = CliRunner().invoke(app, [name, "--help"])
+    assert shown.exit_code == 0
+    assert "Usage" in shown.output
+    if "--fleet" in shown.output and name != "size":
+        assert "[[nic]]" in " ".join(shown.output.split())
+
+
+def test_the_version_is_printed() -> None:
+    shown = CliRunner().invoke(app, ["--version"])
+    assert (shown.exit_code, shown.output.split()[0]) == (0, "placer")
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "status"),
+    [
+        (InputError.of("a.csv", "is empty"), "a.csv: is empty", 2),
+        (TestbedError("it died"), "error: it died", 1),
+        (InvalidPlan("two NICs"), "error: two NICs", 1),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "plan.csv"),
+            "error: no space left on the disk for plan.csv",
+            1,
+        ),
+        (PermissionError(errno.EACCES, "Permission denied", "plan.csv"), "error: [Errno 13]", 1),
+        (sqlite3.OperationalError("database or disk is full"), "error: the state file: database or disk is full", 1),
+        (MemoryError(), "error: out of memory", 1),
+        (RecursionError(), "error: the input is nested too deeply", 2),
+        (OverflowError("int too large"), "error: a number of the input is too large", 2),
+    ],
+)
+def test_a_failure_is_one_line_with_its_exit_status(error: Exception, line: str, status: int) -> None:
+    failure = failure_of(error)
+    assert failure is not None
+    assert failure[0].startswith(line)
+    assert "\n" not in failure[0]
+    assert failure[1] == status
+
+
+def test_a_fault_of_the_program_keeps_its_traceback() -> None:
+    assert failure_of(KeyError("pct")) is None
+
+
+def test_a_full_disk_leaves_no_file_behind(tmp_path: Path) -> None:
+    """/dev/full refuses every write; the plan is written aside, so nothing half-written appears."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    command = [
+        sys.executable,
+        "-m",
+        "placer",
+        "run",
+        "traces/arrivals-500.csv",
+        "--strategy",
+        "monopolization",
+        "--quiet",
+    ]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=REPO)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].startswith("error: ")
