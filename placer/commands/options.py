@@ -30,17 +30,19 @@ Fleet = Annotated[
     Path | None,
     typer.Option(help="A TOML file with [[nic]] tables; by default NICs without limit.", show_default=False),
 ]
-OnePredictor = Annotated[str, typer.Option("--predictor", help="Who predicts: tomur or slomo.")]
+OnePredictor = Annotated[
+    str, typer.Option("--predictor", help="The predictor of throughput; tomur and slomo come with placer.")
+]
 RuleName = Annotated[
-    str, typer.Option("--rule", help="Which of several NICs that fit: look-ahead, best-fit, first-fit or worst-fit.")
+    str, typer.Option("--rule", help="Which of several feasible NICs: look-ahead, best-fit, first-fit or worst-fit.")
 ]
 Risk = Annotated[
     float | None,
     typer.Option(
         min=0.001,
         max=0.5,
-        help="The probability at which an instance may miss its SLA, as the predictor knows its own errors: 0.22 by "
-        "default, 0.5 is its best guess. slomo knows none and takes no notice.",
+        help="The probability that an instance may violate its SLA, by the predictor's model of its own error: 0.22 by "
+        "default, 0.5 is the median prediction. slomo has no such model: no effect.",
         show_default=False,
     ),
 ]

@@ -25,15 +25,18 @@ from placer.commands.options import (
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
 Strategy = Annotated[
     list[str] | None,
-    typer.Option(help="Repeatable; all by default: monopolization, greedy, contention-aware, optimal."),
+    typer.Option(
+        help="Repeatable; by default monopolization, greedy, contention-aware, optimal and what is installed. "
+        "contention-aware:RULE has another rule: look-ahead, best-fit, first-fit, worst-fit."
+    ),
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by default each in the models.")]
-PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write where every instance went, as CSV.")]
+PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write the NIC of every instance, as CSV.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
     Path | None, typer.Option(help="Write the optimum and its proof, for `placer verify`, as JSON.", show_default=False)
 ]
-Solver = Annotated[str, typer.Option(help="Of the optimum: cp-sat, highs, pulp or pulp:NAME.")]
+Solver = Annotated[str, typer.Option(help="The solver of the optimum: cp-sat, highs, pulp or pulp:NAME.")]
 TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds for the optimum; then its bound is printed.")]
 
 
@@ -57,13 +60,14 @@ def command(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Place the arrivals with every strategy; compare NICs and broken SLAs with the proven optimum.
+    """Place a trace with every strategy; compare NICs and SLA violations with the proven optimum.
 
-    Without --models: the models of the recorded simulated BlueField-2, judged on the simulated card.
+    Without --models: the models of the recorded simulated BlueField-2, evaluated on the simulated card.
     """
     from placer.inputs.catalogue import Cards
     from placer.progress import Progress
-    from placer.report.text.plan import write_plans
+    from placer.report.files import write_files
+    from placer.report.text.plan import plans_csv
     from placer.report.text.run import FORMATS
     from placer.run import RunRequest, run
 
@@ -82,10 +86,11 @@ def command(
         certificate=certificate,
     )
     comparison = run(request, Progress(quiet=quiet))
-    if plan is not None:
-        write_plans(comparison, plan)
+    text = render(comparison)
+    files = {} if plan is None else {plan: plans_csv(comparison).encode()}
     if report is not None or plots is not None:
-        from placer.report.html import deliver, page_of_run
+        from placer.report.html import page_files, page_of_run
 
-        deliver(page_of_run(comparison, arrivals), report, plots, made_by=command_line(context))
-    typer.echo(render(comparison), nl=False)
+        files |= page_files(page_of_run(comparison, arrivals), report, plots, made_by=command_line(context))
+    write_files(files)
+    typer.echo(text, nl=False)

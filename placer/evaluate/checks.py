@@ -1,7 +1,7 @@
-"""Checkers: one small judge per constraint, which knows plans and arrivals but no strategy.
+"""Checkers: one per constraint, which knows plans and arrivals but no strategy.
 
-Each returns what is wrong, a sentence a fault; none shares code with what it judges. `placer run` holds every plan to
-them before it reports a single number of it.
+Each returns a sentence per fault; none shares code with what it checks. `placer run` checks every plan before it
+reports a figure of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from placer.model.plan import Placement, Plan
 
 
 class InvalidPlan(Exception):
-    """A plan that breaks a constraint: the fault of a strategy, never of the input."""
+    """A plan that violates a constraint: a fault of the strategy, never of the input."""
 
 
 def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
@@ -24,22 +24,23 @@ def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]
 
     Raises
     ------
-    BrokenPlan
+    InvalidPlan
         With every fault.
     """
     faults = [*decided_once(plan, arrivals), *one_kind_per_nic(plan), *cores_kept(plan), *counts_kept(plan, kinds)]
     if faults:
-        raise InvalidPlan(f"strategy {plan.strategy} broke its constraints:\n" + "\n".join(faults))
+        raise InvalidPlan(f"strategy {plan.strategy} violates its constraints:\n" + "\n".join(faults))
 
 
 def decided_once(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:
-    """Every arrival is placed or rejected exactly once, and nobody else is."""
+    """Every arrival is placed or rejected exactly once, and no other instance is."""
     decided = Counter(placement.arrival.id for placement in plan.placements)
-    asked = {arrival.id for arrival in arrivals}
-    for identity in sorted(asked | set(decided)):
+    known = {arrival.id for arrival in arrivals}
+    for identity in sorted(known | set(decided)):
         times = decided[identity]
-        if times != 1 or identity not in asked:
-            yield f"arrival {identity}: decided {times} times, asked for {'once' if identity in asked else 'never'}"
+        if times != 1 or identity not in known:
+            where = "in the trace" if identity in known else "not in the trace"
+            yield f"{identity}, {where}: decided {times} times"
 
 
 def one_kind_per_nic(plan: Plan) -> Iterator[str]:
@@ -49,9 +50,9 @@ def one_kind_per_nic(plan: Plan) -> Iterator[str]:
         if (placement.nic is None) != (placement.kind is None):
             yield f"arrival {placement.arrival.id}: a NIC without a kind, or a kind without a NIC"
         elif placement.nic is not None and placement.kind is not None:
-            known = kinds.setdefault(placement.nic, placement.kind)
-            if known is not placement.kind:
-                yield f"{placement.nic}: is both {known.model} and {placement.kind.model}"
+            first = kinds.setdefault(placement.nic, placement.kind)
+            if first is not placement.kind:
+                yield f"{placement.nic}: is both {first.model} and {placement.kind.model}"
 
 
 def cores_kept(plan: Plan) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Where models come from: a folder the user names, or the simulated card's recorded profile, trained once."""
+"""Where models come from: a folder that the user names, or the recorded profile of a simulated card, trained once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def open_models(directory: Path | None, say: Say) -> Models:
     directory
         A MODELS folder, or None.
     say
-        Told what takes time.
+        Called with a message before what takes time.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def open_models(directory: Path | None, say: Say) -> Models:
 
 
 def _fingerprint(recorded: Path) -> str:
-    """Changes whenever the recorded profile or the code that learns from it does."""
+    """A digest of the recorded profile and of the code that trains on it."""
     digest = hashlib.sha256()
     code = Path(predictor.__file__).parent
     for root, pattern in ((recorded, "*"), (code, "*.py")):
@@ -58,7 +58,7 @@ def _fingerprint(recorded: Path) -> str:
 
 
 def refuse_foreign_folder(out: Path) -> None:
-    """Refuses to replace a folder that holds something else than models, or a file.
+    """Refuse to replace a file, or a folder with other contents than models.
 
     Raises
     ------
@@ -66,4 +66,4 @@ def refuse_foreign_folder(out: Path) -> None:
         Naming what is there.
     """
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST).exists())):
-        raise InputError.of("--out", f"{out} holds something else than models", hint="name a new folder")
+        raise InputError.of("--out", f"{out} holds other files than models", hint="name a new folder")

@@ -11,7 +11,7 @@ from profiles import Workload
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An NF instance that asks for a place.
+    """An NF instance that is to be placed.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ class Arrival:
     workload
         What it runs.
     sla
-        What it is promised.
+        Its SLA.
     departure
-        When it leaves, seconds; None is never.
+        When it leaves, seconds; None for never.
     """
 
     id: str
@@ -35,5 +35,5 @@ class Arrival:
 
     @property
     def tenant(self) -> Tenant:
-        """The instance as the NIC that hosts it sees it."""
+        """The instance as a tenant of a NIC."""
         return Tenant(self.id, self.workload, self.sla)

@@ -1,4 +1,4 @@
-"""The catalogue: the kinds of NIC that can be had and what is known of each, by prediction and by experiment."""
+"""The catalogue: the kinds of NIC that are available, and the models and testbed of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_PREDICTOR = "tomur"
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """Everything that strategies and their judges may ask about the NICs.
+    """What strategies and their evaluation use to know the NICs.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ class Catalogue:
     models
         Per kind, the trained models.
     testbeds
-        Per kind, the testbed that tells the truth; None where there is none.
+        Per kind, the testbed of the ground truth; None where there is none.
     risk
-        The share of instances that may be expected to miss their SLA; None: predictors are taken at their best guess.
+        The share of instances that may be expected to violate their SLA; None uses the median prediction.
     specs
-        Per kind, how its testbed was named; `none` where there is none.
+        Per kind, the SPEC of its testbed; `none` where there is none.
     """
 
     kinds: tuple[NicKind, ...]
@@ -41,7 +41,7 @@ class Catalogue:
 
     @property
     def default_traffic(self) -> TrafficProfile:
-        """The traffic of arrivals that tell none: the default of the first kind."""
+        """The traffic of arrivals without traffic columns: the default of the first kind."""
         return self.models[0].default_traffic
 
     def predictors(self) -> list[str]:
@@ -50,7 +50,7 @@ class Catalogue:
         return sorted(shared, key=lambda name: (name != DEFAULT_PREDICTOR, name))
 
     def heeds_risk(self, predictor: str) -> bool:
-        """Whether the risk changes what the predictor of that name answers."""
+        """Whether the risk changes what the predictor of that name predicts."""
         return any(models.predictors[predictor].heeds_risk for models in self.models)
 
     def oracles(self, predictor: str) -> tuple[Oracle, ...]:
@@ -65,7 +65,7 @@ class Catalogue:
         return tuple(oracles[id(testbed)] for testbed in testbeds) if len(testbeds) == len(self.kinds) else None
 
     def truth_name(self) -> str:
-        """Who tells the truth: `simulated` for a simulated card, the names of testbeds, or `predicted` for nobody."""
+        """The ground truth: `simulated` for a simulated card, names of testbeds, or `predicted` where there is none."""
         testbeds = [testbed.describe() for testbed in self.testbeds if testbed is not None]
         if len(testbeds) < len(self.kinds):
             return "predicted"
@@ -75,8 +75,8 @@ class Catalogue:
     def shares(self, kind: NicKind, workload: Workload) -> dict[str, float]:
         """The share of each of a NIC's resources that the workload takes when alone.
 
-        Resources are `cores`, `cache` (its working set against the last-level cache, where the testbed told its size)
-        and each accelerator (of its time). A share above 1 is a demand for more than there is.
+        Resources are `cores`, `cache` (its working set relative to the last-level cache, where the testbed reports the
+        size of that) and each accelerator (of its time). A share above 1 is a demand for more than there is.
         """
         models = self.models[kind.index]
         demand = models.demand([workload])[0]
@@ -86,10 +86,10 @@ class Catalogue:
         return shares
 
     def check(self, workload: Workload) -> Sequence[tuple[str, str]]:
-        """What keeps the workload out, as (column, message): an unprofiled NF, traffic outside the profiled range."""
+        """Why the workload is refused, as (column, message): an unprofiled NF, traffic outside the profiled range."""
         knowing = [models for models in self.models if workload.nf in models.nfs]
         faults = [fault for models in knowing or self.models[:1] for fault in models.check(workload)]
         if not faults and not any(kind.hosts(workload) for kind in self.kinds):
             cores = min(kind.cores_of[workload.nf] for kind in self.kinds if workload.nf in kind.cores_of)
-            faults = [("nf", f"'{workload.nf}' takes {cores} cores, more than any NIC of the fleet has")]
+            faults = [("nf", f"'{workload.nf}' needs {cores} cores, more than any NIC of the fleet has")]
         return list(dict.fromkeys(faults))

@@ -1,6 +1,6 @@
 """Feasibility: whether NFs can share a NIC with every SLA met, and with what margin.
 
-Every strategy, rule, optimum and explanation asks here. A margin is relative: 0.05 means 5 % more throughput than the
+Every strategy, rule, optimum and explanation uses it. A margin is relative: 0.05 means 5 % more throughput than the
 SLA requires, below 0 the SLA is violated.
 """
 

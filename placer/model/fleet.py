@@ -1,4 +1,4 @@
-"""The fleet: kinds of NIC that can be had, the NICs in use, and what runs on each."""
+"""The fleet: kinds of NIC that are available, the NICs in use, and what runs on each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profiles import Workload
 
 @dataclass(frozen=True, eq=False)
 class NicKind:
-    """One line of the fleet: NICs of a model, what one costs, and how many there are.
+    """One line of the fleet: NICs of a model, the cost of one, and how many there are.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class NicKind:
     count
         How many there are; None is unlimited.
     cost
-        What putting one into use costs.
+        Cost of one NIC in use.
     """
 
     index: int
@@ -46,13 +46,13 @@ class NicKind:
         return sum(self.cores_of[workload.nf] for workload in workloads)
 
     def hosts(self, workload: Workload) -> bool:
-        """Whether the NF is known on this model and fits an empty NIC."""
+        """Whether this model runs the NF and an empty NIC has the cores for it."""
         return self.cores_of.get(workload.nf, self.cores + 1) <= self.cores
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """An NF instance as a NIC sees it: which one, what it runs, what it was promised."""
+    """An NF instance on a NIC: its id, what it runs, and its SLA."""
 
     id: str
     workload: Workload
@@ -60,7 +60,7 @@ class Tenant:
 
 
 class Service(Enum):
-    """Whether a NIC takes newcomers: `up` does; `draining` keeps whom it has, but takes none; `failed` has none."""
+    """Whether a NIC takes arrivals: `up` does; `draining` only keeps its tenants; `failed` has no tenants."""
 
     UP = "up"
     DRAINING = "draining"
@@ -86,25 +86,25 @@ class Nic:
 
     @property
     def co_location(self) -> CoLocation:
-        """What runs on it."""
+        """The co-location on it."""
         return co_location_of(tenant.workload for tenant in self.tenants_by_id.values())
 
 
 class FleetObserver(Protocol):
-    """Told of every change of the fleet, after it happened; keeps an index in step."""
+    """Is called after every change of the fleet, to keep an index up to date."""
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        """The tenant moved in."""
+        """A tenant was placed on the NIC."""
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        """The tenant moved out."""
+        """A tenant left the NIC."""
 
     def service_changed(self, nic: Nic) -> None:
-        """The NIC began or ceased to take newcomers."""
+        """A NIC began or ceased to take arrivals."""
 
 
 class Fleet:
-    """NICs in use, and the kinds from which another can be opened. A NIC that emptied is the next to be opened."""
+    """NICs in use, and the kinds of which another can be opened. An idle NIC is opened before a new one."""
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
         self.kinds = tuple(kinds)
@@ -131,7 +131,7 @@ class Fleet:
         return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
 
     def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
-        """Put one more NIC of the kind into use, empty; without an id the first that emptied, or a new number."""
+        """Put one more NIC of the kind into use, empty; without an id the idle one of lowest number, or a new one."""
         idle = self._idle[kind.index]
         if nic_id is None and idle:
             number, nic_id = heapq.heappop(idle)
@@ -147,7 +147,7 @@ class Fleet:
         return nic
 
     def find(self, nic_id: str) -> Nic | None:
-        """The NIC of that id, in use, idle or out of service; None when there never was one."""
+        """The NIC of that id, in use, idle or out of service; None for an unknown id."""
         if nic_id in self.nics or nic_id in self.out_of_service:
             return self.nics.get(nic_id) or self.out_of_service[nic_id]
         for kind in self.kinds:
@@ -157,7 +157,7 @@ class Fleet:
         return None
 
     def withdraw(self, nic: Nic, service: Service) -> None:
-        """Let the NIC take no more newcomers; whoever is on it stays for now."""
+        """Let the NIC take no more arrivals; its tenants stay for now."""
         if not nic.tenants_by_id and nic.id not in self.out_of_service:
             idle = self._idle[nic.kind.index]
             idle.remove((nic.number, nic.id))
@@ -168,7 +168,7 @@ class Fleet:
             self.observer.service_changed(nic)
 
     def restore(self, nic: Nic) -> None:
-        """Let a NIC that was out of service take newcomers again."""
+        """Let a NIC that was out of service take arrivals again."""
         del self.out_of_service[nic.id]
         nic.service = Service.UP
         if nic.tenants_by_id:
@@ -178,12 +178,12 @@ class Fleet:
             heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
 
     def reuse(self, nic: Nic) -> None:
-        """Count an empty NIC as in use again although it is out of service, for a tenant that has no other place."""
+        """Count an empty NIC as in use although it is out of service, for a tenant that fits no other NIC."""
         self.nics[nic.id] = nic
         self._in_use[nic.kind.index] += 1
 
     def adopt(self, nic: Nic, tenants: Iterable[Tenant]) -> None:
-        """Take in a NIC as it was in another process, with its tenants; before anybody watches."""
+        """Add a NIC as it was in another process, with its tenants; before there is an observer."""
         self._opened = max(self._opened, nic.number)
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant

@@ -1,4 +1,4 @@
-"""Oracles: the throughput of every workload that shares a NIC, by prediction or by experiment."""
+"""Oracles: the throughput of every workload of a co-location, by prediction or by measurement."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from profiler.testbed import Testbed
 from profiles import Workload
 
 CoLocation = tuple[Workload, ...]
-"""The workloads that share a NIC, sorted: order on a NIC means nothing, so equal companies are equal tuples."""
+"""The workloads that share a NIC, sorted: their order has no meaning, so equal co-locations are equal tuples."""
 
 
 def co_location_of(workloads: Iterable[Workload]) -> CoLocation:
-    """The company that these workloads make."""
+    """The co-location of these workloads."""
     return tuple(sorted(workloads))
 
 
@@ -29,52 +29,52 @@ def lowest_by_workload(co_location: CoLocation, kpps: Sequence[float]) -> dict[W
 CONTENTION = "contention"
 
 DEFAULT_RISK = 0.22
-"""The risk at which is placed unless told: at the best guess more SLAs break than the gain in NICs is worth."""
+"""The default risk of placement: the median prediction violates more SLAs than the NICs that it saves are worth."""
 
-GENERATION = 200_000
-"""Answers that an oracle remembers at least, and at most twice as many."""
+CACHED = 200_000
+"""Answers that an oracle keeps at least, and at most twice as many."""
 
 
 class Oracle(ABC):
-    """Tells throughputs on one NIC model. Answers depend on the company alone; those of late are remembered."""
+    """Throughputs on one NIC model. They depend on the co-location alone; recent answers are cached."""
 
     def __init__(self) -> None:
-        self._remembered: dict[CoLocation, tuple[float, ...]] = {}
+        self._recent: dict[CoLocation, tuple[float, ...]] = {}
         self._older: dict[CoLocation, tuple[float, ...]] = {}
 
     @abstractmethod
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        """Throughputs (kpps) of companies that were not asked before, aligned with their workloads."""
+        """Throughputs (kpps) of co-locations that are not cached, aligned with their workloads."""
 
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
-        """Throughput (kpps) of each workload of each company, aligned with the company's own order."""
+        """Throughput (kpps) of each workload of each co-location, in the co-location's own order."""
         answers: dict[CoLocation, tuple[float, ...]] = {}
-        fresh = []
+        missing = []
         for co_location in co_locations:
             if co_location not in answers:
-                known = self._recalled(co_location)
-                if known is None:
-                    fresh.append(co_location)
-                answers[co_location] = known or ()
-        if fresh:
-            for co_location, answer in zip(fresh, self._query(fresh), strict=True):
-                answers[co_location] = self._remember(co_location, tuple(float(value) for value in answer))
+                cached = self._cached(co_location)
+                if cached is None:
+                    missing.append(co_location)
+                answers[co_location] = cached or ()
+        if missing:
+            for co_location, answer in zip(missing, self._query(missing), strict=True):
+                answers[co_location] = self._keep(co_location, tuple(float(value) for value in answer))
         return [answers[co_location] for co_location in co_locations]
 
-    def _recalled(self, co_location: CoLocation) -> tuple[float, ...] | None:
-        known = self._remembered.get(co_location)
-        if known is None and co_location in self._older:
-            known = self._remember(co_location, self._older[co_location])
-        return known
+    def _cached(self, co_location: CoLocation) -> tuple[float, ...] | None:
+        answer = self._recent.get(co_location)
+        if answer is None and co_location in self._older:
+            answer = self._keep(co_location, self._older[co_location])
+        return answer
 
-    def _remember(self, co_location: CoLocation, answer: tuple[float, ...]) -> tuple[float, ...]:
-        if len(self._remembered) >= GENERATION:
-            self._older, self._remembered = self._remembered, {}
-        self._remembered[co_location] = answer
+    def _keep(self, co_location: CoLocation, answer: tuple[float, ...]) -> tuple[float, ...]:
+        if len(self._recent) >= CACHED:
+            self._older, self._recent = self._recent, {}
+        self._recent[co_location] = answer
         return answer
 
     def by_workload(self, co_location: CoLocation) -> dict[Workload, float]:
-        """Throughput (kpps) of each distinct workload of the company; of equal workloads, the slowest counts."""
+        """Throughput (kpps) of each distinct workload of the co-location; of equal workloads, the slowest counts."""
         return lowest_by_workload(co_location, self.throughput([co_location])[0])
 
     def solo(self, workload: Workload) -> float:
@@ -82,7 +82,7 @@ class Oracle(ABC):
         return self.throughput([(workload,)])[0][0]
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
-        """The resource that costs `workload` most in the company; `contention` where the oracle cannot tell."""
+        """The resource that costs `workload` most in the co-location; `contention` where the oracle does not know."""
         return CONTENTION
 
 
@@ -94,7 +94,7 @@ class PredictorOracle(Oracle):
     predictor
         The predictor.
     risk
-        None for its best guess; else the throughput that at most this share of instances falls short of.
+        None for the median prediction; else the throughput that at most this share of instances falls below.
     """
 
     def __init__(self, predictor: Predictor, risk: float | None = None) -> None:
@@ -108,9 +108,10 @@ class PredictorOracle(Oracle):
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         if co_location not in self._bottlenecks:
-            if len(self._bottlenecks) >= GENERATION:
+            if len(self._bottlenecks) >= CACHED:
                 self._bottlenecks.clear()
-            self._bottlenecks[co_location] = tuple(one.bottleneck for one in self.predictor.predict([co_location])[0])
+            predictions = self.predictor.predict([co_location])[0]
+            self._bottlenecks[co_location] = tuple(one.bottleneck for one in predictions)
         return self._bottlenecks[co_location][co_location.index(workload)]
 
 

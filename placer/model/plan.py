@@ -10,7 +10,7 @@ from placer.model.fleet import NicKind
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One arrival and the NIC it was put on; no NIC means that it was rejected. Not everybody tells a reason."""
+    """One arrival and its NIC; no NIC means that it was rejected. Not every strategy gives a reason."""
 
     arrival: Arrival
     nic: str | None = None
@@ -27,7 +27,7 @@ class Plan:
     strategy
         Its name.
     predictor
-        The predictor it looked at; None for strategies that look at none.
+        The predictor it used; None for strategies that use none.
     placements
         One per arrival, in order of arrival.
     seconds
@@ -46,5 +46,5 @@ class Plan:
 
     @property
     def rejected(self) -> int:
-        """How many arrivals got no NIC."""
+        """How many arrivals have no NIC."""
         return len(self.placements) - len(self.placed)

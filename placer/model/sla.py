@@ -1,16 +1,16 @@
-"""Service level agreements: how much slower than alone an NF may become."""
+"""Service level agreements: the largest throughput drop, or the smallest throughput, that an NF instance accepts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 TOLERANCE = 1e-9
-"""Relative slack of every comparison of a throughput with an SLA, so that rounding decides nothing."""
+"""Relative tolerance of every comparison of a throughput with an SLA, so that rounding decides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sla:
-    """The least throughput an NF instance must keep, whatever its company.
+    """The lowest throughput that an NF instance must keep in any co-location.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The conformance kit: what every strategy, predictor and testbed must do, whoever wrote it.
+"""The conformance kit: what every strategy, predictor and testbed must do.
 
     from placer.testing import check_strategy
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def check_predictor(name: str, profile: Profile | None = None) -> None:
 def _recorded() -> Profile:
     with as_file(files("traces") / RECORDED) as folder:
         profile = read_profile(folder)
-    return Profile(profile.testbed, profile.benches, {name: profile.nfs[name] for name in NFS})
+    return replace(profile, nfs={name: profile.nfs[name] for name in NFS})
 
 
 def _co_locations(models: Models) -> list[tuple[Workload, ...]]:

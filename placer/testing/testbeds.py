@@ -6,7 +6,7 @@ import math
 
 from profiler.testbed import Run, RunRefused, Testbed
 from profiler.testbeds import open_testbed
-from profiles import COUNTERS, BenchLoad, Load, TestbedDescription, Workload
+from profiles import COUNTERS, BenchLoad, Load, TestbedDescription, TrafficProfile, Workload
 
 SEED = 7
 
@@ -38,8 +38,9 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
         return
     described = testbed.describe()
     assert described.nfs, "the description names no NF: nothing can be placed"
-    nfs = [Workload(nf.name, described.default_traffic) for nf in described.nfs]
-    benches = [
+    traffic = TrafficProfile.from_mapping(described.default_traffic)
+    nfs = [Workload(nf.name, traffic) for nf in described.nfs]
+    benches: list[Load] = [
         BenchLoad.of(bench.name, {name: high for name, (_, high) in bench.parameters.items()})
         for bench in described.benches
     ]
@@ -47,7 +48,7 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
         _check_run(testbed.run([load]), [load])
     if (pair := _pair(described, nfs)) is not None:
         _check_run(testbed.run(pair), pair)
-    _check_refusal(testbed, described, nfs[0])
+    _check_refusal(testbed, nfs[0])
     if described.simulated:
         _check_repeatable(testbed, nfs[0])
 
@@ -65,13 +66,14 @@ def _check_run(run: Run, loads: list[Load]) -> None:
 def _pair(described: TestbedDescription, nfs: list[Workload]) -> list[Load] | None:
     """Two NFs that fit the NIC together, if there are any."""
     cores = {nf.name: nf.cores for nf in described.nfs}
-    pairs = ([one, other] for one in nfs for other in nfs if cores[one.nf] + cores[other.nf] <= described.nic.cores)
-    return next(iter(pairs), None)  # type: ignore[arg-type]
+    pairs = ((one, other) for one in nfs for other in nfs if cores[one.nf] + cores[other.nf] <= described.nic.cores)
+    pair = next(pairs, None)
+    return None if pair is None else [*pair]
 
 
-def _check_refusal(testbed: Testbed, described: TestbedDescription, known: Workload) -> None:
+def _check_refusal(testbed: Testbed, known: Workload) -> None:
     try:
-        testbed.run([Workload("NoSuchNf", described.default_traffic)])
+        testbed.run([Workload("NoSuchNf", known.traffic)])
     except RunRefused:
         _check_run(testbed.run([known]), [known])
         return

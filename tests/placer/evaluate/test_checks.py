@@ -27,7 +27,7 @@ A, B = arrival("1", 0, "d"), arrival("2", 1, "d", departure=4)
         (plan_of(Placement(A, "n", OWN), Placement(A, "m", OWN), Placement(B)), "arrival 1: decided 2 times"),
         (
             plan_of(Placement(A), Placement(B), Placement(arrival("9", 2, "a"))),
-            "arrival 9: decided 1 times, asked for never",
+            "9, not in the trace: decided 1 times",
         ),
         (plan_of(Placement(A, "n", OWN), Placement(B, "n", NEW)), "n: is both toy-0 and toy-1"),
         (plan_of(Placement(A, "n", None), Placement(B)), "arrival 1: a NIC without a kind"),

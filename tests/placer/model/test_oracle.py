@@ -1,4 +1,4 @@
-"""Oracles remember what they were asked, within bounds."""
+"""Oracles cache their answers, within limits."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import pytest
 
 from placer.model import oracle
 from placer.model.oracle import co_location_of
-from profiles import Workload
 from placer.testing.toy import TRAFFIC, ToyOracle
+from profiles import Workload
 
 A, B, C, D = (co_location_of([Workload(nf, TRAFFIC)]) for nf in "abcd")
 
 
-def test_a_company_is_asked_about_once() -> None:
-    """Whether it comes twice in one question or in two."""
-    asked = ToyOracle()
-    assert asked.throughput([A, B, A]) == [(100.0,), (200.0,), (100.0,)]
-    assert asked.throughput([B, C]) == [(200.0,), (400.0,)]
-    assert asked.queries == 3
+def test_a_co_location_is_queried_once() -> None:
+    """Whether it occurs twice in one query or in two."""
+    cached = ToyOracle()
+    assert cached.throughput([A, B, A]) == [(100.0,), (200.0,), (100.0,)]
+    assert cached.throughput([B, C]) == [(200.0,), (400.0,)]
+    assert cached.queries == 3
 
 
-def test_only_answers_of_late_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With generations of two, asking for a third forgets nothing yet, and what was asked again outlives the others."""
-    monkeypatch.setattr(oracle, "GENERATION", 2)
-    asked = ToyOracle()
+def test_only_recent_answers_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two answers per generation, a third drops none yet, and an answer used again outlives the others."""
+    monkeypatch.setattr(oracle, "CACHED", 2)
+    cached = ToyOracle()
     for co_location in (A, B, C, A, D):
-        asked.throughput([co_location])
-    assert asked.queries == 4
-    asked.throughput([A])
-    assert asked.queries == 4
-    asked.throughput([B])
-    assert asked.queries == 5
+        cached.throughput([co_location])
+    assert cached.queries == 4
+    cached.throughput([A])
+    assert cached.queries == 4
+    cached.throughput([B])
+    assert cached.queries == 5
