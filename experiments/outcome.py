@@ -1,4 +1,4 @@
-"""What became of experiments that were run one after another: one that fails, or cannot run here, loses no other."""
+"""Runs experiments one after another: one that fails or cannot run here does not stop the others."""
 
 from __future__ import annotations
 
@@ -12,22 +12,19 @@ from experiments.registry import CannotRun, Experiment, Result, Setting
 from profiler.testbed import TestbedError
 from profiles import InputError
 
-Keep = Callable[[Experiment, Result], None]
-"""Puts a result where it belongs, before the next experiment begins."""
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one experiment.
+    """How the run of one experiment ended.
 
     Parameters
     ----------
     experiment
-        Which.
+        The experiment.
     result
-        What it answers; None where it did not come to an end.
+        Its result; None when it was skipped or failed.
     failed
-        Whether it should have.
+        Whether it failed; without a result and not failed, it was skipped.
     reason
         Why there is no result.
     """
@@ -43,31 +40,48 @@ class Outcome:
         return "ran" if self.result else "failed" if self.failed else "skipped"
 
     @property
-    def marked(self) -> int:
-        """Rows in which ours are worse than published, or differ."""
+    def rows(self) -> int:
+        """Rows of its table."""
+        return len(self.result.table) if self.result else 0
+
+    @property
+    def rows_with_verdict(self) -> int:
+        """Rows in which ours are worse than the published numbers, or differ from them."""
         table = self.result.table if self.result else None
-        return 0 if table is None or "worse" not in table else int((table["worse"] != "").sum())
+        return 0 if table is None or "verdict" not in table else int((table["verdict"] != "").sum())
 
 
-def outcomes_of(chosen: Sequence[Experiment], setting: Setting, keep: Keep) -> Iterator[Outcome]:
-    """Run them in order, and keep each result as soon as it is there; a result that cannot be kept has failed, too."""
-    return (_outcome_of(one, setting, keep) for one in chosen)
+def outcomes_of(
+    chosen: Sequence[Experiment], setting: Setting, save: Callable[[Experiment, Result], None]
+) -> Iterator[Outcome]:
+    """Run experiments in order.
+
+    Parameters
+    ----------
+    chosen
+        The experiments.
+    setting
+        What each receives.
+    save
+        Called with each result before the next experiment begins; when it raises, the experiment has failed.
+    """
+    return (_outcome_of(one, setting, save) for one in chosen)
 
 
-def _outcome_of(one: Experiment, setting: Setting, keep: Keep) -> Outcome:
+def _outcome_of(one: Experiment, setting: Setting, save: Callable[[Experiment, Result], None]) -> Outcome:
     setting.say(f"{one.name}: {one.title}")
     try:
-        # matrices are small: more threads wait for each other
+        # the matrices are small: with several threads, BLAS spends its time on synchronisation
         with threadpool_limits(1):
             result = one.run(setting)
-        keep(one, result)
+        save(one, result)
         return Outcome(one, result)
-    except CannotRun as lacking:
-        setting.say(f"{one.name}: SKIPPED, {lacking}")
-        return Outcome(one, reason=str(lacking))
-    except (InputError, TestbedError, OSError) as failed:
-        setting.say(f"{one.name}: FAILED, {failed}")
-        return Outcome(one, failed=True, reason=str(failed))
-    except Exception as failed:
-        setting.say(f"{one.name}: FAILED\n{traceback.format_exc()}")
-        return Outcome(one, failed=True, reason=f"{type(failed).__name__}: {failed}")
+    except CannotRun as error:
+        setting.say(f"{one.name}: skipped, {error}")
+        return Outcome(one, reason=str(error))
+    except (InputError, TestbedError, OSError) as error:
+        setting.say(f"{one.name}: failed, {error}")
+        return Outcome(one, failed=True, reason=str(error))
+    except Exception as error:
+        setting.say(f"{one.name}: failed\n{traceback.format_exc()}")
+        return Outcome(one, failed=True, reason=f"{type(error).__name__}: {error}")

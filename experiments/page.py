@@ -1,4 +1,4 @@
-"""The page of `placer reproduce all`: every table, figure and note in one file, what failed or was skipped included."""
+"""The page of `placer reproduce all`: every table, plot and note in one file, with what failed or was skipped."""
 
 from __future__ import annotations
 
@@ -8,76 +8,91 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.outcome import Outcome
-from experiments.registry import Result, Setting
+from experiments.registry import Paper, Result, Setting
 from placer.report.html import Page, Picture, Section, Tile
 
 FEW_ROWS = 32
-"""Tables up to this are in sight, longer ones on demand."""
+"""Tables with at most this many rows are shown, longer ones are folded."""
 
-MARKS = (
-    "The column worse names what is worse here than published, at the published decimal, of Tomur and of its baseline "
-    "alike; differs marks an effect that is not the same."
+VERDICTS = (
+    "The column verdict compares our number with the published one at the published precision, for the paper's method "
+    "and its baselines alike: 'worse' names the metrics that are worse, 'differs' marks an effect of another size. An "
+    "empty cell means as good as published, or no published number."
 )
+"""How to read the tables."""
+
+
+def papers_of(outcomes: Sequence[Outcome]) -> list[Paper]:
+    """The papers of the experiments, each once."""
+    return list(dict.fromkeys(one.experiment.paper for one in outcomes))
+
+
+def title_of(outcomes: Sequence[Outcome]) -> str:
+    """The title of the page."""
+    return f"{', '.join(paper.name for paper in papers_of(outcomes))}: reproduced tables and figures"
 
 
 def page_of_outcomes(outcomes: Sequence[Outcome], setting: Setting, out: Path) -> Page:
-    """What became of every experiment, on a page; plots are those in the folder `out`."""
-    ran = [one for one in outcomes if one.result]
-    rows, marked = sum(len(one.result.table) for one in ran if one.result), sum(one.marked for one in outcomes)
-    share = "All runs" if setting.scale == 1 else f"{setting.scale:g} of the full number of runs"
-    tiles = [Tile(f"{len(ran):,}", "experiments ran"), Tile(f"{marked:,}", f"of {rows:,} rows worse or different")]
+    """The page of these experiments; the plots are read from the folder `out`."""
+    ran = sum(one.status == "ran" for one in outcomes)
+    rows, marked = sum(one.rows for one in outcomes), sum(one.rows_with_verdict for one in outcomes)
+    tiles = [Tile(f"{ran:,}", "experiments ran"), Tile(f"{marked:,}", f"of {rows:,} rows worse or different")]
     for status in ("skipped", "failed"):
         number = sum(one.status == status for one in outcomes)
         tiles += [Tile(f"{number:,}", f"experiments {status}")] if number else []
     return Page(
-        title="Tomur, repeated: tables and figures",
-        summary=(_decision(outcomes, rows, marked), MARKS, f"{share}, seed {setting.seed}."),
+        title=title_of(outcomes),
+        summary=(
+            f"{ran} of {len(outcomes)} experiments ran. Of their {rows:,} table rows, {rows - marked:,} are as good as "
+            f"published or have no published number; {marked:,} are worse or differ.",
+            VERDICTS,
+            f"{runs_made(setting)} Papers: {'; '.join(map(str, papers_of(outcomes)))}.",
+        ),
         tiles=tuple(tiles),
         sections=(_overview(outcomes), *(_section(one, out) for one in outcomes)),
         made_by=f"placer reproduce all --scale {setting.scale:g} --seed {setting.seed}",
     )
 
 
-def _decision(outcomes: Sequence[Outcome], rows: int, marked: int) -> str:
-    ran = sum(one.status == "ran" for one in outcomes)
-    told = f"{ran} of {len(outcomes)} experiments ran; {rows - marked:,} of {rows:,} rows are as good as published, "
-    return told + "equal in effect, or without a published number."
+def runs_made(setting: Setting) -> str:
+    """The scale and the seed as a sentence."""
+    share = "The full number of runs" if setting.scale == 1 else f"{100 * setting.scale:g} % of the full number of runs"
+    return f"{share}, seed {setting.seed}."
 
 
 def _overview(outcomes: Sequence[Outcome]) -> Section:
     table = pd.DataFrame(
         {
             "experiment": one.experiment.name,
-            "what": one.experiment.title,
+            "paper": one.experiment.paper.name,
+            "title": one.experiment.title,
             "status": one.status,
-            "rows": len(one.result.table) if one.result else 0,
-            "worse or different": one.marked,
+            "rows": one.rows,
+            "worse or different": one.rows_with_verdict,
         }
         for one in outcomes
     )
-    return Section("overview", "All experiments", "In the order of the paper.", table=table, in_sight=True)
+    return Section("overview", "All experiments", "Tables first, then figures.", table=table, expanded=True)
 
 
 def _section(one: Outcome, out: Path) -> Section:
-    name, result = one.experiment.name, one.result
+    name, title, result = one.experiment.name, one.experiment.title, one.result
+    heading = f"{one.experiment.paper.name}, {name}"
     if result is None:
-        told = f"{one.experiment.title}. {one.status.capitalize()}: {one.reason}"
-        return Section(name, name, told)
-    picture = Picture(name, f"The plot of {name}; the table holds its numbers.", (out / f"{name}.svg").read_bytes())
+        return Section(name, heading, f"{title}. {one.status.capitalize()}: {one.reason}")
+    picture = Picture(name, f"Plot of {name}. The table has its numbers.", (out / f"{name}.svg").read_bytes())
     return Section(
         name,
-        name,
-        f"{one.experiment.title}.",
+        heading,
+        f"{title}.",
         (picture,),
         result.table.rename(columns=lambda column: str(column).replace("_pct", ", %").replace("_", " ")),
-        in_sight=len(result.table) <= FEW_ROWS,
+        expanded=len(result.table) <= FEW_ROWS,
         notes=tuple(notes_of(result)),
     )
 
 
 def notes_of(result: Result) -> Iterator[str]:
-    """What ran where, and what the reader of the table should know."""
-    yield from (f"Ran on {where}" for where in result.ran_on)
-    for note in result.notes:
-        column = "_" in note.partition(" ")[0]
-        yield note if column else f"{note[0].upper()}{note[1:]}"
+    """Which runs were made on which testbed, then what a reader needs to know."""
+    yield from (f"Testbed: {one}" for one in result.testbeds)
+    yield from result.notes

@@ -1,11 +1,16 @@
-"""The experiments: what one is given, what it answers, and how it makes itself known."""
+"""The registry of experiments: what an experiment receives, what it returns, and how it is found by name.
+
+An experiment is one file `tableN.py` or `figureN.py` in the folder of its paper. Putting the file there registers it.
+The registry differs from `profiles.registry`: experiments lie in one folder per paper and are listed in the paper's
+order.
+"""
 
 from __future__ import annotations
 
 import pkgutil
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -17,102 +22,130 @@ from matplotlib.figure import Figure
 
 from profiles import InputError
 
-SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "flowmon-bf2"
-"""Where measurements of a real BlueField-2 lie, if they do: beside the project."""
-
-Say = Callable[[str], None]
+MEASUREMENTS = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "flowmon-bf2"
+"""Default folder of the measurements on a real BlueField-2; it may be missing."""
 
 
 class CannotRun(Exception):
-    """Something that the experiment needs is not here; the message says what. It is skipped then, not failed."""
+    """A requirement of the experiment is missing, as the message explains. The experiment is skipped, not failed."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper whose tables and figures are reproduced: the constant `PAPER` of its folder.
+
+    Parameters
+    ----------
+    name
+        Short name: `Tomur`.
+    title
+        Full title.
+    authors
+        As cited: `Wu et al.`
+    """
+
+    name: str
+    title: str
+    authors: str
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.authors})"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What an experiment is given.
+    """What an experiment receives.
 
     Parameters
     ----------
     seed
-        Of every choice; the same seed gives the same tables.
+        Seed of every random choice; the same seed gives the same tables.
     scale
         Share of the full number of runs.
     measurements
-        Profile directory of FlowMonitor on a BlueField-2, with `validation.csv` in it.
+        Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`.
     say
-        Told what takes time, and what is left out.
+        Called with a message before each long step and for each part that is skipped.
     """
 
     seed: int = 0
     scale: float = 1.0
-    measurements: Path = SHARED
-    say: Say = lambda message: None
+    measurements: Path = MEASUREMENTS
+    say: Callable[[str], None] = lambda message: None
 
     def count(self, full: int, least: int = 4) -> int:
-        """How many of `full` runs to make."""
+        """How many of `full` runs to make at this scale."""
         return max(round(full * self.scale), min(least, full))
 
     def rng(self, purpose: str) -> np.random.Generator:
-        """A generator of its own for each purpose, so that one experiment's draws do not move another's."""
+        """A separate generator for each purpose: the draws of one experiment do not change those of another."""
         return np.random.default_rng([self.seed, zlib.crc32(purpose.encode())])
 
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment answers.
+    """What an experiment returns.
 
     Parameters
     ----------
     table
-        Ours beside the published numbers; the column `worse` says where ours are worse.
-    ran_on
-        A sentence per testbed: what ran there, or why nothing did.
+        Our numbers next to the published ones; the column `verdict` marks where ours are worse or differ.
+    testbeds
+        One sentence per testbed: which runs were made there, or why none.
     draw
         Draws the plot.
     notes
-        What the reader of the table should know.
+        What a reader needs to know to interpret the table.
     data
-        Further tables by name: what the plot shows.
+        Further tables by name: the data of the plot.
     """
 
     table: pd.DataFrame
-    ran_on: tuple[str, ...]
+    testbeds: tuple[str, ...]
     draw: Callable[[Figure], None]
     notes: tuple[str, ...] = ()
     data: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
-Run = Callable[[Setting], Result]
-
-
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper, and the function that repeats it."""
+    """A table or figure of a paper, and the function that reproduces it."""
 
+    paper: Paper
     name: str
     title: str
-    run: Run
+    run: Callable[[Setting], Result]
 
 
 _registered: dict[str, Experiment] = {}
 
 
-def experiment(name: str, title: str) -> Callable[[Run], Run]:
-    """Make the decorated function known as the experiment `name`."""
+def experiment(
+    paper: Paper, name: str, title: str
+) -> Callable[[Callable[[Setting], Result]], Callable[[Setting], Result]]:
+    """Register the decorated function as the experiment `name`.
 
-    def register(run: Run) -> Run:
-        _registered[name] = Experiment(name, title, run)
+    Raises
+    ------
+    ValueError
+        When another experiment has that name.
+    """
+
+    def register(run: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
+        if name in _registered:
+            raise ValueError(f"There are two experiments named '{name}'.")
+        _registered[name] = Experiment(paper, name, title, run)
         return run
 
     return register
 
 
 def all_experiments() -> list[Experiment]:
-    """Every experiment of every paper's folder, tables before figures, each in the order of the paper."""
+    """The experiments of every paper: tables before figures, each by number."""
     for module in pkgutil.walk_packages([str(Path(__file__).parent)], "experiments."):
         if re.fullmatch(r"(table|figure)\d+(_[a-z]+)?", module.name.rpartition(".")[2]):
             import_module(module.name)
-    return sorted(_registered.values(), key=_place)
+    return sorted(_registered.values(), key=_order)
 
 
 def find_experiment(name: str) -> Experiment:
@@ -123,14 +156,45 @@ def find_experiment(name: str) -> Experiment:
     InputError
         When there is none; the hint names the nearest, or all.
     """
-    known = {one.name: one for one in all_experiments()}
-    if name not in known:
-        whole = {one.partition("-")[0] for one in known}  # `table6` stands for both of its experiments
-        near = get_close_matches(name, sorted({*known, *whole}), n=3) or list(known)
-        raise InputError.of("NAME", f"'{name}' is not an experiment", hint=f"one of {', '.join(near)}, or all")
-    return known[name]
+    known = all_experiments()
+    for one in known:
+        if one.name == name:
+            return one
+    raise _unknown(name, known)
 
 
-def _place(one: Experiment) -> tuple[bool, int, str]:
+def find_experiments(name: str, known: Sequence[Experiment]) -> list[Experiment]:
+    """The experiments that a name stands for.
+
+    Parameters
+    ----------
+    name
+        `all`, the name of one experiment, or a table or figure with several: `table6` stands for `table6-online` and
+        `table6-optimal`.
+    known
+        The experiments to choose from.
+
+    Raises
+    ------
+    InputError
+        When it stands for none; the hint names the nearest, or all.
+    """
+    if name == "all":
+        return list(known)
+    exact = [one for one in known if one.name == name]
+    found = exact or [one for one in known if one.name.startswith(f"{name}-")]
+    if not found:
+        raise _unknown(name, known)
+    return found
+
+
+def _unknown(name: str, known: Sequence[Experiment]) -> InputError:
+    names = [one.name for one in known]
+    without_variant = {one.partition("-")[0] for one in names}
+    near = get_close_matches(name, sorted({*names, *without_variant}), n=3) or names
+    return InputError.of("NAME", f"'{name}' is not an experiment", hint=f"one of {', '.join(near)}, or all")
+
+
+def _order(one: Experiment) -> tuple[str, bool, int, str]:
     number = re.search(r"\d+", one.name)
-    return one.name.startswith("figure"), int(number.group()) if number else 0, one.name
+    return one.paper.name, "figure" in one.name, int(number.group()) if number else 0, one.name

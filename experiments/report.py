@@ -1,9 +1,11 @@
-"""Puts results on paper: text for the terminal, CSV, SVG and PNG for a folder, and an index of them all."""
+"""Writes results: text for the terminal; CSV, SVG and PNG into a folder; and an index page of them all."""
 
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.outcome import Outcome
-from experiments.page import MARKS, notes_of, page_of_outcomes
+from experiments.page import VERDICTS, notes_of, page_of_outcomes, papers_of, runs_made, title_of
 from experiments.registry import Experiment, Result, Setting
 from placer.report.html import write_page
-from profiles.aside import file_aside
 from profiles.table import write_table
 
 INDEX = "index"
@@ -29,7 +30,7 @@ STYLE: dict[Any, Any] = {
 
 
 def as_text(experiment: Experiment, result: Result) -> str:
-    """The table as text, what it ran on, and the notes."""
+    """Title, table, testbeds and notes as text."""
     cells = _cells(result.table)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     numeric = [pd.api.types.is_numeric_dtype(kind) for kind in result.table.dtypes]
@@ -40,55 +41,69 @@ def as_text(experiment: Experiment, result: Result) -> str:
         ).rstrip()
         for row in cells
     ]
-    told = [*(f"ran on {where}" for where in result.ran_on), *(f"note: {note}" for note in result.notes)]
-    return "\n".join([f"{experiment.name}: {experiment.title}", "", *lines, "", *told]) + "\n"
+    title = f"{experiment.paper.name}, {experiment.name}: {experiment.title}"
+    return "\n".join([title, "", *lines, "", *notes_of(result)]) + "\n"
 
 
 def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path]:
-    """Write the table and the data as CSV and the plot as SVG and PNG; the files written."""
+    """Write the table and the data as CSV and the plot as SVG and PNG, all or none; return the paths written."""
     tables = {experiment.name: result.table} | {
         f"{experiment.name}-{name}": table for name, table in sorted(result.data.items())
     }
-    written = []
-    for name, table in tables.items():
-        written.append(out / f"{name}.csv")
-        write_table(table, written[-1])
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=INCHES, layout="constrained")
-        result.draw(figure)
-        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-            written.append(out / f"{experiment.name}.{kind}")
-            with file_aside(written[-1]) as aside:
-                figure.savefig(aside, format=kind, dpi=120, metadata=metadata)
-    return written
+    with _all_or_none(out) as folder:
+        for name, table in tables.items():
+            write_table(table, folder / f"{name}.csv")
+        with mpl.rc_context(STYLE):
+            figure = Figure(figsize=INCHES, layout="constrained")
+            result.draw(figure)
+            figure.savefig(folder / f"{experiment.name}.svg", dpi=120, metadata={"Date": None})
+            figure.savefig(folder / f"{experiment.name}.png", dpi=120, metadata={"Software": None})
+    return [out / f"{name}.csv" for name in tables] + [out / f"{experiment.name}.{kind}" for kind in ("svg", "png")]
 
 
 def write_index(outcomes: Sequence[Outcome], setting: Setting, out: Path) -> list[Path]:
-    """One page of all results: as Markdown, which shows the plots that lie beside it, and as HTML, which holds them."""
-    with file_aside(out / f"{INDEX}.md") as aside:
-        aside.write_text("\n".join(_index(outcomes, setting)) + "\n", encoding="utf-8")
-    write_page(page_of_outcomes(outcomes, setting, out), out / f"{INDEX}.html")
-    return [out / f"{INDEX}.md", out / f"{INDEX}.html"]
+    """Write one page of all results, both formats or none; return the paths written.
+
+    The Markdown page links to the plots in the same folder, the HTML page contains them.
+    """
+    names = [f"{INDEX}.md", f"{INDEX}.html"]
+    with _all_or_none(out) as folder:
+        (folder / names[0]).write_text("\n".join(_markdown_page(outcomes, setting)) + "\n", encoding="utf-8")
+        write_page(page_of_outcomes(outcomes, setting, out), folder / names[1])
+    return [out / name for name in names]
 
 
-def _index(outcomes: Sequence[Outcome], setting: Setting) -> Iterator[str]:
-    yield from ("# Results", "", MARKS, "", f"Seed {setting.seed}, {setting.scale:g} of the full number of runs.", "")
+@contextmanager
+def _all_or_none(out: Path) -> Iterator[Path]:
+    """A folder to write to. Its files move to `out` when the block ends well, and are deleted when it raises."""
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=out) as folder:
+        yield Path(folder)
+        for file in sorted(Path(folder).iterdir()):
+            file.replace(out / file.name)
+
+
+def _markdown_page(outcomes: Sequence[Outcome], setting: Setting) -> Iterator[str]:
+    yield from (f"# {title_of(outcomes)}", "", VERDICTS, "", runs_made(setting), "")
+    yield from (f"- {paper}" for paper in papers_of(outcomes))
+    yield ""
     for one in outcomes:
-        told = f"{one.marked} of {len(one.result.table)} rows marked" if one.result else f"{one.status}: {one.reason}"
-        yield f"- [{one.experiment.name}](#{one.experiment.name}): {one.experiment.title} ({told})"
+        rows = f"{one.rows_with_verdict} of {one.rows} rows worse or different"
+        ended = rows if one.result else f"{one.status}: {one.reason}"
+        yield f"- [{one.experiment.name}](#{one.experiment.name}): {one.experiment.title} ({ended})"
     for one in outcomes:
         name, title = one.experiment.name, one.experiment.title
         yield from ("", f"## {name}", "", f"{title}.", "")
         if one.result is None:
             yield f"{one.status.capitalize()}: {one.reason}"
             continue
-        yield from (*_markdown(one.result.table), "")
+        yield from (*_markdown_table(one.result.table), "")
         yield from (f"- {note}" for note in notes_of(one.result))
         csv = ", ".join(f"[{file}.csv]({file}.csv)" for file in [name, *(f"{name}-{of}" for of in one.result.data)])
         yield from ("", f"![{title}]({name}.svg)", "", f"Data: {csv}")
 
 
-def _markdown(table: pd.DataFrame) -> list[str]:
+def _markdown_table(table: pd.DataFrame) -> list[str]:
     header, *rows = _cells(table)
     numeric = [pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
     rule = ["--:" if right else "---" for right in numeric]

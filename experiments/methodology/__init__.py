@@ -1,1 +1,1 @@
-"""What the experiments share (Tomur, section 7.1): NFs, traffic, company, benches, testbeds and error metrics."""
+"""What the experiments of every paper share: error metrics, findings, plots and the host testbed."""

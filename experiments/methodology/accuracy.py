@@ -1,4 +1,4 @@
-"""Error metrics, and tables of them beside published ones (Tomur, section 7.1)."""
+"""Error metrics of predictors, and tables that compare them with the published ones (Tomur, section 7.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Scores = tuple[float, float, float]
-"""MAPE, ±5 % Acc. and ±10 % Acc., all in %."""
+"""MAPE, and the shares of predictions within 5 % and within 10 %; all in %."""
 
 METRICS = ("mape_pct", "acc5_pct", "acc10_pct")
 NAMES = ("MAPE", "±5 %", "±10 %")
@@ -25,14 +25,14 @@ def errors_pct(predicted: Array, truth: Array) -> Array:
 
 
 def scores(errors: Array) -> Scores:
-    """MAPE, and the shares of predictions within 5 and within 10 %."""
+    """MAPE, and the shares of predictions within 5 % and within 10 %."""
     return float(errors.mean()), float(100 * (errors <= 5).mean()), float(100 * (errors <= 10).mean())
 
 
 def score_table(
     errors: Mapping[tuple[str, str, str], Array], published: Mapping[tuple[str, str], Scores]
 ) -> pd.DataFrame:
-    """A row per (NF, predictor, testbed) of `errors`: ours, the published scores, and which of ours are worse."""
+    """A row per (NF, predictor, testbed): our scores, the published ones, and the verdict."""
     unknown = (np.nan,) * len(METRICS)
     rows = []
     for (nf, predictor, testbed), values in errors.items():
@@ -42,7 +42,7 @@ def score_table(
 
 
 def with_means(table: pd.DataFrame, published: Mapping[str, Scores]) -> pd.DataFrame:
-    """The table with a row per predictor: the means over its NFs on the simulated card."""
+    """The table with one more row per predictor: the means over its NFs on the simulated card."""
     rows = []
     for predictor, theirs in published.items():
         of = table[(table["predictor"] == predictor) & (table["testbed"] == "simulated")]
@@ -61,7 +61,7 @@ def _row(
         "runs": runs,
         **dict(zip(METRICS, ours, strict=True)),
         **{PUBLISHED + metric: value for metric, value in zip(METRICS, theirs, strict=True)},
-        "worse": ", ".join(
+        "verdict": verdict_on(
             name
             for name, our, their, higher in zip(NAMES, ours, theirs, (False, True, True), strict=True)
             if is_worse(our, their, higher_is_better=higher)
@@ -69,15 +69,21 @@ def _row(
     }
 
 
+def verdict_on(worse: Iterable[str]) -> str:
+    """The cell of the column `verdict` for these worse metrics."""
+    metrics = ", ".join(worse)
+    return f"worse: {metrics}" if metrics else ""
+
+
 def is_worse(ours: float, published: float, *, higher_is_better: bool = False) -> bool:
-    """Whether ours is worse, at the one decimal that is published; never where nothing is."""
+    """Whether our number is worse at one decimal, the published precision; False where none is published (NaN)."""
     if np.isnan(published):
         return False
     return round(ours, 1) < round(published, 1) if higher_is_better else round(ours, 1) > round(published, 1)
 
 
 def draw_scores(figure: Figure, table: pd.DataFrame) -> None:
-    """MAPE per NF and predictor, ours beside the published one."""
+    """Bars of the MAPE per NF and predictor, ours next to the published one."""
     figure.set_figheight(1.2 + 0.3 * len(table))
     axes = figure.subplots()
     places, bar = np.arange(len(table)), 0.4
@@ -90,13 +96,13 @@ def draw_scores(figure: Figure, table: pd.DataFrame) -> None:
 
 
 def quantiles(values: Array) -> dict[str, float]:
-    """The five numbers of a box and whisker plot."""
+    """The five quantiles of a box plot."""
     names = ("p5", "p25", "median", "p75", "p95")
     return dict(zip(names, np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist(), strict=True))
 
 
 def box_table(errors: Mapping[tuple[str, str], Array], keys: Sequence[str]) -> pd.DataFrame:
-    """A row of quantiles per key of `errors`."""
+    """Quantiles, a row per key of `errors`."""
     return pd.DataFrame(
         [
             {**dict(zip(keys, key, strict=True)), "runs": len(values), **quantiles(values)}
@@ -106,7 +112,7 @@ def box_table(errors: Mapping[tuple[str, str], Array], keys: Sequence[str]) -> p
 
 
 def flattened(errors: Mapping[tuple[str, str], Array], keys: Sequence[str], column: str) -> pd.DataFrame:
-    """Every single value, with its key."""
+    """Every value, a row each, with its key."""
     rows: Iterable[dict[str, object]] = (
         {**dict(zip(keys, key, strict=True)), column: value}
         for key, values in errors.items()

@@ -1,4 +1,4 @@
-"""Plots that several figures share."""
+"""Plots shared by several figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def boxes(axes: Axes, values: Mapping[str, Array], ylabel: str) -> None:
-    """A box per key, whiskers at the 5th and 95th percentile, the median on top."""
+    """A box per key, whiskers at the 5th and 95th percentile, the median as text above."""
     filled = {label: of for label, of in values.items() if len(of)}
     axes.boxplot(list(filled.values()), whis=(5, 95), showfliers=False, widths=0.5)
     axes.set_xticks(range(1, len(filled) + 1), list(filled), rotation=40, ha="right", rotation_mode="anchor")
@@ -23,7 +23,7 @@ def boxes(axes: Axes, values: Mapping[str, Array], ylabel: str) -> None:
 
 
 def curves(axes: Axes, table: pd.DataFrame, x: str, by: str, xlabel: str) -> None:
-    """Throughput over `x`, a line per value of `by`; crosses where the table holds predictions."""
+    """Throughput over the column `x`, a line per value of the column `by`; predictions, if any, as crosses."""
     for at, (value, rows) in enumerate(table.groupby(by, sort=True)):
         axes.plot(
             rows[x],

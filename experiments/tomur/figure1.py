@@ -1,4 +1,4 @@
-"""Figure 1: what company costs nine NFs."""
+"""Figure 1: throughput drops of nine NFs when co-located."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.methodology.accuracy import quantiles
-from experiments.methodology.card import CARD, truth
-from experiments.methodology.co_locations import co_locations_of
+from experiments.methodology.findings import Finding, findings_table
 from experiments.methodology.plots import boxes
-from experiments.methodology.workloads import Fact, fact_table
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology.co_locations import co_locations_of
+from experiments.tomur.methodology.simulated_card import CARD, truth
 from traces.arrivals import TABLE_2_NFS
 
 CO_LOCATIONS = 300
 PUBLISHED = {"median": (1.9, 10.6), "p95": (4.2, 62.2)}
-"""Over the NFs, the lowest and the highest."""
+"""The lowest and the highest over the NFs."""
 
 
-@experiment("figure1", "Throughput drop beside up to three others")
+@experiment(PAPER, "figure1", "Throughput drop when co-located with up to three NFs")
 def run(setting: Setting) -> Result:
-    """Nine NFs at default traffic, each beside one to three random NFs of table 1, or of the nine themselves."""
+    """Nine NFs at default traffic, each co-located with one to three random NFs of table 1 or of table 2."""
     pools = {"table 1": [nf.name for nf in CARD.describe().nfs], "table 2": list(TABLE_2_NFS)}
     drops = {pool: {nf: _drops(nf, others, setting) for nf in TABLE_2_NFS} for pool, others in pools.items()}
     table = pd.DataFrame(
@@ -32,8 +33,8 @@ def run(setting: Setting) -> Result:
             for nf, values in of.items()
         ]
     )
-    facts = [
-        Fact(f"{end} {column} drop of the NFs, others of {pool}", getattr(rows[column], how)(), published)
+    findings = [
+        Finding(f"{end} {column} drop of an NF, others from {pool}", getattr(rows[column], how)(), published)
         for pool, rows in table.groupby("others", sort=False)
         for column, ends in PUBLISHED.items()
         for end, how, published in zip(("lowest", "highest"), ("min", "max"), ends, strict=True)
@@ -42,15 +43,16 @@ def run(setting: Setting) -> Result:
     def draw(figure: Figure) -> None:
         for axes, (pool, of) in zip(figure.subplots(1, 2, sharey=True), drops.items(), strict=True):
             boxes(axes, of, "throughput drop (%)")
-            axes.set_title(f"others of {pool}")
+            axes.set_title(f"others from {pool}")
 
     return Result(
-        fact_table(facts),
-        ("the simulated BlueField-2: every run.", "BlueField-2: nothing; its measurements hold no company of NFs."),
+        findings_table(findings),
+        (f"{SIMULATED}: all runs.", f"{HARDWARE}: no runs; the measurements contain no co-located NFs."),
         draw,
         (
-            "the drops of each NF are drawn in the paper, not told; the card was calibrated to these four numbers with "
-            "the nine NFs of table 2. The paper draws the others from table 1, where every third of them uses regex.",
+            "The paper selects the others from table 1, where one NF in three uses regex. It shows the drops of each "
+            "NF as boxes; its text gives only these four numbers.",
+            "The simulated card was calibrated to these four numbers with the nine NFs of table 2 as the others.",
         ),
         {"drops": table},
     )

@@ -1,4 +1,4 @@
-"""Figure 2: what single-resource models, and strawman compositions of them, miss."""
+"""Figure 2: errors of models of a single resource, and of simple compositions of them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.methodology import bluefield2
 from experiments.methodology.accuracy import box_table, errors_pct, flattened
-from experiments.methodology.card import CARD as HOSTED
-from experiments.methodology.card import tomur, trained, truth
-from experiments.methodology.co_locations import co_locations_of
+from experiments.methodology.findings import UNPUBLISHED, Finding, findings_table
 from experiments.methodology.plots import boxes
-from experiments.methodology.slomo import slomo
-from experiments.methodology.synthetic import CARD, name_of, trained_synthetic
-from experiments.methodology.workloads import UNPUBLISHED, Fact, fact_table
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology import bluefield2
+from experiments.tomur.methodology.co_locations import co_locations_of
+from experiments.tomur.methodology.simulated_card import CARD as HOSTED
+from experiments.tomur.methodology.simulated_card import tomur, trained, truth
+from experiments.tomur.methodology.slomo import slomo
+from experiments.tomur.methodology.synthetic_nfs import CARD, name_of, trained_synthetic
 from predictor import Predictor, TomurPredictor
 from profiles import COUNTERS, Workload
 
@@ -26,32 +27,32 @@ Array = NDArray[np.float64]
 
 CO_LOCATIONS = 300
 OFFERED = 3
-"""Companies drawn for each that is wanted; about two in three have another user of the regex accelerator."""
+"""Co-locations drawn for each that is used; about two in three have another user of the regex accelerator."""
 TARGET = "FlowMonitor"
 SINGLE = ("memory only (SLOMO)", "regex only")
 VERSIONS = {"NF1": name_of("NF1", "run-to-completion"), "NF2": name_of("NF2", "pipeline")}
 PUBLISHED_MEDIAN, PUBLISHED_WORST = 20.0, 60.0
-"""Of (a), told roughly and for both models together."""
+"""Of (a): rough numbers of the text, for both models together."""
 PUBLISHED_SUM = 17.0
-"""Of (b), for the pipeline NF2."""
+"""Of (b): for the pipeline NF2."""
 COMPOSITIONS = {"sum": "sum", "min": "min", "tomur": None}
 
 
-@experiment("figure2", "Errors of single-resource models and of their compositions")
+@experiment(PAPER, "figure2", "Errors of single-resource models and of their compositions")
 def run(setting: Setting) -> Result:
-    """FlowMonitor predicted by one resource alone (a), NF1 and NF2 by compositions (b), beside up to three NFs."""
+    """FlowMonitor predicted from one resource (a), NF1 and NF2 by compositions (b); all with up to three other NFs."""
     errors = {("simulated", name): values for name, values in _single_resource(setting).items()}
     real = bluefield2.measurements(setting)
     if real:
         errors |= {(bluefield2.TESTBED, name): values for name, values in _single_resource_measured(real).items()}
     mapes = _compositions(setting)
-    facts = [
-        Fact(f"{what} error of FlowMonitor, {name}, {testbed}", how(values), published)
+    findings = [
+        Finding(f"{what} error of FlowMonitor, {name}, {testbed}", how(values), published)
         for (testbed, name), values in errors.items()
         for what, how, published in (("median", np.median, PUBLISHED_MEDIAN), ("worst", np.max, PUBLISHED_WORST))
     ]
-    facts += [
-        Fact(
+    findings += [
+        Finding(
             f"MAPE of {nf} ({VERSIONS[nf].removeprefix(nf + '-')}), {composition}",
             mape,
             PUBLISHED_SUM if (nf, composition) == ("NF2", "sum") else UNPUBLISHED,
@@ -69,18 +70,19 @@ def run(setting: Setting) -> Result:
         right.legend()
 
     return Result(
-        fact_table(facts),
+        findings_table(findings),
         (
-            "the simulated BlueField-2: FlowMonitor, NF1 and NF2 beside one to three NFs of which some use regex.",
-            f"BlueField-2: {len(real.runs)} runs of FlowMonitor beside benches, not NFs (a)."
+            f"{SIMULATED}: FlowMonitor, NF1 and NF2, each with one to three NFs of which at least one uses regex.",
+            f"{HARDWARE}: {len(real.runs)} measured runs of FlowMonitor with benches instead of NFs (a)."
             if real
-            else bluefield2.SKIPPED,
+            else bluefield2.MISSING,
         ),
         draw,
         (
-            "the paper tells (a) roughly and for both models at once, of (b) only the sum composition of NF2.",
-            "a drop that a model does not see is a larger error: 62 %, the worst of figure 1, makes 163 %. The paper's "
-            "worst error of 60 % is that of a drop of 38 %.",
+            "The paper's text gives rough numbers for (a), for both models together; for (b) only the sum composition "
+            "of NF2.",
+            "A drop of 62 %, the largest of figure 1, is an error of 163 % for a model that predicts no drop. The "
+            "paper's largest error of 60 % corresponds to a missed drop of 38 %.",
         ),
         {
             "errors": box_table(errors, ("testbed", "model")),
@@ -103,13 +105,13 @@ def _single_resource(setting: Setting) -> Mapping[str, Array]:
     }
 
 
-def _single_resource_measured(real: bluefield2.Measured) -> Mapping[str, Array]:
+def _single_resource_measured(real: bluefield2.FlowMonitorRuns) -> Mapping[str, Array]:
     predictors, measured = real.trained.predictors, bluefield2.throughput(real.runs)
     no_memory = real.runs.assign(**dict.fromkeys(COUNTERS, 0.0))
-    told = {SINGLE[0]: ("slomo", real.runs), SINGLE[1]: ("tomur", no_memory)}
+    inputs = {SINGLE[0]: ("slomo", real.runs), SINGLE[1]: ("tomur", no_memory)}
     return {
         model: errors_pct(predictors[name].predict_contention(bluefield2.NF, table), measured)
-        for model, (name, table) in told.items()
+        for model, (name, table) in inputs.items()
     }
 
 
@@ -126,7 +128,7 @@ def _compositions(setting: Setting) -> Mapping[tuple[str, str], float]:
 
 
 def _contended(nf: str, setting: Setting) -> list[list[Workload]]:
-    """Companies in which somebody else uses the regex accelerator, too: both resources are contended."""
+    """Co-locations in which another NF also uses the regex accelerator, so that both resources are contended."""
     hosted = {one.name: "regex" in one.accelerators for one in HOSTED.describe().nfs}
     drawn = co_locations_of(
         nf, OFFERED * setting.count(CO_LOCATIONS), setting.rng(f"figure2 {nf}"), others=list(hosted)

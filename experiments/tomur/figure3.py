@@ -1,4 +1,4 @@
-"""Figure 3: how contention costs throughput depends on the traffic, and a model of one traffic misses the others."""
+"""Figure 3: throughput drops depend on the traffic, which a model of one traffic profile misses."""
 
 from __future__ import annotations
 
@@ -8,49 +8,54 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.methodology.accuracy import box_table, errors_pct, flattened
-from experiments.methodology.benches import beside_benches, cache_access_rate, mem_bench
-from experiments.methodology.card import DEFAULT, tomur
-from experiments.methodology.co_locations import random_traffics
+from experiments.methodology.findings import Finding, findings_table
 from experiments.methodology.plots import boxes, curves
-from experiments.methodology.slomo import slomo
-from experiments.methodology.workloads import Fact, fact_table
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology.benches import cache_access_rate, mem_bench, run_with_benches
+from experiments.tomur.methodology.co_locations import random_traffics
+from experiments.tomur.methodology.simulated_card import DEFAULT, tomur
+from experiments.tomur.methodology.slomo import slomo
 from profiles import TrafficProfile
 
 Array = NDArray[np.float64]
 
 NFS = {"FlowStats": 1.2, "FlowClassifier": 1.1, "FlowTracker": 1.6}
-"""With SLOMO's published MAPE at default traffic (table 11)."""
+"""NFs and the published MAPE of SLOMO at default traffic (table 11)."""
 FLOWS = (4000.0, 16000.0, 64000.0)
 SPEEDS = 24
 WORKING_SET_MB = 10
 TRAFFICS = 100
 
 
-@experiment("figure3", "Traffic changes what contention costs")
+@experiment(PAPER, "figure3", "Throughput drops and errors of SLOMO at different flow counts")
 def run(setting: Setting) -> Result:
-    """FlowStats beside mem-bench at three flow counts (a); errors of models of 16K flows at other flow counts (b)."""
+    """FlowStats with mem-bench at three flow counts (a); errors of models of 16K flows at other flow counts (b)."""
     over_car = _over_access_rate(setting)
     errors = _errors(setting)
     lost = over_car.groupby("flows")["throughput_kpps"].agg(lambda rates: 100 * (1 - rates.min() / rates.max()))
-    facts = [Fact(f"FlowStats loses to mem-bench at {flows:,.0f} flows", drop) for flows, drop in lost.items()]
+    findings = [
+        Finding(f"largest drop of FlowStats with mem-bench, {flows:,.0f} flows", drop) for flows, drop in lost.items()
+    ]
     for nf, published in NFS.items():
-        facts.append(Fact(f"MAPE of SLOMO, {nf}, 16K flows", errors[nf, "default"].mean(), published, kind="error"))
-        facts.append(Fact(f"median error of SLOMO, {nf}, other flow counts", np.median(errors[nf, "random"])))
+        findings.append(
+            Finding(f"MAPE of SLOMO, {nf}, 16K flows", errors[nf, "default"].mean(), published, kind="error")
+        )
+        findings.append(Finding(f"median error of SLOMO, {nf}, other flow counts", np.median(errors[nf, "random"])))
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         curves(left, over_car, "car_mref", "flows", "competing cache access rate (Mref/s)")
-        left.legend(title="flows (x: Tomur)")
+        left.legend(title="flows (x: predicted by Tomur)")
         boxes(right, {f"{nf}\n{traffic}": values for (nf, traffic), values in errors.items()}, "error of SLOMO (%)")
 
     return Result(
-        fact_table(facts),
-        ("the simulated BlueField-2: every run.", "BlueField-2: nothing; FlowMonitor is not among these NFs."),
+        findings_table(findings),
+        (f"{SIMULATED}: all runs.", f"{HARDWARE}: no runs; the measurements contain none of these NFs."),
         draw,
         (
-            "the paper draws these errors and tells no number but those at default traffic (table 11), which we repeat "
-            f"here with mem-bench in {WORKING_SET_MB} MB.",
+            "The paper draws these errors; it gives numbers only for default traffic (table 11). Ours are with "
+            f"mem-bench at a working set of {WORKING_SET_MB} MB.",
         ),
         {
             "throughput": over_car,
@@ -67,13 +72,13 @@ def _over_access_rate(setting: Setting) -> pd.DataFrame:
         for flows in FLOWS
         for speed in speeds
     ]
-    beside = beside_benches("FlowStats", runs, setting)
+    measured = run_with_benches("FlowStats", runs, setting)
     return pd.DataFrame(
         {
-            "flows": beside.table["flows"],
-            "car_mref": cache_access_rate(beside.table),
-            "throughput_kpps": beside.truth,
-            "predicted_kpps": beside.predicted(tomur(setting)),
+            "flows": measured.table["flows"],
+            "car_mref": cache_access_rate(measured.table),
+            "throughput_kpps": measured.truth,
+            "predicted_kpps": measured.predicted(tomur(setting)),
         }
     )
 
@@ -89,6 +94,6 @@ def _errors(setting: Setting) -> dict[tuple[str, str], Array]:
             ("random", random_traffics(count, rng, vary=["flows"])),
         ):
             runs = [(one, (bench,)) for one, bench in zip(traffics, benches, strict=True)]
-            beside = beside_benches(nf, runs, setting)
-            errors[nf, traffic] = errors_pct(beside.predicted(slomo(setting)), beside.truth)
+            measured = run_with_benches(nf, runs, setting)
+            errors[nf, traffic] = errors_pct(measured.predicted(slomo(setting)), measured.truth)
     return errors

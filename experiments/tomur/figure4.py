@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.methodology.benches import accelerator_bench
-from experiments.methodology.card import DEFAULT
-from experiments.methodology.synthetic import CARD, REGEX_NF
-from experiments.methodology.workloads import Fact, fact_table
+from experiments.methodology.findings import Finding, findings_table
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology.benches import accelerator_bench
+from experiments.tomur.methodology.simulated_card import DEFAULT
+from experiments.tomur.methodology.synthetic_nfs import CARD, REGEX_NF
 from predictor.contention.accelerators import equilibrium
 from profiles import Load, TrafficProfile, Workload
 
@@ -22,46 +23,47 @@ LIGHT = 0.8
 """Share of the equilibrium below which the competitor is light."""
 
 
-@experiment("figure4", "Linear drop and equilibrium on the regex accelerator")
+@experiment(PAPER, "figure4", "Linear drop and equilibrium throughput on the regex accelerator")
 def run(setting: Setting) -> Result:
-    """regex-NF beside regex-bench, whose request rate rises until both are served alike."""
-    table = pd.concat([_beside(own, other, setting) for own, other in MATCH_RATES], ignore_index=True)
-    facts = []
+    """regex-NF with regex-bench, whose request rate rises until both are served at the same rate."""
+    table = pd.concat([_swept(own, other, setting) for own, other in MATCH_RATES], ignore_index=True)
+    findings = []
     for pair, rows in table.groupby("matches", sort=False):
         reached, expected = rows["throughput_kpps"].iloc[-1], rows["equation_2_kpps"].iloc[-1]
         light = rows[rows["bench_kpps"] < LIGHT * expected]
-        off_line = 100 * (light["throughput_kpps"] / light["equation_8_kpps"] - 1).abs().max()
-        facts += [
-            Fact(f"{pair}: equilibrium", reached, unit="kpps"),
-            Fact(f"{pair}: equilibrium off equation 2", 100 * abs(reached / expected - 1), 0.0),
-            Fact(
-                f"{pair}: regex-bench off regex-NF there",
+        from_line = 100 * (light["throughput_kpps"] / light["equation_8_kpps"] - 1).abs().max()
+        findings += [
+            Finding(f"{pair}: equilibrium", reached, unit="kpps"),
+            Finding(f"{pair}: equilibrium, distance from equation 2", 100 * abs(reached / expected - 1), 0.0),
+            Finding(
+                f"{pair}: equilibrium, distance of regex-bench from regex-NF",
                 100 * abs(rows["bench_reached_kpps"].iloc[-1] / reached - 1),
                 0.0,
             ),
-            Fact(f"{pair}: light part off the line of equation 8", off_line, 0.0),
+            Finding(f"{pair}: light competitor, largest distance from equation 8", from_line, 0.0),
         ]
     return Result(
-        fact_table(facts),
+        findings_table(findings),
         (
-            "the simulated BlueField-2: regex-NF and regex-bench.",
-            "BlueField-2: nothing; its measurements hold no rates of regex-bench. The card's regex accelerator is "
-            "calibrated to FlowMonitor's service times there.",
+            f"{SIMULATED}: regex-NF and regex-bench. Its regex accelerator is calibrated to the service times of "
+            "FlowMonitor on the hardware.",
+            f"{HARDWARE}: no runs; the measurements contain no request rates of regex-bench.",
         ),
         lambda figure: _draw(figure, table),
         (
-            "the paper tells one equilibrium, 48.9 Mpps at 194 matches/MB and 1500 B: above line rate (8.2 Mpps), so "
-            "it is not compared; 489 kpps would be what 194 beside 628 matches/MB gives here.",
-            "published 0: the paper says that the curves follow the equations, and measures no distance.",
+            "The paper gives one equilibrium, 48.9 Mpps at 194 matches/MB and 1500 B. That is above line rate (8.2 "
+            "Mpps), so it is not compared. 489 kpps would match ours of 194 with 628 matches/MB.",
+            "A published 0 means: the paper states that the curves follow the equations and gives no distance.",
         ),
         {"throughput": table},
     )
 
 
-def _beside(own: float, other: float, setting: Setting) -> pd.DataFrame:
+def _swept(own: float, other: float, setting: Setting) -> pd.DataFrame:
+    """Throughputs over the request rate of regex-bench, and those of both equations."""
     nf = Workload(REGEX_NF.name, TrafficProfile(DEFAULT.flows, DEFAULT.packet_size, own))
     rates = np.linspace(0, MOST_KPPS, setting.count(RATES, least=9)).tolist()
-    # a bench at rate 0 goes as fast as it can: alone comes first, saturated last
+    # rate 0 of a bench means unlimited: the first run is the NF alone, the last one the saturated accelerator
     loads: list[list[Load]] = [[nf]]
     loads += [[nf, accelerator_bench("regex", rate, other)] for rate in [*rates[1:], 0.0]]
     runs = CARD.run_many(loads, noise=False)
@@ -74,7 +76,7 @@ def _beside(own: float, other: float, setting: Setting) -> pd.DataFrame:
     offered = np.array([*rates, bench_alone])
     return pd.DataFrame(
         {
-            "matches": f"{own:g} beside {other:g} matches/MB",
+            "matches": f"{own:g} with {other:g} matches/MB",
             "bench_kpps": offered,
             "throughput_kpps": reached,
             "bench_reached_kpps": bench,

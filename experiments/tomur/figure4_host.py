@@ -1,4 +1,4 @@
-"""Figure 4 on the machine at hand: two users of a software regex engine that serves its queues round robin."""
+"""Figure 4 on this machine: two users of a software regex engine that serves its queues round robin."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.methodology.host import Measured, measure, open_host
-from experiments.methodology.workloads import Fact, fact_table
+from experiments.methodology.findings import Finding, findings_table
+from experiments.methodology.host_testbed import RepeatedRuns, measure, open_host_testbed
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import PAPER
 from predictor.contention.accelerators import equilibrium
 from profiles import BenchLoad, Load, TrafficProfile, Workload
 
@@ -18,25 +19,25 @@ Array = NDArray[np.float64]
 MATCH_RATES = ((200.0, 200.0), (200.0, 800.0), (800.0, 200.0), (800.0, 800.0))
 """Matches/MB of PacketFilter and of regex-bench."""
 SHARES = tuple(np.linspace(0.1, 0.9, 9))
-"""Rates of regex-bench, as shares of what it reaches alone; then as fast as it goes."""
+"""Request rates of regex-bench, as shares of its throughput alone; the last run is without a limit."""
 PACKET_SIZE = 1500
 FLOWS = 1_000
-FLAT_OUT = 0.0
-"""The rate of a bench that goes as fast as it can."""
+UNLIMITED = 0.0
+"""The rate parameter of a bench without a limit."""
 LIGHT = 0.8
 """Share of the equilibrium below which the competitor is light."""
 
 
-@experiment("figure4-host", "Round robin on a software regex engine of the machine at hand")
+@experiment(PAPER, "figure4-host", "Linear drop and equilibrium throughput on a software regex engine of this machine")
 def run(setting: Setting) -> Result:
-    """PacketFilter beside regex-bench, whose request rate rises until both are served alike."""
+    """PacketFilter with regex-bench, whose request rate rises until both are served at the same rate."""
     pairs = MATCH_RATES if setting.scale >= 1 else MATCH_RATES[1:2]
     shares = SHARES if setting.scale >= 1 else SHARES[::4]
-    with open_host(setting, "--share-client-core --counters none") as testbed:
+    with open_host_testbed(setting, "--share-client-core --counters none") as testbed:
         machine = testbed.describe()
-        fastest = measure(testbed, [[_bench(other, FLAT_OUT)] for _, other in pairs], setting, repeats=1)
-        rates = [[*(round(share * float(one.mean[0]), 1) for share in shares), FLAT_OUT] for one in fastest]
-        # each pair alone in the minute in which it is together, so that what changes slowly changes all
+        fastest = measure(testbed, [[_bench(other, UNLIMITED)] for _, other in pairs], setting, repeats=1)
+        rates = [[*(round(share * float(one.mean[0]), 1) for share in shares), UNLIMITED] for one in fastest]
+        # measure each pair alone right before it is measured together, so that slow drift affects both
         co_locations: list[list[Load]] = [
             co_location for pair, swept in zip(pairs, rates, strict=True) for co_location in _co_locations(*pair, swept)
         ]
@@ -50,16 +51,16 @@ def run(setting: Setting) -> Result:
         ignore_index=True,
     )
     return Result(
-        fact_table(_facts(table)),
+        findings_table(_findings(table)),
         (
-            f"{machine.name}: everything, measured; PacketFilter and regex-bench take turns on one core, the engine, "
-            "Hyperscan in software, has another.",
+            f"{machine.name}: all runs, measured. PacketFilter and regex-bench share one core; the regex engine, "
+            "Hyperscan in software, has another core.",
         ),
         lambda figure: _draw(figure, table),
         (
-            "published 0: the paper says that the curves follow the equations, and measures no distance.",
-            "spread is the standard error over repeats made in turn; a distance is that of each repeat, from the "
-            "equation with both alone in the same repeat.",
+            "A published 0 means: the paper states that the curves follow the equations and gives no distance.",
+            "Standard errors are over repeats. A distance is computed within each repeat, with the throughputs alone "
+            "of that repeat in the equation.",
         ),
         {"throughput": table},
     )
@@ -74,65 +75,74 @@ def _bench(mtbr: float, rate_kpps: float) -> BenchLoad:
 
 
 def _co_locations(own: float, other: float, rates: list[float]) -> list[list[Load]]:
-    """Both alone, then together at every rate of regex-bench."""
+    """Both alone, then together at every request rate of regex-bench."""
     together: list[list[Load]] = [[_filter(own), _bench(other, rate)] for rate in rates]
-    return [[_filter(own)], [_bench(other, FLAT_OUT)], *together]
+    return [[_filter(own)], [_bench(other, UNLIMITED)], *together]
 
 
 def _table(
-    pair: tuple[float, float], rates: list[float], own: Measured, bench: Measured, *swept: Measured
+    pair: tuple[float, float], rates: list[float], own: RepeatedRuns, bench: RepeatedRuns, *swept: RepeatedRuns
 ) -> pd.DataFrame:
-    alone, other = own.kpps[:, 0], bench.kpps[:, 0]
+    alone, other = own.values[:, 0], bench.values[:, 0]
     equal = np.array([equilibrium([1, 1], (1 / one, 1 / two))[0] for one, two in zip(alone, other, strict=True)])
     rows = []
-    for rate, beside in zip(rates, swept, strict=True):
-        offered = other if rate == FLAT_OUT else np.full_like(other, rate)
+    for rate, together in zip(rates, swept, strict=True):
+        offered = other if rate == UNLIMITED else np.full_like(other, rate)
         light = (1 - offered / other) * alone
-        is_light = rate != FLAT_OUT and rate < LIGHT * equal.mean()
-        off = _off(beside.kpps[:, 0], light if is_light else equal)
+        is_light = rate != UNLIMITED and rate < LIGHT * equal.mean()
+        distance = _distance(together.values[:, 0], light if is_light else equal)
         rows.append(
             {
-                "matches": f"{pair[0]:g} beside {pair[1]:g} matches/MB",
+                "matches": f"{pair[0]:g} with {pair[1]:g} matches/MB",
                 "alone_kpps": alone.mean(),
                 "bench_kpps": offered.mean(),
-                "throughput_kpps": beside.mean[0],
-                "spread_kpps": beside.standard_error[0],
-                "bench_reached_kpps": beside.mean[1],
-                "bench_spread_kpps": beside.standard_error[1],
+                "throughput_kpps": together.mean[0],
+                "standard_error_kpps": together.standard_error[0],
+                "bench_reached_kpps": together.mean[1],
+                "bench_standard_error_kpps": together.standard_error[1],
                 "equation_2_kpps": equal.mean(),
                 "equation_8_kpps": light.mean(),
                 "is_light": is_light,
-                "off_pct": off.mean[0],
-                "off_spread_pct": off.standard_error[0],
+                "distance_pct": distance.mean[0],
+                "distance_standard_error_pct": distance.standard_error[0],
             }
         )
     return pd.DataFrame(rows)
 
 
-def _off(reached: Array, expected: Array) -> Measured:
-    """How far above what an equation expects, %, in every repeat."""
-    return Measured(100 * (reached / expected - 1)[:, None])
+def _distance(reached: Array, expected: Array) -> RepeatedRuns:
+    """Distance above the throughput of an equation (%) in every repeat."""
+    return RepeatedRuns(100 * (reached / expected - 1)[:, None])
 
 
-def _facts(table: pd.DataFrame) -> list[Fact]:
-    facts = []
+def _findings(table: pd.DataFrame) -> list[Finding]:
+    findings = []
     for pair, rows in table.groupby("matches", sort=False):
         full = rows.iloc[-1]
         reached, bench = full["throughput_kpps"], full["bench_reached_kpps"]
         light = rows[rows["is_light"]]
-        facts += [
-            Fact(f"{pair}: equilibrium", reached, unit="kpps"),
-            Fact(f"{pair}: equilibrium, spread", 100 * full["spread_kpps"] / reached),
-            Fact(f"{pair}: equilibrium off equation 2", abs(full["off_pct"]), 0.0),
-            Fact(f"{pair}: equilibrium off equation 2, spread", full["off_spread_pct"]),
-            Fact(f"{pair}: regex-bench off PacketFilter there", 100 * abs(bench / reached - 1), 0.0),
+        findings += [
+            Finding(f"{pair}: equilibrium", reached, unit="kpps"),
+            Finding(f"{pair}: equilibrium, standard error", 100 * full["standard_error_kpps"] / reached),
+            Finding(f"{pair}: equilibrium, distance from equation 2", abs(full["distance_pct"]), 0.0),
+            Finding(
+                f"{pair}: equilibrium, distance from equation 2, standard error", full["distance_standard_error_pct"]
+            ),
+            Finding(
+                f"{pair}: equilibrium, distance of regex-bench from PacketFilter", 100 * abs(bench / reached - 1), 0.0
+            ),
         ]
         if len(light):
-            facts += [
-                Fact(f"{pair}: light part off the line of equation 8, mean", light["off_pct"].abs().mean(), 0.0),
-                Fact(f"{pair}: light part off the line, mean spread", light["off_spread_pct"].mean()),
+            findings += [
+                Finding(
+                    f"{pair}: light competitor, mean distance from equation 8", light["distance_pct"].abs().mean(), 0.0
+                ),
+                Finding(
+                    f"{pair}: light competitor, distance from equation 8, mean standard error",
+                    light["distance_standard_error_pct"].mean(),
+                ),
             ]
-    return facts
+    return findings
 
 
 def _draw(figure: Figure, table: pd.DataFrame) -> None:
@@ -141,13 +151,17 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
         axes.errorbar(
             rows["bench_kpps"],
             rows["throughput_kpps"],
-            yerr=rows["spread_kpps"],
+            yerr=rows["standard_error_kpps"],
             marker=".",
             color=f"C{at}",
             label=f"PacketFilter, {pair}",
         )
         axes.errorbar(
-            rows["bench_kpps"], rows["bench_reached_kpps"], yerr=rows["bench_spread_kpps"], fmt=":", color=f"C{at}"
+            rows["bench_kpps"],
+            rows["bench_reached_kpps"],
+            yerr=rows["bench_standard_error_kpps"],
+            fmt=":",
+            color=f"C{at}",
         )
         light = rows[rows["equation_8_kpps"] > rows["equation_2_kpps"]]
         axes.plot(light["bench_kpps"], light["equation_8_kpps"], color=f"C{at}", linewidth=0.5)

@@ -1,4 +1,4 @@
-"""Figure 7: where the errors come from: regex contention, and flow counts unlike those of training."""
+"""Figure 7: sources of prediction errors: regex contention, and flow counts far from those of training."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.methodology.accuracy import box_table, errors_pct, flattened
-from experiments.methodology.benches import beside_benches, mem_bench
-from experiments.methodology.card import DEFAULT
-from experiments.methodology.multi_resource import PREDICTORS, errors_on_bluefield2, errors_on_card, ran_on
+from experiments.methodology.findings import UNPUBLISHED, Finding, findings_table
 from experiments.methodology.plots import boxes
-from experiments.methodology.slomo import predictors
-from experiments.methodology.workloads import UNPUBLISHED, Fact, fact_table
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import PAPER, SIMULATED
+from experiments.tomur.methodology.benches import mem_bench, run_with_benches
+from experiments.tomur.methodology.multi_resource import (
+    PREDICTORS,
+    bluefield2_runs,
+    errors_on_bluefield2,
+    errors_on_card,
+)
+from experiments.tomur.methodology.simulated_card import DEFAULT
+from experiments.tomur.methodology.slomo import predictors
 from profiles import TrafficProfile
 
 Array = NDArray[np.float64]
@@ -34,23 +40,25 @@ PUBLISHED = {
     ("tomur", "flows beyond 20 %"): 4.7,
     ("slomo", "flows beyond 20 %"): 13.4,
 }
-"""Median errors. Tomur's are told as a bound under regex contention, and for all flow counts together."""
+"""Median errors. The paper gives Tomur's as an upper bound for regex contention, and for all flow counts together."""
 
 
-@experiment("figure7", "Errors by regex contention and by change of the flow count")
+@experiment(PAPER, "figure7", "Prediction errors by regex contention and by change of the flow count")
 def run(setting: Setting) -> Result:
-    """FlowMonitor beside both benches (a); five NFs beside mem-bench, flow counts near the default or far (b)."""
+    """FlowMonitor with both benches (a); five NFs with mem-bench, at flow counts near and far from the default (b)."""
     errors = {**_by_regex_contention(setting), **_by_flow_count(setting)}
     real = errors_on_bluefield2(setting)
-    facts = [
-        Fact(
+    findings = [
+        Finding(
             f"median error of {name}, {case}", np.median(values), PUBLISHED.get((name, case), UNPUBLISHED), kind="error"
         )
         for (name, case), values in errors.items()
     ]
     if real:
-        facts += [
-            Fact(f"median error of {name}, memory and regex, BlueField-2", np.median(real.errors[name]), kind="error")
+        findings += [
+            Finding(
+                f"median error of {name}, memory and regex, BlueField-2", np.median(real.errors[name]), kind="error"
+            )
             for name in PREDICTORS
         ]
 
@@ -63,15 +71,16 @@ def run(setting: Setting) -> Result:
             )
 
     return Result(
-        fact_table(facts),
+        findings_table(findings),
         (
-            f"the simulated BlueField-2: FlowMonitor (a), {', '.join(NFS)} (b), models and truth.",
-            ran_on(real)[1],
+            f"{SIMULATED}: FlowMonitor (a), {', '.join(NFS)} (b), training and ground truth.",
+            bluefield2_runs(real),
         ),
         draw,
         (
-            "regex-bench offers 50 to 1000 kpps at any match rate; even with few matches the upper half of that "
-            "contends with FlowMonitor, which fills nine tenths of the accelerator alone.",
+            "regex-bench requests 50 to 1000 kpps at every match rate. Even with few matches, the upper half of these "
+            "rates contends with FlowMonitor, which alone takes 90 % of the accelerator's capacity.",
+            "MTBR is the match-to-byte ratio, in matches/MB.",
         ),
         {
             "errors": box_table(errors, ("predictor", "case")),
@@ -101,7 +110,7 @@ def _by_flow_count(setting: Setting) -> dict[tuple[str, str], Array]:
         for nf in NFS:
             flows = setting.rng(f"figure7 {nf} {case}").uniform(*span, size=setting.count(RUNS)).round().tolist()
             traffics = [TrafficProfile(count, DEFAULT.packet_size, DEFAULT.mtbr) for count in flows]
-            beside = beside_benches(nf, [(traffic, (bench,)) for traffic in traffics], setting)
+            measured = run_with_benches(nf, [(traffic, (bench,)) for traffic in traffics], setting)
             for name, predictor in predictors(setting).items():
-                errors.setdefault((name, case), []).append(errors_pct(beside.predicted(predictor), beside.truth))
+                errors.setdefault((name, case), []).append(errors_pct(measured.predicted(predictor), measured.truth))
     return {key: np.concatenate(of) for key, of in errors.items()}

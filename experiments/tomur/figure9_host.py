@@ -1,4 +1,4 @@
-"""Figure 9 on the machine at hand: FlowStats beside mem-bench, by working set, access rate and flows."""
+"""Figure 9 on this machine: FlowStats with mem-bench, by working set, access rate and flow count."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import itertools
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.methodology.host import Measured, measure, open_host
-from experiments.methodology.workloads import Fact, fact_table
+from experiments.methodology.findings import Finding, findings_table
+from experiments.methodology.host_testbed import RepeatedRuns, measure, open_host_testbed
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import PAPER
 from profiles import BenchLoad, Load, TestbedDescription, TrafficProfile, Workload
 
 FLOWS = (1_000, 16_000, 256_000)
@@ -18,15 +19,15 @@ RATES_MOPS = (100.0, 250.0, 490.0)
 PACKET_SIZE = 1500
 
 
-@experiment("figure9-host", "FlowStats beside memory contention on the machine at hand")
+@experiment(PAPER, "figure9-host", "Throughput drop of FlowStats by memory contention on this machine")
 def run(setting: Setting) -> Result:
-    """Each flow count alone, then beside mem-bench at every working set and rate."""
+    """Each flow count alone, then with mem-bench at every working set and access rate."""
     sets = WORKING_SETS_MB if setting.scale >= 1 else WORKING_SETS_MB[::2]
     rates = RATES_MOPS if setting.scale >= 1 else RATES_MOPS[-1:]
     benches = list(itertools.product(sets, rates))
-    with open_host(setting, "--counters none") as testbed:
+    with open_host_testbed(setting, "--counters none") as testbed:
         machine = testbed.describe()
-        # each flow count alone in the minute of its company, so that what changes slowly changes both
+        # measure each flow count alone right before its co-locations, so that slow drift affects both
         co_locations: list[list[Load]] = [
             [_flow_stats(flows), *co_location]
             for flows in FLOWS
@@ -38,27 +39,28 @@ def run(setting: Setting) -> Result:
     table = pd.DataFrame(
         [
             _row(flows, *bench, alone, one)
-            for flows, (alone, *beside) in of_flows.items()
-            for bench, one in zip(benches, beside, strict=True)
+            for flows, (alone, *co_located) in of_flows.items()
+            for bench, one in zip(benches, co_located, strict=True)
         ]
     )
     return Result(
-        fact_table(_facts(solo, table)),
-        (f"{machine.name}: everything, measured; {_cache(machine)}",),
+        findings_table(_findings(solo, table)),
+        (f"{machine.name}: all runs, measured; {_cache(machine)}",),
         lambda figure: _draw(figure, table),
         (
-            "no published numbers: figure 9 is of a BlueField-2, whose cache of 6 MB and cores are others. Its shape "
-            "can be compared: throughput falls with the competitor's working set and rate, most with many flows.",
-            "a drop is against the throughput alone in the same round, and spread the standard error over rounds; the "
-            "testbed throws windows away in which something else had a core.",
+            "There are no published numbers: figure 9 is of a BlueField-2, with other cores and a cache of 6 MB. Its "
+            "shape can be compared: throughput falls with the working set and access rate of the competitor, most "
+            "with many flows.",
+            "A drop is relative to the throughput alone in the same round; standard errors are over rounds. The "
+            "testbed discards time windows in which another process ran on a core of the measurement.",
         ),
         {"throughput": table},
     )
 
 
 def _cache(machine: TestbedDescription) -> str:
-    held = machine.nic.llc_bytes
-    return f"{held / 2**20:g} MB last-level cache." if held else "its last-level cache is not known."
+    size = machine.nic.llc_bytes
+    return f"last-level cache of {size / 2**20:g} MB." if size else "the size of its last-level cache is unknown."
 
 
 def _flow_stats(flows: int) -> Workload:
@@ -69,36 +71,40 @@ def _bench(wss_mb: float, access_mops: float) -> BenchLoad:
     return BenchLoad.of("mem-bench", {"wss_mb": wss_mb, "access_mops": access_mops})
 
 
-def _parts(measured: list[Measured], length: int) -> list[list[Measured]]:
+def _parts(measured: list[RepeatedRuns], length: int) -> list[list[RepeatedRuns]]:
     return [measured[first : first + length] for first in range(0, len(measured), length)]
 
 
-def _row(flows: int, wss_mb: float, access_mops: float, alone: Measured, beside: Measured) -> dict[str, float]:
-    drops = Measured(1 - beside.kpps[:, :1] / alone.kpps[:, :1])
+def _row(
+    flows: int, wss_mb: float, access_mops: float, alone: RepeatedRuns, co_located: RepeatedRuns
+) -> dict[str, float]:
+    drops = RepeatedRuns(1 - co_located.values[:, :1] / alone.values[:, :1])
     return {
         "flows": flows,
         "wss_mb": wss_mb,
         "access_mops": access_mops,
-        "bench_reached_mops": beside.mean[1] / 1e3,
+        "bench_reached_mops": co_located.mean[1] / 1e3,
         "alone_kpps": alone.mean[0],
-        "throughput_kpps": beside.mean[0],
+        "throughput_kpps": co_located.mean[0],
         "drop_pct": 100 * drops.mean[0],
-        "spread_pct": 100 * drops.standard_error[0],
+        "standard_error_pct": 100 * drops.standard_error[0],
     }
 
 
-def _facts(solo: dict[int, Measured], table: pd.DataFrame) -> list[Fact]:
-    facts = []
+def _findings(solo: dict[int, RepeatedRuns], table: pd.DataFrame) -> list[Finding]:
+    findings = []
     for flows, rows in table.groupby("flows"):
         alone = solo[int(str(flows))]
-        facts.append(Fact(f"{flows:,} flows alone", alone.mean[0], unit="kpps"))
-        facts.append(Fact(f"{flows:,} flows alone: spread", 100 * alone.standard_error[0] / alone.mean[0]))
+        findings.append(Finding(f"{flows:,} flows alone", alone.mean[0], unit="kpps"))
+        findings.append(
+            Finding(f"{flows:,} flows alone, standard error", 100 * alone.standard_error[0] / alone.mean[0])
+        )
         mildest, heaviest = rows.iloc[0], rows.iloc[-1]
         for row in (mildest, heaviest):
-            place = f"{flows:,} flows beside {row['wss_mb']:g} MB at {row['bench_reached_mops']:.0f} M accesses/s"
-            facts.append(Fact(f"{place}: drop", row["drop_pct"]))
-            facts.append(Fact(f"{place}: spread", row["spread_pct"]))
-    return facts
+            bench = f"mem-bench of {row['wss_mb']:g} MB at {row['bench_reached_mops']:.0f} M accesses/s"
+            findings.append(Finding(f"{flows:,} flows with {bench}, drop", row["drop_pct"]))
+            findings.append(Finding(f"{flows:,} flows with {bench}, standard error", row["standard_error_pct"]))
+    return findings
 
 
 def _draw(figure: Figure, table: pd.DataFrame) -> None:
@@ -109,7 +115,7 @@ def _draw(figure: Figure, table: pd.DataFrame) -> None:
             axes.errorbar(
                 rows["wss_mb"],
                 rows["drop_pct"],
-                yerr=rows["spread_pct"],
+                yerr=rows["standard_error_pct"],
                 marker=".",
                 capsize=2,
                 label=f"{access_mops:g}",

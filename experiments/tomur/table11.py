@@ -1,4 +1,4 @@
-"""Table 11: SLOMO where it is at home, memory contention alone at default traffic."""
+"""Table 11: accuracy of SLOMO in the case it is made for, memory contention alone at default traffic."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from experiments.methodology import bluefield2
 from experiments.methodology.accuracy import draw_scores, errors_pct, score_table
-from experiments.methodology.benches import beside_benches, random_mem_bench
-from experiments.methodology.card import DEFAULT, TESTBED
-from experiments.methodology.slomo import slomo
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology import bluefield2
+from experiments.tomur.methodology.benches import random_mem_bench, run_with_benches
+from experiments.tomur.methodology.simulated_card import DEFAULT, TESTBED
+from experiments.tomur.methodology.slomo import slomo
 
 RUNS = 200
 
@@ -28,15 +29,15 @@ PUBLISHED = {
 }
 
 
-@experiment("table11", "Accuracy of SLOMO, memory contention alone, traffic fixed")
+@experiment(PAPER, "table11", "Prediction accuracy of SLOMO with memory contention alone at default traffic")
 def run(setting: Setting) -> Result:
-    """Each of nine NFs at default traffic beside mem-bench at random levels."""
+    """Each of nine NFs at default traffic, co-located with mem-bench at random levels."""
     predictor, errors = slomo(setting), {}
     for nf, name in PUBLISHED:
         rng = setting.rng(f"table11 {nf}")
         runs = [(DEFAULT, (random_mem_bench(rng),)) for _ in range(setting.count(RUNS))]
-        beside = beside_benches(nf, runs, setting)
-        errors[nf, name, TESTBED] = errors_pct(beside.predicted(predictor), beside.truth)
+        measured = run_with_benches(nf, runs, setting)
+        errors[nf, name, TESTBED] = errors_pct(measured.predicted(predictor), measured.truth)
     real = bluefield2.measurements(setting)
     if real:
         held = real.memory["flows"].to_numpy() == real.profile.default_traffic().flows
@@ -52,10 +53,10 @@ def run(setting: Setting) -> Result:
     return Result(
         table,
         (
-            "the simulated BlueField-2: nine NFs, models and truth.",
-            "BlueField-2: FlowMonitor at default traffic, a fifth held out of training at a time."
+            f"{SIMULATED}: nine NFs, training and ground truth.",
+            f"{HARDWARE}: FlowMonitor at default traffic, in five-fold cross-validation."
             if real
-            else bluefield2.SKIPPED,
+            else bluefield2.MISSING,
         ),
         partial(draw_scores, table=table),
     )

@@ -1,4 +1,4 @@
-"""Table 2: SLOMO and Tomur under contention for several resources and with changing traffic."""
+"""Table 2: accuracy of SLOMO and Tomur with contention for several resources and changing traffic."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from functools import partial
 import numpy as np
 
 from experiments.methodology.accuracy import draw_scores, errors_pct, score_table, with_means
-from experiments.methodology.card import TESTBED, trained, truth
-from experiments.methodology.co_locations import NINE_TRAFFICS, co_locations_of
-from experiments.methodology.slomo import predictors
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology.co_locations import NINE_TRAFFICS, co_locations_of
+from experiments.tomur.methodology.simulated_card import TESTBED, trained, truth
+from experiments.tomur.methodology.slomo import predictors
 from traces.arrivals import TABLE_2_NFS
 
 CO_LOCATIONS = 270
-CORRECTED = "tomur, corrected"
+CALIBRATED = "tomur, calibrated"
 
 PUBLISHED = {
     "ACL": {"slomo": (1.3, 100.0, 100.0), "tomur": (1.2, 100.0, 100.0)},
@@ -27,13 +28,13 @@ PUBLISHED = {
     "FlowMonitor": {"slomo": (40.9, 31.1, 41.9), "tomur": (4.5, 62.2, 93.2)},
     "NAT": {"slomo": (8.2, 38.6, 49.1), "tomur": (6.4, 42.1, 80.7)},
 }
-PUBLISHED_MEANS = {"slomo": (17.5, 50.0, 72.7), "tomur": (3.7, 70.8, 95.9), CORRECTED: (np.nan,) * 3}
+PUBLISHED_MEANS = {"slomo": (17.5, 50.0, 72.7), "tomur": (3.7, 70.8, 95.9), CALIBRATED: (np.nan,) * 3}
 
 
-@experiment("table2", "Accuracy with several contended resources and nine traffic profiles")
+@experiment(PAPER, "table2", "Prediction accuracy with several contended resources and nine traffic profiles")
 def run(setting: Setting) -> Result:
-    """Each of nine NFs beside one to three random others, every one with one of nine traffic profiles."""
-    by_name = {**predictors(setting), CORRECTED: trained(setting).predictors["tomur"]}
+    """Each of nine NFs co-located with one to three random others, every NF with one of nine traffic profiles."""
+    by_name = {**predictors(setting), CALIBRATED: trained(setting).predictors["tomur"]}
     errors = {}
     for nf in PUBLISHED:
         co_locations = co_locations_of(
@@ -52,12 +53,14 @@ def run(setting: Setting) -> Result:
     return Result(
         table,
         (
-            "the simulated BlueField-2: everything, models and truth.",
-            "BlueField-2: nothing; its measurements hold no company of NFs.",
+            f"{SIMULATED}: all runs, training and ground truth.",
+            f"{HARDWARE}: no runs; the measurements contain no co-located NFs.",
         ),
         partial(draw_scores, table=table),
         (
-            "companies are sampled, the paper runs all; which nine traffic profiles it has is not published.",
-            f"{CORRECTED}: what `placer train` makes of a profile with real companies, 60 of the 400 runs per NF.",
+            "The co-locations are a random sample; the paper runs all of them. It does not publish its nine traffic "
+            "profiles.",
+            f"'{CALIBRATED}' is the predictor of `placer train`. Its profile also contains co-located NFs, in 60 of "
+            "the 400 runs per NF.",
         ),
     )

@@ -1,12 +1,18 @@
-"""Table 3: contention for memory and regex together, at default traffic."""
+"""Table 3: accuracy with contention for memory and regex together, at default traffic."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from experiments.methodology.accuracy import draw_scores, score_table
-from experiments.methodology.multi_resource import PREDICTORS, errors_on_bluefield2, errors_on_card, ran_on
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import PAPER, SIMULATED
+from experiments.tomur.methodology.multi_resource import (
+    PREDICTORS,
+    bluefield2_runs,
+    errors_on_bluefield2,
+    errors_on_card,
+)
 
 PUBLISHED = {
     ("NIDS", "slomo"): (21.4, 60.0, 71.2),
@@ -16,9 +22,9 @@ PUBLISHED = {
 }
 
 
-@experiment("table3", "Accuracy with several contended resources, traffic fixed")
+@experiment(PAPER, "table3", "Prediction accuracy with several contended resources at default traffic")
 def run(setting: Setting) -> Result:
-    """NIDS and FlowMonitor beside mem-bench and regex-bench at varying levels."""
+    """NIDS and FlowMonitor co-located with mem-bench and regex-bench at varying levels."""
     on_card = {nf: errors_on_card(nf, setting) for nf in ("NIDS", "FlowMonitor")}
     errors = {(nf, name, "simulated"): runs.errors[name] for nf, runs in on_card.items() for name in PREDICTORS}
     real = errors_on_bluefield2(setting)
@@ -27,7 +33,7 @@ def run(setting: Setting) -> Result:
     table = score_table(errors, PUBLISHED)
     return Result(
         table,
-        ran_on(real),
+        (f"{SIMULATED}: NIDS and FlowMonitor, training and ground truth.", bluefield2_runs(real)),
         partial(draw_scores, table=table),
-        ("contention levels are drawn at random; which ones the paper has is not published.",),
+        ("The contention levels are random; the paper does not publish its levels.",),
     )

@@ -1,4 +1,4 @@
-"""Table 4: Tomur's composition by execution pattern against adding all losses and against the worst loss alone."""
+"""Table 4: Tomur's composition by execution pattern, compared with the sum of all drops and with the largest drop."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.methodology import bluefield2
-from experiments.methodology.accuracy import PUBLISHED, errors_pct, is_worse
-from experiments.methodology.benches import beside_benches, random_accelerator_bench, random_mem_bench
-from experiments.methodology.card import DEFAULT
-from experiments.methodology.synthetic import CARD, NF1_AND_NF2, trained_synthetic
+from experiments.methodology.accuracy import PUBLISHED, errors_pct, is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
+from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology import bluefield2
+from experiments.tomur.methodology.benches import random_accelerator_bench, random_mem_bench, run_with_benches
+from experiments.tomur.methodology.simulated_card import DEFAULT
+from experiments.tomur.methodology.synthetic_nfs import CARD, NF1_AND_NF2, trained_synthetic
 from predictor import Models, TomurPredictor
 from profiler.simulated.nfs import NfSpec
 
@@ -25,9 +26,9 @@ PUBLISHED_MAPE = {
 }
 
 
-@experiment("table4", "Composition of single-resource models, by execution pattern")
+@experiment(PAPER, "table4", "Accuracy of compositions of per-resource models, by execution pattern")
 def run(setting: Setting) -> Result:
-    """Synthetic NFs of both patterns, with one and two accelerators, beside a bench of each resource."""
+    """Synthetic NFs of both patterns, with one and two accelerators, co-located with a bench of each resource."""
     models = trained_synthetic(setting)
     rows = [_on_card(models, nf, setting) for nf in NF1_AND_NF2]
     real = bluefield2.measurements(setting)
@@ -37,15 +38,17 @@ def run(setting: Setting) -> Result:
     return Result(
         table,
         (
-            "the simulated BlueField-2: NF1 and NF2, profiled there; neither pattern nor queues are told.",
-            f"BlueField-2: {len(real.runs)} measured runs of FlowMonitor, which the paper's table has not."
+            f"{SIMULATED}: NF1 and NF2, profiled there; training infers their patterns and queues.",
+            f"{HARDWARE}: {len(real.runs)} measured runs of FlowMonitor, which the paper's table does not contain."
             if real
-            else bluefield2.SKIPPED,
+            else bluefield2.MISSING,
         ),
         lambda figure: _draw(figure, table),
         (
-            "the paper does not say what NF1 and NF2 compute; ours have flow state that fills the cache, and requests "
-            "that take about as long as their cores.",
+            "The paper does not publish what NF1 and NF2 compute. Ours have flow state that fills the cache, and "
+            "accelerator requests that take about as long as their work on the cores.",
+            "sum adds the drops of all resources, min takes the lowest throughput of any resource, tomur composes by "
+            "the detected execution pattern.",
         ),
     )
 
@@ -57,16 +60,16 @@ def _on_card(models: Models, nf: NfSpec, setting: Setting) -> dict[str, object]:
         (DEFAULT, (random_mem_bench(rng), *(random_accelerator_bench(name, rng) for name in used)))
         for _ in range(setting.count(RUNS))
     ]
-    beside = beside_benches(nf.name, runs, setting, CARD)
+    measured = run_with_benches(nf.name, runs, setting, CARD)
     mapes = {
-        name: errors_pct(beside.predicted(TomurPredictor(models.models, composition=way)), beside.truth).mean()
+        name: errors_pct(measured.predicted(TomurPredictor(models.models, composition=way)), measured.truth).mean()
         for name, way in COMPOSITIONS.items()
     }
     group = nf.name.split("-")[0]
     return _row(group, nf.pattern, models.models[nf.name].execution.pattern, "simulated", len(runs), mapes)
 
 
-def _on_bluefield2(real: bluefield2.Measured) -> dict[str, object]:
+def _on_bluefield2(real: bluefield2.FlowMonitorRuns) -> dict[str, object]:
     models = real.trained
     mapes = {
         name: errors_pct(
@@ -88,7 +91,7 @@ def _row(nf: str, pattern: str, detected: str, testbed: str, runs: int, mapes: d
         "runs": runs,
         **{f"{name}_mape_pct": mape for name, mape in mapes.items()},
         **{f"{PUBLISHED}{name}_mape_pct": mape for name, mape in theirs.items()},
-        "worse": "tomur" if is_worse(mapes["tomur"], theirs["tomur"]) else "",
+        "verdict": verdict_on(["tomur"] if is_worse(mapes["tomur"], theirs["tomur"]) else []),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,14 +15,17 @@ from profiles import InputError
 Name = Annotated[
     str | None,
     typer.Argument(
-        help="An experiment, a table with several, or `all`; without one they are listed.", show_default=False
+        help="An experiment, a table or figure with several experiments, or `all`. Without NAME, lists them.",
+        show_default=False,
     ),
 ]
-Out = Annotated[Path, typer.Option(help="The folder for tables (CSV) and plots (SVG, PNG).")]
-Scale = Annotated[float, typer.Option(min=0.001, help="Share of the runs: 0.1 is a quick look.")]
+Out = Annotated[Path, typer.Option(help="Folder for tables (CSV) and plots (SVG, PNG).")]
+Scale = Annotated[float, typer.Option(min=0.001, help="Share of the full number of runs, such as 0.1.")]
 Measurements = Annotated[
     Path | None,
-    typer.Option(help="FlowMonitor on a BlueField-2: a profile with validation.csv in it.", show_default=False),
+    typer.Option(
+        help="Folder of FlowMonitor measured on a BlueField-2: a profile and validation.csv.", show_default=False
+    ),
 ]
 List = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 
@@ -35,11 +39,12 @@ def command(
     quiet: Quiet = False,
     list_: List = False,
 ) -> None:
-    """Repeat tables and figures of the Tomur paper; ours beside the published numbers.
+    """Reproduce tables and figures of papers, and compare them with the published numbers.
 
-    `all` writes one page of everything, too: index.html, and index.md. What cannot run here is skipped and told.
+    `all` also writes one page of all results: index.html and index.md. Experiments that cannot run here are skipped;
+    the page gives the reason.
     """
-    # the experiments stand on top of this package: it may call on them, not lean on them
+    # `experiments` imports this package; a static import back would be a cycle
     experiments = import_module("experiments")
     from placer.progress import Progress
 
@@ -47,37 +52,44 @@ def command(
         raise InputError.of("--seed", f"{seed} is negative")
     known = experiments.all_experiments()
     if list_ or name is None:
-        widest = max(len(one.name) for one in known)
-        for one in known:
-            typer.echo(f"{one.name:<{widest}}  {one.title}")
+        _list(known)
         return
-    exact = [one for one in known if one.name == name]
-    variants = [one for one in known if one.name.startswith(f"{name}-")]
-    chosen = known if name == "all" else exact or variants or [experiments.find_experiment(name)]
+    chosen = experiments.find_experiments(name, known)
     progress = Progress(quiet=quiet)
     setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **_named(measurements))
 
-    def keep(one: Any, result: Any) -> None:
+    def save(one: Any, result: Any) -> None:
         written = experiments.write_result(one, result, out)
         typer.echo(experiments.as_text(one, result))
         progress.say(f"written: {', '.join(map(str, written))}")
 
     outcomes, index = [], []
-    for outcome in experiments.outcomes_of(chosen, setting, keep):
+    for outcome in experiments.outcomes_of(chosen, setting, save):
         outcomes.append(outcome)
-        if name == "all":  # each time, so that an interrupt leaves a page of what there was
+        if name == "all":  # after each experiment: an interrupt leaves a page of all results so far
             index = experiments.write_index(outcomes, setting, out)
     if index:
         progress.say(f"written: {', '.join(map(str, index))}")
-    nothing = not any(outcome.result for outcome in outcomes)
-    if nothing or any(outcome.failed for outcome in outcomes):
+    none_ran = not any(outcome.result for outcome in outcomes)
+    if none_ran or any(outcome.failed for outcome in outcomes):
         raise typer.Exit(1)
 
 
+def _list(known: Sequence[Any]) -> None:
+    """Print the name and title of every experiment under the title of its paper."""
+    widest = max(len(one.name) for one in known)
+    paper = None
+    for one in known:
+        if one.paper != paper:
+            typer.echo(str(one.paper))
+            paper = one.paper
+        typer.echo(f"  {one.name:<{widest}}  {one.title}")
+
+
 def _named(measurements: Path | None) -> dict[str, Path]:
-    """The folder, if one is named; what is named has to be there, what lies beside the project need not."""
+    """The folder of measurements; one that is named must exist, the default one may be missing."""
     if measurements is None:
         return {}
     if not (measurements / "validation.csv").is_file():
-        raise InputError.of("--measurements", f"{measurements} holds no validation.csv")
+        raise InputError.of("--measurements", f"{measurements} has no validation.csv")
     return {"measurements": measurements}

@@ -1,11 +1,16 @@
-"""Every experiment in a tiny setting: that it runs, tells what it promises, and tells it again."""
+"""Every experiment with few runs: it runs, reports completely, and gives the same files again."""
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from experiments import (
     Experiment,
@@ -19,6 +24,9 @@ from experiments import (
     write_result,
 )
 from experiments.methodology.accuracy import METRICS, PUBLISHED
+from experiments.registry import experiment
+from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology.bluefield2 import MISSING
 
 NOWHERE = Path("nowhere")
 TINY = Setting(scale=0.02, measurements=NOWHERE)
@@ -27,9 +35,9 @@ NAMES = [
     *(f"figure{number}" for number in range(1, 8)),
 ]
 STUDIES = ("table6-online", "table6-optimal", "table8", "figure8")
-"""They take minutes even when tiny, and are run by their own command."""
+"""These take minutes even with few runs; parts of them have tests of their own."""
 ON_THE_HOST = ("table2-host", "figure4-host", "figure9-host")
-"""They measure the machine at hand, which has other work while tests run."""
+"""These measure this machine, which is busy while tests run."""
 SCORES = ("table2", "table3", "table5", "table11", "table12")
 
 
@@ -39,30 +47,36 @@ def results() -> dict[str, tuple[Experiment, Result]]:
     return {one.name: (one, one.run(TINY)) for one in all_experiments() if one.name in NAMES}
 
 
-def test_all_are_there() -> None:
-    """The experiments are the tables and figures that were promised, in the order of the paper."""
+def test_tables_come_before_figures_in_the_order_of_their_numbers() -> None:
+    """Every table and figure is found."""
     names = [one.name for one in all_experiments()]
     assert [name for name in names if name not in STUDIES + ON_THE_HOST] == NAMES
     assert set(names) == {*NAMES, *STUDIES, *ON_THE_HOST}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_says_what_is_published_what_is_worse_and_what_ran_where(
+def test_a_table_has_published_numbers_verdicts_and_both_testbeds(
     name: str, results: dict[str, tuple[Experiment, Result]]
 ) -> None:
-    """A table has published numbers and the column `worse`, and both testbeds are accounted for."""
+    """Published numbers, the column `verdict`, and the runs on the simulated card and on the hardware."""
     _, result = results[name]
     assert len(result.table)
-    assert "worse" in result.table
+    assert "verdict" in result.table
     published = [column for column in result.table if column.startswith("published")]
     assert result.table[published].notna().any(axis=None)
-    assert any("the simulated BlueField-2" in where for where in result.ran_on)
-    assert any(where.startswith("BlueField-2: ") for where in result.ran_on)
+    assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED, HARDWARE]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_testbeds_and_notes_are_sentences(name: str, results: dict[str, tuple[Experiment, Result]]) -> None:
+    """Each ends with a full stop."""
+    result = results[name][1]
+    assert all(sentence.endswith(".") for sentence in (*result.testbeds, *result.notes))
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_tables_of_errors_have_the_three_metrics(name: str, results: dict[str, tuple[Experiment, Result]]) -> None:
-    """MAPE and both accuracies, ours complete and each beside the published one."""
+    """MAPE and both accuracies; ours are complete, and each has a column of published numbers."""
     table = results[name][1].table
     assert {"nf", "predictor", "testbed", "runs"} <= set(table)
     assert table[list(METRICS)].notna().all(axis=None)
@@ -70,8 +84,8 @@ def test_tables_of_errors_have_the_three_metrics(name: str, results: dict[str, t
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_are_written_whole(name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
-    """CSV, SVG and PNG appear under the experiment's name and nothing is left beside them."""
+def test_a_result_is_csv_svg_and_png(name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
+    """The files have the experiment's name; the folder has no other files."""
     written = write_result(*results[name], tmp_path)
     assert {f"{name}.csv", f"{name}.svg", f"{name}.png"} <= {path.name for path in written}
     assert sorted(tmp_path.iterdir()) == sorted(written)
@@ -80,8 +94,10 @@ def test_files_are_written_whole(name: str, results: dict[str, tuple[Experiment,
 
 
 @pytest.mark.parametrize("name", ["table2", "table5", "figure3", "figure4"])
-def test_same_seed_same_bytes(name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
-    """Run again, an experiment writes the same bytes, plot included."""
+def test_the_same_seed_gives_the_same_bytes(
+    name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path
+) -> None:
+    """Run again, an experiment writes the same tables and plots."""
     one, result = results[name]
     before = [path.read_bytes() for path in write_result(one, result, tmp_path / "before")]
     after = [path.read_bytes() for path in write_result(one, one.run(TINY), tmp_path / "after")]
@@ -89,18 +105,20 @@ def test_same_seed_same_bytes(name: str, results: dict[str, tuple[Experiment, Re
 
 
 def test_another_seed_draws_other_runs(results: dict[str, tuple[Experiment, Result]]) -> None:
-    """The seed decides which contention is met."""
+    """The seed determines the contention levels."""
     one, result = results["table12"]
     assert not one.run(Setting(seed=1, scale=0.02, measurements=NOWHERE)).table.equals(result.table)
 
 
-def test_index_shows_everything(results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
-    """The page has a section, a table, the plot and the data of each."""
+def test_the_index_has_a_section_per_experiment(results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
+    """Each has its title, plot and data; the page names the papers, the seed and the scale."""
     for one, result in results.values():
         write_result(one, result, tmp_path)
     written, _ = write_index([Outcome(*both) for both in results.values()], TINY, tmp_path)
     page = written.read_text(encoding="utf-8")
-    assert "Seed 0, 0.02 of the full number of runs." in page
+    assert page.startswith("# Tomur: reproduced tables and figures\n")
+    assert f"- {PAPER.title} (Wu et al.)\n" in page
+    assert "2 % of the full number of runs, seed 0." in page
     for name, (one, result) in results.items():
         assert f"## {name}\n" in page
         assert one.title in page
@@ -108,15 +126,72 @@ def test_index_shows_everything(results: dict[str, tuple[Experiment, Result]], t
         assert all(f"({name}-{data}.csv)" in page for data in result.data)
 
 
-def test_text_marks_what_is_not_published(results: dict[str, tuple[Experiment, Result]]) -> None:
-    """An unknown number is a dash, and what was left out is told below the table."""
+def test_the_text_has_dashes_for_unpublished_numbers(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """An unknown number is a dash; the reason for missing runs is below the table."""
     text = as_text(*results["table3"])
-    assert "SKIPPED" in text
+    assert text.startswith("Tomur, table3: ")
+    assert f"Testbed: {MISSING}\n" in text
     assert "nan" not in "".join(as_text(*one) for one in results.values())
 
 
-def test_skipping_is_said() -> None:
-    """Without measurements, whoever asked is told at once, not only in the result."""
-    told: list[str] = []
-    find_experiment("table3").run(Setting(scale=0.02, measurements=NOWHERE, say=told.append))
-    assert any("SKIPPED" in message for message in told)
+def test_missing_measurements_are_reported_at_once() -> None:
+    """The message comes while the experiment runs, not only with the result."""
+    messages: list[str] = []
+    find_experiment("table3").run(Setting(scale=0.02, measurements=NOWHERE, say=messages.append))
+    assert MISSING in messages
+
+
+def test_two_experiments_cannot_have_the_same_name() -> None:
+    """The second registration raises, so that a later paper cannot replace an experiment."""
+    find_experiment("table2")
+    with pytest.raises(ValueError, match="two experiments named 'table2'"):
+        experiment(PAPER, "table2", "Another table")(lambda setting: results())
+
+
+@pytest.mark.parametrize("name", [one.name for one in all_experiments()])
+def test_a_title_does_not_repeat_the_paper(name: str) -> None:
+    """The paper's name stands in front of every title."""
+    assert find_experiment(name).paper == PAPER
+    assert "of Tomur" not in find_experiment(name).title
+
+
+class TestFullDisk:
+    """A write that fails or is interrupted leaves the files of the previous run."""
+
+    @pytest.mark.parametrize("name", ["table3"])
+    def test_an_interrupted_result_replaces_no_file(
+        self, name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path
+    ) -> None:
+        """When the plot is interrupted, the table of before is still that of the plot."""
+        one, result = results[name]
+        before = {path: path.read_bytes() for path in write_result(one, result, tmp_path)}
+
+        def interrupt(figure: Figure) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            write_result(one, replace(result, table=result.table.head(1), draw=interrupt), tmp_path)
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    @pytest.mark.parametrize("limit", [0, 3000, 20_000])
+    def test_a_page_that_does_not_fit_replaces_no_page(
+        self, limit: int, results: dict[str, tuple[Experiment, Result]], tmp_path: Path
+    ) -> None:
+        """Whichever of the two formats fails, both pages of before are left and no temporary file."""
+        write_result(*results["table3"], tmp_path)
+        write_index([Outcome(*results["table3"])], TINY, tmp_path)
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        with largest_file(limit), pytest.raises(OSError, match="File too large"):
+            write_index([Outcome(*results["table3"])], Setting(seed=1), tmp_path)
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@contextmanager
+def largest_file(limit: int) -> Iterator[None]:
+    """Let writes beyond this file size fail, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

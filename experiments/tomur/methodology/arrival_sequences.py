@@ -1,12 +1,11 @@
-"""Random sequences of arrivals, spread over the cores of the machine."""
+"""Random sequences of arrivals, evaluated on all cores of the machine (Tomur, section 7.5)."""
 
 from __future__ import annotations
 
-import tempfile
+import io
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import TypeVar
+from contextlib import ExitStack
+from typing import TextIO, TypeVar
 
 import joblib
 
@@ -17,36 +16,32 @@ from traces.arrivals import Recipe, generate
 SEQUENCES = 100
 ARRIVALS = 500
 
-Told = TypeVar("Told")
+Evaluated = TypeVar("Evaluated")
 
 
-@contextmanager
-def written(seed: int, count: int = ARRIVALS) -> Iterator[str]:
-    """The path of a sequence, while it is needed."""
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "arrivals.csv"
-        trace.write_text("".join(generate(Recipe(count=count, seed=seed))), encoding="utf-8")
-        yield str(trace)
+def sequence(seed: int, count: int = ARRIVALS) -> TextIO:
+    """The sequence of that seed, as a CSV of arrivals."""
+    return io.StringIO("".join(generate(Recipe(count=count, seed=seed))))
 
 
-def each_sequence(setting: Setting, tell: Callable[[int], Told], jobs: int = -1) -> Iterator[Told]:
-    """What `tell` answers to the seed of every sequence, in order, whichever core was first.
+def each_sequence(setting: Setting, evaluate: Callable[[int], Evaluated], jobs: int = -1) -> Iterator[Evaluated]:
+    """What `evaluate` returns for the seed of every sequence, in the order of the seeds.
 
     Parameters
     ----------
     setting
-        How many sequences, and who is told of progress.
-    tell
-        Runs in a process of its own; its answer must depend on nothing but the seed.
+        Scales the number of sequences, and receives the progress.
+    evaluate
+        Runs in a separate process; its result must depend on the seed only.
     jobs
-        Processes; -1 is one per core, 1 stays in this process.
+        Number of processes; -1 means one per core, 1 stays in this process.
     """
     sequences = setting.count(SEQUENCES)
-    # Models are made here if there are none yet, not by every process at once.
+    # train missing models here once, not in every process
     with ExitStack() as stack:
         open_catalogue(Cards(), stack, setting.say)
-    calls = (joblib.delayed(tell)(setting.seed * SEQUENCES + number) for number in range(sequences))
-    for done, told in enumerate(joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), start=1):
-        yield told
+    calls = (joblib.delayed(evaluate)(setting.seed * SEQUENCES + number) for number in range(sequences))
+    for done, result in enumerate(joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), start=1):
+        yield result
         if done % 10 == 0:
             setting.say(f"{done} of {sequences} sequences")

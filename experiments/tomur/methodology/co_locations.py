@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.methodology.card import DEFAULT
+from experiments.tomur.methodology.simulated_card import DEFAULT
 from profiles import TrafficProfile, Workload
 
 MOST_OTHERS = 3
-"""Beside two cores of the NF itself, a BlueField-2 has room for three others."""
+"""Every NF takes two of the eight cores of a BlueField-2."""
 
 NINE_TRAFFICS = tuple(
     TrafficProfile(flows, packet_size, mtbr)
@@ -21,7 +21,7 @@ NINE_TRAFFICS = tuple(
     )
     for packet_size, mtbr in by_size
 )
-"""The default and eight others: three flow counts by three packet sizes, each with three match rates."""
+"""The default and eight others: three flow counts by three packet sizes; every match rate occurs three times."""
 
 
 def co_locations_of(
@@ -32,19 +32,19 @@ def co_locations_of(
     others: Sequence[str],
     traffics: Sequence[TrafficProfile] = (DEFAULT,),
 ) -> list[list[Workload]]:
-    """`count` companies: `nf`, then one to three different ones of `others`, each with one of `traffics`."""
-    strangers = [name for name in others if name != nf]
+    """`count` co-locations: `nf` first, then one to three different `others`, each with one of `traffics`."""
+    candidates = [name for name in others if name != nf]
 
     def traffic() -> TrafficProfile:
         return traffics[int(rng.integers(len(traffics)))]
 
     return [
         [
-            # the NF has each traffic alike, however few the companies
+            # the NF itself gets the traffic profiles in turn, so that few co-locations cover all of them
             Workload(nf, traffics[number % len(traffics)]),
             *(
                 Workload(str(name), traffic())
-                for name in rng.choice(strangers, rng.integers(1, MOST_OTHERS + 1), replace=False)
+                for name in rng.choice(candidates, rng.integers(1, MOST_OTHERS + 1), replace=False)
             ),
         ]
         for number in range(count)
@@ -54,7 +54,7 @@ def co_locations_of(
 def random_traffics(
     count: int, rng: np.random.Generator, *, vary: Sequence[str] = ("flows", "packet_size", "mtbr")
 ) -> list[TrafficProfile]:
-    """Traffic drawn evenly: up to 500K flows, 64 to 1500 B, 0 to 1100 matches/MB; the default where not varied."""
+    """Traffic drawn uniformly: 1 to 500K flows, 64 to 1500 B, 0 to 1100 matches/MB; what is not varied is default."""
     ranges = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
     drawn = {name: np.round(rng.uniform(*ranges[name], size=count)).tolist() for name in vary}
     return [

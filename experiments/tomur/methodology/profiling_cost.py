@@ -1,4 +1,8 @@
-"""What profiling methods cost and bring: models from few chosen runs beside one of a full grid (Tomur, section 7.6)."""
+"""Cost and accuracy of profiling methods: models trained on few runs against one of a full grid (Tomur, section 7.6).
+
+The full grid is every traffic profile with every contention level. A fifth of it is held out: no model is trained on
+it, and every model is evaluated on it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from experiments.methodology.accuracy import errors_pct
-from experiments.methodology.card import CARD
+from experiments.tomur.methodology.simulated_card import CARD
 from predictor.training.disagreement import disagreement
 from predictor.training.nf import plausible_models
 from profiler.contention import BenchLevels, Contention, measure_benches
@@ -27,14 +31,15 @@ from profiles import COUNTERS, Load, TrafficProfile, Workload
 Array = NDArray[np.float64]
 
 METHODS = ("random", "adaptive", "active")
-CHEAPER = 300
-"""A full profile has this many times the runs of the others' quota."""
+GRID_QUOTAS = 300
+"""The full grid has this many times the runs of the default quota."""
 GRID_LEVELS = 60
 GRID_SEED = 1000
 HELD_OUT = 5
-"""One run of the grid in five is not trained with but predicted (Tomur, section 7.6)."""
+"""One run of the grid in five is held out (Tomur, section 7.6)."""
 CHUNK = 4096
-LIKELY = 0.995
+REALISTIC = 0.995
+"""Contention is realistic up to this quantile over random co-locations."""
 CO_LOCATIONS = 4000
 OTHERS = 3
 READS, WRITES = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
@@ -42,7 +47,7 @@ READS, WRITES = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
 
 @dataclass(frozen=True)
 class Grid:
-    """The full profile of one NF: every traffic profile beside every contention level.
+    """The full profile of one NF: every traffic profile with every contention level.
 
     Parameters
     ----------
@@ -56,31 +61,31 @@ class Grid:
 
     @property
     def held_out(self) -> NDArray[np.bool_]:
-        """Runs that no model learns from, shape (N,)."""
+        """Marks the held-out runs, shape (N,)."""
         chosen: NDArray[np.bool_] = np.random.default_rng(GRID_SEED).random(len(self.throughput)) < 1 / HELD_OUT
         return chosen
 
 
 @cache
-def benches(seed: int) -> tuple[BenchLevels, list[Neighbour]]:
-    """What benches and NFs exert alone."""
+def alone(seed: int) -> tuple[BenchLevels, list[Neighbour]]:
+    """Measurements of every bench and of every NF alone."""
     return measure_benches(CARD, seed, lambda runs: None), measure_neighbours(CARD, seed, lambda runs: None)
 
 
 @cache
 def grid(nf: str, runs: int) -> Grid:
-    """The full profile of `nf` with about `runs` runs; measured once, whatever the seeds of the other methods."""
+    """The full profile of `nf` with about `runs` runs; measured once, with a seed of its own."""
     description = CARD.describe()
-    told = description.nf(nf)
-    levels, neighbours = benches(GRID_SEED)
+    target = description.nf(nf)
+    levels, neighbours = alone(GRID_SEED)
     memory = MemoryContention(
-        levels.memory, description.nic.cores - told.cores, np.random.default_rng(GRID_SEED), neighbours
+        levels.memory, description.nic.cores - target.cores, np.random.default_rng(GRID_SEED), neighbours
     )
-    base = least_work(description, told)
+    base = least_work(description, target)
     ranges = {
         name: bounds
         for name, bounds in traffic_ranges(description).items()
-        if not (told.accelerators and name == "mtbr")
+        if not (target.accelerators and name == "mtbr")
     }
     contentions = list(dict.fromkeys(memory.draw(GRID_LEVELS)))
     points = _points(len(ranges), runs / len(contentions))
@@ -90,7 +95,7 @@ def grid(nf: str, runs: int) -> Grid:
 
 
 def _points(attributes: int, traffics: float) -> int:
-    """Points per attribute, so that there are at least that many traffic profiles."""
+    """Points per attribute for a grid of at least that many traffic profiles."""
     points = 2
     while points**attributes < traffics:
         points += 1
@@ -113,43 +118,43 @@ def _measured(nf: str, co_locations: Sequence[tuple[TrafficProfile, Contention]]
 
 @cache
 def most_accesses() -> float:
-    """Cache accesses per second that all but the rarest companies of three NFs exert: what models are asked about."""
-    _, neighbours = benches(GRID_SEED)
+    """The most cache accesses per second of realistic contention: 99.5 % of random triples of NFs make fewer."""
+    _, neighbours = alone(GRID_SEED)
     rates = np.array([one.counters.l2crd + one.counters.l2cwr for one in neighbours])
     drawn = np.random.default_rng(GRID_SEED).choice(rates, size=(CO_LOCATIONS, OTHERS))
-    return float(np.quantile(drawn.sum(axis=1), LIKELY))
+    return float(np.quantile(drawn.sum(axis=1), REALISTIC))
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Errors (%) on held-out runs: beside contention that NFs can exert, and beyond it."""
+class GridErrors:
+    """Errors (%) on the held-out runs, with contention that three NFs can cause and with stronger contention."""
 
-    likely: Array
-    beyond: Array
+    realistic: Array
+    stronger: Array
 
     @classmethod
-    def of(cls, predicted: Array, counters: Array, throughput: Array) -> Judged:
-        """Split by the competitors' counters, shape (N, 7)."""
-        likely = counters[:, READS] + counters[:, WRITES] <= most_accesses()
+    def of(cls, predicted: Array, counters: Array, throughput: Array) -> GridErrors:
+        """The errors, split by the competitors' counters, shape (N, 7)."""
+        realistic = counters[:, READS] + counters[:, WRITES] <= most_accesses()
         errors = errors_pct(predicted, throughput)
-        return cls(errors[likely], errors[~likely])
+        return cls(errors[realistic], errors[~realistic])
 
 
 @cache
-def full_errors(nf: str, runs: int) -> Judged:
-    """Errors (%) of boosted trees, as the paper's, taught by all of the grid that is not held out."""
+def full_errors(nf: str, runs: int) -> GridErrors:
+    """Errors of gradient boosting, the paper's model, trained on all of the grid that is not held out."""
     full = grid(nf, runs)
     features = np.concatenate([full.counters, full.traffic], axis=1)
     held = full.held_out
     model = HistGradientBoostingRegressor(max_iter=400, learning_rate=0.1, max_leaf_nodes=63, random_state=0)
     model.fit(features[~held], np.log(full.throughput[~held]))
-    return Judged.of(np.exp(model.predict(features[held])), full.counters[held], full.throughput[held])
+    return GridErrors.of(np.exp(model.predict(features[held])), full.counters[held], full.throughput[held])
 
 
 @cache
-def errors(nf: str, method: str, quota: int, seed: int, runs: int) -> Judged:
-    """Errors (%) on the held-out runs of the grid, of a model from `quota` runs that a method chose."""
-    description, (levels, neighbours) = CARD.describe(), benches(seed)
+def errors(nf: str, method: str, quota: int, seed: int, runs: int) -> GridErrors:
+    """Errors of the memory model trained on `quota` runs that a profiling method chose."""
+    description, (levels, neighbours) = CARD.describe(), alone(seed)
     profiled = profile_nf(
         ConfirmedTestbed(CARD, CARD),
         description.nf(nf),
@@ -168,9 +173,9 @@ def errors(nf: str, method: str, quota: int, seed: int, runs: int) -> Judged:
     held = held[:: max(len(held) // 4000, 1)]
     nothing = np.zeros((len(held), len(model.execution.uses)))
     predicted = model.beside(full.counters[held], full.traffic[held], nothing, np.full_like(nothing, np.nan))
-    return Judged.of(predicted, full.counters[held], full.throughput[held])
+    return GridErrors.of(predicted, full.counters[held], full.throughput[held])
 
 
-def quotas(share: float) -> int:
-    """That share of the default quota."""
+def quota_of(share: float) -> int:
+    """The quota, given as a share of the default quota."""
     return round(share * QUOTA)

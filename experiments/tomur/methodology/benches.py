@@ -1,4 +1,4 @@
-"""NFs beside the synthetic benches: which levels, what each exerts alone, and how a predictor is told (section 6)."""
+"""Runs of an NF co-located with contention benches, and what predictors receive about the benches (section 6)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.methodology.card import CARD, DEFAULT, truth
 from experiments.registry import Setting
+from experiments.tomur.methodology.simulated_card import CARD, DEFAULT, truth
 from predictor import Predictor
 from profiler.contention import BenchLevel, Contention
 from profiler.simulated import SimulatedTestbed
@@ -25,16 +25,16 @@ RATE = "rate_kpps"
 PACKET_SIZE = DEFAULT.packet_size
 MATCH_RATES = (0.0, 1100.0)
 RATES = {"regex": (50.0, 1000.0), "compression": (50.0, 1200.0)}
-"""Requests (kpps) that a bench of that accelerator may offer: from what it hardly feels to more than it carries."""
+"""Request rates (kpps) of a bench, by accelerator: from a light load to more than the accelerator can serve."""
 
 
 def mem_bench(wss_mb: float, access_mops: float) -> BenchLoad:
-    """mem-bench walking through an array of that size at that speed."""
+    """mem-bench with that working set and access rate."""
     return BenchLoad.of(MEMORY, {"wss_mb": wss_mb, "access_mops": access_mops})
 
 
 def accelerator_bench(accelerator: str, rate_kpps: float = 0.0, mtbr: float = 0.0) -> BenchLoad:
-    """The bench of an accelerator, with requests of the default size; rate 0 is as fast as it goes."""
+    """The bench of an accelerator, with requests of the default packet size; rate 0 is unlimited."""
     matches = {"mtbr": mtbr} if accelerator == "regex" else {}
     return BenchLoad.of(f"{accelerator}-bench", {RATE: rate_kpps, "packet_size": PACKET_SIZE, **matches})
 
@@ -45,20 +45,21 @@ def random_mem_bench(rng: np.random.Generator) -> BenchLoad:
 
 
 def random_accelerator_bench(accelerator: str, rng: np.random.Generator) -> BenchLoad:
-    """The bench of an accelerator at any rate, for regex with any match rate."""
+    """The bench of an accelerator at a random request rate and, for regex, a random match rate."""
     return accelerator_bench(accelerator, float(rng.uniform(*RATES[accelerator])), float(rng.uniform(*MATCH_RATES)))
 
 
 @dataclass(frozen=True)
-class BesideBenches:
-    """Runs of one NF beside benches.
+class RunsWithBenches:
+    """Runs of one NF co-located with benches.
 
     Parameters
     ----------
     nf
         The NF.
     table
-        Its traffic, the benches' summed counters and accelerator demand, as `Predictor.predict_contention` takes them.
+        A row per run, as `Predictor.predict_contention` takes it: the NF's traffic, and the counters and accelerator
+        demand of its benches, summed.
     truth
         Noise-free throughput of the NF (kpps), a value per row.
     """
@@ -68,21 +69,21 @@ class BesideBenches:
     truth: Array
 
     def predicted(self, predictor: Predictor) -> Array:
-        """What the predictor makes of the rows."""
+        """The predicted throughput (kpps) of every run."""
         return predictor.predict_contention(self.nf, self.table)
 
 
-def beside_benches(
+def run_with_benches(
     nf: str,
     runs: Sequence[tuple[TrafficProfile, Sequence[BenchLoad]]],
     setting: Setting,
     card: SimulatedTestbed = CARD,
-) -> BesideBenches:
-    """Run `nf` with each traffic beside the benches, each of which is measured alone, too, as a profiler would."""
+) -> RunsWithBenches:
+    """Run `nf` with each traffic profile and its benches. Each bench is also measured alone, as in profiling."""
     levels = _levels(sorted({load for _, loads in runs for load in loads}), setting, card)
     rows = [_row(traffic, Contention(tuple(levels[load] for load in loads)), card) for traffic, loads in runs]
     measured = truth([[Workload(nf, traffic), *loads] for traffic, loads in runs], card)
-    return BesideBenches(nf, pd.DataFrame(rows), measured)
+    return RunsWithBenches(nf, pd.DataFrame(rows), measured)
 
 
 def _row(traffic: TrafficProfile, contention: Contention, card: SimulatedTestbed) -> dict[str, float]:
@@ -94,10 +95,10 @@ def _row(traffic: TrafficProfile, contention: Contention, card: SimulatedTestbed
 
 
 def _levels(loads: Sequence[BenchLoad], setting: Setting, card: SimulatedTestbed) -> Mapping[BenchLoad, BenchLevel]:
-    """What each bench exerts alone; its service time is told by a run as fast as it goes."""
-    flat_out = [BenchLoad.of(load.name, dict(load.parameters) | _no_rate(load)) for load in loads]
+    """Counters and rates of each bench alone. A run without rate limit gives its service time."""
+    unlimited = [BenchLoad.of(load.name, dict(load.parameters) | _no_rate(load)) for load in loads]
     alone = [run.measurements[0] for run in card.run_many([[load] for load in loads], seed=setting.seed)]
-    fastest = [run.measurements[0] for run in card.run_many([[load] for load in flat_out], seed=setting.seed)]
+    fastest = [run.measurements[0] for run in card.run_many([[load] for load in unlimited], seed=setting.seed)]
     levels = {}
     for load, here, most in zip(loads, alone, fastest, strict=True):
         accelerator = None if load.name == MEMORY else load.name.removesuffix("-bench")
@@ -119,6 +120,6 @@ def _no_rate(load: BenchLoad) -> dict[str, float]:
 
 
 def cache_access_rate(table: pd.DataFrame) -> Array:
-    """Competing cache access rate (CAR), million reads and writes per second."""
+    """Cache access rate (CAR) of the competitors, million reads and writes per second."""
     rate: Array = (table["l2crd"] + table["l2cwr"]).to_numpy(dtype=np.float64) / 1e6
     return rate

@@ -1,4 +1,4 @@
-"""The paper's findings, checked as facts on the simulated card and on BlueField-2."""
+"""The results of the paper hold on the simulated card and on BlueField-2 measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _table(name: str, setting: Setting = SETTING) -> pd.DataFrame:
 
 
 def test_composition_follows_the_execution_pattern() -> None:
-    """Table 4: Tomur is as good as min on pipelines, and better than sum there and than both for run-to-completion."""
+    """Table 4: Tomur equals min on pipelines, beats sum there, and beats both on run-to-completion."""
     table = _table("table4").set_index(["nf", "pattern"])
     for (_, pattern), row in table.iterrows():
         assert row["detected"] == pattern
@@ -29,34 +29,34 @@ def test_composition_follows_the_execution_pattern() -> None:
 
 
 def test_tomur_beats_slomo_where_several_resources_are_contended() -> None:
-    """Table 2: on average SLOMO errs several times as much, and Tomur no more than published."""
+    """Table 2: the mean error of SLOMO is at least three times Tomur's, which is at most the published one."""
     means = _table("table2").set_index(["nf", "predictor"])["mape_pct"]["mean"]
     assert means["tomur"] <= 3.7
     assert means["slomo"] >= 3 * means["tomur"]
 
 
-def test_slomo_is_right_where_it_is_at_home() -> None:
-    """Table 11: memory contention alone at default traffic is within 5 % for every NF."""
+def test_slomo_is_accurate_with_memory_contention_alone() -> None:
+    """Table 11: with memory contention alone at default traffic, its MAPE is below 5 % for every NF."""
     assert _table("table11")["mape_pct"].max() < 5
 
 
-def test_accelerator_follows_the_queue_equations() -> None:
-    """Figure 4: equilibrium by equation 2, and the line of equation 8 before it, within 2 %."""
+def test_the_accelerator_follows_the_queue_equations() -> None:
+    """Figure 4: the equilibrium is within 2 % of equation 2, and light contention within 2 % of equation 8."""
     table = _table("figure4")
-    distances = table[table["quantity"].str.contains("off")]
+    distances = table[table["quantity"].str.contains("distance")]
     assert len(distances) == 12
     assert distances["ours"].max() < 2
 
 
-def test_more_contention_never_helps_run_to_completion() -> None:
-    """Figure 5: memory costs a regex-bound pipeline nothing, and both always cost run-to-completion."""
-    facts = _table("figure5").set_index("quantity")["ours"]
-    assert facts["p-NF there: lost to memory"] < 1
-    assert facts["r-NF: steps of either contention that cost throughput"] == 100
+def test_more_contention_always_slows_run_to_completion() -> None:
+    """Figure 5: memory contention does not slow a regex-bound pipeline; either contention slows run-to-completion."""
+    findings = _table("figure5").set_index("quantity")["ours"]
+    assert findings["p-NF there, drop by memory contention"] < 1
+    assert findings["r-NF, steps of more contention that lower the throughput"] == 100
 
 
-def test_real_measurements_where_they_are(shared_data: Path) -> None:
-    """Table 3 has rows of BlueField-2, on which Tomur is within the published error."""
+def test_tomur_errs_at_most_as_published_on_bluefield_2_measurements(shared_data: Path) -> None:
+    """Table 3 has rows of BlueField-2 when the measurements are present."""
     measured = Setting(scale=0.02, measurements=shared_data / "flowmon-bf2")
     table = _table("table3", measured).set_index(["testbed", "predictor"])
     real = table.loc["BlueField-2", "tomur"]

@@ -1,4 +1,4 @@
-"""The simulated card, and the models that its recorded profile gives."""
+"""The simulated BlueField-2, and the models trained on its recorded profile."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ CARD = SimulatedTestbed()
 DEFAULT: TrafficProfile = CARD.describe().traffic
 
 
-_kept: list[Models] = []
+_cached: list[Models] = []
 
 
 def trained(setting: Setting) -> Models:
-    """Models of the recorded profile of the simulated BlueField-2; trained once, then kept."""
-    if not _kept:
-        _kept.append(open_models(None, setting.say))
-    return _kept[0]
+    """Models trained on the recorded profile of the simulated BlueField-2; cached."""
+    if not _cached:
+        _cached.append(open_models(None, setting.say))
+    return _cached[0]
 
 
 def tomur(setting: Setting) -> TomurPredictor:
-    """Tomur as the paper trains it, by benches alone: what the profile tells of real company is not made use of."""
+    """Tomur as the paper trains it, on runs with benches only: without the calibration on runs with co-located NFs."""
     return TomurPredictor({name: replace(model, calibration=None) for name, model in trained(setting).models.items()})
 
 
 def truth(co_locations: Sequence[Sequence[Load]], card: SimulatedTestbed = CARD) -> Array:
-    """Noise-free throughput (kpps) of the first load of each company."""
+    """Noise-free throughput (kpps) of the first load of each co-location."""
     return _first(card.run_many(co_locations, noise=False))
 
 
 def measured_kpps(co_locations: Sequence[Sequence[Load]], seed: int) -> Array:
-    """The same as a measurement tells it, with noise."""
+    """Measured throughput (kpps) of the first load of each co-location, with noise."""
     return _first(CARD.run_many(co_locations, seed=seed))
 
 

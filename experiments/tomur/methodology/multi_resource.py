@@ -1,4 +1,4 @@
-"""NFs beside mem-bench and regex-bench together, at default traffic (Tomur, section 7.3)."""
+"""NFs co-located with mem-bench and regex-bench together, at default traffic (Tomur, section 7.3)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.methodology import bluefield2
 from experiments.methodology.accuracy import errors_pct
-from experiments.methodology.benches import beside_benches, random_accelerator_bench, random_mem_bench
-from experiments.methodology.card import DEFAULT
-from experiments.methodology.slomo import predictors
 from experiments.registry import Setting
+from experiments.tomur import HARDWARE
+from experiments.tomur.methodology import bluefield2
+from experiments.tomur.methodology.benches import random_accelerator_bench, random_mem_bench, run_with_benches
+from experiments.tomur.methodology.simulated_card import DEFAULT
+from experiments.tomur.methodology.slomo import predictors
 
 Array = NDArray[np.float64]
 
@@ -23,28 +24,28 @@ PREDICTORS = ("slomo", "tomur")
 
 @dataclass(frozen=True)
 class MultiResourceErrors:
-    """Errors (%) per predictor, and for each run regex-bench's matches/MB, NaN where it is not known."""
+    """Errors (%) of each predictor over the runs, and the matches/MB of regex-bench in each run, NaN if unknown."""
 
     errors: Mapping[str, Array]
     bench_mtbr: Array
 
 
 def errors_on_card(nf: str, setting: Setting) -> MultiResourceErrors:
-    """Beside both benches at random levels on the simulated card."""
+    """Errors on the simulated card, with both benches at random levels."""
     rng = setting.rng(f"memory and regex {nf}")
     runs = [
         (DEFAULT, (random_mem_bench(rng), random_accelerator_bench("regex", rng))) for _ in range(setting.count(RUNS))
     ]
-    beside = beside_benches(nf, runs, setting)
+    measured = run_with_benches(nf, runs, setting)
     by_name = predictors(setting)
     return MultiResourceErrors(
-        {name: errors_pct(beside.predicted(by_name[name]), beside.truth) for name in PREDICTORS},
+        {name: errors_pct(measured.predicted(by_name[name]), measured.truth) for name in PREDICTORS},
         np.array([dict(regex.parameters)["mtbr"] for _, (_, regex) in runs]),
     )
 
 
 def errors_on_bluefield2(setting: Setting) -> MultiResourceErrors | None:
-    """FlowMonitor beside both benches as measured; None where the measurements are not there."""
+    """Errors on measured runs of FlowMonitor; None when the measurements are missing."""
     measured = bluefield2.measurements(setting)
     if measured is None:
         return None
@@ -58,11 +59,8 @@ def errors_on_bluefield2(setting: Setting) -> MultiResourceErrors | None:
     )
 
 
-def ran_on(real: MultiResourceErrors | None) -> tuple[str, str]:
-    """What ran where."""
-    return (
-        "the simulated BlueField-2: NIDS and FlowMonitor, models and truth.",
-        f"BlueField-2: {len(real.bench_mtbr)} measured runs of FlowMonitor, trained on none of them."
-        if real
-        else bluefield2.SKIPPED,
-    )
+def bluefield2_runs(real: MultiResourceErrors | None) -> str:
+    """The entry of the measured card in the list of testbeds."""
+    if real is None:
+        return bluefield2.MISSING
+    return f"{HARDWARE}: {len(real.bench_mtbr)} measured runs of FlowMonitor, none used for training."

@@ -1,4 +1,4 @@
-"""FlowMonitor measured on a BlueField-2: published measurements that lie beside the project, where they do."""
+"""Published measurements of FlowMonitor on a BlueField-2, if their folder is present."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from experiments.registry import Setting
+from experiments.tomur import HARDWARE
 from predictor import Models, train
 from profiles import InputError
 from profiles.profile import THROUGHPUT, NfProfile, Profile, read_profile
@@ -21,20 +22,20 @@ Array = NDArray[np.float64]
 
 NF = "FlowMonitor"
 TESTBED = "BlueField-2"
-SKIPPED = "BlueField-2: SKIPPED, the measurements are not there (see --measurements)."
+MISSING = f"{HARDWARE}: skipped, the measurements are missing (see --measurements)."
 FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was measured of FlowMonitor.
+class FlowMonitorRuns:
+    """The measured runs of FlowMonitor.
 
     Parameters
     ----------
     profile
-        Beside mem-bench, and its regex work alone.
+        Training runs: co-located with mem-bench, and with regex contention alone.
     runs
-        Beside mem-bench and regex-bench together; nothing is trained on them.
+        Validation runs, never trained on: co-located with mem-bench and regex-bench together.
     """
 
     profile: Profile
@@ -42,7 +43,7 @@ class Measured:
 
     @property
     def memory(self) -> pd.DataFrame:
-        """The runs beside mem-bench alone."""
+        """The training runs with mem-bench alone."""
         return self.nf.memory
 
     @property
@@ -52,40 +53,43 @@ class Measured:
 
     @cached_property
     def trained(self) -> Models:
-        """Models of all but `runs`."""
+        """Models trained on the profile."""
         return train(self.profile)
 
     def folds(self, held: NDArray[np.bool_], rng: np.random.Generator) -> Iterator[tuple[Models, pd.DataFrame]]:
-        """Models of all but a fifth of the `held` rows of `memory`, and those rows; five times."""
+        """Cross-validation in five folds over the rows of `memory` marked in `held`.
+
+        Yields the models trained without one fold, and the rows of that fold.
+        """
         rows = rng.permutation(np.flatnonzero(held))
         for out in np.array_split(rows, FOLDS):
             kept = self.memory[~self.memory.index.isin(out)].reset_index(drop=True)
             yield train(replace(self.profile, nfs={NF: replace(self.nf, memory=kept)})), self.memory.loc[out]
 
 
-def measurements(setting: Setting) -> Measured | None:
-    """The measurements; None, which is said, where they are not.
+def measurements(setting: Setting) -> FlowMonitorRuns | None:
+    """The measurements; None, after a message, when they are missing.
 
     Raises
     ------
     InputError
-        When there are some, and something is wrong with them.
+        When a file of them is invalid.
     """
     if not (setting.measurements / "validation.csv").is_file():
-        setting.say(SKIPPED)
+        setting.say(MISSING)
         return None
     return _read(setting.measurements)
 
 
 @cache
-def _read(directory: Path) -> Measured:
+def _read(directory: Path) -> FlowMonitorRuns:
     runs, faults = read_table(directory / "validation.csv", [THROUGHPUT])
     if faults:
         raise InputError(faults)
-    return Measured(read_profile(directory), runs)
+    return FlowMonitorRuns(read_profile(directory), runs)
 
 
 def throughput(table: pd.DataFrame) -> Array:
-    """Measured throughput (kpps)."""
+    """FlowMonitorRuns throughput (kpps)."""
     rates: Array = table[THROUGHPUT].to_numpy(dtype=np.float64)
     return rates

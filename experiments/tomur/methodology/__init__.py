@@ -1,0 +1,1 @@
+"""The methodology of Tomur: its NFs, traffic, co-locations, benches and testbeds."""
