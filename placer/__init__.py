@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from placer.api import Result, place, read_trace
+    from placer.api import PlacementResult, place, read_trace
     from placer.inputs.catalogue import Cards
     from placer.model.arrival import Arrival
     from placer.model.catalogue import Catalogue
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from profiles import InputError, TrafficProfile, Workload
 
 ROOMS = {
-    "placer.api": ("Result", "place", "read_trace"),
+    "placer.api": ("PlacementResult", "place", "read_trace"),
     "placer.inputs.catalogue": ("Cards",),
     "placer.model.arrival": ("Arrival",),
     "placer.model.catalogue": ("Catalogue",),
@@ -44,9 +44,28 @@ ROOMS = {
 """Where each public name is defined."""
 
 __all__ = [
-    "Arrival", "Cards", "Catalogue", "Fleet", "InputError", "Nic", "NicKind", "OnlineStrategy", "Oracle", "Placement",
-    "Plan", "Result", "Sla", "Strategy", "Tenant", "TrafficProfile", "Workload", "feasible", "place", "read_trace",
-    "register", "smallest_margin",
+    "Arrival",
+    "Cards",
+    "Catalogue",
+    "Fleet",
+    "InputError",
+    "Nic",
+    "NicKind",
+    "OnlineStrategy",
+    "Oracle",
+    "Placement",
+    "PlacementResult",
+    "Plan",
+    "Sla",
+    "Strategy",
+    "Tenant",
+    "TrafficProfile",
+    "Workload",
+    "feasible",
+    "place",
+    "read_trace",
+    "register",
+    "smallest_margin",
 ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Result:
+class PlacementResult:
     """All strategies on one trace, with the optimum.
 
     Parameters
@@ -96,7 +96,7 @@ def place(
     cards: Cards | None = None,
     time_limit: float = 60.0,
     **options: Any,
-) -> Result:
+) -> PlacementResult:
     """Place a trace with strategies, evaluate each plan by the ground truth, and find the optimum.
 
     Parameters
@@ -125,4 +125,4 @@ def place(
     """
     named = tuple(one if isinstance(one, str) else NamedStrategy(one.name, one) for one in strategies)
     request = RunRequest(arrivals, named, tuple(predictors), cards or Cards(), time_limit=time_limit, **options)
-    return Result(run(request, Progress(quiet=True)))
+    return PlacementResult(run(request, Progress(quiet=True)))
