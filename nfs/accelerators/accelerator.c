@@ -22,7 +22,7 @@ struct accelerator_queue {
 	unsigned int depth;
 	/* used by the queue's owner */
 	unsigned int under_way;
-	uint64_t next_look; /* time stamp counter */
+	uint64_t next_check; /* time stamp counter */
 	/* used by the server */
 	struct accelerator_job *next
 		__rte_cache_aligned; /* taken from the ring; the backend was full */
@@ -135,7 +135,7 @@ static struct accelerator_queue *queue_of(struct accelerator *accelerator, unsig
 }
 
 /* Add the queue to the round robin. */
-static bool join(struct accelerator *accelerator, struct accelerator_queue *queue)
+static bool add_queue(struct accelerator *accelerator, struct accelerator_queue *queue)
 {
 	unsigned int place = 0;
 
@@ -164,7 +164,7 @@ struct accelerator_queue *accelerator_attach(struct accelerator *accelerator, un
 		fprintf(stderr, "%s: no memory for a queue of depth %u\n", name, depth);
 		return NULL;
 	}
-	if (!join(accelerator, queue)) {
+	if (!add_queue(accelerator, queue)) {
 		fprintf(stderr, "%s: has %d queues already\n", name, ACCELERATOR_MOST_QUEUES);
 		queue_free(queue);
 		return NULL;
@@ -205,7 +205,7 @@ uint16_t accelerator_submit(struct accelerator_queue *queue, struct accelerator_
  * which then waits for it: checking all the time halved the engine's throughput. A queue with many
  * requests under way does not run dry in between.
  */
-static uint64_t look_again(const struct accelerator_queue *queue)
+static uint64_t next_check_time(const struct accelerator_queue *queue)
 {
 	const unsigned int us = RTE_MIN(queue->under_way / LEAST_PER_US, MOST_REST_US);
 
@@ -224,7 +224,7 @@ uint16_t accelerator_collect(struct accelerator_queue *queue, struct accelerator
 	const bool served = __atomic_load_n(&queue->accelerator->servers, __ATOMIC_RELAXED) > 0;
 	unsigned int collected;
 
-	if (served && rte_rdtsc() < queue->next_look)
+	if (served && rte_rdtsc() < queue->next_check)
 		return 0;
 	collected = collect_done(queue, jobs, n);
 	if (collected == 0 && queue->under_way > 0 && !served) {
@@ -233,7 +233,7 @@ uint16_t accelerator_collect(struct accelerator_queue *queue, struct accelerator
 	}
 	queue->under_way -= collected;
 	if (served && collected < n)
-		queue->next_look = look_again(queue);
+		queue->next_check = next_check_time(queue);
 	return (uint16_t)collected;
 }
 
@@ -289,7 +289,7 @@ static unsigned int serve_round(struct accelerator *accelerator)
 {
 	unsigned int served = 0;
 
-	for (unsigned int looked = 0; looked < accelerator->places; looked++) {
+	for (unsigned int checked = 0; checked < accelerator->places; checked++) {
 		struct accelerator_queue *queue = accelerator->queues[accelerator->turn];
 
 		if (queue && !serve_one(accelerator, queue, &served))

@@ -220,7 +220,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	return BACKEND_TAKEN;
 }
 
-static void answer(struct accelerator_job *job, const struct rte_comp_op *operation)
+static void set_result(struct accelerator_job *job, const struct rte_comp_op *operation)
 {
 	switch (operation->status) {
 	case RTE_COMP_OP_STATUS_SUCCESS:
@@ -247,7 +247,7 @@ static uint16_t poll(void *state, struct accelerator_job **jobs, uint16_t n)
 	done = rte_compressdev_dequeue_burst(compressor->id, 0, operations, RTE_MIN(n, OPERATIONS));
 	for (uint16_t i = 0; i < done; i++) {
 		jobs[i] = *job_of(operations[i]);
-		answer(jobs[i], operations[i]);
+		set_result(jobs[i], operations[i]);
 		compressor->idle[compressor->n_idle++] = operations[i];
 	}
 	return done;

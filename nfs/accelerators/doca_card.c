@@ -6,12 +6,12 @@
 
 #include "core/memory.h"
 
-bool doca_card_ok(const struct doca_card *card, doca_error_t answer, const char *what)
+bool doca_card_ok(const struct doca_card *card, doca_error_t status, const char *what)
 {
-	if (answer == DOCA_SUCCESS)
+	if (status == DOCA_SUCCESS)
 		return true;
 	fprintf(stderr, "%s: cannot %s: %s\n", card->engine->name, what,
-		doca_get_error_string(answer));
+		doca_get_error_string(status));
 	return false;
 }
 
@@ -188,13 +188,13 @@ enum backend_status doca_card_next(struct doca_card *card, struct accelerator_jo
 
 enum backend_status doca_card_submit(struct doca_card *card, const struct doca_job *request)
 {
-	const doca_error_t answer = doca_workq_submit(card->queue, request);
+	const doca_error_t status = doca_workq_submit(card->queue, request);
 
-	if (answer == DOCA_SUCCESS) {
+	if (status == DOCA_SUCCESS) {
 		card->tail++;
 		return BACKEND_TAKEN;
 	}
-	if (answer == DOCA_ERROR_NO_MEMORY) /* the work queue is full */
+	if (status == DOCA_ERROR_NO_MEMORY) /* the work queue is full */
 		return BACKEND_FULL;
 	card->jobs[card->tail % DOCA_CARD_JOBS].job->status = -EIO;
 	return BACKEND_DONE;
@@ -205,13 +205,13 @@ static void take_answers(struct doca_card *card)
 {
 	for (;;) {
 		struct doca_event event = {0};
-		const doca_error_t answer = doca_workq_progress_retrieve(
+		const doca_error_t status = doca_workq_progress_retrieve(
 			card->queue, &event, DOCA_WORKQ_RETRIEVE_FLAGS_NONE);
 		struct doca_card_job *done = &card->jobs[event.user_data.u64 % DOCA_CARD_JOBS];
 
-		if (answer == DOCA_SUCCESS)
+		if (status == DOCA_SUCCESS)
 			card->engine->finish(done, &event);
-		else if (answer == DOCA_ERROR_IO_FAILED) /* the job failed, not the queue */
+		else if (status == DOCA_ERROR_IO_FAILED) /* the job failed, not the queue */
 			done->job->status = -EIO;
 		else
 			return;

@@ -60,7 +60,7 @@ struct doca_card_engine {
 };
 
 /* Whether `answer` is success; otherwise prints `what` failed. */
-bool doca_card_ok(const struct doca_card *card, doca_error_t answer, const char *what);
+bool doca_card_ok(const struct doca_card *card, doca_error_t status, const char *what);
 
 /* Open an engine on the first capable device; NULL after printing why. */
 void *doca_card_create(const struct doca_card_engine *engine);

@@ -38,10 +38,10 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 {
 	struct doca_card *card = state;
 	struct doca_card_job *next;
-	const enum backend_status answer = doca_card_next(card, job, &next);
+	const enum backend_status status = doca_card_next(card, job, &next);
 
-	if (answer != BACKEND_TAKEN)
-		return answer;
+	if (status != BACKEND_TAKEN)
+		return status;
 	doca_buf_reset_data_len(next->out);
 
 	const struct doca_compress_deflate_job deflate = {

@@ -41,7 +41,7 @@ static bool set_rules(struct regex_engine *engine)
 	const struct rule *all = rules(&n);
 	size_t room = 1, length = 0;
 	char *text;
-	bool did;
+	bool ok;
 
 	for (unsigned int i = 0; i < n; i++)
 		room += 2 * strlen(all[i].expression) + RULE_FRAME;
@@ -52,11 +52,11 @@ static bool set_rules(struct regex_engine *engine)
 	}
 	for (unsigned int i = 0; i < n; i++)
 		length += write_rule(text + length, i + 1, all[i].expression);
-	did = doca_card_ok(&engine->card,
-			   doca_regex_set_hardware_uncompiled_rules(engine->regex, text, length),
-			   "set the rules");
+	ok = doca_card_ok(&engine->card,
+			  doca_regex_set_hardware_uncompiled_rules(engine->regex, text, length),
+			  "set the rules");
 	nf_free(text);
-	return did;
+	return ok;
 }
 
 static doca_error_t supports(struct doca_devinfo *device)
@@ -95,11 +95,11 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	struct regex_engine *engine = state;
 	struct doca_card *card = &engine->card;
 	struct doca_card_job *next;
-	const enum backend_status answer = doca_card_next(card, job, &next);
+	const enum backend_status status = doca_card_next(card, job, &next);
 	unsigned int number;
 
-	if (answer != BACKEND_TAKEN)
-		return answer;
+	if (status != BACKEND_TAKEN)
+		return status;
 	number = doca_card_number(card, next);
 
 	const struct doca_regex_job_search search = {

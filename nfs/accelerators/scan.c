@@ -1,7 +1,7 @@
 #include "accelerators/scan.h"
 
 /* An accelerator takes a payload in one piece: linearize it if the first segment has room. */
-static void gather(struct rte_mbuf *packet, const struct packet *headers)
+static void linearize(struct rte_mbuf *packet, const struct packet *headers)
 {
 	if (unlikely(headers->payload + headers->payload_length > rte_pktmbuf_data_len(packet)))
 		(void)rte_pktmbuf_linearize(
@@ -24,7 +24,7 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, 
 		counters[SCAN_OTHER]++;
 		return offloaded;
 	}
-	gather(packet, &headers);
+	linearize(packet, &headers);
 	offloaded->job.length = packet_payload(packet, &headers, &payload);
 	counters[SCAN_FRAGMENTS] += headers.non_initial_fragment;
 	counters[SCAN_PARTIAL] += offloaded->job.length < headers.payload_length;

@@ -81,7 +81,7 @@ static inline void touch(struct mem_bench *mem, uint64_t read, uint64_t written)
 	*(volatile uint64_t *)&mem->lines[written].words[0] = written;
 }
 
-static inline uint64_t walked(struct mem_bench *mem)
+static inline uint64_t next_position(struct mem_bench *mem)
 {
 	uint64_t here = mem->next;
 
@@ -92,7 +92,7 @@ static inline uint64_t walked(struct mem_bench *mem)
 }
 
 /* Marsaglia's xorshift; the high bits of a product map it to a range without a division. */
-static inline uint64_t drawn(struct mem_bench *mem)
+static inline uint64_t random_position(struct mem_bench *mem)
 {
 	mem->random ^= mem->random << 13;
 	mem->random ^= mem->random >> 7;
@@ -107,8 +107,8 @@ static uint64_t step(struct bench *bench)
 	if (!pace_may(&mem->pace, QUANTUM))
 		return 0;
 	for (int i = 0; i < QUANTUM; i += 2) {
-		uint64_t read = mem->pattern == 2 ? drawn(mem) : walked(mem);
-		uint64_t written = mem->pattern == 2 ? drawn(mem) : walked(mem);
+		uint64_t read = mem->pattern == 2 ? random_position(mem) : next_position(mem);
+		uint64_t written = mem->pattern == 2 ? random_position(mem) : next_position(mem);
 
 		touch(mem, read, written);
 	}

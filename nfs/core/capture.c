@@ -103,10 +103,11 @@ static uint32_t packets_in(const char *path)
 
 static struct rte_mempool *pool_for(uint32_t packets)
 {
-	static unsigned int made;
+	static unsigned int n_created;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
-	snprintf(name, sizeof(name), "capture_%u", __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	snprintf(name, sizeof(name), "capture_%u",
+		 __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED));
 	return rte_pktmbuf_pool_create_by_ops(
 		name, packets, 0, RTE_ALIGN(sizeof(struct original), RTE_MBUF_PRIV_ALIGN),
 		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, "ring_sp_sc");

@@ -9,7 +9,7 @@ struct instant {
 	uint64_t tsc, ns;
 };
 
-static struct instant began;
+static struct instant first;
 
 /* Read both clocks together: of several readings the shortest, which was not interrupted. */
 static struct instant read_both(void)
@@ -18,11 +18,12 @@ static struct instant read_both(void)
 	uint64_t least = UINT64_MAX;
 
 	for (int i = 0; i < TRIES; i++) {
-		const uint64_t before = rte_rdtsc(), ns = clock_ns(), took = rte_rdtsc() - before;
+		const uint64_t before = rte_rdtsc(), ns = clock_ns(),
+			       duration = rte_rdtsc() - before;
 
-		if (took < least) {
-			least = took;
-			closest = (struct instant){before + took / 2, ns};
+		if (duration < least) {
+			least = duration;
+			closest = (struct instant){before + duration / 2, ns};
 		}
 	}
 	return closest;
@@ -30,14 +31,14 @@ static struct instant read_both(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-	began = read_both();
+	first = read_both();
 }
 
 double clock_tsc_hz(void)
 {
 	struct instant now = read_both();
 
-	while (now.ns - began.ns < LEAST_SPAN_NS)
+	while (now.ns - first.ns < LEAST_SPAN_NS)
 		now = read_both();
-	return 1e9 * (double)(now.tsc - began.tsc) / (double)(now.ns - began.ns);
+	return 1e9 * (double)(now.tsc - first.tsc) / (double)(now.ns - first.ns);
 }

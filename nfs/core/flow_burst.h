@@ -11,7 +11,7 @@ struct flow_burst {
 	struct rte_mbuf *packets[NF_BURST];
 	uint16_t l3[NF_BURST]; /* offsets of their IPv4 headers */
 	struct flow_key keys[NF_BURST];
-	const void *wanted[NF_BURST]; /* pointers to the keys, for rte_hash_lookup_bulk */
+	const void *key_pointers[NF_BURST]; /* pointers to the keys, for rte_hash_lookup_bulk */
 };
 
 /* An empty burst; fields that nearly all bursts share are set here. */
@@ -20,7 +20,7 @@ static inline void flow_burst_begin(struct flow_burst *burst)
 	burst->n = burst->other = burst->malformed = 0;
 	for (uint16_t i = 0; i < NF_BURST; i++) {
 		burst->l3[i] = sizeof(struct rte_ether_hdr);
-		burst->wanted[i] = &burst->keys[i];
+		burst->key_pointers[i] = &burst->keys[i];
 	}
 }
 

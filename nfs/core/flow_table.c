@@ -9,7 +9,7 @@
 
 int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks)
 {
-	static unsigned int made;
+	static unsigned int packet_spec;
 	char name[RTE_HASH_NAMESIZE];
 	uint32_t n = 0;
 	const struct rte_hash_parameters parameters = {
@@ -20,7 +20,8 @@ int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks)
 		.socket_id = nf->socket,
 	};
 
-	snprintf(name, sizeof(name), "flows_%u", __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	snprintf(name, sizeof(name), "flows_%u",
+		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
 	*table = (struct flow_table){
 		.timeout_us = (uint64_t)(nf->settings[FLOW_TIMEOUT_S] * 1e6),
 		.places = rte_hash_create(&parameters),
@@ -64,7 +65,7 @@ int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct f
 	return place;
 }
 
-static void forget(struct flow_table *table, struct nf *nf, uint32_t place)
+static void remove_flow(struct flow_table *table, struct nf *nf, uint32_t place)
 {
 	void *key;
 
@@ -74,15 +75,15 @@ static void forget(struct flow_table *table, struct nf *nf, uint32_t place)
 	nf->counters[FLOW_AGED]++;
 }
 
-void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t looks)
+void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t entries)
 {
 	const uint64_t now_us = nf->now_us;
 
-	for (; looks > 0; looks--) {
+	for (; entries > 0; entries--) {
 		const uint32_t place = sweep_next(&table->sweep);
 		const uint64_t last_us = table->flows[place].last_us;
 
 		if (unlikely(last_us && now_us - last_us >= table->timeout_us))
-			forget(table, nf, place);
+			remove_flow(table, nf, place);
 	}
 }

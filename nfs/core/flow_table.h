@@ -51,14 +51,14 @@ void flow_table_destroy(struct flow_table *table);
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key);
 
 /* Remove old flows among the next entries. */
-void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t looks);
+void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t entries);
 
 static inline void flow_table_age(struct flow_table *table, struct nf *nf)
 {
-	const uint32_t looks = sweep_due(&table->sweep, nf->now_us);
+	const uint32_t entries = sweep_due(&table->sweep, nf->now_us);
 
-	if (unlikely(looks > 0))
-		flow_table_remove_old(table, nf, looks);
+	if (unlikely(entries > 0))
+		flow_table_remove_old(table, nf, entries);
 }
 
 /* Called for each packet of a burst; `place` is the index of its flow, or negative. */
@@ -80,7 +80,8 @@ static __rte_always_inline void flow_table_count_each(struct flow_table *table, 
 	struct flow *const flows = table->flows;
 	uint64_t bytes = 0, untracked = 0;
 
-	rte_hash_lookup_bulk(table->places, (const void **)(uintptr_t)burst->wanted, n, places);
+	rte_hash_lookup_bulk(table->places, (const void **)(uintptr_t)burst->key_pointers, n,
+			     places);
 	for (uint16_t i = 0; i < n; i++) {
 		rte_prefetch0(&flows[places[i]]); /* harmless for an invalid address */
 		if (each)

@@ -69,12 +69,13 @@ static bool within_rate(struct icmp_reporter *reporter, uint64_t now_us)
 /* The frame's header with source and destination swapped, including tags. */
 static void turn_ethernet(const struct rte_mbuf *about, uint16_t length, void *to)
 {
-	const struct rte_ether_hdr *came = rte_pktmbuf_mtod(about, const struct rte_ether_hdr *);
-	struct rte_ether_hdr *goes = to;
+	const struct rte_ether_hdr *received =
+		rte_pktmbuf_mtod(about, const struct rte_ether_hdr *);
+	struct rte_ether_hdr *reply = to;
 
-	memcpy(to, came, length);
-	goes->dst_addr = came->src_addr;
-	goes->src_addr = came->dst_addr;
+	memcpy(to, received, length);
+	reply->dst_addr = received->src_addr;
+	reply->src_addr = received->dst_addr;
 }
 
 /* Append as much of the datagram as fits, across its segments. */

@@ -40,12 +40,12 @@ const struct nf_kind *nf_find(const char *name)
 static int configure(struct nf *nf, const struct nf_config *config)
 {
 	const struct nf_kind *kind = nf->kind;
-	unsigned int able = kind->executions ? kind->executions : NF_RUN_TO_COMPLETION;
+	unsigned int supported = kind->executions ? kind->executions : NF_RUN_TO_COMPLETION;
 
 	nf->execution = config->execution ? config->execution : kind->default_execution;
 	if (nf->execution == 0)
-		nf->execution = able & -able;
-	if (!(nf->execution & able)) {
+		nf->execution = supported & -supported;
+	if (!(nf->execution & supported)) {
 		fprintf(stderr, "%s: cannot execute as %s\n", kind->name,
 			nf->execution == NF_PIPELINE ? "a pipeline" : "run to completion");
 		return -EINVAL;

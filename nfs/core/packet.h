@@ -78,13 +78,13 @@ static inline bool bytes_are(const void *bytes, const uint8_t mask[4], const uin
 static inline bool packet_is_plain_ipv4(const struct rte_mbuf *mbuf)
 {
 	static const uint8_t type_and_version[] = {0x08, 0x00, RTE_IPV4_VHL_DEF, 0},
-			     those[] = {0xff, 0xff, 0xff, 0};
+			     byte_mask[] = {0xff, 0xff, 0xff, 0};
 	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
 	const struct rte_ipv4_hdr *ip = (const struct rte_ipv4_hdr *)(ethernet + 1);
 	uint32_t total;
 
 	if (rte_pktmbuf_data_len(mbuf) < sizeof(*ethernet) + sizeof(*ip) ||
-	    !bytes_are(&ethernet->ether_type, those, type_and_version))
+	    !bytes_are(&ethernet->ether_type, byte_mask, type_and_version))
 		return false;
 	total = rte_be_to_cpu_16(ip->total_length);
 	return total >= sizeof(*ip) && sizeof(*ethernet) + total <= rte_pktmbuf_pkt_len(mbuf);
@@ -97,7 +97,8 @@ static inline bool packet_is_plain_ipv4(const struct rte_mbuf *mbuf)
 static inline bool packet_is_plain(const struct rte_mbuf *mbuf)
 {
 	static const uint8_t type_and_version[] = {0x08, 0x00, RTE_IPV4_VHL_DEF, 0},
-			     those[] = {0xff, 0xff, 0xff, 0}, whole_udp[] = {0, 0, 0, IPPROTO_UDP},
+			     byte_mask[] = {0xff, 0xff, 0xff, 0},
+			     whole_udp[] = {0, 0, 0, IPPROTO_UDP},
 			     whole_tcp[] = {0, 0, 0, IPPROTO_TCP},
 			     fragment_and_protocol[] = {0x3f, 0xff, 0, 0xff};
 	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
@@ -106,7 +107,7 @@ static inline bool packet_is_plain(const struct rte_mbuf *mbuf)
 	const uint32_t here = rte_pktmbuf_data_len(mbuf);
 	uint32_t headers = sizeof(*ethernet) + sizeof(*ip) + sizeof(struct rte_udp_hdr), end;
 
-	if (here < headers || !bytes_are(&ethernet->ether_type, those, type_and_version))
+	if (here < headers || !bytes_are(&ethernet->ether_type, byte_mask, type_and_version))
 		return false;
 	if (!bytes_are(&ip->fragment_offset, fragment_and_protocol, whole_udp)) {
 		if (!bytes_are(&ip->fragment_offset, fragment_and_protocol, whole_tcp) ||
@@ -183,7 +184,7 @@ static inline uint16_t packet_payload(struct rte_mbuf *mbuf, const struct packet
 
 static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
 {
-	static const struct flow_key kept = {0, 0xff, 0, ~0u, ~0u, 0xffff, 0xffff};
+	static const struct flow_key key_mask = {0, 0xff, 0, ~0u, ~0u, 0xffff, 0xffff};
 	struct flow_key key;
 	uint64_t halves[2], masks[2];
 
@@ -192,7 +193,7 @@ static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
 				       sizeof(struct rte_ether_hdr) +
 					       offsetof(struct rte_ipv4_hdr, time_to_live)),
 	       sizeof(halves));
-	memcpy(masks, &kept, sizeof(masks));
+	memcpy(masks, &key_mask, sizeof(masks));
 	halves[0] &= masks[0];
 	memcpy(&key, halves, sizeof(key));
 	return key;

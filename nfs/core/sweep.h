@@ -31,15 +31,15 @@ static inline struct sweep sweep_of(uint32_t entries, uint64_t round_us)
 /* The number of entries to check now, by calls of `sweep_next`. */
 static inline uint32_t sweep_due(struct sweep *sweep, uint64_t now_us)
 {
-	uint64_t due_us = now_us - sweep->paid_us, looks;
+	uint64_t due_us = now_us - sweep->paid_us, checks;
 
 	if (likely(due_us < sweep->step_us))
 		return 0;
 	due_us = RTE_MIN(due_us, sweep->round_us);
-	looks = RTE_MIN(due_us * sweep->entries / sweep->round_us, SWEEP_MOST);
+	checks = RTE_MIN(due_us * sweep->entries / sweep->round_us, SWEEP_MOST);
 	/* the remainder is carried over */
-	sweep->paid_us = now_us - due_us + looks * sweep->round_us / sweep->entries;
-	return (uint32_t)looks;
+	sweep->paid_us = now_us - due_us + checks * sweep->round_us / sweep->entries;
+	return (uint32_t)checks;
 }
 
 /* The next entry to check. */

@@ -111,19 +111,19 @@ static inline uint32_t pick(struct traffic *traffic)
 static uint32_t *zipf_picks(uint32_t flows, double exponent, uint32_t n, uint64_t *random)
 {
 	uint32_t *picks = nf_zalloc(n * sizeof(*picks));
-	double *reached = nf_zalloc(flows * sizeof(*reached)), sum = 0;
+	double *cumulative = nf_zalloc(flows * sizeof(*cumulative)), sum = 0;
 
-	if (picks && reached) {
+	if (picks && cumulative) {
 		for (uint32_t flow = 0; flow < flows; flow++)
-			reached[flow] = sum += pow(flow + 1.0, -exponent);
+			cumulative[flow] = sum += pow(flow + 1.0, -exponent);
 		for (uint32_t i = 0; i < n; i++) {
-			double wanted = sum * chance(random, 1u << 30) / (1u << 30);
+			double draw = sum * chance(random, 1u << 30) / (1u << 30);
 			uint32_t low = 0, high = flows - 1;
 
 			while (low < high) {
 				uint32_t middle = low + (high - low) / 2;
 
-				if (reached[middle] < wanted)
+				if (cumulative[middle] < draw)
 					low = middle + 1;
 				else
 					high = middle;
@@ -134,17 +134,18 @@ static uint32_t *zipf_picks(uint32_t flows, double exponent, uint32_t n, uint64_
 		nf_free(picks);
 		picks = NULL;
 	}
-	nf_free(reached);
+	nf_free(cumulative);
 	return picks;
 }
 
 static struct rte_mempool *round_pool(void)
 {
-	static unsigned int made;
+	static unsigned int packet_spec;
 	char name[RTE_MEMPOOL_NAMESIZE];
 	struct rte_mempool *pool;
 
-	snprintf(name, sizeof(name), "traffic_%u", __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	snprintf(name, sizeof(name), "traffic_%u",
+		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
 	/*
 	 * a ring without a cache: the buffer freed first is received first, so all payloads are
 	 * used

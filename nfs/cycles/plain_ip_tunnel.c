@@ -55,7 +55,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 		struct rte_mbuf *fragments[MOST_FRAGMENTS];
 		struct rte_ipv4_hdr *ip =
 			(struct rte_ipv4_hdr *)rte_pktmbuf_adj(packets[i], sizeof(ethernet));
-		int32_t made;
+		int32_t packet_spec;
 
 		if (rte_raw_cksum(ip, sizeof(*ip)) != 0xffff || ip->time_to_live <= 1) {
 			rte_pktmbuf_free(packets[i]);
@@ -66,10 +66,10 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 			encapsulate(state, packets[i], &ethernet, out);
 			continue;
 		}
-		made = rte_ipv4_fragment_copy_nonseg_packet(packets[i], fragments, MOST_FRAGMENTS,
-							    MTU - sizeof(*ip), state->pool);
+		packet_spec = rte_ipv4_fragment_copy_nonseg_packet(
+			packets[i], fragments, MOST_FRAGMENTS, MTU - sizeof(*ip), state->pool);
 		rte_pktmbuf_free(packets[i]);
-		for (int32_t j = 0; j < made; j++) {
+		for (int32_t j = 0; j < packet_spec; j++) {
 			struct rte_ipv4_hdr *part =
 				rte_pktmbuf_mtod(fragments[j], struct rte_ipv4_hdr *);
 

@@ -38,8 +38,8 @@ static void *create(uint32_t flows)
 /* Into a new packet: the received payload will be sent again. */
 static struct rte_mbuf *made_of(struct gateway *state, struct rte_mbuf *packet, uint32_t produced)
 {
-	struct rte_mbuf *made = rte_pktmbuf_alloc(state->spare);
-	uint8_t *to = (uint8_t *)rte_pktmbuf_append(made, BEHIND_IP + HEADER + produced);
+	struct rte_mbuf *packet_spec = rte_pktmbuf_alloc(state->spare);
+	uint8_t *to = (uint8_t *)rte_pktmbuf_append(packet_spec, BEHIND_IP + HEADER + produced);
 	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(to + IP_AT);
 
 	memcpy(to, rte_pktmbuf_mtod(packet, const uint8_t *), BEHIND_IP);
@@ -50,7 +50,7 @@ static struct rte_mbuf *made_of(struct gateway *state, struct rte_mbuf *packet, 
 	ip->hdr_checksum = 0;
 	ip->hdr_checksum = rte_ipv4_cksum(ip);
 	rte_pktmbuf_free(packet);
-	return made;
+	return packet_spec;
 }
 
 /* Compress the bytes behind the IPv4 header if they shrink. */

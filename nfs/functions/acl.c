@@ -94,7 +94,7 @@ static int fill(struct nf *nf, struct rte_acl_ctx *filters)
 
 static struct rte_acl_ctx *make_filters(struct nf *nf)
 {
-	static unsigned int made;
+	static unsigned int n_created;
 	char name[RTE_ACL_NAMESIZE];
 	const struct rte_acl_param param = {
 		.name = name,
@@ -105,7 +105,7 @@ static struct rte_acl_ctx *make_filters(struct nf *nf)
 	struct rte_acl_ctx *filters;
 	int result;
 
-	snprintf(name, sizeof(name), "acl_%u", __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+	snprintf(name, sizeof(name), "acl_%u", __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED));
 	filters = rte_acl_create(&param);
 	result = filters ? fill(nf, filters) : -ENOMEM;
 	if (result == 0)
@@ -165,8 +165,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	if (burst.n == 0)
 		return;
 	if (nf->settings[FILTERS] > 0)
-		rte_acl_classify(acl->filters, (const uint8_t **)burst.wanted, verdicts, burst.n,
-				 1);
+		rte_acl_classify(acl->filters, (const uint8_t **)burst.key_pointers, verdicts,
+				 burst.n, 1);
 	else
 		memset(verdicts, 0, sizeof(verdicts)); /* NO_FILTER */
 	apply_verdicts(nf, &burst, verdicts, out);

@@ -127,7 +127,7 @@ static inline enum service service_in(const struct flow_table *table, int32_t pl
 
 struct marking {
 	const struct flow_table *table;
-	bool wanted;
+	bool enabled;
 	uint16_t packets[CLASSES];
 };
 
@@ -138,7 +138,7 @@ static inline void classify(void *context, const struct flow_burst *burst, uint1
 	const enum service service = service_in(marking->table, place, &burst->keys[i]);
 
 	marking->packets[service]++;
-	if (marking->wanted)
+	if (marking->enabled)
 		mark(rte_pktmbuf_mtod_offset(burst->packets[i], struct rte_ipv4_hdr *,
 					     burst->l3[i]),
 		     codepoints[service]);
@@ -157,7 +157,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[MALFORMED] += burst.malformed;
 	if (unlikely(burst.n == 0))
 		return;
-	marking = (struct marking){.table = table, .wanted = nf->settings[MARK] == 1};
+	marking = (struct marking){.table = table, .enabled = nf->settings[MARK] == 1};
 	flow_table_count_each(table, nf, &burst, places, out, classify, &marking);
 	for (int service = 0; service < CLASSES; service++)
 		nf->counters[OF_CLASS + service] += marking.packets[service];

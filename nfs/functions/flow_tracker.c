@@ -115,14 +115,14 @@ static void destroy(struct nf *nf)
 
 static int create(struct nf *nf)
 {
-	const uint32_t wanted = (uint32_t)nf->settings[CONNECTIONS];
+	const uint32_t capacity = (uint32_t)nf->settings[CONNECTIONS];
 	struct flow_tracker *tracker = nf_zalloc(sizeof(*tracker));
 
 	if (!tracker) {
 		fprintf(stderr, "FlowTracker: no memory\n");
 		return -ENOMEM;
 	}
-	if (!flow_offload_create(&tracker->offload, wanted, nf->socket)) {
+	if (!flow_offload_create(&tracker->offload, capacity, nf->socket)) {
 		nf_free(tracker);
 		return -ENOMEM;
 	}
@@ -149,7 +149,7 @@ static void withdraw(struct nf *nf, struct flow_tracker *tracker, uint32_t place
 	connection->forwarded = connection->offered = false;
 }
 
-static void forget(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
+static void remove_connection(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
 {
 	struct connection *connection = &tracker->connections[place];
 
@@ -172,7 +172,7 @@ static void look_at(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
 	    tracker->offload.backend->active(tracker->offload.state, place))
 		connection->last_us = nf->now_us;
 	else
-		forget(nf, tracker, place);
+		remove_connection(nf, tracker, place);
 }
 
 static void age(struct nf *nf, struct flow_tracker *tracker)
@@ -247,7 +247,7 @@ static bool step(struct nf *nf, struct connection *connection, const struct cand
 }
 
 /* Whether a packet is valid without a connection. */
-static bool begins(const struct candidates *candidates, uint16_t i)
+static bool opens_connection(const struct candidates *candidates, uint16_t i)
 {
 	struct connection_phase none = {0};
 
@@ -264,7 +264,7 @@ static int track(struct nf *nf, const struct candidates *candidates, uint16_t i,
 	if (place < 0) /* unless an earlier packet of the burst has opened the connection */
 		place = offload->backend->insert(offload->state, &candidates->keys[i]);
 	if (place < 0)
-		return begins(candidates, i) ? FULL : INVALID;
+		return opens_connection(candidates, i) ? FULL : INVALID;
 	if (!step(nf, &tracker->connections[place], candidates, i)) {
 		if (tracker->connections[place].phase.state == NO_CONNECTION)
 			offload->backend->remove(offload->state, (uint32_t)place);
@@ -287,8 +287,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	read_burst(nf, packets, n, &candidates, out);
 	if (unlikely(candidates.n == 0))
 		return;
-	tracker->offload.backend->lookup(tracker->offload.state, candidates.wanted, candidates.n,
-					 places);
+	tracker->offload.backend->lookup(tracker->offload.state, candidates.key_pointers,
+					 candidates.n, places);
 	for (uint16_t i = 0; i < candidates.n; i++)
 		rte_prefetch0(
 			&tracker->connections[places[i]]); /* harmless for an invalid address */

@@ -126,8 +126,7 @@ static int create(struct nf *nf)
 }
 
 /* The counter of an IPv4 packet that is not looked up; FORWARDED if it is. */
-static inline int error_response(const struct rte_ether_hdr *ethernet,
-				 const struct rte_ipv4_hdr *ip)
+static inline int reject_reason(const struct rte_ether_hdr *ethernet, const struct rte_ipv4_hdr *ip)
 {
 	if (unlikely(!ipv4_checksum_is_right(ip)))
 		return BAD_CHECKSUM;
@@ -137,20 +136,20 @@ static inline int error_response(const struct rte_ether_hdr *ethernet,
 }
 
 /* The same for any packet; also returns where its IPv4 header is. */
-static int refusal_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
+static int reject_reason_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
 {
 	const struct packet packet = packet_parse_any(mbuf);
 
 	*l3 = packet.l3;
 	if (!packet_has_ipv4(&packet))
 		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
-	return error_response(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
-			      packet_ipv4(mbuf, &packet));
+	return reject_reason(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
+			     packet_ipv4(mbuf, &packet));
 }
 
 /* Free a packet that cannot be forwarded, and send an ICMP error about it. */
-static void give_up(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem problem,
-		    struct nf_out *out)
+static void free_and_report(struct nf *nf, struct rte_mbuf *mbuf, enum icmp_problem problem,
+			    struct nf_out *out)
 {
 	const struct packet packet = packet_parse_any(mbuf);
 	struct ip_router *router = nf->state;
@@ -171,7 +170,8 @@ static void stop(struct nf *nf, struct rte_mbuf *mbuf, uint64_t hop, struct nf_o
 	else
 		nf->counters[counted[hop - TO_ITSELF]]++;
 	if (reported)
-		give_up(nf, mbuf, hop == NO_ROUTE ? ICMP_NET_UNREACHABLE : ICMP_TTL_EXCEEDED, out);
+		free_and_report(nf, mbuf,
+				hop == NO_ROUTE ? ICMP_NET_UNREACHABLE : ICMP_TTL_EXCEEDED, out);
 	else
 		rte_pktmbuf_free(mbuf);
 }
@@ -207,35 +207,36 @@ static void forward(struct nf *nf, struct rte_mbuf **packets, const uint16_t *l3
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	const struct ip_router *router = nf->state;
-	struct rte_mbuf *kept[NF_BURST];
-	uint16_t l3[NF_BURST], n_kept = 0;
+	struct rte_mbuf *forwarded[NF_BURST];
+	uint16_t l3[NF_BURST], n_forwarded = 0;
 	uint32_t addresses[NF_BURST];
 	uint64_t hops[NF_BURST];
 
 	for (uint16_t i = 0; i < n; i++) {
 		const struct rte_ether_hdr *ethernet =
 			rte_pktmbuf_mtod(packets[i], const struct rte_ether_hdr *);
-		int refused;
+		int reason;
 
-		l3[n_kept] = sizeof(*ethernet);
+		l3[n_forwarded] = sizeof(*ethernet);
 		if (likely(packet_is_plain_ipv4(packets[i])))
-			refused = error_response(ethernet,
-						 (const struct rte_ipv4_hdr *)(ethernet + 1));
+			reason = reject_reason(ethernet,
+					       (const struct rte_ipv4_hdr *)(ethernet + 1));
 		else
-			refused = refusal_of_any(packets[i], &l3[n_kept]);
-		if (unlikely(refused != FORWARDED)) {
-			nf->counters[refused]++;
+			reason = reject_reason_of_any(packets[i], &l3[n_forwarded]);
+		if (unlikely(reason != FORWARDED)) {
+			nf->counters[reason]++;
 			rte_pktmbuf_free(packets[i]);
 			continue;
 		}
-		addresses[n_kept] = rte_be_to_cpu_32(
-			rte_pktmbuf_mtod_offset(packets[i], const struct rte_ipv4_hdr *, l3[n_kept])
+		addresses[n_forwarded] = rte_be_to_cpu_32(
+			rte_pktmbuf_mtod_offset(packets[i], const struct rte_ipv4_hdr *,
+						l3[n_forwarded])
 				->dst_addr);
-		kept[n_kept++] = packets[i];
+		forwarded[n_forwarded++] = packets[i];
 	}
-	if (likely(n_kept > 0))
-		rte_fib_lookup_bulk(router->table, addresses, hops, n_kept);
-	forward(nf, kept, l3, hops, n_kept, out);
+	if (likely(n_forwarded > 0))
+		rte_fib_lookup_bulk(router->table, addresses, hops, n_forwarded);
+	forward(nf, forwarded, l3, hops, n_forwarded, out);
 }
 
 static struct nf_kind kind = {

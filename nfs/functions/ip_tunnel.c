@@ -132,8 +132,8 @@ static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
 }
 
 /* Free a packet that cannot be forwarded, and send an ICMP error about it. */
-static void give_up(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
-		    enum icmp_problem problem, struct nf_out *out)
+static void free_and_report(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+			    enum icmp_problem problem, struct nf_out *out)
 {
 	struct ip_tunnel *tunnel = nf->state;
 	const bool too_big = problem == ICMP_FRAGMENTATION_NEEDED;
@@ -188,11 +188,11 @@ static void from_inside(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 		return;
 	}
 	if (ip->time_to_live <= 1) {
-		give_up(nf, mbuf, packet, ICMP_TTL_EXCEEDED, out);
+		free_and_report(nf, mbuf, packet, ICMP_TTL_EXCEEDED, out);
 		return;
 	}
 	if (!fits && (ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG))) {
-		give_up(nf, mbuf, packet, ICMP_FRAGMENTATION_NEEDED, out);
+		free_and_report(nf, mbuf, packet, ICMP_FRAGMENTATION_NEEDED, out);
 		return;
 	}
 	ipv4_hop(ip);
@@ -240,8 +240,8 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 }
 
 /* Store a fragment from the tunnel, or decapsulate the packet that it completes. */
-static void gather(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
-		   struct nf_out *out)
+static void receive_fragment(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+			     struct nf_out *out)
 {
 	struct ip_tunnel *tunnel = nf->state;
 
@@ -272,7 +272,7 @@ static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct pack
 		return;
 	}
 	if (packet->fragment)
-		gather(nf, mbuf, packet, out);
+		receive_fragment(nf, mbuf, packet, out);
 	else
 		decapsulate(nf, mbuf, packet->l3, out);
 }

@@ -76,14 +76,14 @@ struct crossing {
 struct crossings {
 	struct crossing of[NF_BURST];
 	struct flow_key keys[NF_BURST]; /* in the direction from inside */
-	const void *wanted[NF_BURST];
+	const void *key_pointers[NF_BURST];
 	uint16_t n;
 };
 
 static int create(struct nf *nf)
 {
 	const double *settings = nf->settings;
-	const struct sessions_setup wanted = {
+	const struct sessions_setup setup = {
 		.most = (uint32_t)settings[SESSIONS],
 		.first_address = (uint32_t)settings[FIRST_ADDRESS],
 		.addresses = (uint32_t)settings[ADDRESSES],
@@ -94,7 +94,7 @@ static int create(struct nf *nf)
 			       [PHASE_TCP_ESTABLISHED] = (uint64_t)(settings[ESTABLISHED_S] * 1e6)},
 	};
 
-	nf->state = sessions_create(&wanted, nf->socket);
+	nf->state = sessions_create(&setup, nf->socket);
 	return nf->state ? 0 : -ENOMEM;
 }
 
@@ -121,7 +121,7 @@ static void take_error(struct nf *nf, struct rte_mbuf *mbuf, const struct packet
 }
 
 /* The counter of a packet that cannot be translated; -1 if it can. */
-static int error_response(const struct packet *packet)
+static int reject_reason(const struct packet *packet)
 {
 	if (packet->type != PACKET_IPV4)
 		return packet->type == PACKET_MALFORMED ? MALFORMED : OTHER;
@@ -137,11 +137,11 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 	struct crossing *next = &crossings->of[crossings->n];
 	const bool outward = mbuf->port == NF_INSIDE;
 	const struct packet packet = packet_parse(mbuf);
-	const int refused = error_response(&packet);
+	const int reason = reject_reason(&packet);
 	uint8_t type;
 
-	if (unlikely(refused >= 0)) {
-		drop(nf, mbuf, refused);
+	if (unlikely(reason >= 0)) {
+		drop(nf, mbuf, reason);
 		return;
 	}
 	if (packet.protocol == IPPROTO_ICMP) {
@@ -166,7 +166,7 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 		}
 		crossings->keys[crossings->n] = key_inward(mbuf, &packet, next->mapping);
 	}
-	crossings->wanted[crossings->n] = &crossings->keys[crossings->n];
+	crossings->key_pointers[crossings->n] = &crossings->keys[crossings->n];
 	crossings->n++;
 }
 
@@ -242,9 +242,10 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 }
 
 /* Look up sessions together, so that cache misses overlap. */
-static void look_up(struct sessions *sessions, const void **wanted, uint16_t n, int32_t *places)
+static void look_up(struct sessions *sessions, const void **key_pointers, uint16_t n,
+		    int32_t *places)
 {
-	rte_hash_lookup_bulk(sessions->table, wanted, n, places);
+	rte_hash_lookup_bulk(sessions->table, key_pointers, n, places);
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless for an invalid address */
 }
@@ -257,7 +258,7 @@ static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *o
 	int32_t places[NF_BURST];
 	uint16_t n_known = 0;
 
-	look_up(sessions, burst->wanted, burst->n, places);
+	look_up(sessions, burst->key_pointers, burst->n, places);
 	for (uint16_t i = 0; i < burst->n; i++) {
 		struct rte_mbuf *mbuf = burst->packets[i];
 		struct session *session = &sessions->sessions[places[i]];
@@ -279,7 +280,7 @@ static void send_any(struct nf *nf, struct crossings *crossings, struct nf_out *
 {
 	int32_t places[NF_BURST];
 
-	look_up(nf->state, crossings->wanted, crossings->n, places);
+	look_up(nf->state, crossings->key_pointers, crossings->n, places);
 	for (uint16_t i = 0; i < crossings->n; i++) {
 		struct crossing *crossing = &crossings->of[i];
 

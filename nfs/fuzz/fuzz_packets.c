@@ -84,7 +84,7 @@ static const uint8_t *take(struct input *input, size_t n)
 	return bytes;
 }
 
-enum { SIDE = 1, ORDERED = 2, SUMMED = 4, ANSWER = 8 };
+enum { SIDE = 1, ORDERED = 2, SUMMED = 4, REPLY = 8 };
 enum { WHAT, TIME, LENGTH, HEAD = LENGTH + 2 };
 
 /* The last packet sent, of this input. */
@@ -130,7 +130,7 @@ static void turn_around(struct rte_mbuf *packet)
 }
 
 /* A reply to the last packet sent, modified by the given bytes. */
-static void answer(struct rte_mbuf *packet, const uint8_t *bytes, uint16_t length)
+static void make_reply(struct rte_mbuf *packet, const uint8_t *bytes, uint16_t length)
 {
 	uint8_t *to = (uint8_t *)rte_pktmbuf_append(packet, sent.length);
 
@@ -183,8 +183,8 @@ static struct rte_mbuf *next_packet(struct input *input)
 		return NULL;
 	buffer_unpoison(pool, NULL, packet, 0);
 	bytes = take(input, length);
-	if (head[WHAT] & ANSWER)
-		answer(packet, bytes, length);
+	if (head[WHAT] & REPLY)
+		make_reply(packet, bytes, length);
 	else
 		memcpy(rte_pktmbuf_append(packet, length), bytes, length);
 	packet->port = head[WHAT] & SIDE ? NF_OUTSIDE : NF_INSIDE;
@@ -227,7 +227,7 @@ static bool can_run(const struct nf_kind *kind)
 }
 
 /* The function that a byte selects; it is reused if it was slow to create. */
-static struct nf *chosen(uint8_t choice, bool *keep)
+static struct nf *chosen(uint8_t choice, bool *reuse)
 {
 	const struct nf_kind *kinds[MOST_KINDS];
 	const bool pipeline = choice & 0x80;
@@ -239,12 +239,12 @@ static struct nf *chosen(uint8_t choice, bool *keep)
 		if (can_run(kind))
 			kinds[n++] = kind;
 	which = (choice & 0x7f) % n;
-	*keep = kept[which][pipeline] != NULL;
-	if (*keep)
+	*reuse = kept[which][pipeline] != NULL;
+	if (*reuse)
 		return kept[which][pipeline];
 	nf = make(kinds[which], pipeline);
-	*keep = rte_rdtsc() - begin > rte_get_tsc_hz() / 1000 * LONG_MS;
-	if (*keep)
+	*reuse = rte_rdtsc() - begin > rte_get_tsc_hz() / 1000 * LONG_MS;
+	if (*reuse)
 		kept[which][pipeline] = nf;
 	return nf;
 }
@@ -288,16 +288,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct input input = {bytes, size};
 	const uint8_t *choice = take(&input, 1);
 	struct nf *nf;
-	bool keep;
+	bool reuse;
 
 	if (!choice)
 		return 0;
-	nf = chosen(*choice, &keep);
+	nf = chosen(*choice, &reuse);
 	if (!nf)
 		fail("cannot create the function");
 	nf->now_us++;
 	offer(nf, &input);
-	if (!keep)
+	if (!reuse)
 		nf_destroy(nf);
 	pool_unpoison(pool);
 	if (rte_mempool_in_use_count(pool) || rte_mempool_in_use_count(spare))

@@ -47,7 +47,7 @@ static int serve(void *argument)
 	return 0;
 }
 
-static int hold(void *argument)
+static int busy_wait(void *argument)
 {
 	const struct task *task = argument;
 
@@ -111,7 +111,7 @@ static int launch(struct co_run *co_run)
 		const struct task *task = &co_run->tasks[i];
 		int result = rte_eal_remote_launch(task->n > 0    ? work
 						   : task->engine ? serve
-								  : hold,
+								  : busy_wait,
 						   &co_run->tasks[i], lcore);
 
 		if (result < 0) {

@@ -112,15 +112,15 @@ void counts_remove_stale(void)
 /* Write a temporary file and rename it: other processes never see half a file. */
 static void write_file(const char *key, const json_t *json)
 {
-	char path[PATH_MAX], aside[PATH_MAX], suffix[32];
+	char path[PATH_MAX], temporary[PATH_MAX], suffix[32];
 
 	snprintf(suffix, sizeof(suffix), ".%d", (int)getpid());
 	if (!make_path(key, "", path, sizeof(path)) ||
-	    !make_path(key, suffix, aside, sizeof(aside)))
+	    !make_path(key, suffix, temporary, sizeof(temporary)))
 		return;
-	if (json_dump_file(json, aside, JSON_INDENT(1)) < 0 || rename(aside, path) < 0) {
+	if (json_dump_file(json, temporary, JSON_INDENT(1)) < 0 || rename(temporary, path) < 0) {
 		fprintf(stderr, "testbed: cannot store counts in %s: %s\n", path, strerror(errno));
-		unlink(aside);
+		unlink(temporary);
 	}
 }
 

@@ -23,14 +23,14 @@ uint64_t fingerprint(uint64_t hash, const void *bytes, size_t n)
 static uint64_t add_installed(uint64_t hash, const char *path)
 {
 	struct stat about;
-	int64_t facts[3];
+	int64_t properties[3];
 
 	if (!path[0] || stat(path, &about) < 0)
 		return hash;
-	facts[0] = about.st_size;
-	facts[1] = about.st_mtim.tv_sec;
-	facts[2] = about.st_mtim.tv_nsec;
-	return fingerprint(fingerprint(hash, path, strlen(path)), facts, sizeof(facts));
+	properties[0] = about.st_size;
+	properties[1] = about.st_mtim.tv_sec;
+	properties[2] = about.st_mtim.tv_nsec;
+	return fingerprint(fingerprint(hash, path, strlen(path)), properties, sizeof(properties));
 }
 
 static int add_library(struct dl_phdr_info *library, size_t size, void *hash)

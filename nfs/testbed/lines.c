@@ -14,10 +14,10 @@
  */
 static bool wait_for(const struct lines *lines, const volatile bool *stop)
 {
-	struct pollfd wanted = {.fd = lines->file, .events = POLLIN};
+	struct pollfd input = {.fd = lines->file, .events = POLLIN};
 
 	while (!*stop) {
-		const int ready = poll(&wanted, 1, STOP_MS);
+		const int ready = poll(&input, 1, STOP_MS);
 
 		if (ready > 0)
 			return true;

@@ -115,19 +115,19 @@ static void name_model(struct machine *machine)
 
 static int choose_cores(struct machine *machine, const char *list)
 {
-	cpu_set_t allowed, wanted;
+	cpu_set_t allowed, selected;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
 		fprintf(stderr, "testbed: cannot read the CPU affinity: %s\n", strerror(errno));
 		return -errno;
 	}
-	wanted = allowed;
-	if (list && !parse_list(list, &wanted)) {
+	selected = allowed;
+	if (list && !parse_list(list, &selected)) {
 		fprintf(stderr, "testbed: --cores %s: not a list such as 0,2-5\n", list);
 		return -EINVAL;
 	}
 	for (int core = 0; core < CPU_SETSIZE; core++) {
-		if (!CPU_ISSET(core, &wanted))
+		if (!CPU_ISSET(core, &selected))
 			continue;
 		if (!CPU_ISSET(core, &allowed)) {
 			fprintf(stderr, "testbed: --cores %s: core %d is not available\n", list,

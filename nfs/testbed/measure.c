@@ -72,7 +72,7 @@ static bool out_of_time(const struct run *run)
 }
 
 /* Take windows until `wanted` of them are undisturbed; false if the run ended before. */
-static bool take_windows(struct run *run, unsigned int wanted, struct readings *of_round)
+static bool take_windows(struct run *run, unsigned int required, struct readings *of_round)
 {
 	struct snapshot *from = &run->snapshots[0], *to = &run->snapshots[1];
 
@@ -94,8 +94,8 @@ static bool take_windows(struct run *run, unsigned int wanted, struct readings *
 		}
 		from = to;
 		to = swap;
-	} while (of_round[0].n < wanted && !out_of_time(run) && !*run->stop);
-	return of_round[0].n >= wanted;
+	} while (of_round[0].n < required && !out_of_time(run) && !*run->stop);
+	return of_round[0].n >= required;
 }
 
 static void update_estimates(struct run *run)
@@ -131,14 +131,15 @@ static bool settled(struct run *run)
 static enum outcome one_round(struct run *run, const struct co_location *co_location,
 			      struct workers *workers, const struct engines *engines)
 {
-	const unsigned int wanted = (run->limits->least_windows + LEAST_ROUNDS - 1) / LEAST_ROUNDS;
+	const unsigned int required =
+		(run->limits->least_windows + LEAST_ROUNDS - 1) / LEAST_ROUNDS;
 	struct readings of_round[MOST_LOADS] = {0};
 	bool warm, complete;
 
 	if (co_run_start(&run->co_run, co_location, workers, engines) < 0)
 		return FAILED;
 	warm = warm_up(run);
-	complete = warm && take_windows(run, wanted, of_round);
+	complete = warm && take_windows(run, required, of_round);
 	co_run_stop(&run->co_run);
 	if (!complete)
 		return *run->stop ? INTERRUPTED : warm ? TOO_NOISY : TOO_SLOW;

@@ -93,11 +93,11 @@ static void print_siblings(const struct machine *machine)
 static bool is_due(const struct testbed *testbed)
 {
 	const struct null_control *last = &testbed->null_control;
-	const double apart_s = 60.0 * testbed->options.null_control_minutes;
+	const double interval_s = 60.0 * testbed->options.null_control_minutes;
 
-	return apart_s > 0 &&
+	return interval_s > 0 &&
 	       (last->taken_s == 0 ||
-		clock_s() - last->taken_s >= (last->too_noisy ? apart_s / RETRIES : apart_s));
+		clock_s() - last->taken_s >= (last->too_noisy ? interval_s / RETRIES : interval_s));
 }
 
 void testbed_check_null(struct testbed *testbed)

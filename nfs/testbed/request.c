@@ -71,11 +71,11 @@ static void size_tables(const json_t *given, struct load *load)
 {
 	for (unsigned int i = 0; i < load->nf->n_parameters; i++) {
 		const struct nf_parameter *parameter = &load->nf->parameters[i];
-		const double wanted = 2.0 * load->traffic.flows;
+		const double entries = 2.0 * load->traffic.flows;
 
 		if (is_flow_table(parameter->name) && !json_object_get(given, parameter->name))
 			add_setting(load, parameter->name,
-				    fmin(fmax(wanted, parameter->low), parameter->high));
+				    fmin(fmax(entries, parameter->low), parameter->high));
 	}
 }
 

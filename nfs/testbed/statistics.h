@@ -13,11 +13,11 @@ struct readings {
 
 static inline void readings_add(struct readings *readings, double reading)
 {
-	const double away = reading - readings->mean;
+	const double difference = reading - readings->mean;
 
 	readings->n++;
-	readings->mean += away / readings->n;
-	readings->squares += away * (reading - readings->mean);
+	readings->mean += difference / readings->n;
+	readings->squares += difference * (reading - readings->mean);
 }
 
 /* Standard error of the mean of independent readings; infinite below two readings. */

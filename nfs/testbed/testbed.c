@@ -12,15 +12,15 @@
 #define LEAST_CORES 2 /* a network function and one bench */
 
 /* Accelerators that at least one function or bench uses. */
-static unsigned int wanted_accelerators(void)
+static unsigned int used_accelerators(void)
 {
-	unsigned int wanted = 0;
+	unsigned int used = 0;
 
 	for (const struct nf_kind *nf = nf_first(); nf; nf = nf->next)
-		wanted |= nf->accelerators;
+		used |= nf->accelerators;
 	for (const struct bench_kind *bench = bench_first(); bench; bench = bench->next)
-		wanted |= bench->accelerators;
-	return wanted;
+		used |= bench->accelerators;
+	return used;
 }
 
 static unsigned int clients(const struct testbed *testbed)
@@ -32,13 +32,13 @@ static unsigned int clients(const struct testbed *testbed)
 static void create_engines(struct testbed *testbed)
 {
 	const struct options *options = &testbed->options;
-	const unsigned int wanted =
-		options->accelerators_given ? options->accelerators : wanted_accelerators();
+	const unsigned int used =
+		options->accelerators_given ? options->accelerators : used_accelerators();
 	unsigned int cores = testbed->machine.n_cores;
 
 	testbed->engines.clients_share_a_core = options->share_client_core;
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
-		if (!(wanted & NF_USES(kind)))
+		if (!(used & NF_USES(kind)))
 			continue;
 		if (cores <= clients(testbed)) {
 			fprintf(stderr, "testbed: no core is left for an engine of %s\n",

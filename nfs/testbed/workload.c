@@ -11,11 +11,11 @@
 static int create_nf(struct workload *workload, const struct load *load,
 		     struct accelerator *const *accelerators, uint64_t seed)
 {
-	static unsigned int made;
+	static unsigned int n_created;
 	char name[RTE_MEMPOOL_NAMESIZE];
 	struct nf_config config = {.name = load->nf->name, .execution = load->execution};
 
-	snprintf(name, sizeof(name), "spare_%u", made++);
+	snprintf(name, sizeof(name), "spare_%u", n_created++);
 	workload->spare = rte_pktmbuf_pool_create(name, SPARE_PACKETS, 128, 0,
 						  RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	if (!workload->spare) {

@@ -5,22 +5,23 @@ const char *const connection_states[CONNECTION_STATE_NAMES] = {
 	"time_wait", "closed",       "udp_new",     "udp_replied",
 };
 
-struct made reply_to(const struct made *made)
+struct packet_spec reply_to(const struct packet_spec *packet_spec)
 {
-	struct made back = *made;
+	struct packet_spec back = *packet_spec;
 
 	RTE_SWAP(back.source, back.destination);
 	RTE_SWAP(back.source_port, back.destination_port);
-	back.port = !made->port;
+	back.port = !packet_spec->port;
 	return back;
 }
 
-bool passes(struct rig *rig, const struct made *made, bool reply, uint8_t flags, uint64_t now_us)
+bool passes(struct rig *rig, const struct packet_spec *packet_spec, bool reply, uint8_t flags,
+	    uint64_t now_us)
 {
-	struct made packet = reply ? reply_to(made) : *made;
+	struct packet_spec packet = reply ? reply_to(packet_spec) : *packet_spec;
 
 	packet.tcp_flags = flags;
-	rig_offer(rig, packet_made(rig, &packet), now_us);
+	rig_offer(rig, packet_from_spec(rig, &packet), now_us);
 	return rig->out.n == 1;
 }
 

@@ -12,22 +12,23 @@ enum {
 	PSH = RTE_TCP_PSH_FLAG,
 };
 
-static const struct made tcp = {.source = RTE_IPV4(10, 0, 0, 9),
-				.destination = RTE_IPV4(10, 0, 0, 2),
-				.source_port = 1000,
-				.destination_port = 80,
-				.protocol = IPPROTO_TCP,
-				.port = NF_INSIDE};
+static const struct packet_spec tcp = {.source = RTE_IPV4(10, 0, 0, 9),
+				       .destination = RTE_IPV4(10, 0, 0, 2),
+				       .source_port = 1000,
+				       .destination_port = 80,
+				       .protocol = IPPROTO_TCP,
+				       .port = NF_INSIDE};
 
 #define CONNECTION_STATE_NAMES 9
 
 /* The counters of connections by state. */
 extern const char *const connection_states[CONNECTION_STATE_NAMES];
 
-struct made reply_to(const struct made *made);
+struct packet_spec reply_to(const struct packet_spec *packet_spec);
 
 /* Offer a packet of the connection, or of its reply direction; returns whether it passed. */
-bool passes(struct rig *rig, const struct made *made, bool reply, uint8_t flags, uint64_t now_us);
+bool passes(struct rig *rig, const struct packet_spec *packet_spec, bool reply, uint8_t flags,
+	    uint64_t now_us);
 
 /* The state of the only connection; "none" without one. */
 const char *state_now(struct rig *rig);

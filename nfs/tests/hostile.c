@@ -84,22 +84,23 @@ static uint32_t an_address(struct source *source)
 
 static uint8_t a_protocol(struct source *source)
 {
-	static const uint8_t likely_ones[] = {IPPROTO_UDP,  IPPROTO_UDP,  IPPROTO_TCP, IPPROTO_TCP,
-					      IPPROTO_ICMP, IPPROTO_ICMP, IPPROTO_IPIP};
-	const uint32_t which = random_below(&source->random, RTE_DIM(likely_ones) + 1);
+	static const uint8_t common_protocols[] = {IPPROTO_UDP, IPPROTO_UDP,  IPPROTO_TCP,
+						   IPPROTO_TCP, IPPROTO_ICMP, IPPROTO_ICMP,
+						   IPPROTO_IPIP};
+	const uint32_t which = random_below(&source->random, RTE_DIM(common_protocols) + 1);
 
-	return which < RTE_DIM(likely_ones) ? likely_ones[which]
-					    : (uint8_t)random_next(&source->random);
+	return which < RTE_DIM(common_protocols) ? common_protocols[which]
+						 : (uint8_t)random_next(&source->random);
 }
 
 /* A valid packet of a random protocol, whose payload may be a packet itself. */
-static uint16_t sound(struct source *source, uint8_t *bytes, int depth)
+static uint16_t valid_packet(struct source *source, uint8_t *bytes, int depth)
 {
 	uint64_t *random = &source->random;
 	uint8_t payload[LONGEST] = {0};
 	uint16_t length = random_below(random, random_below(random, 4) ? 80 : 1600);
 	struct rte_mbuf *packet;
-	struct made made = {
+	struct packet_spec packet_spec = {
 		.source = an_address(source),
 		.destination = an_address(source),
 		.source_port = random_below(random, 4),
@@ -114,19 +115,21 @@ static uint16_t sound(struct source *source, uint8_t *bytes, int depth)
 
 	for (uint16_t i = 0; i < length; i++)
 		payload[i] = (uint8_t)random_next(random);
-	if (depth < 2 && (made.protocol == IPPROTO_IPIP || made.protocol == IPPROTO_ICMP)) {
+	if (depth < 2 &&
+	    (packet_spec.protocol == IPPROTO_IPIP || packet_spec.protocol == IPPROTO_ICMP)) {
 		uint8_t inner[LONGEST];
-		const uint16_t whole = sound(source, inner, depth + 1);
+		const uint16_t packet_length = valid_packet(source, inner, depth + 1);
 
-		if (whole - 14 < 1500) {
-			length = whole - 14;
+		if (packet_length - 14 < 1500) {
+			length = packet_length - 14;
 			memcpy(payload, inner + 14, length);
 		}
 	}
 	if (random_below(random, 4) == 0)
-		made.fragment = (uint16_t)random_next(random) & random_below(random, 0x10000);
-	made.payload_length = RTE_MIN(length, 1600);
-	packet = packet_made(source->rig, &made);
+		packet_spec.fragment =
+			(uint16_t)random_next(random) & random_below(random, 0x10000);
+	packet_spec.payload_length = RTE_MIN(length, 1600);
+	packet = packet_from_spec(source->rig, &packet_spec);
 	length = packet_bytes(packet, bytes, LONGEST);
 	rte_pktmbuf_free(packet);
 	return length;
@@ -153,7 +156,7 @@ static void restore(uint8_t *bytes, uint16_t length)
 	}
 }
 
-static uint16_t spoiled(struct source *source, uint8_t *bytes, uint16_t length)
+static uint16_t mutated_bytes(struct source *source, uint8_t *bytes, uint16_t length)
 {
 	uint64_t *random = &source->random;
 
@@ -171,8 +174,8 @@ static uint16_t spoiled(struct source *source, uint8_t *bytes, uint16_t length)
 	return length;
 }
 
-static struct rte_mbuf *somehow_segmented(struct source *source, const uint8_t *bytes,
-					  uint16_t length)
+static struct rte_mbuf *randomly_segmented(struct source *source, const uint8_t *bytes,
+					   uint16_t length)
 {
 	if (length > 1 && random_below(&source->random, 4) == 0)
 		return split(source->rig, bytes, length,
@@ -184,13 +187,13 @@ static struct rte_mbuf *hostile(struct source *source)
 {
 	static const uint8_t icmp_types[] = {0, 3, 3, 3, 4, 5, 8, 11, 11, 12, 13};
 	uint8_t bytes[LONGEST];
-	uint16_t length = sound(source, bytes, 0);
+	uint16_t length = valid_packet(source, bytes, 0);
 	struct rte_mbuf *mbuf;
 
 	if (bytes[23] == IPPROTO_ICMP && length > 34)
 		bytes[34] = icmp_types[random_below(&source->random, RTE_DIM(icmp_types))];
-	length = spoiled(source, bytes, length);
-	mbuf = somehow_segmented(source, bytes, length);
+	length = mutated_bytes(source, bytes, length);
+	mbuf = randomly_segmented(source, bytes, length);
 	mbuf->port = random_below(&source->random, 2) ? NF_INSIDE : NF_OUTSIDE;
 	return mbuf;
 }
@@ -214,7 +217,7 @@ static void offer(struct rig *rig, struct rte_mbuf **burst, uint16_t n, uint64_t
 }
 
 /* The same for packets that the function held. */
-static void offer_no_more(struct rig *rig, sent_check check)
+static void drain(struct rig *rig, sent_check check)
 {
 	nf_out_free(&rig->out);
 	nf_drain(rig->nf, &rig->out);
@@ -237,14 +240,15 @@ void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n, s
 		offer(rig, burst, size, now_us, check);
 		offered += size;
 	}
-	offer_no_more(rig, check);
+	drain(rig, check);
 }
 
 static struct rte_mbuf *mutated(struct source *source, struct rte_mbuf *packet)
 {
 	uint8_t bytes[LONGEST];
 	const uint16_t length = packet_bytes(packet, bytes, LONGEST);
-	struct rte_mbuf *mbuf = somehow_segmented(source, bytes, spoiled(source, bytes, length));
+	struct rte_mbuf *mbuf =
+		randomly_segmented(source, bytes, mutated_bytes(source, bytes, length));
 
 	mbuf->port = packet->port;
 	return mbuf;
@@ -260,6 +264,6 @@ void offer_mutations_of(struct rig *rig, struct rte_mbuf **packets, unsigned int
 
 		offer(rig, &mbuf, 1, rig->nf->now_us + 1000, check);
 	}
-	offer_no_more(rig, check);
+	drain(rig, check);
 	rte_pktmbuf_free_bulk(packets, n);
 }

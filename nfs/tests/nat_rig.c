@@ -24,16 +24,16 @@ struct rte_mbuf *copy_sent(struct rig *rig)
 	return packet_of(rig, bytes, length);
 }
 
-struct ends offered(struct rig *rig, const struct made *made, uint64_t now_us)
+struct ends offered(struct rig *rig, const struct packet_spec *packet_spec, uint64_t now_us)
 {
-	rig_offer(rig, packet_made(rig, made), now_us);
+	rig_offer(rig, packet_from_spec(rig, packet_spec), now_us);
 	assert_true(checksums_right(rig_sent(rig)));
 	return ends_of(rig_sent(rig));
 }
 
-struct made answer(const struct made *made, struct ends left)
+struct packet_spec reply_of(const struct packet_spec *packet_spec, struct ends left)
 {
-	struct made back = *made;
+	struct packet_spec back = *packet_spec;
 
 	back.source = left.destination;
 	back.destination = left.source;

@@ -12,13 +12,13 @@ static const uint32_t outside = RTE_IPV4(203, 0, 113, 0);
 
 static const struct nf_setting one_address[] = {{"addresses", 1}, {"sessions", 1024}};
 
-static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				.destination = RTE_IPV4(198, 51, 100, 7),
-				.source_port = 1001,
-				.destination_port = 53,
-				.payload = "question",
-				.payload_length = 8,
-				.port = NF_INSIDE};
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(198, 51, 100, 7),
+				       .source_port = 1001,
+				       .destination_port = 53,
+				       .payload = "question",
+				       .payload_length = 8,
+				       .port = NF_INSIDE};
 
 /* The ports of UDP and TCP, or twice the identifier of ICMP. */
 struct ends {
@@ -38,9 +38,9 @@ struct rte_mbuf *copy_sent(struct rig *rig);
 void check_crossed(struct rte_mbuf *mbuf);
 
 /* The endpoints of the packet sent for an offered one, whose checksums must be correct. */
-struct ends offered(struct rig *rig, const struct made *made, uint64_t now_us);
+struct ends offered(struct rig *rig, const struct packet_spec *packet_spec, uint64_t now_us);
 
 /* The reply to a packet that was sent with these endpoints. */
-struct made answer(const struct made *made, struct ends left);
+struct packet_spec reply_of(const struct packet_spec *packet_spec, struct ends left);
 
 #endif

@@ -54,12 +54,13 @@ const char *witness_of(const char *rule)
 
 struct rte_mbuf *packet_with(struct rig *rig, uint16_t flow, const char *payload)
 {
-	return packet_made(rig, &(struct made){.source = RTE_IPV4(10, 0, 0, 1),
-					       .destination = RTE_IPV4(10, 0, 2, 1),
-					       .source_port = flow,
-					       .destination_port = 4000,
-					       .payload = payload,
-					       .payload_length = (uint16_t)strlen(payload)});
+	return packet_from_spec(rig,
+				&(struct packet_spec){.source = RTE_IPV4(10, 0, 0, 1),
+						      .destination = RTE_IPV4(10, 0, 2, 1),
+						      .source_port = flow,
+						      .destination_port = 4000,
+						      .payload = payload,
+						      .payload_length = (uint16_t)strlen(payload)});
 }
 
 void rig_offer_undrained(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
@@ -82,7 +83,7 @@ static struct rte_mbuf *numbered(struct rig *rig, uint64_t *random, uint16_t num
 	else if (which == RTE_DIM(texts))
 		packet = packet_of(rig, ipv6, sizeof(ipv6));
 	else
-		packet = packet_made(rig, &(struct made){.payload_length = 1000});
+		packet = packet_from_spec(rig, &(struct packet_spec){.payload_length = 1000});
 	packet->port = number;
 	return packet;
 }
@@ -169,7 +170,7 @@ void check_survives_any_packet(struct rig *rig, const char *name)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1)};
 	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06}, ipv6[60] = {[12] = 0x86, [13] = 0xdd};
-	struct made made = {.payload_length = 64, .vlan = 7};
+	struct packet_spec packet_spec = {.payload_length = 64, .vlan = 7};
 
 	rig_make(rig, name, NULL, 0);
 	offer_malformed(rig);
@@ -180,7 +181,7 @@ void check_survives_any_packet(struct rig *rig, const char *name)
 	rig_offer(rig, packet_of(rig, ipv6, sizeof(ipv6)), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "other"), 2);
-	rig_offer(rig, packet_made(rig, &made), 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "scanned"), 1);
 	offer_hostile(rig, addresses, RTE_DIM(addresses), NULL);
@@ -202,22 +203,23 @@ void check_segments(struct rig *rig, const char *name, bool passes)
 {
 	const char *witness = witness_of("ssh");
 	const uint16_t headers = 14 + 20 + 8;
-	struct made made = {.payload = witness, .payload_length = (uint16_t)strlen(witness)};
+	struct packet_spec packet_spec = {.payload = witness,
+					  .payload_length = (uint16_t)strlen(witness)};
 
 	rig_make(rig, name, NULL, 0);
 	for (uint16_t first = headers; first < headers + 2; first++) { /* few or no bytes of it */
-		rig_offer(rig, in_two(rig, packet_made(rig, &made), first), 1);
+		rig_offer(rig, in_two(rig, packet_from_spec(rig, &packet_spec), first), 1);
 		assert_int_equal(rig->out.n, passes);
 		assert_int_equal(rig_count(rig, "partial"), 1 + first - headers);
 		assert_int_equal(rig_count(rig, "scanned"), first - headers);
 	}
 	assert_int_equal(rig_count(rig, "matches"), 0);
 	for (uint16_t first = headers; first < headers + 2; first++)
-		rig_offer(rig, in_roomy_two(rig, packet_made(rig, &made), first), 1);
+		rig_offer(rig, in_roomy_two(rig, packet_from_spec(rig, &packet_spec), first), 1);
 	assert_int_equal(rig_count(rig, "partial"), 2);
 	assert_int_equal(rig_count(rig, "matches"), 2);
-	made.fragment = 100;
-	rig_offer(rig, packet_made(rig, &made), 1);
+	packet_spec.fragment = 100;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, passes);
 	assert_int_equal(rig_count(rig, "fragments"), 1);
 	assert_int_equal(rig_count(rig, "scanned"), 3);

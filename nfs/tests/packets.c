@@ -26,18 +26,18 @@ static void *appended(struct rte_mbuf *packet, uint16_t length)
 	return data;
 }
 
-static void add_ethernet(struct rte_mbuf *packet, const struct made *made)
+static void add_ethernet(struct rte_mbuf *packet, const struct packet_spec *packet_spec)
 {
 	struct rte_ether_hdr *ethernet = appended(packet, sizeof(*ethernet));
 
 	memset(&ethernet->dst_addr, 0x02, sizeof(ethernet->dst_addr));
 	memset(&ethernet->src_addr, 0x06, sizeof(ethernet->src_addr));
 	ethernet->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
-	if (made->vlan) {
+	if (packet_spec->vlan) {
 		struct rte_vlan_hdr *tag = appended(packet, sizeof(*tag));
 
 		ethernet->ether_type = RTE_BE16(RTE_ETHER_TYPE_VLAN);
-		tag->vlan_tci = rte_cpu_to_be_16(made->vlan);
+		tag->vlan_tci = rte_cpu_to_be_16(packet_spec->vlan);
 		tag->eth_proto = RTE_BE16(RTE_ETHER_TYPE_IPV4);
 	}
 }
@@ -56,59 +56,60 @@ static uint16_t l4_length(uint8_t protocol)
 	}
 }
 
-static void fill_l4(const struct made *made, uint8_t protocol, struct rte_ipv4_hdr *ip, void *l4,
-		    uint16_t length)
+static void fill_l4(const struct packet_spec *packet_spec, uint8_t protocol,
+		    struct rte_ipv4_hdr *ip, void *l4, uint16_t length)
 {
 	struct rte_udp_hdr *udp = l4;
 	struct rte_tcp_hdr *tcp = l4;
 	struct rte_icmp_hdr *icmp = l4;
 
 	if (protocol == IPPROTO_UDP) {
-		udp->src_port = rte_cpu_to_be_16(made->source_port);
-		udp->dst_port = rte_cpu_to_be_16(made->destination_port);
+		udp->src_port = rte_cpu_to_be_16(packet_spec->source_port);
+		udp->dst_port = rte_cpu_to_be_16(packet_spec->destination_port);
 		udp->dgram_len = rte_cpu_to_be_16(length);
 		udp->dgram_cksum = rte_ipv4_udptcp_cksum(ip, l4);
 	} else if (protocol == IPPROTO_TCP) {
-		tcp->src_port = rte_cpu_to_be_16(made->source_port);
-		tcp->dst_port = rte_cpu_to_be_16(made->destination_port);
+		tcp->src_port = rte_cpu_to_be_16(packet_spec->source_port);
+		tcp->dst_port = rte_cpu_to_be_16(packet_spec->destination_port);
 		tcp->data_off = (sizeof(*tcp) / 4) << 4;
-		tcp->tcp_flags = made->tcp_flags;
+		tcp->tcp_flags = packet_spec->tcp_flags;
 		tcp->cksum = rte_ipv4_udptcp_cksum(ip, l4);
 	} else if (protocol == IPPROTO_ICMP) {
 		icmp->icmp_type = RTE_IP_ICMP_ECHO_REQUEST;
-		icmp->icmp_ident = rte_cpu_to_be_16(made->source_port);
+		icmp->icmp_ident = rte_cpu_to_be_16(packet_spec->source_port);
 		icmp->icmp_cksum = (uint16_t)~rte_raw_cksum(icmp, length);
 	}
 }
 
-struct rte_mbuf *packet_made(struct rig *rig, const struct made *made)
+struct rte_mbuf *packet_from_spec(struct rig *rig, const struct packet_spec *packet_spec)
 {
-	const uint8_t protocol = made->protocol ? made->protocol : IPPROTO_UDP;
-	const bool non_initial = (made->fragment & RTE_IPV4_HDR_OFFSET_MASK) != 0;
+	const uint8_t protocol = packet_spec->protocol ? packet_spec->protocol : IPPROTO_UDP;
+	const bool non_initial = (packet_spec->fragment & RTE_IPV4_HDR_OFFSET_MASK) != 0;
 	const uint16_t header = non_initial ? 0 : l4_length(protocol);
 	struct rte_mbuf *packet = rte_pktmbuf_alloc(rig->pool);
 	struct rte_ipv4_hdr *ip;
 	uint8_t *rest;
 
 	assert_non_null(packet);
-	packet->port = made->port;
-	add_ethernet(packet, made);
+	packet->port = packet_spec->port;
+	add_ethernet(packet, packet_spec);
 	ip = appended(packet, sizeof(*ip));
-	rest = appended(packet, header + made->payload_length);
-	if (made->payload)
-		memcpy(rest + header, made->payload, made->payload_length);
+	rest = appended(packet, header + packet_spec->payload_length);
+	if (packet_spec->payload)
+		memcpy(rest + header, packet_spec->payload, packet_spec->payload_length);
 	*ip = (struct rte_ipv4_hdr){
 		.version_ihl = RTE_IPV4_VHL_DEF,
-		.total_length = rte_cpu_to_be_16(sizeof(*ip) + header + made->payload_length),
-		.packet_id = rte_cpu_to_be_16(made->id),
-		.fragment_offset = rte_cpu_to_be_16(made->fragment),
-		.time_to_live = made->ttl ? made->ttl : 64,
+		.total_length =
+			rte_cpu_to_be_16(sizeof(*ip) + header + packet_spec->payload_length),
+		.packet_id = rte_cpu_to_be_16(packet_spec->id),
+		.fragment_offset = rte_cpu_to_be_16(packet_spec->fragment),
+		.time_to_live = packet_spec->ttl ? packet_spec->ttl : 64,
 		.next_proto_id = protocol,
-		.src_addr = rte_cpu_to_be_32(made->source),
-		.dst_addr = rte_cpu_to_be_32(made->destination),
+		.src_addr = rte_cpu_to_be_32(packet_spec->source),
+		.dst_addr = rte_cpu_to_be_32(packet_spec->destination),
 	};
 	if (!non_initial)
-		fill_l4(made, protocol, ip, rest, header + made->payload_length);
+		fill_l4(packet_spec, protocol, ip, rest, header + packet_spec->payload_length);
 	ip->hdr_checksum = rte_ipv4_cksum(ip);
 	return packet;
 }

@@ -17,7 +17,7 @@ struct rig;
 struct rte_mbuf *packet_of(struct rig *rig, const void *bytes, uint16_t length);
 
 /* Description of an IPv4 packet; fields default to 0 or as noted. */
-struct made {
+struct packet_spec {
 	uint32_t source, destination; /* in host byte order; RTE_IPV4(192, 0, 2, 1) */
 	uint16_t source_port, destination_port;
 	uint8_t protocol; /* UDP when 0 */
@@ -32,7 +32,7 @@ struct made {
 };
 
 /* A packet with correct lengths and checksums. */
-struct rte_mbuf *packet_made(struct rig *rig, const struct made *made);
+struct rte_mbuf *packet_from_spec(struct rig *rig, const struct packet_spec *packet_spec);
 
 /* The IPv4 header behind an Ethernet header without tags. */
 static inline struct rte_ipv4_hdr *ipv4_of(struct rte_mbuf *packet)

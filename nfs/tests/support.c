@@ -12,15 +12,15 @@
 
 int setup(void **state)
 {
-	static unsigned int made;
+	static unsigned int n_created;
 	char name[RTE_MEMPOOL_NAMESIZE];
 	struct rig *rig = calloc(1, sizeof(*rig));
 
 	assert_non_null(rig);
-	snprintf(name, sizeof(name), "packets_%u", made);
+	snprintf(name, sizeof(name), "packets_%u", n_created);
 	rig->pool = rte_pktmbuf_pool_create(name, RIG_PACKETS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
 					    SOCKET_ID_ANY);
-	snprintf(name, sizeof(name), "spare_%u", made++);
+	snprintf(name, sizeof(name), "spare_%u", n_created++);
 	rig->spare = rte_pktmbuf_pool_create(name, RIG_PACKETS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
 					     SOCKET_ID_ANY);
 	assert_non_null(rig->pool);
@@ -98,14 +98,14 @@ struct rte_mbuf *rig_sent(const struct rig *rig)
 }
 
 /* A valid TCP packet of 40 bytes behind Ethernet with one invalid part. */
-static struct rte_mbuf *wrong(struct rig *rig, int part)
+static struct rte_mbuf *malformed_packet(struct rig *rig, int part)
 {
 	struct rte_mbuf *packet =
-		packet_made(rig, &(struct made){.source = RTE_IPV4(10, 0, 0, 1),
-						.destination = RTE_IPV4(10, 0, 0, 2),
-						.protocol = IPPROTO_TCP,
-						.source_port = 1,
-						.destination_port = 2});
+		packet_from_spec(rig, &(struct packet_spec){.source = RTE_IPV4(10, 0, 0, 1),
+							    .destination = RTE_IPV4(10, 0, 0, 2),
+							    .protocol = IPPROTO_TCP,
+							    .source_port = 1,
+							    .destination_port = 2});
 	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *, 14);
 	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
 
@@ -146,11 +146,11 @@ void offer_malformed(struct rig *rig)
 
 	for (uint16_t length = 0; length < 14; length++)
 		rig_offer(rig, packet_of(rig, zeros, length), 1);
-	for (int part = 0; (packet = wrong(rig, part)) != NULL; part++)
+	for (int part = 0; (packet = malformed_packet(rig, part)) != NULL; part++)
 		rig_offer(rig, packet, 1);
 	for (uint16_t shorter = 1; shorter <= 40;
 	     shorter++) { /* truncated at every byte behind Ethernet */
-		packet = packet_made(rig, &(struct made){.protocol = IPPROTO_TCP});
+		packet = packet_from_spec(rig, &(struct packet_spec){.protocol = IPPROTO_TCP});
 		assert_return_code(rte_pktmbuf_trim(packet, shorter), 0);
 		rig_offer(rig, packet, 1);
 	}

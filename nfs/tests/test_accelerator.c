@@ -27,7 +27,7 @@ static void *start_record(void)
 	return &served;
 }
 
-static void note(struct served *record, struct accelerator_job *job)
+static void record_job(struct served *record, struct accelerator_job *job)
 {
 	job->status = 0;
 	if (record->n < RTE_DIM(record->owners))
@@ -36,7 +36,7 @@ static void note(struct served *record, struct accelerator_job *job)
 
 static enum backend_status run_at_once(void *state, struct accelerator_job *job)
 {
-	note(state, job);
+	record_job(state, job);
 	return BACKEND_DONE;
 }
 
@@ -46,7 +46,7 @@ static enum backend_status take(void *state, struct accelerator_job *job)
 
 	if (record->n_taken == CARD_ROOM)
 		return BACKEND_FULL;
-	note(record, job);
+	record_job(record, job);
 	record->taken[record->n_taken++] = job;
 	return BACKEND_TAKEN;
 }
@@ -64,7 +64,7 @@ static uint16_t poll_one(void *state, struct accelerator_job **jobs, uint16_t n)
 	return 1;
 }
 
-static void forget(void *state)
+static void ignore(void *state)
 {
 	(void)state;
 }
@@ -73,13 +73,13 @@ static struct accelerator_backend library = {.name = "library",
 					     .preference = -1,
 					     .create = start_record,
 					     .submit = run_at_once,
-					     .destroy = forget};
+					     .destroy = ignore};
 static struct accelerator_backend card = {.name = "card",
 					  .preference = -2,
 					  .create = start_record,
 					  .submit = take,
 					  .poll = poll_one,
-					  .destroy = forget};
+					  .destroy = ignore};
 
 BACKEND_REGISTER(library)
 BACKEND_REGISTER(card)

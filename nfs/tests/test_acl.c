@@ -2,11 +2,11 @@
 #include "tables/filters.h"
 #include "tests/hostile.h"
 
-static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				.destination = RTE_IPV4(198, 51, 100, 7),
-				.source_port = 1000,
-				.destination_port = 53,
-				.payload_length = 8};
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(198, 51, 100, 7),
+				       .source_port = 1000,
+				       .destination_port = 53,
+				       .payload_length = 8};
 
 static bool prefix_covers(const struct prefix *prefix, uint32_t address)
 {
@@ -19,26 +19,27 @@ static bool range_covers(const struct port_range *range, uint16_t port)
 }
 
 /* The decision of the first matching filter, by linear search; -1 without a match. */
-static int verdict_by_search(const struct filter *filters, int n, const struct made *made)
+static int verdict_by_search(const struct filter *filters, int n,
+			     const struct packet_spec *packet_spec)
 {
-	const bool ports = made->protocol != IPPROTO_ICMP;
+	const bool ports = packet_spec->protocol != IPPROTO_ICMP;
 
 	for (int i = 0; i < n; i++)
-		if (prefix_covers(&filters[i].source, made->source) &&
-		    prefix_covers(&filters[i].destination, made->destination) &&
-		    range_covers(&filters[i].source_ports, ports ? made->source_port : 0) &&
+		if (prefix_covers(&filters[i].source, packet_spec->source) &&
+		    prefix_covers(&filters[i].destination, packet_spec->destination) &&
+		    range_covers(&filters[i].source_ports, ports ? packet_spec->source_port : 0) &&
 		    range_covers(&filters[i].destination_ports,
-				 ports ? made->destination_port : 0) &&
-		    (filters[i].protocol == 0 || filters[i].protocol == made->protocol))
+				 ports ? packet_spec->destination_port : 0) &&
+		    (filters[i].protocol == 0 || filters[i].protocol == packet_spec->protocol))
 			return filters[i].permit;
 	return -1;
 }
 
 /* A packet that matches the filter, or nearly does. */
-static struct made near(const struct filter *filter, uint64_t *random)
+static struct packet_spec near(const struct filter *filter, uint64_t *random)
 {
 	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP};
-	struct made made = {
+	struct packet_spec packet_spec = {
 		.source = filter->source.address |
 			  (uint32_t)(random_next(random) >> 33) >> filter->source.depth % 32,
 		.destination = filter->destination.address,
@@ -48,10 +49,10 @@ static struct made near(const struct filter *filter, uint64_t *random)
 	};
 
 	if (random_below(random, 8) == 0)
-		made.destination ^= 1u << random_below(random, 32);
-	if (made.protocol == 0 || random_below(random, 8) == 0)
-		made.protocol = protocols[random_below(random, RTE_DIM(protocols))];
-	return made;
+		packet_spec.destination ^= 1u << random_below(random, 32);
+	if (packet_spec.protocol == 0 || random_below(random, 8) == 0)
+		packet_spec.protocol = protocols[random_below(random, RTE_DIM(protocols))];
+	return packet_spec;
 }
 
 /* Of 1,000 filters the first match decides, as in a linear search. */
@@ -67,10 +68,11 @@ static void first_match_decides(void **state)
 		filters[i] = filters_next(&source);
 	rig_make(rig, "ACL", settings, 2);
 	for (int i = 0; i < 10000; i++) {
-		const struct made made = near(&filters[random_below(&random, FILTERS)], &random);
-		const int verdict = verdict_by_search(filters, FILTERS, &made);
+		const struct packet_spec packet_spec =
+			near(&filters[random_below(&random, FILTERS)], &random);
+		const int verdict = verdict_by_search(filters, FILTERS, &packet_spec);
 
-		rig_offer(rig, packet_made(rig, &made), 1);
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		assert_int_equal(rig->out.n, verdict != 0);
 		unmatched += verdict < 0;
 		denied += verdict == 0;
@@ -93,7 +95,7 @@ static void default_decides_without_a_match(void **state)
 							      {"default_permit", permit}};
 
 			rig_make(rig, "ACL", settings, 2);
-			rig_offer(rig, packet_made(rig, &udp), 1);
+			rig_offer(rig, packet_from_spec(rig, &udp), 1);
 			assert_int_equal(rig->out.n, permit);
 			assert_int_equal(rig_count(rig, "unmatched"), 1);
 			assert_int_equal(rig_count(rig, permit ? "permitted" : "denied"), 1);
@@ -110,12 +112,12 @@ static void bursts_keep_their_order(void **state)
 	uint16_t last = 0;
 
 	for (int i = 0; i < NF_BURST; i++) {
-		struct made made;
+		struct packet_spec packet_spec;
 
 		filters[i] = filters_next(&source);
-		made = near(&filters[i], &random);
-		made.id = i + 1;
-		burst[i] = packet_made(rig, &made);
+		packet_spec = near(&filters[i], &random);
+		packet_spec.id = i + 1;
+		burst[i] = packet_from_spec(rig, &packet_spec);
 	}
 	rig_make(rig, "ACL", NULL, 0);
 	rig_offer_burst(rig, burst, NF_BURST, 1);
@@ -135,8 +137,8 @@ static void other_than_ipv4_passes(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"default_permit", 0}};
-	struct made tagged = udp;
-	struct rte_mbuf *six = packet_made(rig, &udp);
+	struct packet_spec tagged = udp;
+	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
 	tagged.vlan = 7;
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
@@ -144,7 +146,7 @@ static void other_than_ipv4_passes(void **state)
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "other"), 1);
-	rig_offer(rig, packet_made(rig, &tagged), 1);
+	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
 	assert_int_equal(rig->out.n, 0);
 	assert_int_equal(rig_count(rig, "denied"), 1);
 }

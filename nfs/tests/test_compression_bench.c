@@ -1,4 +1,4 @@
-#include "tests/requesting.h"
+#include "tests/bench_with_engine.h"
 
 static const enum accelerator_kind uses = ACCELERATOR_COMPRESSION;
 

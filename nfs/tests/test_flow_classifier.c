@@ -1,10 +1,10 @@
 #include "tests/hostile.h"
 
-static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				.destination = RTE_IPV4(192, 0, 2, 1),
-				.source_port = 40000,
-				.destination_port = 9,
-				.payload_length = 8};
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(192, 0, 2, 1),
+				       .source_port = 40000,
+				       .destination_port = 9,
+				       .payload_length = 8};
 
 static uint8_t service_sent(struct rig *rig)
 {
@@ -35,15 +35,15 @@ static void ports_decide_the_class(void **state)
 
 	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
 		const size_t at = i / 2;
-		struct made made = udp;
+		struct packet_spec packet_spec = udp;
 
-		made.protocol = cases[at].protocol;
-		made.destination_port = cases[at].port;
+		packet_spec.protocol = cases[at].protocol;
+		packet_spec.destination_port = cases[at].port;
 		if (i % 2)
-			RTE_SWAP(made.source_port, made.destination_port);
+			RTE_SWAP(packet_spec.source_port, packet_spec.destination_port);
 		rig_make(rig, "FlowClassifier", NULL, 0);
 		for (uint64_t packets = 1; packets <= 3; packets++) {
-			rig_offer(rig, packet_made(rig, &made), packets);
+			rig_offer(rig, packet_from_spec(rig, &packet_spec), packets);
 			assert_int_equal(service_sent(rig), cases[at].codepoint << 2);
 			assert_int_equal(rig_count(rig, cases[at].class), packets);
 		}
@@ -59,12 +59,12 @@ static void mixed_bursts_keep_their_order(void **state)
 	struct rte_mbuf *burst[2 * RTE_DIM(cases)];
 
 	for (size_t i = 0; i < RTE_DIM(burst); i++) {
-		struct made made = udp;
+		struct packet_spec packet_spec = udp;
 
-		made.protocol = cases[i / 2].protocol;
-		made.destination_port = cases[i / 2].port;
-		made.id = (uint16_t)i;
-		burst[i] = packet_made(rig, &made);
+		packet_spec.protocol = cases[i / 2].protocol;
+		packet_spec.destination_port = cases[i / 2].port;
+		packet_spec.id = (uint16_t)i;
+		burst[i] = packet_from_spec(rig, &packet_spec);
 	}
 	rig_make(rig, "FlowClassifier", NULL, 0);
 	rig_offer_burst(rig, burst, RTE_DIM(burst), 1);
@@ -86,7 +86,7 @@ static void marks_only_the_codepoint(void **state)
 	const struct nf_setting settings[] = {{"mark", 0}};
 
 	for (int marking = 0; marking < 2; marking++) {
-		struct rte_mbuf *packet = packet_made(rig, &udp);
+		struct rte_mbuf *packet = packet_from_spec(rig, &udp);
 		struct rte_ipv4_hdr *ip =
 			rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *, 14);
 
@@ -108,11 +108,11 @@ static void full_table_still_classifies(void **state)
 
 	rig_make(rig, "FlowClassifier", settings, 1);
 	for (uint32_t flow = 0; flow < 200; flow++) {
-		struct made made = udp;
+		struct packet_spec packet_spec = udp;
 
-		made.source += flow;
-		made.destination_port = 53;
-		rig_offer(rig, packet_made(rig, &made), 1);
+		packet_spec.source += flow;
+		packet_spec.destination_port = 53;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		assert_int_equal(service_sent(rig), 16 << 2);
 	}
 	assert_int_equal(rig_count(rig, "management"), 200);
@@ -127,12 +127,12 @@ static void slots_are_reused(void **state)
 
 	rig_make(rig, "FlowClassifier", settings, 2);
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct made made = udp;
+		struct packet_spec packet_spec = udp;
 
-		made.source += (uint32_t)i;
-		made.protocol = cases[i % RTE_DIM(cases)].protocol;
-		made.destination_port = cases[i % RTE_DIM(cases)].port;
-		rig_offer(rig, packet_made(rig, &made), (i + 1) * SECOND);
+		packet_spec.source += (uint32_t)i;
+		packet_spec.protocol = cases[i % RTE_DIM(cases)].protocol;
+		packet_spec.destination_port = cases[i % RTE_DIM(cases)].port;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), (i + 1) * SECOND);
 		assert_int_equal(service_sent(rig), cases[i % RTE_DIM(cases)].codepoint << 2);
 	}
 	assert_int_equal(rig_count(rig, "untracked"), 0);
@@ -146,18 +146,18 @@ static void slots_are_reused(void **state)
 static void tags_fragments_and_ipv6(void **state)
 {
 	struct rig *rig = *state;
-	struct made tagged = udp, fragment = udp;
-	struct rte_mbuf *six = packet_made(rig, &udp);
+	struct packet_spec tagged = udp, fragment = udp;
+	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
 	tagged.vlan = 5;
 	tagged.destination_port = 53;
 	fragment.fragment = 10;
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_make(rig, "FlowClassifier", NULL, 0);
-	rig_offer(rig, packet_made(rig, &tagged), 1);
+	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
 	assert_true(checksums_right(rig->out.packets[0]));
 	assert_int_equal(rte_pktmbuf_mtod(rig->out.packets[0], uint8_t *)[19], 16 << 2);
-	rig_offer(rig, packet_made(rig, &fragment), 1);
+	rig_offer(rig, packet_from_spec(rig, &fragment), 1);
 	assert_int_equal(rig_count(rig, "standard"), 1);
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig->out.n, 1);

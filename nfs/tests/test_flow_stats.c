@@ -1,17 +1,17 @@
 #include "tests/hostile.h"
 
-static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				.destination = RTE_IPV4(192, 0, 2, 1),
-				.source_port = 1000,
-				.destination_port = 53,
-				.payload_length = 8};
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(192, 0, 2, 1),
+				       .source_port = 1000,
+				       .destination_port = 53,
+				       .payload_length = 8};
 
 static struct rte_mbuf *of_flow(struct rig *rig, uint32_t flow)
 {
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
-	made.source += flow;
-	return packet_made(rig, &made);
+	packet_spec.source += flow;
+	return packet_from_spec(rig, &packet_spec);
 }
 
 /* Packets of a flow are counted with their bytes, and sent on. */
@@ -75,12 +75,12 @@ static void full_table_lets_packets_pass(void **state)
 static void tagged_packets_are_counted(void **state)
 {
 	struct rig *rig = *state;
-	struct made tagged = udp;
+	struct packet_spec tagged = udp;
 	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06};
 
 	tagged.vlan = 5;
 	rig_make(rig, "FlowStats", NULL, 0);
-	rig_offer(rig, packet_made(rig, &tagged), 1);
+	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
 	rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "packets"), 1);

@@ -5,13 +5,13 @@
 static void both_ends_may_share_an_address(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = tcp;
+	struct packet_spec packet_spec = tcp;
 
-	made.destination = made.source;
+	packet_spec.destination = packet_spec.source;
 	rig_make(rig, "FlowTracker", NULL, 0);
-	assert_true(passes(rig, &made, false, SYN, 1));
-	assert_true(passes(rig, &made, true, SYN | ACK, 1));
-	assert_true(passes(rig, &made, false, ACK, 1));
+	assert_true(passes(rig, &packet_spec, false, SYN, 1));
+	assert_true(passes(rig, &packet_spec, true, SYN | ACK, 1));
+	assert_true(passes(rig, &packet_spec, false, ACK, 1));
 	assert_string_equal(state_now(rig), "established");
 }
 
@@ -19,14 +19,14 @@ static void both_ends_may_share_an_address(void **state)
 static void handshake_within_a_burst(void **state)
 {
 	struct rig *rig = *state;
-	struct made packets[] = {tcp, reply_to(&tcp), tcp};
+	struct packet_spec packets[] = {tcp, reply_to(&tcp), tcp};
 	struct rte_mbuf *burst[3];
 
 	packets[0].tcp_flags = SYN;
 	packets[1].tcp_flags = SYN | ACK;
 	packets[2].tcp_flags = ACK;
 	for (int i = 0; i < 3; i++)
-		burst[i] = packet_made(rig, &packets[i]);
+		burst[i] = packet_from_spec(rig, &packets[i]);
 	rig_make(rig, "FlowTracker", NULL, 0);
 	rig_offer_burst(rig, burst, 3, 1);
 	assert_int_equal(rig->out.n, 3);
@@ -54,10 +54,10 @@ static void invalid_packets_use_no_entry(void **state)
 
 	rig_make(rig, "FlowTracker", settings, 1);
 	for (uint32_t i = 0; i < 1000; i++) {
-		struct made made = tcp;
+		struct packet_spec packet_spec = tcp;
 
-		made.source += i;
-		assert_false(passes(rig, &made, false, ACK, 1));
+		packet_spec.source += i;
+		assert_false(passes(rig, &packet_spec, false, ACK, 1));
 	}
 	assert_true(passes(rig, &tcp, false, SYN, 1));
 	assert_int_equal(rig_count(rig, "full"), 0);
@@ -72,24 +72,24 @@ static void full_table_frees_new_connections(void **state)
 
 	rig_make(rig, "FlowTracker", settings, 1);
 	for (uint32_t i = 0; i < 200; i++) {
-		struct made made = tcp;
+		struct packet_spec packet_spec = tcp;
 		bool passed;
 
-		made.source += i;
+		packet_spec.source += i;
 		tracked = rig_count(rig, "tracked");
-		passed = passes(rig, &made, false, SYN, 1);
+		passed = passes(rig, &packet_spec, false, SYN, 1);
 		assert_int_equal(rig_count(rig, "tracked"), tracked + passed);
 	}
 	full = rig_count(rig, "full");
 	assert_true(full > 100);
 	assert_int_equal(full + rig_count(rig, "syn_sent"), 200);
 	for (uint32_t i = 0; i < 200; i++) {
-		struct made made = tcp;
+		struct packet_spec packet_spec = tcp;
 
-		made.source += 1000 + i;
-		assert_false(passes(rig, &made, false, ACK, 1));
-		made.protocol = IPPROTO_UDP;
-		assert_false(passes(rig, &made, false, 0, 1));
+		packet_spec.source += 1000 + i;
+		assert_false(passes(rig, &packet_spec, false, ACK, 1));
+		packet_spec.protocol = IPPROTO_UDP;
+		assert_false(passes(rig, &packet_spec, false, 0, 1));
 	}
 	assert_int_equal(rig_count(rig, "invalid"), 200);
 	assert_int_equal(rig_count(rig, "full"), full + 200);
@@ -114,8 +114,8 @@ static void reopened_connections_count_as_started(void **state)
 static void other_packets_pass_untracked(void **state)
 {
 	struct rig *rig = *state;
-	struct made icmp = tcp, tunnel = tcp, fragment = tcp, tagged = tcp;
-	struct rte_mbuf *six = packet_made(rig, &tcp);
+	struct packet_spec icmp = tcp, tunnel = tcp, fragment = tcp, tagged = tcp;
+	struct rte_mbuf *six = packet_from_spec(rig, &tcp);
 
 	icmp.protocol = IPPROTO_ICMP;
 	tunnel.protocol = 47;

@@ -9,7 +9,7 @@ struct step {
 
 #define MOST_STEPS 10
 
-static const struct step walks[][MOST_STEPS] = {
+static const struct step scenarios[][MOST_STEPS] = {
 	/* opens, sends data, closes from the opener's side */
 	{{0, SYN, "syn_sent"},
 	 {1, SYN | ACK, "syn_received"},
@@ -110,15 +110,15 @@ static void tcp_states_follow_flags(void **state)
 {
 	struct rig *rig = *state;
 
-	for (size_t walk = 0; walk < 2 * RTE_DIM(walks); walk++) {
-		const struct step *step = walks[walk / 2];
-		const struct made made = walk % 2 ? reply_to(&tcp) : tcp;
+	for (size_t scenario = 0; scenario < 2 * RTE_DIM(scenarios); scenario++) {
+		const struct step *step = scenarios[scenario / 2];
+		const struct packet_spec packet_spec = scenario % 2 ? reply_to(&tcp) : tcp;
 		const char *now = "none";
 		uint64_t invalid = 0, tracked = 0;
 
 		rig_make(rig, "FlowTracker", NULL, 0);
 		for (int i = 0; i < MOST_STEPS && (step[i].flags || step[i].state || i == 0); i++) {
-			assert_int_equal(passes(rig, &made, step[i].reply, step[i].flags, 1),
+			assert_int_equal(passes(rig, &packet_spec, step[i].reply, step[i].flags, 1),
 					 step[i].state != NULL);
 			now = step[i].state ? step[i].state : now;
 			assert_string_equal(state_now(rig), now);
@@ -134,7 +134,7 @@ static void tcp_states_follow_flags(void **state)
 static void udp_states_follow_replies(void **state)
 {
 	struct rig *rig = *state;
-	struct made udp = tcp;
+	struct packet_spec udp = tcp;
 
 	udp.protocol = IPPROTO_UDP;
 	rig_make(rig, "FlowTracker", NULL, 0);
@@ -188,12 +188,12 @@ static void each_state_has_its_timeout(void **state)
 	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
-		struct made made = tcp;
+		struct packet_spec packet_spec = tcp;
 
-		made.protocol = cases[i].protocol;
+		packet_spec.protocol = cases[i].protocol;
 		rig_make(rig, "FlowTracker", settings, RTE_DIM(settings));
 		for (int j = 0; cases[i].steps[j].state; j++)
-			assert_true(passes(rig, &made, cases[i].steps[j].reply,
+			assert_true(passes(rig, &packet_spec, cases[i].steps[j].reply,
 					   cases[i].steps[j].flags, SECOND));
 		assert_false(forgotten_after(rig, SECOND, cases[i].lives_s));
 		assert_true(forgotten_after(rig, SECOND + (uint64_t)(cases[i].lives_s * 1e6), 4));

@@ -6,10 +6,10 @@
 #include "core/random.h"
 #include "tests/hostile.h"
 
-static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				.destination = RTE_IPV4(198, 51, 100, 7),
-				.source_port = 1000,
-				.destination_port = 53};
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(198, 51, 100, 7),
+				       .source_port = 1000,
+				       .destination_port = 53};
 
 /* The fragments of the last packet, freed with the next call. */
 static struct rte_mbuf *fragments[FRAGMENTS_MOST];
@@ -53,8 +53,8 @@ static uint32_t reassemble(int n, uint8_t *payload, uint16_t mtu)
 /* A UDP packet with a random payload, in as many segments as needed. */
 static struct rte_mbuf *long_packet(struct rig *rig, uint16_t length, uint8_t *payload)
 {
-	struct made made = udp;
-	struct rte_mbuf *packet = packet_made(rig, &made);
+	struct packet_spec packet_spec = udp;
+	struct rte_mbuf *packet = packet_from_spec(rig, &packet_spec);
 	struct rte_ipv4_hdr *ip = ipv4_of(packet);
 	uint64_t random = length;
 
@@ -111,11 +111,11 @@ static void mtu_above_buffer_size(void **state)
 static void fragments_can_be_fragmented(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
-	made.fragment = RTE_IPV4_HDR_MF_FLAG | 10;
-	made.payload_length = 96;
-	assert_int_equal(cut(rig, packet_made(rig, &made), 68), 2);
+	packet_spec.fragment = RTE_IPV4_HDR_MF_FLAG | 10;
+	packet_spec.payload_length = 96;
+	assert_int_equal(cut(rig, packet_from_spec(rig, &packet_spec), 68), 2);
 	assert_int_equal(ipv4_of(fragments[0])->fragment_offset,
 			 RTE_BE16(RTE_IPV4_HDR_MF_FLAG | 10));
 	assert_int_equal(ipv4_of(fragments[1])->fragment_offset,
@@ -195,11 +195,11 @@ static void fragments_are_limited(void **state)
 static void fragments_beyond_64_kb_are_rejected(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
-	made.fragment = RTE_IPV4_HDR_OFFSET_MASK;
-	made.payload_length = 80;
-	assert_refused(rig, packet_made(rig, &made), 68, -EMSGSIZE);
+	packet_spec.fragment = RTE_IPV4_HDR_OFFSET_MASK;
+	packet_spec.payload_length = 80;
+	assert_refused(rig, packet_from_spec(rig, &packet_spec), 68, -EMSGSIZE);
 }
 
 int main(int argc, char **argv)

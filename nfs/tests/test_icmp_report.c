@@ -2,11 +2,11 @@
 
 static const uint32_t here = RTE_IPV4(192, 0, 2, 254);
 
-static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				.destination = RTE_IPV4(198, 51, 100, 7),
-				.source_port = 1000,
-				.destination_port = 53,
-				.payload_length = 8};
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(198, 51, 100, 7),
+				       .source_port = 1000,
+				       .destination_port = 53,
+				       .payload_length = 8};
 
 static const struct nf_setting no_routes[] = {{"routes", 0}, {"default_route", 0}};
 static const struct nf_setting with_default[] = {{"routes", 0}, {"default_route", 1}};
@@ -17,7 +17,8 @@ static const struct rte_ipv4_hdr *ip_sent(struct rig *rig)
 }
 
 /* Whether an ICMP error of that kind about the offered packet was sent to its source. */
-static void assert_error(struct rig *rig, const struct made *about, uint8_t type, uint8_t code)
+static void assert_error(struct rig *rig, const struct packet_spec *about, uint8_t type,
+			 uint8_t code)
 {
 	const struct rte_ipv4_hdr *ip = ip_sent(rig);
 	const struct rte_icmp_hdr *icmp = (const struct rte_icmp_hdr *)(ip + 1);
@@ -39,13 +40,13 @@ static void assert_error(struct rig *rig, const struct made *about, uint8_t type
 static void reports_time_exceeded(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
-	made.ttl = 1;
-	made.port = NF_OUTSIDE;
+	packet_spec.ttl = 1;
+	packet_spec.port = NF_OUTSIDE;
 	rig_make(rig, "IPRouter", with_default, 2);
-	rig_offer(rig, packet_made(rig, &made), 1);
-	assert_error(rig, &made, 11, 0);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+	assert_error(rig, &packet_spec, 11, 0);
 	assert_int_equal(rig_count(rig, "expired"), 1);
 }
 
@@ -55,7 +56,7 @@ static void reports_net_unreachable(void **state)
 	struct rig *rig = *state;
 
 	rig_make(rig, "IPRouter", no_routes, 2);
-	rig_offer(rig, packet_made(rig, &udp), 1);
+	rig_offer(rig, packet_from_spec(rig, &udp), 1);
 	assert_error(rig, &udp, 3, 0);
 	assert_int_equal(rig_count(rig, "unroutable"), 1);
 }
@@ -64,17 +65,17 @@ static void reports_net_unreachable(void **state)
 static void errors_quote_at_most_576_bytes(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 	uint8_t text[1000];
 	struct rte_mbuf *packet;
 
 	for (int i = 0; i < 1000; i++)
 		text[i] = (uint8_t)i;
-	made.payload = text;
-	made.payload_length = sizeof(text);
-	made.vlan = 9;
+	packet_spec.payload = text;
+	packet_spec.payload_length = sizeof(text);
+	packet_spec.vlan = 9;
 	rig_make(rig, "IPRouter", no_routes, 2);
-	rig_offer(rig, in_two(rig, packet_made(rig, &made), 300), 1);
+	rig_offer(rig, in_two(rig, packet_from_spec(rig, &packet_spec), 300), 1);
 	packet = rig_sent(rig);
 	assert_int_equal(rte_pktmbuf_pkt_len(packet), 18 + 576);
 	assert_true(checksums_right(packet));
@@ -86,14 +87,14 @@ static void errors_quote_at_most_576_bytes(void **state)
 static void reports_truncated_tcp_but_not_icmp(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
 	rig_make(rig, "IPRouter", no_routes, 2);
 	for (int icmp = 0; icmp < 2; icmp++) {
 		struct rte_mbuf *packet;
 
-		made.protocol = icmp ? IPPROTO_ICMP : IPPROTO_TCP;
-		packet = packet_made(rig, &made);
+		packet_spec.protocol = icmp ? IPPROTO_ICMP : IPPROTO_TCP;
+		packet = packet_from_spec(rig, &packet_spec);
 		ipv4_of(packet)->total_length = RTE_BE16(20 + 4);
 		header_checksum_set(ipv4_of(packet));
 		rig_offer(rig, packet, 1);
@@ -107,16 +108,16 @@ static void reports_truncated_tcp_but_not_icmp(void **state)
 static void no_errors_about_errors_or_fragments(void **state)
 {
 	struct rig *rig = *state;
-	struct made fragment = udp, icmp = udp;
+	struct packet_spec fragment = udp, icmp = udp;
 	struct rte_mbuf *error;
 
 	fragment.fragment = 10;
 	icmp.protocol = IPPROTO_ICMP;
 	rig_make(rig, "IPRouter", no_routes, 2);
-	rig_offer(rig, packet_made(rig, &fragment), 1);
+	rig_offer(rig, packet_from_spec(rig, &fragment), 1);
 	assert_int_equal(rig->out.n, 0);
 	for (int type = 0; type < 20; type++) {
-		error = packet_made(rig, &icmp);
+		error = packet_from_spec(rig, &icmp);
 		*rte_pktmbuf_mtod_offset(error, uint8_t *, 34) = (uint8_t)type;
 		rig_offer(rig, error, 1);
 		assert_int_equal(rig->out.n, !(type == 3 || type == 4 || type == 5 || type == 11 ||
@@ -134,11 +135,11 @@ static void errors_are_rate_limited(void **state)
 
 	rig_make(rig, "IPRouter", settings, 4);
 	for (int i = 0; i < 100; i++)
-		rig_offer(rig, packet_made(rig, &udp), 1000000);
+		rig_offer(rig, packet_from_spec(rig, &udp), 1000000);
 	assert_int_equal(rig_count(rig, "errors_sent"), 5);
 	assert_int_equal(rig_count(rig, "errors_limited"), 95);
 	for (int i = 1; i <= 300; i++)
-		rig_offer(rig, packet_made(rig, &udp), 1000000 + i * 10000);
+		rig_offer(rig, packet_from_spec(rig, &udp), 1000000 + i * 10000);
 	assert_in_range(rig_count(rig, "errors_sent"), 5 + 29, 5 + 30);
 }
 

@@ -3,11 +3,11 @@
 #include "tables/routes.h"
 #include "tests/hostile.h"
 
-static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				.destination = RTE_IPV4(198, 51, 100, 7),
-				.source_port = 1000,
-				.destination_port = 53,
-				.payload_length = 8};
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(198, 51, 100, 7),
+				       .source_port = 1000,
+				       .destination_port = 53,
+				       .payload_length = 8};
 
 static const struct nf_setting default_only[] = {{"routes", 0}, {"default_route", 1}};
 
@@ -26,7 +26,7 @@ static void forwards_to_the_next_hop(void **state)
 	const struct rte_ether_hdr *ethernet;
 
 	rig_make(rig, "IPRouter", default_only, 2);
-	rig_offer(rig, packet_made(rig, &udp), 1);
+	rig_offer(rig, packet_from_spec(rig, &udp), 1);
 	assert_int_equal(ip_sent(rig)->time_to_live, 63);
 	assert_true(checksums_right(rig_sent(rig)));
 	ethernet = rte_pktmbuf_mtod(rig_sent(rig), const struct rte_ether_hdr *);
@@ -52,7 +52,7 @@ static void checksum_updates_equal_recomputation(void **state)
 	static const uint16_t checksums[] = {0x0000, 0x0001, 0x00ff, 0x0100, 0x1234, 0xfdff,
 					     0xfe00, 0xfefe, 0xfeff, 0xff00, 0xff01, 0xfffe};
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
 	rig_make(rig, "IPRouter", default_only, 2);
 	for (int ttl = 2; ttl <= 255; ttl++)
@@ -60,8 +60,8 @@ static void checksum_updates_equal_recomputation(void **state)
 			struct rte_mbuf *packet;
 			struct rte_ipv4_hdr anew;
 
-			made.ttl = (uint8_t)ttl;
-			packet = packet_made(rig, &made);
+			packet_spec.ttl = (uint8_t)ttl;
+			packet = packet_from_spec(rig, &packet_spec);
 			choose_checksum(ipv4_of(packet), checksums[i]);
 			rig_offer(rig, packet, 1);
 			anew = *ipv4_of(rig_sent(rig));
@@ -93,7 +93,7 @@ static void longest_prefix_wins(void **state)
 	struct routes source = {.random = 5, .hops = 200};
 	static struct route routes[ROUTES];
 	uint64_t random = 1, unroutable = 0;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
 	rig_make(rig, "IPRouter", settings, 4);
 	for (uint32_t i = 0; i < ROUTES; i++)
@@ -103,12 +103,13 @@ static void longest_prefix_wins(void **state)
 		int hop;
 
 		/* inside a route, or close to it */
-		made.destination = near->prefix ^ (uint32_t)(random_next(&random) >>
-							     (32 + random_below(&random, 32)));
-		if (!ipv4_is_host(rte_cpu_to_be_32(made.destination)))
+		packet_spec.destination =
+			near->prefix ^
+			(uint32_t)(random_next(&random) >> (32 + random_below(&random, 32)));
+		if (!ipv4_is_host(rte_cpu_to_be_32(packet_spec.destination)))
 			continue;
-		hop = hop_by_search(routes, ROUTES, made.destination);
-		rig_offer(rig, packet_made(rig, &made), 1);
+		hop = hop_by_search(routes, ROUTES, packet_spec.destination);
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		unroutable += hop < 0;
 		assert_int_equal(rig_count(rig, "unroutable"), unroutable);
 		if (hop >= 0)
@@ -124,7 +125,7 @@ static void table_of_half_a_million_routes(void **state)
 	struct rig *rig = *state;
 
 	rig_make(rig, "IPRouter", NULL, 0);
-	rig_offer(rig, packet_made(rig, &udp), 1);
+	rig_offer(rig, packet_from_spec(rig, &udp), 1);
 	assert_int_equal(rig_count(rig, "forwarded"), 1);
 }
 
@@ -150,12 +151,12 @@ static void invalid_addresses_are_freed(void **state)
 	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
-		struct made made = udp;
+		struct packet_spec packet_spec = udp;
 
-		made.source = cases[i].source;
-		made.destination = cases[i].destination;
+		packet_spec.source = cases[i].source;
+		packet_spec.destination = cases[i].destination;
 		rig_make(rig, "IPRouter", default_only, 2);
-		rig_offer(rig, packet_made(rig, &made), 1);
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		assert_int_equal(rig->out.n, 0);
 		assert_int_equal(rig_count(rig, cases[i].counted), 1);
 	}
@@ -165,7 +166,7 @@ static void invalid_addresses_are_freed(void **state)
 static void broadcast_frames_are_freed(void **state)
 {
 	struct rig *rig = *state;
-	struct rte_mbuf *packet = packet_made(rig, &udp);
+	struct rte_mbuf *packet = packet_from_spec(rig, &udp);
 
 	memset(rte_pktmbuf_mtod(packet, uint8_t *), 0xff, 6);
 	rig_make(rig, "IPRouter", default_only, 2);
@@ -184,7 +185,7 @@ static void wrong_checksums_are_freed(void **state)
 	for (int byte = 0; byte < 20; byte++) {
 		if (byte == 0 || byte == 2 || byte == 3 || byte == 9) /* may be malformed */
 			continue;
-		packet = packet_made(rig, &udp);
+		packet = packet_from_spec(rig, &udp);
 		rte_pktmbuf_mtod_offset(packet, uint8_t *, 14)[byte] ^= 0x10;
 		rig_offer(rig, packet, 1);
 		assert_int_equal(rig->out.n, 0);
@@ -196,16 +197,16 @@ static void wrong_checksums_are_freed(void **state)
 static void fragments_and_tags_are_forwarded(void **state)
 {
 	struct rig *rig = *state;
-	struct made fragment = udp, tagged = udp;
-	struct rte_mbuf *six = packet_made(rig, &udp);
+	struct packet_spec fragment = udp, tagged = udp;
+	struct rte_mbuf *six = packet_from_spec(rig, &udp);
 
 	fragment.fragment = 10;
 	tagged.vlan = 5;
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_make(rig, "IPRouter", default_only, 2);
-	rig_offer(rig, packet_made(rig, &fragment), 1);
+	rig_offer(rig, packet_from_spec(rig, &fragment), 1);
 	assert_int_equal(ip_sent(rig)->time_to_live, 63);
-	rig_offer(rig, packet_made(rig, &tagged), 1);
+	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
 	assert_true(checksums_right(rig_sent(rig)));
 	assert_int_equal(rig_count(rig, "forwarded"), 2);
 	rig_offer(rig, six, 1);
@@ -217,16 +218,16 @@ static void fragments_and_tags_are_forwarded(void **state)
 static void payloads_are_not_checked(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
-	made.protocol = IPPROTO_TCP;
-	made.ttl = 9;
+	packet_spec.protocol = IPPROTO_TCP;
+	packet_spec.ttl = 9;
 	for (int tagged = 0; tagged < 2; tagged++) {
 		struct rte_mbuf *packet;
 
-		made.vlan = tagged ? 5 : 0;
+		packet_spec.vlan = tagged ? 5 : 0;
 		rig_make(rig, "IPRouter", default_only, 2);
-		packet = packet_made(rig, &made);
+		packet = packet_from_spec(rig, &packet_spec);
 		rte_pktmbuf_mtod_offset(packet, struct rte_tcp_hdr *, tagged ? 38 : 34)->data_off =
 			0;
 		rig_offer(rig, packet, 1);

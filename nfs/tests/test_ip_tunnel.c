@@ -8,7 +8,7 @@ static void adds_the_outer_header(void **state)
 {
 	struct rig *rig = *state;
 	const struct rte_ipv4_hdr *outer, *inner;
-	struct rte_mbuf *packet = packet_made(rig, &from_inside);
+	struct rte_mbuf *packet = packet_from_spec(rig, &from_inside);
 
 	ipv4_of(packet)->type_of_service = 0xb8;
 	header_checksum_set(ipv4_of(packet));
@@ -34,13 +34,13 @@ static void adds_the_outer_header(void **state)
 static void dont_fragment_is_copied(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = from_inside;
+	struct packet_spec packet_spec = from_inside;
 
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet_made(rig, &made), 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(ipv4_of(rig_sent(rig))->fragment_offset, 0);
-	made.fragment = RTE_IPV4_HDR_DF_FLAG;
-	rig_offer(rig, packet_made(rig, &made), 1);
+	packet_spec.fragment = RTE_IPV4_HDR_DF_FLAG;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(ipv4_of(rig_sent(rig))->fragment_offset, RTE_BE16(RTE_IPV4_HDR_DF_FLAG));
 }
 
@@ -52,24 +52,24 @@ static void encapsulation_is_reversible(void **state)
 
 	for (int i = 0; i < 300; i++) {
 		uint8_t payload[1400], before[2000], after[2000];
-		struct made made = from_inside;
+		struct packet_spec packet_spec = from_inside;
 		struct rte_mbuf *packet;
 		uint16_t length;
 
 		for (size_t at = 0; at < sizeof(payload); at++)
 			payload[at] = (uint8_t)random_next(&random);
-		made.payload = payload;
-		made.payload_length = random_below(&random, sizeof(payload));
-		made.protocol = random_below(&random, 2) ? IPPROTO_TCP : IPPROTO_UDP;
-		made.vlan = random_below(&random, 2) * 5;
-		made.ttl = 17;
+		packet_spec.payload = payload;
+		packet_spec.payload_length = random_below(&random, sizeof(payload));
+		packet_spec.protocol = random_below(&random, 2) ? IPPROTO_TCP : IPPROTO_UDP;
+		packet_spec.vlan = random_below(&random, 2) * 5;
+		packet_spec.ttl = 17;
 		rig_make(rig, "IPTunnel", NULL, 0);
-		rig_offer(rig, packet_made(rig, &made), 1);
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		decapsulate_at_other_end(rig);
 		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
 		assert_true(checksums_right(rig_sent(rig)));
-		made.ttl = 16;
-		packet = packet_made(rig, &made);
+		packet_spec.ttl = 16;
+		packet = packet_from_spec(rig, &packet_spec);
 		length = packet_bytes(packet, before, sizeof(before));
 		assert_int_equal(packet_bytes(rig_sent(rig), after, sizeof(after)), length);
 		assert_memory_equal(before, after, length);
@@ -81,11 +81,11 @@ static void encapsulation_is_reversible(void **state)
 static void full_size_packets_make_two_fragments(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = from_inside;
+	struct packet_spec packet_spec = from_inside;
 
-	made.payload_length = 1500 - 28;
+	packet_spec.payload_length = 1500 - 28;
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet_made(rig, &made), 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 2);
 	assert_int_equal(rte_pktmbuf_pkt_len(rig->out.packets[0]), 14 + 20 + 20 + 1456);
 	assert_int_equal(rte_pktmbuf_pkt_len(rig->out.packets[1]), 14 + 20 + 20 + 1480 - 1456);
@@ -98,23 +98,23 @@ static void full_size_packets_make_two_fragments(void **state)
 static void reports_fragmentation_needed(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = from_inside;
+	struct packet_spec packet_spec = from_inside;
 	const struct rte_ipv4_hdr *ip, *quoted;
 	const uint8_t *icmp;
 
-	made.payload_length = 1480 - 28;
-	made.fragment = RTE_IPV4_HDR_DF_FLAG;
+	packet_spec.payload_length = 1480 - 28;
+	packet_spec.fragment = RTE_IPV4_HDR_DF_FLAG;
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet_made(rig, &made), 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "encapsulated"), 1);
-	made.payload_length++;
-	rig_offer(rig, packet_made(rig, &made), 1);
+	packet_spec.payload_length++;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_true(checksums_right(rig_sent(rig)));
 	assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
 	ip = ipv4_of(rig_sent(rig));
 	icmp = (const uint8_t *)(ip + 1);
 	quoted = (const struct rte_ipv4_hdr *)(icmp + 8);
-	assert_int_equal(rte_be_to_cpu_32(ip->dst_addr), made.source);
+	assert_int_equal(rte_be_to_cpu_32(ip->dst_addr), packet_spec.source);
 	assert_int_equal(rte_be_to_cpu_32(ip->src_addr), TUNNEL_LOCAL);
 	assert_memory_equal(icmp, ((uint8_t[]){3, 4}), 2);
 	assert_memory_equal(icmp + 6, ((uint8_t[]){1480 >> 8, 1480 & 0xff}), 2);
@@ -128,18 +128,18 @@ static void reports_fragmentation_needed(void **state)
 static void expired_and_looping_packets_are_freed(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = from_inside;
+	struct packet_spec packet_spec = from_inside;
 
-	made.ttl = 1;
+	packet_spec.ttl = 1;
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet_made(rig, &made), 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rte_pktmbuf_mtod(rig_sent(rig), uint8_t *)[34], 11);
 	assert_int_equal(rig_count(rig, "expired"), 1);
-	made.ttl = 9;
-	made.source = TUNNEL_REMOTE;
-	rig_offer(rig, packet_made(rig, &made), 1);
-	made.source = TUNNEL_LOCAL;
-	rig_offer(rig, packet_made(rig, &made), 1);
+	packet_spec.ttl = 9;
+	packet_spec.source = TUNNEL_REMOTE;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+	packet_spec.source = TUNNEL_LOCAL;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 0);
 	assert_int_equal(rig_count(rig, "looping"), 2);
 }
@@ -150,12 +150,12 @@ static void without_buffers_nothing_is_sent(void **state)
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"mtu", 88}};
 	struct rte_mbuf *taken[RIG_PACKETS];
-	struct made made = from_inside;
+	struct packet_spec packet_spec = from_inside;
 
-	made.payload_length = 1000;
+	packet_spec.payload_length = 1000;
 	rig_make(rig, "IPTunnel", settings, 1);
 	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS - 3), 0);
-	rig_offer(rig, packet_made(rig, &made), 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 0);
 	assert_int_equal(rig_count(rig, "no_room"), 1);
 	rte_pktmbuf_free_bulk(taken, RIG_PACKETS - 3);
@@ -165,16 +165,16 @@ static void without_buffers_nothing_is_sent(void **state)
 static void tunnels_may_nest(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = from_inside;
-	struct rte_mbuf *six = packet_made(rig, &from_inside),
-			*damaged = packet_made(rig, &from_inside);
+	struct packet_spec packet_spec = from_inside;
+	struct rte_mbuf *six = packet_from_spec(rig, &from_inside),
+			*damaged = packet_from_spec(rig, &from_inside);
 
-	made.protocol = IPPROTO_IPIP;
-	made.payload_length = 60;
+	packet_spec.protocol = IPPROTO_IPIP;
+	packet_spec.payload_length = 60;
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	ipv4_of(damaged)->hdr_checksum ^= 1;
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet_made(rig, &made), 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(ipv4_of(rig_sent(rig))->next_proto_id, IPPROTO_IPIP);
 	rig_offer(rig, six, 1);
 	rig_offer(rig, damaged, 1);
@@ -187,14 +187,14 @@ static void tunnels_may_nest(void **state)
 static void payloads_are_not_checked(void **state)
 {
 	struct rig *rig = *state;
-	struct made tcp = from_inside;
+	struct packet_spec tcp = from_inside;
 
 	tcp.protocol = IPPROTO_TCP;
 	for (int first = 0; first < 2; first++) {
 		struct rte_mbuf *packet;
 
 		tcp.fragment = first ? RTE_IPV4_HDR_MF_FLAG : 0;
-		packet = packet_made(rig, &tcp);
+		packet = packet_from_spec(rig, &tcp);
 		((struct rte_tcp_hdr *)(ipv4_of(packet) + 1))->data_off = 0;
 		if (first) {
 			packet_cut(packet, 14 + 20 + 8);

@@ -2,28 +2,28 @@
 #include "tests/tunnel_rig.h"
 
 /* A packet in the tunnel, with padding behind it. */
-static struct rte_mbuf *in_tunnel(struct rig *rig, const struct made *inner, uint16_t behind)
+static struct rte_mbuf *in_tunnel(struct rig *rig, const struct packet_spec *inner, uint16_t behind)
 {
 	uint8_t bytes[200];
-	struct rte_mbuf *packet = packet_made(rig, inner);
+	struct rte_mbuf *packet = packet_from_spec(rig, inner);
 	const uint16_t length = packet_bytes(packet, bytes, sizeof(bytes)) - 14;
-	const struct made outer = {.source = TUNNEL_REMOTE,
-				   .destination = TUNNEL_LOCAL,
-				   .protocol = IPPROTO_IPIP,
-				   .payload = bytes + 14,
-				   .payload_length = length + behind,
-				   .port = NF_OUTSIDE};
+	const struct packet_spec outer = {.source = TUNNEL_REMOTE,
+					  .destination = TUNNEL_LOCAL,
+					  .protocol = IPPROTO_IPIP,
+					  .payload = bytes + 14,
+					  .payload_length = length + behind,
+					  .port = NF_OUTSIDE};
 
 	memset(bytes + 14 + length, 0xaa, behind);
 	rte_pktmbuf_free(packet);
-	return packet_made(rig, &outer);
+	return packet_from_spec(rig, &outer);
 }
 
 /* ECN marks are copied, unless the sender does not support ECN (RFC 6040, figure 4). */
 static void ecn_marks_are_copied(void **state)
 {
 	static const struct {
-		uint8_t inner, outer, comes; /* 0xff: freed */
+		uint8_t inner, outer, expected; /* 0xff: freed */
 	} cases[] = {
 		{0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 3, 0xff}, {2, 0, 2}, {2, 1, 1},
 		{2, 2, 2}, {2, 3, 3}, {1, 0, 1}, {1, 1, 1},    {1, 2, 1}, {1, 3, 3},
@@ -41,12 +41,12 @@ static void ecn_marks_are_copied(void **state)
 		header_checksum_set(&outer[1]);
 		rig_make(rig, "IPTunnel", NULL, 0);
 		rig_offer(rig, packet, 1);
-		if (cases[i].comes == 0xff) {
+		if (cases[i].expected == 0xff) {
 			assert_int_equal(rig_count(rig, "congested"), 1);
 			continue;
 		}
 		assert_true(checksums_right(rig_sent(rig)));
-		assert_int_equal(ipv4_of(rig_sent(rig))->type_of_service, 0x40 | cases[i].comes);
+		assert_int_equal(ipv4_of(rig_sent(rig))->type_of_service, 0x40 | cases[i].expected);
 	}
 }
 
@@ -69,7 +69,7 @@ static void expired_inner_packets_are_freed(void **state)
 static void padding_is_removed(void **state)
 {
 	struct rig *rig = *state;
-	struct rte_mbuf *packet = packet_made(rig, &from_inside);
+	struct rte_mbuf *packet = packet_from_spec(rig, &from_inside);
 
 	memset(rte_pktmbuf_append(packet, 1000), 0xaa, 1000);
 	rig_make(rig, "IPTunnel", NULL, 0);
@@ -98,23 +98,23 @@ static void padding_does_not_complete_a_packet(void **state)
 static void foreign_packets_are_freed(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = {.source = TUNNEL_REMOTE,
-			    .destination = TUNNEL_LOCAL,
-			    .protocol = IPPROTO_IPIP,
-			    .payload_length = 40,
-			    .port = NF_OUTSIDE};
+	struct packet_spec packet_spec = {.source = TUNNEL_REMOTE,
+					  .destination = TUNNEL_LOCAL,
+					  .protocol = IPPROTO_IPIP,
+					  .payload_length = 40,
+					  .port = NF_OUTSIDE};
 
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer(rig, packet_made(rig, &made), 1); /* zeros are no valid packet */
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1); /* zeros are no valid packet */
 	assert_int_equal(rig_count(rig, "malformed"), 1);
-	made.source++;
-	rig_offer(rig, packet_made(rig, &made), 1);
-	made.source--;
-	made.destination++;
-	rig_offer(rig, packet_made(rig, &made), 1);
-	made.destination--;
-	made.protocol = IPPROTO_UDP;
-	rig_offer(rig, packet_made(rig, &made), 1);
+	packet_spec.source++;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+	packet_spec.source--;
+	packet_spec.destination++;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+	packet_spec.destination--;
+	packet_spec.protocol = IPPROTO_UDP;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig_count(rig, "foreign"), 3);
 }
 

@@ -130,7 +130,7 @@ static void lost_fragments_time_out(void **state)
 static void ecn_marks_of_fragments_are_combined(void **state)
 {
 	static const struct {
-		uint8_t outer[3], comes; /* 0xff: freed; the inner mark is ECT(0) */
+		uint8_t outer[3], expected; /* 0xff: freed; the inner mark is ECT(0) */
 	} cases[] = {
 		{{2, 2, 2}, 2}, {{2, 3, 2}, 3}, {{2, 2, 3}, 3}, {{3, 1, 2}, 3},
 		{{3, 3, 3}, 3}, {{0, 0, 0}, 2}, {{0, 0, 2}, 2}, {{0, 3, 2}, 0xff},
@@ -138,7 +138,7 @@ static void ecn_marks_of_fragments_are_combined(void **state)
 	struct rig *rig = *state;
 
 	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
-		const uint8_t comes = cases[i / 2].comes;
+		const uint8_t expected = cases[i / 2].expected;
 		struct rte_mbuf *fragments[NF_BURST];
 
 		assert_int_equal(tunnelled(rig, 77, 480, fragments, NULL), 3);
@@ -152,11 +152,11 @@ static void ecn_marks_of_fragments_are_combined(void **state)
 		}
 		rig_make(rig, "IPTunnel", NULL, 0);
 		rig_offer_burst(rig, fragments, 3, 1);
-		assert_int_equal(rig_count(rig, "congested"), comes == 0xff);
-		if (comes == 0xff)
+		assert_int_equal(rig_count(rig, "congested"), expected == 0xff);
+		if (expected == 0xff)
 			continue;
 		assert_header_checksum(rig_sent(rig));
-		assert_int_equal(ipv4_of(rig_sent(rig))->type_of_service, comes);
+		assert_int_equal(ipv4_of(rig_sent(rig))->type_of_service, expected);
 	}
 }
 
@@ -200,7 +200,7 @@ static void hostile_fragments_do_no_harm(void **state)
 	rig_make(rig, "IPTunnel", NULL, 0);
 	for (int i = 0; i < 30000; i++) {
 		uint8_t payload[64] = {0x45, 0, 0, 28, 0, 0, 0, 0, 64, IPPROTO_UDP};
-		struct made made = {
+		struct packet_spec packet_spec = {
 			.source = TUNNEL_REMOTE,
 			.destination = TUNNEL_LOCAL,
 			.protocol = IPPROTO_IPIP,
@@ -215,8 +215,8 @@ static void hostile_fragments_do_no_harm(void **state)
 
 		header_checksum_set((struct rte_ipv4_hdr *)payload);
 		if (random_below(&random, 3))
-			made.fragment |= RTE_IPV4_HDR_MF_FLAG;
-		packet = packet_made(rig, &made);
+			packet_spec.fragment |= RTE_IPV4_HDR_MF_FLAG;
+		packet = packet_from_spec(rig, &packet_spec);
 		if (rte_pktmbuf_pkt_len(packet) > 40 && random_below(&random, 2))
 			packet = in_two(rig, packet, 38 + random_below(&random, 3));
 		rig->nf->now_us += random_below(&random, 1000);

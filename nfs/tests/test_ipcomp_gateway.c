@@ -86,16 +86,16 @@ static void text_shrinks_and_decompresses(void **state)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
 	struct rig *rig = *state;
-	struct made made = {.source = RTE_IPV4(10, 0, 0, 1),
-			    .destination = RTE_IPV4(10, 0, 2, 1),
-			    .payload = repetitive,
-			    .payload_length = sizeof(repetitive) - 1};
+	struct packet_spec packet_spec = {.source = RTE_IPV4(10, 0, 0, 1),
+					  .destination = RTE_IPV4(10, 0, 2, 1),
+					  .payload = repetitive,
+					  .payload_length = sizeof(repetitive) - 1};
 
 	rig_make(rig, "IPCompGateway", NULL, 0);
 	for (unsigned int i = 0; i < 2 * RTE_DIM(protocols); i++) {
-		made.protocol = protocols[i / 2];
-		made.vlan = i % 2 ? 9 : 0;
-		assert_true(is_compressed(rig, packet_made(rig, &made)));
+		packet_spec.protocol = protocols[i / 2];
+		packet_spec.vlan = i % 2 ? 9 : 0;
+		assert_true(is_compressed(rig, packet_from_spec(rig, &packet_spec)));
 	}
 	assert_int_equal(rig_count(rig, "compressed"), 6);
 	assert_true(rig_count(rig, "bytes_out") < rig_count(rig, "bytes_in") / 2);
@@ -114,8 +114,9 @@ static void any_payload_decompresses_to_the_original(void **state)
 
 		for (uint16_t i = 0; i < length; i++)
 			payload[i] = random_below(&random, symbols);
-		is_compressed(rig, packet_made(rig, &(struct made){.payload = payload,
-								   .payload_length = length}));
+		is_compressed(rig, packet_from_spec(
+					   rig, &(struct packet_spec){.payload = payload,
+								      .payload_length = length}));
 	}
 	assert_true(rig_count(rig, "compressed") > 10);
 	assert_true(rig_count(rig, "unshrunk") > 2);
@@ -132,7 +133,8 @@ static void incompressible_packets_leave_unchanged(void **state)
 		noise[i] = (uint8_t)random_next(&random);
 	rig_make(rig, "IPCompGateway", NULL, 0);
 	assert_false(is_compressed(
-		rig, packet_made(rig, &(struct made){.payload = noise, .payload_length = 1000})));
+		rig, packet_from_spec(rig, &(struct packet_spec){.payload = noise,
+								 .payload_length = 1000})));
 	assert_int_equal(rig_count(rig, "unshrunk"), 1);
 }
 
@@ -149,9 +151,10 @@ static void only_shrinking_packets_are_compressed(void **state)
 			payload[i] = (uint8_t)random_next(&random);
 		memset(payload + noise, 0, sizeof(payload) - noise);
 		for (uint16_t zeros = 0; zeros < 40; zeros++)
-			is_compressed(rig, packet_made(rig, &(struct made){.payload = payload,
-									   .payload_length =
-										   noise + zeros}));
+			is_compressed(rig, packet_from_spec(
+						   rig, &(struct packet_spec){
+								.payload = payload,
+								.payload_length = noise + zeros}));
 	}
 	assert_true(rig_count(rig, "compressed") > 100);
 	assert_true(rig_count(rig, "unshrunk") > 100);
@@ -161,34 +164,35 @@ static void only_shrinking_packets_are_compressed(void **state)
 static void fragments_and_small_packets_leave_unchanged(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = {.payload = repetitive, .payload_length = sizeof(repetitive) - 1};
-	struct made small = {.payload = repetitive, .payload_length = 90 - 8 - 1};
-	struct made first = made, later = made, ipcomp = made;
+	struct packet_spec packet_spec = {.payload = repetitive,
+					  .payload_length = sizeof(repetitive) - 1};
+	struct packet_spec small = {.payload = repetitive, .payload_length = 90 - 8 - 1};
+	struct packet_spec first = packet_spec, later = packet_spec, ipcomp = packet_spec;
 
 	first.fragment = RTE_IPV4_HDR_MF_FLAG;
 	later.fragment = 10;
 	ipcomp.protocol = IPCOMP;
 	rig_make(rig, "IPCompGateway", NULL, 0);
-	assert_false(is_compressed(rig, packet_made(rig, &small)));
-	assert_false(is_compressed(rig, packet_made(rig, &first)));
-	assert_false(is_compressed(rig, packet_made(rig, &later)));
-	assert_false(is_compressed(rig, in_two(rig, packet_made(rig, &made), 60)));
+	assert_false(is_compressed(rig, packet_from_spec(rig, &small)));
+	assert_false(is_compressed(rig, packet_from_spec(rig, &first)));
+	assert_false(is_compressed(rig, packet_from_spec(rig, &later)));
+	assert_false(is_compressed(rig, in_two(rig, packet_from_spec(rig, &packet_spec), 60)));
 	assert_int_equal(rig_count(rig, "skipped"),
 			 3); /* the type of a non-initial fragment is unknown */
-	rig_offer(rig, packet_made(rig, &ipcomp), 1);
+	rig_offer(rig, packet_from_spec(rig, &ipcomp), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "compressed"), 0);
 	small.payload_length++;
-	assert_true(is_compressed(rig, packet_made(rig, &small)));
+	assert_true(is_compressed(rig, packet_from_spec(rig, &small)));
 }
 
 /* Padding of the frame is not compressed, and is removed. */
 static void padding_is_removed(void **state)
 {
 	struct rig *rig = *state;
-	struct rte_mbuf *packet =
-		packet_made(rig, &(struct made){.payload = repetitive,
-						.payload_length = sizeof(repetitive) - 1});
+	struct rte_mbuf *packet = packet_from_spec(
+		rig, &(struct packet_spec){.payload = repetitive,
+					   .payload_length = sizeof(repetitive) - 1});
 	struct bytes before = bytes_of(packet), after;
 
 	rig_make(rig, "IPCompGateway", NULL, 0);

@@ -6,7 +6,7 @@
 static void replies_reach_the_host(void **state)
 {
 	struct rig *rig = *state;
-	struct made back;
+	struct packet_spec back;
 	struct ends left, came;
 
 	rig_make(rig, "NAT", one_address, 2);
@@ -16,7 +16,7 @@ static void replies_reach_the_host(void **state)
 	assert_int_equal(left.destination, server);
 	assert_int_equal(left.destination_port, 53);
 	assert_int_equal(rig_sent(rig)->port, NF_OUTSIDE);
-	back = answer(&udp, left);
+	back = reply_of(&udp, left);
 	came = offered(rig, &back, 2);
 	assert_int_equal(came.source, server);
 	assert_int_equal(came.destination, host);
@@ -38,7 +38,7 @@ static void translation_is_reversible(void **state)
 	rig_make(rig, "NAT", NULL, 0);
 	for (int i = 0; i < 5000; i++) {
 		uint8_t before[200], after[200], payload[100];
-		struct made made = {
+		struct packet_spec packet_spec = {
 			.source = host + random_below(&random, 1000),
 			.destination = server + random_below(&random, 1000),
 			.source_port = random_below(&random, 65536),
@@ -48,13 +48,13 @@ static void translation_is_reversible(void **state)
 			.payload = payload,
 			.payload_length = random_below(&random, 100),
 		};
-		const uint16_t l3 = made.vlan ? 18 : 14;
+		const uint16_t l3 = packet_spec.vlan ? 18 : 14;
 		struct rte_mbuf *packet;
 		uint16_t length;
 
-		for (uint16_t at = 0; at < made.payload_length; at++)
+		for (uint16_t at = 0; at < packet_spec.payload_length; at++)
 			payload[at] = (uint8_t)random_next(&random);
-		packet = packet_made(rig, &made);
+		packet = packet_from_spec(rig, &packet_spec);
 		length = packet_bytes(packet, before, sizeof(before));
 		rig_offer(rig, packet, 1);
 		assert_true(checksums_right(rig_sent(rig)));
@@ -62,7 +62,7 @@ static void translation_is_reversible(void **state)
 		assert_memory_equal(before, after, l3 + 10); /* up to the header checksum */
 		memcpy(after + l3 + 10, before + l3 + 10, 6);
 		memcpy(after + l3 + 20, before + l3 + 20, 2);
-		if (made.protocol == IPPROTO_UDP)
+		if (packet_spec.protocol == IPPROTO_UDP)
 			memcpy(after + l3 + 26, before + l3 + 26, 2);
 		else
 			memcpy(after + l3 + 36, before + l3 + 36, 2);
@@ -74,7 +74,7 @@ static void translation_is_reversible(void **state)
 static void missing_udp_checksums_stay_missing(void **state)
 {
 	struct rig *rig = *state;
-	struct rte_mbuf *packet = packet_made(rig, &udp);
+	struct rte_mbuf *packet = packet_from_spec(rig, &udp);
 	const struct rte_udp_hdr *left;
 
 	rte_pktmbuf_mtod_offset(packet, struct rte_udp_hdr *, 34)->dgram_cksum = 0;
@@ -95,15 +95,15 @@ static void zero_udp_checksums_are_sent_as_ffff(void **state)
 	rig_make(rig, "NAT", one_address, 2);
 	for (uint32_t i = 0; i < 2 * 65536; i++) {
 		const uint16_t payload = (uint16_t)i;
-		struct made made = udp;
+		struct packet_spec packet_spec = udp;
 		const struct rte_udp_hdr *left;
 
-		made.payload = &payload;
-		made.payload_length = sizeof(payload);
-		made.vlan = i >> 16;
-		rig_offer(rig, packet_made(rig, &made), 1);
+		packet_spec.payload = &payload;
+		packet_spec.payload_length = sizeof(payload);
+		packet_spec.vlan = i >> 16;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		left = rte_pktmbuf_mtod_offset(rig_sent(rig), const struct rte_udp_hdr *,
-					       made.vlan ? 38 : 34);
+					       packet_spec.vlan ? 38 : 34);
 		assert_int_not_equal(left->dgram_cksum, 0);
 		assert_true(checksums_right(rig_sent(rig)));
 	}
@@ -113,7 +113,7 @@ static void zero_udp_checksums_are_sent_as_ffff(void **state)
 static void mapping_is_endpoint_independent(void **state)
 {
 	struct rig *rig = *state;
-	struct made other = udp, back;
+	struct packet_spec other = udp, back;
 	struct ends first, second, came;
 
 	other.destination = server + 1;
@@ -123,7 +123,7 @@ static void mapping_is_endpoint_independent(void **state)
 	second = offered(rig, &other, 1);
 	assert_int_equal(first.source_port, second.source_port);
 	assert_int_equal(rig_count(rig, "started"), 2);
-	back = answer(&udp, first);
+	back = reply_of(&udp, first);
 	back.source = server + 9;
 	came = offered(rig, &back, 2);
 	assert_int_equal(came.destination, host);
@@ -136,12 +136,12 @@ static void hairpins_between_inside_hosts(void **state)
 	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(protocols); i++) {
-		struct made made = udp, other = udp, back;
+		struct packet_spec packet_spec = udp, other = udp, back;
 		struct ends left, came;
 
-		made.protocol = other.protocol = protocols[i];
+		packet_spec.protocol = other.protocol = protocols[i];
 		rig_make(rig, "NAT", one_address, 2);
-		left = offered(rig, &made, 1);
+		left = offered(rig, &packet_spec, 1);
 		other.source = host + 5;
 		other.destination = left.source;
 		other.destination_port = left.source_port;
@@ -149,9 +149,9 @@ static void hairpins_between_inside_hosts(void **state)
 		assert_int_equal(came.source, outside);
 		assert_int_not_equal(came.source_port, other.source_port);
 		assert_int_equal(came.destination, host);
-		assert_int_equal(came.destination_port, made.source_port);
+		assert_int_equal(came.destination_port, packet_spec.source_port);
 		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
-		back = answer(&other, came);
+		back = reply_of(&other, came);
 		back.port = NF_INSIDE;
 		came = offered(rig, &back, 1);
 		assert_int_equal(came.source, left.source);
@@ -168,13 +168,13 @@ static void hairpins_between_inside_hosts(void **state)
 static void unmapped_hairpins_use_no_session(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
-	made.destination = outside;
+	packet_spec.destination = outside;
 	rig_make(rig, "NAT", one_address, 2);
-	rig_offer(rig, packet_made(rig, &made), 1);
-	made.protocol = IPPROTO_ICMP;
-	rig_offer(rig, packet_made(rig, &made), 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+	packet_spec.protocol = IPPROTO_ICMP;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 0);
 	assert_int_equal(rig_count(rig, "unmapped"), 2);
 	assert_int_equal(rig_count(rig, "started") + rig_count(rig, "outward"), 0);
@@ -184,7 +184,7 @@ static void unmapped_hairpins_use_no_session(void **state)
 static void unsupported_and_unsolicited_packets_are_freed(void **state)
 {
 	static const struct {
-		struct made made;
+		struct packet_spec packet_spec;
 		const char *counted;
 	} cases[] = {
 		{{.fragment = RTE_IPV4_HDR_MF_FLAG}, "fragments"},
@@ -198,11 +198,11 @@ static void unsupported_and_unsolicited_packets_are_freed(void **state)
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		rig_make(rig, "NAT", one_address, 2);
-		rig_offer(rig, packet_made(rig, &cases[i].made), 1);
+		rig_offer(rig, packet_from_spec(rig, &cases[i].packet_spec), 1);
 		assert_int_equal(rig->out.n, 0);
 		assert_int_equal(rig_count(rig, cases[i].counted), 1);
 	}
-	six = packet_made(rig, &udp);
+	six = packet_from_spec(rig, &udp);
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig_count(rig, "other"), 1);
@@ -212,7 +212,7 @@ static void unsupported_and_unsolicited_packets_are_freed(void **state)
 static void one_new_session_in_a_burst(void **state)
 {
 	struct rig *rig = *state;
-	struct rte_mbuf *burst[] = {packet_made(rig, &udp), packet_made(rig, &udp)};
+	struct rte_mbuf *burst[] = {packet_from_spec(rig, &udp), packet_from_spec(rig, &udp)};
 
 	rig_make(rig, "NAT", one_address, 2);
 	rig_offer_burst(rig, burst, 2, 1);
@@ -244,18 +244,18 @@ static void mutated_packets_leave_translated(void **state)
 
 	rig_make(rig, "NAT", one_address, 2);
 	for (int i = 0; i < 2; i++) {
-		struct made made = udp, other = udp, back;
+		struct packet_spec packet_spec = udp, other = udp, back;
 		struct ends left;
 
-		made.protocol = other.protocol = i ? IPPROTO_TCP : IPPROTO_UDP;
-		left = offered(rig, &made, 1);
-		back = answer(&made, left);
+		packet_spec.protocol = other.protocol = i ? IPPROTO_TCP : IPPROTO_UDP;
+		left = offered(rig, &packet_spec, 1);
+		back = reply_of(&packet_spec, left);
 		other.source = host + 5;
 		other.destination = left.source;
 		other.destination_port = left.source_port;
-		packets[n++] = packet_made(rig, &made);
-		packets[n++] = packet_made(rig, &back);
-		packets[n++] = packet_made(rig, &other);
+		packets[n++] = packet_from_spec(rig, &packet_spec);
+		packets[n++] = packet_from_spec(rig, &back);
+		packets[n++] = packet_from_spec(rig, &other);
 	}
 	offer_mutations_of(rig, packets, n, check_crossed);
 	assert_true(rig_count(rig, "inward") > 500 && rig_count(rig, "hairpinned") > 500);

@@ -20,21 +20,21 @@ static void queries_return_to_their_host(void **state)
 	struct rig *rig = *state;
 
 	for (size_t i = 0; i < RTE_DIM(types); i++) {
-		struct made request = udp, reply;
+		struct packet_spec request = udp, reply;
 		struct rte_mbuf *packet;
 		struct ends left;
 
 		request.protocol = IPPROTO_ICMP;
 		rig_make(rig, "NAT", one_address, 2);
-		packet = packet_made(rig, &request);
+		packet = packet_from_spec(rig, &request);
 		make_icmp(packet, types[i].request, 16);
 		rig_offer(rig, packet, 1);
 		assert_true(checksums_right(rig_sent(rig)));
 		left = ends_of(rig_sent(rig));
 		assert_int_equal(left.source, outside);
-		reply = answer(&request, left);
+		reply = reply_of(&request, left);
 		reply.source_port = left.source_port;
-		packet = packet_made(rig, &reply);
+		packet = packet_from_spec(rig, &reply);
 		make_icmp(packet, types[i].reply, 16);
 		rig_offer(rig, packet, 2);
 		assert_true(checksums_right(rig_sent(rig)));
@@ -48,18 +48,18 @@ static void queries_in_the_wrong_direction_are_freed(void **state)
 {
 	static const uint8_t in[] = {8, 13, 17, 9}, out[] = {0, 14, 18, 10};
 	struct rig *rig = *state;
-	struct made made = udp, back;
+	struct packet_spec packet_spec = udp, back;
 	struct rte_mbuf *packet;
 
-	made.protocol = IPPROTO_ICMP;
+	packet_spec.protocol = IPPROTO_ICMP;
 	rig_make(rig, "NAT", one_address, 2);
-	back = answer(&made, offered(rig, &made, 1));
+	back = reply_of(&packet_spec, offered(rig, &packet_spec, 1));
 	for (size_t i = 0; i < RTE_DIM(in); i++) {
-		packet = packet_made(rig, &back);
+		packet = packet_from_spec(rig, &back);
 		make_icmp(packet, in[i], 16);
 		rig_offer(rig, packet, 1);
 		assert_int_equal(rig->out.n, 0);
-		packet = packet_made(rig, &made);
+		packet = packet_from_spec(rig, &packet_spec);
 		make_icmp(packet, out[i], 16);
 		rig_offer(rig, packet, 1);
 		assert_int_equal(rig->out.n, 0);
@@ -71,7 +71,7 @@ static void queries_in_the_wrong_direction_are_freed(void **state)
 static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, uint16_t quoted,
 				    uint32_t from, uint32_t to, uint16_t port)
 {
-	struct made made = {
+	struct packet_spec packet_spec = {
 		.source = from,
 		.destination = to,
 		.protocol = IPPROTO_ICMP,
@@ -79,7 +79,7 @@ static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, ui
 		.payload_length = quoted,
 		.port = port,
 	};
-	struct rte_mbuf *error = packet_made(rig, &made);
+	struct rte_mbuf *error = packet_from_spec(rig, &packet_spec);
 
 	make_icmp(error, 3, 8 + quoted);
 	rte_pktmbuf_free(packet);
@@ -95,22 +95,22 @@ static void errors_from_outside_are_translated(void **state)
 
 	for (size_t i = 0; i < RTE_DIM(protocols) * RTE_DIM(quotes); i++) {
 		const uint16_t quoted = quotes[i / RTE_DIM(protocols)];
-		struct made made = udp;
+		struct packet_spec packet_spec = udp;
 		struct rte_mbuf *original, *error;
 
-		made.protocol = protocols[i % RTE_DIM(protocols)];
-		made.payload_length = 0;
-		if (made.protocol != IPPROTO_TCP && quoted > 28)
+		packet_spec.protocol = protocols[i % RTE_DIM(protocols)];
+		packet_spec.payload_length = 0;
+		if (packet_spec.protocol != IPPROTO_TCP && quoted > 28)
 			continue;
 		rig_make(rig, "NAT", one_address, 2);
-		offered(rig, &made, 1);
+		offered(rig, &packet_spec, 1);
 		error = error_about(rig, copy_sent(rig), quoted, server + 77, outside, NF_OUTSIDE);
 		rig_offer(rig, error, 1);
 		assert_true(checksums_right(rig_sent(rig)));
 		assert_int_equal(ends_of(rig_sent(rig)).source, server + 77);
 		assert_int_equal(ends_of(rig_sent(rig)).destination, host);
 		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
-		original = packet_made(rig, &made);
+		original = packet_from_spec(rig, &packet_spec);
 		assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 				    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), quoted);
 		rte_pktmbuf_free(original);
@@ -122,17 +122,17 @@ static void errors_from_outside_are_translated(void **state)
 static void errors_from_inside_are_translated(void **state)
 {
 	struct rig *rig = *state;
-	struct made back;
+	struct packet_spec back;
 	struct rte_mbuf *came;
 
 	rig_make(rig, "NAT", one_address, 2);
-	back = answer(&udp, offered(rig, &udp, 1));
+	back = reply_of(&udp, offered(rig, &udp, 1));
 	offered(rig, &back, 1);
 	rig_offer(rig, error_about(rig, copy_sent(rig), 36, host, server, NF_INSIDE), 1);
 	assert_true(checksums_right(rig_sent(rig)));
 	assert_int_equal(ends_of(rig_sent(rig)).source, outside);
 	assert_int_equal(ends_of(rig_sent(rig)).destination, server);
-	came = packet_made(rig, &back);
+	came = packet_from_spec(rig, &back);
 	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 			    rte_pktmbuf_mtod_offset(came, uint8_t *, 14), 36);
 	rte_pktmbuf_free(came);
@@ -145,23 +145,23 @@ static void errors_from_inside_are_translated(void **state)
 static void errors_are_hairpinned(void **state)
 {
 	struct rig *rig = *state;
-	struct made other = udp, made = udp;
+	struct packet_spec other = udp, packet_spec = udp;
 	struct rte_mbuf *came, *original;
 	struct ends outside_other;
 
 	other.source = host + 5;
 	rig_make(rig, "NAT", one_address, 2);
 	outside_other = offered(rig, &other, 1);
-	made.destination = outside_other.source;
-	made.destination_port = outside_other.source_port;
-	assert_int_equal(offered(rig, &made, 1).destination, other.source);
+	packet_spec.destination = outside_other.source;
+	packet_spec.destination_port = outside_other.source_port;
+	assert_int_equal(offered(rig, &packet_spec, 1).destination, other.source);
 	came = copy_sent(rig);
 	rig_offer(rig, error_about(rig, came, 36, other.source, outside, NF_INSIDE), 1);
 	assert_true(checksums_right(rig_sent(rig)));
 	assert_int_equal(ends_of(rig_sent(rig)).source, outside);
 	assert_int_equal(ends_of(rig_sent(rig)).destination, host);
 	assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
-	original = packet_made(rig, &made);
+	original = packet_from_spec(rig, &packet_spec);
 	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 			    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), 36);
 	rig_offer(rig, error_about(rig, original, 36, other.source, outside, NF_INSIDE), 1);
@@ -173,15 +173,15 @@ static void errors_are_hairpinned(void **state)
 static void padding_behind_errors_stays(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 	struct rte_mbuf *error;
 	uint8_t padding[30];
 	char *end;
 
-	made.protocol = IPPROTO_TCP;
+	packet_spec.protocol = IPPROTO_TCP;
 	memset(padding, 0xaa, sizeof(padding));
 	rig_make(rig, "NAT", one_address, 2);
-	offered(rig, &made, 1);
+	offered(rig, &packet_spec, 1);
 	error = error_about(rig, copy_sent(rig), 28, server, outside, NF_OUTSIDE);
 	end = rte_pktmbuf_append(error, sizeof(padding));
 	if (!end)
@@ -210,7 +210,7 @@ static void invalid_errors_are_freed(void **state)
 	rte_pktmbuf_mtod_offset(error, uint8_t *, 42)[27] ^= 1;
 	rig_offer(rig, error, 1);
 	assert_int_equal(rig->out.n, 0);
-	error = error_about(rig, packet_made(rig, &udp), 28, server, outside, NF_OUTSIDE);
+	error = error_about(rig, packet_from_spec(rig, &udp), 28, server, outside, NF_OUTSIDE);
 	rig_offer(rig, error, 1);
 	assert_int_equal(rig->out.n, 0);
 }
@@ -240,11 +240,11 @@ static void mutated_errors_are_translated_or_freed(void **state)
 
 	rig_make(rig, "NAT", one_address, 2);
 	for (int i = 0; i < 2; i++) {
-		struct made made = udp;
+		struct packet_spec packet_spec = udp;
 		struct rte_mbuf *error;
 
-		made.protocol = i ? IPPROTO_TCP : IPPROTO_UDP;
-		offered(rig, &made, rig->nf->now_us);
+		packet_spec.protocol = i ? IPPROTO_TCP : IPPROTO_UDP;
+		offered(rig, &packet_spec, rig->nf->now_us);
 		error = error_about(rig, copy_sent(rig), 28 + 8 * i, server, outside, NF_OUTSIDE);
 		offer_mutations_of(rig, &error, 1, check_crossed);
 	}

@@ -4,23 +4,23 @@
 static void hosts_keep_one_address_and_parity(void **state)
 {
 	struct rig *rig = *state;
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 	uint32_t address;
 	bool used[16] = {0};
 
 	rig_make(rig, "NAT", NULL, 0);
-	address = offered(rig, &made, 1).source;
+	address = offered(rig, &packet_spec, 1).source;
 	for (uint16_t port = 1; port < 500; port++) {
 		struct ends left;
 
-		made.source_port = port;
-		left = offered(rig, &made, 1);
+		packet_spec.source_port = port;
+		left = offered(rig, &packet_spec, 1);
 		assert_int_equal(left.source, address);
 		assert_int_equal(left.source_port & 1, port & 1);
 	}
 	for (uint32_t i = 0; i < 500; i++) {
-		made.source = host + i;
-		used[offered(rig, &made, 1).source - outside] = true;
+		packet_spec.source = host + i;
+		used[offered(rig, &packet_spec, 1).source - outside] = true;
 	}
 	for (size_t i = 0; i < RTE_DIM(used); i++)
 		assert_true(used[i]);
@@ -32,27 +32,27 @@ static void ports_are_not_shared(void **state)
 	static bool used[65536];
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 1 << 17}};
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
 	rig_make(rig, "NAT", settings, 2);
 	for (uint32_t i = 0; i < 64512; i++) {
 		uint16_t port;
 
-		made.source = host + i;
-		made.source_port = (uint16_t)(i / 3);
-		port = offered(rig, &made, 1).source_port;
+		packet_spec.source = host + i;
+		packet_spec.source_port = (uint16_t)(i / 3);
+		port = offered(rig, &packet_spec, 1).source_port;
 		assert_false(used[port]);
 		used[port] = true;
 	}
 	for (uint32_t i = 1; i <= 200000; i++) { /* more than there are ports or entries */
-		made.source = host - i;
-		rig_offer(rig, packet_made(rig, &made), 1);
+		packet_spec.source = host - i;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		assert_int_equal(rig->out.n, 0);
 	}
 	assert_int_equal(rig_count(rig, "exhausted"), 200000);
 	assert_int_equal(rig_count(rig, "full"), 0);
-	made.protocol = IPPROTO_TCP; /* which has its own */
-	offered(rig, &made, 1);
+	packet_spec.protocol = IPPROTO_TCP; /* which has its own */
+	offered(rig, &packet_spec, 1);
 }
 
 /* With a full table, packets of new sessions are freed and counted. */
@@ -60,12 +60,12 @@ static void full_table_frees_new_sessions(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"sessions", 16}};
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
 	rig_make(rig, "NAT", settings, 1);
 	for (uint32_t i = 0; i < 200; i++) {
-		made.destination = server + i;
-		rig_offer(rig, packet_made(rig, &made), 1);
+		packet_spec.destination = server + i;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	}
 	assert_true(rig_count(rig, "full") > 100);
 	assert_int_equal(rig_count(rig, "full") + rig_count(rig, "outward"), 200);
@@ -78,14 +78,14 @@ static void removed_sessions_free_their_ports(void **state)
 	const struct nf_setting settings[] = {{"addresses", 1},    {"sessions", 512},
 					      {"udp_s", 1},        {"icmp_s", 1},
 					      {"transitory_s", 1}, {"established_s", 1}};
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 	uint64_t now = SECOND;
 
 	rig_make(rig, "NAT", settings, RTE_DIM(settings));
 	for (uint32_t i = 0; i < 100000; i++) {
-		made.source_port = (uint16_t)i;
-		made.source = host + i;
-		offered(rig, &made, now += SECOND / 100);
+		packet_spec.source_port = (uint16_t)i;
+		packet_spec.source = host + i;
+		offered(rig, &packet_spec, now += SECOND / 100);
 	}
 	assert_int_equal(rig_count(rig, "exhausted") + rig_count(rig, "full"), 0);
 	assert_true(rig_count(rig, "aged") > 99000);

@@ -9,9 +9,9 @@ static uint64_t wait_for(struct rig *rig, uint64_t now_us, unsigned int s)
 }
 
 /* Whether packets from outside still pass. */
-static bool passes_in(struct rig *rig, const struct made *back, uint64_t now_us)
+static bool passes_in(struct rig *rig, const struct packet_spec *back, uint64_t now_us)
 {
-	rig_offer(rig, packet_made(rig, back), now_us);
+	rig_offer(rig, packet_from_spec(rig, back), now_us);
 	return rig->out.n == 1;
 }
 
@@ -20,10 +20,10 @@ static void udp_times_out_unless_refreshed_from_inside(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t now = SECOND;
-	struct made back;
+	struct packet_spec back;
 
 	rig_make(rig, "NAT", one_address, 2);
-	back = answer(&udp, offered(rig, &udp, now));
+	back = reply_of(&udp, offered(rig, &udp, now));
 	now = wait_for(rig, now, 200);
 	offered(rig, &udp, now);
 	now = wait_for(rig, now, 299);
@@ -34,29 +34,31 @@ static void udp_times_out_unless_refreshed_from_inside(void **state)
 	assert_int_equal(rig_count(rig, "aged"), 1);
 }
 
-static void tcp_packet(struct rig *rig, struct made *made, uint8_t flags, uint64_t now)
+static void tcp_packet(struct rig *rig, struct packet_spec *packet_spec, uint8_t flags,
+		       uint64_t now)
 {
-	made->tcp_flags = flags;
-	offered(rig, made, now);
+	packet_spec->tcp_flags = flags;
+	offered(rig, packet_spec, now);
 }
 
 enum { SYN = RTE_TCP_SYN_FLAG, ACK = RTE_TCP_ACK_FLAG, FIN = RTE_TCP_FIN_FLAG };
 
 /* Send a SYN through a new NAT; returns the reply. */
-static struct made open_tcp(struct rig *rig, struct made *made, uint64_t now)
+static struct packet_spec open_tcp(struct rig *rig, struct packet_spec *packet_spec, uint64_t now)
 {
-	*made = udp;
-	made->protocol = IPPROTO_TCP;
-	made->tcp_flags = SYN;
+	*packet_spec = udp;
+	packet_spec->protocol = IPPROTO_TCP;
+	packet_spec->tcp_flags = SYN;
 	rig_make(rig, "NAT", one_address, 2);
-	return answer(made, offered(rig, made, now));
+	return reply_of(packet_spec, offered(rig, packet_spec, now));
 }
 
 /* The rest of a handshake. */
-static void reply_to_syn(struct rig *rig, struct made *made, struct made *back, uint64_t now)
+static void reply_to_syn(struct rig *rig, struct packet_spec *packet_spec, struct packet_spec *back,
+			 uint64_t now)
 {
 	tcp_packet(rig, back, SYN | ACK, now);
-	tcp_packet(rig, made, ACK, now);
+	tcp_packet(rig, packet_spec, ACK, now);
 }
 
 /*
@@ -82,16 +84,17 @@ static void tcp_timeouts_depend_on_state(void **state)
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		uint64_t now = SECOND;
-		struct made made, back = open_tcp(rig, &made, now);
+		struct packet_spec packet_spec, back = open_tcp(rig, &packet_spec, now);
 
 		if (cases[i].opened)
-			reply_to_syn(rig, &made, &back, now);
+			reply_to_syn(rig, &packet_spec, &back, now);
 		for (int j = 0; j < 3; j++)
 			if (cases[i].closing[j])
-				tcp_packet(rig, j == 1 ? &back : &made, cases[i].closing[j], now);
+				tcp_packet(rig, j == 1 ? &back : &packet_spec, cases[i].closing[j],
+					   now);
 		if (cases[i].opened_again) {
-			tcp_packet(rig, &made, SYN, now);
-			reply_to_syn(rig, &made, &back, now);
+			tcp_packet(rig, &packet_spec, SYN, now);
+			reply_to_syn(rig, &packet_spec, &back, now);
 		}
 		now = wait_for(rig, now, cases[i].lives_s - 1);
 		assert_int_equal(rig_count(rig, "aged"), 0);
@@ -105,12 +108,12 @@ static void reopened_tcp_has_a_fresh_state(void **state)
 {
 	struct rig *rig = *state;
 	uint64_t now = SECOND;
-	struct made made, back = open_tcp(rig, &made, now);
+	struct packet_spec packet_spec, back = open_tcp(rig, &packet_spec, now);
 
-	reply_to_syn(rig, &made, &back, now);
-	tcp_packet(rig, &made, FIN | ACK, now);
-	tcp_packet(rig, &made, SYN, now);
-	reply_to_syn(rig, &made, &back, now);
+	reply_to_syn(rig, &packet_spec, &back, now);
+	tcp_packet(rig, &packet_spec, FIN | ACK, now);
+	tcp_packet(rig, &packet_spec, SYN, now);
+	reply_to_syn(rig, &packet_spec, &back, now);
 	tcp_packet(rig, &back, FIN | ACK, now); /* one end only */
 	wait_for(rig, now, 400);
 	assert_int_equal(rig_count(rig, "aged"), 0);

@@ -7,7 +7,7 @@
 #define MS (HZ / 1000)
 
 /* A pace with a clock of HZ, due at 0. */
-static struct pace made(double units_per_s)
+static struct pace packet_spec(double units_per_s)
 {
 	return (struct pace){.cycles_per_unit = HZ / units_per_s,
 			     .most_late = HZ * PACE_MOST_LATE_S};
@@ -32,7 +32,7 @@ static void keeps_slow_and_fast_rates(void **state)
 	(void)state;
 	for (size_t i = 0; i < RTE_DIM(rates); i++) {
 		const uint32_t quantum = rates[i] > 1e6 ? 256 : 1;
-		struct pace pace = made(rates[i]);
+		struct pace pace = packet_spec(rates[i]);
 		const uint64_t units = allowed(&pace, quantum, 0, 1000 * MS);
 
 		assert_true(units >= 0.998 * rates[i] && units <= 1.002 * rates[i] + quantum);
@@ -46,7 +46,7 @@ static void long_pauses_are_not_caught_up(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RTE_DIM(rates); i++) {
-		struct pace pace = made(rates[i]);
+		struct pace pace = packet_spec(rates[i]);
 		uint64_t units;
 
 		allowed(&pace, 1, 0, 10 * MS);
@@ -59,7 +59,7 @@ static void long_pauses_are_not_caught_up(void **state)
 /* Shorter pauses are caught up. */
 static void short_pauses_are_caught_up(void **state)
 {
-	struct pace pace = made(1e6);
+	struct pace pace = packet_spec(1e6);
 	uint64_t units;
 
 	(void)state;

@@ -1,15 +1,15 @@
 #include "tests/hostile.h"
 
-static const struct made udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				.destination = RTE_IPV4(192, 0, 2, 1)};
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(192, 0, 2, 1)};
 
 static struct rte_mbuf *to_port(struct rig *rig, uint16_t port, uint8_t protocol)
 {
-	struct made made = udp;
+	struct packet_spec packet_spec = udp;
 
-	made.protocol = protocol;
-	made.destination_port = port;
-	return packet_made(rig, &made);
+	packet_spec.protocol = protocol;
+	packet_spec.destination_port = port;
+	return packet_from_spec(rig, &packet_spec);
 }
 
 /* UDP and TCP packets to the port are counted, and every packet passes. */

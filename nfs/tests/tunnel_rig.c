@@ -2,12 +2,12 @@
 
 #include "tests/hostile.h"
 
-const struct made from_inside = {.source = RTE_IPV4(10, 0, 0, 1),
-				 .destination = RTE_IPV4(198, 51, 100, 7),
-				 .source_port = 1000,
-				 .destination_port = 53,
-				 .payload_length = 8,
-				 .port = NF_INSIDE};
+const struct packet_spec from_inside = {.source = RTE_IPV4(10, 0, 0, 1),
+					.destination = RTE_IPV4(198, 51, 100, 7),
+					.source_port = 1000,
+					.destination_port = 53,
+					.payload_length = 8,
+					.port = NF_INSIDE};
 
 /* The same bytes, received from outside. */
 static struct rte_mbuf *arrived(struct rig *rig, struct rte_mbuf *packet)
@@ -38,11 +38,11 @@ uint16_t tunnelled(struct rig *rig, uint16_t id, uint16_t size, struct rte_mbuf 
 		   struct rte_mbuf **original)
 {
 	uint8_t payload[1400], bytes[2000];
-	struct made inner = from_inside, outer = {.source = TUNNEL_REMOTE,
-						  .destination = TUNNEL_LOCAL,
-						  .protocol = IPPROTO_IPIP,
-						  .id = id,
-						  .port = NF_OUTSIDE};
+	struct packet_spec inner = from_inside, outer = {.source = TUNNEL_REMOTE,
+							 .destination = TUNNEL_LOCAL,
+							 .protocol = IPPROTO_IPIP,
+							 .id = id,
+							 .port = NF_OUTSIDE};
 	struct rte_mbuf *packet;
 	uint16_t whole, n = 0;
 
@@ -50,14 +50,14 @@ uint16_t tunnelled(struct rig *rig, uint16_t id, uint16_t size, struct rte_mbuf 
 		payload[i] = (uint8_t)(i * 7);
 	inner.payload = payload;
 	inner.payload_length = sizeof(payload);
-	packet = packet_made(rig, &inner);
+	packet = packet_from_spec(rig, &inner);
 	whole = packet_bytes(packet, bytes, sizeof(bytes)) - 14;
 	for (uint16_t at = 0; at < whole; at += size) {
 		outer.payload = bytes + 14 + at;
 		outer.payload_length = RTE_MIN(size, whole - at);
 		outer.fragment = at / 8 | (at + size < whole ? RTE_IPV4_HDR_MF_FLAG : 0);
 		assert_true(n < NF_BURST);
-		fragments[n++] = packet_made(rig, &outer);
+		fragments[n++] = packet_from_spec(rig, &outer);
 	}
 	if (original)
 		*original = packet;

@@ -8,7 +8,7 @@
 #define TUNNEL_REMOTE UINT32_C(0xc0000202) /* 192.0.2.2 */
 
 /* A packet from inside. */
-extern const struct made from_inside;
+extern const struct packet_spec from_inside;
 
 /* Decapsulate the sent packets at the other end of the tunnel; `rig->out` then holds the result. */
 void decapsulate_at_other_end(struct rig *rig);

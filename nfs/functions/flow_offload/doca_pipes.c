@@ -2,11 +2,11 @@
 
 #include <stdio.h>
 
-bool doca_ok(doca_error_t answer, const char *what)
+bool doca_ok(doca_error_t status, const char *what)
 {
-	if (answer != DOCA_SUCCESS)
-		fprintf(stderr, "doca-flow: cannot %s: %s\n", what, doca_get_error_string(answer));
-	return answer == DOCA_SUCCESS;
+	if (status != DOCA_SUCCESS)
+		fprintf(stderr, "doca-flow: cannot %s: %s\n", what, doca_get_error_string(status));
+	return status == DOCA_SUCCESS;
 }
 
 static struct doca_flow_fwd to_cores(void)
@@ -34,7 +34,7 @@ static void confirmed(struct doca_flow_pipe_entry *entry, uint16_t queue,
 		card->pending--;
 	if (status == DOCA_FLOW_ENTRY_STATUS_SUCCESS)
 		return;
-	if (card->refused++ == 0)
+	if (card->rejected++ == 0)
 		fprintf(stderr, "doca-flow: the card rejected a rule, operation %d\n", (int)op);
 	for (uint16_t port = 0; port < DOCA_PORTS; port++)
 		if (op == DOCA_FLOW_ENTRY_OP_ADD && rules->entries[port] == entry)
@@ -143,10 +143,10 @@ static bool make_pipe(struct doca_connections *card, uint16_t port, enum doca_pr
 		.monitor = &monitor,
 	};
 	const struct doca_flow_fwd out = {.type = DOCA_FLOW_FWD_PORT, .port_id = !port};
-	const struct doca_flow_fwd missed = to_cores();
+	const struct doca_flow_fwd miss = to_cores();
 
 	doca_set_key(&match, protocol, &any);
-	return doca_ok(doca_flow_pipe_create(&config, &out, &missed, &card->pipes[port][protocol]),
+	return doca_ok(doca_flow_pipe_create(&config, &out, &miss, &card->pipes[port][protocol]),
 		       "create a pipe of connections");
 }
 
@@ -172,22 +172,22 @@ static bool fill_root(struct doca_connections *card, uint16_t port)
 					DOCA_FLOW_MATCH_TCP_FLAG_RST};
 	const struct doca_flow_match any = {0};
 	const struct doca_flow_fwd cores = to_cores();
-	bool good = true;
+	bool ok = true;
 
-	for (size_t i = 0; i < RTE_DIM(flags) && good; i++) {
+	for (size_t i = 0; i < RTE_DIM(flags) && ok; i++) {
 		struct doca_flow_match match = doca_match(DOCA_OF_TCP);
 
 		match.outer.tcp.flags = flags[i];
-		good = add_root_rule(card, port, 0, &match, &match, &cores);
+		ok = add_root_rule(card, port, 0, &match, &match, &cores);
 	}
-	for (int protocol = 0; protocol < DOCA_PROTOCOLS && good; protocol++) {
+	for (int protocol = 0; protocol < DOCA_PROTOCOLS && ok; protocol++) {
 		const struct doca_flow_match match = doca_match(protocol);
 		const struct doca_flow_fwd known = {.type = DOCA_FLOW_FWD_PIPE,
 						    .next_pipe = card->pipes[port][protocol]};
 
-		good = add_root_rule(card, port, 1, &match, &match, &known);
+		ok = add_root_rule(card, port, 1, &match, &match, &known);
 	}
-	return good && add_root_rule(card, port, 2, &any, &any, &cores);
+	return ok && add_root_rule(card, port, 2, &any, &any, &cores);
 }
 
 bool doca_make_pipes(struct doca_connections *card, uint16_t port, uint32_t connections)

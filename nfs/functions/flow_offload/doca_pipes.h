@@ -29,11 +29,11 @@ struct doca_connections {
 	struct doca_flow_pipe *roots[DOCA_PORTS];
 	struct doca_flow_pipe *pipes[DOCA_PORTS][DOCA_PROTOCOLS];
 	uint32_t pending; /* changes without confirmation */
-	uint32_t refused;
+	uint32_t rejected;
 };
 
 /* Whether `answer` is success; otherwise prints `what` failed. */
-bool doca_ok(doca_error_t answer, const char *what);
+bool doca_ok(doca_error_t status, const char *what);
 
 /* A match of a protocol's packets; doca_set_key adds the key of a connection. */
 struct doca_flow_match doca_match(enum doca_protocol protocol);

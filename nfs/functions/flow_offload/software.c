@@ -7,7 +7,7 @@
 
 void *software_create(uint32_t connections, int socket)
 {
-	static unsigned int made;
+	static unsigned int packet_spec;
 	char name[RTE_HASH_NAMESIZE];
 	const struct rte_hash_parameters parameters = {
 		.name = name,
@@ -19,7 +19,7 @@ void *software_create(uint32_t connections, int socket)
 	struct rte_hash *table;
 
 	snprintf(name, sizeof(name), "connections_%u",
-		 __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
 	table = rte_hash_create(&parameters);
 	if (!table)
 		fprintf(stderr, "software: no memory for a table of %u connections\n", connections);

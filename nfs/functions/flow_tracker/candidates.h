@@ -9,7 +9,7 @@
 struct candidates {
 	struct rte_mbuf *packets[NF_BURST];
 	struct flow_key keys[NF_BURST]; /* the same for both directions */
-	const void *wanted[NF_BURST];
+	const void *key_pointers[NF_BURST];
 	uint8_t ends[NF_BURST]; /* the sender: 0 if the key is in its direction */
 	uint8_t kind[NF_BURST]; /* kind of TCP packet */
 	uint16_t n;
@@ -27,7 +27,7 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 
 	candidates->packets[at] = mbuf;
 	candidates->keys[at] = reversed ? flow_reversed(&key) : key;
-	candidates->wanted[at] = &candidates->keys[at];
+	candidates->key_pointers[at] = &candidates->keys[at];
 	candidates->ends[at] = reversed;
 	if (packet->protocol == IPPROTO_TCP)
 		candidates->kind[at] = (uint8_t)tcp_kind(

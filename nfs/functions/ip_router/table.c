@@ -55,7 +55,7 @@ static int fill(struct rte_fib *table, const struct router_table *of)
 
 struct rte_fib *router_table_create(const struct router_table *of)
 {
-	static unsigned int made;
+	static unsigned int packet_spec;
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
 		.default_nh = NO_ROUTE,
@@ -67,7 +67,7 @@ struct rte_fib *router_table_create(const struct router_table *of)
 	struct rte_fib *table;
 
 	snprintf(name, sizeof(name), "ip_router_%u",
-		 __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
 	table = rte_fib_create(name, of->socket, &conf);
 	if (!table) {
 		fprintf(stderr, "IPRouter: no memory for a table of %u routes\n", of->routes);

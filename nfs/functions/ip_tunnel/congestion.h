@@ -10,14 +10,14 @@
  */
 static inline bool copy_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t outer)
 {
-	const uint8_t had = inner->type_of_service & RTE_IPV4_HDR_ECN_MASK;
+	const uint8_t inner_mark = inner->type_of_service & RTE_IPV4_HDR_ECN_MASK;
 	const uint8_t ce = RTE_IPV4_HDR_ECN_CE, ect1 = 1;
 	rte_be16_t before, after;
 
 	outer &= RTE_IPV4_HDR_ECN_MASK;
-	if (had == 0)
+	if (inner_mark == 0)
 		return outer != ce;
-	if (outer != ce && !(outer == ect1 && had != ce))
+	if (outer != ce && !(outer == ect1 && inner_mark != ce))
 		return true;
 	before = rte_cpu_to_be_16(inner->version_ihl << 8 | inner->type_of_service);
 	inner->type_of_service = (inner->type_of_service & ~RTE_IPV4_HDR_ECN_MASK) | outer;

@@ -11,11 +11,11 @@
 
 /* Slots in which a datagram may be stored. */
 #define WAYS 8
-#define AHEAD 3 /* packets prefetched while one is freed */
+#define PREFETCH 3 /* packets prefetched while one is freed */
 
 struct reassembly {
 	struct rte_ip_frag_tbl *table; /* time in microseconds */
-	struct rte_ip_frag_death_row dead;
+	struct rte_ip_frag_death_row expired;
 	uint64_t *unassembled;
 };
 
@@ -48,16 +48,16 @@ struct reassembly *reassembly_create(uint32_t datagrams, uint64_t timeout_us, in
 	return reassembly;
 }
 
-static void free_dead(struct reassembly *reassembly)
+static void free_expired(struct reassembly *reassembly)
 {
-	*reassembly->unassembled += reassembly->dead.cnt;
-	rte_ip_frag_free_death_row(&reassembly->dead, AHEAD);
+	*reassembly->unassembled += reassembly->expired.cnt;
+	rte_ip_frag_free_death_row(&reassembly->expired, PREFETCH);
 }
 
 /* Whether a fragment is invalid: it ends beyond the largest IPv4 datagram. */
-static struct rte_mbuf *given_up(struct reassembly *reassembly, struct rte_mbuf *mbuf)
+static struct rte_mbuf *discard(struct reassembly *reassembly, struct rte_mbuf *mbuf)
 {
-	reassembly->dead.row[reassembly->dead.cnt++] = mbuf;
+	reassembly->expired.row[reassembly->expired.cnt++] = mbuf;
 	return NULL;
 }
 
@@ -73,30 +73,30 @@ struct rte_mbuf *reassembly_add(struct reassembly *reassembly, struct rte_mbuf *
 {
 	struct rte_ipv4_hdr *ip = packet_ipv4(fragment, packet);
 	const uint16_t offset = rte_be_to_cpu_16(ip->fragment_offset) & RTE_IPV4_HDR_OFFSET_MASK;
-	struct rte_mbuf *whole;
+	struct rte_mbuf *datagram;
 
-	if (reassembly->dead.cnt > RTE_IP_FRAG_DEATH_ROW_MBUF_LEN / 2)
-		free_dead(reassembly);
+	if (reassembly->expired.cnt > RTE_IP_FRAG_DEATH_ROW_MBUF_LEN / 2)
+		free_expired(reassembly);
 	if (offset * 8 + rte_be_to_cpu_16(ip->total_length) > UINT16_MAX)
-		return given_up(reassembly, fragment);
+		return discard(reassembly, fragment);
 	packet_unpad(fragment, packet->l3);
 	store_congestion_mark(fragment, ip->type_of_service);
 	fragment->l2_len = packet->l3;
 	fragment->l3_len = rte_ipv4_hdr_len(ip);
-	whole = rte_ipv4_frag_reassemble_packet(reassembly->table, &reassembly->dead, fragment,
-						now_us, ip);
+	datagram = rte_ipv4_frag_reassemble_packet(reassembly->table, &reassembly->expired,
+						   fragment, now_us, ip);
 	/* the first fragment may have options that the others lack */
-	if (whole && rte_pktmbuf_pkt_len(whole) - whole->l2_len > UINT16_MAX)
-		return given_up(reassembly, whole);
-	return whole;
+	if (datagram && rte_pktmbuf_pkt_len(datagram) - datagram->l2_len > UINT16_MAX)
+		return discard(reassembly, datagram);
+	return datagram;
 }
 
 bool reassembly_expire(struct reassembly *reassembly, uint64_t now_us)
 {
-	rte_ip_frag_table_del_expired_entries(reassembly->table, &reassembly->dead, now_us);
-	if (likely(reassembly->dead.cnt == 0))
+	rte_ip_frag_table_del_expired_entries(reassembly->table, &reassembly->expired, now_us);
+	if (likely(reassembly->expired.cnt == 0))
 		return false;
-	free_dead(reassembly);
+	free_expired(reassembly);
 	return true;
 }
 

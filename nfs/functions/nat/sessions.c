@@ -8,7 +8,7 @@
 
 static struct rte_hash *make_table(const char *of, uint32_t entries, int socket)
 {
-	static unsigned int made;
+	static unsigned int packet_spec;
 	char name[RTE_HASH_NAMESIZE];
 	const struct rte_hash_parameters parameters = {
 		.name = name,
@@ -19,7 +19,7 @@ static struct rte_hash *make_table(const char *of, uint32_t entries, int socket)
 	};
 
 	snprintf(name, sizeof(name), "nat_%s_%u", of,
-		 __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
 	return rte_hash_create(&parameters);
 }
 
@@ -240,7 +240,7 @@ static enum nat_protocol protocol_in(enum nat_phase phase)
 	}
 }
 
-static void forget(struct sessions *sessions, uint32_t place)
+static void remove_session(struct sessions *sessions, uint32_t place)
 {
 	struct session *session = &sessions->sessions[place];
 	struct mapping *mapping =
@@ -256,7 +256,7 @@ static void forget(struct sessions *sessions, uint32_t place)
 
 uint32_t sessions_age(struct sessions *sessions, uint64_t now_us)
 {
-	uint32_t forgotten = 0;
+	uint32_t removed = 0;
 
 	for (uint32_t due = sweep_due(&sessions->sweep, now_us); due > 0; due--) {
 		const uint32_t place = sweep_next(&sessions->sweep);
@@ -265,8 +265,8 @@ uint32_t sessions_age(struct sessions *sessions, uint64_t now_us)
 		if (session->phase == PHASE_FREE ||
 		    now_us - session->last_us < sessions->timeout_us[session->phase])
 			continue;
-		forget(sessions, place);
-		forgotten++;
+		remove_session(sessions, place);
+		removed++;
 	}
-	return forgotten;
+	return removed;
 }

@@ -10,15 +10,15 @@
 struct fake_card fake_card;
 char fake_thing[1];
 
-doca_error_t fake_step(bool allowed, bool *is, bool made)
+doca_error_t fake_step(bool allowed, bool *is, bool packet_spec)
 {
-	if (!allowed || *is == made) {
+	if (!allowed || *is == packet_spec) {
 		fake_card.wrong++;
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
-	if (made && ++fake_card.steps == fake_card.failing)
+	if (packet_spec && ++fake_card.steps == fake_card.failing)
 		return DOCA_ERROR_NO_MEMORY;
-	*is = made;
+	*is = packet_spec;
 	return DOCA_SUCCESS;
 }
 
@@ -94,11 +94,11 @@ doca_error_t doca_ctx_workq_rm(struct doca_ctx *ctx, struct doca_workq *workq)
 
 doca_error_t doca_workq_create(uint32_t depth, struct doca_workq **workq)
 {
-	const doca_error_t answer = fake_step(depth >= FAKE_CARD_DEPTH, &fake_card.queue, true);
+	const doca_error_t status = fake_step(depth >= FAKE_CARD_DEPTH, &fake_card.queue, true);
 
-	if (answer == DOCA_SUCCESS)
+	if (status == DOCA_SUCCESS)
 		*workq = THE(doca_workq);
-	return answer;
+	return status;
 }
 
 doca_error_t doca_workq_destroy(struct doca_workq *workq)
@@ -109,11 +109,11 @@ doca_error_t doca_workq_destroy(struct doca_workq *workq)
 
 doca_error_t doca_mmap_create(const union doca_data *user_data, struct doca_mmap **mmap)
 {
-	const doca_error_t answer = fake_step(!user_data, &fake_card.memory, true);
+	const doca_error_t status = fake_step(!user_data, &fake_card.memory, true);
 
-	if (answer == DOCA_SUCCESS)
+	if (status == DOCA_SUCCESS)
 		*mmap = THE(doca_mmap);
-	return answer;
+	return status;
 }
 
 doca_error_t doca_mmap_destroy(struct doca_mmap *mmap)
@@ -145,12 +145,12 @@ doca_error_t doca_mmap_start(struct doca_mmap *mmap)
 doca_error_t doca_buf_inventory_create(const union doca_data *user_data, size_t elements,
 				       uint32_t extensions, struct doca_buf_inventory **inventory)
 {
-	const doca_error_t answer = fake_step(!user_data && elements > 0 && extensions == 0,
+	const doca_error_t status = fake_step(!user_data && elements > 0 && extensions == 0,
 					      &fake_card.inventory, true);
 
-	if (answer == DOCA_SUCCESS)
+	if (status == DOCA_SUCCESS)
 		*inventory = THE(doca_buf_inventory);
-	return answer;
+	return status;
 }
 
 doca_error_t doca_buf_inventory_destroy(struct doca_buf_inventory *inventory)
@@ -170,18 +170,18 @@ doca_error_t doca_buf_inventory_buf_by_addr(struct doca_buf_inventory *inventory
 					    struct doca_mmap *mmap, void *address, size_t length,
 					    struct doca_buf **buf)
 {
-	bool made = false;
-	const doca_error_t answer =
-		fake_step(fake_card.inventory_started && fake_card.memory_started, &made, true);
+	bool packet_spec = false;
+	const doca_error_t status = fake_step(
+		fake_card.inventory_started && fake_card.memory_started, &packet_spec, true);
 
 	(void)inventory, (void)mmap;
-	if (answer != DOCA_SUCCESS)
-		return answer;
+	if (status != DOCA_SUCCESS)
+		return status;
 	*buf = calloc(1, sizeof(**buf));
 	(*buf)->data = address;
 	(*buf)->room = length;
 	fake_card.buffers++;
-	return answer;
+	return status;
 }
 
 doca_error_t doca_buf_refcount_rm(struct doca_buf *buf, uint16_t *refcount)

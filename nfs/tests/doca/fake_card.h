@@ -39,6 +39,6 @@ struct doca_buf {
 };
 
 /* Create a resource or destroy it; it must exist only if destroyed, and `allowed` must be true. */
-doca_error_t fake_step(bool allowed, bool *is, bool made);
+doca_error_t fake_step(bool allowed, bool *is, bool packet_spec);
 
 #endif

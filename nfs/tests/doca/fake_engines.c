@@ -70,11 +70,11 @@ doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq, struct doca_
 
 doca_error_t doca_compress_create(struct doca_compress **compress)
 {
-	const doca_error_t answer = fake_step(true, &fake_card.has_library, true);
+	const doca_error_t status = fake_step(true, &fake_card.has_library, true);
 
-	if (answer == DOCA_SUCCESS)
+	if (status == DOCA_SUCCESS)
 		*compress = THE(doca_compress);
-	return answer;
+	return status;
 }
 
 static doca_error_t end_library(void)
@@ -101,11 +101,11 @@ doca_error_t doca_compress_job_get_supported(struct doca_devinfo *info,
 
 doca_error_t doca_regex_create(struct doca_regex **regex)
 {
-	const doca_error_t answer = fake_step(true, &fake_card.has_library, true);
+	const doca_error_t status = fake_step(true, &fake_card.has_library, true);
 
-	if (answer == DOCA_SUCCESS)
+	if (status == DOCA_SUCCESS)
 		*regex = THE(doca_regex);
-	return answer;
+	return status;
 }
 
 doca_error_t doca_regex_destroy(struct doca_regex *regex)

@@ -83,7 +83,7 @@ doca_error_t doca_flow_pipe_create(const struct doca_flow_pipe_cfg *config,
 static doca_error_t change(struct doca_flow_pipe_entry *entry, enum doca_flow_entry_op op)
 {
 	if (fake_flow.queued == FAKE_FLOW_DEPTH) {
-		fake_flow.refused++;
+		fake_flow.rejected++;
 		return DOCA_ERROR_AGAIN;
 	}
 	changes[fake_flow.queued++] = (struct change){entry, op};
@@ -149,12 +149,12 @@ doca_error_t doca_flow_entries_process(struct doca_flow_port *port, uint16_t que
 	(void)port, (void)timeout_us;
 	for (; fake_flow.queued > 0 && most > 0; most--) {
 		const struct change *done = &changes[--fake_flow.queued];
-		const bool refused = fake_flow.rejection && done->op == DOCA_FLOW_ENTRY_OP_ADD;
+		const bool rejected = fake_flow.rejection && done->op == DOCA_FLOW_ENTRY_OP_ADD;
 
-		if (refused)
+		if (rejected)
 			remove_entry(done->entry);
 		completion(done->entry, queue,
-			   refused ? DOCA_FLOW_ENTRY_STATUS_ERROR : DOCA_FLOW_ENTRY_STATUS_SUCCESS,
+			   rejected ? DOCA_FLOW_ENTRY_STATUS_ERROR : DOCA_FLOW_ENTRY_STATUS_SUCCESS,
 			   done->op, done->entry->user_context);
 	}
 	return DOCA_SUCCESS;

@@ -16,7 +16,7 @@ struct fake_flow {
 	unsigned int ports;    /* started ports */
 	unsigned int rules;    /* existing rules of connections */
 	unsigned int queued;   /* unconfirmed changes */
-	unsigned int refused;  /* rejected because the queue was full */
+	unsigned int rejected; /* rejected because the queue was full */
 	unsigned int dangling; /* uses of a rule that does not exist */
 };
 

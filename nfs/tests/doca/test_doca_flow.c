@@ -6,7 +6,7 @@
 
 #define CONNECTIONS 512
 
-static struct flow_offload made(uint32_t connections)
+static struct flow_offload packet_spec(uint32_t connections)
 {
 	struct flow_offload offload;
 
@@ -37,7 +37,7 @@ static bool forwards(const struct flow_offload *offload, int32_t place)
 /* Without ports, the cores process all packets. */
 static void without_ports_the_cores_forward(void **state)
 {
-	struct flow_offload offload = made(CONNECTIONS);
+	struct flow_offload offload = packet_spec(CONNECTIONS);
 
 	(void)state;
 	assert_string_equal(offload.backend->name, "software");
@@ -51,7 +51,7 @@ static void without_ports_the_cores_forward(void **state)
 /* A connection is forwarded both ways, is active while its packets count, and can be removed. */
 static void forwards_both_ways(void **state)
 {
-	struct flow_offload offload = made(CONNECTIONS);
+	struct flow_offload offload = packet_spec(CONNECTIONS);
 	const int32_t place = lookup_one(&offload, 1);
 
 	(void)state;
@@ -73,14 +73,15 @@ static void forwards_both_ways(void **state)
 /* One instance at a time uses the ports, and DOCA Flow starts once, with the first one's size. */
 static void one_instance_uses_the_ports(void **state)
 {
-	struct flow_offload first = made(CONNECTIONS), second = made(CONNECTIONS), larger;
+	struct flow_offload first = packet_spec(CONNECTIONS), second = packet_spec(CONNECTIONS),
+			    larger;
 
 	(void)state;
 	assert_string_equal(first.backend->name, "doca-flow");
 	assert_string_equal(second.backend->name, "software");
 	flow_offload_destroy(&second);
 	flow_offload_destroy(&first);
-	larger = made(2 * CONNECTIONS);
+	larger = packet_spec(2 * CONNECTIONS);
 	assert_string_equal(larger.backend->name, "software");
 	flow_offload_destroy(&larger);
 	assert_int_equal(fake_flow.inits, 1);
@@ -90,7 +91,7 @@ static void one_instance_uses_the_ports(void **state)
 /* More connections than the card's queue holds are added and removed without a burst in between. */
 static void full_queues_are_polled(void **state)
 {
-	struct flow_offload offload = made(CONNECTIONS);
+	struct flow_offload offload = packet_spec(CONNECTIONS);
 	int32_t places[CONNECTIONS / 2];
 
 	(void)state;
@@ -101,14 +102,14 @@ static void full_queues_are_polled(void **state)
 	for (uint16_t i = 0; i < RTE_DIM(places); i++)
 		offload.backend->withdraw(offload.state, (uint32_t)places[i]);
 	assert_int_equal(fake_flow.rules, 0);
-	assert_int_equal(fake_flow.refused, 0);
+	assert_int_equal(fake_flow.rejected, 0);
 	flow_offload_destroy(&offload);
 }
 
 /* A rule that the card rejects later is neither queried nor removed. */
 static void rejected_rules_are_not_used(void **state)
 {
-	struct flow_offload offload = made(CONNECTIONS);
+	struct flow_offload offload = packet_spec(CONNECTIONS);
 	const int32_t place = lookup_one(&offload, 1);
 
 	(void)state;
