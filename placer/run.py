@@ -16,9 +16,9 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import Oracle
 from placer.optimal import refuse_unknown
-from placer.optimal.certificate import refuse_uncertifiable, write_certificate
 from placer.optimal.bounded_plan import NAME as OPTIMAL
 from placer.optimal.bounded_plan import BoundedPlan
+from placer.optimal.certificate import refuse_uncertifiable, write_certificate
 from placer.optimal.trace_optimum import find_optimum
 from placer.progress import Progress
 from placer.strategies import STRATEGIES, NamedStrategy, find_strategy

@@ -42,7 +42,7 @@ def optimal_plan(
     time_limit: float = 60.0,
     solver: str = "cp-sat",
     start: Sequence[tuple[NicKind, Sequence[Tenant]]] | None = None,
-    steady: bool = False,
+    departure_safe: bool = False,
     progress: Advance | None = None,
 ) -> Optimum:
     """The plan that places the most tenants with no SLA broken and, of those, costs least.
@@ -66,7 +66,7 @@ def optimal_plan(
         The integer solver: one of `SOLVERS`, `pulp` (its own choice) or `pulp:NAME`.
     start
         A plan to beat: if it keeps every SLA and nothing better is found, it is returned.
-    steady
+    departure_safe
         Whether to look only among plans in which nobody needs company to meet an SLA; bounds are of such plans then.
         With more workloads than all companies can be asked of, it is disregarded.
     progress
@@ -80,7 +80,9 @@ def optimal_plan(
     demands = demands_of(tenants, kinds, oracles)
     co_locations = [list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1)) for kind in kinds]
     if sum(map(len, co_locations)) <= MOST_CO_LOCATIONS:
-        optimum = pattern_plan(demands, kinds, oracles, co_locations, seconds=time_limit, solver=solver, steady=steady)
+        optimum = pattern_plan(
+            demands, kinds, oracles, co_locations, seconds=time_limit, solver=solver, departure_safe=departure_safe
+        )
     else:
         optimum = neighbourhood_plan(tenants, kinds, oracles, given, deadline=began + time_limit, solver=solver)
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
@@ -120,7 +122,7 @@ def _better(optimum: Optimum, incumbent: Incumbent, kinds: Sequence[NicKind]) ->
         optimum,
         nics=nics,
         unplaced=list(incumbent.unplaced),
-        steady=False,
+        departure_safe=False,
         cost=cost,
         lower_bound=min(cost, optimum.lower_bound) if known else 0.0,
         nics_lower_bound=min(len(nics), optimum.nics_lower_bound) if known else 0,

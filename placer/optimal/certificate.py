@@ -15,8 +15,8 @@ from typing import Any
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
+from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.cores_bound import cores_duals
-from placer.optimal.trace_optimum import Certified
 from profiles import InputError
 from profiles.aside import file_aside
 
@@ -41,7 +41,7 @@ def refuse_uncertifiable(arrivals: Sequence[Arrival]) -> None:
 
 
 def write_certificate(
-    path: Path, arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Certified, predictor: str | None
+    path: Path, arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: BoundedPlan, predictor: str | None
 ) -> None:
     """Write plan, bound and dual values aside, then rename."""
     told = certificate(arrivals, catalogue, optimum, predictor)
@@ -50,7 +50,7 @@ def write_certificate(
 
 
 def certificate(
-    arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: Certified, predictor: str | None = None
+    arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: BoundedPlan, predictor: str | None = None
 ) -> dict[str, Any]:
     """The certificate as it is written; `predictor` told the throughputs where no testbed did."""
     left_out = [placement.arrival.id for placement in optimum.plan.placements if placement.nic is None]
@@ -118,7 +118,7 @@ def _class(arrival: Arrival) -> dict[str, Any]:
     return {"nf": arrival.workload.nf, "traffic": arrival.workload.traffic.as_dict(), **promise}
 
 
-def _nics(optimum: Certified) -> list[dict[str, Any]]:
+def _nics(optimum: BoundedPlan) -> list[dict[str, Any]]:
     nics: dict[str, dict[str, Any]] = {}
     for placement in optimum.plan.placements:
         if placement.nic is not None and placement.kind is not None:

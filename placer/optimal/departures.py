@@ -26,12 +26,12 @@ MOMENTS = 8
 class BoundOverTime:
     """What no plan that places all of these arrivals costs less than, and has no fewer NICs than.
 
-    `looked_at` is of how many moments, `moments` how many there are.
+    `examined` is of how many moments, `moments` how many there are.
     """
 
     lower_bound: float
     nics_lower_bound: int
-    looked_at: int
+    examined: int
     moments: int
     seconds: float
     oracle_seconds: float
@@ -71,7 +71,7 @@ def bound_over_time(
     return BoundOverTime(
         lower_bound=max(map(_cost_bound, found)),
         nics_lower_bound=max(0 if optimum.unplaced else optimum.nics_lower_bound for optimum in found),
-        looked_at=len(found),
+        examined=len(found),
         moments=len(moments),
         seconds=sum(optimum.seconds for optimum in found),
         oracle_seconds=sum(optimum.oracle_seconds for optimum in found),
@@ -85,12 +85,12 @@ def fullest_moment(
     *,
     seconds: float,
     solver: str,
-    steady: bool = False,
+    departure_safe: bool = False,
 ) -> Optimum:
-    """The static optimum of those present when most cores are taken; `steady` as of `optimal_plan`."""
+    """The static optimum of those present when most cores are taken; `departure_safe` as of `optimal_plan`."""
     moments = peaks(arrivals, kinds)
     tenants = [arrivals[index].tenant for index in present_at(arrivals, moments[0])] if moments else []
-    return optimal_plan(tenants, kinds, oracles, time_limit=seconds, solver=solver, steady=steady)
+    return optimal_plan(tenants, kinds, oracles, time_limit=seconds, solver=solver, departure_safe=departure_safe)
 
 
 def _cost_bound(optimum: Optimum) -> float:
@@ -155,7 +155,7 @@ class _Stays:
         return all(len(co_location) > 1 for co_location in self.co_locations_with(arrival))
 
 
-def resolved_plan(
+def plan_over_time(
     arrivals: Sequence[Arrival],
     kinds: Sequence[NicKind],
     oracles: Sequence[Oracle],

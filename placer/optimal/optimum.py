@@ -28,7 +28,7 @@ class Optimum:
         Whether no plan places more tenants, and none that places as many costs less.
     duals
         Prices that prove a bound, the same or the relaxation's lower one; None where not all companies are known.
-    steady
+    departure_safe
         Whether every SLA is known to hold whoever of a NIC's tenants has not come yet, or leaves.
     seconds
         From oracle answers known to the plan.
@@ -43,6 +43,6 @@ class Optimum:
     nics_lower_bound: int
     proven: bool
     duals: Duals | None = None
-    steady: bool = False
+    departure_safe: bool = False
     seconds: float = 0.0
     oracle_seconds: float = 0.0

@@ -28,11 +28,11 @@ def pattern_plan(
     *,
     seconds: float,
     solver: str,
-    steady: bool = False,
+    departure_safe: bool = False,
 ) -> Optimum:
     """The optimum over plans whose NICs carry nothing but `companies`, listed by kind and closed under leaving.
 
-    With `steady`, only over those plans in which leaving hurts nobody. The most tenants are placed first; that is a
+    With `departure_safe`, only over those plans in which leaving hurts nobody. The most tenants are placed first; that is a
     question only where somebody has no NIC kind of unlimited number that would take him alone. Then the cost is
     minimised.
     """
@@ -42,7 +42,7 @@ def pattern_plan(
             for number, (members, oracle) in enumerate(zip(co_locations, oracles, strict=True))
         ]
     )
-    if steady:
+    if departure_safe:
         patterns = patterns.take(~patterns.strict)
     began = time.monotonic()
     deadline = began + seconds
@@ -72,7 +72,7 @@ def pattern_plan(
         nics_lower_bound=fewest,
         proven=most_placed and cost == bound,
         duals=duals_of(program, solution.proof.prices, patterns, demands, kinds),
-        steady=not patterns.strict[times > 0].any(),
+        departure_safe=not patterns.strict[times > 0].any(),
         seconds=time.monotonic() - began,
     )
 

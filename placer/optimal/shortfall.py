@@ -1,4 +1,4 @@
-"""What a fleet lacks: who cannot be placed, and which NICs would have to be added."""
+"""What a fleet lacks: the arrivals that cannot be placed, why, and the NICs to add."""
 
 from __future__ import annotations
 
@@ -17,47 +17,56 @@ from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import co_locations_within, rated
 
 SHOWN = 20
-"""Ids told at most."""
+"""Ids that a sentence lists at most."""
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why a plan leaves somebody out.
+    """Why a plan rejects arrivals.
 
     Parameters
     ----------
     left_out
-        Ids of those without a place.
-    smallest
-        Whether it is proven that no plan leaves out fewer.
+        Ids of the rejected arrivals.
+    proven
+        Whether it is proven that no plan rejects fewer.
+    everything
+        Whether no arrival is placed at all.
     to_add
-        NICs, by model, with which all are placed who can be placed at all; None where that was not asked.
-    fewest
-        Whether it is proven that fewer do not do.
-    hopeless
-        Ids of those whose SLA no NIC of the fleet keeps, however many there are and whoever is beside them.
-    why
-        Of somebody whose SLA is not even kept alone: what is asked and what there is, in words.
+        NICs, by model, with which every arrival is placed whose SLA any NIC can meet; None where that is not known.
+    to_add_proven
+        Whether it is proven that fewer NICs are not enough.
+    unsatisfiable
+        Ids of rejected arrivals whose SLA no NIC of the fleet meets, with any neighbours and any number of NICs.
+    reason
+        For an arrival whose SLA is not even met alone: the throughput it requires and the one it gets, in words.
     """
 
     left_out: tuple[str, ...]
-    smallest: bool
+    proven: bool
+    everything: bool = False
     to_add: dict[str, int] | None = None
-    fewest: bool = False
-    hopeless: tuple[str, ...] = ()
-    why: str = ""
+    to_add_proven: bool = False
+    unsatisfiable: tuple[str, ...] = ()
+    reason: str = ""
 
-    def told(self) -> str:
-        """In a sentence or two."""
-        least = ", no plan leaves out fewer" if self.smallest else ""
-        number = len(self.left_out)
-        text = f"No place for {number:,} arrival{'s' * (number != 1)}{least}: {_listed(self.left_out)}."
+    def sentence(self) -> str:
+        """The shortfall in words."""
+        text = f"{self._rejected()}: {_listed(self.left_out)}."
         if self.to_add:
-            fewer = "" if self.fewest else " (perhaps fewer do)"
+            fewer = "" if self.to_add_proven else " (fewer may be enough)"
             text += f" NICs to add{fewer}: {', '.join(f'{count} {model}' for model, count in self.to_add.items())}."
-        if self.hopeless:
-            text += f" No NIC keeps the SLA of {_listed(self.hopeless)}."
-        return text + (f" {self.why}." if self.why else "")
+        if self.unsatisfiable:
+            text += f" No NIC meets the SLA of {_listed(self.unsatisfiable)}."
+        return text + (f" {self.reason}." if self.reason else "")
+
+    def _rejected(self) -> str:
+        number = len(self.left_out)
+        arrivals = f"{number:,} arrival{'s' * (number != 1)}"
+        if self.everything:
+            none = "no plan places any" if self.proven else "no plan that places any was found"
+            return f"The optimum places nothing and rejects all {arrivals}; {none}"
+        return f"The optimum rejects {arrivals}{'; no plan rejects fewer' if self.proven else ''}"
 
 
 def shortfall_of(
@@ -69,64 +78,65 @@ def shortfall_of(
     seconds: float,
     solver: str,
 ) -> Shortfall | None:
-    """What is lacking where the optimum leaves somebody out; None where it does not.
+    """What the fleet lacks where the optimum leaves tenants out; None where it places all.
 
-    The NICs to add are an optimum, too: of a fleet that has all NICs at no cost and any number of others at the cost
-    of one each.
+    The NICs to add are an optimum, too: that of a fleet with all its NICs at no cost, and any number of others of the
+    same kinds at a cost of one each.
     """
     if not optimum.unplaced:
         return None
-    told = left_out_of(optimum.unplaced, tenants, kinds, oracles)
+    shortfall = left_out_of(optimum.unplaced, tenants, kinds, oracles)
     limited = [kind for kind in kinds if kind.count is not None]
     if not limited:
-        return replace(told, smallest=optimum.proven)
+        return replace(shortfall, proven=optimum.proven)
     owned = [replace(kind, cost=0.0) for kind in kinds]
     added = [replace(kind, index=len(kinds) + i, count=None, cost=1.0) for i, kind in enumerate(limited)]
     more = [*oracles, *(oracles[kind.index] for kind in limited)]
     enlarged = optimal_plan(tenants, [*owned, *added], more, time_limit=seconds, solver=solver)
     needed = Counter(kind.model for kind, _ in enlarged.nics if kind.index >= len(kinds))
-    return replace(told, smallest=optimum.proven, to_add=dict(sorted(needed.items())), fewest=enlarged.proven)
+    return replace(shortfall, proven=optimum.proven, to_add=dict(sorted(needed.items())), to_add_proven=enlarged.proven)
 
 
 def left_out_of(
     left_out: Sequence[Tenant], tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]
 ) -> Shortfall:
-    """Who is left out of all tenants, and who of them is hopeless; if all are, then nobody can leave out fewer."""
-    hopeless = hopeless_of(tenants, kinds, oracles)
+    """The shortfall where these of all tenants are left out; proven if no NIC could meet the SLA of any of them."""
+    unsatisfiable = unsatisfiable_of(tenants, kinds, oracles)
     ids = tuple(tenant.id for tenant in left_out)
     return Shortfall(
         left_out=ids,
-        smallest=hopeless.issuperset(ids),
-        hopeless=tuple(identity for identity in ids if identity in hopeless),
-        why=next(filter(None, (_why(tenant, kinds, oracles) for tenant in left_out)), ""),
+        proven=unsatisfiable.issuperset(ids),
+        everything=len(left_out) == len(tenants),
+        unsatisfiable=tuple(identity for identity in ids if identity in unsatisfiable),
+        reason=next(filter(None, (_reason(tenant, kinds, oracles) for tenant in left_out)), ""),
     )
 
 
-def hopeless_of(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> set[str]:
-    """Ids of those whose SLA is kept on no NIC in no company of the others; of none where there are too many to ask."""
+def unsatisfiable_of(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> set[str]:
+    """Ids of tenants whose SLA no NIC meets in any co-location; none where there are too many to query."""
     merged = MergedKinds.of(kinds, oracles)
     demands = demands_of(tenants, merged.kinds, merged.oracles)
-    content = np.zeros(len(demands), dtype=np.int64)
+    satisfied = np.zeros(len(demands), dtype=np.int64)
     for number, (kind, oracle) in enumerate(zip(merged.kinds, merged.oracles, strict=True)):
         co_locations = list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1))
         if len(co_locations) > MOST_CO_LOCATIONS:
             return set()
         levels = rated(number, co_locations, demands, oracle)[1]
-        content = np.maximum(content, levels.max(axis=0, initial=0))
+        satisfied = np.maximum(satisfied, levels.max(axis=0, initial=0))
     return {
-        tenant.id for demand, most in zip(demands, content.tolist(), strict=True) for tenant in demand.tenants[most:]
+        tenant.id for demand, most in zip(demands, satisfied.tolist(), strict=True) for tenant in demand.tenants[most:]
     }
 
 
-def _why(tenant: Tenant, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> str:
-    """What is asked and what there is, where that is less; else nothing."""
-    nf, asked = tenant.workload.nf, tenant.sla.min_kpps
+def _reason(tenant: Tenant, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> str:
+    """The throughput that the tenant requires and the one it gets alone, where that is less; else nothing."""
+    nf, required = tenant.workload.nf, tenant.sla.min_kpps
     alone = [oracles[kind.index].solo(tenant.workload) for kind in kinds if kind.hosts(tenant.workload)]
     if not alone:
-        return f"No NIC hosts {nf}"
-    if asked is None or tenant.sla.is_met(max(alone), max(alone)):
+        return f"No NIC of the fleet runs {nf}"
+    if required is None or tenant.sla.is_met(max(alone), max(alone)):
         return ""
-    return f"{tenant.id} asks for {asked:g} kpps, and {nf} makes {max(alone):g} alone"
+    return f"{tenant.id} requires {required:g} kpps, and {nf} gets {max(alone):g} kpps alone on a NIC"
 
 
 def _listed(ids: Sequence[str]) -> str:

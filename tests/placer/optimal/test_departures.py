@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import placer.optimal.moment_search
 from placer.evaluate.checks import check_plan, peak_nics, slas_kept
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
@@ -15,8 +17,9 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan
 from placer.model.sla import Sla
-from placer.optimal.departures import bound_over_time, fullest_moment, peaks, present_at, resolved_plan
-from placer.optimal.trace_optimum import Certified, find_optimum
+from placer.optimal.bounded_plan import BoundedPlan
+from placer.optimal.departures import bound_over_time, fullest_moment, peaks, plan_over_time, present_at
+from placer.optimal.trace_optimum import find_optimum
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import TableOracle, workload
 from tests.properties.test_optimal import Instance, instances
@@ -41,12 +44,12 @@ def test_a_plan_knows_who_will_come() -> None:
     oracle = TableOracle({"acl nat": [50, 50], "acl acl": [95, 95], "nat nat": [95, 95], "nids": [100]})
     trace = [stay("a", "acl", 0), stay("b", "nat", 1, 3), stay("c", "acl", 2), stay("d", "nat", 2.5)]
     fullest = fullest_moment(trace, [KIND], [oracle], seconds=5, solver="cp-sat")
-    placed = resolved_plan(trace, [KIND], [oracle], fullest, deadline=math.inf)
+    placed = plan_over_time(trace, [KIND], [oracle], fullest, deadline=math.inf)
     assert placed is not None
     homes = {placement.arrival.id: placement.nic for placement in placed}
     assert homes["a"] == homes["c"] != homes["b"] == homes["d"]
     bound = bound_over_time(trace, [KIND], [oracle], fullest, enough=2, seconds=5, solver="cp-sat")
-    assert (bound.lower_bound, bound.nics_lower_bound, bound.looked_at) == (2, 2, 1)
+    assert (bound.lower_bound, bound.nics_lower_bound, bound.examined) == (2, 2, 1)
 
 
 def test_a_quiet_moment_may_need_more_than_the_fullest() -> None:
@@ -59,7 +62,7 @@ def test_a_quiet_moment_may_need_more_than_the_fullest() -> None:
     fullest = fullest_moment(trace, [kind], [oracle], seconds=5, solver="cp-sat")
     assert fullest.lower_bound == 2
     bound = bound_over_time(trace, [kind], [oracle], fullest, enough=9, seconds=5, solver="cp-sat")
-    assert (bound.lower_bound, bound.looked_at, bound.moments) == (3, 2, 2)
+    assert (bound.lower_bound, bound.examined, bound.moments) == (3, 2, 2)
 
 
 def trace_of(tenants: list[Tenant], times: list[tuple[int, int | None]]) -> list[Arrival]:
@@ -83,7 +86,7 @@ def test_whatever_the_oracle_the_plan_is_sound_and_the_bound_valid(
     if not trace:
         return
     fullest = fullest_moment(trace, kinds, oracles, seconds=5, solver="cp-sat")
-    placed = resolved_plan(trace, kinds, oracles, fullest, deadline=math.inf)
+    placed = plan_over_time(trace, kinds, oracles, fullest, deadline=math.inf)
     assert placed is not None
     plan = Plan("optimal", None, tuple(placed), 0.0)
     check_plan(plan, trace, kinds)
@@ -98,7 +101,7 @@ def test_whatever_the_oracle_the_plan_is_sound_and_the_bound_valid(
         assert bound.nics_lower_bound <= peak_nics(plan)
 
 
-def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> Certified:
+def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> BoundedPlan:
     """The optimum of the trace, its plan held to every constraint and SLA."""
     certified = find_optimum(trace, Catalogue(tuple(kinds), (), ()), oracles, time_limit=5)
     check_plan(certified.plan, trace, kinds)
@@ -116,19 +119,49 @@ def test_whatever_the_trace_the_optimum_of_it_is_sound(given_: Instance, times: 
     found(trace_of(tenants, times), kinds, oracles)
 
 
-def test_nobody_waits_for_the_company_that_makes_it_fast() -> None:
-    """Three ACLs are as fast as alone, two are not: at the end one NIC would do, but the second of them comes first."""
-    trace = [stay("a", "acl", 0), stay("b", "acl", 1), stay("c", "acl", 2)]
-    oracle = TableOracle({"acl acl": [50, 50], "acl acl acl": [95, 95, 95]})
-    certified = found(trace, [replace(KIND, cores=6)], [oracle])
-    assert (certified.nics, certified.lower_bound, certified.proven) == (3, 1, False)
+NEEDS_THREE = [stay("a", "acl", 0), stay("b", "acl", 1), stay("c", "acl", 2)]
+FAST_AS_THREE = TableOracle({"acl acl": [50, 50], "acl acl acl": [95, 95, 95]})
 
 
-def test_the_bound_is_of_those_who_are_placed() -> None:
-    """One NIC of two cores: of two who are there at once one is rejected, and the bound does not ask for his NIC."""
+def test_an_sla_is_met_before_later_arrivals_help() -> None:
+    """Three ACLs on a NIC are fast and two are slow: one NIC would do at the end, but the second ACL arrives before."""
+    plan = found(NEEDS_THREE, [replace(KIND, cores=6)], [FAST_AS_THREE])
+    assert (plan.nics, plan.lower_bound, plan.proven) == (3, 3, True)
+
+
+def test_arrivals_at_one_time_are_one_moment() -> None:
+    """The same three at one time share a NIC: a co-location counts when all arrivals of its time are placed."""
+    at_once = [replace(one, time=0.0) for one in NEEDS_THREE]
+    plan = found(at_once, [replace(KIND, cores=6)], [FAST_AS_THREE])
+    assert (plan.nics, plan.proven) == (1, True)
+
+
+@pytest.fixture
+def no_exhaustive_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the search of all plans give up at once, as it does for long traces."""
+    monkeypatch.setattr(placer.optimal.moment_search, "MOST_STEPS", 0)
+
+
+def test_without_exhaustive_search_the_bound_stays_below(no_exhaustive_search: None) -> None:
+    """The static bound of one NIC is valid, but no plan reaches it, so nothing is proven."""
+    plan = found(NEEDS_THREE, [replace(KIND, cores=6)], [FAST_AS_THREE])
+    assert (plan.nics, plan.lower_bound, plan.proven) == (3, 1, False)
+
+
+def test_the_bound_covers_only_arrivals_that_are_placed(no_exhaustive_search: None) -> None:
+    """One NIC of two cores: of two tenants at one time one is rejected, and the bound counts no NIC for it."""
     trace = [stay("a", "acl", 0, 2), stay("b", "acl", 1, 3), stay("c", "acl", 4, 5)]
-    certified = found(trace, [replace(KIND, cores=2, count=1)], [TableOracle({})])
-    assert (certified.plan.rejected, certified.nics, certified.lower_bound, certified.proven) == (1, 1, 1, False)
+    plan = found(trace, [replace(KIND, cores=2, count=1)], [TableOracle({})])
+    assert (plan.plan.rejected, plan.nics, plan.lower_bound, plan.proven) == (1, 1, 1, False)
+
+
+def test_exhaustive_search_proves_that_an_arrival_is_rejected() -> None:
+    """The same trace is small enough to prove that no plan rejects fewer."""
+    trace = [stay("a", "acl", 0, 2), stay("b", "acl", 1, 3), stay("c", "acl", 4, 5)]
+    plan = found(trace, [replace(KIND, cores=2, count=1)], [TableOracle({})])
+    assert (plan.plan.rejected, plan.nics, plan.lower_bound, plan.proven) == (1, 1, 1, True)
+    assert plan.shortfall is not None
+    assert plan.shortfall.proven
 
 
 def test_who_asks_too_much_is_named_and_the_rest_is_proven() -> None:
@@ -137,7 +170,7 @@ def test_who_asks_too_much_is_named_and_the_rest_is_proven() -> None:
     certified = found([greedy, stay("a", "acl", 1, 3), stay("b", "acl", 2)], [KIND], [TableOracle({})])
     assert (certified.plan.rejected, certified.nics, certified.lower_bound, certified.proven) == (1, 1, 1, True)
     assert certified.shortfall is not None
-    assert certified.shortfall.told() == (
-        "No place for 1 arrival, no plan leaves out fewer: greedy. No NIC keeps the SLA of greedy. "
-        "greedy asks for 101 kpps, and acl makes 100 alone."
+    assert certified.shortfall.sentence() == (
+        "The optimum rejects 1 arrival; no plan rejects fewer: greedy. No NIC meets the SLA of greedy. "
+        "greedy requires 101 kpps, and acl gets 100 kpps alone on a NIC."
     )

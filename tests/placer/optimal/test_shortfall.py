@@ -13,8 +13,8 @@ KIND = NicKind(0, "bluefield-2", 4, {"acl": 2, "nids": 4}, count=1)
 ORACLE = TableOracle({})
 
 
-def lacking(tenants: list[Tenant], kinds: list[NicKind]) -> Shortfall | None:
-    """The shortfall of the optimum of these tenants."""
+def shortfall_with(tenants: list[Tenant], kinds: list[NicKind]) -> Shortfall | None:
+    """The lack of the optimum of these tenants."""
     oracles = [ORACLE] * len(kinds)
     optimum = optimal_plan(tenants, kinds, oracles)
     return shortfall_of(optimum, tenants, kinds, oracles, seconds=5, solver="cp-sat")
@@ -23,32 +23,45 @@ def lacking(tenants: list[Tenant], kinds: list[NicKind]) -> Shortfall | None:
 ACLS = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
 
 
-def test_nothing_is_lacking_where_all_are_placed() -> None:
+def test_nothing_is_shortfall_with_where_all_are_placed() -> None:
     """Two ACLs fit the one NIC."""
-    assert lacking(ACLS[:2], [KIND]) is None
+    assert shortfall_with(ACLS[:2], [KIND]) is None
 
 
 def test_who_has_no_place_and_what_would_help() -> None:
     """Of five ACLs one NIC takes two; three are left out, at least, and two more NICs take them."""
-    told = lacking(ACLS, [KIND])
-    assert told is not None
-    assert (len(told.left_out), told.smallest, told.to_add, told.hopeless) == (3, True, {"bluefield-2": 2}, ())
-    assert told.told().endswith("NICs to add: 2 bluefield-2.")
-    assert replace(told, fewest=False).told().endswith("NICs to add (perhaps fewer do): 2 bluefield-2.")
+    lack = shortfall_with(ACLS, [KIND])
+    assert lack is not None
+    assert (len(lack.left_out), lack.proven, lack.to_add, lack.unsatisfiable) == (
+        3,
+        True,
+        {"bluefield-2": 2},
+        (),
+    )
+    assert lack.sentence().endswith("NICs to add: 2 bluefield-2.")
+    assert replace(lack, to_add_proven=False).sentence().endswith("NICs to add (fewer may be enough): 2 bluefield-2.")
 
 
 def test_no_number_of_nics_helps_who_asks_too_much() -> None:
     """More throughput than the NF has alone: no NIC to add, and it is said whose SLA that is, and why."""
     greedy = tenant("greedy", "acl", kpps=101)
-    why = "greedy asks for 101 kpps, and acl makes 100 alone"
-    told = lacking([ACLS[0], greedy], [KIND])
-    assert told == Shortfall(("greedy",), smallest=True, to_add={}, fewest=True, hopeless=("greedy",), why=why)
-    assert told.told().endswith(f"No NIC keeps the SLA of greedy. {why}.")
-    assert lacking([greedy], [replace(KIND, count=None)]) == Shortfall(
-        ("greedy",), smallest=True, hopeless=("greedy",), why=why
+    why = "greedy requires 101 kpps, and acl gets 100 kpps alone on a NIC"
+    lack = shortfall_with([ACLS[0], greedy], [KIND])
+    assert lack == Shortfall(
+        ("greedy",), proven=True, to_add={}, to_add_proven=True, unsatisfiable=("greedy",), reason=why
     )
-    assert lacking([tenant("x", "firewall", drop=0.1)], [KIND]) == Shortfall(
-        ("x",), smallest=True, to_add={}, fewest=True, hopeless=("x",), why="No NIC hosts firewall"
+    assert lack.sentence().endswith(f"No NIC meets the SLA of greedy. {why}.")
+    assert shortfall_with([greedy], [replace(KIND, count=None)]) == Shortfall(
+        ("greedy",), proven=True, everything=True, unsatisfiable=("greedy",), reason=why
+    )
+    assert shortfall_with([tenant("x", "firewall", drop=0.1)], [KIND]) == Shortfall(
+        ("x",),
+        proven=True,
+        everything=True,
+        to_add={},
+        to_add_proven=True,
+        unsatisfiable=("x",),
+        reason="No NIC of the fleet runs firewall",
     )
 
 
@@ -57,6 +70,19 @@ def test_who_lacks_only_company_is_not_without_hope() -> None:
     kind = NicKind(0, "bluefield-2", 4, {"acl": 2, "nids": 2})
     oracle = TableOracle({"acl": [60], "acl acl": [60, 60], "acl nids": [100, 100]})
     tenants = [tenant("a", "acl", kpps=90), tenant("b", "acl", kpps=90), tenant("n", "nids", drop=0.1)]
-    told = shortfall_of(optimal_plan(tenants, [kind], [oracle]), tenants, [kind], [oracle], seconds=5, solver="cp-sat")
-    assert told is not None
-    assert (len(told.left_out), told.smallest, told.hopeless) == (1, True, ())
+    lack = shortfall_of(optimal_plan(tenants, [kind], [oracle]), tenants, [kind], [oracle], seconds=5, solver="cp-sat")
+    assert lack is not None
+    assert (len(lack.left_out), lack.proven, lack.unsatisfiable) == (1, True, ())
+
+
+def test_the_sentence_says_when_nothing_is_placed() -> None:
+    """A fleet without a NIC rejects every arrival, which is not 0 NICs that are enough; it lacks three NICs."""
+    none = shortfall_with(ACLS, [replace(KIND, count=0)])
+    assert none is not None
+    assert none.sentence() == (
+        "The optimum places nothing and rejects all 5 arrivals; no plan places any: 0, 1, 2, 3, 4. "
+        "NICs to add: 3 bluefield-2."
+    )
+    some = shortfall_with(ACLS, [KIND])
+    assert some is not None
+    assert some.sentence().startswith("The optimum rejects 3 arrivals; no plan rejects fewer: ")

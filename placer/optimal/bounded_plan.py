@@ -1,0 +1,87 @@
+"""A plan for a trace, with lower bounds on what any such plan costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from placer.evaluate.checks import peak_nics
+from placer.model.fleet import NicKind
+from placer.model.plan import Plan
+from placer.optimal.duals import Duals
+from placer.optimal.program import exact_cost
+from placer.optimal.shortfall import Shortfall
+
+NAME = "optimal"
+"""The strategy of such plans."""
+
+
+@dataclass(frozen=True)
+class BoundedPlan:
+    """A plan for a trace, and how far from the best possible plan it can be.
+
+    Parameters
+    ----------
+    plan
+        Has no SLA violation by the oracles that it was made with.
+    nics, cost
+        Of the plan, at the peak.
+    lower_bound
+        No plan without SLA violations that places as many arrivals costs less; at unit cost a whole number of NICs.
+    nics_lower_bound
+        No such plan uses fewer NICs.
+    proven
+        Whether no plan places more arrivals, and none that places as many costs less.
+    seconds
+        Time of the search, without queries of oracles.
+    oracle_seconds
+        Time of these queries.
+    scope
+        Which plans the bound covers, in words.
+    same_arrivals
+        Whether the bound covers only plans that place the same arrivals, not all that place as many.
+    duals
+        Prices that prove a bound over all co-locations; None where there are none.
+    shortfall
+        What the fleet lacks where arrivals are rejected; None where all are placed.
+    """
+
+    plan: Plan
+    nics: int
+    cost: float
+    lower_bound: float
+    nics_lower_bound: int
+    proven: bool
+    seconds: float
+    oracle_seconds: float
+    scope: str
+    same_arrivals: bool = False
+    duals: Duals | None = None
+    shortfall: Shortfall | None = None
+
+    def improved_by(self, plan: Plan, kinds: Sequence[NicKind]) -> BoundedPlan:
+        """The better of this and another plan without SLA violations, under the same bound."""
+        cost = float(peak_cost(plan, kinds))
+        if (plan.rejected, cost) >= (self.plan.rejected, self.cost):
+            return self
+        if self.same_arrivals and rejected_by(plan) != rejected_by(self.plan):
+            return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).improved_by(plan, kinds)
+        return replace(
+            self,
+            plan=replace(plan, strategy=NAME, predictor=None),
+            nics=peak_nics(plan),
+            cost=cost,
+            proven=cost <= self.lower_bound + 1e-9 and plan.rejected == 0,
+            shortfall=Shortfall(rejected_by(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
+        )
+
+
+def rejected_by(plan: Plan) -> tuple[str, ...]:
+    """Ids of the arrivals without a NIC."""
+    return tuple(placement.arrival.id for placement in plan.placements if placement.nic is None)
+
+
+def peak_cost(plan: Plan, kinds: Sequence[NicKind]) -> Fraction:
+    """Cost of the NICs of a plan: per kind its peak, times the cost of one."""
+    return sum((exact_cost(kind) * peak_nics(plan, kind) for kind in kinds), start=Fraction(0))

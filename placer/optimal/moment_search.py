@@ -1,0 +1,263 @@
+"""Exact search over the moments of a trace, by dynamic programming: no tenant moves, every SLA is met at every moment.
+
+The state after a moment is what each NIC in use carries. What happened before matters to what may follow only through
+the arrivals rejected and the peak of NICs in use, so of all decisions that lead to one state those are kept that reject
+fewest, and of these the ones with no higher peak of any kind. Tenants of one workload, SLA and departure are equal.
+
+States may be many. The search gives up after a number of them, and then proves nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count, groupby
+from typing import NamedTuple
+
+from placer.model.arrival import Arrival
+from placer.model.feasibility import feasible
+from placer.model.fleet import NicKind
+from placer.model.oracle import Oracle
+from placer.model.plan import Placement
+from placer.model.replay import Event, events_of
+from placer.optimal.merged_kinds import MergedKinds
+from placer.optimal.program import exact_cost
+
+MOST_STEPS = 100_000
+"""Decisions after which the search gives up."""
+
+CarriedNic = tuple[int, tuple[int, ...]]
+"""A NIC in use: the number of its kind, and the classes of its tenants, ascending."""
+
+State = tuple[CarriedNic, ...]
+"""The NICs in use, ascending."""
+
+
+@dataclass(frozen=True)
+class Exhausted:
+    """The end of a complete search: the best plan, or None where none is better than the one to beat."""
+
+    placements: list[Placement] | None
+
+
+class SearchStep(NamedTuple):
+    """One way to a state: the arrivals rejected, the peaks by pool, the last decision, and the step before it.
+
+    The decision is the NIC that the arrival joins as it was before, one without tenants for a new NIC, or None where
+    the arrival is rejected or nothing arrives.
+    """
+
+    rejected: int
+    peaks: tuple[int, ...]
+    joined: CarriedNic | None
+    before: SearchStep | None
+
+
+class _GaveUp(Exception):
+    """Too many decisions, or time is over."""
+
+
+def search_moments(
+    arrivals: Sequence[Arrival],
+    kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+    *,
+    better_than: tuple[int, Fraction],
+    deadline: float,
+    fewest_nics: bool = False,
+) -> Exhausted | None:
+    """The plan that rejects the fewest arrivals and, of those, costs least; None where the search gives up.
+
+    Parameters
+    ----------
+    better_than
+        Arrivals rejected, and cost: plans that are no better are not looked at.
+    deadline
+        Of `time.monotonic`.
+    fewest_nics
+        Whether to minimise the peak number of NICs of all kinds together instead of the cost.
+    """
+    merged = MergedKinds.of(kinds, oracles)
+    search = _MomentSearch(arrivals, merged, better_than, deadline, fewest_nics)
+    try:
+        best = search.best()
+    except _GaveUp:
+        return None
+    return Exhausted(None if best is None else _placements(arrivals, merged, search.class_of, best))
+
+
+class _MomentSearch:
+    """The layers of states, one a moment; parameters as of `search_moments`."""
+
+    def __init__(
+        self,
+        arrivals: Sequence[Arrival],
+        merged: MergedKinds,
+        better_than: tuple[int, Fraction],
+        deadline: float,
+        fewest_nics: bool,
+    ) -> None:
+        self.arrivals = arrivals
+        self.kinds = kinds = merged.kinds
+        self.oracles = merged.oracles
+        self.better_than = better_than
+        self.deadline = deadline
+        self.pools = [range(len(kinds))] if fewest_nics else [range(number, number + 1) for number in range(len(kinds))]
+        self.costs = [Fraction(1)] if fewest_nics else [exact_cost(kind) for kind in kinds]
+        self.class_of, self.example = _classes(arrivals)
+        self.feasible: dict[CarriedNic, bool] = {}
+        self.steps = 0
+
+    def best(self) -> SearchStep | None:
+        """The last step of the best plan; None where none is better than the one to beat."""
+        layer: dict[State, list[SearchStep]] = {(): [SearchStep(0, (0,) * len(self.pools), None, None)]}
+        for _, moment in groupby(events_of(self.arrivals), key=lambda event: event.time):
+            layer = self._after(layer, list(moment))
+        ends = [step for steps in layer.values() for step in steps]
+        return min(ends, key=self._value, default=None)
+
+    def _after(self, layer: dict[State, list[SearchStep]], moment: Sequence[Event]) -> dict[State, list[SearchStep]]:
+        """The states after a moment, departures first, in which every SLA is met."""
+        gone = {self.class_of[event.index] for event in moment if event.departs}
+        following: dict[State, list[SearchStep]] = {}
+        for state, steps in layer.items():
+            self._add(following, _without(state, gone), steps)
+        for event in moment:
+            if not event.departs:
+                following = self._with_arrival(following, event.index)
+        self._query(following)
+        counted: dict[State, list[SearchStep]] = {}
+        for state, steps in following.items():
+            if all(map(self.feasible.__getitem__, state)) and (in_use := self._in_use(state)) is not None:
+                raised = [step._replace(peaks=tuple(map(max, step.peaks, in_use))) for step in steps]
+                self._add(counted, state, [step for step in raised if self._value(step) < self.better_than])
+        return counted
+
+    def _with_arrival(self, layer: dict[State, list[SearchStep]], index: int) -> dict[State, list[SearchStep]]:
+        """The states after every decision about an arrival."""
+        following: dict[State, list[SearchStep]] = {}
+        for state, steps in layer.items():
+            for joined, larger in self._choices(state, index):
+                self._add(following, larger, [SearchStep(*step[:2], joined, step) for step in steps])
+            if rejecting := [step for step in steps if step.rejected < self.better_than[0]]:
+                self._add(
+                    following, state, [SearchStep(step.rejected + 1, step.peaks, None, step) for step in rejecting]
+                )
+        return following
+
+    def _choices(self, state: State, index: int) -> Iterator[tuple[CarriedNic, State]]:
+        """Each different NIC with enough free cores, or a new one, for an arrival; and the state that follows."""
+        nf = self.arrivals[index].workload.nf
+        new: list[CarriedNic] = [(kind.index, ()) for kind in self.kinds if kind.count != 0]
+        for nic in dict.fromkeys([*state, *new]):
+            kind = self.kinds[nic[0]]
+            taken = kind.cores_taken(self.example[member].workload for member in nic[1])
+            if taken + kind.cores_of.get(nf, kind.cores + 1) <= kind.cores:
+                rest = list(state)
+                if nic[1]:
+                    rest.remove(nic)
+                larger = nic[0], tuple(sorted((*nic[1], self.class_of[index])))
+                yield nic, tuple(sorted([*rest, larger]))
+
+    def _add(self, layer: dict[State, list[SearchStep]], state: State, steps: Sequence[SearchStep]) -> None:
+        """Add ways to a state that no known way dominates, in place of those that they dominate."""
+        known = layer.get(state, [])
+        for step in steps:
+            self.steps += 1
+            if not any(_dominates(one, step) for one in known):
+                known = [*(one for one in known if not _dominates(step, one)), step]
+        if self.steps > MOST_STEPS or time.monotonic() >= self.deadline:
+            raise _GaveUp
+        if known:
+            layer[state] = known
+
+    def _query(self, layer: dict[State, list[SearchStep]]) -> None:
+        """Find out which NICs of these states are feasible; one batch of queries per kind."""
+        unknown = [nic for nic in dict.fromkeys(nic for state in layer for nic in state) if nic not in self.feasible]
+        for kind, oracle in zip(self.kinds, self.oracles, strict=True):
+            nics = [nic for nic in unknown if nic[0] == kind.index]
+            groups = [[self.example[member].tenant for member in members] for _, members in nics]
+            self.feasible |= dict(zip(nics, feasible(kind, oracle, groups), strict=True))
+
+    def _in_use(self, state: State) -> list[int] | None:
+        """NICs in use by pool; None where there are more of a kind than there are."""
+        by_kind = Counter(number for number, _ in state)
+        if any(kind.count is not None and by_kind[kind.index] > kind.count for kind in self.kinds):
+            return None
+        return [sum(by_kind[number] for number in pool) for pool in self.pools]
+
+    def _value(self, step: SearchStep) -> tuple[int, Fraction]:
+        """Arrivals rejected, and the cost of the peaks."""
+        return step.rejected, sum(map(Fraction.__mul__, self.costs, map(Fraction, step.peaks)), start=Fraction(0))
+
+
+def _classes(arrivals: Sequence[Arrival]) -> tuple[list[int], list[Arrival]]:
+    """The class of each arrival, and an arrival of each class: equal in workload, SLA and departure."""
+    numbers: dict[object, int] = {}
+    example: list[Arrival] = []
+    class_of = []
+    for one in arrivals:
+        key = one.workload, one.sla, one.departure
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            example.append(one)
+        class_of.append(numbers[key])
+    return class_of, example
+
+
+def _without(state: State, gone: set[int]) -> State:
+    """The state without the tenants of these classes, all of which depart at once."""
+    if not gone:
+        return state
+    left = ((kind, tuple(member for member in members if member not in gone)) for kind, members in state)
+    return tuple(sorted(nic for nic in left if nic[1]))
+
+
+def _dominates(one: SearchStep, other: SearchStep) -> bool:
+    """Whether whatever follows the other is as good after this one."""
+    if one.rejected != other.rejected:
+        return one.rejected < other.rejected
+    return all(a <= b for a, b in zip(one.peaks, other.peaks, strict=True))
+
+
+def _placements(
+    arrivals: Sequence[Arrival], merged: MergedKinds, class_of: Sequence[int], last: SearchStep
+) -> list[Placement]:
+    """The plan that ends with this step; a NIC that is out of use is the next to be used."""
+    decisions = _decisions(last)
+    carried: dict[tuple[int, int], list[int]] = defaultdict(list)
+    placements = [Placement(arrival) for arrival in arrivals]
+    ids: dict[tuple[int, int], str] = {}
+    nic_of: dict[int, tuple[int, int]] = {}
+    for event in events_of(arrivals):
+        if event.departs:
+            if event.index in nic_of:
+                carried[nic_of[event.index]].remove(event.index)
+            continue
+        joined = decisions[event.index]
+        if joined is None:
+            continue
+        kind, members = joined
+        numbers = (
+            (kind, number)
+            for number in count()
+            if tuple(sorted(class_of[index] for index in carried[kind, number])) == members
+        )
+        nic = nic_of[event.index] = next(numbers)
+        carried[nic].append(event.index)
+        name = ids.setdefault(nic, f"nic-{len(ids) + 1}")
+        placements[event.index] = Placement(arrivals[event.index], name, merged.kind_of(*nic))
+    return placements
+
+
+def _decisions(last: SearchStep) -> list[CarriedNic | None]:
+    """The decision about each arrival, in order of the trace."""
+    decisions = []
+    step = last
+    while step.before is not None:
+        decisions.append(step.joined)
+        step = step.before
+    return decisions[::-1]
