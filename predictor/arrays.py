@@ -1,4 +1,4 @@
-"""Files of plain arrays: read without executing anything, the same arrays are the same bytes."""
+"""Files of plain arrays. Reading them executes nothing; the same arrays are the same bytes."""
 
 from __future__ import annotations
 

@@ -1,27 +1,23 @@
-"""Models of one testbed: trained from a profile, saved, loaded, and asked."""
+"""Models of one testbed: trained from a profile, saved, loaded, and queried."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
-
-from threadpoolctl import threadpool_limits
+from typing import TYPE_CHECKING
 
 from predictor import store
 from predictor.contention.nf_model import NfModel
-from predictor.contention.workload_table import Facts
-from predictor.prediction import Demand
+from predictor.contention.workload_table import WorkloadTable
+from predictor.prediction import ResourceDemand
 from predictor.registry import PREDICTORS, Predictor, Progress, Warn
-from predictor.training.benches import bench_services, most_accesses
-from predictor.training.calibrate import choose, judge
-from predictor.training.co_runs import recorded
-from predictor.training.nf import plausible_models
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
-from profiles.profile import Profile
+from profiles.faults import suggestion
 
-Known = TypeVar("Known")
+if TYPE_CHECKING:
+    from profiles.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -33,11 +29,11 @@ class Models:
     predictors
         By name.
     testbed
-        As it described itself; None when the profile was written without.
+        Its description; None when the profile was written without one.
     default_traffic
-        The traffic that is meant when none is told.
+        The traffic of a workload that does not state its own.
     models
-        What training found per NF.
+        The model of each NF.
     seed
         The seed of training.
     """
@@ -47,9 +43,6 @@ class Models:
     default_traffic: TrafficProfile
     models: Mapping[str, NfModel]
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_facts", Facts(self.models))
 
     @property
     def nfs(self) -> tuple[str, ...]:
@@ -63,7 +56,7 @@ class Models:
     def check(self, workload: Workload) -> list[tuple[str, str]]:
         """What is wrong with a workload, as (column, message): an unknown NF, traffic outside the profiled range."""
         if workload.nf not in self.models:
-            return [("nf", f"'{workload.nf}' is not profiled, one of {', '.join(self.nfs)}")]
+            return [("nf", f"'{workload.nf}' is not profiled, {suggestion(workload.nf, self.nfs)}")]
         if not self.testbed:
             return []
         values = workload.traffic.as_dict()
@@ -80,10 +73,10 @@ class Models:
         Raises
         ------
         InputError
-            When the NF is not modelled, or its profile does not say.
+            When the NF is not modelled, or its profile does not state its cores.
         """
         if nf not in self.models:
-            raise InputError.of("models", f"no model of {nf}", hint=f"modelled: {', '.join(self.nfs)}")
+            raise InputError.of("models", f"no model of {nf}", hint=suggestion(nf, self.nfs))
         cores = self.models[nf].cores
         if cores is None:
             raise InputError.of(
@@ -91,20 +84,20 @@ class Models:
             )
         return cores
 
-    def demand(self, workloads: Sequence[Workload]) -> list[Demand]:
-        """What each workload takes of a NIC alone."""
-        places = self._facts.places(workloads)
+    def demand(self, workloads: Sequence[Workload]) -> list[ResourceDemand]:
+        """The resources that each workload takes of a NIC alone."""
+        table = self._workload_table
         return [
-            Demand(
+            ResourceDemand(
                 self.cores(workload.nf),
-                float(self._facts.counters[place, -1]),
+                float(table.counters[row, -1]),
                 {
-                    name: float(min(self._facts.solo[place] * self._facts.service[place, at], 1.0))
-                    for at, name in enumerate(self._facts.accelerators)
-                    if self._facts.queues[place, at] > 0
+                    name: float(min(table.solo[row] * table.service[row, at], 1.0))
+                    for at, name in enumerate(table.accelerators)
+                    if table.queues[row, at] > 0
                 },
             )
-            for workload, place in zip(workloads, places.tolist(), strict=True)
+            for workload, row in zip(workloads, table.rows(workloads).tolist(), strict=True)
         ]
 
     @property
@@ -112,7 +105,9 @@ class Models:
         """Per NF, its description completed with what training found."""
         return {name: store.completed(model) for name, model in self.models.items()}
 
-    _facts: Facts = None  # type: ignore[assignment]
+    @cached_property
+    def _workload_table(self) -> WorkloadTable:
+        return WorkloadTable(self.models)
 
 
 def train(
@@ -123,49 +118,33 @@ def train(
     progress: Progress | None = None,
     warn: Warn = lambda _: None,
 ) -> Models:
-    """Models of every NF of `profile` for every predictor in `names`, all registered ones unless told.
+    """Models of every NF of `profile` for every predictor in `names`, by default all registered ones.
 
     Raises
     ------
     InputError
         When a predictor is unknown, or an NF was measured too little.
     """
+    from threadpoolctl import threadpool_limits
+
+    from predictor.training import train_nf_models
+
     chosen = {name: PREDICTORS.find(name) for name in (names or PREDICTORS)}
-    # matrices are small: more threads wait for each other, and round differently
+    steps = iter(range(len(profile.nfs) + len(chosen)))
+
+    def begin(name: str) -> None:
+        if progress:
+            progress(name, next(steps), len(profile.nfs) + len(chosen))
+
+    # matrices are small: more threads would wait for each other, and round differently
     with threadpool_limits(1):
-        return _train(profile, chosen, seed, progress, warn)
-
-
-def _train(
-    profile: Profile,
-    chosen: Mapping[str, type[Predictor]],
-    seed: int,
-    progress: Progress | None,
-    warn: Warn,
-) -> Models:
-    benches = bench_services(profile)
-    steps = len(profile.nfs) + len(chosen)
-    plausible: dict[str, list[NfModel]] = {}
-    for done, (name, nf) in enumerate(sorted(profile.nfs.items())):
-        if progress:
-            progress(name, done, steps)
-        plausible[name] = plausible_models(
-            nf,
-            benches,
-            cores=_cores(profile, name),
-            most_accesses=most_accesses(profile, name, seed),
-            seed=seed,
-            warn=warn,
-        )
-    co_locations = recorded(profile, warn)
-    models = judge(profile, choose(plausible, co_locations), co_locations)
-    predictors: dict[str, Predictor] = {}
-    for done, (name, predictor) in enumerate(chosen.items(), start=len(plausible)):
-        if progress:
-            progress(name, done, steps)
-        predictors[name] = predictor.train(profile, models, seed=seed, warn=warn)
+        models = train_nf_models(profile, seed=seed, progress=begin, warn=warn)
+        predictors: dict[str, Predictor] = {}
+        for name, predictor in chosen.items():
+            begin(name)
+            predictors[name] = predictor.train(profile, models, seed=seed, warn=warn)
     if progress:
-        progress("trained", steps, steps)
+        progress("trained", len(profile.nfs) + len(chosen), len(profile.nfs) + len(chosen))
     return Models(predictors, profile.testbed, profile.default_traffic(), models, seed)
 
 
@@ -175,15 +154,6 @@ def load_models(path: Path) -> Models:
     Raises
     ------
     InputError
-        When they were written in another format, are damaged, or are not models at all.
+        When they were written in another format, are damaged, or are no models at all.
     """
     return Models(*store.load(path))
-
-
-def _cores(profile: Profile, name: str) -> int | None:
-    description = profile.nfs[name].description
-    if description:
-        return description.cores
-    if profile.testbed and name in {nf.name for nf in profile.testbed.nfs}:
-        return profile.testbed.nf(name).cores
-    return None

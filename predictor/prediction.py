@@ -1,4 +1,4 @@
-"""What a predictor answers."""
+"""What a predictor returns."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The throughput of one workload in its company, taken apart.
+    """The throughput of one workload in its co-location, with its parts.
 
     Parameters
     ----------
     throughput_kpps
-        In this company.
+        In this co-location.
     solo_kpps
-        Alone on the NIC. A baseline that extrapolates may expect more in company.
+        Alone on the NIC.
     drops
-        Per resource, the throughput (kpps) that contention for it alone would cost.
+        Per resource, the drop of throughput (kpps) that contention for it alone would cause.
     bottleneck
-        The resource that binds: `cpu`, `memory` or the accelerator's name.
+        The resource that limits throughput: `cpu`, `memory` or the accelerator's name.
     low_kpps, high_kpps
         Ends of the prediction interval; None when the models hold none.
     extrapolated
@@ -39,8 +39,8 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What a workload takes of a NIC when it runs alone.
+class ResourceDemand:
+    """The resources that a workload takes of a NIC when it runs alone.
 
     Parameters
     ----------

@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from profiles.profile import Profile
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many are done, and of how many."""
+"""Called with the current step, how many steps are done, and of how many."""
 
 Warn = Callable[[str], None]
-"""Called with one sentence that the user should read."""
+"""Called with one sentence for the user."""
 
 
 class Predictor(ABC):
-    """Answers how fast NFs run in company. A new one is one file that calls `register`."""
+    """Predicts the throughput of NFs in co-locations. A new one is one file that registers it in `PREDICTORS`."""
 
-    heeds_risk: ClassVar[bool] = True
-    """Whether `throughput` takes notice of `risk`; not so where a predictor knows no errors of its own."""
+    supports_risk: ClassVar[bool] = True
+    """Whether `risk` has an effect on `throughput`: whether the predictor estimates its own errors."""
 
     @classmethod
     @abstractmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
-        """A predictor for every NF of `nfs`, which holds what training already found of each."""
+        """A predictor for every NF of `nfs`, which holds the model of each."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -49,6 +49,20 @@ class Predictor(ABC):
     def load(cls, folder: Path, nfs: Mapping[str, NfModel]) -> Self:
         """The predictor that `save` wrote."""
 
+    @property
+    def least_risk(self) -> float:
+        """The smallest `risk` for which the measured errors suffice; below, their distribution is extrapolated."""
+        return 0.0
+
+    def risk_warning(self, risk: float) -> str | None:
+        """A sentence for users where `risk` is below `least_risk`, else None."""
+        if not self.supports_risk or risk >= self.least_risk:
+            return None
+        return (
+            f"risk {risk:g} is below {self.least_risk:.2g}, the smallest for which errors were measured: "
+            "larger errors are extrapolated"
+        )
+
     @abstractmethod
     def solo(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
         """Throughput (kpps) of each workload alone on the NIC, shape (len(workloads),)."""
@@ -57,44 +71,44 @@ class Predictor(ABC):
     def throughput(
         self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None
     ) -> list[NDArray[np.float64]]:
-        """Throughput (kpps) of every workload of every company, each company one NIC.
+        """Throughput (kpps) of every workload of every co-location, each co-location on one NIC.
 
         Parameters
         ----------
-        companies
-            The companies.
+        co_locations
+            The workloads on each NIC.
         risk
             When given, the throughput that at most this share of workloads is expected to fall short of.
         """
 
     @abstractmethod
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
-        """What `throughput` answers, taken apart, with intervals that hold for a share `coverage` of workloads."""
+        """As `throughput`, with the parts of each prediction, and intervals that hold for a share `coverage`."""
 
     @abstractmethod
     def predict_contention(self, nf: str, table: pd.DataFrame) -> NDArray[np.float64]:
-        """Throughput (kpps) of `nf` per row of `table`: its traffic, and the contention it meets.
+        """Throughput (kpps) of `nf` per row of `table`: its traffic, and the sums of the contention.
 
         Parameters
         ----------
         nf
             The NF.
         table
-            Columns flows, packet_size, mtbr, the competitors' summed seven counters, and per accelerator what
-            docs/formats.md names: `competitor_service_ms` and `competitor_kpps` for the first, and
+            Columns flows, packet_size, mtbr, the competitors' summed seven counters, and per accelerator as in
+            docs/formats.md: `competitor_service_ms` and `competitor_kpps` for the first, and
             `ACCELERATOR_service_ms` and `ACCELERATOR_kpps` for any. A missing service column means no competitor there,
-            a missing or empty rate one that saturates.
+            a missing or empty rate a competitor that saturates.
 
         Raises
         ------
         InputError
-            When the NF is not modelled, or a value is missing, negative or no number.
+            When the NF is not modelled, or a value is missing, negative or not a number.
         """
 
     def contention_details(self, nf: str, table: pd.DataFrame, *, coverage: float = 0.9) -> list[Prediction]:
-        """What `predict_contention` answers, taken apart as `predict` does, one per row.
+        """As `predict_contention`, with the parts of each prediction, one per row.
 
-        A predictor that knows of memory only need not override this.
+        A predictor of memory contention only need not override this.
         """
         predicted = self.predict_contention(nf, table).tolist()
         workloads = [Workload(nf, TrafficProfile(*values)) for values in traffic_of(table).tolist()]

@@ -13,7 +13,7 @@ from typing import Any
 from predictor.arrays import read_arrays, write_arrays
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.calibration import Calibration
-from predictor.contention.intervals import Spread
+from predictor.contention.intervals import ErrorModel
 from predictor.contention.memory import MemoryModel
 from predictor.contention.nf_model import Execution, NfModel
 from predictor.contention.solo import SoloModel
@@ -22,7 +22,7 @@ from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
 from profiles.profile import write_json
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "models.json"
 MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
 HINT = "train them again with `placer train PROFILE --out MODELS`"
@@ -76,14 +76,14 @@ def load(directory: Path) -> Loaded:
 
 
 def completed(model: NfModel) -> dict[str, object]:
-    """What nf.json says of an NF, completed with what training found."""
+    """The nf.json of an NF, completed with what training found."""
     execution = model.execution
     return {
         "name": model.name,
         "cores": model.cores,
         "accelerators": list(model.accelerators),
         "execution_pattern": execution.pattern,
-        "evidence": {"mape_pct": dict(model.evidence), "mape_in_company_pct": dict(model.evidence_in_co_location)},
+        "evidence": {"mape_pct": dict(model.evidence), "mape_in_co_locations_pct": dict(model.evidence_in_co_location)},
         "queues": {use.name: use.queues for use in execution.uses},
         "service_ms": {use.name: use.service.as_dict() for use in execution.uses},
         "calibrated": model.calibration is not None,
@@ -95,8 +95,7 @@ def _save_nf(model: NfModel, folder: Path) -> None:
     folder.mkdir()
     write_json(completed(model), folder / "nf.json")
     write_arrays(folder / "memory.npz", model.memory.as_arrays())
-    if model.spread:
-        write_arrays(folder / "spread.npz", model.spread.as_arrays())
+    write_arrays(folder / "errors.npz", model.error_model.as_arrays())
     if model.calibration:
         write_arrays(folder / "calibration.npz", model.calibration.as_arrays())
     if model.solo:
@@ -109,7 +108,7 @@ def _load_nf(folder: Path) -> NfModel:
         AcceleratorUse(name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())))
         for name, queues in found["queues"].items()
     )
-    solo, calibration, spread = (folder / f"{part}.npz" for part in ("solo", "calibration", "spread"))
+    solo, calibration = (folder / f"{part}.npz" for part in ("solo", "calibration"))
     return NfModel(
         name=found["name"],
         cores=found["cores"],
@@ -118,14 +117,14 @@ def _load_nf(folder: Path) -> NfModel:
         memory=MemoryModel.from_arrays(read_arrays(folder / "memory.npz")),
         measured={name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
         evidence=found["evidence"]["mape_pct"],
-        evidence_in_co_location=found["evidence"]["mape_in_company_pct"],
+        evidence_in_co_location=found["evidence"]["mape_in_co_locations_pct"],
         calibration=Calibration.from_arrays(read_arrays(calibration)) if calibration.exists() else None,
-        spread=Spread.from_arrays(read_arrays(spread)) if spread.exists() else None,
+        error_model=ErrorModel.from_arrays(read_arrays(folder / "errors.npz")),
     )
 
 
 def _manifest(directory: Path) -> dict[str, Any]:
-    """The manifest, after every file it names was compared with its digest."""
+    """The manifest, after every file that it names was compared with its digest."""
     path = directory / MANIFEST
     if not path.is_file():
         raise InputError.of(str(directory), f"is not a models directory: no {MANIFEST} in it", hint=HINT)

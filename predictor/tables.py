@@ -1,4 +1,4 @@
-"""What people hand in, as arrays: the columns of a table, the name of an NF."""
+"""Columns of tables as arrays."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from profiles import Fault, InputError
+from profiles.faults import suggestion
 from profiles.profile import COUNTER_COLUMNS, FIRST_RATE, FIRST_SERVICE, TRAFFIC_COLUMNS, rate_column, service_column
 
 Array = NDArray[np.float64]
@@ -25,12 +26,12 @@ def model_of(models: Mapping[str, Model], nf: str) -> Model:
         When there is none.
     """
     if nf not in models:
-        raise InputError.of("--nf", f"'{nf}' is not modelled", hint=f"one of {', '.join(models)}")
+        raise InputError.of("--nf", f"'{nf}' is not modelled", hint=suggestion(nf, models))
     return models[nf]
 
 
 def traffic_of(table: pd.DataFrame) -> Array:
-    """The traffic attributes of each row, shape (rows, 3); a missing mtbr means no matches."""
+    """The traffic attributes of each row, shape (rows, 3); without a column mtbr there are no matches."""
     return np.column_stack(
         [table[name].to_numpy(dtype=np.float64) if name in table else np.zeros(len(table)) for name in TRAFFIC_COLUMNS]
     )
@@ -42,7 +43,7 @@ def counters_of(table: pd.DataFrame) -> Array:
 
 
 def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Array, Array]:
-    """Competitors' service (ms) and rate (kpps) per accelerator, each of shape (rows, accelerators).
+    """Competitors' service time (ms) and rate (kpps) per accelerator, each of shape (rows, accelerators).
 
     A missing service column means no contention, a missing or empty rate a competitor that saturates.
     """
@@ -60,12 +61,12 @@ def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Array, Ar
 
 
 def refuse_unreadable(table: pd.DataFrame, uses: tuple[str, ...]) -> None:
-    """Refuse rows that no model can answer, all at once.
+    """Refuse rows for which no model can predict, all at once.
 
     Raises
     ------
     InputError
-        For each column that is missing, and each value that is negative or no number.
+        For each missing column, and each value that is negative or not a number.
     """
     needed = [*TRAFFIC_COLUMNS[:2], *COUNTER_COLUMNS]
     faults = [Fault("contention", None, name, "is missing") for name in needed if name not in table]
@@ -75,7 +76,7 @@ def refuse_unreadable(table: pd.DataFrame, uses: tuple[str, ...]) -> None:
         if name not in table:
             continue
         values = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=np.float64)
-        # an empty rate is a competitor that saturates, an empty service none at all
+        # an empty rate means a competitor that saturates, an empty service time none at all
         wrong = (values < 0) | np.isinf(values) if name in (*services, *rates) else ~((values >= 0) & (values < np.inf))
         faults += [
             Fault("contention", int(row) + 2, name, f"{table[name].iloc[row]} is not a number of at least 0")

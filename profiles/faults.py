@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 SHOWN = 20
 
@@ -64,3 +65,10 @@ class InputError(Exception):
             lines.append(f"... and {len(self.faults) - SHOWN} more")
         hints = dict.fromkeys(fault.hint for fault in self.faults[:SHOWN] if fault.hint)
         return "\n".join(lines + [f"hint: {hint}" for hint in hints])
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`did you mean X?` for the known name closest to `name`, whatever its case, else `one of X, Y, Z`."""
+    by_lower_case = {one.lower(): one for one in known}
+    near = get_close_matches(name.lower(), by_lower_case, n=1)
+    return f"did you mean {by_lower_case[near[0]]}?" if near else f"one of {', '.join(by_lower_case.values())}"

@@ -9,13 +9,12 @@ from __future__ import annotations
 import pkgutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Generic, TypeVar
 
-from profiles.faults import InputError
+from profiles.faults import InputError, suggestion
 
 T = TypeVar("T")
 
@@ -76,7 +75,7 @@ class Registry(Mapping[str, T], Generic[T]):
             When there is none; the hint names the nearest, or all.
         """
         if name not in self:
-            raise InputError.of(self.option, f"'{name}' is not a {self.noun}", hint=self._hint(name))
+            raise InputError.of(self.option, f"'{name}' is not a {self.noun}", hint=suggestion(name, self))
         return self[name]
 
     def __getitem__(self, name: str) -> T:
@@ -89,11 +88,6 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._all())
-
-    def _hint(self, name: str) -> str:
-        known = {one.lower(): one for one in self}
-        near = get_close_matches(name.lower(), known, n=1)
-        return f"did you mean {known[near[0]]}?" if near else f"one of {', '.join(self)}"
 
     def _import_file_of(self, name: str) -> None:
         """Import the file of the room that is named like `name`, if there is one."""

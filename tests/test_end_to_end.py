@@ -89,4 +89,5 @@ def test_company_tells_a_pattern_that_benches_cannot(models: Path) -> None:
     evidence = told["evidence"]
     assert told["execution_pattern"] == "run-to-completion"
     assert evidence["mape_pct"]["pipeline"] < 1.5 * evidence["mape_pct"]["run-to-completion"]
-    assert evidence["mape_in_company_pct"]["pipeline"] > 1.5 * evidence["mape_in_company_pct"]["run-to-completion"]
+    in_co_locations = evidence["mape_in_co_locations_pct"]
+    assert in_co_locations["pipeline"] > 1.5 * in_co_locations["run-to-completion"]

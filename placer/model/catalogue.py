@@ -49,9 +49,9 @@ class Catalogue:
         shared = set.intersection(*(set(models.predictors) for models in self.models))
         return sorted(shared, key=lambda name: (name != DEFAULT_PREDICTOR, name))
 
-    def heeds_risk(self, predictor: str) -> bool:
+    def supports_risk(self, predictor: str) -> bool:
         """Whether the risk changes what the predictor of that name predicts."""
-        return any(models.predictors[predictor].heeds_risk for models in self.models)
+        return any(models.predictors[predictor].supports_risk for models in self.models)
 
     def oracles(self, predictor: str) -> tuple[Oracle, ...]:
         """Per kind, what the predictor of that name expects, at the catalogue's risk; same models, same oracle."""

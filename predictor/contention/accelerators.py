@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
 HEADERS = 100.0
-"""About the most bytes of a packet that are headers, in which nothing matches."""
+"""About the most header bytes in a packet; nothing matches in headers."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class ServiceTime:
     Parameters
     ----------
     coefficients
-        Per name in `TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times what of the
-        packet is beyond `HEADERS`. Those left out are zero.
+        Per name in `TERMS`, ms per unit; `matches` is mtbr times packet size, `payload_matches` mtbr times the
+        bytes of the packet beyond `HEADERS`. A missing term is zero.
     """
 
     coefficients: tuple[tuple[str, float], ...]
@@ -71,10 +71,10 @@ class AcceleratorUse:
     service: ServiceTime
 
 
-def beside_bench(own_ms: Array, queues: float, service_ms: Array, rate_kpps: Array) -> Array:
-    """Time per packet on the accelerator, waiting included, beside competitors known by their sum, shape (N,).
+def time_next_to_bench(own_ms: Array, queues: float, service_ms: Array, rate_kpps: Array) -> Array:
+    """Time per packet on the accelerator, waiting included, when only the competitors' sums are known, shape (N,).
 
-    Saturating competitors are served once per turn: t_i + S / n_i (Tomur, equation 2). A competitor that asks for less
+    Saturating competitors are served once per turn: t_i + S / n_i (Tomur, equation 2). A competitor that offers less
     takes its share of the accelerator's time, which slows the NF linearly: t_i / (1 - rate * S) (Tomur, equation 8),
     until it saturates as well.
 
@@ -96,38 +96,38 @@ def beside_bench(own_ms: Array, queues: float, service_ms: Array, rate_kpps: Arr
 
 
 def limits(service_ms: Array, queues: Array, demand_kpps: Array) -> Array:
-    """Throughput of each NF on an accelerator that it shares, were nothing else to hold that NF back.
+    """Throughput of each NF on a shared accelerator if nothing else limited that NF.
 
     Round robin serves every waiting queue at the same rate u. Competitor k takes min(n_k u, demand_k) of it, so NF i
     has n_i u, where n_i u t_i + sum_k min(n_k u, demand_k) t_k = 1: equation 2 of Tomur where all saturate,
-    water-filling between the queues where some ask for less.
+    water-filling between the queues where some demand less.
 
     Parameters
     ----------
     service_ms, queues
-        Service time and number of queues; 0 queues where the accelerator is not used. Shape (companies, members).
+        Service time and number of queues; 0 queues where the accelerator is not used. Shape (co-locations, members).
     demand_kpps
-        What each would ask for if the accelerator were free.
+        Throughput of each if the accelerator were free, same shape.
 
     Returns
     -------
     kpps
-        Shape (companies, members); inf where the accelerator is not used.
+        Shape (co-locations, members); inf where the accelerator is not used.
     """
     uses = queues > 0
     turn = queues * service_ms
     taken = np.where(uses, demand_kpps * service_ms, 0.0)
-    asked = np.where(uses, demand_kpps / np.maximum(queues, 1.0), np.inf)
-    order = np.argsort(asked, axis=1, kind="stable")
+    demand_per_queue = np.where(uses, demand_kpps / np.maximum(queues, 1.0), np.inf)
+    order = np.argsort(demand_per_queue, axis=1, kind="stable")
     light = _before(np.take_along_axis(taken, order, axis=1))
     heavy = turn.sum(axis=1, keepdims=True) - _before(np.take_along_axis(turn, order, axis=1))
     splits = np.arange(order.shape[1] + 1)
     among_light = np.argsort(order, axis=1)[:, :, None] < splits
     # an NF is neither light nor heavy to itself
-    light_beside = light[:, None, :] - np.where(among_light, taken[:, :, None], 0.0)
-    heavy_beside = heavy[:, None, :] - np.where(among_light, 0.0, turn[:, :, None])
+    light_others = light[:, None, :] - np.where(among_light, taken[:, :, None], 0.0)
+    heavy_others = heavy[:, None, :] - np.where(among_light, 0.0, turn[:, :, None])
     # a wrong split into light and heavy overstates what the others take, so the right one gives the highest rate
-    rate = ((1.0 - light_beside) / np.maximum(turn[:, :, None] + heavy_beside, 1e-12)).max(axis=2)
+    rate = ((1.0 - light_others) / np.maximum(turn[:, :, None] + heavy_others, 1e-12)).max(axis=2)
     return np.where(uses, queues * rate, np.inf)
 
 

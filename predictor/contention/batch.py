@@ -1,4 +1,4 @@
-"""Companies of workloads as arrays: every distinct workload is looked at once, every company is a row."""
+"""Co-locations as arrays: one row per co-location, one column per member."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from profiles import Workload
 
 Array = NDArray[np.float64]
-NOBODY = -1
+EMPTY = -1
 
 
 @dataclass(frozen=True)
-class CoLocations:
-    """Companies of at most `members` workloads, one row each.
+class CoLocationBatch:
+    """Co-locations of at most `members` workloads, one row each.
 
     Parameters
     ----------
     member
-        Place of each workload among the distinct ones; -1 where there is none. Shape (companies, members).
+        Number of each workload in the `WorkloadIndex`; -1 where there is none. Shape (co-locations, members).
     order
-        Which of the company's workloads, as they were given, each member is. Shape (companies, members).
+        Position of each member in its co-location as it was given. Shape (co-locations, members).
     sizes
-        Workloads per company.
+        Workloads per co-location.
     """
 
     member: NDArray[np.intp]
@@ -33,72 +33,87 @@ class CoLocations:
     sizes: NDArray[np.intp]
 
     @property
-    def seated(self) -> NDArray[np.bool_]:
-        """Where there is a workload, shape (companies, members)."""
-        there: NDArray[np.bool_] = self.member >= 0
-        return there
+    def occupied(self) -> NDArray[np.bool_]:
+        """Where there is a workload, shape (co-locations, members)."""
+        occupied: NDArray[np.bool_] = self.member >= 0
+        return occupied
+
+    @property
+    def contended(self) -> NDArray[np.bool_]:
+        """Where there is a workload that has competitors, shape (co-locations, members)."""
+        contended: NDArray[np.bool_] = self.occupied & (self.sizes[:, None] > 1)
+        return contended
 
     def in_given_order(self, values: Array) -> list[Array]:
-        """Per company, the values of shape (companies, members, ...) in the order its workloads were given."""
+        """Per co-location, its values of shape (co-locations, members, ...) in the order its workloads were given."""
         given = np.empty_like(values)
         given[np.arange(len(values))[:, None], self.order] = values
         return [row[:size] for row, size in zip(given, self.sizes.tolist(), strict=True)]
 
 
-class Roster:
-    """The distinct workloads seen so far."""
+class WorkloadIndex:
+    """Numbers distinct workloads in the order in which they first occur.
 
-    def __init__(self, remember: Callable[[Sequence[Workload]], None]) -> None:
-        self._places: dict[Workload, int] = {}
-        self._keys: list[Workload] = []
-        self._remember = remember
+    Parameters
+    ----------
+    add
+        Called with the workloads that get the next numbers; when it raises, they get none.
+    """
+
+    def __init__(self, add: Callable[[Sequence[Workload]], None]) -> None:
+        self._numbers: dict[Workload, int] = {}
+        self._workloads: list[Workload] = []
+        self._add = add
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._workloads)
 
-    def places(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
-        """The place of each workload, new ones remembered."""
-        before = len(self._keys)
+    def numbers(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
+        """The number of each workload; new ones are added."""
+        before = len(self._workloads)
         by_identity: dict[int, int] = {}
-        places = [self._place(workload, by_identity) for workload in workloads]
-        if len(self._keys) > before:
+        numbers = [self._number(workload, by_identity) for workload in workloads]
+        if len(self._workloads) > before:
             try:
-                self._remember(self._keys[before:])
+                self._add(self._workloads[before:])
             except Exception:
-                for workload in self._keys[before:]:
-                    del self._places[workload]
-                del self._keys[before:]
+                for workload in self._workloads[before:]:
+                    del self._numbers[workload]
+                del self._workloads[before:]
                 raise
-        return np.array(places, dtype=np.intp)
+        return np.array(numbers, dtype=np.intp)
 
-    def co_locations(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocations:
-        """The companies as arrays; members in one order whatever the order they came in, so that sums are the same."""
+    def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
+        """The co-locations as arrays.
+
+        Members are sorted, whatever order they were given in, so that sums over them are the same to the last bit.
+        """
         flat = [workload for co_location in co_locations for workload in co_location]
         sizes = np.array([len(co_location) for co_location in co_locations], dtype=np.intp)
-        places = self.places(flat)
-        ranks = self._ranks(places)
+        numbers = self.numbers(flat)
         widest = int(sizes.max()) if len(sizes) else 0
-        seated = np.arange(widest)[None, :] < sizes[:, None]
+        occupied = np.arange(widest)[None, :] < sizes[:, None]
         rank = np.full((len(sizes), widest), np.iinfo(np.intp).max, dtype=np.intp)
-        rank[seated] = ranks
-        member = np.full((len(sizes), widest), NOBODY, dtype=np.intp)
-        member[seated] = places
+        rank[occupied] = self._ranks(numbers)
+        member = np.full((len(sizes), widest), EMPTY, dtype=np.intp)
+        member[occupied] = numbers
         order = np.argsort(rank, axis=1, kind="stable")
-        return CoLocations(np.take_along_axis(member, order, axis=1), order, sizes)
+        return CoLocationBatch(np.take_along_axis(member, order, axis=1), order, sizes)
 
-    def _place(self, workload: Workload, by_identity: dict[int, int]) -> int:
-        place = by_identity.get(id(workload))
-        if place is None:
-            place = self._places.get(workload, NOBODY)
-            if place == NOBODY:
-                place = self._places[workload] = len(self._keys)
-                self._keys.append(workload)
-            by_identity[id(workload)] = place
-        return place
+    def _number(self, workload: Workload, by_identity: dict[int, int]) -> int:
+        number = by_identity.get(id(workload))
+        if number is None:
+            number = self._numbers.get(workload, EMPTY)
+            if number == EMPTY:
+                number = self._numbers[workload] = len(self._workloads)
+                self._workloads.append(workload)
+            by_identity[id(workload)] = number
+        return number
 
-    def _ranks(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        distinct = np.unique(places)
-        by_value = sorted(distinct.tolist(), key=lambda place: self._keys[place])
-        rank = np.empty(len(self._keys), dtype=np.intp)
+    def _ranks(self, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The rank of each workload among these by value."""
+        distinct = np.unique(numbers)
+        by_value = sorted(distinct.tolist(), key=lambda number: self._workloads[number])
+        rank = np.empty(len(self._workloads), dtype=np.intp)
         rank[by_value] = np.arange(len(by_value))
-        return rank[places]
+        return rank[numbers]

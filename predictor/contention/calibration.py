@@ -1,7 +1,8 @@
 """Correction of composed predictions by measured co-runs.
 
-The correction is learnt over what the prediction itself was made of, so that few rows suffice. It fades to nothing away
-from what was measured, where the physics stands alone, and is applied as far as it surely helps on rows left out of it.
+The correction is a function of the conditions of the prediction, so that few rows suffice. It fades to nothing away
+from what was measured, where the resource models stand alone, and is applied as far as it surely helps on rows left
+out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.gaussian_process import Smooth
+from predictor.regression.gaussian_process import GaussianProcess
 
 Array = NDArray[np.float64]
 
@@ -24,8 +25,8 @@ SURE = 1.5
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the correction is a function of, one row per prediction.
+class Conditions:
+    """The conditions of predictions, on which their errors depend; one row per prediction.
 
     Parameters
     ----------
@@ -42,10 +43,10 @@ class Seen:
     pressure: Array
 
     @classmethod
-    def of(cls, traffic: Array, kpps: Array, solo_kpps: Array, competitor_ms: Array, own_ms: Array) -> Seen:
-        """Of predictions `kpps` and throughput alone, shape (N,); the service times of the competitors and its own, ms.
+    def of(cls, traffic: Array, kpps: Array, solo_kpps: Array, competitor_ms: Array, own_ms: Array) -> Conditions:
+        """The conditions of predictions of `kpps` for NFs that reach `solo_kpps` alone, shape (N,).
 
-        `traffic` is of shape (N, 3), service times are of shape (N, accelerators).
+        Traffic is of shape (N, 3), the service times of the competitors and the NF are of shape (N, accelerators).
         """
         return cls(traffic, kpps / solo_kpps, competitor_ms / np.maximum(own_ms, 1e-12))
 
@@ -70,39 +71,40 @@ class Calibration:
     correction
         Zero away from what was measured.
     errors
-        What is left of each measured row when it is not learnt from: measured over predicted, logarithm, shape (N,).
+        Of each measured row when it is left out of training: measured over predicted, logarithm, shape (N,).
     """
 
-    correction: Smooth
+    correction: GaussianProcess
     errors: Array
 
     @classmethod
-    def fit(cls, seen: Seen, error: Array, co_location: NDArray[np.intp]) -> Calibration | None:
+    def fit(cls, conditions: Conditions, error: Array, co_location: NDArray[np.intp]) -> Calibration | None:
         """Learn `error`, the logarithm of measured over predicted; None when that does not help.
 
-        Rows of one `company`, an array of shape (N,) as `error` is, are left out together to tell whether it does.
+        Whether it helps is tested on rows left out, all rows of one co-location together. `error` and `co_location`,
+        equal numbers for rows of one co-location, are of shape (N,).
         """
         if len(error) < LEAST_ROWS:
             return None
-        correction = Smooth.fit(seen.inputs(), error[:, None], anchored=True, noise=NOISE)
+        correction = GaussianProcess.fit(conditions.inputs(), error[:, None], anchored=True, noise=NOISE)
         left = correction.left_out(error[:, None], co_location)[:, 0]
         share = _trusted(error**2 - left**2)
         if not share:
             return None
         trusted = replace(correction, weights=share * correction.weights)
-        # lengths and noise were tuned with every row there
+        # lengths and noise were tuned on all rows
         tuned = int((correction.scale > 0).sum()) + 1
         known = np.sqrt(len(error) / max(len(error) - tuned, 1))
         return cls(trusted, known * (error - share * (error - left)))
 
-    def __call__(self, seen: Seen) -> Array:
+    def __call__(self, conditions: Conditions) -> Array:
         """The factor for each prediction, shape (N,)."""
-        factors: Array = np.exp(self.correction(seen.inputs())[:, 0])
+        factors: Array = np.exp(self.correction(conditions.inputs())[:, 0])
         return factors
 
-    def applies(self, seen: Seen) -> NDArray[np.bool_]:
-        """Whether a prediction is near to what was measured, shape (N,)."""
-        near: NDArray[np.bool_] = self.correction.nearness(seen.inputs()) >= NEAR
+    def applies(self, conditions: Conditions) -> NDArray[np.bool_]:
+        """Whether a prediction is near a measured row, shape (N,)."""
+        near: NDArray[np.bool_] = self.correction.nearness(conditions.inputs()) >= NEAR
         return near
 
     def as_arrays(self) -> dict[str, Array]:
@@ -112,15 +114,15 @@ class Calibration:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> Calibration:
-        """The correction that `as_arrays` gave."""
+        """The correction that `as_arrays` returned."""
         correction = {name.removeprefix("correction_"): array for name, array in arrays.items()}
-        return cls(Smooth.from_arrays(correction), arrays["errors"])
+        return cls(GaussianProcess.from_arrays(correction), arrays["errors"])
 
 
 def _trusted(gains: Array) -> float:
-    """How much of a correction to apply, given what it gains on each row left out, between 0 and 1.
+    """How much of a correction to apply, given its gain on each row left out, between 0 and 1.
 
-    Few rows, or few of many that gain, leave the mean gain uncertain; what is surely gained is applied in full.
+    Few rows, or few of many that gain, leave the mean gain uncertain; a certain gain is applied in full.
     """
     mean, deviation = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
     return max(1.0 - (SURE * deviation / mean) ** 2, 0.0) if mean > 0 else 0.0

@@ -15,7 +15,7 @@ RUN_TO_COMPLETION: Pattern = "run-to-completion"
 PATTERNS: tuple[Pattern, ...] = (PIPELINE, RUN_TO_COMPLETION)
 
 Composition = Callable[[Array, Array], Array]
-"""Throughput of solo throughput, any shape, and the drop on each resource alone, one more axis."""
+"""A function of solo throughput, any shape, and the drop on each resource alone, one more axis, to throughput."""
 
 
 def pipeline(solo: Array, drops: Array) -> Array:
@@ -43,14 +43,14 @@ COMPOSITIONS: dict[str, Composition] = {
     "sum": summed,
     "min": pipeline,
 }
-"""By name. The strawman `min`, the lowest of the single-resource predictions, is what is right for a pipeline."""
+"""By name. The strawman `min`, the lowest of the single-resource predictions, equals the composition of a pipeline."""
 
 
 def drops_on_accelerators(pattern: Pattern, rate: Array, service_ms: Array, limited: Array) -> Array:
-    """What contention for each accelerator alone costs an NF that runs at `rate` without it.
+    """The drop that contention for each accelerator alone causes to an NF that runs at `rate` without it.
 
-    A pipeline loses what is above the accelerator's limit. Run to completion loses by the time that a packet waits in
-    the accelerator's queues, which is what the limit adds to the service time.
+    A pipeline drops to the accelerator's limit. In run to completion every packet waits in the accelerator's queues,
+    by the time that the limit implies beyond the service time.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def drops_on_accelerators(pattern: Pattern, rate: Array, service_ms: Array, limi
     rate
         Throughput (kpps) without that contention.
     service_ms, limited
-        Service time, and throughput were nothing but that accelerator to bind (inf where it is not used); as `rate`,
-        with one more axis for the accelerators.
+        Service time, and throughput if only that accelerator limited it (inf where it is not used); as `rate`, with
+        one more axis for the accelerators.
     """
     rate = rate[..., None]
     if pattern == PIPELINE:

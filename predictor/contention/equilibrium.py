@@ -1,7 +1,7 @@
-"""Companies of NFs by physics alone: a model per resource, composed by execution pattern (Tomur, appendix F).
+"""The equilibrium of a co-location by the resource models, without any correction (Tomur, appendix F).
 
-A company is predicted in the paper's steps: what memory contention leaves of each NF's cores (section 4.1.2), what each
-shared accelerator allows (4.1.1), and both composed (4.2).
+A co-location is predicted in the paper's steps: what memory contention leaves of each NF's cores (section 4.1.2), what
+each shared accelerator allows (4.1.1), and both composed (4.2).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.accelerators import limits
-from predictor.contention.batch import CoLocations
-from predictor.contention.calibration import Seen
+from predictor.contention.batch import CoLocationBatch
+from predictor.contention.calibration import Conditions
 from predictor.contention.composition import (
     PIPELINE,
     RUN_TO_COMPLETION,
@@ -24,108 +24,103 @@ from predictor.contention.composition import (
     run_to_completion,
 )
 from predictor.contention.memory import WORKING_SET
-from predictor.contention.workload_table import Facts
+from predictor.contention.workload_table import WorkloadTable
 from profiles import Workload
 
 Array = NDArray[np.float64]
-Where = tuple[NDArray[np.intp], ...]
+Positions = tuple[NDArray[np.intp], ...]
+"""Positions of members in a batch: co-location, member."""
 
 SETTLED = 1e-6
 MOST_ROUNDS = 20
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Per company and member, in kpps.
+class Equilibrium:
+    """Per co-location and member, in kpps.
 
     Parameters
     ----------
-    seats
-        Who sits where.
+    batch
+        The co-locations.
     throughput, solo
-        Shape (companies, members).
+        Shape (co-locations, members).
     drops
-        On memory, then on each accelerator, each as if it alone were contended. Shape (companies, members, resources).
+        On memory, then on each accelerator, each as if it alone were contended. Shape (co-locations, members,
+        resources).
     bound
         What the cores reach, then what each accelerator allows; inf where it is not used. Shape as `drops`.
     """
 
-    seats: CoLocations
+    batch: CoLocationBatch
     throughput: Array
     solo: Array
     drops: Array
     bound: Array
 
-    @property
-    def beside(self) -> NDArray[np.bool_]:
-        """Where there is a member in company, shape (companies, members)."""
-        there: NDArray[np.bool_] = self.seats.seated & (self.seats.sizes[:, None] > 1)
-        return there
 
-
-class Contended:
-    """What contention makes of companies.
+class EquilibriumModel:
+    """Finds the equilibrium of co-locations.
 
     Parameters
     ----------
-    facts
-        Of the NFs.
+    table
+        The workloads' solo behaviour.
     composition
         For all NFs; each NF's own pattern when None.
     """
 
-    def __init__(self, facts: Facts, composition: Composition | None = None) -> None:
-        self._facts = facts
+    def __init__(self, table: WorkloadTable, composition: Composition | None = None) -> None:
+        self._table = table
         self._composition = composition
 
-    def answer(self, co_locations: Sequence[Sequence[Workload]]) -> Answer:
-        """Throughput of every workload of every company, and what it is made of."""
-        facts, seats = self._facts, self._facts.co_locations(co_locations)
-        shape = (*seats.member.shape, 1 + len(facts.accelerators))
+    def solve(self, co_locations: Sequence[Sequence[Workload]]) -> Equilibrium:
+        """Throughput of every workload of every co-location, with its parts."""
+        table, batch = self._table, self._table.batch(co_locations)
+        shape = (*batch.member.shape, 1 + len(table.accelerators))
         solo, cores = np.ones(shape[:2]), np.ones(shape[:2])
-        solo[seats.seated] = facts.solo[seats.member[seats.seated]]
-        cores[seats.seated] = self._cores(seats)
+        solo[batch.occupied] = table.solo[batch.member[batch.occupied]]
+        cores[batch.occupied] = self._cores(batch)
         drops, bound = np.zeros(shape), np.full(shape, np.inf)
         drops[:, :, 0], bound[:, :, 0] = np.maximum(solo - cores, 0.0), cores
-        throughput = self._composed(seats.member, solo, drops)
-        sharing = seats.sizes > 1
-        if facts.accelerators and sharing.any():
-            part = self._share_accelerators(seats.member[sharing], solo[sharing], cores[sharing], throughput[sharing])
+        throughput = self._composed(batch.member, solo, drops)
+        sharing = batch.sizes > 1
+        if table.accelerators and sharing.any():
+            part = self._share_accelerators(batch.member[sharing], solo[sharing], cores[sharing], throughput[sharing])
             throughput[sharing], drops[sharing, :, 1:], bound[sharing, :, 1:] = part
         throughput[~sharing], drops[~sharing] = solo[~sharing], 0.0
         for values in (throughput, drops, bound):
-            _level_twins(seats.member, values)
-        return Answer(seats, np.minimum(throughput, solo), solo, drops, bound)
+            _equalise_twins(batch.member, values)
+        return Equilibrium(batch, np.minimum(throughput, solo), solo, drops, bound)
 
-    def seen(self, answer: Answer, among: NDArray[np.bool_] | None = None) -> Iterator[tuple[str, Where, Seen]]:
-        """Per NF: where it sits among these members (all in company by default), and what is predicted from."""
-        facts, member = self._facts, answer.seats.member
-        turns = np.where(answer.seats.seated[:, :, None], (facts.queues * facts.service)[member], 0.0)
+    def conditions(
+        self, equilibrium: Equilibrium, among: NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[str, Positions, Conditions]]:
+        """Per NF, its positions among these members (those with competitors by default), and their conditions."""
+        table, batch = self._table, equilibrium.batch
+        turns = np.where(batch.occupied[:, :, None], (table.queues * table.service)[batch.member], 0.0)
         others = turns.sum(axis=1, keepdims=True) - turns
-        places = np.nonzero(answer.beside if among is None else among)
-        for name, rows in facts.by_nf(member[places]):
-            model, where = facts.models[name], tuple(axis[rows] for axis in places)
-            which = member[where]
-            columns = [facts.accelerators.index(accelerator) for accelerator in model.accelerators]
-            own, competitors = facts.service[which][:, columns], others[where][:, columns]
-            yield (
-                name,
-                where,
-                Seen.of(facts.traffic[which], answer.throughput[where], answer.solo[where], competitors, own),
-            )
+        positions = np.nonzero(batch.contended if among is None else among)
+        for name, rows in table.by_nf(batch.member[positions]):
+            model, where = table.models[name], tuple(axis[rows] for axis in positions)
+            which = batch.member[where]
+            columns = [table.accelerators.index(accelerator) for accelerator in model.accelerators]
+            own, competitors = table.service[which][:, columns], others[where][:, columns]
+            throughput, solo = equilibrium.throughput[where], equilibrium.solo[where]
+            yield name, where, Conditions.of(table.traffic[which], throughput, solo, competitors, own)
 
-    def _cores(self, seats: CoLocations) -> Array:
-        """What the cores of everybody seated reach beside the others' memory accesses, before any queueing."""
-        facts, places = self._facts, seats.member[seats.seated]
-        counters = facts.competitors(seats.member)[seats.seated]
-        crowded = np.broadcast_to(seats.sizes[:, None] > 1, seats.member.shape)[seats.seated]
-        share = np.ones(len(places))
-        for name, rows in facts.by_nf(places):
-            rows = rows & crowded
-            model, which = facts.models[name], places[rows]
-            runs = model.memory_runs(counters[rows], facts.traffic[which], facts.counters[which, WORKING_SET])
-            share[rows] = model.memory_share(runs, facts.base[which])
-        reached: Array = 1.0 / (1.0 / (facts.base[places] * share) + facts.match_ms[places])
+    def _cores(self, batch: CoLocationBatch) -> Array:
+        """What each member's cores reach under the others' memory contention, before any queueing."""
+        table, rows = self._table, batch.member[batch.occupied]
+        counters = table.competitors(batch.member)[batch.occupied]
+        contended = batch.contended[batch.occupied]
+        share = np.ones(len(rows))
+        for name, of_nf in table.by_nf(rows):
+            of_nf = of_nf & contended
+            model, which = table.models[name], rows[of_nf]
+            runs = model.memory_runs(counters[of_nf], table.traffic[which], table.counters[which, WORKING_SET])
+            share[of_nf] = model.memory_share(runs, table.base[which])
+        reached: Array = 1.0 / (1.0 / (table.base[rows] * share) + table.match_ms[rows])
         return reached
 
     def _share_accelerators(
@@ -133,22 +128,22 @@ class Contended:
     ) -> tuple[Array, Array, Array]:
         """Throughput of every member, its drop on each accelerator, and what each allows.
 
-        What an NF asks of an accelerator depends on what its other resources leave it; a few rounds settle that.
+        An NF's demand for an accelerator depends on what its other resources leave it; a few rounds settle that.
         """
-        facts, seated = self._facts, (member >= 0)[:, :, None]
-        queues = np.where(seated, facts.queues[member], 0.0)
-        service = np.where(queues > 0, facts.service[member], 0.0)
+        table, occupied = self._table, (member >= 0)[:, :, None]
+        queues = np.where(occupied, table.queues[member], 0.0)
+        service = np.where(queues > 0, table.service[member], 0.0)
         memory = np.maximum(solo - cores, 0.0)[:, :, None]
         bound, drops, throughput = np.full(queues.shape, np.inf), np.zeros(queues.shape), throughput.copy()
         moving = np.flatnonzero((queues > 0).any(axis=(1, 2)))
         for turn in range(MOST_ROUNDS):
             if not len(moving):
                 break
-            alone, before, staged = solo[moving], throughput[moving], facts.pipeline[member[moving]]
-            asked = _asked(staged, cores[moving], bound[moving], before)
-            limited = np.empty(asked.shape)
-            for at in range(asked.shape[2]):
-                limited[:, :, at] = limits(service[moving, :, at], queues[moving, :, at], asked[:, :, at])
+            alone, before, staged = solo[moving], throughput[moving], table.pipeline[member[moving]]
+            demand = _demand(staged, cores[moving], bound[moving], before)
+            limited = np.empty(demand.shape)
+            for at in range(demand.shape[2]):
+                limited[:, :, at] = limits(service[moving, :, at], queues[moving, :, at], demand[:, :, at])
             lost = np.where(
                 staged[:, :, None],
                 drops_on_accelerators(PIPELINE, alone, service[moving], limited),
@@ -166,24 +161,24 @@ class Contended:
         """End-to-end throughput by each NF's execution pattern (Tomur, equation 7)."""
         if self._composition:
             return self._composition(solo, drops)
-        staged = self._facts.pipeline[member]
+        staged = self._table.pipeline[member]
         return np.where(staged, pipeline(solo, drops), run_to_completion(solo, drops))
 
 
-def _level_twins(member: NDArray[np.intp], values: Array) -> None:
-    """Let equal members of a company, who are neighbours, have the same values to the last bit: sums round by seat."""
-    for seat in range(1, member.shape[1]):
-        twins = member[:, seat] == member[:, seat - 1]
-        values[twins, seat] = values[twins, seat - 1]
+def _equalise_twins(member: NDArray[np.intp], values: Array) -> None:
+    """Give equal members of a co-location, which are adjacent, equal values to the last bit: sums round by position."""
+    for at in range(1, member.shape[1]):
+        twins = member[:, at] == member[:, at - 1]
+        values[twins, at] = values[twins, at - 1]
 
 
-def _asked(staged: NDArray[np.bool_], cores: Array, bound: Array, throughput: Array) -> Array:
-    """What each member asks of each accelerator, shape (companies, members, accelerators).
+def _demand(staged: NDArray[np.bool_], cores: Array, bound: Array, throughput: Array) -> Array:
+    """The demand of each member for each accelerator (kpps), shape (co-locations, members, accelerators).
 
     A pipeline sends what its other stages carry; run to completion sends a packet when the last has come back.
     """
-    asked = np.empty(bound.shape)
+    demand = np.empty(bound.shape)
     for at in range(bound.shape[2]):
         others = np.delete(bound, at, axis=2).min(axis=2, initial=np.inf)
-        asked[:, :, at] = np.where(staged, np.minimum(cores, others), throughput)
-    return asked
+        demand[:, :, at] = np.where(staged, np.minimum(cores, others), throughput)
+    return demand

@@ -1,21 +1,23 @@
 """Memory contention: gradient boosting on the competitors' counters and the NF's traffic (Tomur, 4.1.2 and 5.1.2).
 
-A few hundred runs leave wide gaps in so many dimensions, and trees answer a gap with a step. Boosting therefore starts
-from a smooth trend over what contention is made of, the competitors' rate of cache accesses and their working set, and
-learns what the trend leaves of every run: what the other counters tell, and where throughput changes faster than the
-trend follows. The trend is learnt from contention that NFs can exert, and keeps its edge beyond. Trees are grown apart
-on either side, since across that edge what is left grows tenfold, and trees would carry it over into the gaps.
+A few hundred runs leave wide gaps in so many dimensions, and trees fill a gap with a step. Boosting therefore starts
+from a smooth trend over the two quantities that make contention, the competitors' rate of cache accesses and their
+working set, and learns the residuals: the effect of the other counters, and changes that the trend is too smooth to
+follow. The trend is learnt from contention that NFs can exert, and stays constant beyond. Separate trees are grown for
+contention within and beyond that range: residuals beyond are ten times as large, and common trees would carry them
+over into the gaps.
 
-Mean absolute percentage error on the simulated card, over 800 companies of the nine NFs of Tomur's table 2 at default
-and 800 at random traffic, and beside benches beyond what NFs exert: this model 0.66, 0.97 and 5.4; the trend alone
-0.65, 0.95 and 7.6; boosting alone 0.87, 6.8 and 4.0. Trees grown over both sides at once,
-tried before the working set was told as what spills, had 0.70, 2.9 and 6.0, against
-0.69, 1.14 and 5.1 of trees beyond alone.
+Mean absolute percentage error on the simulated card, over 800 co-locations of the nine NFs of Tomur's table 2 at
+default and 800 at random traffic, and next to benches beyond what NFs exert: this model 0.66, 0.97 and 5.4; the trend
+alone 0.65, 0.95 and 7.6; boosting alone 0.87, 6.8 and 4.0. Common trees for both ranges, tried when the working set was
+not yet measured by how much of it exceeds the cache, had 0.70, 2.9 and 6.0, against 0.69, 1.14 and 5.1 of trees beyond
+alone.
 
-What is left is what summed counters cannot tell. They count accesses that an NF's private cache answers, and an NF
-touches its packet buffers often and its large tables seldom, where mem-bench touches all alike. Beside NFs with the
-sums of a bench, the model therefore expects some more contention than there is: FlowStats beside benches like NFs is
-predicted 0.3 % below the truth on average, beside three NFs 1.8 %. Measured co-runs correct that.
+The rest of the error is in what summed counters cannot express. They count accesses that an NF's private cache serves,
+and an NF accesses its packet buffers often and its large tables seldom, where mem-bench accesses all memory alike. Next
+to NFs with the same sums as a bench, the model therefore expects slightly more contention than there is: FlowStats next
+to benches that resemble NFs is predicted 0.3 % below the truth on average, next to three NFs 1.8 %. Measured co-runs
+correct that.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.boosting import boost
-from predictor.regression.gaussian_process import Smooth
+from predictor.regression.gaussian_process import GaussianProcess
 from predictor.regression.trees import Trees
 from profiles import COUNTERS
 
@@ -36,16 +38,16 @@ ENOUGH = 10
 READS, WRITES, WORKING_SET = (COUNTERS.index(name) for name in ("l2crd", "l2cwr", "wss"))
 ACCESS_UNIT = 1e6
 WORKING_SET_UNIT = 0.3
-"""Accesses per second and MB below which contention is not felt: where the scales turn from linear to logarithmic."""
+"""Accesses per second and MB below which contention is negligible: the scales are linear below, logarithmic above."""
 FADED = 1.5
-"""Times the accesses of any company of NFs at which nothing is left of the trees for these."""
+"""Multiple of `most_accesses` from which only the trees beyond count; they fade in from there."""
 FULL, SPILLED_UNIT = 3.0, 0.05
-"""MB of which half no longer finds room in the cache, and the share without room that is not felt."""
+"""MB of which half does not fit into the cache, and the share that does not fit below which it is negligible."""
 
 
 @dataclass(frozen=True)
 class MemoryRuns:
-    """Runs beside memory contention, one row each.
+    """Runs under memory contention, one row each.
 
     Parameters
     ----------
@@ -69,11 +71,11 @@ class MemoryRuns:
         return access_rate(self.counters)
 
     def contention(self) -> Array:
-        """What the trend is a function of, shape (N, 6)."""
+        """Inputs of the trend, shape (N, 6)."""
         return np.column_stack(
             [
                 np.log1p(self.accesses() / ACCESS_UNIT),
-                # a working set that fills the cache does no less harm than one far larger
+                # beyond the size of the cache, a larger working set slows others hardly more
                 np.log1p(self.counters[:, WORKING_SET] / (self.counters[:, WORKING_SET] + FULL) / SPILLED_UNIT),
                 np.log1p(self.own_wss / WORKING_SET_UNIT),
                 np.log(np.maximum(self.traffic[:, :2], 1.0)),
@@ -82,7 +84,7 @@ class MemoryRuns:
         )
 
     def features(self) -> Array:
-        """What the trees see: the seven counters and the traffic attributes, shape (N, 10)."""
+        """Inputs of the trees: the seven counters and the traffic attributes, shape (N, 10)."""
         return np.concatenate([self.counters, self.traffic], axis=1)
 
 
@@ -93,16 +95,16 @@ class MemoryModel:
     Parameters
     ----------
     trend
-        Smooth, for contention that NFs can exert.
+        For contention that NFs can exert; constant beyond.
     most_accesses
-        Cache accesses per second up to which that is.
+        Cache accesses per second that NFs can exert.
     within, beyond
-        Trees for contention up to there and above, which add to the trend and to its edge.
+        Trees for contention within that range and beyond it, added to the trend.
     errors
-        Of runs under contention that NFs can exert, when left out: measured over predicted, logarithm, shape (M,).
+        Of runs within that range, when left out of training: measured over predicted, logarithm, shape (M,).
     """
 
-    trend: Smooth
+    trend: GaussianProcess
     most_accesses: float
     within: Trees
     beyond: Trees
@@ -124,7 +126,7 @@ class MemoryModel:
         settings = np.unique(runs.traffic, axis=0, return_inverse=True)[1].ravel().astype(np.intp)
         inputs, features, near = runs.contention(), runs.features(), runs.accesses() <= most_accesses
         at, measured, setting = inputs[near], logarithm[near], settings[near]
-        trend = Smooth.fit(at, measured[:, None], setting)
+        trend = GaussianProcess.fit(at, measured[:, None], setting)
 
         def left_by(kept: NDArray[np.intp]) -> Array:
             less = trend.refitted(at[kept], measured[kept, None], setting[kept])
@@ -133,7 +135,7 @@ class MemoryModel:
 
         left = logarithm - trend(inputs)[:, 0]
         within = boost(features[near], left[near], setting, seed, left_by=left_by)
-        # there runs are few and differ by contention far more than by setting
+        # beyond, runs are few and differ by contention far more than by setting
         beyond = boost(features[~near], left[~near], np.arange((~near).sum()), seed)
         errors = trend.left_out(measured[:, None], setting)[:, 0] - within.unseen
         contended = (runs.counters[near] > 0).any(axis=1)
@@ -152,7 +154,7 @@ class MemoryModel:
 
     def as_arrays(self) -> dict[str, Array]:
         """What was learnt, as plain arrays."""
-        parts: dict[str, Smooth | Trees] = {"trend": self.trend, "within": self.within, "beyond": self.beyond}
+        parts: dict[str, GaussianProcess | Trees] = {"trend": self.trend, "within": self.within, "beyond": self.beyond}
         return {
             "most_accesses": np.array([self.most_accesses]),
             "errors": self.errors,
@@ -161,13 +163,13 @@ class MemoryModel:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> MemoryModel:
-        """The model that `as_arrays` gave."""
+        """The model that `as_arrays` returned."""
         trend, within, beyond = (
             {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
             for part in ("trend_", "within_", "beyond_")
         )
         return cls(
-            Smooth.from_arrays(trend),
+            GaussianProcess.from_arrays(trend),
             float(arrays["most_accesses"][0]),
             Trees.from_arrays(within),
             Trees.from_arrays(beyond),

@@ -1,4 +1,4 @@
-"""Everything that training finds of one NF, and what it makes of a contention that is given."""
+"""The model of one NF, and its throughput under given contention."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.accelerators import AcceleratorUse, beside_bench
-from predictor.contention.calibration import Calibration, Seen
+from predictor.contention.accelerators import AcceleratorUse, time_next_to_bench
+from predictor.contention.calibration import Calibration, Conditions
 from predictor.contention.composition import COMPOSITIONS, PIPELINE, Composition, Pattern, drops_on_accelerators
-from predictor.contention.intervals import Spread
+from predictor.contention.intervals import ErrorModel
 from predictor.contention.memory import WORKING_SET, MemoryModel, MemoryRuns
 from predictor.contention.solo import SoloModel
 from profiles import ATTRIBUTES, COUNTERS, TrafficProfile
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Execution:
-    """How an NF's work on cores and accelerators makes its throughput."""
+    """How an NF uses cores and accelerators, and the throughput that results."""
 
     pattern: Pattern
     uses: tuple[AcceleratorUse, ...] = ()
@@ -39,9 +39,9 @@ class Execution:
         return total
 
     def unqueued(self, base: Array, traffic: Array) -> Array:
-        """Throughput before any queueing when the cores reach `base` with the least accelerator work.
+        """Throughput without queueing when the cores reach `base` with the least accelerator work.
 
-        A pipeline's cores do not wait; run to completion spends the time of every match on top (Tomur, equation 4).
+        A pipeline's cores do not wait; in run to completion the time of every match is added (Tomur, equation 4).
         """
         if self.pattern == PIPELINE or not self.uses:
             return base
@@ -49,7 +49,7 @@ class Execution:
         return rates
 
     def drops(self, rate: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
-        """What competitors for each accelerator alone cost an NF that runs at `rate` without, shape (N, accelerators).
+        """The drop that competitors on each accelerator alone cause to an NF that runs at `rate` without them.
 
         Parameters
         ----------
@@ -58,12 +58,17 @@ class Execution:
         traffic
             Shape (N, 3).
         competitor_ms, competitor_kpps
-            As `beside_bench` takes them, shape (N, accelerators).
+            As `time_next_to_bench` takes them, shape (N, accelerators).
+
+        Returns
+        -------
+        kpps
+            Shape (N, accelerators).
         """
         service = self.service_ms(traffic)
         times = np.empty_like(service)
         for at, use in enumerate(self.uses):
-            times[:, at] = beside_bench(service[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at])
+            times[:, at] = time_next_to_bench(service[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at])
         return drops_on_accelerators(self.pattern, rate, service, 1.0 / np.maximum(times, 1e-12))
 
     def throughput(self, base: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
@@ -74,14 +79,14 @@ class Execution:
 
 @dataclass(frozen=True)
 class NfModel:
-    """One NF, as training found it.
+    """The model of one NF.
 
     Parameters
     ----------
     name
         The NF.
     cores
-        Dedicated cores; None when the profile does not say.
+        Dedicated cores; None when the profile does not state them.
     execution
         Pattern, queues and service times.
     solo
@@ -91,13 +96,13 @@ class NfModel:
     measured
         Per traffic attribute, the range that was measured.
     evidence
-        Mean absolute percentage error beside benches under each execution pattern that was tried.
-    evidence_in_company
-        The same of all NFs in measured companies, where benches did not tell patterns apart.
+        Mean absolute percentage error next to benches under each execution pattern that was tried.
+    evidence_in_co_location
+        The same of all NFs in measured co-locations, where benches did not distinguish the patterns.
     calibration
         Correction by measured co-runs; None when there are none, or they do not help.
-    spread
-        How far predictions err; None before that was judged.
+    error_model
+        How far predictions err.
     """
 
     name: str
@@ -109,7 +114,7 @@ class NfModel:
     evidence: Mapping[str, float] = field(default_factory=dict)
     evidence_in_co_location: Mapping[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None
-    spread: Spread | None = None
+    error_model: ErrorModel = field(default_factory=ErrorModel.unknown)
 
     @cached_property
     def accelerators(self) -> tuple[str, ...]:
@@ -125,19 +130,12 @@ class NfModel:
         """Throughput alone with the least accelerator work."""
         if self.solo:
             return self.solo.kpps(traffic)
-        rates: Array = np.exp(self.memory(self.memory_runs(np.zeros((len(traffic), len(COUNTERS))), traffic)))
-        return rates
+        return kpps_without_contention(self.memory, traffic, with_matches=not self.execution.uses)
 
     def solo_kpps(self, traffic: Array) -> Array:
         """Throughput alone on the NIC."""
         nothing = np.zeros((len(traffic), len(self.execution.uses)))
         return self.execution.throughput(self.base_kpps(traffic), traffic, nothing, nothing)
-
-    def memory_runs(self, counters: Array, traffic: Array, own_wss: Array | None = None) -> MemoryRuns:
-        """The contention as the memory model takes it; matches are the accelerators' matter, where there are any."""
-        if own_wss is None:
-            own_wss = self.solo.own_counters(traffic)[:, WORKING_SET] if self.solo else np.zeros(len(traffic))
-        return MemoryRuns(counters, traffic * np.array([1.0, 1.0, 0.0 if self.execution.uses else 1.0]), own_wss)
 
     def memory_share(self, runs: MemoryRuns, base: Array) -> Array:
         """Share of `base` that memory contention leaves, between 0 and 1."""
@@ -147,7 +145,11 @@ class NfModel:
         share: Array = np.exp(np.minimum(logarithm, 0.0))
         return share
 
-    def beside(
+    def memory_runs(self, counters: Array, traffic: Array, own_wss: Array | None = None) -> MemoryRuns:
+        """The inputs of the memory model for competitors with these counters; `own_wss` (MB) where already known."""
+        return memory_runs(counters, traffic, self.solo, own_wss, with_matches=not self.execution.uses)
+
+    def throughput(
         self,
         counters: Array,
         traffic: Array,
@@ -155,7 +157,7 @@ class NfModel:
         competitor_kpps: Array,
         composition: Composition | None = None,
     ) -> Array:
-        """Throughput beside contention known by its sums, shape (N,).
+        """Throughput under contention of which only the sums are known, shape (N,).
 
         Parameters
         ----------
@@ -164,19 +166,50 @@ class NfModel:
         traffic, competitor_ms, competitor_kpps
             As `Execution.drops` takes them.
         composition
-            How drops on single resources add up; by the NF's pattern when None.
+            How drops on single resources are composed; by the NF's pattern when None.
         """
         solo = self.solo_kpps(traffic)
-        drops = self.drops_beside(counters, traffic, competitor_ms, competitor_kpps)
+        drops = self.drops(counters, traffic, competitor_ms, competitor_kpps)
         return np.minimum((composition or COMPOSITIONS[self.execution.pattern])(solo, drops), solo)
 
-    def drops_beside(self, counters: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
-        """What contention for memory, then for each accelerator, costs alone, shape (N, 1 + accelerators)."""
+    def drops(self, counters: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
+        """The drop that contention for memory, then for each accelerator, causes alone, shape (N, 1 + accelerators)."""
         solo, base = self.solo_kpps(traffic), self.base_kpps(traffic)
         share = self.memory_share(self.memory_runs(counters, traffic), base)
         memory = np.maximum(solo - self.execution.unqueued(base * share, traffic), 0.0)
         return np.column_stack([memory, self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)])
 
-    def seen(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Seen:
-        """What a correction of `predicted` throughput, shape (N,), is a function of; the rest as `beside` takes it."""
-        return Seen.of(traffic, predicted, self.solo_kpps(traffic), competitor_ms, self.execution.service_ms(traffic))
+    def conditions(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Conditions:
+        """The conditions of `predicted` throughput, shape (N,); the rest as `throughput` takes it."""
+        own = self.execution.service_ms(traffic)
+        return Conditions.of(traffic, predicted, self.solo_kpps(traffic), competitor_ms, own)
+
+
+def memory_runs(
+    counters: Array, traffic: Array, solo: SoloModel | None, own_wss: Array | None = None, *, with_matches: bool
+) -> MemoryRuns:
+    """The inputs of a memory model.
+
+    Parameters
+    ----------
+    counters
+        The competitors', shape (N, 7).
+    traffic
+        Shape (N, 3).
+    solo
+        From which the NF's own working set is computed; without it, that is taken as 0.
+    own_wss
+        The NF's own working set (MB) where already known, shape (N,).
+    with_matches
+        Whether the model depends on matches: where the NF uses accelerators, matches affect these, not memory.
+    """
+    if own_wss is None:
+        own_wss = solo.own_counters(traffic)[:, WORKING_SET] if solo else np.zeros(len(traffic))
+    return MemoryRuns(counters, traffic * np.array([1.0, 1.0, 1.0 if with_matches else 0.0]), own_wss)
+
+
+def kpps_without_contention(memory: MemoryModel, traffic: Array, *, with_matches: bool = True) -> Array:
+    """Throughput (kpps) without competitors, by a memory model that was trained without a solo model."""
+    nothing = np.zeros((len(traffic), len(COUNTERS)))
+    rates: Array = np.exp(memory(memory_runs(nothing, traffic, None, with_matches=with_matches)))
+    return rates

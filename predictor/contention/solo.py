@@ -7,28 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.gaussian_process import Smooth
+from predictor.regression.gaussian_process import GaussianProcess
 
 TINY = 1e-6
 
 
 @dataclass(frozen=True)
 class SoloModel:
-    """What an NF does alone, over the traffic attributes at `attributes`.
+    """Throughput and counters of an NF alone, as functions of its traffic.
 
     Parameters
     ----------
     attributes
         Positions of the traffic attributes on which throughput depends.
     throughput
-        Logarithm of throughput (kpps) when accelerators cost nothing beyond their least.
+        Logarithm of throughput (kpps) with the least accelerator work.
     counters
         Logarithm of the seven counters; over all traffic attributes.
     """
 
     attributes: tuple[int, ...]
-    throughput: Smooth
-    counters: Smooth
+    throughput: GaussianProcess
+    counters: GaussianProcess
 
     @classmethod
     def fit(
@@ -42,12 +42,12 @@ class SoloModel:
         """Learn throughput (N,) at traffic (N, 3), and counters (M, 7) at traffic (M, 3)."""
         return cls(
             attributes,
-            Smooth.fit(_axes(traffic)[:, list(attributes)], np.log(throughput)[:, None]),
-            Smooth.fit(_axes(counters_at), np.log(np.maximum(counters, TINY))),
+            GaussianProcess.fit(_axes(traffic)[:, list(attributes)], np.log(throughput)[:, None]),
+            GaussianProcess.fit(_axes(counters_at), np.log(np.maximum(counters, TINY))),
         )
 
     def kpps(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Throughput (kpps) at each row of `traffic`, shape (N, 3), were accelerators free."""
+        """Throughput (kpps) with the least accelerator work at each row of `traffic`, shape (N, 3)."""
         rates: NDArray[np.float64] = np.exp(self.throughput(_axes(traffic)[:, list(self.attributes)])[:, 0])
         return rates
 
@@ -66,14 +66,14 @@ class SoloModel:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[np.float64]]) -> SoloModel:
-        """The model that `as_arrays` gave."""
+        """The model that `as_arrays` returned."""
         throughput, counters = (
-            Smooth.from_arrays({name.removeprefix(part): array for name, array in arrays.items()})
+            GaussianProcess.from_arrays({name.removeprefix(part): array for name, array in arrays.items()})
             for part in ("throughput_", "counters_")
         )
         return cls(tuple(int(at) for at in arrays["attributes"]), throughput, counters)
 
 
 def _axes(traffic: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Flows and packet size count by their ratios, matches by their number."""
+    """Inputs: flows and packet size on a logarithmic scale, matches on a linear one."""
     return np.column_stack([np.log(np.maximum(traffic[:, :2], TINY)), traffic[:, 2]])

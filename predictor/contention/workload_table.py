@@ -1,4 +1,4 @@
-"""What is known of workloads alone, as arrays with one row per distinct workload."""
+"""Solo behaviour of workloads as arrays with one row per distinct workload."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.batch import CoLocations, Roster
+from predictor.contention.batch import CoLocationBatch, WorkloadIndex
 from predictor.contention.composition import PIPELINE
 from predictor.contention.nf_model import NfModel
 from profiles import InputError, Workload
+from profiles.faults import suggestion
 
 Array = NDArray[np.float64]
 
 ARRAYS = ("nf", "pipeline", "traffic", "counters", "base", "match_ms", "solo", "queues", "service")
 
 
-class Facts:
-    """Solo behaviour of workloads, computed once per distinct workload and remembered.
+class WorkloadTable:
+    """Solo behaviour of workloads, computed once per distinct workload.
 
-    Arrays have a row per workload, and some more.
+    Arrays have a row per workload, and spare rows at the end.
 
     Attributes
     ----------
     nf
-        Place of the NF in `names`, shape (workloads,).
+        Position of the NF in `names`, shape (workloads,).
     pipeline
         Whether its execution pattern is pipeline, shape (workloads,).
     traffic, counters
@@ -40,8 +41,8 @@ class Facts:
         self.models = nfs
         self.names = tuple(nfs)
         self.accelerators = tuple(sorted({name for model in nfs.values() for name in model.accelerators}))
-        self._roster = Roster(self._add)
-        self._known = 0
+        self._index = WorkloadIndex(self._add)
+        self._filled = 0
         self.nf: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self.pipeline: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
@@ -49,7 +50,7 @@ class Facts:
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
 
-    def places(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
+    def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The row of each workload.
 
         Raises
@@ -57,69 +58,70 @@ class Facts:
         InputError
             When an NF is not modelled.
         """
-        return self._roster.places(workloads)
+        return self._index.numbers(workloads)
 
     def solo_of(self, workloads: Sequence[Workload]) -> Array:
         """Throughput (kpps) of each workload alone."""
-        places = self.places(workloads)
-        return self.solo[places]
+        rows = self.rows(workloads)
+        return self.solo[rows]
 
-    def co_locations(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocations:
-        """The companies as rows of places."""
-        return self._roster.co_locations(co_locations)
+    def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
+        """The co-locations, their members by their rows."""
+        return self._index.batch(co_locations)
 
-    def by_nf(self, places: NDArray[np.intp]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-        """Each NF that occurs, and where."""
-        for at in np.unique(self.nf[places]):
-            yield self.names[at], self.nf[places] == at
+    def by_nf(self, rows: NDArray[np.intp]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Each NF that occurs in `rows`, and where."""
+        for at in np.unique(self.nf[rows]):
+            yield self.names[at], self.nf[rows] == at
 
     def competitors(self, member: NDArray[np.intp]) -> Array:
-        """The summed counters of each member's competitors, shape (companies, members, 7).
+        """The summed counters of each member's competitors, shape (co-locations, members, 7).
 
         Raises
         ------
         InputError
             When a competitor was not measured alone, so that its counters are not known.
         """
-        seated = member >= 0
-        own = np.where(seated[:, :, None], self.counters[member], 0.0) if member.size else np.zeros((*member.shape, 7))
-        crowded = seated.sum(axis=1) > 1
-        if np.isnan(own[crowded]).any():
+        occupied = member >= 0
+        own = (
+            np.where(occupied[:, :, None], self.counters[member], 0.0) if member.size else np.zeros((*member.shape, 7))
+        )
+        contended = occupied.sum(axis=1) > 1
+        if np.isnan(own[contended]).any():
             missing = next(name for name, model in self.models.items() if not model.solo)
             raise InputError.of(
                 f"{missing}/solo.csv",
-                "is missing, or holds fewer than 3 runs, so what the NF does to others is not known",
+                f"is missing, or holds fewer than 3 runs, so the contention that {missing} exerts is not known",
                 hint="measure it alone",
             )
         total: Array = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
-        total[~crowded] = 0.0
+        total[~contended] = 0.0
         return total
 
     def _add(self, workloads: Sequence[Workload]) -> None:
         unknown = sorted({workload.nf for workload in workloads} - set(self.names))
         if unknown:
-            raise InputError.of(
-                "workloads", f"no model of {', '.join(unknown)}", column="nf", hint=f"one of {', '.join(self.names)}"
-            )
+            hint = suggestion(unknown[0], self.names)
+            raise InputError.of("workloads", f"no model of {', '.join(unknown)}", column="nf", hint=hint)
         nf = np.array([self.names.index(workload.nf) for workload in workloads], dtype=np.intp)
         traffic = np.array([workload.traffic.as_tuple() for workload in workloads])
-        new = np.arange(self._known, self._known + len(workloads))
-        self._make_room(len(workloads))
+        new = np.arange(self._filled, self._filled + len(workloads))
+        self._grow(len(workloads))
         self.nf[new], self.traffic[new] = nf, traffic
         for at in np.unique(nf):
-            self._describe(self.models[self.names[at]], new[nf == at])
-        self._known += len(workloads)
+            self._fill(self.models[self.names[at]], new[nf == at])
+        self._filled += len(workloads)
 
-    def _make_room(self, count: int) -> None:
-        """Let every array hold that many workloads more; twice as many as before, so that growing costs little."""
-        if self._known + count <= len(self.nf):
+    def _grow(self, count: int) -> None:
+        """Make room for that many workloads more; arrays at least double, so that growing costs little."""
+        if self._filled + count <= len(self.nf):
             return
-        spare = max(self._known + count, 2 * len(self.nf)) - len(self.nf)
+        spare = max(self._filled + count, 2 * len(self.nf)) - len(self.nf)
         for name in ARRAYS:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros((spare, *old.shape[1:]), dtype=old.dtype)]))
 
-    def _describe(self, model: NfModel, rows: NDArray[np.intp]) -> None:
+    def _fill(self, model: NfModel, rows: NDArray[np.intp]) -> None:
         traffic, execution = self.traffic[rows], model.execution
         self.pipeline[rows] = execution.pattern == PIPELINE
         self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan

@@ -1,28 +1,32 @@
 """SLOMO: memory contention only, learnt at default traffic (Manousis et al., 2020, doi:10.1145/3387514.3405868).
 
-Tomur's baseline (section 7.1). Other traffic is answered by sensitivity extrapolation: throughput follows the NF's own
-over flows, as long as the flow count is within 20 % of the default.
+Tomur's baseline (section 7.1). Other traffic is predicted by sensitivity extrapolation: throughput is scaled as the
+NF's solo throughput over flows, as long as the flow count is within 20 % of the default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from predictor.arrays import read_arrays, write_arrays
 from predictor.contention.nf_model import NfModel
-from predictor.contention.workload_table import Facts
+from predictor.contention.workload_table import WorkloadTable
 from predictor.prediction import Prediction
 from predictor.registry import PREDICTORS, Predictor, Warn
 from predictor.regression.trees import Trees
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import Workload
-from profiles.profile import THROUGHPUT, NfProfile, Profile
+from profiles.profile import THROUGHPUT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from profiles.profile import NfProfile, Profile
 
 Array = NDArray[np.float64]
 
@@ -39,28 +43,28 @@ class SlomoPredictor(Predictor):
     Parameters
     ----------
     nfs
-        What training found per NF; solo throughput is taken from it.
+        The NF models, from which solo throughput is taken.
     default
-        The traffic that was learnt, as an array of shape (3,).
+        The traffic of training, as an array of shape (3,).
     memory
         Per NF, the logarithm of throughput (kpps) at that traffic.
     """
 
-    heeds_risk: ClassVar[bool] = False
+    supports_risk: ClassVar[bool] = False
 
     def __init__(self, nfs: Mapping[str, NfModel], default: Array, memory: Mapping[str, Trees]) -> None:
         self._nfs, self._default, self._memory = nfs, default, memory
-        self._facts = Facts(nfs)
+        self._table = WorkloadTable(nfs)
 
     @classmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
-        """Learn from the runs beside mem-bench at default traffic."""
+        """Learn from the runs next to mem-bench at default traffic."""
         default = np.array(profile.default_traffic().as_tuple())
         memory = {}
         for name, model in nfs.items():
             rows, exact = _near(profile.nfs[name], default)
             if exact < len(rows):
-                warn(f"{name}: {exact} runs beside mem-bench at default traffic; SLOMO takes the nearest {len(rows)}")
+                warn(f"{name}: {exact} runs next to mem-bench at default traffic; SLOMO uses the nearest {len(rows)}")
             logarithm = np.log(rows[THROUGHPUT].to_numpy(dtype=np.float64))
             if model.solo:
                 logarithm += np.log(model.base_kpps(default[None, :]) / model.base_kpps(traffic_of(rows)))
@@ -81,22 +85,22 @@ class SlomoPredictor(Predictor):
 
     def solo(self, workloads: Sequence[Workload]) -> Array:
         """Throughput (kpps) of each workload alone on the NIC."""
-        return self._facts.solo_of(workloads)
+        return self._table.solo_of(workloads)
 
     def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
-        """Throughput (kpps) of every workload of every company. It knows no risk: SLOMO tells no errors of its own."""
-        facts, seats = self._facts, self._facts.co_locations(co_locations)
-        throughput = np.where(seats.seated, facts.solo[seats.member], 0.0)
-        crowded = seats.seated & (seats.sizes[:, None] > 1)
-        counters, places = facts.competitors(seats.member)[crowded], seats.member[crowded]
-        predicted = np.zeros(len(places))
-        for name, rows in facts.by_nf(places):
-            predicted[rows] = self._kpps(name, counters[rows], facts.traffic[places[rows]])
-        throughput[crowded] = np.minimum(predicted, throughput[crowded])
-        return seats.in_given_order(throughput)
+        """Throughput (kpps) of every workload; `risk` has no effect, since SLOMO does not estimate its errors."""
+        table, batch = self._table, self._table.batch(co_locations)
+        throughput = np.where(batch.occupied, table.solo[batch.member], 0.0)
+        contended = batch.contended
+        counters, rows = table.competitors(batch.member)[contended], batch.member[contended]
+        predicted = np.zeros(len(rows))
+        for name, of_nf in table.by_nf(rows):
+            predicted[of_nf] = self._kpps(name, counters[of_nf], table.traffic[rows[of_nf]])
+        throughput[contended] = np.minimum(predicted, throughput[contended])
+        return batch.in_given_order(throughput)
 
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
-        """Throughput; every drop is memory's, and there is no interval."""
+        """Throughput without an interval; all drops are attributed to memory."""
         return [
             [
                 Prediction(
@@ -112,7 +116,7 @@ class SlomoPredictor(Predictor):
         ]
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
-        """Throughput (kpps) of `nf` per row; accelerator contention is not seen."""
+        """Throughput (kpps) of `nf` per row; accelerator contention has no effect."""
         refuse_unreadable(table, model_of(self._nfs, nf).accelerators)
         return self._kpps(nf, counters_of(table), traffic_of(table))
 

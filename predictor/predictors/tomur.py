@@ -1,31 +1,34 @@
-"""Tomur: a model per resource, composed by execution pattern (Tomur, appendix F), and corrected by measured company."""
+"""Tomur: a model per resource, composed by execution pattern (Tomur, appendix F), and corrected by measured co-runs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from predictor.contention.calibration import Seen
+from predictor.contention.calibration import Conditions
 from predictor.contention.composition import COMPOSITIONS
-from predictor.contention.equilibrium import Answer, Contended, Where
+from predictor.contention.equilibrium import Equilibrium, EquilibriumModel, Positions
 from predictor.contention.nf_model import NfModel
-from predictor.contention.workload_table import Facts
+from predictor.contention.workload_table import WorkloadTable
 from predictor.prediction import Prediction
 from predictor.registry import PREDICTORS, Predictor, Warn
 from predictor.tables import contention_of, counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import TrafficProfile, Workload
-from profiles.profile import Profile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from profiles.profile import Profile
 
 Array = NDArray[np.float64]
 
-FELT = 0.005
-"""Share of throughput from which contention is said to be felt."""
+NOTICEABLE = 0.005
+"""Share of throughput from which a drop makes its resource the bottleneck."""
 
 
 @PREDICTORS.register("tomur")
@@ -43,15 +46,15 @@ class TomurPredictor(Predictor):
 
     def __init__(self, nfs: Mapping[str, NfModel], *, composition: str | None = None) -> None:
         self._nfs = nfs
-        self._facts = Facts(nfs)
+        self._table = WorkloadTable(nfs)
         self._composition = COMPOSITIONS[composition] if composition else None
-        self._contended = Contended(self._facts, self._composition)
+        self._model = EquilibriumModel(self._table, self._composition)
         known = {name: model.calibration for name, model in nfs.items() if model.calibration}
         self._corrections = {} if composition else known
 
     @classmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
-        """The NF models are all it needs."""
+        """The predictor over the NF models, which is all it needs."""
         return cls(nfs)
 
     def save(self, folder: Path) -> None:
@@ -62,55 +65,60 @@ class TomurPredictor(Predictor):
         """The predictor over the NF models."""
         return cls(nfs)
 
+    @property
+    def least_risk(self) -> float:
+        """The largest of the NFs' smallest risks for which errors were measured."""
+        return max(model.error_model.least_risk for model in self._nfs.values())
+
     def solo(self, workloads: Sequence[Workload]) -> Array:
         """Throughput (kpps) of each workload alone on the NIC."""
-        return self._facts.solo_of(workloads)
+        return self._table.solo_of(workloads)
 
     def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
-        """Throughput (kpps) of every workload of every company; with `risk`, what that share falls short of at most."""
-        answer = self._contended.answer(co_locations)
-        seen = list(self._contended.seen(answer)) if self._corrections or risk is not None else []
-        throughput, _ = self._corrected(answer, seen)
+        """Throughput (kpps) of every workload; with `risk`, what that share falls short of at most."""
+        equilibrium = self._model.solve(co_locations)
+        needed = self._corrections or risk is not None
+        conditions = list(self._model.conditions(equilibrium)) if needed else []
+        throughput, _ = self._corrected(equilibrium, conditions)
         if risk is not None:
-            for name, where, made_of in seen:
-                spread = self._nfs[name].spread
-                throughput[where] *= np.minimum(spread.lower(made_of, risk), 1.0) if spread else 0.0
-        return answer.seats.in_given_order(throughput)
+            for name, at, of_nf in conditions:
+                throughput[at] *= np.minimum(self._nfs[name].error_model.lower(of_nf, risk), 1.0)
+        return equilibrium.batch.in_given_order(throughput)
 
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """Throughput, the drop on each resource, the bottleneck, and an interval of that coverage."""
-        answer = self._contended.answer(co_locations)
-        seen = list(self._contended.seen(answer))
-        throughput, calibrated = self._corrected(answer, seen)
+        equilibrium = self._model.solve(co_locations)
+        batch, conditions = equilibrium.batch, list(self._model.conditions(equilibrium))
+        throughput, calibrated = self._corrected(equilibrium, conditions)
         low, high = np.ones(throughput.shape), np.ones(throughput.shape)
-        alone = self._contended.seen(answer, answer.seats.seated & ~answer.beside)
-        for name, where, made_of in [*seen, *alone]:
-            low[where], high[where] = self._factors(name, made_of, coverage)
-        parts = (throughput, answer.solo, calibrated, low, high)
-        columns = [*(part[:, :, None] for part in parts), answer.drops, answer.bound]
-        rows = answer.seats.in_given_order(np.concatenate(columns, axis=2))
+        alone = self._model.conditions(equilibrium, batch.occupied & ~batch.contended)
+        for name, at, of_nf in [*conditions, *alone]:
+            low[at], high[at] = self._factors(name, of_nf, coverage)
+        parts = (throughput, equilibrium.solo, calibrated, low, high)
+        columns = [*(part[:, :, None] for part in parts), equilibrium.drops, equilibrium.bound]
+        rows = batch.in_given_order(np.concatenate(columns, axis=2))
         return [
-            [self._prediction(workload, *values) for workload, values in zip(co_location, told.tolist(), strict=True)]
-            for co_location, told in zip(co_locations, rows, strict=True)
+            [self._prediction(workload, *values) for workload, values in zip(co_location, row.tolist(), strict=True)]
+            for co_location, row in zip(co_locations, rows, strict=True)
         ]
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
-        """Throughput (kpps) of `nf` per row, beside contention known by its sums."""
-        return self._beside(nf, table)[0]
+        """Throughput (kpps) of `nf` per row, under contention of which only the sums are known."""
+        return self._under_contention(nf, table)[0]
 
     def contention_details(self, nf: str, table: pd.DataFrame, *, coverage: float = 0.9) -> list[Prediction]:
         """Throughput, the drop on each resource, the bottleneck, an interval, and whether co-runs corrected it."""
-        kpps, near, seen = self._beside(nf, table)
-        model, traffic = self._nfs[nf], seen.traffic
+        kpps, near, conditions = self._under_contention(nf, table)
+        model, traffic = self._nfs[nf], conditions.traffic
         solo, contention = model.solo_kpps(traffic), contention_of(table, model.accelerators)
-        drops, names = model.drops_beside(counters_of(table), traffic, *contention), ("memory", *model.accelerators)
-        low, high = self._factors(nf, seen, coverage)
+        drops, names = model.drops(counters_of(table), traffic, *contention), ("memory", *model.accelerators)
+        low, high = self._factors(nf, conditions, coverage)
         return [
             Prediction(
                 throughput,
                 alone,
                 (lost := dict(zip(names, row, strict=True))),
-                max(lost, key=lambda name: lost[name]) if max(row) > FELT * alone else "cpu",
+                max(lost, key=lambda name: lost[name]) if max(row) > NOTICEABLE * alone else "cpu",
                 low_kpps=_known(throughput * below),
                 high_kpps=_known(throughput * above),
                 extrapolated=model.is_extrapolated(TrafficProfile(*attributes)),
@@ -121,32 +129,34 @@ class TomurPredictor(Predictor):
             )
         ]
 
-    def _beside(self, nf: str, table: pd.DataFrame) -> tuple[Array, NDArray[np.bool_], Seen]:
-        """Throughput per row, where measured co-runs are near enough to say that they corrected it, and of what."""
+    def _under_contention(self, nf: str, table: pd.DataFrame) -> tuple[Array, NDArray[np.bool_], Conditions]:
+        """Per row: throughput, whether measured co-runs are near enough to count as correcting it, its conditions."""
         model = model_of(self._nfs, nf)
         refuse_unreadable(table, model.accelerators)
         traffic, (service, rate) = traffic_of(table), contention_of(table, model.accelerators)
-        predicted = model.beside(counters_of(table), traffic, service, rate, self._composition)
-        seen = model.seen(traffic, predicted, service)
+        predicted = model.throughput(counters_of(table), traffic, service, rate, self._composition)
+        conditions = model.conditions(traffic, predicted, service)
         correction = self._corrections.get(nf)
         if not correction:
-            return predicted, np.zeros(len(table), dtype=bool), seen
-        corrected = np.minimum(predicted * correction(seen), model.solo_kpps(traffic))
-        return corrected, correction.applies(seen), seen
+            return predicted, np.zeros(len(table), dtype=bool), conditions
+        corrected = np.minimum(predicted * correction(conditions), model.solo_kpps(traffic))
+        return corrected, correction.applies(conditions), conditions
 
-    def _corrected(self, answer: Answer, seen: Sequence[tuple[str, Where, Seen]]) -> tuple[Array, NDArray[np.bool_]]:
-        """Throughput corrected by measured co-runs, and where they are near enough to say so."""
-        corrected, near = answer.throughput.copy(), np.zeros(answer.throughput.shape, dtype=bool)
-        for name, where, made_of in seen:
+    def _corrected(
+        self, equilibrium: Equilibrium, conditions: Sequence[tuple[str, Positions, Conditions]]
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Throughput corrected by measured co-runs, and where these are near enough to count as correcting it."""
+        corrected, near = equilibrium.throughput.copy(), np.zeros(equilibrium.throughput.shape, dtype=bool)
+        for name, at, of_nf in conditions:
             if correction := self._corrections.get(name):
-                corrected[where] *= correction(made_of)
-                near[where] = correction.applies(made_of)
-        return np.minimum(corrected, answer.solo), near
+                corrected[at] *= correction(of_nf)
+                near[at] = correction.applies(of_nf)
+        return np.minimum(corrected, equilibrium.solo), near
 
-    def _factors(self, nf: str, seen: Seen, coverage: float) -> tuple[Array, Array]:
-        """Factors below and above predictions; NaN where too little was measured to say."""
-        spread, unknown = self._nfs[nf].spread, np.full(len(seen.kept), np.nan)
-        return (spread.interval(seen, coverage) if spread else None) or (unknown, unknown)
+    def _factors(self, nf: str, conditions: Conditions, coverage: float) -> tuple[Array, Array]:
+        """Factors below and above predictions; NaN where too few errors are known."""
+        unknown = np.full(len(conditions.kept), np.nan)
+        return self._nfs[nf].error_model.interval(conditions, coverage) or (unknown, unknown)
 
     def _prediction(
         self,
@@ -158,7 +168,7 @@ class TomurPredictor(Predictor):
         high: float,
         *resources: float,
     ) -> Prediction:
-        model, names = self._nfs[workload.nf], ("memory", *self._facts.accelerators)
+        model, names = self._nfs[workload.nf], ("memory", *self._table.accelerators)
         drops = dict(zip(names, resources[: len(names)], strict=True))
         bound = dict(zip(names, resources[len(names) :], strict=True))
         uses = ("memory", *model.accelerators)
@@ -179,9 +189,9 @@ def _known(kpps: float) -> float | None:
 
 
 def _bottleneck(solo: float, drops: Mapping[str, float], bound: Mapping[str, float]) -> str:
-    """The resource that costs most; where none is felt, the stage that is slowest alone."""
+    """The resource with the largest drop; where no drop is noticeable, the stage that is slowest alone."""
     worst = max(drops, key=lambda name: drops[name])
-    if drops[worst] > FELT * solo:
+    if drops[worst] > NOTICEABLE * solo:
         return worst
     slowest = min(bound, key=lambda name: bound[name])
     return "cpu" if slowest == "memory" else slowest

@@ -1,7 +1,7 @@
-"""Gradient boosting that takes only as many stages as help on runs it has not seen (Friedman, 2002).
+"""Gradient boosting with as many stages as improve predictions of unseen runs (Friedman, 2002).
 
 The number of stages is chosen by cross-validation in which the runs of one setting are left out together, so that
-trees which merely know a setting again are not rewarded.
+trees which merely memorise a setting are not rewarded.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ ENOUGH = 10
 
 @dataclass(frozen=True)
 class Boosted:
-    """Trees, and how far they are to be trusted.
+    """Trees that correct another model.
 
     Parameters
     ----------
     trees
-        The mean of ensembles that differ in what they drew.
+        The mean of ensembles that differ in their random subsamples.
     stages
         Trees per ensemble; 0 where boosting did not help.
     unseen
-        What they add to each row when its setting was not learnt from, shape (N,).
+        Their contribution to each row when its setting is left out of training, shape (N,).
     """
 
     trees: Trees
@@ -51,7 +51,7 @@ class Boosted:
 def boost(
     features: Array, left: Array, settings: Rows, seed: int, *, left_by: Callable[[Rows], Array] | None = None
 ) -> Boosted:
-    """Learn what another model left.
+    """Learn the residuals of another model.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def boost(
     seed
         Seeds folds and subsamples.
     left_by
-        What the other model leaves of every row when it learns from some rows only, shape (N,); None where it does not
+        Residuals of every row when the other model learns from some rows only, shape (N,); None where it does not
         learn from these rows at all.
     """
     missed, added = np.empty((len(left), STAGES + 1)), np.zeros((len(left), STAGES + 1))
@@ -83,7 +83,7 @@ def boost(
 def _best(squared: Array, settings: Rows) -> int:
     """The number of stages, one per column, with the least error; 0 unless it gains more than its standard error.
 
-    Settings are what varies by chance: a gain that comes from one of them alone is never above its own.
+    The standard error is over settings: a gain from a single setting is never above it.
     """
     stages = int(squared.mean(axis=0).argmin())
     _, setting = np.unique(settings, return_inverse=True)
@@ -98,7 +98,7 @@ def _fit(features: Array, target: Array, stages: int, seed: int) -> GradientBoos
 
 
 def _folds(settings: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Rows to learn from and rows left out, every setting as a whole."""
+    """Rows to learn from and rows left out, each setting as a whole."""
     _, setting = np.unique(settings, return_inverse=True)
     fold = np.random.default_rng(seed).permutation(np.arange(setting.max() + 1) % FOLDS)[setting]
     for at in np.unique(fold):

@@ -1,8 +1,10 @@
 """Smooth interpolation of measurements: Gaussian process regression (Rasmussen & Williams, 2006, chapters 2 and 5).
 
-Measurements made at one setting may share a deviation of their own: repeats agree better than settings that differ a
-little. The process knows noise per measurement and per setting, and tells both from the data, so that many
-measurements of one setting do not outvote the trend through all others.
+Measurements at one setting may share a deviation: repeats agree better than settings that differ a little. The process
+has noise per measurement and per setting, and estimates both from the data, so that many measurements at one setting do
+not outweigh the trend through all others.
+
+SciPy is imported where functions are fitted; evaluating them needs NumPy alone.
 """
 
 from __future__ import annotations
@@ -12,8 +14,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ ARRAYS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchore
 
 
 @dataclass(frozen=True)
-class Smooth:
+class GaussianProcess:
     """One or several smooth functions of the same inputs.
 
     Parameters
@@ -54,7 +54,7 @@ class Smooth:
     mean
         Where nothing was measured near. Shape (outputs,).
     anchored
-        Whether functions return to zero away from what was measured; else they keep their value at the nearest edge.
+        Whether functions return to zero away from what was measured; else they are constant beyond the measured range.
     """
 
     low: Array
@@ -75,7 +75,7 @@ class Smooth:
         *,
         anchored: bool = False,
         noise: float = NOISE,
-    ) -> Smooth:
+    ) -> GaussianProcess:
         """Fit functions to noisy measurements.
 
         Parameters
@@ -83,7 +83,7 @@ class Smooth:
         inputs, outputs
             Shapes (N, inputs) and (N, outputs).
         settings
-            Equal numbers for measurements that were made at one setting, shape (N,).
+            Equal numbers for measurements at one setting, shape (N,).
         anchored
             As the attribute.
         noise
@@ -104,27 +104,31 @@ class Smooth:
             None if same is None else same[::every, ::every],
             noise,
         )
-        # where an input did not vary nothing is known of it: what is anchored fades along it
+        # the effect of an input that did not vary is unknown: an anchored function fades along it
         scale = np.full(len(low), 1.0 / LENGTH if anchored else 0.0)
         scale[varying] = 1.0 / (lengths * unit[varying])
         tuned = replace(empty, scale=scale, noise=noises, points=(inputs - low) * scale)
         return tuned.refitted(inputs, outputs, settings)
 
-    def refitted(self, inputs: Array, outputs: Array, settings: NDArray[np.intp] | None = None) -> Smooth:
-        """The functions with the same lengths and noise, told by these measurements instead."""
+    def refitted(self, inputs: Array, outputs: Array, settings: NDArray[np.intp] | None = None) -> GaussianProcess:
+        """The functions with the same lengths and noise, fitted to these measurements instead."""
         if not len(self.points):
             return self
-        told = replace(self, points=(inputs - self.low) * self.scale)
-        weights = cho_solve(cho_factor(told._covariance(settings), lower=True), outputs - self.mean)
-        return replace(told, weights=weights)
+        from scipy.linalg import cho_factor, cho_solve
+
+        moved = replace(self, points=(inputs - self.low) * self.scale)
+        weights = cho_solve(cho_factor(moved._covariance(settings), lower=True), outputs - self.mean)
+        return replace(moved, weights=weights)
 
     def left_out(self, outputs: Array, settings: NDArray[np.intp] | None = None) -> Array:
-        """How far `outputs`, which were fitted, are from what the rest would have told; shape (N, outputs).
+        """How far `outputs`, which were fitted, are from predictions without them; shape (N, outputs).
 
-        Left out together are the measurements of one setting (Rasmussen & Williams, section 5.4.2, by blocks).
+        The measurements of one setting are left out together (Rasmussen & Williams, section 5.4.2, by blocks).
         """
         if not len(self.points):
             return outputs - self.mean
+        from scipy.linalg import cho_factor, cho_solve
+
         inverse = cho_solve(cho_factor(self._covariance(settings), lower=True), np.eye(len(self.points)))
         pulled = inverse @ (outputs - self.mean)
         if settings is None:
@@ -136,7 +140,7 @@ class Smooth:
         return left
 
     def nearness(self, inputs: Array) -> Array:
-        """How much like a measured point each of `inputs` is, from 0 to 1, shape (N,)."""
+        """The similarity of each of `inputs` to the most similar measured point, from 0 to 1, shape (N,)."""
         if not len(self.points):
             return np.zeros(len(inputs))
         near: Array = _matern(_squared((inputs - self.low) * self.scale, self.points)).max(axis=1)
@@ -152,30 +156,30 @@ class Smooth:
 
     def __call__(self, inputs: Array) -> Array:
         """The functions at `inputs`, shape (N, inputs): shape (N, outputs)."""
-        answer = np.tile(self.mean, (len(inputs), 1))
+        values = np.tile(self.mean, (len(inputs), 1))
         if len(self.points):
             for start in range(0, len(inputs), ROWS_AT_ONCE):
                 part = slice(start, start + ROWS_AT_ONCE)
                 here = inputs[part] if self.anchored else np.clip(inputs[part], self.low, self.high)
                 near = _matern(_squared((here - self.low) * self.scale, self.points))
-                # summed row by row: a matrix product rounds a row by where it stands
+                # summed row by row: a matrix product rounds a row by its position
                 for output, weights in enumerate(self.weights.T):
-                    answer[part, output] += (near * weights).sum(axis=1)
-        return answer
+                    values[part, output] += (near * weights).sum(axis=1)
+        return values
 
     def as_arrays(self) -> dict[str, Array]:
         """What was learnt, as plain arrays."""
         return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in ARRAYS}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Smooth:
-        """The functions that `as_arrays` gave."""
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> GaussianProcess:
+        """The functions that `as_arrays` returned."""
         low, high, scale, noise, points, weights, mean, anchored = (arrays[name] for name in ARRAYS)
         return cls(low, high, scale, noise, points, weights, mean, bool(anchored))
 
 
 def _same(settings: NDArray[np.intp] | None, count: int) -> Array | None:
-    """Which measurements share a setting, shape (N, N); None when each is alone."""
+    """Which measurements share a setting, shape (N, N); None when none do, or all."""
     if settings is None or len(np.unique(settings)) in (1, count):
         return None
     same: Array = (settings[:, None] == settings[None, :]).astype(np.float64)
@@ -199,7 +203,10 @@ def _matern(squared: Array) -> Array:
 
 
 def _tune(inputs: Array, outputs: Array, same: Array | None, noise: float) -> tuple[Array, Array]:
-    """Lengths per input, and noise per measurement and setting: the most likely, lengths not far from the typical."""
+    """The most likely lengths per input, and noise per measurement and setting, with a prior around typical lengths."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+    from scipy.optimize import minimize
+
     count, width = inputs.shape
     apart = [(column[:, None] - column[None, :]) ** 2 for column in inputs.T]
 

@@ -1,8 +1,8 @@
 """Boosted regression trees as flat arrays, evaluated for many rows at once.
 
-Training is scikit-learn's. Every tree is laid out as a full binary tree, so that evaluating one is the same straight
-line of comparisons and choices for every row, which the compiler turns into vector instructions over blocks of rows.
-Compiled by Numba when first asked and kept on disk; importing this compiles nothing.
+Training is scikit-learn's. Every tree is laid out as a full binary tree, so that evaluating one is the same sequence of
+comparisons for every row, which the compiler turns into vector instructions over blocks of rows. Numba compiles it on
+the first evaluation and caches it on disk; importing this module compiles nothing.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Trees:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> Trees:
-        """The ensemble that `as_arrays` gave.
+        """The ensemble that `as_arrays` returned.
 
         Raises
         ------
@@ -104,10 +104,10 @@ class Trees:
         thresholds, leaves = (np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("thresholds", "leaves"))
         shapes = (tested.shape[1:], thresholds.shape, leaves.shape)
         if shapes != ((NODES,), tested.shape, (len(tested), LEAVES)):
-            raise ValueError(f"arrays of shape {tested.shape}, {thresholds.shape} and {leaves.shape} are no trees")
+            raise ValueError(f"arrays of shape {tested.shape}, {thresholds.shape} and {leaves.shape} do not form trees")
         # compiled code checks no bounds
         if ((tested < 0) | (tested >= features)).any():
-            raise ValueError(f"trees that test a feature beyond the {features} there are")
+            raise ValueError(f"trees test a feature beyond the {features} of a row")
         return cls(float(arrays["base"][0]), tested, thresholds, leaves, features)
 
     def _lay_out(self, index: int, tree: Any, weight: float) -> None:
@@ -149,7 +149,7 @@ def _add_leaves(
             t0, t1, t2, t3, t4, t5, t6 = t[0], t[1], t[2], t[3], t[4], t[5], t[6]
             v0, v1, v2, v3, v4, v5, v6, v7 = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
             for row in range(end - start):
-                # both sides are always computed: a branch would keep rows from going side by side
+                # both sides are always computed: a branch would prevent vector instructions
                 left_left = v1 if x3[row] > t3 else v0
                 left_right = v3 if x4[row] > t4 else v2
                 right_left = v5 if x5[row] > t5 else v4

@@ -1,4 +1,4 @@
-"""What measured company tells of trained models: which is right, how to correct them, and how far to trust them."""
+"""What real co-locations add to trained models: the choice between patterns, a correction, and the size of errors."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.calibration import Calibration
-from predictor.contention.intervals import Errors, Place, Spread, fit_spreads
+from predictor.contention.intervals import ABSURD, ErrorModel, HeldOutErrors, TrafficScale
 from predictor.contention.nf_model import NfModel
-from predictor.training.co_runs import CoLocation, Compared, compared_by_name, compared_by_sums, joined
+from predictor.training.co_runs import ComparedRuns, compared_by_name, compared_by_sums
+from predictor.training.error_models import fit_error_models
+from predictor.training.measurements import CoLocation, Measurements, NfMeasurements
 from profiles import InputError
-from profiles.profile import THROUGHPUT, NfProfile, Profile
+from profiles.profile import THROUGHPUT
 
 Array = NDArray[np.float64]
 
-ABSURD = 3.0
-"""Times what is predicted, typically, or what an NF reaches alone, in any run, that no measurement of it is."""
 ENOUGH = 20
-"""Runs in real company from which they alone tell how far predictions err."""
+"""Runs in real co-locations from which on errors are estimated from these alone."""
 
 
 def choose(plausible: Mapping[str, Sequence[NfModel]], co_locations: Mapping[CoLocation, Array]) -> dict[str, NfModel]:
-    """One of the plausible models of each NF: where benches tell them apart, the first; else what `companies` tell.
+    """One of the plausible models of each NF: the only one, else the one that fits measured co-locations best.
 
-    In each company everybody's throughput depends on everybody's model, so NFs are decided one after another.
+    The throughput in a co-location depends on the models of all its members, so NFs are decided one after another.
     """
     chosen = {name: models[0] for name, models in plausible.items()}
     for name, models in plausible.items():
@@ -39,77 +39,80 @@ def choose(plausible: Mapping[str, Sequence[NfModel]], co_locations: Mapping[CoL
     return chosen
 
 
-def judge(
-    profile: Profile, models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Array]
-) -> dict[str, NfModel]:
-    """The models, corrected where real company was measured and that helps, each told how far it errs.
+def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
+    """The models with a correction, where real co-locations were measured and it helps, and with an error model.
 
-    Without real company, errors beside benches that were left out of training stand in.
+    Without real co-locations, errors next to benches that were left out of training are used.
+
+    Raises
+    ------
+    InputError
+        When measured co-locations contradict the other runs beyond belief.
     """
-    compared, default = _compared(profile, models, co_locations), profile.default_traffic()
-    places = {name: Place.of(np.array(default.as_tuple()), model.measured) for name, model in models.items()}
+    compared = _compared(models, measured)
+    scales = {name: TrafficScale.of(measured.default_traffic, model.measured) for name, model in models.items()}
     calibrations: dict[str, Calibration | None] = {}
-    unseen: dict[str, Errors] = {}
-    spreads: dict[str, Spread] = {}
+    held_out: dict[str, HeldOutErrors] = {}
+    error_models: dict[str, ErrorModel] = {}
     for name, model in models.items():
         rows = compared.get(name)
-        calibrations[name] = Calibration.fit(rows.seen, rows.error, rows.co_location) if rows else None
+        calibrations[name] = Calibration.fit(rows.conditions, rows.error, rows.co_location) if rows else None
         if rows and len(rows.error) >= ENOUGH:
-            unseen[name] = Errors(_left(calibrations[name], rows), places[name](rows.seen), rows.noise)
+            distance = scales[name].distance(rows.conditions)
+            held_out[name] = HeldOutErrors(_left(calibrations[name], rows), distance, rows.noise)
             continue
-        of_benches = [model.memory.errors, *_beside_benches(profile.nfs[name], model)]
-        spreads[name] = Spread.even(
-            places[name], np.concatenate([*of_benches, *([_left(calibrations[name], rows)] if rows else [])])
-        )
-    spreads |= fit_spreads(unseen, places)
+        of_benches = [model.memory.errors, *_next_to_benches(measured.nfs[name], model)]
+        of_co_runs = [_left(calibrations[name], rows)] if rows else []
+        error_models[name] = ErrorModel.even(scales[name], np.concatenate([*of_benches, *of_co_runs]))
+    error_models |= fit_error_models(held_out, scales)
     return {
-        name: replace(model, calibration=calibrations[name], spread=spreads[name]) for name, model in models.items()
+        name: replace(model, calibration=calibrations[name], error_model=error_models[name])
+        for name, model in models.items()
     }
 
 
 def _misfit(models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Array]) -> float:
-    """Mean absolute percentage error of everybody in measured companies."""
+    """Mean absolute percentage error of all NFs in measured co-locations."""
     errors = np.concatenate([rows.error for _, rows in compared_by_name(models, co_locations)])
     return float(100 * np.abs(np.expm1(-errors)).mean())
 
 
-def _left(calibration: Calibration | None, rows: Compared) -> Array:
-    """What is left of each error when its row is not learnt from."""
+def _left(calibration: Calibration | None, rows: ComparedRuns) -> Array:
+    """The error of each row when it is left out of the correction."""
     return calibration.errors if calibration else rows.error
 
 
-def _compared(
-    profile: Profile, models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Array]
-) -> dict[str, Compared]:
-    parts: dict[str, list[Compared]] = defaultdict(list)
+def _compared(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, ComparedRuns]:
+    parts: dict[str, list[ComparedRuns]] = defaultdict(list)
     for name, model in models.items():
-        if len(profile.nfs[name].co_runs):
-            parts[name].append(compared_by_sums(profile.nfs[name].co_runs, model))
-    for name, rows in compared_by_name(models, co_locations):
+        co_runs = measured.nfs[name].co_runs
+        if len(co_runs):
+            parts[name].append(compared_by_sums(co_runs, model))
+    for name, rows in compared_by_name(models, measured.co_locations):
         parts[name].append(rows)
-    compared = {name: joined(of_nf) for name, of_nf in parts.items()}
+    compared = {name: ComparedRuns.joined(of_nf) for name, of_nf in parts.items()}
     for name, rows in compared.items():
         _refuse_absurd(name, rows)
     return compared
 
 
-def _refuse_absurd(name: str, rows: Compared) -> None:
-    """InputError when measured company is nothing like the NF alone and beside benches."""
+def _refuse_absurd(name: str, rows: ComparedRuns) -> None:
+    """InputError when measured co-locations are nothing like the NF alone and next to benches."""
     typical = float(np.exp(np.median(rows.error)))
-    fastest = float((np.exp(rows.error) * rows.seen.kept).max())
+    fastest = float((np.exp(rows.error) * rows.conditions.kept).max())
     if fastest > ABSURD:
-        told = f"in one run {fastest:.3g} times as fast as alone"
+        wrong = f"in one run {fastest:.3g} times as fast as alone"
     elif not 1 / ABSURD <= typical <= ABSURD:
-        told = f"typically {typical:.3g} times as fast as predicted"
+        wrong = f"typically {typical:.3g} times as fast as predicted"
     else:
         return
     raise InputError.of(
-        f"{name}/companies.csv, co-runs.csv or those of its companions",
-        f"in company {name} is {told}",
+        f"{name}/co-locations.csv, co-runs.csv, or those of the NFs in its co-locations",
+        f"in co-locations {name} is {wrong}",
         column=THROUGHPUT,
         hint="throughput_kpps are thousands of packets per second",
     )
 
 
-def _beside_benches(nf: NfProfile, model: NfModel) -> list[Array]:
+def _next_to_benches(nf: NfMeasurements, model: NfModel) -> list[Array]:
     return [compared_by_sums(nf.pattern, model).error] if len(nf.pattern) else []

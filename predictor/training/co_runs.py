@@ -1,149 +1,92 @@
-"""Runs in real company: as they were recorded, and beside what models make of them."""
+"""Measured runs of real co-locations compared with predictions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from predictor.contention.calibration import Seen
-from predictor.contention.equilibrium import Contended
+from predictor.contention.calibration import Conditions
+from predictor.contention.equilibrium import EquilibriumModel
 from predictor.contention.nf_model import NfModel
-from predictor.contention.workload_table import Facts
-from predictor.registry import Warn
-from predictor.tables import contention_of, counters_of, traffic_of
-from profiles import InputError, TrafficProfile, Workload
-from profiles.profile import NF, RUN, THROUGHPUT, NfProfile, Profile
+from predictor.contention.workload_table import WorkloadTable
+from predictor.training.measurements import CoLocation, Runs
 
 Array = NDArray[np.float64]
-CoLocation = tuple[Workload, ...]
 
 USUAL_REPEATS = 10
-"""Repeats of an NF that tell as much of its noise as what is usual of NFs."""
+"""Repeats of an NF from which its own noise counts as much as that of the median NF."""
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Measured runs of one NF in real company, beside what was predicted, one row each.
+class ComparedRuns:
+    """Measured runs of one NF in real co-locations, compared with predictions, one row each.
 
     Parameters
     ----------
-    seen
-        What the prediction was made of.
+    conditions
+        Of the predictions.
     error
         Measured over predicted, logarithm, shape (N,).
     noise
         Variance of the measurement, shape (N,); 0 where it is not known.
-    company
-        Equal numbers for rows of one company, shape (N,).
+    co_location
+        Equal numbers for rows of one co-location, shape (N,).
     """
 
-    seen: Seen
+    conditions: Conditions
     error: Array
     noise: Array
     co_location: NDArray[np.intp]
 
-
-def recorded(profile: Profile, warn: Warn) -> dict[CoLocation, Array]:
-    """Per company of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members).
-
-    A run that stands in the folders of several of its NFs is one run.
-
-    Raises
-    ------
-    InputError
-        When a company does not fit on the NIC.
-    """
-    found: dict[CoLocation, dict[tuple[float, ...], None]] = defaultdict(dict)
-    for nf in profile.nfs.values():
-        for co_location, kpps in _runs_of(nf):
-            if len(co_location) > 1:
-                _refuse_overfull(profile, nf, co_location)
-                found[co_location][kpps] = None
-    known = {
-        co_location: np.array(list(runs))
-        for co_location, runs in found.items()
-        if all(one.nf in profile.nfs for one in co_location)
-    }
-    if left_out := len(found) - len(known):
-        strangers = sorted({one.nf for co_location in found for one in co_location} - set(profile.nfs))
-        warn(f"{left_out} of {len(found)} companies hold NFs without a profile, {', '.join(strangers)}: left out")
-    return known
+    @classmethod
+    def joined(cls, parts: Sequence[ComparedRuns]) -> ComparedRuns:
+        """The rows of all parts, in order."""
+        conditions = Conditions(
+            *(
+                np.concatenate([getattr(one.conditions, name) for one in parts])
+                for name in ("traffic", "kept", "pressure")
+            )
+        )
+        rest = (np.concatenate([getattr(one, name) for one in parts]) for name in ("error", "noise", "co_location"))
+        return cls(conditions, *rest)
 
 
 def compared_by_name(
     models: Mapping[str, NfModel], co_locations: Mapping[CoLocation, Array]
-) -> list[tuple[str, Compared]]:
-    """Per NF, its runs in these companies; an NF is told of also by the companies of others."""
+) -> list[tuple[str, ComparedRuns]]:
+    """Per NF, its runs in co-locations whose members are known by name."""
     if not co_locations:
         return []
     noise = _noise(co_locations)
-    contended = Contended(Facts(models))
-    answer = contended.answer(list(co_locations))
-    measured, variance = (np.full(answer.throughput.shape, np.nan) for _ in range(2))
+    model = EquilibriumModel(WorkloadTable(models))
+    equilibrium = model.solve(list(co_locations))
+    measured, variance = (np.full(equilibrium.throughput.shape, np.nan) for _ in range(2))
     for row, (co_location, runs) in enumerate(co_locations.items()):
-        given = answer.seats.order[row, : answer.seats.sizes[row]]
+        given = equilibrium.batch.order[row, : equilibrium.batch.sizes[row]]
         measured[row, : len(given)] = runs.mean(axis=0)[given]
         variance[row, : len(given)] = [noise[co_location[at].nf] / len(runs) for at in given]
     return [
-        (name, Compared(seen, np.log(measured[where] / answer.throughput[where]), variance[where], where[0]))
-        for name, where, seen in contended.seen(answer)
+        (name, ComparedRuns(conditions, np.log(measured[at] / equilibrium.throughput[at]), variance[at], at[0]))
+        for name, at, conditions in model.conditions(equilibrium)
     ]
 
 
-def compared_by_sums(table: pd.DataFrame, model: NfModel) -> Compared:
-    """Runs in company that is known by the sums of what it exerts; each is a company of its own."""
-    traffic, (service, rate) = traffic_of(table), contention_of(table, model.accelerators)
-    predicted = model.beside(counters_of(table), traffic, service, rate)
-    error = np.log(table[THROUGHPUT].to_numpy(dtype=np.float64) / predicted)
-    return Compared(model.seen(traffic, predicted, service), error, np.zeros(len(error)), -1 - np.arange(len(error)))
-
-
-def joined(parts: Sequence[Compared]) -> Compared:
-    """All their rows."""
-    seen = Seen(
-        *(np.concatenate([getattr(one.seen, name) for one in parts]) for name in ("traffic", "kept", "pressure"))
-    )
-    error, noise, co_location = (
-        np.concatenate([getattr(one, name) for one in parts]) for name in ("error", "noise", "co_location")
-    )
-    return Compared(seen, error, noise, co_location)
-
-
-def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
-    """Each run in an NF's folder: who ran, sorted, and the throughput (kpps) of each."""
-    if not len(nf.co_locations):
-        return
-    table = nf.co_locations
-    members = [
-        (Workload(str(name), TrafficProfile(*traffic)), kpps)
-        for name, traffic, kpps in zip(table[NF], traffic_of(table).tolist(), table[THROUGHPUT], strict=True)
-    ]
-    for rows in table.groupby(RUN, sort=False).indices.values():
-        ran = sorted(members[row] for row in rows)
-        yield tuple(workload for workload, _ in ran), tuple(kpps for _, kpps in ran)
-
-
-def _refuse_overfull(profile: Profile, nf: NfProfile, co_location: CoLocation) -> None:
-    described = [profile.nfs[one.nf].description for one in co_location if one.nf in profile.nfs]
-    cores = sum(one.cores for one in described if one)
-    if profile.testbed and cores > profile.testbed.nic.cores:
-        raise InputError.of(
-            f"{nf.name}/companies.csv",
-            f"a run of {len(co_location)} NFs takes {cores} cores of a NIC with {profile.testbed.nic.cores}",
-            column=RUN,
-            hint="give runs different numbers",
-        )
+def compared_by_sums(runs: Runs, model: NfModel) -> ComparedRuns:
+    """Runs in co-locations of which only the sums are known; each is a co-location of its own."""
+    predicted = model.throughput(runs.counters, runs.traffic, runs.service_ms, runs.rate_kpps)
+    error = np.log(runs.throughput / predicted)
+    conditions = model.conditions(runs.traffic, predicted, runs.service_ms)
+    return ComparedRuns(conditions, error, np.zeros(len(error)), -1 - np.arange(len(error)))
 
 
 def _noise(co_locations: Mapping[CoLocation, Array]) -> dict[str, float]:
     """Variance of the logarithm of a measurement, per NF, by repeats; 0 where nothing was repeated.
 
-    What few repeats of an NF tell is drawn towards the median of all NFs.
+    With few repeats of an NF, it is shrunk towards the median of all NFs.
     """
     squares: dict[str, list[float]] = defaultdict(list)
     for co_location, runs in co_locations.items():

@@ -1,4 +1,4 @@
-"""Where a memory model is least certain: the disagreement of several, each taught by another half of the runs."""
+"""Where a memory model is least certain: the disagreement of several, each trained on another half of the runs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ MEMBERS = 4
 def disagreement(seed: int = 0) -> Callable[[NfProfile, pd.DataFrame], NDArray[np.float64]]:
     """A callback for the profiling method `active`.
 
-    It tells, for candidates with traffic and competitors' counters, the standard deviation of the logarithm of
-    throughput among models of halves of an NF's runs beside memory contention (Tomur, section 4.1.2).
+    For candidates with traffic and competitors' counters, it returns the standard deviation of the logarithm of
+    throughput among models of halves of an NF's runs under memory contention (Tomur, section 4.1.2).
     """
 
     def uncertainty(nf: NfProfile, candidates: pd.DataFrame) -> NDArray[np.float64]:
         rng = np.random.default_rng([seed, len(nf.memory)])
-        known, asked = _runs(nf.memory), _runs(candidates)
+        known, unknown = _runs(nf.memory), _runs(candidates)
         logarithm = np.log(nf.memory[THROUGHPUT].to_numpy(dtype=np.float64))
-        told = []
+        predicted = []
         for member in range(MEMBERS):
             half = rng.random(len(logarithm)) < 0.5
-            told.append(MemoryModel.fit(known[half], logarithm[half], seed=member)(asked))
-        spread: NDArray[np.float64] = np.std(told, axis=0)
+            predicted.append(MemoryModel.fit(known[half], logarithm[half], seed=member)(unknown))
+        spread: NDArray[np.float64] = np.std(predicted, axis=0)
         return spread
 
     return uncertainty

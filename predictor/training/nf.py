@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from predictor.contention.accelerators import ServiceTime
 from predictor.contention.composition import PATTERNS, PIPELINE, Pattern
 from predictor.contention.memory import MemoryModel
-from predictor.contention.nf_model import Execution, NfModel
+from predictor.contention.nf_model import Execution, NfModel, kpps_without_contention, memory_runs
 from predictor.contention.solo import SoloModel
-from predictor.tables import contention_of, counters_of, traffic_of
-from predictor.training.queues import QueueRuns, fit_uses
-from profiles import ATTRIBUTES, COUNTERS, InputError
-from profiles.profile import COUNTER_COLUMNS, FIRST_RATE, FIRST_SERVICE, THROUGHPUT, TRAFFIC_COLUMNS, NfProfile
+from predictor.training.measurements import NfMeasurements, Runs
+from predictor.training.queues import fit_uses
 
 Array = NDArray[np.float64]
 
 ROUNDS = 3
-MEMORY_ROWS = 10
 SOLO_ROWS = 3
 BOUND = 0.97
 """Share of what an accelerator allows, below which it does not bind."""
@@ -35,182 +31,115 @@ STRAY = 0.25
 
 
 def plausible_models(
-    nf: NfProfile,
-    benches: Mapping[str, ServiceTime],
-    *,
-    cores: int | None,
-    most_accesses: float,
-    seed: int,
-    warn: Callable[[str], None],
+    measured: NfMeasurements, benches: Mapping[str, ServiceTime], *, most_accesses: float, seed: int
 ) -> list[NfModel]:
-    """What the measurements may tell of one NF: a model per execution pattern, those that fit, the best first.
+    """A model per execution pattern that the measurements allow, the best fit first.
 
-    Where an accelerator binds whatever the memory does, benches do not tell a pipeline with slow requests from run to
-    completion with quick ones; what either does to other NFs is not the same.
+    Where an accelerator binds whatever the memory does, benches cannot distinguish a pipeline with slow requests from
+    run to completion with quick ones. Real co-locations can: the two slow other NFs differently.
 
     Parameters
     ----------
-    nf
-        The measurements.
+    measured
+        The measurements of the NF.
     benches
         Per accelerator, the service time of its bench.
-    cores
-        Dedicated cores, if known.
     most_accesses
         Cache accesses per second that the other NFs of a NIC can exert on it.
     seed
         Seeds the boosting.
-    warn
-        Told what had to be assumed.
-
-    Raises
-    ------
-    InputError
-        When there are too few measurements.
     """
-    _refuse_few(nf)
-    if nf.description is None:
-        assumed = "one queue per accelerator and a pipeline are" if nf.uses else "no accelerator is"
-        warn(f"{nf.name}: no nf.json, {assumed} assumed")
-    detect = nf.description is not None and bool(nf.uses)
+    detect = measured.described and bool(measured.accelerators)
     models = [
-        _fit(nf, pattern, benches, infer_queues=detect, cores=cores, most_accesses=most_accesses, seed=seed)
+        _fit(measured, pattern, benches, infer_queues=detect, most_accesses=most_accesses, seed=seed)
         for pattern in (PATTERNS if detect else (PIPELINE,))
     ]
     if not detect:
         return models
-    misfits = [_pattern_error(nf, model) for model in models]
+    misfits = [_pattern_error(measured, model) for model in models]
     evidence = {str(model.execution.pattern): round(misfit, 3) for model, misfit in zip(models, misfits, strict=True)}
-    told = sorted(zip(misfits, models, strict=True), key=lambda one: one[0])
-    return [replace(model, evidence=evidence) for misfit, model in told if misfit <= AMBIGUOUS * told[0][0]]
+    ranked = sorted(zip(misfits, models, strict=True), key=lambda one: one[0])
+    return [replace(model, evidence=evidence) for misfit, model in ranked if misfit <= AMBIGUOUS * ranked[0][0]]
 
 
 def _fit(
-    nf: NfProfile,
+    measured: NfMeasurements,
     pattern: Pattern,
     benches: Mapping[str, ServiceTime],
     *,
     infer_queues: bool,
-    cores: int | None,
     most_accesses: float,
     seed: int,
 ) -> NfModel:
-    """The NF under one pattern: queues and solo throughput in turn, as each frees the other, then the memory model."""
+    """The NF under one pattern: queues and solo throughput in turn, since each depends on the other, then memory."""
     execution = Execution(pattern)
-    solo = _fit_solo(nf, execution)
-    memory = _fit_memory(nf, execution, None, most_accesses, seed) if nf.uses and not solo else None
-    if nf.uses:
-        runs, base = _queue_runs(nf), None
-        if memory:
-            unbound = NfModel(nf.name, cores, execution, None, memory, {})
-            base = unbound.base_kpps(runs.traffic * [1.0, 1.0, 0.0])
+    solo = _fit_solo(measured, execution)
+    if measured.accelerators:
+        runs, base = measured.queues, None
+        if not solo:
+            memory = _fit_memory(measured, execution, None, most_accesses, seed)
+            base = kpps_without_contention(memory, runs.traffic * [1.0, 1.0, 0.0])
         for _ in range(ROUNDS):
-            uses = fit_uses(pattern, nf.uses, runs, base, benches, infer_queues=infer_queues)
+            uses = fit_uses(measured, pattern, base, benches, infer_queues=infer_queues)
             execution = Execution(pattern, uses)
-            solo = _fit_solo(nf, execution)
+            solo = _fit_solo(measured, execution)
             base = solo.kpps(runs.traffic) if solo else base
-    memory = _fit_memory(nf, execution, solo, most_accesses, seed)
-    return NfModel(nf.name, cores, execution, solo, memory, _measured(nf))
+    memory = _fit_memory(measured, execution, solo, most_accesses, seed)
+    return NfModel(measured.name, measured.cores, execution, solo, memory, measured.ranges)
 
 
-def _fit_solo(nf: NfProfile, execution: Execution) -> SoloModel | None:
-    """From the runs without competitors that no accelerator bound, freed of the time that matches took."""
-    if len(nf.solo) < SOLO_ROWS:
+def _fit_solo(measured: NfMeasurements, execution: Execution) -> SoloModel | None:
+    """From the runs without competitors that no accelerator bound, without the time that matches took."""
+    if len(measured.solo) < SOLO_ROWS:
         return None
-    alone = pd.concat([nf.solo, nf.memory[(nf.memory[COUNTER_COLUMNS] == 0).all(axis=1)]])
-    alone = alone[[*TRAFFIC_COLUMNS, THROUGHPUT]].drop_duplicates()
-    base, free = _cores_alone(nf, execution, alone)
+    base, free = _cores_only(measured, execution, measured.alone)
     return SoloModel.fit(
-        attributes=(0, 1) if nf.uses else (0, 1, 2),
-        traffic=traffic_of(alone)[free],
+        attributes=(0, 1) if measured.accelerators else (0, 1, 2),
+        traffic=measured.alone.traffic[free],
         throughput=base[free],
-        counters_at=traffic_of(nf.solo),
-        counters=counters_of(nf.solo),
+        counters_at=measured.solo.traffic,
+        counters=measured.solo.counters,
     )
 
 
 def _fit_memory(
-    nf: NfProfile, execution: Execution, solo: SoloModel | None, most_accesses: float, seed: int
+    measured: NfMeasurements, execution: Execution, solo: SoloModel | None, most_accesses: float, seed: int
 ) -> MemoryModel:
-    """From the runs beside mem-bench, and the solo runs as runs beside nothing."""
-    alone = nf.solo.assign(**dict.fromkeys(COUNTERS, 0.0)) if solo else nf.solo[:0]
-    _, free = _cores_alone(nf, execution, alone)
-    # a run in both files is one run: told twice, it would pass for a setting without noise
-    table = pd.concat([nf.memory, alone[free]])[[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, THROUGHPUT]].drop_duplicates()
-    traffic = traffic_of(table)
-    logarithm = np.log(_cores_alone(nf, execution, table)[0])
+    """From the runs next to mem-bench, and the solo runs as runs next to nothing."""
+    runs = measured.memory
     if solo:
-        logarithm = logarithm - np.log(solo.kpps(traffic))
-    # only how runs are laid out for the memory model is taken from this
-    layout = NfModel(nf.name, None, execution, solo, None, {})  # type: ignore[arg-type]
-    runs = layout.memory_runs(counters_of(table), traffic)
-    return MemoryModel.fit(runs, logarithm, most_accesses=most_accesses, seed=seed)
+        _, free = _cores_only(measured, execution, measured.solo)
+        without_competitors = measured.solo[free & measured.new_solo]
+        runs = Runs.joined([runs, replace(without_competitors, counters=0.0 * without_competitors.counters)])
+    logarithm = np.log(_cores_only(measured, execution, runs)[0])
+    if solo:
+        logarithm = logarithm - np.log(solo.kpps(runs.traffic))
+    inputs = memory_runs(runs.counters, runs.traffic, solo, with_matches=not execution.uses)
+    return MemoryModel.fit(inputs, logarithm, most_accesses=most_accesses, seed=seed)
 
 
-def _cores_alone(nf: NfProfile, execution: Execution, table: pd.DataFrame) -> tuple[Array, NDArray[np.bool_]]:
-    """What the cores would reach with the least accelerator work, and for which runs it can be told."""
-    traffic, throughput = traffic_of(table), table[THROUGHPUT].to_numpy(dtype=np.float64)
-    always = np.ones(len(table), dtype=bool)
-    if not nf.uses or not len(table):
-        return throughput, always
-    fewest = traffic[:, 2] == traffic[:, 2].min()
+def _cores_only(measured: NfMeasurements, execution: Execution, runs: Runs) -> tuple[Array, NDArray[np.bool_]]:
+    """What the cores would reach with the least accelerator work, and the runs from which this is known."""
+    if not measured.accelerators or not len(runs):
+        return runs.throughput, np.ones(len(runs), dtype=bool)
+    fewest = runs.traffic[:, 2] == runs.traffic[:, 2].min()
     if not execution.uses:
-        return throughput, fewest
+        return runs.throughput, fewest
     if execution.pattern == PIPELINE:
-        free = throughput * execution.service_ms(traffic).max(axis=1) < BOUND
-        return throughput, free if free.any() else fewest
-    matching = execution.match_ms(traffic) * throughput
+        free = runs.throughput * execution.service_ms(runs.traffic).max(axis=1) < BOUND
+        return runs.throughput, free if free.any() else fewest
+    matching = execution.match_ms(runs.traffic) * runs.throughput
     free = matching < MOSTLY_CORES
-    return throughput / np.maximum(1.0 - matching, 1.0 - BOUND), free if free.any() else fewest
+    return runs.throughput / np.maximum(1.0 - matching, 1.0 - BOUND), free if free.any() else fewest
 
 
-def _queue_runs(nf: NfProfile) -> QueueRuns:
-    """The runs beside accelerator benches, and the solo runs."""
-    tables = [nf.accelerators[name] for name in nf.uses] + [nf.solo]
-    traffic = np.concatenate([traffic_of(table) for table in tables])
-    throughput = np.concatenate([table[THROUGHPUT].to_numpy(dtype=np.float64) for table in tables])
-    service, rate = np.zeros((len(traffic), len(nf.uses))), np.full((len(traffic), len(nf.uses)), np.nan)
-    start = 0
-    for at, table in enumerate(tables[:-1]):
-        service[start : start + len(table), at] = table[FIRST_SERVICE]
-        rate[start : start + len(table), at] = table[FIRST_RATE]
-        start += len(table)
-    maybe_bare = (service == 0).all(axis=1) & (len(nf.solo) == 0)
-    return QueueRuns(traffic, service, rate, throughput, maybe_bare)
-
-
-def _pattern_error(nf: NfProfile, model: NfModel) -> float:
-    """Mean absolute percentage error beside accelerator benches, with and without memory contention."""
-    runs = _queue_runs(nf)
-    base = model.base_kpps(runs.traffic)
-    predicted = [model.execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)]
-    measured = [runs.throughput]
-    if len(nf.pattern):
-        contention = contention_of(nf.pattern, nf.uses)
-        predicted.append(model.beside(counters_of(nf.pattern), traffic_of(nf.pattern), *contention))
-        measured.append(nf.pattern[THROUGHPUT].to_numpy(dtype=np.float64))
-    errors = np.abs(np.concatenate(predicted) / np.concatenate(measured) - 1)
+def _pattern_error(measured: NfMeasurements, model: NfModel) -> float:
+    """Mean absolute percentage error next to accelerator benches, with and without memory contention."""
+    queues, pattern = measured.queues, measured.pattern
+    base = model.base_kpps(queues.traffic)
+    predicted = [model.execution.throughput(base, queues.traffic, queues.service_ms, queues.rate_kpps)]
+    if len(pattern):
+        predicted.append(model.throughput(pattern.counters, pattern.traffic, pattern.service_ms, pattern.rate_kpps))
+    throughput = np.concatenate([queues.throughput, pattern.throughput])
+    errors = np.abs(np.concatenate(predicted) / throughput - 1)
     return float(100 * np.mean(np.minimum(errors, STRAY)))
-
-
-def _measured(nf: NfProfile) -> dict[str, tuple[float, float]]:
-    rows = np.concatenate(
-        [traffic_of(table) for table in (nf.solo, nf.memory, *nf.accelerators.values()) if len(table)]
-    )
-    return {name: (float(rows[:, at].min()), float(rows[:, at].max())) for at, name in enumerate(ATTRIBUTES)}
-
-
-def _refuse_few(nf: NfProfile) -> None:
-    if len(nf.memory) < MEMORY_ROWS:
-        raise InputError.of(
-            f"{nf.name}/memory.csv",
-            f"{len(nf.memory)} runs, at least {MEMORY_ROWS} are needed",
-            hint="profile again with a larger --quota",
-        )
-    for accelerator in nf.uses:
-        if not len(nf.accelerators.get(accelerator, ())):
-            raise InputError.of(
-                f"{nf.name}/{accelerator}.csv",
-                "no runs, at least 1 is needed, and 2 beside the bench to tell the number of queues",
-                hint=f"profile {nf.name} beside the bench of {accelerator}",
-            )

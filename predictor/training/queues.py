@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,16 @@ from scipy.optimize import least_squares
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime, term_values
 from predictor.contention.composition import PIPELINE, Pattern
 from predictor.contention.nf_model import Execution
+from predictor.training.measurements import NfMeasurements, Runs
 
 Array = NDArray[np.float64]
 MOST_QUEUES = 64
 ABOVE = 1.03
-"""A run alone that is faster than the cores by this factor is the accelerator alone."""
+"""A run alone that is faster than the cores by this factor was of the accelerator without the cores."""
 STRAY = 0.03
-"""Relative error from which a run counts as stray and pulls less."""
+"""Relative error from which a run counts as stray and weighs less."""
 ENOUGH = 30
-"""Runs from which on the service time may have a term more."""
+"""Runs from which on the service time has one term more."""
 RELUCTANCE = 0.01
 KNOTS = 5
 ROWS_PER_KNOT = 6
@@ -29,39 +30,9 @@ EVERY_PACKET = ("constant", "packet_size")
 HEADERLESS = "payload_matches"
 
 
-@dataclass(frozen=True)
-class QueueRuns:
-    """Runs of one NF beside accelerator benches and alone.
-
-    Parameters
-    ----------
-    traffic
-        Shape (N, 3).
-    service_ms, rate_kpps
-        Of the competitors, as `beside_bench` takes them, shape (N, accelerators).
-    throughput
-        Of the NF (kpps), shape (N,).
-    maybe_bare
-        Runs that may be of the accelerator without the NF's cores, shape (N,).
-    """
-
-    traffic: Array
-    service_ms: Array
-    rate_kpps: Array
-    throughput: Array
-    maybe_bare: NDArray[np.bool_]
-
-    @property
-    def alone(self) -> NDArray[np.bool_]:
-        """Whether nothing competes."""
-        free: NDArray[np.bool_] = (self.service_ms == 0).all(axis=1)
-        return free
-
-
 def fit_uses(
+    measured: NfMeasurements,
     pattern: Pattern,
-    names: Sequence[str],
-    runs: QueueRuns,
     base: Array | None,
     benches: Mapping[str, ServiceTime],
     *,
@@ -70,30 +41,32 @@ def fit_uses(
     """Queues and service time per accelerator.
 
     The throughput that `Execution` predicts is fitted to all runs at once, so that runs in which an accelerator does
-    not bind tell that it does not. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in
-    a pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
-    packet takes cannot be told from the cores' time; the bench's is taken.
+    not bind contribute as well. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in a
+    pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
+    packet takes cannot be separated from the cores' time; the bench's is taken.
 
     Parameters
     ----------
+    measured
+        The measurements of the NF.
     pattern
         The execution pattern that is assumed.
-    names
-        The accelerators.
-    runs
-        The runs.
     base
-        What the cores reach with the least accelerator work at each run's traffic (kpps); None to infer it as well.
+        What the cores reach with the least accelerator work at the traffic of each of `measured.queues` (kpps); None
+        to infer it as well.
     benches
         Per accelerator, the service time of its bench, where known.
     infer_queues
         Whether to infer queue counts; else each is one.
     """
-    fit = _Fit(pattern, tuple(names), runs, base, benches)
+    runs = measured.queues
+    # without solo runs, a run without competitors may be of the accelerator without the NF's cores
+    bare = runs.without_accelerator_contention & (len(measured.solo) == 0)
+    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches)
     loose = [infer_queues and len(set(column[column > 0].tolist())) > 1 for column in runs.service_ms.T]
     shares, coefficients = fit.solve(*fit.start(loose), loose)
     whole = [1.0 / max(1, round(1.0 / share)) for share in shares]
-    shares, coefficients = fit.solve(whole, coefficients, [False] * len(names))
+    shares, coefficients = fit.solve(whole, coefficients, [False] * len(measured.accelerators))
     return tuple(replace(use, queues=round(use.queues)) for use in fit.uses(shares, coefficients))
 
 
@@ -104,16 +77,18 @@ class _Fit:
         self,
         pattern: Pattern,
         names: tuple[str, ...],
-        runs: QueueRuns,
+        runs: Runs,
+        maybe_bare: NDArray[np.bool_],
         base: Array | None,
         benches: Mapping[str, ServiceTime],
     ) -> None:
         self.pattern, self.names, self.runs, self.base, self.benches = pattern, names, runs, base, benches
+        self.maybe_bare, self.alone = maybe_bare, runs.without_accelerator_contention
         self.known = [() if pattern == PIPELINE else _of_every_packet(benches.get(name)) for name in names]
         self.terms = _terms(pattern, runs)
         self.columns = [term_values(term, runs.traffic) for term in self.terms]
         self.units = [float(np.median(1 / runs.throughput) / max(column.max(), 1e-300)) for column in self.columns]
-        self.curve = np.zeros((len(runs.throughput), 0)) if base is not None else _curve(runs.traffic, runs.alone)
+        self.curve = np.zeros((len(runs.throughput), 0)) if base is not None else _curve(runs.traffic, self.alone)
 
     def start(self, loose: Sequence[bool]) -> tuple[list[float], list[Array]]:
         """The linear fit of 1/T to the runs with most contention, as if the accelerator bound in each."""
@@ -128,7 +103,7 @@ class _Fit:
             [
                 *(values / self.units for values in coefficients),
                 [share for share, free in zip(shares, loose, strict=True) if free],
-                np.full(self.curve.shape[1], np.log(self.runs.throughput[self.runs.alone].max(initial=1e-9))),
+                np.full(self.curve.shape[1], np.log(self.runs.throughput[self.alone].max(initial=1e-9))),
             ]
         )
         if not len(first):
@@ -143,7 +118,7 @@ class _Fit:
 
         shared = np.zeros(len(first), dtype=bool)
         shared[len(self.names) * len(self.terms) :][: sum(loose)] = True
-        # where runs do not tell: one queue, and service times like the bench's
+        # where runs do not determine them: one queue, and service times like the bench's
         usual, times = self.usual(), np.arange(len(first)) < len(self.names) * len(self.terms)
 
         def residuals(vector: Array) -> Array:
@@ -163,16 +138,16 @@ class _Fit:
         return unpack(first)
 
     def usual(self) -> Array:
-        """Per accelerator and term, the scaled coefficient where runs do not tell; NaN where anything is as likely.
+        """Per accelerator and term, the scaled coefficient where runs do not determine it; NaN where any is as likely.
 
-        A request costs the accelerator what it costs the bench's, and matches are in proportion to packet size.
+        A request costs the same as one of the bench, and matches are proportional to packet size.
         """
         known = [dict(_of_every_packet(self.benches.get(name))) for name in self.names]
-        usual = [[told.get(term, 0.0 if term == HEADERLESS else np.nan) for term in self.terms] for told in known]
+        usual = [[of.get(term, 0.0 if term == HEADERLESS else np.nan) for term in self.terms] for of in known]
         return (np.array(usual, dtype=np.float64).reshape(len(self.names), -1) / self.units).ravel()
 
     def uses(self, shares: Sequence[float], coefficients: Sequence[Array]) -> tuple[AcceleratorUse, ...]:
-        """Queues and service times of these parameters."""
+        """Queues and service times with these parameters."""
         return tuple(
             AcceleratorUse(name, 1 / share, ServiceTime((*known, *zip(self.terms, values.tolist(), strict=True))))
             for name, known, share, values in zip(self.names, self.known, shares, coefficients, strict=True)
@@ -180,7 +155,7 @@ class _Fit:
 
     def _predict(self, shares: Sequence[float], coefficients: Sequence[Array], base: Array) -> Array:
         if self.pattern == PIPELINE:
-            base = np.where(self.runs.maybe_bare & (self.runs.throughput > ABOVE * base), UNBOUND, base)
+            base = np.where(self.maybe_bare & (self.runs.throughput > ABOVE * base), UNBOUND, base)
         runs = self.runs
         execution = Execution(self.pattern, self.uses(shares, coefficients))
         return execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)
@@ -202,18 +177,18 @@ class _Fit:
         return (float(np.clip(solution[-1], 1 / MOST_QUEUES, 1.0)), solution[:-1]) if free else (1.0, solution)
 
 
-def _terms(pattern: Pattern, runs: QueueRuns) -> tuple[str, ...]:
-    """The terms of the service time that the runs can tell."""
+def _terms(pattern: Pattern, runs: Runs) -> tuple[str, ...]:
+    """The terms of the service time that the runs can determine."""
     _, sizes, matches = (runs.traffic.max(axis=0) > 1.001 * runs.traffic.min(axis=0)).tolist()
     terms = ["constant"] + ["packet_size"] * sizes if pattern == PIPELINE else []
     if matches:
-        # headers bring no matches, so that matches per packet are not quite in proportion to its size
+        # headers hold no matches, so that matches per packet are not quite proportional to its size
         terms += ["matches"] + [HEADERLESS] * (len(runs.throughput) >= ENOUGH) if sizes else ["mtbr"]
     return tuple(terms)
 
 
 def _curve(traffic: Array, alone: NDArray[np.bool_]) -> Array:
-    """What the cores reach as a curve over flows that tilts with packet size: weights of its knots, one row per run."""
+    """The throughput of the cores as a curve over flows, tilted with packet size: weights of its knots per run."""
     flows, size = np.log(np.maximum(traffic[:, 0], 1.0)), traffic[:, 1] / max(traffic[:, 1].max(), 1e-9)
     count = int(np.clip(alone.sum() // ROWS_PER_KNOT, 1, KNOTS))
     knots = np.unique(np.quantile(flows[alone], np.linspace(0, 1, count))) if alone.any() else np.zeros(1)

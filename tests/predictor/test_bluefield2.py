@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from predictor import Models, TomurPredictor, train
-from predictor.training.calibrate import judge
+from predictor.training.calibrate import calibrated
+from predictor.training.measurements import measurements_of
 from profiles.profile import Profile, read_profile
 from profiles.table import read_table
 
@@ -96,8 +97,8 @@ def test_calibrated_leaving_one_out(measured: Profile, trained: Models, runs: pd
     errors = []
     for row in range(len(runs)):
         others = co_runs.drop(index=row).reset_index(drop=True)
-        judged = judge(replace(measured, nfs={nf.name: replace(nf, co_runs=others)}), {nf.name: model}, {})
-        calibrated = TomurPredictor(judged)
-        predicted = calibrated.predict_contention(nf.name, runs.iloc[[row]])[0]
+        profile = replace(measured, nfs={nf.name: replace(nf, co_runs=others)})
+        corrected = calibrated({nf.name: model}, measurements_of(profile, lambda _: None))
+        predicted = TomurPredictor(corrected).predict_contention(nf.name, runs.iloc[[row]])[0]
         errors.append(abs(predicted / runs["throughput_kpps"].iloc[row] - 1))
     assert 100 * np.mean(errors) <= 2.0

@@ -163,5 +163,5 @@ def test_nothing_jumps_where_contention_exceeds_what_nfs_exert(trained: Models) 
         at = np.array([[1.2, 3e9, 0.7, 0.3, 1.2e9, 5e8, 8.0]] * 2)
         at[:, 2:4] *= model.memory.most_accesses * np.array([[0.999], [1.001]])
         traffic = np.array([(100_000.0, 1400.0, 0.0)] * 2)
-        below, above = model.beside(at, traffic, *(np.zeros((2, len(model.accelerators))) for _ in range(2)))
+        below, above = model.throughput(at, traffic, *(np.zeros((2, len(model.accelerators))) for _ in range(2)))
         assert above == pytest.approx(below, rel=0.02), name

@@ -18,6 +18,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from experiments.methodology.accuracy import errors_pct
 from experiments.tomur.methodology.simulated_card import CARD
 from predictor.training.disagreement import disagreement
+from predictor.training.measurements import NfMeasurements
 from predictor.training.nf import plausible_models
 from profiler.contention import BenchLevels, Contention, measure_benches
 from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
@@ -165,14 +166,13 @@ def errors(nf: str, method: str, quota: int, seed: int, runs: int) -> GridErrors
         seed=seed,
         suggest=disagreement(seed),
     )
-    model, *_ = plausible_models(
-        profiled, {}, cores=description.nf(nf).cores, most_accesses=most_accesses(), seed=seed, warn=lambda _: None
-    )
+    measured = NfMeasurements.of(profiled, description.nf(nf).cores)
+    model, *_ = plausible_models(measured, {}, most_accesses=most_accesses(), seed=seed)
     full = grid(nf, runs)
     held = np.flatnonzero(full.held_out)
     held = held[:: max(len(held) // 4000, 1)]
     nothing = np.zeros((len(held), len(model.execution.uses)))
-    predicted = model.beside(full.counters[held], full.traffic[held], nothing, np.full_like(nothing, np.nan))
+    predicted = model.throughput(full.counters[held], full.traffic[held], nothing, np.full_like(nothing, np.nan))
     return GridErrors.of(predicted, full.counters[held], full.throughput[held])
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from predictor.contention.accelerators import ServiceTime, beside_bench, equilibrium, limits
+from predictor.contention.accelerators import ServiceTime, equilibrium, limits, time_next_to_bench
 
 
 def _row(*values: float) -> np.ndarray:
@@ -66,12 +66,12 @@ def test_water_filling_uses_the_accelerator_exactly(members: list[tuple[float, i
 )
 def test_time_beside_a_bench(queues: int, service: float, rate: float, expected: float) -> None:
     """Equations 2 and 8 around an own service time of 1 ms."""
-    assert_allclose(beside_bench(np.ones(1), queues, np.array([service]), np.array([rate])), expected)
+    assert_allclose(time_next_to_bench(np.ones(1), queues, np.array([service]), np.array([rate])), expected)
 
 
 def test_bench_formula_and_company_formula_agree() -> None:
     """One saturating competitor: the sum over competitors and the company tell the same."""
-    time = beside_bench(np.array([0.7]), 2, np.array([1.5]), np.array([np.nan]))
+    time = time_next_to_bench(np.array([0.7]), 2, np.array([1.5]), np.array([np.nan]))
     assert_allclose(limits(_row(0.7, 1.5), _row(2, 1), _row(9, 9))[0, 0], 1 / time[0])
 
 

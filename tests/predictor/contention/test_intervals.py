@@ -5,44 +5,50 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predictor.contention.calibration import Seen
-from predictor.contention.intervals import Errors, Place, Spread, fit_spreads
+from predictor.contention.calibration import Conditions
+from predictor.contention.intervals import ErrorModel, HeldOutErrors, TrafficScale
+from predictor.training.error_models import fit_error_models
 
-PLACE = Place.of(np.array([16000.0, 1500.0, 600.0]), {"flows": (1, 5e5), "packet_size": (64, 1500), "mtbr": (0, 1100)})
+SCALE = TrafficScale.of(
+    np.array([16000.0, 1500.0, 600.0]), {"flows": (1, 5e5), "packet_size": (64, 1500), "mtbr": (0, 1100)}
+)
 
 
-def _seen(traffic: tuple[float, float, float], kept: float, count: int = 1) -> Seen:
-    return Seen(np.array([traffic] * count), np.full(count, kept), np.zeros((count, 0)))
+def _conditions(traffic: tuple[float, float, float], kept: float, count: int = 1) -> Conditions:
+    return Conditions(np.array([traffic] * count), np.full(count, kept), np.zeros((count, 0)))
 
 
-def _drawn(rng: np.random.Generator, count: int, truth: Spread, noise: float) -> tuple[Seen, np.ndarray, np.ndarray]:
-    """Random company: what predictions are made of, their true errors, and errors as measured with noise."""
+def _drawn(
+    rng: np.random.Generator, count: int, truth: ErrorModel, noise: float
+) -> tuple[Conditions, np.ndarray, np.ndarray]:
+    """Random co-locations: conditions of predictions, their true errors, and errors as measured with noise."""
     at_default = rng.random(count)[:, None] < 1 / 3
     traffic = np.where(at_default, (16000.0, 1500.0, 600.0), rng.uniform((1, 64, 0), (5e5, 1500, 1100), (count, 3)))
-    seen = Seen(traffic, 1 - rng.uniform(0, 0.3, count), np.zeros((count, 0)))
-    error = truth.at(seen) * rng.standard_t(8, count)
-    return seen, error, error + noise * rng.standard_normal(count)
+    conditions = Conditions(traffic, 1 - rng.uniform(0, 0.3, count), np.zeros((count, 0)))
+    error = truth.at(conditions) * rng.standard_t(8, count)
+    return conditions, error, error + noise * rng.standard_normal(count)
 
 
 def test_quantiles_by_hand() -> None:
     """Of 19 errors -0.9 to 0.9, 95 % lie within the largest and 5 % below the smallest; fewer cannot tell."""
     errors = np.arange(-9, 10) / 10
-    anywhere = _seen((1.0, 64.0, 0.0), 0.5)
-    spread, fewer = Spread.even(PLACE, errors), Spread.even(PLACE, errors[:18])
+    anywhere = _conditions((1.0, 64.0, 0.0), 0.5)
+    spread, fewer = ErrorModel.even(SCALE, errors), ErrorModel.even(SCALE, errors[:18])
     assert np.concatenate(spread.interval(anywhere, 0.95) or ()) == pytest.approx(np.exp([-0.9, 0.9]))
     assert fewer.interval(anywhere, 0.95) is None
     assert spread.lower(anywhere, 0.05) == pytest.approx(np.exp(-0.9))
-    assert fewer.lower(anywhere, 0.05) == 0.0
-    assert Spread.even(PLACE, np.zeros(0)).interval(anywhere, 0.5) is None
+    assert fewer.lower(anywhere, 0.06) == pytest.approx(np.exp(-0.9))
+    assert 1 / 3 <= fewer.lower(anywhere, 0.05)[0] < np.exp(-0.9)
+    assert ErrorModel.even(SCALE, np.zeros(0)).interval(anywhere, 0.5) is None
 
 
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
 def test_coverage_on_fresh_errors(coverage: float) -> None:
     """Over many draws, intervals from 150 errors cover what they promise."""
     rng = np.random.default_rng(0)
-    covered, anywhere = [], _seen((1.0, 64.0, 0.0), 0.5)
+    covered, anywhere = [], _conditions((1.0, 64.0, 0.0), 0.5)
     for _ in range(300):
-        factors = Spread.even(PLACE, rng.standard_t(4, size=150) * 0.03).interval(anywhere, coverage)
+        factors = ErrorModel.even(SCALE, rng.standard_t(4, size=150) * 0.03).interval(anywhere, coverage)
         assert factors is not None
         fresh = np.exp(rng.standard_t(4, size=100) * 0.03)
         covered.append(np.mean((factors[0] <= fresh) & (fresh <= factors[1])))
@@ -61,21 +67,24 @@ def test_noise_is_taken_off(coverage: float, noise: float) -> None:
     held: dict[str, list[float]] = {"all": [], "default": []}
     for _ in range(6):
         truths = {
-            f"nf{n}": Spread(PLACE, 0.005 * np.exp(0.4 * rng.normal()), np.array([0.7, 0.1]), np.zeros(0), np.zeros(0))
+            f"nf{n}": ErrorModel(
+                SCALE, 0.005 * np.exp(0.4 * rng.normal()), np.array([0.7, 0.1]), np.zeros(0), np.zeros(0)
+            )
             for n in range(10)
         }
         drawn = {name: _drawn(rng, 80, truth, noise) for name, truth in truths.items()}
         errors = {
-            name: Errors(measured, PLACE(seen), np.full(80, noise**2)) for name, (seen, _, measured) in drawn.items()
+            name: HeldOutErrors(measured, SCALE.distance(conditions), np.full(80, noise**2))
+            for name, (conditions, _, measured) in drawn.items()
         }
-        spreads = fit_spreads(errors, dict.fromkeys(errors, PLACE))
+        spreads = fit_error_models(errors, dict.fromkeys(errors, SCALE))
         for name, truth in truths.items():
-            seen, error, _ = _drawn(rng, 300, truth, 0.0)
-            factors = spreads[name].interval(seen, coverage)
+            conditions, error, _ = _drawn(rng, 300, truth, 0.0)
+            factors = spreads[name].interval(conditions, coverage)
             assert factors is not None
             inside = (np.log(factors[0]) <= error) & (error <= np.log(factors[1]))
             held["all"].append(inside.mean())
-            held["default"].append(inside[PLACE(seen)[:, 0] == 0].mean())
+            held["default"].append(inside[SCALE.distance(conditions)[:, 0] == 0].mean())
     assert -0.03 <= np.mean(held["all"]) - coverage <= (0.05 if noise else 0.03)
     assert -0.03 <= np.mean(held["default"]) - coverage <= (0.07 if noise else 0.03)
 
@@ -83,21 +92,25 @@ def test_noise_is_taken_off(coverage: float, noise: float) -> None:
 def test_nfs_that_err_differently_get_intervals_of_their_own() -> None:
     """Of two NFs of which one errs four times as much, its interval is more than twice as wide."""
     rng = np.random.default_rng(2)
-    seen = _seen((16000.0, 1500.0, 600.0), 0.9, 100)
+    conditions = _conditions((16000.0, 1500.0, 600.0), 0.9, 100)
     errors = {
-        name: Errors(scale * rng.standard_normal(100), PLACE(seen), np.zeros(100))
+        name: HeldOutErrors(scale * rng.standard_normal(100), SCALE.distance(conditions), np.zeros(100))
         for name, scale in (("steady", 0.005), ("erratic", 0.02))
     }
-    spreads = fit_spreads(errors, dict.fromkeys(errors, PLACE))
-    low = {name: float(spread.lower(seen, 0.05)[0]) for name, spread in spreads.items()}
+    spreads = fit_error_models(errors, dict.fromkeys(errors, SCALE))
+    low = {name: float(spread.lower(conditions, 0.05)[0]) for name, spread in spreads.items()}
     assert 1 - low["erratic"] > 2 * (1 - low["steady"])
 
 
 def test_a_spread_survives_as_arrays() -> None:
     """What is saved is what is loaded."""
-    errors = {"nf": Errors(np.linspace(-0.02, 0.03, 40), PLACE(_seen((1.0, 64.0, 0.0), 0.7, 40)), np.full(40, 1e-5))}
-    spread = fit_spreads(errors, {"nf": PLACE})["nf"]
-    again = Spread.from_arrays(spread.as_arrays())
-    here = _seen((1000.0, 500.0, 100.0), 0.8)
+    errors = {
+        "nf": HeldOutErrors(
+            np.linspace(-0.02, 0.03, 40), SCALE.distance(_conditions((1.0, 64.0, 0.0), 0.7, 40)), np.full(40, 1e-5)
+        )
+    }
+    spread = fit_error_models(errors, {"nf": SCALE})["nf"]
+    again = ErrorModel.from_arrays(spread.as_arrays())
+    here = _conditions((1000.0, 500.0, 100.0), 0.8)
     assert spread.interval(here, 0.9) == again.interval(here, 0.9)
     assert spread.lower(here, 0.1) == again.lower(here, 0.1)

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from predictor import train
-from predictor.training.co_runs import _noise, compared_by_name, recorded
+from predictor.training.co_runs import _noise, compared_by_name
+from predictor.training.measurements import recorded_co_locations
 from profiles import InputError, Workload
 from profiles.profile import Profile
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, profile
@@ -35,9 +36,11 @@ def _with(made: Profile, **tables: list[dict[str, object]]) -> Profile:
     return replace(made, nfs=nfs)
 
 
-def _told(made: Profile, **tables: list[dict[str, object]]) -> tuple[dict[tuple[Workload, ...], np.ndarray], list[str]]:
-    said: list[str] = []
-    return recorded(_with(made, **tables), said.append), said
+def _recorded(
+    made: Profile, **tables: list[dict[str, object]]
+) -> tuple[dict[tuple[Workload, ...], np.ndarray], list[str]]:
+    warnings: list[str] = []
+    return recorded_co_locations(_with(made, **tables), warnings.append), warnings
 
 
 def test_a_run_is_one_wherever_it_stands_and_however_it_is_sorted(made: Profile) -> None:
@@ -46,7 +49,7 @@ def test_a_run_is_one_wherever_it_stands_and_however_it_is_sorted(made: Profile)
     first = [(one, 100.0), (other, 200.0)]
     here = [*_rows(1, first), *_rows(2, [(one, 101.0), (other, 203.0)])]
     there = [*_rows("a", first[::-1])]
-    co_locations, _ = _told(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there})
+    co_locations, _ = _recorded(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there})
     ((co_location, runs),) = co_locations.items()
     assert [workload.nf for workload in co_location] == sorted([one, other])
     assert sorted(map(tuple, runs.tolist())) == sorted(
@@ -58,16 +61,16 @@ def test_strangers_are_named(made: Profile) -> None:
     """Companies with NFs that are not in the profile are left out, and these are named; an NF alone is no company."""
     one = NAMES[0]
     rows = [*_rows(1, [(one, 1.0), ("Stranger", 2.0)]), *_rows(2, [(one, 3.0)])]
-    co_locations, said = _told(made, **{one.replace("-", "_"): rows})
+    co_locations, warnings = _recorded(made, **{one.replace("-", "_"): rows})
     assert not co_locations
-    assert said == ["1 of 1 companies hold NFs without a profile, Stranger: left out"]
+    assert warnings == ["1 of 1 co-locations left out: no profile of Stranger"]
 
 
 def test_more_than_the_nic_holds_is_refused(made: Profile) -> None:
     """One number for several runs makes a company that no NIC holds."""
     one = NAMES[0]
-    with pytest.raises(InputError, match=r"companies.csv: run: a run of 40 NFs takes \d+ cores of a NIC with \d+"):
-        _told(made, **{one.replace("-", "_"): _rows(1, [(one, 1.0 + n) for n in range(40)])})
+    with pytest.raises(InputError, match=r"co-locations.csv: run: a run of 40 NFs takes \d+ cores of a NIC with \d+"):
+        _recorded(made, **{one.replace("-", "_"): _rows(1, [(one, 1.0 + n) for n in range(40)])})
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])

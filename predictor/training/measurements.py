@@ -1,0 +1,302 @@
+"""A profile as arrays, prepared once: what every fit of training reads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.tables import contention_of, counters_of, traffic_of
+from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
+from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF, RUN, THROUGHPUT, service_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from profiles.profile import NfProfile, Profile
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp] | NDArray[np.bool_]
+
+MEMORY_ROWS = 10
+"""Fewest runs next to mem-bench from which a memory model is trained."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Measured runs of one NF, one row each.
+
+    Parameters
+    ----------
+    traffic
+        Shape (N, 3).
+    counters
+        The competitors' seven counters, summed; of the NF itself in `NfMeasurements.solo`. Shape (N, 7).
+    service_ms, rate_kpps
+        The competitors' service time and offered rate per accelerator of the NF, as `next_to_bench` takes them. Shape
+        (N, accelerators).
+    throughput
+        Of the NF (kpps), shape (N,).
+    """
+
+    traffic: Array
+    counters: Array
+    service_ms: Array
+    rate_kpps: Array
+    throughput: Array
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, accelerators: tuple[str, ...]) -> Runs:
+        """The rows of a table of `NfProfile`; counters that it does not have are zero."""
+        service, rate = contention_of(table, accelerators)
+        counters = counters_of(table) if COUNTERS[0] in table else np.zeros((len(table), len(COUNTERS)))
+        throughput = table[THROUGHPUT].to_numpy(dtype=np.float64) if len(table) else np.zeros(0)
+        return cls(traffic_of(table), counters, service, rate, throughput)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Runs]) -> Runs:
+        """The rows of all parts, in order."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def __len__(self) -> int:
+        return len(self.throughput)
+
+    def __getitem__(self, rows: Rows) -> Runs:
+        return Runs(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    @property
+    def without_accelerator_contention(self) -> NDArray[np.bool_]:
+        """Which runs had no competitor on an accelerator, shape (N,)."""
+        free: NDArray[np.bool_] = (self.service_ms == 0).all(axis=1)
+        return free
+
+
+@dataclass(frozen=True)
+class NfMeasurements:
+    """The measurements of one NF.
+
+    Parameters
+    ----------
+    name
+        The NF.
+    cores
+        Dedicated cores; None when neither nf.json nor testbed.json describes the NF.
+    described
+        Whether nf.json describes it. Otherwise one queue per accelerator and a pipeline are assumed.
+    accelerators
+        The accelerators that it uses.
+    solo
+        Alone on the NIC; `counters` are the NF's own.
+    new_solo
+        Which of these are in `memory` neither as runs without contention nor as an earlier row, shape (len(solo),).
+    alone
+        All different runs without competitors, of `solo` and `memory`.
+    memory
+        All different runs next to memory contention only.
+    queues
+        Next to the bench of one accelerator each, then the solo runs.
+    pattern
+        Next to memory and accelerator benches together.
+    co_runs
+        In real co-locations of which only the sums are known.
+    ranges
+        Smallest and largest measured value of each traffic attribute.
+    """
+
+    name: str
+    cores: int | None
+    described: bool
+    accelerators: tuple[str, ...]
+    solo: Runs
+    new_solo: NDArray[np.bool_]
+    alone: Runs
+    memory: Runs
+    queues: Runs
+    pattern: Runs
+    co_runs: Runs
+    ranges: Mapping[str, tuple[float, float]]
+
+    @classmethod
+    def of(cls, nf: NfProfile, cores: int | None) -> NfMeasurements:
+        """The measurements of `nf`, which takes that many cores."""
+        uses = nf.uses
+        solo, memory = Runs.of(nf.solo, uses), Runs.of(nf.memory, uses)
+        benches = [_next_to_bench(nf.accelerators[name], uses, at) for at, name in enumerate(uses)]
+        alone = _without_counters(Runs.joined([solo, memory[(memory.counters == 0).all(axis=1)]]))
+        measured = Runs.joined([solo, memory, *(Runs.of(table, uses) for table in nf.accelerators.values())]).traffic
+        # a run that stands in both files is one run: counted twice, it would pass for a setting without noise
+        first = _first_of_equals(Runs.joined([memory, _without_counters(solo)]))
+        return cls(
+            name=nf.name,
+            cores=cores,
+            described=nf.description is not None,
+            accelerators=uses,
+            solo=solo,
+            new_solo=first[len(memory) :],
+            alone=alone[_first_of_equals(alone)],
+            memory=memory[first[: len(memory)]],
+            queues=Runs.joined([*benches, _without_counters(solo)]),
+            pattern=Runs.of(nf.pattern, uses),
+            co_runs=Runs.of(nf.co_runs, uses),
+            ranges={
+                name: (float(measured[:, at].min()), float(measured[:, at].max())) for at, name in enumerate(ATTRIBUTES)
+            },
+        )
+
+
+CoLocation = tuple[Workload, ...]
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The measurements of a whole profile.
+
+    Parameters
+    ----------
+    nfs
+        By name, sorted.
+    benches
+        Per accelerator, runs of its bench alone: traffic, shape (N, 3), and service time (ms), shape (N,).
+    co_locations
+        Per co-location of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members).
+    default_traffic
+        Shape (3,).
+    nic_cores
+        Cores of the NIC; None without testbed.json.
+    described_cores
+        Cores per NF by testbed.json.
+    """
+
+    nfs: Mapping[str, NfMeasurements]
+    benches: Mapping[str, tuple[Array, Array]]
+    co_locations: Mapping[CoLocation, Array]
+    default_traffic: Array
+    nic_cores: int | None
+    described_cores: Mapping[str, int]
+
+
+def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measurements:
+    """The arrays of `profile`; `warn` receives what has to be assumed or left out.
+
+    Raises
+    ------
+    InputError
+        When an NF was measured too little, or a co-location does not fit on the NIC.
+    """
+    faults = [fault for nf in profile.nfs.values() for fault in _too_few_runs(nf)]
+    if faults:
+        raise InputError(faults)
+    testbed = profile.testbed
+    cores = {nf.name: nf.cores for nf in testbed.nfs} if testbed else {}
+    for name, nf in sorted(profile.nfs.items()):
+        if nf.description is None:
+            assumed = "one queue per accelerator and a pipeline are" if nf.uses else "no accelerator is"
+            warn(f"{name}: no nf.json, {assumed} assumed")
+    return Measurements(
+        nfs={
+            name: NfMeasurements.of(nf, nf.description.cores if nf.description else cores.get(name))
+            for name, nf in sorted(profile.nfs.items())
+        },
+        benches=_bench_runs(profile),
+        co_locations=recorded_co_locations(profile, warn),
+        default_traffic=np.array(profile.default_traffic().as_tuple()),
+        nic_cores=testbed.nic.cores if testbed else None,
+        described_cores=cores,
+    )
+
+
+def recorded_co_locations(profile: Profile, warn: Callable[[str], None]) -> dict[CoLocation, Array]:
+    """As `Measurements.co_locations`. A run that stands in the folders of several of its NFs is one run.
+
+    Raises
+    ------
+    InputError
+        When a co-location does not fit on the NIC.
+    """
+    found: dict[CoLocation, dict[tuple[float, ...], None]] = defaultdict(dict)
+    for nf in profile.nfs.values():
+        for co_location, kpps in _recorded_runs(nf):
+            if len(co_location) > 1:
+                _refuse_overfull(profile, nf, co_location)
+                found[co_location][kpps] = None
+    known = {
+        co_location: np.array(list(runs))
+        for co_location, runs in found.items()
+        if all(one.nf in profile.nfs for one in co_location)
+    }
+    if left_out := len(found) - len(known):
+        missing = sorted({one.nf for co_location in found for one in co_location} - set(profile.nfs))
+        warn(f"{left_out} of {len(found)} co-locations left out: no profile of {', '.join(missing)}")
+    return known
+
+
+def _bench_runs(profile: Profile) -> dict[str, tuple[Array, Array]]:
+    runs = {}
+    for accelerator in sorted({name for nf in profile.nfs.values() for name in nf.uses}):
+        column, table = service_column(accelerator), profile.benches
+        rows = table[table[column] > 0] if column in table else table[:0]
+        if len(rows):
+            filled = rows.assign(**{name: rows[name].fillna(0.0) if name in rows else 0.0 for name in ATTRIBUTES})
+            runs[accelerator] = traffic_of(filled), rows[column].to_numpy(dtype=np.float64)
+    return runs
+
+
+def _next_to_bench(table: pd.DataFrame, uses: tuple[str, ...], at: int) -> Runs:
+    """Runs next to the bench of the accelerator at position `at`, whose columns carry the contract's first names."""
+    runs = Runs.of(table, ())
+    service, rate = np.zeros((len(table), len(uses))), np.full((len(table), len(uses)), np.nan)
+    service[:, at], rate[:, at] = table[FIRST_SERVICE], table[FIRST_RATE]
+    return Runs(runs.traffic, np.zeros((len(table), len(COUNTERS))), service, rate, runs.throughput)
+
+
+def _without_counters(runs: Runs) -> Runs:
+    return Runs(runs.traffic, np.zeros_like(runs.counters), runs.service_ms, runs.rate_kpps, runs.throughput)
+
+
+def _first_of_equals(runs: Runs) -> NDArray[np.bool_]:
+    """Which runs equal no earlier one in traffic, counters and throughput, shape (N,)."""
+    values = np.column_stack([runs.traffic, runs.counters, runs.throughput])
+    first = np.zeros(len(runs), dtype=bool)
+    first[np.unique(values, axis=0, return_index=True)[1]] = True
+    return first
+
+
+def _recorded_runs(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
+    """Each recorded run in an NF's folder: the workloads, sorted, and the throughput (kpps) of each."""
+    if not len(nf.co_locations):
+        return
+    table = nf.co_locations
+    members = [
+        (Workload(str(name), TrafficProfile(*traffic)), kpps)
+        for name, traffic, kpps in zip(table[NF], traffic_of(table).tolist(), table[THROUGHPUT], strict=True)
+    ]
+    for rows in table.groupby(RUN, sort=False).indices.values():
+        run = sorted(members[row] for row in rows)
+        yield tuple(workload for workload, _ in run), tuple(kpps for _, kpps in run)
+
+
+def _refuse_overfull(profile: Profile, nf: NfProfile, co_location: CoLocation) -> None:
+    described = [profile.nfs[one.nf].description for one in co_location if one.nf in profile.nfs]
+    cores = sum(one.cores for one in described if one)
+    if profile.testbed and cores > profile.testbed.nic.cores:
+        raise InputError.of(
+            f"{nf.name}/co-locations.csv",
+            f"a run of {len(co_location)} NFs takes {cores} cores of a NIC with {profile.testbed.nic.cores}",
+            column=RUN,
+            hint="give runs different numbers",
+        )
+
+
+def _too_few_runs(nf: NfProfile) -> Iterator[Fault]:
+    if len(nf.memory) < MEMORY_ROWS:
+        message = f"{len(nf.memory)} runs, at least {MEMORY_ROWS} are needed"
+        yield Fault(f"{nf.name}/memory.csv", None, None, message, "profile again with a larger --quota")
+    for accelerator in nf.uses:
+        if not len(nf.accelerators.get(accelerator, ())):
+            message = "no runs, at least 1 is needed, and 2 next to the bench to infer the number of queues"
+            hint = f"profile {nf.name} next to the bench of {accelerator}"
+            yield Fault(f"{nf.name}/{accelerator}.csv", None, None, message, hint)
