@@ -7,13 +7,16 @@ import os
 import sys
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placer.commands.options import Seed, one_of
-from profiles import InputError, TestbedDescription
+from profiles import InputError
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
+
+if TYPE_CHECKING:
+    from profiles import TestbedDescription
 
 Count = Annotated[int, typer.Option(min=1, help="Arrivals.")]
 Nfs = Annotated[
@@ -96,6 +99,8 @@ def _range(text: str) -> tuple[float, float]:
 def _description(models: Path | None) -> TestbedDescription:
     if models is None:
         recorded = files("traces") / "bluefield-2-simulated" / "testbed.json"
+        from profiles import TestbedDescription
+
         return TestbedDescription.model_validate_json(recorded.read_bytes())
     from predictor import load_models
 

@@ -22,7 +22,7 @@ from profiler.simulated.nfs import NFS, NfSpec
 from profiler.simulated.noise import factors
 from profiler.simulated.readings import readings
 from profiler.simulated.solve import batch_of, solve
-from profiler.testbed import Measurement, Run, Testbed, TestbedError
+from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiles import (
     BenchDescription,
     BenchLoad,
@@ -84,7 +84,7 @@ class SimulatedTestbed(Testbed):
 
         Raises
         ------
-        TestbedError
+        RunRefused
             When a company cannot run: unknown names, values out of range, too many cores.
         """
         runs: list[Run] = []
@@ -97,7 +97,7 @@ class SimulatedTestbed(Testbed):
 
         Raises
         ------
-        TestbedError
+        RunRefused
             As `run_many`.
         """
         return accounts([[load.demand for load in self._accepted(loads)] for loads in co_locations], self._card)
@@ -115,10 +115,10 @@ class SimulatedTestbed(Testbed):
     def _accepted(self, loads: CoLocation) -> list[_Prepared]:
         """The loads of a company, if it can run."""
         if not loads:
-            raise TestbedError("bad-request: nothing to run")
+            raise RunRefused("bad-request: nothing to run")
         co_location = [self._prepare(load) for load in loads]
         if sum(load.demand.cores for load in co_location) > self._card.cores:
-            raise TestbedError(f"bad-request: {'; '.join(refusals(self._description, loads))}")
+            raise RunRefused(f"bad-request: {'; '.join(refusals(self._description, loads))}")
         return co_location
 
     def _truth(self, co_locations: Sequence[Sequence[Demand]]) -> Array:
@@ -142,7 +142,7 @@ class SimulatedTestbed(Testbed):
             if len(self._prepared) >= REMEMBERED:
                 self._prepared.clear()
             if faults := refusals(self._description, [load]):
-                raise TestbedError(f"bad-request: {'; '.join(faults)}")
+                raise RunRefused(f"bad-request: {'; '.join(faults)}")
             self._prepared[load] = _Prepared(_text(load), self._demand(load))
         return self._prepared[load]
 

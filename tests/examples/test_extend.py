@@ -1,0 +1,90 @@
+"""The examples of how to add something: each is one file that the command line knows by being there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from placer.testing import check_predictor, check_strategy, check_testbed
+
+REPO = Path(__file__).parents[2]
+EXTEND = REPO / "examples" / "extend"
+PACKAGES = ("experiments", "placer", "predictor", "profiler", "profiles", "traces")
+ROOMS = {
+    "half_full.py": "placer/strategies",
+    "linear_drop.py": "predictor/predictors",
+    "formula.py": "profiler/testbeds",
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the packages, with every example copied into its room and no other edit."""
+    folder = tmp_path_factory.mktemp("project")
+    for package in PACKAGES:
+        shutil.copytree(REPO / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for file, room in ROOMS.items():
+        shutil.copy(EXTEND / file, folder / room)
+    return folder
+
+
+def placer(project: Path, *arguments: str | Path) -> str:
+    """Standard output of a command of the copied project."""
+    command = [sys.executable, "-m", "placer", *map(str, arguments)]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_has_a_room() -> None:
+    assert {path.name for path in EXTEND.glob("*.py")} == set(ROOMS)
+
+
+def test_a_profile_a_predictor_and_a_plan_come_from_three_copied_files(project: Path, tmp_path: Path) -> None:
+    """The testbed is profiled, the predictor trained on that, and the strategy compared on both."""
+    placer(project, "profile", "--testbed", "formula", "--out", tmp_path / "profile", "--quota", 60, "--quiet")
+    placer(project, "train", tmp_path / "profile", "--out", tmp_path / "models", "--predictor", "linear-drop")
+    trace = tmp_path / "arrivals.csv"
+    trace.write_text(
+        "id,time,nf,sla_drop\n" + "".join(f"{i},{i},{nf},0.1\n" for i, nf in enumerate(["Forwarder", "Counter"] * 8))
+    )
+    printed = placer(
+        project, "run", trace, "--models", tmp_path / "models", "--testbed", "formula", "--format", "json", "--quiet",
+        "--strategy", "half-full", "--strategy", "contention-aware", "--strategy", "optimal",
+    )  # fmt: skip
+    rows = {(row["strategy"], row["predictor"]): row for row in json.loads(printed)["strategies"]}
+    assert rows["half-full", None]["nics"] == 8  # two NFs of two cores on eight
+    assert rows["contention-aware", "linear-drop"]["nics"] < 8
+    assert rows["optimal", None]["sla_violations_pct"] == 0
+
+
+def test_help_and_hints_list_what_is_in_the_rooms(project: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "placer", "run", "traces/arrivals-500.csv", "--strategy", "half-ful"]
+    refused = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "did you mean half-full?" in refused.stderr
+
+
+def loaded(file: str) -> ModuleType:
+    """An example as a module."""
+    spec = importlib.util.spec_from_file_location(file.removesuffix(".py"), EXTEND / file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_examples_conform() -> None:
+    """By the kit that their page recommends."""
+    check_strategy(loaded("half_full.py").HalfFull)
+    check_testbed(loaded("formula.py").FormulaTestbed(0.1))
+    loaded("linear_drop.py")
+    check_predictor("linear-drop")

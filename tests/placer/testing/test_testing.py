@@ -1,0 +1,69 @@
+"""The conformance kit accepts what conforms, and names the fact that does not hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.strategies import STRATEGIES, OnlineStrategy, Strategy
+from placer.testing import check_predictor, check_strategy, check_testbed
+from predictor.registry import PREDICTORS
+from profiler.simulated import SimulatedTestbed
+from profiler.testbed import Run
+from profiles import Load
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=list(STRATEGIES))
+def test_our_strategies_conform(strategy: type[Strategy]) -> None:
+    check_strategy(strategy)
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_our_predictors_conform(name: str) -> None:
+    check_predictor(name)
+
+
+def test_the_simulated_testbed_conforms() -> None:
+    check_testbed("simulated")
+
+
+def test_a_strategy_that_ignores_cores_is_found() -> None:
+    class OneNic(OnlineStrategy):
+        name = "one-nic"
+
+        def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
+            return next(iter(fleet.nics.values()), None) or self.cheapest_new(fleet, tenant)
+
+    with pytest.raises(AssertionError, match=r"one-nic, .* trace \d+: .*(?s:.*)cores taken"):
+        check_strategy(OneNic)
+
+
+def test_a_strategy_that_keeps_state_between_traces_is_found() -> None:
+    class Alternating(OnlineStrategy):
+        name = "alternating"
+        turn = 0
+
+        def choose(self, fleet: Fleet, tenant: Tenant) -> NicKind | None:
+            self.turn += 1
+            return None if self.turn % 2 else self.cheapest_new(fleet, tenant)
+
+    with pytest.raises(AssertionError, match="an earlier trace changes the plan"):
+        check_strategy(Alternating)
+
+
+def test_a_testbed_that_leaves_out_a_measurement_is_found() -> None:
+    class Forgetful(SimulatedTestbed):
+        def run(self, loads: list[Load], **options: object) -> Run:  # type: ignore[override]
+            return Run(super().run(loads, **options).measurements[:1])  # type: ignore[arg-type]
+
+    with pytest.raises(AssertionError, match="1 measurements of"):
+        check_testbed(Forgetful())
+
+
+def test_a_testbed_with_other_noise_for_the_same_seed_is_found() -> None:
+    class Unseeded(SimulatedTestbed):
+        def run(self, loads: list[Load], *, noise: bool = True, seed: int | None = None) -> Run:  # type: ignore[override]
+            return super().run(loads, noise=noise)
+
+    with pytest.raises(AssertionError, match="answers of one seed differ"):
+        check_testbed(Unseeded())
