@@ -13,13 +13,18 @@ from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, Risk,
 
 StateFile = Annotated[
     Path | None,
-    typer.Option("--state", help="Keep the fleet in this SQLite file, and go on from it.", show_default=False),
+    typer.Option("--state", help="Keep the fleet in this SQLite file, and continue from it.", show_default=False),
 ]
-WhenFull = Annotated[str, typer.Option(help="What becomes of an arrival that has no place: reject or queue.")]
+Backup = Annotated[
+    Path | None,
+    typer.Option(help="Copy the state to this new file and exit; a service may use it meanwhile.", show_default=False),
+]
+WhenFull = Annotated[str, typer.Option(help="What happens to an arrival that fits on no NIC: reject or queue.")]
 
 
 def command(
     state: StateFile = None,
+    backup: Backup = None,
     models: ModelsDir = None,
     predictor: OnePredictor = "tomur",
     fleet: Fleet = None,
@@ -28,30 +33,34 @@ def command(
     risk: Risk = None,
     quiet: Quiet = False,
 ) -> None:
-    """Decide online: read events from stdin, a JSON object a line, and answer each with a line on stdout.
+    """Decide online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
-    Events are arrive, depart, change, fail, drain and return. An answer is given once the event is on disk.
+    Events are arrive, depart, change, fail, drain, return, rebalance and where; answers come once they are on disk.
     """
     from placer.inputs.catalogue import Cards
     from placer.inputs.online import open_online
     from placer.model.fleet import Fleet as Running
     from placer.online.engine import WHEN_FULL, Engine
     from placer.online.protocol import Reader
-    from placer.online.store import State
+    from placer.online.store import State, back_up
     from placer.policy.rules import rule_of
     from placer.progress import Progress
     from placer.service.jsonlines import serve
+    from profiles import InputError
 
     one_of("--when-full", when_full, WHEN_FULL)
     chosen = rule_of(rule)
     refuse_unwritable("--state", state)
+    if backup is not None:
+        if state is None:
+            raise InputError.of("--backup", "there is no state to copy", hint="name it: --state FILE")
+        back_up(state, backup)
+        return
     with ExitStack() as stack:
         cards = Cards(models=models, fleet=fleet, risk=risk)
         catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
-        kept = State(state, catalogue.kinds) if state else None
-        running, waiting = kept.fleet() if kept else (Running(catalogue.kinds), [])
+        saved = stack.enter_context(State(state, catalogue.kinds)) if state else None
+        running, waiting = (saved.fleet, saved.waiting) if saved else (Running(catalogue.kinds), [])
         engine = Engine(running, oracles, chosen, when_full=when_full, waiting=waiting)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
-        serve(sys.stdin.buffer, sys.stdout, engine, reader, kept)
-        if kept:
-            kept.close()
+        serve(sys.stdin.buffer, sys.stdout, engine, reader, saved)

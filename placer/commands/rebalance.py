@@ -11,10 +11,12 @@ import typer
 from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, Risk, RuleName
 
 StateFile = Annotated[Path, typer.Option("--state", help="The fleet, as kept by `placer online`.", show_default=False)]
-Budget = Annotated[int, typer.Option(min=0, help="Moves, at most.")]
+Budget = Annotated[int, typer.Option(min=0, help="Largest number of moves.")]
 MoveCost = Annotated[float, typer.Option(min=0.0, help="What a move costs, in units of NIC cost.")]
-RiskWorth = Annotated[float, typer.Option(min=0.0, help="What it is worth that a tenant no longer misses its SLA.")]
-Apply = Annotated[bool, typer.Option("--apply", help="Make the moves; without it they are only told.")]
+RiskWorth = Annotated[
+    float, typer.Option(min=0.0, help="What ending an expected SLA violation is worth, in units of NIC cost.")
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Make the moves; without it they are only printed.")]
 
 
 def command(
@@ -30,15 +32,15 @@ def command(
     risk: Risk = None,
     quiet: Quiet = False,
 ) -> None:
-    """Put a fleet in better order: fewer SLAs missed, fewer NICs. One JSON object, as the event of `placer online`.
+    """Move tenants of a fleet to end expected SLA violations and to empty NICs; prints one JSON object.
 
-    Every move stands on its own, and none is made that is not worth its cost.
+    Only moves that gain more than they cost are made, and every SLA that was met stays met after each of them.
     """
     from placer.inputs.catalogue import Cards
     from placer.inputs.online import open_online
     from placer.online.engine import Engine
     from placer.online.events import Rebalance
-    from placer.online.protocol import answer_line
+    from placer.online.protocol import decision_line
     from placer.online.store import State
     from placer.policy.rules import rule_of
     from placer.progress import Progress
@@ -46,17 +48,15 @@ def command(
 
     chosen = rule_of(rule)
     if not state.is_file():
-        raise InputError.of("--state", f"{state} is not there", hint="`placer online --state` makes it")
+        raise InputError.of("--state", f"{state} does not exist", hint="`placer online --state` makes it")
     with ExitStack() as stack:
         cards = Cards(models=models, fleet=fleet, risk=risk)
         catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
-        kept = State(state, catalogue.kinds)
-        stack.callback(kept.close)
-        running, waiting = kept.fleet()
-        engine = Engine(running, oracles, chosen, waiting=waiting)
+        saved = stack.enter_context(State(state, catalogue.kinds))
+        engine = Engine(saved.fleet, oracles, chosen, waiting=saved.waiting)
         event = Rebalance(budget, move_cost, risk_worth)
-        answer = engine.handle(event)
+        decision = engine.handle(event)
         if apply:
-            kept.record(event, answer, running)
-            kept.commit()
-        typer.echo(answer_line(event, answer))
+            saved.record(event, decision, saved.fleet)
+            saved.commit()
+        typer.echo(decision_line(event, decision))

@@ -1,17 +1,30 @@
-"""The engine: arrivals, departures, changes and failures in any order, each decided at once.
+"""The online engine: arrivals, departures, changes and failures in any order, each decided at once.
 
-It is a fleet, a chooser that picks NICs, and those who wait. Nobody is moved but who has to: whose NIC fails or is
-drained, or who changed so that somebody on the NIC would miss the SLA.
+It holds the fleet, a selector that picks NICs, and the queue of waiting tenants. A tenant is moved only where it must
+be: when its NIC fails or is drained, or when a change makes a tenant of the NIC violate its SLA.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from placer.model.feasibility import below_sla, smallest_margin
+from placer.model.feasibility import below_sla, feasible, fits
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
-from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Move, Rebalance, Refused, Return
+from placer.online.events import (
+    Arrive,
+    Change,
+    Decision,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Move,
+    Rebalance,
+    Refused,
+    Return,
+    Where,
+)
 from placer.online.rebalance import Rebalancer
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
@@ -19,26 +32,26 @@ from placer.policy.selector import Selector
 from profiles import Workload
 
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
-"""What becomes of a newcomer that has no place."""
+"""What happens to an arrival that fits on no NIC."""
 
 
 class Engine:
-    """A fleet that decides.
+    """Decides on the events of a fleet.
 
     Parameters
     ----------
     fleet
-        The fleet, with whatever is on it.
+        The fleet, with the tenants that it has.
     oracles
-        Per kind, who tells the throughputs.
+        Per kind, predicts the throughputs.
     rule
-        Which of several NICs takes a newcomer.
+        Which of several NICs takes an arrival.
     when_full
         One of `WHEN_FULL`.
     waiting
-        Those who wait already, first come first.
+        The queue, first come first.
     most_patterns
-        Companies that are asked for beforehand, at most.
+        Largest number of co-locations that are predicted in advance.
     """
 
     def __init__(
@@ -56,7 +69,7 @@ class Engine:
         self.when_full = when_full
         self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns)
         self.waiting = {tenant.id: tenant for tenant in waiting}
-        self._decide: dict[type, Callable[..., Answer]] = {
+        self._deciders: dict[type, Callable[..., Decision]] = {
             Arrive: self._arrive,
             Depart: self._depart,
             Change: self._change,
@@ -64,70 +77,79 @@ class Engine:
             Drain: self._drain,
             Return: self._return,
             Rebalance: self._rebalance,
+            Where: self._where,
         }
 
-    def handle(self, event: Event) -> Answer:
+    def handle(self, event: FleetEvent) -> Decision:
         """Decide on the event, and change the fleet accordingly.
 
         Raises
         ------
         Refused
-            When the event makes no sense; nothing was changed.
+            When the event cannot happen; nothing was changed.
         """
-        return self._decide[type(event)](event)
+        return self._deciders[type(event)](event)
 
     def workload_of(self, tenant_id: str) -> Workload | None:
-        """What an instance runs that is on a NIC or waits; None for nobody."""
-        home = self.fleet.nic_of(tenant_id)
-        tenant = home.tenants_by_id[tenant_id] if home is not None else self.waiting.get(tenant_id)
+        """What an instance on a NIC or in the queue runs; None for an unknown one."""
+        tenant = self._find(tenant_id)
         return None if tenant is None else tenant.workload
 
-    def _arrive(self, event: Arrive) -> Answer:
+    def _arrive(self, event: Arrive) -> Decision:
         tenant = event.tenant
-        if tenant.id in self.waiting or self.fleet.nic_of(tenant.id) is not None:
-            raise Refused(f"'{tenant.id}' is here already")
+        before = self._find(tenant.id)
+        if before == tenant:  # sent again, because the answer was lost
+            return self._where(Where(tenant.id))
+        if before is not None:
+            raise Refused(f"'{tenant.id}' is here already, with another NF, traffic or SLA; send a change")
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
         self.selector.observe(tenant)
         nic = self._place(tenant)
         if nic is not None:
-            return Answer("placed", (Move(tenant.id, None, nic.id),))
+            return Decision("placed", (Move(tenant.id, None, nic.id),), nic=nic.id)
         reasons = tuple(self.selector.reasons(tenant))
-        return Answer("queued" if self._wait(tenant) else "rejected", reasons=reasons)
+        return Decision("queued" if self._enqueue(tenant) else "rejected", reasons=reasons)
 
-    def _depart(self, event: Depart) -> Answer:
+    def _depart(self, event: Depart) -> Decision:
         if self.waiting.pop(event.id, None) is not None:
-            return Answer("left")
+            return Decision("left")
         if self.fleet.nic_of(event.id) is None:
             raise Refused(f"'{event.id}' is not here")
         nic = self.fleet.remove(event.id)
-        return Answer("left", (Move(event.id, nic.id, None), *self._admit()))
+        return Decision("left", (Move(event.id, nic.id, None), *self._place_waiting()))
 
-    def _change(self, event: Change) -> Answer:
-        before = self._tenant(event.id)
+    def _change(self, event: Change) -> Decision:
+        before = self._find(event.id)
+        if before is None:
+            raise Refused(f"'{event.id}' is not here")
         after = Tenant(event.id, event.workload or before.workload, event.sla or before.sla)
         if not any(kind.hosts(after.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{after.workload.nf}'")
         if event.id in self.waiting:
             self.waiting[event.id] = after
-            moves = tuple(self._admit())
-            return Answer("placed" if event.id not in self.waiting else "queued", moves)
+            moves = tuple(self._place_waiting())
+            return Decision("placed" if event.id not in self.waiting else "queued", moves)
         home = self.fleet.nic_of(event.id)
         assert home is not None
-        others = [tenant for tenant in home.tenants if tenant.id != event.id]
-        if self._keeps(home, [*others, after]):
-            self._swap(home, after)
-            return Answer("kept", tuple(self._admit()))
+        together = [*(tenant for tenant in home.tenants if tenant.id != event.id), after]
+        if feasible(home.kind, self.oracles[home.kind.index], [together])[0]:
+            self.fleet.remove(after.id)
+            self._put_back(after, home)
+            return Decision("kept", tuple(self._place_waiting()))
         self.fleet.remove(event.id)
         nic = self._place(after)
         if nic is not None:
-            return Answer("moved", (Move(event.id, home.id, nic.id), *self._admit()))
-        if not self._fits(home, [*others, after]):
-            raise self._undone(before, home, f"'{after.workload.nf}' has no cores on {home.id}, nor anywhere else")
-        return Answer("at-risk", at_risk=tuple(self._below(self._back(after, home))))
+            return Decision("moved", (Move(event.id, home.id, nic.id), *self._place_waiting()))
+        if not fits(home.kind, (tenant.workload for tenant in together)):
+            self._put_back(before, home)
+            raise Refused(f"'{after.workload.nf}' has too few cores on {home.id}, and fits on no other NIC")
+        home = self._put_back(after, home)
+        violating = below_sla(self.oracles[home.kind.index], home.tenants)
+        return Decision("at-risk", at_risk=tuple(tenant.id for tenant in violating))
 
-    def _fail(self, event: Fail) -> Answer:
-        nic = self._nic(event.nic)
+    def _fail(self, event: Fail) -> Decision:
+        nic = self._serving_nic(event.nic)
         self.fleet.withdraw(nic, Service.FAILED)
         moves: list[Move] = []
         queued: list[str] = []
@@ -137,67 +159,48 @@ class Engine:
             target = self._place(tenant)
             moves.append(Move(tenant.id, nic.id, target.id if target else None))
             if target is None:
-                (queued if self._wait(tenant) else rejected).append(tenant.id)
-        return Answer("failed", tuple(moves), queued=tuple(queued), rejected=tuple(rejected))
+                (queued if self._enqueue(tenant) else rejected).append(tenant.id)
+        return Decision("failed", tuple(moves), queued=tuple(queued), rejected=tuple(rejected))
 
-    def _drain(self, event: Drain) -> Answer:
-        nic = self._nic(event.nic)
+    def _drain(self, event: Drain) -> Decision:
+        nic = self._serving_nic(event.nic)
         self.fleet.withdraw(nic, Service.DRAINING)
         moves = []
         for tenant in nic.tenants:
             choice = self.selector.choose(tenant)
             if choice is not None:
                 self.fleet.remove(tenant.id)
-                moves.append(Move(tenant.id, nic.id, self._settle(tenant, choice).id))
-        return Answer("draining" if nic.tenants_by_id else "drained", tuple(moves))
+                moves.append(Move(tenant.id, nic.id, self._put(tenant, choice).id))
+        return Decision("draining" if nic.tenants_by_id else "drained", tuple(moves))
 
-    def _return(self, event: Return) -> Answer:
+    def _return(self, event: Return) -> Decision:
         nic = self.fleet.out_of_service.get(event.nic)
         if nic is None:
             raise Refused(f"'{event.nic}' is not out of service")
         self.fleet.restore(nic)
-        return Answer("returned", tuple(self._admit()))
+        return Decision("returned", tuple(self._place_waiting()))
 
-    def _rebalance(self, event: Rebalance) -> Answer:
-        steps = Rebalancer(self.fleet, self.oracles, self.selector).steps(event)
-        return Answer("rebalanced" if steps else "as-it-was", (*steps, *self._admit()))
+    def _rebalance(self, event: Rebalance) -> Decision:
+        moves = Rebalancer(self.fleet, self.oracles, self.selector).moves(event)
+        return Decision("rebalanced" if moves else "as-it-was", (*moves, *self._place_waiting()))
+
+    def _where(self, event: Where) -> Decision:
+        nic = self.fleet.nic_of(event.id)
+        if nic is not None:
+            return Decision("placed", nic=nic.id, changes=False)
+        return Decision("queued" if event.id in self.waiting else "unknown", changes=False)
 
     def _place(self, tenant: Tenant) -> Nic | None:
         choice = self.selector.choose(tenant)
-        return None if choice is None else self._settle(tenant, choice)
+        return None if choice is None else self._put(tenant, choice)
 
-    def _settle(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
+    def _put(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
         nic = self.fleet.open(choice) if isinstance(choice, NicKind) else choice
         self.fleet.place(tenant, nic)
         return nic
 
-    def _wait(self, tenant: Tenant) -> bool:
-        if self.when_full == QUEUE:
-            self.waiting[tenant.id] = tenant
-        return self.when_full == QUEUE
-
-    def _admit(self) -> list[Move]:
-        """Place whoever of those who wait fits now, first come first; who fits nowhere holds up nobody."""
-        moves = []
-        in_vain: dict[Workload, float] = {}
-        for tenant in tuple(self.waiting.values()):
-            bears = tenant.sla.max_drop
-            if bears is not None and bears <= in_vain.get(tenant.workload, -1.0):
-                continue
-            nic = self._place(tenant)
-            if nic is not None:
-                del self.waiting[tenant.id]
-                moves.append(Move(tenant.id, None, nic.id))
-            elif bears is not None:
-                in_vain[tenant.workload] = bears
-        return moves
-
-    def _swap(self, home: Nic, after: Tenant) -> None:
-        self.fleet.remove(after.id)
-        self._back(after, home)
-
-    def _back(self, tenant: Tenant, home: Nic) -> Nic:
-        """Put a tenant back where it was just removed; the NIC fell out of use when it was the last one there."""
+    def _put_back(self, tenant: Tenant, home: Nic) -> Nic:
+        """Put a tenant back on the NIC it was just removed from, which fell out of use when it was the last tenant."""
         if not home.tenants_by_id and home.service is Service.UP:
             home = self.fleet.open(home.kind, home.id)
         elif not home.tenants_by_id:
@@ -205,30 +208,34 @@ class Engine:
         self.fleet.place(tenant, home)
         return home
 
-    def _undone(self, before: Tenant, home: Nic, why: str) -> Refused:
-        self._back(before, home)
-        return Refused(why)
+    def _enqueue(self, tenant: Tenant) -> bool:
+        """Add the tenant to the queue, if there is one."""
+        if self.when_full == QUEUE:
+            self.waiting[tenant.id] = tenant
+        return self.when_full == QUEUE
 
-    def _fits(self, nic: Nic, tenants: Sequence[Tenant]) -> bool:
-        hosted = all(nic.kind.hosts(tenant.workload) for tenant in tenants)
-        return hosted and nic.kind.cores_taken(tenant.workload for tenant in tenants) <= nic.kind.cores
+    def _place_waiting(self) -> list[Move]:
+        """Place all of the queue that fits, first come first; a tenant that fits nowhere does not block the others."""
+        moves = []
+        failed_drop: dict[Workload, float] = {}
+        for tenant in tuple(self.waiting.values()):
+            drop = tenant.sla.max_drop
+            if drop is not None and drop <= failed_drop.get(tenant.workload, -1.0):
+                continue
+            nic = self._place(tenant)
+            if nic is not None:
+                del self.waiting[tenant.id]
+                moves.append(Move(tenant.id, None, nic.id))
+            elif drop is not None:
+                failed_drop[tenant.workload] = drop
+        return moves
 
-    def _keeps(self, nic: Nic, tenants: Sequence[Tenant]) -> bool:
-        return self._fits(nic, tenants) and smallest_margin(self.oracles[nic.kind.index], tenants) >= 0
+    def _find(self, tenant_id: str) -> Tenant | None:
+        """The tenant on a NIC or in the queue; None for an unknown one."""
+        nic = self.fleet.nic_of(tenant_id)
+        return nic.tenants_by_id[tenant_id] if nic is not None else self.waiting.get(tenant_id)
 
-    def _below(self, nic: Nic) -> list[str]:
-        """Tenants of the NIC that are expected to miss their SLA."""
-        oracle = self.oracles[nic.kind.index]
-        return [tenant.id for tenant in below_sla(oracle, nic.tenants)]
-
-    def _tenant(self, tenant_id: str) -> Tenant:
-        home = self.fleet.nic_of(tenant_id)
-        tenant = home.tenants_by_id[tenant_id] if home is not None else self.waiting.get(tenant_id)
-        if tenant is None:
-            raise Refused(f"'{tenant_id}' is not here")
-        return tenant
-
-    def _nic(self, nic_id: str) -> Nic:
+    def _serving_nic(self, nic_id: str) -> Nic:
         nic = self.fleet.find(nic_id)
         if nic is None:
             raise Refused(f"'{nic_id}' is not a NIC that was ever in use")

@@ -1,4 +1,4 @@
-"""Events: what can befall a fleet, and what is answered to each."""
+"""Events: what can happen to a fleet, and what is decided on each."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from profiles import Workload
 
 @dataclass(frozen=True, slots=True)
 class Arrive:
-    """An NF instance asks for a place."""
+    """An NF instance needs a NIC."""
 
     tenant: Tenant
 
 
 @dataclass(frozen=True, slots=True)
 class Depart:
-    """An instance leaves, or gives up waiting."""
+    """An instance leaves its NIC or the queue."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An instance has another traffic profile, another SLA, or both; None is as before."""
+    """An instance gets another traffic profile, another SLA, or both; None stays as it is."""
 
     id: str
     workload: Workload | None = None
@@ -35,35 +35,35 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A NIC is gone, and whoever was on it needs another place."""
+    """A NIC failed, and its tenants need another."""
 
     nic: str
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """A NIC is to be emptied: it takes nobody, and whoever has a place elsewhere moves there."""
+    """A NIC is to be emptied: it takes no more arrivals, and its tenants move where they fit elsewhere."""
 
     nic: str
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """A NIC that failed or was drained takes newcomers again."""
+    """A NIC that failed or was drained takes arrivals again."""
 
     nic: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """The fleet may be put in better order, in a few moves.
+    """Tenants may be moved to end SLA violations and to empty NICs.
 
     Parameters
     ----------
     budget
-        Moves, at most.
+        Largest number of moves.
     move_cost, risk_worth
-        What a move costs, and what it is worth to end a risk, in units of NIC cost.
+        What a move costs, and what ending an expected SLA violation is worth, in units of NIC cost.
     """
 
     budget: int
@@ -71,12 +71,19 @@ class Rebalance:
     risk_worth: float = 1.0
 
 
-Event = Arrive | Depart | Change | Fail | Drain | Return | Rebalance
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where an instance runs is to be reported; nothing changes."""
+
+    id: str
+
+
+FleetEvent = Arrive | Depart | Change | Fail | Drain | Return | Rebalance | Where
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An instance changed its place; None is nowhere: it came, left, waits or was rejected."""
+    """An instance changed its NIC; None stands for no NIC: it arrived, left, waits or was rejected."""
 
     id: str
     source: str | None
@@ -84,16 +91,16 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Move):
-    """A move that nobody had to make.
+class RebalanceMove(Move):
+    """A move that improves the fleet.
 
     Parameters
     ----------
     why
-        `ends a risk` or `empties a NIC`.
+        `ends a risk` (an expected SLA violation) or `empties a NIC`.
     gain
         For a risk, what ending it is worth, less the cost of a NIC that is opened; else the cost of the NIC that is
-        emptied, shared by the moves that empty it.
+        emptied, divided by the number of moves that empty it.
     cost
         What the move costs.
     """
@@ -104,22 +111,27 @@ class Step(Move):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Decision:
     """What was decided on an event.
 
     Parameters
     ----------
     status
         `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change; `failed`,
-        `drained`, `draining` (some have no other place) or `returned` for a NIC; `rebalanced` or `as-it-was`.
+        `drained`, `draining` (some tenants fit nowhere else) or `returned` for a NIC; `rebalanced` or `as-it-was`;
+        `placed`, `queued` or `unknown` where an instance was looked up.
     moves
-        Every instance that changed its place, in order.
+        Every instance that changed its NIC, in order.
     at_risk
-        Instances that stay although somebody there is expected to miss the SLA.
+        Instances that stay on the NIC although they are expected to violate their SLA.
     queued, rejected
-        Displaced instances that have no place.
+        Instances that lost their NIC and fit on no other.
     reasons
-        Where a newcomer has no place: what keeps it out, by class of NICs.
+        Where an arrival fits on no NIC: why, by class of NICs.
+    nic
+        The NIC of an instance that arrived or was looked up.
+    changes
+        Whether anything changed; what changed nothing is not logged.
     """
 
     status: str
@@ -128,7 +140,9 @@ class Answer:
     queued: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
+    nic: str | None = None
+    changes: bool = True
 
 
 class Refused(Exception):
-    """An event that makes no sense here, such as the departure of nobody; nothing was changed."""
+    """An event that cannot happen, such as the departure of an unknown instance; nothing was changed."""

@@ -1,4 +1,4 @@
-"""Events and answers as JSON lines (docs/formats.md)."""
+"""Events and decisions as JSON lines (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -6,33 +6,51 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
+from placer.inputs.toml import worded
 from placer.model.fleet import Tenant
 from placer.model.sla import Sla
 from placer.online.events import (
-    Answer,
     Arrive,
     Change,
+    Decision,
     Depart,
     Drain,
-    Event,
     Fail,
+    FleetEvent,
     Move,
     Rebalance,
+    RebalanceMove,
     Refused,
     Return,
-    Step,
+    Where,
 )
 from profiles import TrafficProfile, Workload
 
 SHOWN = 20
-"""Classes of NICs whose reasons are told in an answer, the largest first."""
+"""Classes of NICs whose reasons an answer lists, the largest first."""
+
+LONGEST_NAME = 256
+LARGEST = 1e12
+"""Limits of names (characters) and numbers in an event."""
+
+LONGEST_ERROR = 300
+"""Characters of an error message; it may quote what was sent."""
 
 Check = Callable[[Workload], Sequence[tuple[str, str]]]
-"""Tells what keeps a workload out, as (column, message)."""
+"""What is wrong with a workload, as (column, message)."""
 
-Name = Annotated[str, Field(min_length=1)]
+
+def printable(name: str) -> str:
+    """The name, if it has no line break, escape code or other control character; else ValueError."""
+    if not name.isprintable():
+        raise ValueError(f"{name!r} has a line break or another control character")
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(printable)]
+Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
 
 
 class _Line(BaseModel):
@@ -40,19 +58,19 @@ class _Line(BaseModel):
 
 
 class _Traffic(_Line):
-    flows: FiniteFloat | None = None
-    packet_size: FiniteFloat | None = None
-    mtbr: FiniteFloat | None = None
+    flows: Number | None = None
+    packet_size: Number | None = None
+    mtbr: Number | None = None
 
     def over(self, before: TrafficProfile) -> TrafficProfile:
         return TrafficProfile.from_mapping({**before.as_dict(), **self.model_dump(exclude_none=True)})
 
 
-class _Demand(_Line):
+class _Requirement(_Line):
     id: Name
     traffic: _Traffic | None = None
     sla_drop: Annotated[FiniteFloat, Field(ge=0, lt=1)] | None = None
-    sla_min_kpps: Annotated[FiniteFloat, Field(gt=0)] | None = None
+    sla_min_kpps: Annotated[FiniteFloat, Field(gt=0, le=LARGEST)] | None = None
 
     @property
     def sla(self) -> Sla | None:
@@ -62,17 +80,17 @@ class _Demand(_Line):
         return Sla(self.sla_drop, self.sla_min_kpps) if given else None
 
 
-class _Arrive(_Demand):
+class _Arrive(_Requirement):
     event: Literal["arrive"]
     nf: Name
 
 
-class _Change(_Demand):
+class _Change(_Requirement):
     event: Literal["change"]
 
 
-class _Depart(_Line):
-    event: Literal["depart"]
+class _Instance(_Line):
+    event: Literal["depart", "where"]
     id: Name
 
 
@@ -83,14 +101,15 @@ class _Nic(_Line):
 
 class _Rebalance(_Line):
     event: Literal["rebalance"]
-    budget: Annotated[int, Field(ge=0)]
-    move_cost: Annotated[FiniteFloat, Field(ge=0)] = Rebalance(0).move_cost
-    risk_worth: Annotated[FiniteFloat, Field(ge=0)] = Rebalance(0).risk_worth
+    budget: Annotated[int, Field(ge=0, le=LARGEST)]
+    move_cost: Number = Rebalance(0).move_cost
+    risk_worth: Number = Rebalance(0).risk_worth
 
 
-_Any = _Arrive | _Change | _Depart | _Nic | _Rebalance
+_Any = _Arrive | _Change | _Instance | _Nic | _Rebalance
 _LINE: TypeAdapter[_Any] = TypeAdapter(Annotated[_Any, Field(discriminator="event")])
 _OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
+_OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
 
 
 class Reader:
@@ -99,41 +118,41 @@ class Reader:
     Parameters
     ----------
     default_traffic
-        What traffic that is left out means on arrival.
+        The traffic of arrivals, as far as they name none.
     check
-        Refuses NFs that are not profiled and traffic outside the profiled range.
-    present
-        The workload of an instance that is here, for changes; None for nobody.
+        Lists what is wrong with a workload: an NF that is not profiled, traffic outside the profiled range.
+    workload_of
+        The workload of an instance in the fleet, for changes; None for an unknown one.
     """
 
     def __init__(
-        self, default_traffic: TrafficProfile, check: Check, present: Callable[[str], Workload | None]
+        self, default_traffic: TrafficProfile, check: Check, workload_of: Callable[[str], Workload | None]
     ) -> None:
         self.default_traffic = default_traffic
         self.check = check
-        self.present = present
+        self.workload_of = workload_of
         self._checked: dict[Workload, Sequence[tuple[str, str]]] = {}
 
-    def read(self, line: str | bytes) -> Event:
+    def read(self, line: str | bytes) -> FleetEvent:
         """The event of a line.
 
         Raises
         ------
         Refused
-            When the line is no event, or its workload is unknown.
+            When the line is not an event, or its workload is unknown.
         """
         try:
             read = _LINE.validate_json(line)
         except ValidationError as error:
             wrong = error.errors()[0]
             place = ".".join(str(part) for part in wrong["loc"][1:])
-            raise Refused(f"{place}: {wrong['msg']}" if place else wrong["msg"]) from error
+            raise Refused(f"{place}: {worded(wrong)}" if place else worded(wrong)) from error
         if isinstance(read, _Nic):
             return _OF_A_NIC[read.event](read.nic)
+        if isinstance(read, _Instance):
+            return _OF_AN_INSTANCE[read.event](read.id)
         if isinstance(read, _Rebalance):
             return Rebalance(read.budget, read.move_cost, read.risk_worth)
-        if isinstance(read, _Depart):
-            return Depart(read.id)
         if isinstance(read, _Arrive):
             if read.sla is None:
                 raise Refused("no SLA: give sla_drop or sla_min_kpps")
@@ -141,13 +160,13 @@ class Reader:
         return self._change(read)
 
     def _change(self, read: _Change) -> Change:
-        before = self.present(read.id)
+        before = self.workload_of(read.id)
         if before is None:
             raise Refused(f"'{read.id}' is not here")
         if read.traffic is None and read.sla is None:
             raise Refused("changes nothing: give traffic or an SLA")
-        traffic = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
-        return Change(read.id, traffic, read.sla)
+        workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
+        return Change(read.id, workload, read.sla)
 
     def _workload(self, nf: str, before: TrafficProfile, traffic: _Traffic | None) -> Workload:
         workload = Workload(nf, traffic.over(before) if traffic else before)
@@ -160,72 +179,75 @@ class Reader:
         return workload
 
 
-def answer_line(event: Event, answer: Answer) -> str:
-    """The answer as one line of JSON, without its line end."""
-    told: dict[str, Any] = {"ok": True, "event": _NAMES[type(event)], **_subject(event), "status": answer.status}
-    if isinstance(event, Arrive):
-        told["nic"] = answer.moves[0].target if answer.moves else None
-    told["moves"] = [_move(move) for move in answer.moves]
+def decision_line(event: FleetEvent, decision: Decision) -> str:
+    """The answer to an event as one line of JSON, without its line end."""
+    answer: dict[str, Any] = {"ok": True, "event": _NAMES[type(event)], **_subject(event), "status": decision.status}
+    if isinstance(event, Arrive | Where):
+        answer["nic"] = decision.nic
+    answer["moves"] = [_move(move) for move in decision.moves]
     for key in _IDS:
-        if getattr(answer, key):
-            told[key] = list(getattr(answer, key))
-    if answer.reasons:
-        told["classes"] = len(answer.reasons)
-        told["reasons"] = [
+        if getattr(decision, key):
+            answer[key] = list(getattr(decision, key))
+    if decision.reasons:
+        answer["classes"] = len(decision.reasons)
+        answer["reasons"] = [
             {
-                "nic_model": one.nic_model,
-                "company": [w.nf for w in one.co_location],
-                "nics": one.nics,
-                "cause": one.cause,
+                "nic_model": reason.nic_model,
+                "company": [workload.nf for workload in reason.co_location],
+                "nics": reason.nics,
+                "cause": reason.cause,
             }
-            for one in answer.reasons[:SHOWN]
+            for reason in decision.reasons[:SHOWN]
         ]
-    return json.dumps(told)
+    return json.dumps(answer)
 
 
 def _move(move: Move) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": move.id, "from": move.source, "to": move.target}
-    if isinstance(move, Step):
-        told |= {"why": move.why, "gain": round(move.gain, 6), "cost": move.cost}
-    return told
+    shown: dict[str, Any] = {"id": move.id, "from": move.source, "to": move.target}
+    if isinstance(move, RebalanceMove):
+        shown |= {"why": move.why, "gain": round(move.gain, 6), "cost": move.cost}
+    return shown
 
 
-def read_answer(line: str) -> Answer:
-    """The answer that `answer_line` wrote, without its reasons."""
-    told = json.loads(line)
-    moves = tuple(Move(move["id"], move["from"], move["to"]) for move in told["moves"])
-    return Answer(told["status"], moves, *(tuple(told.get(key, ())) for key in _IDS))
+def read_decision(line: str) -> Decision:
+    """The decision that `decision_line` wrote, without its reasons."""
+    answer = json.loads(line)
+    moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
+    at_risk, queued, rejected = (tuple(answer.get(key, ())) for key in _IDS)
+    nic = answer["nic"] if answer["event"] == "arrive" else None
+    return Decision(answer["status"], moves, at_risk, queued, rejected, nic=nic)
 
 
 def refusal_line(refused: Refused) -> str:
-    """What is answered to an event that makes no sense."""
-    return json.dumps({"ok": False, "error": str(refused)})
+    """The answer to a line that is refused."""
+    message = str(refused)
+    return json.dumps({"ok": False, "error": message[:LONGEST_ERROR] + "..." * (len(message) > LONGEST_ERROR)})
 
 
-def event_line(event: Event) -> str:
+def event_line(event: FleetEvent) -> str:
     """The event as one line of JSON, without its line end, with all its traffic."""
-    told: dict[str, Any] = {"event": _NAMES[type(event)], **_subject(event)}
+    line: dict[str, Any] = {"event": _NAMES[type(event)], **_subject(event)}
     tenant = event.tenant if isinstance(event, Arrive) else None
     workload = tenant.workload if tenant else event.workload if isinstance(event, Change) else None
     sla = tenant.sla if tenant else event.sla if isinstance(event, Change) else None
     if tenant:
-        told["nf"] = tenant.workload.nf
+        line["nf"] = tenant.workload.nf
     if workload:
-        told["traffic"] = workload.traffic.as_dict()
+        line["traffic"] = workload.traffic.as_dict()
     if sla:
-        told |= {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
-    return json.dumps(told)
+        line |= {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
+    return json.dumps(line)
 
 
 _IDS = ("at_risk", "queued", "rejected")
 
 _NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Return: "return",
-    Rebalance: "rebalance",
+    Rebalance: "rebalance", Where: "where",
 }  # fmt: skip
 
 
-def _subject(event: Event) -> dict[str, Any]:
+def _subject(event: FleetEvent) -> dict[str, Any]:
     if isinstance(event, Rebalance):
         return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth}
     if isinstance(event, Fail | Drain | Return):

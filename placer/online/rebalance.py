@@ -1,9 +1,9 @@
-"""Rebalancing: from a running fleet to one with fewer risks and fewer NICs, in few moves.
+"""Rebalancing: fewer expected SLA violations and fewer NICs, in few moves.
 
-A move takes one tenant to another NIC on which everybody keeps the SLA, and leaves nobody behind who would miss it;
-every step stands on its own. First come moves that end a risk, a tenant that is expected to miss its SLA; then moves
-that empty a NIC, all of them or none. A move is only made when what is gained is worth more than it costs, and what is
-gained cannot be gained again: risks and the cost of the NICs in use only ever fall, so that no second run moves back.
+A move takes one tenant to another NIC on which every SLA stays met, and makes no tenant that stays behind violate its
+SLA; so the fleet is sound after each move. First come moves that end expected violations, then moves that empty a NIC,
+all of them or none. A move is made only if its gain exceeds its cost. Both the violations and the cost of the NICs in
+use only ever fall, so a second run never moves anything back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
-from placer.online.events import Rebalance, Step
+from placer.online.events import Rebalance, RebalanceMove
 from placer.policy.selector import Selector
 
 EMPTIES, RISK = "empties a NIC", "ends a risk"
@@ -25,11 +25,11 @@ class Rebalancer:
     Parameters
     ----------
     fleet
-        Is changed as the steps say.
+        Is changed by the moves.
     oracles
-        Per kind, who tells the throughputs.
-    chooser
-        Which of several NICs takes somebody who moves.
+        Per kind, predicts the throughputs.
+    selector
+        Picks the NIC for a tenant that moves.
     """
 
     def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], selector: Selector) -> None:
@@ -37,89 +37,88 @@ class Rebalancer:
         self.oracles = oracles
         self.selector = selector
 
-    def steps(self, asked: Rebalance) -> list[Step]:
-        """The moves that are worth it, in order; the fleet is as it is after them."""
-        steps: list[Step] = []
+    def moves(self, request: Rebalance) -> list[RebalanceMove]:
+        """Make all moves that pay, up to the budget, and return them in order."""
+        moves: list[RebalanceMove] = []
         for nic in self._in_service():
-            steps += self._end_risks(nic, asked, asked.budget - len(steps))
+            moves += self._end_violations(nic, request, request.budget - len(moves))
         before = -1
-        while len(steps) > before:
-            before = len(steps)
+        while len(moves) > before:
+            before = len(moves)
             for nic in self._easiest_first():
-                steps += self._empty(nic, asked, asked.budget - len(steps))
-        return steps
+                moves += self._empty(nic, request, request.budget - len(moves))
+        return moves
 
     def _in_service(self) -> list[Nic]:
         return [nic for nic in self.fleet.nics.values() if nic.service is Service.UP]
 
     def _easiest_first(self) -> Iterator[Nic]:
-        """NICs by what emptying saves per move; those that emptied or filled meanwhile are left out."""
+        """NICs by the cost that emptying them saves per move, without those that were emptied or filled meanwhile."""
         tenants = {nic.id: len(nic.tenants_by_id) for nic in self._in_service()}
         for nic in sorted(self._in_service(), key=lambda nic: (-nic.kind.cost / len(nic.tenants_by_id), nic.number)):
             if len(nic.tenants_by_id) <= tenants[nic.id] and self.fleet.nics.get(nic.id) is nic:
                 yield nic
 
-    def _end_risks(self, nic: Nic, asked: Rebalance, budget: int) -> Iterator[Step]:
-        """Move away whoever's leaving helps most, until nobody misses the SLA."""
-        while budget > 0 and (risks := self._risks(nic, nic.tenants)):
-            found = self._relief(nic, risks, asked)
+    def _end_violations(self, nic: Nic, request: Rebalance, budget: int) -> Iterator[RebalanceMove]:
+        """Move away the tenant that ends most violations, until there are none left."""
+        while budget > 0 and (violations := self._violations(nic, nic.tenants)):
+            found = self._best_relief(nic, violations, request)
             if found is None:
                 return
             yield found
             budget -= 1
 
-    def _relief(self, nic: Nic, risks: int, asked: Rebalance) -> Step | None:
-        """The move that ends most risks on a NIC; None where none is worth it."""
-        by_rest = sorted(
-            nic.tenants, key=lambda one: self._risks(nic, [tenant for tenant in nic.tenants if tenant is not one])
-        )
-        for tenant in by_rest:
-            ended = risks - self._risks(nic, [other for other in nic.tenants if other is not tenant])
-            choice = self._elsewhere(tenant, nic)
-            opens = choice.cost if isinstance(choice, NicKind) else 0.0
-            gain = ended * asked.risk_worth - opens
-            if ended > 0 and choice is not None and gain > asked.move_cost:
-                return Step(tenant.id, nic.id, self._move(tenant, choice).id, RISK, gain, asked.move_cost)
+    def _best_relief(self, nic: Nic, violations: int, request: Rebalance) -> RebalanceMove | None:
+        """The move that ends most violations on a NIC; None where none pays."""
+        remaining = {
+            tenant.id: self._violations(nic, [other for other in nic.tenants if other is not tenant])
+            for tenant in nic.tenants
+        }
+        for tenant in sorted(nic.tenants, key=lambda tenant: remaining[tenant.id]):
+            ended = violations - remaining[tenant.id]
+            if ended <= 0:
+                break
+            choice = self.selector.choose(tenant)
+            if choice is None or choice is nic:
+                continue
+            opening = choice.cost if isinstance(choice, NicKind) else 0.0
+            gain = ended * request.risk_worth - opening
+            if gain > request.move_cost:
+                target = self._move(tenant, choice)
+                return RebalanceMove(tenant.id, nic.id, target.id, RISK, gain, request.move_cost)
         return None
 
-    def _empty(self, nic: Nic, asked: Rebalance, budget: int) -> list[Step]:
-        """Moves that empty the NIC, or none: where somebody has no other place, all are taken back."""
+    def _empty(self, nic: Nic, request: Rebalance, budget: int) -> list[RebalanceMove]:
+        """Moves that empty the NIC; none, and all taken back, where one of its tenants fits on no other NIC."""
         tenants = nic.tenants
-        if len(tenants) > budget or nic.kind.cost <= asked.move_cost * len(tenants):
+        if len(tenants) > budget or nic.kind.cost <= request.move_cost * len(tenants):
             return []
-        gone: list[tuple[Tenant, Nic]] = []
+        moved: list[tuple[Tenant, Nic]] = []
         self.fleet.withdraw(nic, Service.DRAINING)
         for tenant in self._hardest_first(nic):
             choice = self.selector.choose(tenant, opens=False)
             rest = [other for other in nic.tenants if other is not tenant]
-            if not isinstance(choice, Nic) or self._risks(nic, rest):
+            if not isinstance(choice, Nic) or self._violations(nic, rest):
                 break
-            self.fleet.remove(tenant.id)
-            self.fleet.place(tenant, choice)
-            gone.append((tenant, choice))
-        emptied = len(gone) == len(tenants)
+            moved.append((tenant, self._move(tenant, choice)))
+        emptied = len(moved) == len(tenants)
         if not emptied:
-            self._take_back(nic, gone)
+            for tenant, _ in reversed(moved):
+                self._move(tenant, nic)
         self.fleet.restore(nic)
+        if not emptied:
+            return []
         gain = nic.kind.cost / len(tenants)
-        return [Step(t.id, nic.id, target.id, EMPTIES, gain, asked.move_cost) for t, target in gone] if emptied else []
+        return [RebalanceMove(one.id, nic.id, target.id, EMPTIES, gain, request.move_cost) for one, target in moved]
 
     def _hardest_first(self, nic: Nic) -> list[Tenant]:
-        """Tenants by how little they bear: those are the first to find no place."""
+        """Tenants by the share of their throughput alone that they require: the highest is the hardest to place."""
         oracle = self.oracles[nic.kind.index]
-        alone = {
-            one.id: one.sla.required_kpps(oracle.solo(one.workload)) / oracle.solo(one.workload) for one in nic.tenants
-        }
-        return sorted(nic.tenants, key=lambda one: -alone[one.id])
-
-    def _take_back(self, nic: Nic, gone: Sequence[tuple[Tenant, Nic]]) -> None:
-        for tenant, _ in reversed(gone):
-            self.fleet.remove(tenant.id)
-            self.fleet.place(tenant, nic)
-
-    def _elsewhere(self, tenant: Tenant, home: Nic) -> Nic | NicKind | None:
-        choice = self.selector.choose(tenant)
-        return None if choice is home else choice
+        solo = {tenant.workload: oracle.solo(tenant.workload) for tenant in nic.tenants}
+        return sorted(
+            nic.tenants,
+            key=lambda tenant: -tenant.sla.required_kpps(solo[tenant.workload]) / solo[tenant.workload],
+        )
 
     def _move(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
         nic = self.fleet.open(choice) if isinstance(choice, NicKind) else choice
@@ -127,9 +126,6 @@ class Rebalancer:
         self.fleet.place(tenant, nic)
         return nic
 
-    def _risks(self, nic: Nic, tenants: Sequence[Tenant]) -> int:
-        """How many of these would miss the SLA if they were all on the NIC."""
-        if not tenants:
-            return 0
-        oracle = self.oracles[nic.kind.index]
-        return len(below_sla(oracle, tenants))
+    def _violations(self, nic: Nic, tenants: Sequence[Tenant]) -> int:
+        """How many of these would violate their SLA if they were the tenants of the NIC."""
+        return len(below_sla(self.oracles[nic.kind.index], tenants)) if tenants else 0

@@ -1,106 +1,103 @@
-"""State: a fleet, those who wait, and the log of events, in one SQLite file; a kill between two events loses nothing.
+"""The state file: a fleet, its queue and the log of events in one SQLite file. A kill at any time loses nothing.
 
-Whatever an event changed is written in one transaction with the event and its answer; an answer is given only after
-the transaction is on disk.
+What an event changed is written in one transaction with the event and its answer; the answer is given only after the
+transaction is on disk. SQLite's rollback journal is used and not its write-ahead log, so that everything that was
+acknowledged is in the file itself, whatever happens to the files next to it.
 """
 
 from __future__ import annotations
 
-import json
+import fcntl
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
 
-from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
-from placer.model.sla import Sla
-from placer.online.events import Answer, Arrive, Change, Event, Move
-from placer.online.protocol import answer_line, event_line
-from profiles import InputError, TrafficProfile, Workload
+from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Move
+from placer.online.protocol import decision_line, event_line
+from placer.online.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet
+from profiles import InputError
+from profiles.aside import file_aside
 
-FORMAT = "1"
+BACKUP_SECONDS = 60.0
+"""How long an event waits for a backup that reads the file."""
 
-SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE nics (id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NOT NULL, service TEXT NOT NULL);
-CREATE TABLE tenants (
-    place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics(id), nf TEXT NOT NULL,
-    flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL
-);
-CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
-"""
-
-_TENANT = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
+FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
+"""Errors that are not the fault of the file."""
 
 
 class State:
-    """The file.
+    """An open state file, which no other process may open for writing.
 
     Parameters
     ----------
     path
-        Made when it does not exist.
+        Is made if it does not exist.
     kinds
-        The fleet's kinds; a file of another fleet is refused.
+        The kinds of the fleet.
+
+    Attributes
+    ----------
+    fleet, waiting
+        The fleet and its queue as they were after the last event in the file.
 
     Raises
     ------
     InputError
-        When the file is something else, of another fleet, or in use.
+        When the file is something else, damaged, of another fleet, or in use.
     """
 
     def __init__(self, path: Path, kinds: Sequence[NicKind]) -> None:
         self.path = path
-        self.kinds = tuple(kinds)
         self._open = False
-        try:
-            self._file = sqlite3.connect(path, isolation_level=None, timeout=2.0)
-            # nobody else may decide on the same fleet
-            self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._file.execute("PRAGMA journal_mode = WAL")
-            self._file.execute("PRAGMA synchronous = FULL")
-            self._begin()
-            self._agree()
-            self.commit()
-        except sqlite3.OperationalError as error:
-            raise InputError.of(str(path), f"cannot be opened: {error}", hint="is it in use?") from error
-        except sqlite3.DatabaseError as error:
-            raise InputError.of(str(path), f"is no state of a fleet: {error}") from error
+        with _refusing(path):
+            if not path.exists():
+                _create(path, kinds)
+            self._lock = _locked(path)
+            try:
+                self._file = _connected(path)
+                self._file.execute("PRAGMA journal_mode = TRUNCATE")
+                self._file.execute("PRAGMA synchronous = FULL")
+                check_tables(self._file, str(path))
+                self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds)
+            except BaseException:
+                self._release()
+                raise
 
-    def fleet(self) -> tuple[Fleet, list[Tenant]]:
-        """The fleet as it was after the last event, and those who wait."""
-        fleet, waiting = Fleet(self.kinds), []
-        housed: dict[str, list[Tenant]] = {}
-        for nic_id, tenant in self._tenants():
-            if nic_id is None:
-                waiting.append(tenant)
-            else:
-                housed.setdefault(nic_id, []).append(tenant)
-        rows = self._file.execute("SELECT id, kind, number, service FROM nics ORDER BY number")
-        for nic_id, kind, number, service in rows.fetchall():
-            nic = Nic(nic_id, self.kinds[kind], number)
-            nic.service = Service(service)
-            fleet.adopt(nic, housed.get(nic_id, []))
-        return fleet, waiting
+    def __enter__(self) -> State:
+        return self
 
-    def record(self, event: Event, answer: Answer, fleet: Fleet) -> None:
-        """Write what the event changed; on disk once committed."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._release()
+
+    def record(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
+        """Write what the event changed; it is on disk once committed."""
+        if not decision.changes:
+            return
         self._begin()
-        self._write_nics(event, answer, fleet)
-        if isinstance(event, Arrive) and answer.status == "queued":
+        self._write_nics(event, decision, fleet)
+        if isinstance(event, Arrive) and decision.status == "queued":
             self._insert(event.tenant, None)
-        for move in answer.moves:
-            if move.id in answer.queued:
-                self._enqueue(move.id)
+        for move in decision.moves:
+            if move.id in decision.queued:
+                self._move_to_queue(move.id)
             else:
                 self._write_move(move, fleet)
         if isinstance(event, Change):
             self._update(event)
-        if answer.status == "left" and not answer.moves:
-            self._delete(event.id)  # type: ignore[union-attr]
-        for tenant_id in answer.rejected:
+        if isinstance(event, Depart) and not decision.moves:
+            self._delete(event.id)
+        for tenant_id in decision.rejected:
             self._delete(tenant_id)
         self._file.execute(
-            "INSERT INTO log (event, answer) VALUES (?, ?)", (event_line(event), answer_line(event, answer))
+            "INSERT INTO log (event, answer) VALUES (?, ?)", (event_line(event), decision_line(event, decision))
         )
 
     def commit(self) -> None:
@@ -115,42 +112,24 @@ class State:
 
     def close(self) -> None:
         """Commit and close."""
-        self.commit()
-        self._file.close()
+        try:
+            self.commit()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        """Close without a commit."""
+        if hasattr(self, "_file"):
+            self._file.close()
+        os.close(self._lock)
 
     def _begin(self) -> None:
         if not self._open:
             self._file.execute("BEGIN IMMEDIATE")
             self._open = True
 
-    def _agree(self) -> None:
-        """Make the tables, or check that they are of this fleet."""
-        ours = {
-            "format": FORMAT,
-            "kinds": json.dumps([[kind.model, kind.cores, dict(sorted(kind.cores_of.items()))] for kind in self.kinds]),
-        }
-        tables = {name for (name,) in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not tables:
-            for statement in SCHEMA.split(";"):
-                self._file.execute(statement)
-            self._file.executemany("INSERT INTO facts VALUES (?, ?)", ours.items())
-            return
-        if "facts" not in tables:
-            raise InputError.of(str(self.path), "is no state of a fleet")
-        theirs = dict(self._file.execute("SELECT name, value FROM facts"))
-        if theirs.get("format") != FORMAT:
-            raise InputError.of(str(self.path), f"is of format {theirs.get('format')}, not {FORMAT}")
-        if theirs != ours:
-            hint = "give the --fleet and --models that it was made with; counts and costs may change"
-            raise InputError.of(str(self.path), "is the state of another fleet", hint=hint)
-
-    def _tenants(self) -> Iterator[tuple[str | None, Tenant]]:
-        for row in self._file.execute(f"SELECT {_TENANT} FROM tenants ORDER BY place"):
-            identity, nic, nf, flows, packet_size, mtbr, drop, least = row
-            yield nic, Tenant(identity, Workload(nf, TrafficProfile(flows, packet_size, mtbr)), Sla(drop, least))
-
-    def _write_nics(self, event: Event, answer: Answer, fleet: Fleet) -> None:
-        touched = {nic for move in answer.moves for nic in (move.source, move.target) if nic is not None}
+    def _write_nics(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
+        touched = {nic for move in decision.moves for nic in (move.source, move.target) if nic is not None}
         named = getattr(event, "nic", None)
         for nic_id in sorted(touched | ({named} if named else set())):
             nic = fleet.find(nic_id)
@@ -162,19 +141,19 @@ class State:
 
     def _write_move(self, move: Move, fleet: Fleet) -> None:
         self._delete(move.id)
-        home = fleet.nic_of(move.id)
-        if home is not None:
-            self._insert(home.tenants_by_id[move.id], home.id)
+        nic = fleet.nic_of(move.id)
+        if nic is not None:
+            self._insert(nic.tenants_by_id[move.id], nic.id)
 
-    def _enqueue(self, tenant_id: str) -> None:
-        """Let somebody who lost a place wait, behind all others."""
+    def _move_to_queue(self, tenant_id: str) -> None:
+        """Put a tenant that lost its NIC at the end of the queue."""
         last = "(SELECT max(place) + 1 FROM tenants)"
         self._file.execute(f"UPDATE tenants SET nic = NULL, place = {last} WHERE id = ?", (tenant_id,))
 
     def _insert(self, tenant: Tenant, nic: str | None) -> None:
         values = (tenant.id, nic, tenant.workload.nf, *tenant.workload.traffic.as_tuple(),
                   tenant.sla.max_drop, tenant.sla.min_kpps)  # fmt: skip
-        self._file.execute(f"INSERT INTO tenants ({_TENANT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+        self._file.execute(f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def _update(self, event: Change) -> None:
         if event.workload is not None:
@@ -190,3 +169,71 @@ class State:
 
     def _delete(self, tenant_id: str) -> None:
         self._file.execute("DELETE FROM tenants WHERE id = ?", (tenant_id,))
+
+
+def back_up(state: Path, copy: Path) -> None:
+    """Copy a state as it is after its last event, also while another process uses it.
+
+    Raises
+    ------
+    InputError
+        When there is no such state, it is damaged, or `copy` exists.
+    """
+    if not state.is_file():
+        raise InputError.of("--state", f"{state} does not exist")
+    if copy.exists():
+        raise InputError.of("--backup", f"{copy} exists already", hint="name a new file")
+    with (
+        file_aside(copy) as aside,
+        _refusing(state),
+        closing(_connected(state)) as source,
+        closing(sqlite3.connect(aside)) as target,
+    ):
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")
+        check_tables(target, str(state))
+
+
+def _create(path: Path, kinds: Sequence[NicKind]) -> None:
+    """Make the file whole or not at all; where another process makes it at the same time, that one is kept."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        with closing(sqlite3.connect(made)) as file:
+            make_tables(file, kinds)
+            file.commit()
+        with suppress(FileExistsError):
+            os.link(made, path)
+
+
+def _locked(path: Path) -> int:
+    """A descriptor that holds the lock of the file until it is closed."""
+    lock = os.open(path, os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise InputError.of(str(path), "is in use by another process", hint="one service decides on a fleet") from None
+    return lock
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """A connection to an existing file; text that is not UTF-8 is read as unprintable."""
+    file = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=BACKUP_SECONDS
+    )
+    file.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+    return file
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Refuse a file that cannot be opened or that SQLite cannot read; a full disk stays a failure."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorname", "").startswith(FAILURES):
+            raise
+        raise InputError.of(str(path), f"is not the state of a fleet: {error}") from error
+    except OSError as error:
+        raise InputError.of(str(path), f"cannot be opened: {error.strerror}") from error

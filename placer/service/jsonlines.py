@@ -1,4 +1,4 @@
-"""The service: events come as lines, and each is answered with one, after it is on disk."""
+"""The service over JSON lines: events come as lines, and each is answered with one line after it is on disk."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import IO
 
 from placer.online.engine import Engine
 from placer.online.events import Refused
-from placer.online.protocol import Reader, answer_line, refusal_line
+from placer.online.protocol import Reader, decision_line, refusal_line
 from placer.online.store import State
 
 TOGETHER = 256
-"""Events put on disk at once when they come faster than the disk is."""
+"""Largest number of events that are put on disk at once, when they come faster than the disk writes."""
 
 CHUNK = 1 << 16
+
+LONGEST_LINE = 1_000_000
+"""Bytes of a line; a longer one is refused without being kept in memory."""
 
 
 def serve(source: IO[bytes], sink: IO[str], engine: Engine, reader: Reader, state: State | None) -> None:
     """Answer every line of `source` until it ends.
 
-    An answer is written once its event is on disk. Events that are there already are put on disk together.
+    An answer is written once its event is on disk. Events that have arrived already are put on disk together.
     """
-    # nothing here is cyclic, and looking for cycles among 400,000 tenants would hold up decisions for half a second
+    # nothing here is cyclic, and a search for cycles among 400,000 tenants would delay decisions by half a second
     gc.disable()
     for lines in _batches(source.fileno()):
         answers = [_answer(line, engine, reader, state) for line in lines]
@@ -35,22 +38,27 @@ def serve(source: IO[bytes], sink: IO[str], engine: Engine, reader: Reader, stat
 
 def _answer(line: bytes, engine: Engine, reader: Reader, state: State | None) -> str:
     try:
+        if len(line) > LONGEST_LINE:
+            raise Refused(f"the line is longer than {LONGEST_LINE:,} bytes")
         event = reader.read(line)
-        answer = engine.handle(event)
+        decision = engine.handle(event)
     except Refused as refused:
         return refusal_line(refused)
     if state is not None:
-        state.record(event, answer, engine.fleet)
-    return answer_line(event, answer)
+        state.record(event, decision, engine.fleet)
+    return decision_line(event, decision)
 
 
 def _batches(source: int) -> Iterator[list[bytes]]:
-    """Whole lines as they come: those that are there, at most `TOGETHER` at once."""
-    rest = b""
+    """Lines that have arrived, at most `TOGETHER` at once; of a line that is too long only its beginning."""
+    begun = bytearray()
     while chunk := os.read(source, CHUNK):
-        *lines, rest = (rest + chunk).split(b"\n")
-        filled = [line for line in lines if line.strip()]
-        for first in range(0, len(filled), TOGETHER):
-            yield filled[first : first + TOGETHER]
-    if rest.strip():
-        yield [rest]
+        first, *others = chunk.split(b"\n")
+        begun += first[: LONGEST_LINE + 1 - len(begun)]
+        if others:
+            lines = [line for line in (bytes(begun), *others[:-1]) if line.strip()]
+            begun = bytearray(others[-1])
+            for at in range(0, len(lines), TOGETHER):
+                yield lines[at : at + TOGETHER]
+    if begun.strip():
+        yield [bytes(begun)]

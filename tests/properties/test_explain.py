@@ -34,7 +34,7 @@ def test_verdicts_agree_with_the_checker(trace: list[Arrival], nics: Catalogue) 
                 cores = verdict.kind.cores_taken(tenant.workload for tenant in everybody)
                 assert (verdict.cause == "cores") is (cores > verdict.kind.cores)
                 if verdict.breaks is not None:
-                    below = checker.keeps(verdict.kind.index, everybody)
+                    below = checker.violating(verdict.kind.index, everybody)
                     assert verdict.breaks in {one.workload for one in everybody if one.id in below}
             if not verdict.nics and verdict.cause != "none left":
                 assert checker.fits(verdict.kind.index, [arriving.tenant]) is verdict.fits

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the engine's answers hold before an auditor that knows only the log."""
+"""The decisions of the engine hold before an auditor that knows only the log, for any events in any order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,24 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.online.engine import WHEN_FULL, Engine
-from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Rebalance, Return, Step
+from placer.online.events import (
+    Arrive,
+    Change,
+    Decision,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Rebalance,
+    RebalanceMove,
+    Return,
+    Where,
+)
 from placer.online.store import State
 from placer.policy.rules import RULES
+from placer.testing.toy import ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 from tests.placer.online.audit import Auditor
-from placer.testing.toy import ToyOracle, catalogue
 
 DROPS = st.sampled_from([0.0, 0.03, 0.05, 0.08, 0.1, 0.2, 0.5])
 SLAS = DROPS.map(lambda drop: Sla(max_drop=drop)) | st.sampled_from([60.0, 95.0, 380.0]).map(
@@ -30,7 +42,7 @@ FLEETS = st.sampled_from([[(None, 1.0)], [(3, 1.0)], [(1, 0.0), (2, 1.0)], [(1, 
 
 
 class Online(RuleBasedStateMachine):
-    """A fleet that lives through anything, and is read back from its file now and then."""
+    """A fleet under random events, which is read back from its file now and then."""
 
     @initialize(
         kinds=FLEETS,
@@ -45,17 +57,17 @@ class Online(RuleBasedStateMachine):
         self.state = State(Path(self.folder.name) / "state.db", self.kinds)
         self.engine = Engine(Fleet(self.kinds), self.oracles(), **self.options)  # type: ignore[arg-type]
         self.auditor = Auditor(self.kinds, self.oracles())
-        self.came = 0
+        self.arrivals = 0
 
     def oracles(self) -> list[ToyOracle]:
         return [ToyOracle() for _ in self.kinds]
 
-    def happen(self, event: Event) -> Answer:
-        answer = self.engine.handle(event)
-        self.state.record(event, answer, self.engine.fleet)
+    def handle(self, event: FleetEvent) -> Decision:
+        decision = self.engine.handle(event)
+        self.state.record(event, decision, self.engine.fleet)
         kind_of = {nic.id: nic.kind.index for nic in self.engine.fleet.all_nics()}
-        assert self.auditor.follow(event, answer, kind_of) == []
-        return answer
+        assert self.auditor.follow(event, decision, kind_of) == []
+        return decision
 
     def present(self) -> list[str]:
         return sorted({*self.auditor.places, *self.auditor.waiting})
@@ -66,13 +78,24 @@ class Online(RuleBasedStateMachine):
 
     @rule(workload=WORKLOADS, sla=SLAS)
     def arrive(self, workload: Workload, sla: Sla) -> None:
-        self.came += 1
-        self.happen(Arrive(Tenant(f"nf-{self.came}", workload, sla)))
+        self.arrivals += 1
+        self.handle(Arrive(Tenant(f"nf-{self.arrivals}", workload, sla)))
+
+    @precondition(lambda self: self.present())
+    @rule(data=st.data())
+    def arrive_again(self, data: st.DataObject) -> None:
+        """The same arrival is answered with its placement, and nothing changes."""
+        chosen = data.draw(st.sampled_from(self.present()))
+        decision = self.engine.handle(Arrive(self.auditor.tenants[chosen]))
+        assert not decision.changes
+        assert decision == self.engine.handle(Where(chosen))
+        assert (decision.nic, decision.moves) == (self.auditor.places.get(chosen), ())
+        assert decision.status == ("queued" if chosen in self.auditor.waiting else "placed")
 
     @precondition(lambda self: self.present())
     @rule(data=st.data())
     def depart(self, data: st.DataObject) -> None:
-        self.happen(Depart(data.draw(st.sampled_from(self.present()))))
+        self.handle(Depart(data.draw(st.sampled_from(self.present()))))
 
     @precondition(lambda self: self.auditor.places)
     @rule(data=st.data(), flows=st.sampled_from([1e3, 2e3, 3e3]), sla=SLAS | st.none())
@@ -80,49 +103,48 @@ class Online(RuleBasedStateMachine):
         chosen = data.draw(st.sampled_from(self.present()))
         workload = self.engine.workload_of(chosen)
         assert workload is not None
-        self.happen(Change(chosen, Workload(workload.nf, TrafficProfile(flows, 1500)), sla))
+        self.handle(Change(chosen, Workload(workload.nf, TrafficProfile(flows, 1500)), sla))
 
     @precondition(lambda self: self.nics(closed=False))
     @rule(data=st.data(), fails=st.booleans())
     def withdraw(self, data: st.DataObject, fails: bool) -> None:
         nic = data.draw(st.sampled_from(self.nics(closed=False)))
-        self.happen(Fail(nic) if fails else Drain(nic))
+        self.handle(Fail(nic) if fails else Drain(nic))
 
     @precondition(lambda self: self.nics(closed=True))
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
-        self.happen(Return(data.draw(st.sampled_from(self.nics(closed=True)))))
+        self.handle(Return(data.draw(st.sampled_from(self.nics(closed=True)))))
 
     @rule(budget=st.sampled_from([1, 3, 100]))
     def rebalance(self, budget: int) -> None:
-        """Nothing gets worse, budgets are kept, and what is done is not done or undone again."""
+        """Moves stay within the budget, each pays, the fleet improves, and a second run finds nothing to do."""
         before = self.badness()
-        moves = self.happen(Rebalance(budget)).moves
-        steps = [move for move in moves if isinstance(move, Step)]
-        assert len(steps) <= budget
-        assert all(step.gain > step.cost for step in steps)
-        if len(moves) > len(steps):
-            return  # who waited took the room that was made
-        if steps:
+        moves = self.handle(Rebalance(budget)).moves
+        paying = [move for move in moves if isinstance(move, RebalanceMove)]
+        assert len(paying) <= budget
+        assert all(move.gain > move.cost for move in paying)
+        if len(moves) > len(paying):
+            return  # tenants of the queue took what became free
+        if paying:
             assert self.badness() < before
-        if len(steps) < budget - 8 and self.options["most_patterns"] == 4_000:
-            assert not self.happen(Rebalance(budget)).moves
+        if len(paying) < budget - 8 and self.options["most_patterns"] == 4_000:
+            assert not self.handle(Rebalance(budget)).moves
 
     def badness(self) -> tuple[int, float]:
-        """Tenants that are expected to miss their SLA, and what the NICs in use cost."""
+        """Tenants that are expected to violate their SLA, and the cost of the NICs in use."""
         nics = self.engine.fleet.nics.values()
-        below = [one for nic in nics for one in self.auditor.keeps(nic.kind.index, nic.tenants)]
+        below = [one for nic in nics for one in self.auditor.violating(nic.kind.index, nic.tenants)]
         return len(below), sum(nic.kind.cost for nic in nics)
 
     @rule()
-    def die_and_come_back(self) -> None:
+    def restart(self) -> None:
         self.state.close()
         self.state = State(Path(self.folder.name) / "state.db", self.kinds)
-        fleet, waiting = self.state.fleet()
-        self.engine = Engine(fleet, self.oracles(), waiting=waiting, **self.options)  # type: ignore[arg-type]
+        self.engine = Engine(self.state.fleet, self.oracles(), waiting=self.state.waiting, **self.options)  # type: ignore[arg-type]
 
     @invariant()
-    def is_what_the_log_says(self) -> None:
+    def fleet_is_as_logged(self) -> None:
         if not hasattr(self, "engine"):
             return
         here = {tenant.id: nic.id for nic in self.engine.fleet.nics.values() for tenant in nic.tenants}

@@ -1,6 +1,6 @@
-"""The auditor: recomputes a fleet from its log of events and answers alone, and tells what is wrong with each answer.
+"""The auditor: recomputes a fleet from its log of events and decisions alone, and lists what is wrong with each.
 
-It shares nothing with the engine but the events and the oracle, and does everything the long way.
+It shares nothing with the engine but the events and the oracle, and computes everything the simple, slow way.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.online.events import Answer, Arrive, Change, Depart, Drain, Event, Fail, Rebalance, Return
+from placer.online.events import Arrive, Change, Decision, Depart, Drain, Fail, FleetEvent, Rebalance, Return
 
 
 class Auditor:
@@ -19,9 +19,9 @@ class Auditor:
     Parameters
     ----------
     kinds, oracles
-        The kinds of NIC, and who tells the throughputs on each.
+        The kinds of NIC, and the oracle of each.
     exhaustive
-        Whether nobody may be turned away while some NIC would do.
+        Whether a tenant may be turned away only if no NIC fits.
     """
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, exhaustive: bool = True) -> None:
@@ -34,27 +34,25 @@ class Auditor:
         self.closed: dict[str, bool] = {}
         self.at_risk: set[str] = set()
 
-    def follow(self, event: Event, answer: Answer, kind_of: Mapping[str, int]) -> list[str]:
-        """What is wrong with the answer, a sentence a fault; `kind_of` is the index of every NIC's kind."""
-        self._take_note(event)
-        faults = list(self._moves(answer, kind_of, each=isinstance(event, Rebalance)))
-        self._conclude(event, answer)
-        faults += [*self._full(kind_of), *self._slas(answer, kind_of)]
+    def follow(self, event: FleetEvent, decision: Decision, kind_of: Mapping[str, int]) -> list[str]:
+        """What is wrong with the decision, one sentence per fault; `kind_of` is the index of every NIC's kind."""
+        self._apply(event)
+        faults = list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
+        self._conclude(event, decision)
+        faults += [*self._overfull(kind_of), *self._violations(decision, kind_of)]
+        if isinstance(event, Arrive) and decision.nic != self.places.get(event.tenant.id):
+            faults.append(f"{event.tenant.id} is not on {decision.nic}")
         if isinstance(event, Fail) and event.nic in self.places.values():
             faults.append(f"{event.nic} failed and still has tenants")
         if self.exhaustive and self.waiting:
             for identity in sorted(self.waiting):
                 faults += self._turned_away(self.tenants[identity], kind_of)
-        if self.exhaustive and isinstance(event, Arrive) and answer.status == "rejected":
+        if self.exhaustive and isinstance(event, Arrive) and decision.status == "rejected":
             faults += self._turned_away(event.tenant, kind_of)
         return faults
 
-    def co_location(self, nic: str) -> list[Tenant]:
-        """Who is on the NIC."""
-        return [self.tenants[identity] for identity, place in self.places.items() if place == nic]
-
-    def keeps(self, kind: int, tenants: Sequence[Tenant]) -> list[str]:
-        """Ids of those who miss their SLA when these share a NIC of that kind."""
+    def violating(self, kind: int, tenants: Sequence[Tenant]) -> list[str]:
+        """Ids of the tenants that violate their SLA when all of these share a NIC of that kind."""
         co_location = tuple(sorted(tenant.workload for tenant in tenants))
         answer = self.oracles[kind].throughput([co_location])[0]
         below = []
@@ -66,14 +64,14 @@ class Auditor:
         return below
 
     def fits(self, kind: int, tenants: Sequence[Tenant]) -> bool:
-        """Whether these can share a NIC of that kind: hosted, with cores enough, and everybody at the SLA."""
+        """Whether these can share a NIC of that kind: all are hosted, cores suffice, and every SLA is met."""
         cores_of = self.kinds[kind].cores_of
         if any(tenant.workload.nf not in cores_of for tenant in tenants):
             return False
         taken = sum(cores_of[tenant.workload.nf] for tenant in tenants)
-        return taken <= self.kinds[kind].cores and not self.keeps(kind, tenants)
+        return taken <= self.kinds[kind].cores and not self.violating(kind, tenants)
 
-    def _take_note(self, event: Event) -> None:
+    def _apply(self, event: FleetEvent) -> None:
         if isinstance(event, Arrive):
             self.tenants[event.tenant.id] = event.tenant
         elif isinstance(event, Change):
@@ -84,9 +82,9 @@ class Auditor:
         elif isinstance(event, Return):
             del self.closed[event.nic]
 
-    def _moves(self, answer: Answer, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:
-        """Replay the moves; where nobody had to move, the fleet must be sound after `each` of them."""
-        for move in answer.moves:
+    def _moves(self, decision: Decision, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:
+        """Replay the moves; with `each`, the fleet must be sound after every single one."""
+        for move in decision.moves:
             if self.places.get(move.id) != move.source:
                 yield f"{move.id} moved from {move.source}, but was on {self.places.get(move.id)}"
             if move.target is None:
@@ -97,21 +95,21 @@ class Auditor:
                 if move.target in self.closed:
                     yield f"{move.id} moved to {move.target}, which is out of service"
             if each:
-                yield from (*self._full(kind_of), *self._slas(answer, kind_of))
+                yield from (*self._overfull(kind_of), *self._violations(decision, kind_of))
 
-    def _conclude(self, event: Event, answer: Answer) -> None:
-        if isinstance(event, Arrive) and answer.status == "queued":
+    def _conclude(self, event: FleetEvent, decision: Decision) -> None:
+        if isinstance(event, Arrive) and decision.status == "queued":
             self.waiting.add(event.tenant.id)
-        self.waiting.update(answer.queued)
+        self.waiting.update(decision.queued)
         if isinstance(event, Depart):
             self.waiting.discard(event.id)
             del self.tenants[event.id]
-        if isinstance(event, Arrive) and answer.status == "rejected":
+        if isinstance(event, Arrive) and decision.status == "rejected":
             del self.tenants[event.tenant.id]
-        for identity in answer.rejected:
+        for identity in decision.rejected:
             del self.tenants[identity]
 
-    def _full(self, kind_of: Mapping[str, int]) -> Iterator[str]:
+    def _overfull(self, kind_of: Mapping[str, int]) -> Iterator[str]:
         in_use = Counter(kind_of[nic] for nic in set(self.places.values()) | set(self.closed))
         for index, kind in enumerate(self.kinds):
             if kind.count is not None and in_use[index] > kind.count:
@@ -122,22 +120,22 @@ class Auditor:
             if taken > kind.cores:
                 yield f"{nic}: {taken} of {kind.cores} cores taken"
 
-    def _slas(self, answer: Answer, kind_of: Mapping[str, int]) -> Iterator[str]:
-        """Nobody misses the SLA but those who were told to; they are forgiven until they are well again."""
-        below = {identity for nic, tenants in self._by_nic().items() for identity in self.keeps(kind_of[nic], tenants)}
-        self.at_risk = (self.at_risk | set(answer.at_risk)) & below
+    def _violations(self, decision: Decision, kind_of: Mapping[str, int]) -> Iterator[str]:
+        """Only tenants that were reported as at risk may violate their SLA, until it is met again."""
+        below = {one for nic, tenants in self._by_nic().items() for one in self.violating(kind_of[nic], tenants)}
+        self.at_risk = (self.at_risk | set(decision.at_risk)) & below
         for identity in sorted(below - self.at_risk):
-            yield f"{identity} on {self.places[identity]} misses its SLA"
+            yield f"{identity} on {self.places[identity]} violates its SLA"
 
     def _turned_away(self, tenant: Tenant, kind_of: Mapping[str, int]) -> Iterator[str]:
         by_nic = self._by_nic()
         for nic, tenants in by_nic.items():
             if nic not in self.closed and self.fits(kind_of[nic], [*tenants, tenant]):
-                yield f"{tenant.id} has no place, but would fit {nic}"
+                yield f"{tenant.id} was turned away, but fits on {nic}"
         in_use = Counter(kind_of[nic] for nic in set(by_nic) | set(self.closed))
         for index, kind in enumerate(self.kinds):
             if (kind.count is None or in_use[index] < kind.count) and self.fits(index, [tenant]):
-                yield f"{tenant.id} has no place, but a NIC of kind {index} could be opened"
+                yield f"{tenant.id} was turned away, but a NIC of kind {index} could be opened"
 
     def _by_nic(self) -> dict[str, list[Tenant]]:
         by_nic: dict[str, list[Tenant]] = defaultdict(list)

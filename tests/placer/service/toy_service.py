@@ -1,4 +1,4 @@
-"""A service over the toy world, to be killed: `python -m tests.placer.service.toy_service STATE`."""
+"""A service over toy NICs, for tests that kill it: `python -m tests.placer.service.toy_service STATE`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from placer.online.engine import QUEUE, Engine
 from placer.online.protocol import Reader
 from placer.online.store import State
 from placer.service.jsonlines import serve
-from tests.toy import TRAFFIC, ToyOracle, catalogue
+from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
 
 KINDS = catalogue((3, 1.0)).kinds
 
 
+def service(state: State) -> tuple[Engine, Reader]:
+    """The engine over the toy NICs of the state, with a queue, and the reader of its events."""
+    engine = Engine(state.fleet, [ToyOracle()], waiting=state.waiting, when_full=QUEUE)
+    return engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+
+
 def main(path: str) -> None:
     """Serve until stdin ends."""
-    state = State(Path(path), KINDS)
-    fleet, waiting = state.fleet()
-    engine = Engine(fleet, [ToyOracle()], waiting=waiting, when_full=QUEUE)
-    serve(sys.stdin.buffer, sys.stdout, engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
+    with State(Path(path), KINDS) as state:
+        serve(sys.stdin.buffer, sys.stdout, *service(state), state)
 
 
 if __name__ == "__main__":

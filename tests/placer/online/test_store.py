@@ -1,0 +1,187 @@
+"""The state file: nothing acknowledged is lost, and a file that makes no sense is refused by name."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from placer.model.fleet import Tenant
+from placer.model.sla import Sla
+from placer.online.engine import QUEUE, Engine
+from placer.online.events import Arrive, Drain
+from placer.online.store import State, back_up
+from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
+from profiles import InputError, Workload
+
+KINDS = catalogue((1, 1.0)).kinds
+
+
+def arrivals(state: State, *identities: str) -> None:
+    """Let instances of `d` arrive, and commit."""
+    engine = Engine(state.fleet, [ToyOracle()], waiting=state.waiting, when_full=QUEUE)
+    for identity in identities:
+        event = Arrive(Tenant(identity, Workload("d", TRAFFIC), Sla(max_drop=0.5)))
+        state.record(event, engine.handle(event), engine.fleet)
+    state.commit()
+
+
+def placed(state: State) -> dict[str, str]:
+    """The NIC of every tenant."""
+    return {tenant.id: nic.id for nic in state.fleet.nics.values() for tenant in nic.tenants}
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A state with two tenants on one NIC, and one that waits."""
+    path = tmp_path / "s.db"
+    with State(path, KINDS) as state:
+        arrivals(state, "1", "2", "3")
+    return path
+
+
+def test_a_reopened_state_is_as_it_was(saved: Path) -> None:
+    """Two of three fit on the NIC."""
+    with State(saved, KINDS) as state:
+        assert placed(state) == {"1": "nic-1", "2": "nic-1"}
+        assert [tenant.id for tenant in state.waiting] == ["3"]
+
+
+def test_everything_committed_is_in_the_file_itself(tmp_path: Path) -> None:
+    """Copied alone from an open state, without the files next to it, as after a kill."""
+    state = State(tmp_path / "s.db", KINDS)
+    arrivals(state, "1")
+    shutil.copy(tmp_path / "s.db", tmp_path / "alone.db")
+    with State(tmp_path / "alone.db", KINDS) as alone:
+        assert placed(alone) == {"1": "nic-1"}
+    state.close()
+
+
+def test_a_state_of_an_earlier_version_keeps_its_write_ahead_log(saved: Path, tmp_path: Path) -> None:
+    """Earlier versions used a write-ahead log; opening such a file moves its content into the file itself."""
+    with closing(sqlite3.connect(saved, isolation_level=None)) as file:
+        file.execute("PRAGMA journal_mode = WAL")
+        file.execute("DELETE FROM tenants WHERE id = '3'")
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{saved}{suffix}", f"{tmp_path / 'killed.db'}{suffix}")
+    with State(tmp_path / "killed.db", KINDS) as state:
+        assert not state.waiting
+    assert not (tmp_path / "killed.db-wal").exists()
+
+
+def test_an_event_that_was_not_committed_is_forgotten(saved: Path) -> None:
+    """An error before the commit leaves the file as it was."""
+    with pytest.raises(RuntimeError), State(saved, KINDS) as state:
+        state.record(Drain("nic-1"), Engine(state.fleet, [ToyOracle()]).handle(Drain("nic-1")), state.fleet)
+        raise RuntimeError
+    with State(saved, KINDS) as state:
+        assert not state.fleet.out_of_service
+
+
+def test_a_state_in_use_is_refused(saved: Path) -> None:
+    """Two services never decide on one fleet."""
+    with State(saved, KINDS), pytest.raises(InputError, match="in use"):
+        State(saved, KINDS)
+    State(saved, KINDS).close()
+
+
+def test_a_state_of_another_fleet_is_refused(saved: Path) -> None:
+    """The file has one kind of NIC, not two."""
+    with pytest.raises(InputError, match="another fleet"):
+        State(saved, catalogue((1, 1.0), (1, 1.0)).kinds)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"not a database, but a text that is long enough to look like one " * 20,
+        b"SQLite format 3\0" + bytes(4080),
+    ],
+    ids=["empty", "text", "header"],
+)
+def test_a_file_that_is_not_a_state_is_refused_and_not_changed(content: bytes, tmp_path: Path) -> None:
+    """An empty file is not taken for an empty fleet: it may be what is left of one."""
+    (tmp_path / "s.db").write_bytes(content)
+    with pytest.raises(InputError, match="is not the state of a fleet"):
+        State(tmp_path / "s.db", KINDS)
+    assert (tmp_path / "s.db").read_bytes() == content
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    """Even if one of its tables has a name of ours."""
+    with closing(sqlite3.connect(tmp_path / "s.db")) as file:
+        file.execute("CREATE TABLE nics (id TEXT)")
+    with pytest.raises(InputError, match="is not the state of a fleet"):
+        State(tmp_path / "s.db", KINDS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE tenants SET nf = 'z' WHERE id = '1'", "tenants '1': nf 'z' does not run on a toy-0"),
+        ("UPDATE tenants SET sla_drop = NULL WHERE id = '2'", "tenants '2': has not one SLA"),
+        ("UPDATE tenants SET sla_min_kpps = 5 WHERE id = '2'", "tenants '2': has not one SLA"),
+        ("UPDATE tenants SET sla_drop = 1.5 WHERE id = '3'", "tenants '3': sla_drop 1.5"),
+        ("UPDATE tenants SET sla_drop = NULL, sla_min_kpps = 'much' WHERE id = '3'", "sla_min_kpps 'much'"),
+        ("UPDATE tenants SET flows = 'many' WHERE id = '1'", "flows 'many' is not a number"),
+        ("UPDATE tenants SET flows = 9e999 WHERE id = '1'", "flows inf is not a number"),
+        ("UPDATE tenants SET mtbr = -5 WHERE id = '1'", "mtbr -5.0 is not a number from 0 up"),
+        ("UPDATE tenants SET nic = 'nic-9' WHERE id = '1'", "tenants '1': nic 'nic-9' is not among the NICs"),
+        ("UPDATE tenants SET id = 'a' || char(10) WHERE id = '1'", r"id 'a\\n' is not a name"),
+        ("UPDATE tenants SET id = CAST(x'ff' AS TEXT) WHERE id = '1'", r"id '\\udcff' is not a name"),
+        ("UPDATE nics SET kind = 99", "nics 'nic-1': kind 99 is not one of 1"),
+        ("UPDATE nics SET kind = 'x'", "kind 'x' is not one of"),
+        ("UPDATE nics SET number = 0", "number 0 is not"),
+        ("INSERT INTO nics VALUES ('other', 0, 1, 'up')", "number 1 is not a whole number of its own"),
+        ("UPDATE nics SET service = 'asleep'", "service 'asleep' is not one of up, draining, failed"),
+        ("UPDATE nics SET service = 'failed'", "nics 'nic-1': failed, but has tenants"),
+        ("UPDATE tenants SET nic = 'nic-1'", "nics 'nic-1': its tenants take more than its 8 cores"),
+        ("DROP TABLE log", "lacks the tables of a state: log"),
+        ("ALTER TABLE tenants DROP COLUMN mtbr", "lacks the tables of a state: tenants"),
+        ("UPDATE facts SET value = '7' WHERE name = 'format'", "is of format 7, not 1"),
+    ],
+)
+def test_what_makes_no_sense_in_a_state_is_refused_by_name(change: str, message: str, saved: Path) -> None:
+    """Each is found on opening, and nothing is changed."""
+    with closing(sqlite3.connect(saved, isolation_level=None)) as file:
+        file.execute(change)
+    before = saved.read_bytes()
+    with pytest.raises(InputError, match=message):
+        State(saved, KINDS)
+    assert saved.read_bytes() == before
+
+
+def test_damaged_pages_are_refused(saved: Path) -> None:
+    """SQLite's own check finds them."""
+    content = bytearray(saved.read_bytes())
+    content[4096 * 4 : 4096 * 6] = bytes(8192)
+    saved.write_bytes(content)
+    with pytest.raises(InputError, match=r"is damaged|is not the state of a fleet"):
+        State(saved, KINDS)
+
+
+def test_a_backup_of_a_state_in_use_is_a_state(saved: Path, tmp_path: Path) -> None:
+    """It holds what was committed; an existing file is not replaced."""
+    copy = tmp_path / "copies" / "copy.db"
+    with State(saved, KINDS) as state:
+        back_up(saved, copy)
+        arrivals(state, "4")
+    with State(copy, KINDS) as state:
+        assert placed(state) == {"1": "nic-1", "2": "nic-1"}
+        assert len(list(state.log())) == 3
+    with pytest.raises(InputError, match="exists already"):
+        back_up(saved, copy)
+
+
+def test_a_backup_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Nothing is written."""
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(InputError, match="is not the state of a fleet"):
+        back_up(tmp_path / "empty.db", tmp_path / "copy.db")
+    with pytest.raises(InputError, match="does not exist"):
+        back_up(tmp_path / "missing.db", tmp_path / "copy.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["empty.db"]
