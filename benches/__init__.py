@@ -1,1 +1,1 @@
-"""Speed and memory, each beside a peer in the same run: `python -m benches NAME`."""
+"""Benchmarks of speed and memory, each compared with a peer in the same run: `python -m benches NAME`."""

@@ -1,4 +1,7 @@
-"""What a bench is: one file in this folder whose `run` is registered under a name."""
+"""The registry of benchmarks, and the measurement of time and memory.
+
+A benchmark is one file in this folder whose `run` is registered under a name.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +17,25 @@ import pandas as pd
 
 import benches
 
-Run = Callable[[], pd.DataFrame]
+Benchmark = Callable[[], pd.DataFrame]
+"""Measures, and returns one row per case."""
 REPEATS = 7
 
-_registered: dict[str, Run] = {}
+_registered: dict[str, Benchmark] = {}
 
 
-def register(name: str) -> Callable[[Run], Run]:
-    """Make a bench known; a decorator."""
+def register(name: str) -> Callable[[Benchmark], Benchmark]:
+    """A decorator that registers a benchmark under a name."""
 
-    def known(run: Run) -> Run:
+    def add(run: Benchmark) -> Benchmark:
         _registered[name] = run
         return run
 
-    return known
+    return add
 
 
 def bench_names() -> tuple[str, ...]:
-    """Every bench in this folder."""
+    """The names of all benchmarks in this folder."""
     for module in pkgutil.iter_modules(benches.__path__):
         if not module.name.startswith("__"):
             importlib.import_module(f"benches.{module.name}")
@@ -39,26 +43,26 @@ def bench_names() -> tuple[str, ...]:
 
 
 def table_of(name: str) -> pd.DataFrame:
-    """What the bench measures, one row per case."""
+    """Run the benchmark; its table has one row per case."""
     return _registered[name]()
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Median time of a call (s), and the most memory it held beyond what was there before (MB)."""
+    """Median time of a call (s), and its peak memory beyond what was allocated before (MB)."""
 
     seconds: float
     peak_mb: float
 
 
 def cost(call: Callable[[], object], repeats: int = REPEATS) -> Cost:
-    """Call once unmeasured, then `repeats` times for time, then once for memory, which slows it."""
+    """Measure a call: once to warm up, `repeats` times for time, and once more for memory, which slows it down."""
     call()
     times = []
     for _ in range(repeats):
-        begin = time.perf_counter()
+        started = time.perf_counter()
         call()
-        times.append(time.perf_counter() - begin)
+        times.append(time.perf_counter() - started)
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1]

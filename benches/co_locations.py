@@ -1,7 +1,7 @@
-"""Throughput of many companies at once beside a plain loop that asks scikit-learn once per NF and company.
+"""Predicting many co-locations at once, compared with a plain loop that calls scikit-learn once per NF.
 
-The peer is what a first version would be: gradient boosting alone on counters and traffic of each NF's runs, asked with
-a row at a time. It knows no accelerators, so it does less than ours.
+The peer is a straightforward first version: gradient boosting on the counters and the traffic of each NF's runs, one
+row per call. It has no model of accelerators, so it does less work than ours.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ WORKLOADS = 200
 LOOPED = 100
 
 
-@register("companies")
+@register("co-locations")
 def run() -> pd.DataFrame:
-    """Per number of companies of two to four NFs: times (s), the ratio, time per company (us), peak memory (MB)."""
+    """Per number of co-locations of two to four NFs: times (s), their ratio, time of one (us), peak memory (MB)."""
     with as_file(files("traces") / RECORDED) as recorded:
         profile = read_profile(recorded)
     models = train(profile, ["tomur"])
@@ -37,17 +37,17 @@ def run() -> pd.DataFrame:
     predictor = models.predictors["tomur"]
     table = []
     for size in SIZES:
-        seats = [rng.choice(WORKLOADS, rng.integers(2, 5)).tolist() for _ in range(size)]
-        co_locations = [[workloads[seat] for seat in co_location] for co_location in seats]
+        numbers = [rng.choice(WORKLOADS, rng.integers(2, 5)).tolist() for _ in range(size)]
+        co_locations = [[workloads[number] for number in co_location] for co_location in numbers]
         ours = cost(partial(predictor.throughput, co_locations), 3)
-        peer = cost(partial(looped.throughput, seats[:LOOPED]), 1).seconds * size / LOOPED
+        peer = cost(partial(looped.throughput, numbers[:LOOPED]), 1).seconds * size / LOOPED
         table.append(
             {
-                "companies": size,
+                "co_locations": size,
                 "ours_s": round(ours.seconds, 3),
                 "loop_s": round(peer, 1),
                 "times_faster": round(peer / ours.seconds),
-                "ours_us_per_company": round(1e6 * ours.seconds / size, 1),
+                "ours_us_per_co_location": round(1e6 * ours.seconds / size, 1),
                 "ours_peak_mb": round(ours.peak_mb, 1),
             }
         )
@@ -55,7 +55,7 @@ def run() -> pd.DataFrame:
 
 
 class Loop:
-    """The peer."""
+    """The peer: predicts one NF of one co-location at a time."""
 
     def __init__(self, profile: Profile, models: Models, workloads: list[Workload]) -> None:
         self.workloads = workloads
@@ -69,17 +69,17 @@ class Loop:
         }
 
     def throughput(self, co_locations: list[list[int]]) -> list[list[float]]:
-        """Of workloads by their number."""
+        """Throughputs (kpps) of co-locations, whose workloads are given by their numbers."""
         return [
             [
-                self._alone(seat, [other for at, other in enumerate(co_location) if at != place])
-                for place, seat in enumerate(co_location)
+                self._of_one(workload, [other for at, other in enumerate(co_location) if at != place])
+                for place, workload in enumerate(co_location)
             ]
             for co_location in co_locations
         ]
 
-    def _alone(self, seat: int, others: list[int]) -> float:
-        one = self.workloads[seat]
+    def _of_one(self, workload: int, others: list[int]) -> float:
+        one = self.workloads[workload]
         contention = np.sum([self.counters[other] for other in others], axis=0)
         row = np.concatenate([contention, one.traffic.as_tuple()])[None, :]
         return float(self.models[one.nf].predict(row)[0])

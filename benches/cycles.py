@@ -1,4 +1,4 @@
-"""Cycles per packet of each network function in C, beside a plain loop over the same DPDK structure."""
+"""Cycles per packet of each network function in C, compared with a plain loop over the same DPDK structure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PROGRAM = Path(__file__).resolve().parents[1] / "build" / "nfs" / "cycles"
 
 @register("cycles")
 def run() -> pd.DataFrame:
-    """Per function and number of flows: its cycles, the loop's, their ratio; empty where nothing is built."""
+    """Per function and number of flows: its cycles, those of the loop, and their ratio; empty if it is not built."""
     if not PROGRAM.exists():
-        print("the network functions are not built: `make deps nfs` builds them", file=sys.stderr)
+        print("cycles: the network functions are not built; `make deps nfs` builds them", file=sys.stderr)
         return pd.DataFrame()
-    told = subprocess.run([PROGRAM], stdout=subprocess.PIPE, text=True, check=False)
-    if told.returncode:
-        print("cycles: some functions could not be measured; the others follow", file=sys.stderr)
-    return pd.read_csv(io.StringIO(told.stdout))
+    ended = subprocess.run([PROGRAM], stdout=subprocess.PIPE, text=True, check=False)
+    if ended.returncode:
+        print("cycles: some functions could not be measured; the table has the others", file=sys.stderr)
+    return pd.read_csv(io.StringIO(ended.stdout))

@@ -1,8 +1,8 @@
-"""Deciding online, from 1,000 to 100,000 NICs, beside a plain loop over NICs and first fit without any predictor.
+"""Online decisions on 1,000 to 100,000 NICs, compared with a plain loop over NICs and with first fit by cores.
 
-The fleet is filled by arrivals and then kept busy by arrivals and departures in turn. The peers go on from the same
-fleet: the plain loop asks scikit-learn, once per NF, about every NIC with cores enough, and takes the first that keeps
-all SLAs, or the best of all; first fit looks at cores only.
+Arrivals fill the fleet, then arrivals and departures alternate at random. The peers decide on the same fleet. The plain
+loop predicts each NIC with enough cores by scikit-learn, once per NF; it stops at the first NIC that meets all SLAs, or
+evaluates all NICs to find the best. First fit counts cores only.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Times = NDArray[np.float64]
 
 @register("online")
 def run() -> pd.DataFrame:
-    """Per case and size: decisions/s of all events and of arrivals, percentiles (us), longest (ms), peak MB."""
+    """Per case and fleet size: decisions/s of all events and of arrivals, latencies (us, ms), and peak memory (MB)."""
     with as_file(files("traces") / RECORDED) as recorded:
         profile = read_profile(recorded)
     models = train(profile, ["tomur"])
@@ -55,16 +55,20 @@ def run() -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     defaults = [Workload(nf, models.default_traffic) for nf in TABLE_2_NFS]
     for size in SIZES:
-        busy = _Busy(Fleet([kind]), PredictorOracle(models.predictors["tomur"]), lambda draw: draw.choice(defaults))
-        times = busy.live(size, EVENTS.get(size, FEWER_EVENTS))
+        load = _FleetLoad(
+            Fleet([kind]), PredictorOracle(models.predictors["tomur"]), lambda draw: draw.choice(defaults)
+        )
+        times = load.run(size, EVENTS.get(size, FEWER_EVENTS))
         rows.append(_row("default traffic", "placer", size, times))
-        rows.append(_row("default traffic", "first fit by cores", size, busy.first_fit()))
+        rows.append(_row("default traffic", "first fit by cores", size, load.first_fit()))
         if size == LOOPED_AT:
-            rows += busy.looped(Loop(profile, models, defaults), defaults)
+            rows += load.plain_loop(Loop(profile, models, defaults), defaults)
     for size in DIFFERENT:
-        busy = _Busy(Fleet([kind]), PredictorOracle(models.predictors["tomur"]), lambda draw: _any(models, draw))
-        busy.settle(size)
-        rows.append(_row("all traffic different", "placer", size, busy.live(0, DIFFERENT_EVENTS)))
+        load = _FleetLoad(
+            Fleet([kind]), PredictorOracle(models.predictors["tomur"]), lambda draw: _random_workload(models, draw)
+        )
+        load.fill(size)
+        rows.append(_row("all traffic different", "placer", size, load.run(0, DIFFERENT_EVENTS)))
     table = pd.DataFrame(rows)
     _plot(table)
     return table
@@ -76,107 +80,122 @@ def _kind(models: Models) -> NicKind:
     return NicKind(0, nic.model, nic.cores, {nf: models.cores(nf) for nf in models.nfs})
 
 
-def _any(models: Models, draw: random.Random) -> Workload:
+def _random_workload(models: Models, draw: random.Random) -> Workload:
     traffic = TrafficProfile(draw.randint(1, 500_000), draw.randint(64, 1500), draw.randint(0, 1100))
     return Workload(draw.choice(TABLE_2_NFS), traffic)
 
 
 @dataclass(frozen=True)
 class _Times:
-    """Seconds of each decision, and which were of arrivals."""
+    """Seconds of every decision, and of the decisions on arrivals."""
 
     all: Times
     arrivals: Times
 
 
-class _Busy:
-    """A fleet that somebody keeps busy."""
+class _FleetLoad:
+    """Arrivals and departures on a fleet.
 
-    def __init__(self, fleet: Fleet, oracle: Oracle, some: Callable[[random.Random], Workload]) -> None:
+    Parameters
+    ----------
+    fleet
+        The fleet; empty at first.
+    oracle
+        Predicts throughput.
+    draw_workload
+        Draws the workload of an arrival.
+    """
+
+    def __init__(self, fleet: Fleet, oracle: Oracle, draw_workload: Callable[[random.Random], Workload]) -> None:
         self.fleet = fleet
         self.oracle = oracle
-        self.some = some
-        self.draw = random.Random(0)
-        self.here: list[str] = []
-        self.came = 0
+        self.draw_workload = draw_workload
+        self.random = random.Random(0)
+        self.placed: list[str] = []
+        self.created = 0
         self.engine: Engine | None = None
 
-    def arriving(self) -> Tenant:
-        """One that nobody has seen."""
-        self.came += 1
-        return Tenant(str(self.came), self.some(self.draw), Sla(max_drop=round(self.draw.uniform(0.05, 0.20), 3)))
+    def new_tenant(self) -> Tenant:
+        """A tenant with an id of its own."""
+        self.created += 1
+        return Tenant(
+            str(self.created), self.draw_workload(self.random), Sla(max_drop=round(self.random.uniform(0.05, 0.20), 3))
+        )
 
-    def live(self, nics: int, events: int) -> _Times:
-        """Arrivals until so many NICs are busy, then arrivals and departures in turn."""
+    def run(self, nics: int, events: int) -> _Times:
+        """Arrivals until so many NICs are in use, then arrivals and departures at random; the times of all events."""
         engine = self.engine = self.engine or Engine(self.fleet, [self.oracle])
-        seconds, arrived = np.zeros(events), np.zeros(events, dtype=bool)
+        seconds, is_arrival = np.zeros(events), np.zeros(events, dtype=bool)
         gc.disable()  # as the service does
         for number in range(events):
-            arrived[number] = len(self.fleet.nics) < nics or self.draw.random() < 0.5
-            event = Arrive(self.arriving()) if arrived[number] else Depart(self.somebody())
-            began = time.perf_counter()
+            is_arrival[number] = len(self.fleet.nics) < nics or self.random.random() < 0.5
+            event = Arrive(self.new_tenant()) if is_arrival[number] else Depart(self.leaving_tenant())
+            started = time.perf_counter()
             engine.handle(event)
-            seconds[number] = time.perf_counter() - began
+            seconds[number] = time.perf_counter() - started
             if isinstance(event, Arrive):
-                self.here.append(event.tenant.id)
-        return _Times(seconds, seconds[arrived])
+                self.placed.append(event.tenant.id)
+        return _Times(seconds, seconds[is_arrival])
 
-    def somebody(self) -> str:
-        """One who leaves."""
-        at = self.draw.randrange(len(self.here))
-        self.here[at], self.here[-1] = self.here[-1], self.here[at]
-        return self.here.pop()
+    def leaving_tenant(self) -> str:
+        """The id of a random tenant, which is removed from those placed."""
+        at = self.random.randrange(len(self.placed))
+        self.placed[at], self.placed[-1] = self.placed[-1], self.placed[at]
+        return self.placed.pop()
 
-    def settle(self, nics: int) -> None:
-        """Three on each of so many NICs, with SLAs that they keep there."""
+    def fill(self, nics: int) -> None:
+        """Place three tenants on each of so many NICs, with SLAs that are met there."""
         kind = self.fleet.kinds[0]
-        co_locations = [tuple(sorted(self.some(self.draw) for _ in range(3))) for _ in range(nics)]
+        co_locations = [tuple(sorted(self.draw_workload(self.random) for _ in range(3))) for _ in range(nics)]
         self.oracle.throughput([(workload,) for co_location in co_locations for workload in co_location])
-        answers = self.oracle.throughput(co_locations)
-        for number, (co_location, answer) in enumerate(zip(co_locations, answers, strict=True), start=1):
+        throughputs = self.oracle.throughput(co_locations)
+        for number, (co_location, rates) in enumerate(zip(co_locations, throughputs, strict=True), start=1):
             tenants = []
-            for workload, kpps in zip(co_location, answer, strict=True):
-                self.came += 1
+            for workload, kpps in zip(co_location, rates, strict=True):
+                self.created += 1
                 drop = 1 - kpps / self.oracle.solo(workload)
                 tenants.append(
-                    Tenant(str(self.came), workload, Sla(max_drop=min(drop + self.draw.uniform(0, 0.1), 0.99)))
+                    Tenant(str(self.created), workload, Sla(max_drop=min(drop + self.random.uniform(0, 0.1), 0.99)))
                 )
-                self.here.append(str(self.came))
+                self.placed.append(str(self.created))
             self.fleet.adopt(Nic(f"nic-{number}", kind, number), tenants)
 
     def first_fit(self) -> _Times:
-        """Of arrivals: the first NIC with cores enough, looked for one by one."""
+        """Times of arrivals by first fit: a loop over all NICs up to the first with enough cores."""
         kind, seconds = self.fleet.kinds[0], []
         free = [kind.cores - kind.cores_taken(t.workload for t in nic.tenants) for nic in self.fleet.nics.values()]
         for _ in range(200):
-            cores = kind.cores_of[self.some(self.draw).nf]
-            began = time.perf_counter()
-            next((place for place, left in enumerate(free) if left >= cores), None)
-            seconds.append(time.perf_counter() - began)
+            cores = kind.cores_of[self.draw_workload(self.random).nf]
+            started = time.perf_counter()
+            next((at for at, left in enumerate(free) if left >= cores), None)
+            seconds.append(time.perf_counter() - started)
         return _Times(np.array(seconds), np.array(seconds))
 
-    def looped(self, loop: Loop, workloads: Sequence[Workload]) -> Iterator[dict[str, object]]:
-        """The plain loop over NICs, for the first that does and for the best."""
-        seat = {workload: place for place, workload in enumerate(workloads)}
+    def plain_loop(self, loop: Loop, workloads: Sequence[Workload]) -> Iterator[dict[str, object]]:
+        """Rows of the plain loop over NICs, up to the first feasible NIC and over all of them."""
+        number_of = {workload: number for number, workload in enumerate(workloads)}
         alone = {workload: self.oracle.solo(workload) for workload in workloads}
-        for name, stops in (("loop, first that keeps SLAs", True), ("loop, best that keeps SLAs", False)):
+        for name, stops in (("loop, first NIC that meets SLAs", True), ("loop, best NIC that meets SLAs", False)):
             seconds = []
             for _ in range(LOOPED):
-                arriving = self.arriving()
-                began = time.perf_counter()
+                arrival = self.new_tenant()
+                started = time.perf_counter()
                 for nic in self.fleet.nics.values():
-                    if _does(nic, arriving, loop, seat, alone) and stops:
+                    if _is_feasible(nic, arrival, loop, number_of, alone) and stops:
                         break
-                seconds.append(time.perf_counter() - began)
+                seconds.append(time.perf_counter() - started)
             yield _row("default traffic", name, len(self.fleet.nics), _Times(np.array(seconds), np.array(seconds)))
 
 
-def _does(nic: Nic, arriving: Tenant, loop: Loop, seat: dict[Workload, int], alone: dict[Workload, float]) -> bool:
-    everybody = [*nic.tenants, arriving]
-    if nic.kind.cores_taken(tenant.workload for tenant in everybody) > nic.kind.cores:
+def _is_feasible(
+    nic: Nic, arrival: Tenant, loop: Loop, number_of: dict[Workload, int], alone: dict[Workload, float]
+) -> bool:
+    """Whether the NIC has enough cores and meets the SLA of every tenant, the arrival included."""
+    tenants = [*nic.tenants, arrival]
+    if nic.kind.cores_taken(tenant.workload for tenant in tenants) > nic.kind.cores:
         return False
-    got = loop.throughput([[seat[tenant.workload] for tenant in everybody]])[0]
-    return all(tenant.sla.is_met(kpps, alone[tenant.workload]) for tenant, kpps in zip(everybody, got, strict=True))
+    rates = loop.throughput([[number_of[tenant.workload] for tenant in tenants]])[0]
+    return all(tenant.sla.is_met(kpps, alone[tenant.workload]) for tenant, kpps in zip(tenants, rates, strict=True))
 
 
 def _row(case: str, method: str, nics: int, times: _Times) -> dict[str, object]:
@@ -195,12 +214,12 @@ def _row(case: str, method: str, nics: int, times: _Times) -> dict[str, object]:
 
 
 def _plot(table: pd.DataFrame) -> None:
-    """Decisions per second against NICs, for all methods."""
+    """Decisions per second over NICs, a line per method."""
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for (case, method), rows in table.groupby(["case", "method"], sort=False):
         axes.loglog(rows["nics"], rows["decisions_per_s"], marker="o", label=f"{method}, {case}")
-    axes.set_xlabel("NICs busy")
+    axes.set_xlabel("NICs in use")
     axes.set_ylabel("decisions per second")
     axes.legend(frameon=False, fontsize=7)
     PLOT.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Flattened trees beside scikit-learn's `predict`, row by row and as a batch, on the same ensembles."""
+"""Flattened trees compared with scikit-learn's `predict`, row by row and as a batch, on the same ensembles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE_BY_ONE = 200
 
 @register("trees")
 def run() -> pd.DataFrame:
-    """Per batch size: times (ms), ratios, peak memory (MB), and the largest difference between the answers."""
+    """Per batch size: times (ms), ratios, peak memory (MB), and the largest difference between the predictions."""
     rng = np.random.default_rng(0)
     features = rng.normal(size=(TRAINED_ON, FEATURES))
     target = np.sin(features[:, 0]) + features[:, 1] * features[:, 2] + (features[:, 3] > 0)
@@ -28,8 +28,8 @@ def run() -> pd.DataFrame:
     trees = Trees.of(models)
 
     def by_scikit_learn(rows: np.ndarray) -> np.ndarray:
-        answer: np.ndarray = np.mean([model.predict(rows) for model in models], axis=0)
-        return answer
+        mean: np.ndarray = np.mean([model.predict(rows) for model in models], axis=0)
+        return mean
 
     def one_by_one(rows: np.ndarray) -> list[np.ndarray]:
         return [by_scikit_learn(rows[at : at + 1]) for at in range(len(rows))]
