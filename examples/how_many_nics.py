@@ -1,6 +1,7 @@
-# %% [markdown]
-# # How many NICs for next year?
-# What `placer compare` and `placer size` do: many runs, kept as they are done, told as medians with their spread.
+"""How many NICs to buy: compare strategies over many traces, then size the fleet for a growing number of arrivals.
+
+This is what `placer compare` and `placer size` do. Every result is kept on disk; the tables show medians and ranges.
+"""
 
 # %%
 from dataclasses import replace
@@ -9,33 +10,34 @@ from pathlib import Path
 import pandas as pd
 
 from placer.progress import Progress
-from placer.report.text.sizing import line_of
-from placer.report.text.study import BY, as_table
-from placer.studies import Study, Trace, conduct, spread_of, units_of
-from placer.studies.sizing import Sizing, answer_of, size
+from placer.report.text.sizing import recommendation_line
+from placer.report.text.study import as_table
+from placer.studies import BY, Study, TraceSpec, execute, summarize, tasks_of_study
+from placer.studies.sizing import Sizing, recommendation_of, size
 from traces.arrivals import Recipe, generate
 
-# %% A study is what its file says (docs/formats.md); here it is made in place.
+# %% A study, as a study file describes it (docs/formats.md).
 study = Study(
     seed=1,
     strategies=("greedy", "contention-aware"),
     predictors=("tomur",),
     risks=(0.05, 0.5),
-    trace=(Trace(count=30, draws=2),),
+    trace=(TraceSpec(count=30, draws=2),),
 )
-results = conduct(units_of(study, print), Path("study"))
-print(as_table(spread_of(results, BY)))
+results = execute(tasks_of_study(study, print), Path("study"))
+print(as_table(summarize(results, BY)))
 
-# %% All rows are in Parquet, and a study that was interrupted goes on from there.
+# %% All rows are in a Parquet file. An interrupted study continues from the results that it kept.
 assert pd.read_parquet("study/results.parquet").equals(results)
 
-# %% Today's trace, grown: what to buy for half as many arrivals again, with at most 2 % of SLAs broken.
+# %% Today's trace, grown: what to buy for half as many arrivals again, with at most 2 % SLA violations.
 trace = Path("today.csv")
 trace.write_text("".join(generate(Recipe(count=30, seed=2))), encoding="utf-8")
 sizing = Sizing(str(trace), next_year=1.5, growth=(1.0, 2.0), risks=(0.05,), draws=2)
-print(line_of(answer_of(size(sizing, Path("size"), Progress()), sizing), sizing))
+recommendation = recommendation_of(size(sizing, Path("size"), Progress()), sizing)
+print(recommendation_line(recommendation, sizing))
 
-# %% The same if SLAs were half as loose.
+# %% The same if SLAs allowed half the drop.
 tight = replace(sizing, growth=(1.5,), sla=(0.5, 1.0))
-curves = spread_of(size(tight, Path("size"), Progress()), ("axis", "factor", "strategy"))
+curves = summarize(size(tight, Path("size"), Progress()), ("axis", "factor", "strategy"))
 print(curves[curves["axis"] == "sla"][["factor", "strategy", "nics", "violations_mean_pct"]].to_string(index=False))

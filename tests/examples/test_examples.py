@@ -1,30 +1,42 @@
-"""The examples, run as they are."""
+"""The examples run as they are."""
 
 from __future__ import annotations
 
+import ast
 import runpy
 from pathlib import Path
 
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TOLD = {
-    "place_and_report.py": "60 NF instances go on ",
+PRINTED = {
+    "place_and_report.py": "places 60 NF instances on ",
     "how_many_nics.py": "more NICs for 1.5 times the arrivals",
     "why_is_it_slow.py": "from memory to regex at ",
 }
+"""A part of what each example prints."""
 
 
-def test_every_example_is_run() -> None:
-    """None is left out of the tests."""
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(TOLD)
+def test_every_example_has_a_test() -> None:
+    """The folder has no other example."""
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(PRINTED)
 
 
-@pytest.mark.parametrize("name", TOLD)
-def test_an_example_runs(
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_begins_with_a_docstring(name: str) -> None:
+    """It says in its first paragraph what the example shows, and then which command does the same."""
+    docstring = ast.get_docstring(ast.parse((EXAMPLES / name).read_text(encoding="utf-8")))
+    assert docstring
+    summary, _, details = docstring.partition("\n\n")
+    assert summary.endswith(".")
+    assert details.startswith("This is what `placer ")
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_runs_in_an_empty_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In an empty folder, and tells what it promises."""
+    """It needs no file of the project, and prints its result."""
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(EXAMPLES / name))
-    assert TOLD[name] in capsys.readouterr().out
+    assert PRINTED[name] in capsys.readouterr().out
