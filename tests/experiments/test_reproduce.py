@@ -1,7 +1,8 @@
-"""`placer reproduce` as a command."""
+"""The command `placer reproduce`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,25 +10,33 @@ import pandas as pd
 import pytest
 import typer
 
-from experiments import Experiment, Result, all_experiments
-from experiments.registry import CannotRun, Setting
+from experiments import CannotRun, Experiment, Paper, Result, Setting, all_experiments
 from placer.commands.reproduce import command
 from profiles import InputError
 
+PAPER = Paper("Toy", "Toy: A Paper of One Row", "Doe et al.")
 
-def test_lists_without_a_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Names and titles go to stdout, nothing is run or written."""
+
+def fake_experiments(monkeypatch: pytest.MonkeyPatch, *runs: tuple[str, Callable[[Setting], Result]]) -> None:
+    """Replace the experiments by these, given as name and function; the title is the name of the function."""
+    fakes = [Experiment(PAPER, name, run.__name__, run) for name, run in runs]
+    monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
+
+
+def test_without_a_name_the_experiments_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The title of the paper, then names and titles; no experiment runs, no file is written."""
     command(out=tmp_path / "results")
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(all_experiments())
-    assert lines[0].startswith("table2 ")
+    assert len(lines) == 1 + len(all_experiments())
+    assert lines[0].startswith("Tomur: Traffic-Aware Performance Prediction")
+    assert lines[1].startswith("  table2 ")
     assert not (tmp_path / "results").exists()
 
 
-def test_list_lists_whatever_the_name(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--list` wins over a name."""
+def test_list_takes_precedence_over_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--list`, the named experiment does not run."""
     command(name="table2", list_=True)
-    assert len(capsys.readouterr().out.splitlines()) == len(all_experiments())
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(all_experiments())
 
 
 @pytest.mark.parametrize(
@@ -35,76 +44,93 @@ def test_list_lists_whatever_the_name(capsys: pytest.CaptureFixture[str]) -> Non
     [
         ({"name": "tabel2"}, r"'tabel2' is not an experiment\nhint: one of .*table2"),
         ({"name": "tabel6"}, r"hint: one of .*table6,"),
-        ({"name": "table3", "measurements": Path("nowhere")}, "--measurements: nowhere holds no validation.csv"),
+        ({"name": "table3", "measurements": Path("nowhere")}, "--measurements: nowhere has no validation.csv"),
         ({"name": "table3", "seed": -1}, "--seed: -1 is negative"),
     ],
 )
-def test_refused_before_anything_runs(arguments: dict[str, Any], fault: str, tmp_path: Path) -> None:
-    """Unknown names are refused with the nearest ones, as are a folder that is not there and a negative seed."""
+def test_invalid_arguments_are_refused_before_an_experiment_runs(
+    arguments: dict[str, Any], fault: str, tmp_path: Path
+) -> None:
+    """An unknown name, with the nearest ones as a hint; a missing folder; a negative seed."""
     with pytest.raises(InputError, match=fault):
         command(**arguments, out=tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
 
-def test_table_on_stdout_progress_on_stderr(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The table and what it ran on are data; what is being done and where it was written are not."""
+def test_the_table_is_on_stdout_and_progress_on_stderr(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Stdout has the table, the testbeds and the notes; stderr has the progress and the paths written."""
     command(name="table12", out=tmp_path / "results", scale=0.02)
-    told = capsys.readouterr()
-    assert "published_mape_pct" in told.out
-    assert "ran on the simulated BlueField-2" in told.out
-    assert "written:" in told.err
+    captured = capsys.readouterr()
+    assert "published_mape_pct" in captured.out
+    assert "Testbed: Simulated BlueField-2: " in captured.out
+    assert "written:" in captured.err
     assert (tmp_path / "results" / "table12.svg").is_file()
 
 
-def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """`--quiet` leaves the table alone."""
+def test_quiet_leaves_stderr_empty(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """`--quiet` suppresses the progress."""
     command(name="figure4", out=tmp_path, scale=0.02, quiet=True)
     assert capsys.readouterr().err == ""
 
 
-def test_a_table_with_several_experiments_is_all_of_them(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`table6` is `table6-online` and `table6-optimal`, not `table60-other`; what has that very name is alone."""
-    fakes = [Experiment(name, name, done) for name in ("table6-a", "table6-b", "table60-c", "figure4", "figure4-host")]
-    monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
-    command(name="figure4", out=tmp_path, quiet=True)
-    assert "figure4-host" not in capsys.readouterr().out
-    command(name="table6", out=tmp_path, quiet=True)
-    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("table6")] == [
-        "table6-a: table6-a",
-        "table6-b: table6-b",
-    ]
-
-
 def done(setting: Setting) -> Result:
     """An experiment of one row, which is worse than published."""
-    return Result(pd.DataFrame({"ours": [1.0], "worse": ["MAPE"]}), ("paper.",), lambda figure: None, ("hand-made.",))
+    table = pd.DataFrame({"ours": [1.0], "verdict": ["worse: MAPE"]})
+    return Result(table, ("Paper: all rows.",), lambda figure: None, ("Invented.",))
 
 
-def lacking(setting: Setting) -> Result:
-    """An experiment that needs what is not here."""
-    raise CannotRun("no card is at hand")
+def cannot_run(setting: Setting) -> Result:
+    """An experiment without its testbed."""
+    raise CannotRun("no card is available")
 
 
 def broken(setting: Setting) -> Result:
-    """An experiment with a fault."""
-    return Result(pd.DataFrame(), ("paper.",), lambda figure: figure.nothing_of_that_name())  # type: ignore[attr-defined]
+    """An experiment whose plot fails."""
+    return Result(pd.DataFrame(), ("Paper: no rows.",), lambda figure: figure.no_such_method())  # type: ignore[attr-defined]
+
+
+def test_a_table_with_several_experiments_runs_all_of_them(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`table6` runs `table6-a` and `table6-b`, not `table60-c`; `figure4` runs only the experiment of that name."""
+    fake_experiments(
+        monkeypatch, *((name, done) for name in ("table6-a", "table6-b", "table60-c", "figure4", "figure4-host"))
+    )
+    command(name="figure4", out=tmp_path, quiet=True)
+    assert "figure4-host" not in capsys.readouterr().out
+    command(name="table6", out=tmp_path, quiet=True)
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("Toy")] == [
+        "Toy, table6-a: done",
+        "Toy, table6-b: done",
+    ]
+
+
+def test_the_list_has_a_heading_per_paper(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each paper's title stands above its experiments."""
+    other = Paper("Other", "Other: Another Paper", "Roe et al.")
+    fakes = [Experiment(other, "table1", "one", done), Experiment(PAPER, "table2", "two", done)]
+    monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
+    command()
+    assert capsys.readouterr().out.splitlines() == [
+        "Other: Another Paper (Roe et al.)",
+        "  table1  one",
+        "Toy: A Paper of One Row (Doe et al.)",
+        "  table2  two",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("runs", "status"), [((done, broken, done), 1), ((done, lacking, done), 0), ((lacking,), 1), ((done,), 0)]
+    ("runs", "status"), [((done, broken, done), 1), ((done, cannot_run, done), 0), ((cannot_run,), 1), ((done,), 0)]
 )
-def test_all_is_one_page_whatever_becomes_of_one(
+def test_a_failed_or_skipped_experiment_does_not_stop_the_others(
     runs: tuple[Any, ...],
     status: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What failed or cannot run here is told on both pages and loses no other; only what failed, or nothing, is 1."""
-    fakes = [Experiment(f"table{number}", run.__name__, run) for number, run in enumerate(runs, start=1)]
-    monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
+    """Both pages give the reason; the exit status is 1 when an experiment failed or none ran."""
+    fake_experiments(monkeypatch, *((f"table{number}", run) for number, run in enumerate(runs, start=1)))
     ended = 0
     try:
         command(name="all", out=tmp_path)
@@ -114,20 +140,19 @@ def test_all_is_one_page_whatever_becomes_of_one(
     markdown, html = ((tmp_path / f"index.{kind}").read_text(encoding="utf-8") for kind in ("md", "html"))
     assert html.count('<img src="data:image/svg+xml;base64,') == markdown.count("![done]") == runs.count(done)
     for page in (markdown, html):
-        assert ("Skipped: no card is at hand" in page) == (lacking in runs)
+        assert ("Skipped: no card is available" in page) == (cannot_run in runs)
         assert ("Failed: AttributeError: " in page) == (broken in runs)
     assert ("Traceback" in capsys.readouterr().err) == (broken in runs)
     assert "http://" not in html.replace("http://www.w3.org", "")
 
 
-def test_an_interrupt_leaves_a_page_of_what_there_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the second experiment leaves the first one's result on the page."""
+def test_an_interrupt_leaves_a_page_of_the_results_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the second experiment leaves a page with the result of the first."""
 
     def interrupted(setting: Setting) -> Result:
         raise KeyboardInterrupt
 
-    fakes = [Experiment(f"table{number}", run.__name__, run) for number, run in enumerate((done, interrupted), start=1)]
-    monkeypatch.setattr("experiments.all_experiments", lambda: fakes)
+    fake_experiments(monkeypatch, ("table1", done), ("table2", interrupted))
     with pytest.raises(KeyboardInterrupt):
         command(name="all", out=tmp_path)
     assert "![done]" in (tmp_path / "index.md").read_text(encoding="utf-8")
