@@ -9,22 +9,24 @@ from typing import Annotated
 import typer
 
 File = Annotated[Path, typer.Argument(help="Items and bins: a .vbp file.", show_default=False)]
-TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds; then the best packing and its bound are printed.")]
+TimeLimit = Annotated[
+    float, typer.Option(min=0.1, help="Seconds; then the best packing found and its bound are printed.")
+]
 Solver = Annotated[str, typer.Option(help="cp-sat, highs, pulp or pulp:NAME.")]
 
 
 def command(file: File, time_limit: TimeLimit = 60.0, solver: Solver = "cp-sat") -> None:
-    """Pack items with sizes in several dimensions into the fewest bins, with the engine of the optimum."""
+    """Pack items with sizes in several dimensions into the fewest bins, with the solver of the optimum."""
     from placer.optimal import refuse_unknown
     from placer.optimal.packing import pack, read_vbp
 
     refuse_unknown(solver)
     packed = pack(read_vbp(file), time_limit=time_limit, solver=solver)
-    told = {
+    result = {
         "bins": len(packed.assignment),
         "lower_bound": packed.lower_bound,
         "proven": packed.proven,
         "seconds": round(packed.seconds, 4),
         "assignment": packed.assignment,
     }
-    typer.echo(json.dumps(told))
+    typer.echo(json.dumps(result))

@@ -13,23 +13,23 @@ from placer.commands.options import Timeout
 from profiles import InputError, TrafficProfile
 
 if TYPE_CHECKING:
-    from placer.verify import Certificate, Class, Witness
+    from placer.verify import Certificate, Completeness, Query, TenantClass, ThroughputSource
 
 One = TypeVar("One")
 File = Annotated[Path, typer.Argument(help="Written by `placer run --certificate`.", show_default=False)]
 Arrivals = Annotated[
     str | None,
-    typer.Option(help="The trace that the tenants are to be those of: CSV, .csv.gz or -.", show_default=False),
+    typer.Option(help="The trace that the tenants must be the same as: CSV, .csv.gz or -.", show_default=False),
 ]
 Testbeds = Annotated[
     list[str] | None,
     typer.Option(
-        "--testbed", help="Whom to ask, for all NICs or repeated for each kind; by default those named in it."
+        "--testbed", help="Testbed to query, once or once per kind of NIC; by default those that the file names."
     ),
 ]
 ModelsDirs = Annotated[
     list[Path] | None,
-    typer.Option("--models", help="Of a predicted optimum: its MODELS, for all NICs or repeated for each kind."),
+    typer.Option("--models", help="For a predicted optimum: its MODELS, once or once per kind of NIC."),
 ]
 
 
@@ -40,53 +40,59 @@ def command(
     models: ModelsDirs = None,
     timeout: Timeout = 60.0,
 ) -> None:
-    """Check an optimum without its solver: the plan by asking the testbed, the bound by weak duality.
+    """Check an optimum without its solver: the plan by querying the testbed, the bound by weak duality.
 
-    Exit status 1 when either is wrong; what is wrong is told on stderr.
+    Exit status 1 when either is wrong; stderr lists what is wrong.
     """
-    from placer.verify import faults_of, fleet_faults, read_certificate, trace_faults
+    from placer.verify import completeness_of, faults_of, fleet_faults, read_certificate, trace_faults
 
     certificate = read_certificate(file)
     with ExitStack() as stack:
-        witnesses = _witnesses(certificate, testbed or [], models or [], timeout, stack)
-        faults = [] if arrivals is None else list(trace_faults(certificate, _trace(arrivals, witnesses[0].traffic)))
-        for number, witness in enumerate(witnesses):
-            faults += fleet_faults(certificate, number, witness)
-        faults = faults or list(faults_of(certificate, lambda number, asked: witnesses[number].tell(asked)))
+        sources = _sources(certificate, testbed or [], models or [], timeout, stack)
+        faults = [] if arrivals is None else list(trace_faults(certificate, _trace(arrivals, sources[0].traffic)))
+        for number, source in enumerate(sources):
+            faults += fleet_faults(certificate, number, source)
+        query: Query = lambda number, co_locations: sources[number].query(co_locations)  # noqa: E731
+        faults = faults or list(faults_of(certificate, query))
+        completeness = None if faults else completeness_of(certificate, query)
     for fault in faults:
         typer.echo(fault, err=True)
-    if faults:
+    if completeness is None:
         raise typer.Exit(1)
-    typer.echo(_accepted(certificate, witnesses), nl=False)
+    typer.echo(_result(certificate, sources, completeness), nl=False)
 
 
-def _witnesses(
+def _sources(
     certificate: Certificate, testbeds: Sequence[str], folders: Sequence[Path], timeout: float, stack: ExitStack
-) -> list[Witness]:
-    """Who tells throughputs, by NIC kind."""
+) -> list[ThroughputSource]:
+    """The source of throughputs for each kind of NIC."""
     from placer.inputs.models import open_models
-    from placer.verify.witness import measuring, predicting
+    from placer.verify.source import predictor_source, testbed_source
     from profiler.testbeds import open_testbed
 
     kinds = len(certificate.kinds)
     if certificate.predictor is not None and not testbeds:
         chosen: Sequence[Path | None] = folders or [None]
-        opened = [open_models(folder, lambda told: typer.echo(told, err=True)) for folder in chosen]
-        return [predicting(one, certificate.predictor, certificate.risk) for one in _each("--models", opened, kinds)]
-    specs = _each("--testbed", testbeds, kinds) if testbeds else _harmless(certificate.testbeds)
-    asked = {spec: measuring(stack.enter_context(open_testbed(spec, timeout=timeout))) for spec in dict.fromkeys(specs)}
-    return [asked[spec] for spec in specs]
+        opened = [open_models(folder, lambda line: typer.echo(line, err=True)) for folder in chosen]
+        each = _each("--models", opened, kinds)
+        return [predictor_source(one, certificate.predictor, certificate.risk) for one in each]
+    specs = _each("--testbed", testbeds, kinds) if testbeds else _without_programs(certificate.testbeds)
+    by_spec = {
+        spec: testbed_source(stack.enter_context(open_testbed(spec, timeout=timeout))) for spec in dict.fromkeys(specs)
+    }
+    return [by_spec[spec] for spec in specs]
 
 
-def _each(option: str, told: Sequence[One], kinds: int) -> Sequence[One]:
-    """One for every NIC kind."""
-    if len(told) not in (1, kinds):
-        raise InputError.of(option, f"told {len(told)} times, there are {kinds} kinds of NIC", hint="tell one, or each")
-    return list(told) * kinds if len(told) == 1 else told
+def _each(option: str, given: Sequence[One], kinds: int) -> Sequence[One]:
+    """One for every kind of NIC."""
+    if len(given) not in (1, kinds):
+        message = f"given {len(given)} times, there are {kinds} kinds of NIC"
+        raise InputError.of(option, message, hint="give it once, or once per kind")
+    return list(given) * kinds if len(given) == 1 else given
 
 
-def _harmless(specs: Sequence[str]) -> Sequence[str]:
-    """The testbeds that a certificate names: a file that somebody sent does not decide which programs run."""
+def _without_programs(specs: Sequence[str]) -> Sequence[str]:
+    """The testbeds that a certificate names, refused where they are programs: a file does not start programs."""
     for spec in specs:
         if spec.startswith("exec:"):
             hint = f"if you trust it: --testbed '{spec}'"
@@ -94,34 +100,41 @@ def _harmless(specs: Sequence[str]) -> Sequence[str]:
     return specs
 
 
-def _trace(path: str, traffic: TrafficProfile) -> dict[str, Class]:
-    """Who is in a trace, by id; `traffic` is what a missing or empty column means."""
+def _trace(path: str, traffic: TrafficProfile) -> dict[str, TenantClass]:
+    """The tenants of a trace, by id; `traffic` is the meaning of a missing or empty column."""
     from placer.inputs.arrivals import read_arrivals
-    from placer.verify import Class
+    from placer.verify import TenantClass
 
     arrivals = read_arrivals(path, traffic, lambda workload: ())
-    if leaving := [arrival.id for arrival in arrivals if arrival.departure is not None]:
-        raise InputError.of(
-            path, f"{leaving[0]} leaves, and a certificate is of tenants who all stay", column="departure"
-        )
-    return {one.id: Class(one.workload, one.sla.max_drop, one.sla.min_kpps) for one in arrivals}
+    if departing := [arrival.id for arrival in arrivals if arrival.departure is not None]:
+        message = f"{departing[0]} departs, and a certificate covers only tenants that stay"
+        raise InputError.of(path, message, column="departure")
+    return {one.id: TenantClass(one.workload, one.sla.max_drop, one.sla.min_kpps) for one in arrivals}
 
 
-def _accepted(certificate: Certificate, witnesses: Sequence[Witness]) -> str:
-    placed = len(certificate.tenants) - len(certificate.left_out)
+def _result(certificate: Certificate, sources: Sequence[ThroughputSource], completeness: Completeness) -> str:
+    """What was checked, and whether the plan is optimal."""
+    placed, left_out = len(certificate.tenants) - len(certificate.left_out), len(certificate.left_out)
     cost, bound = float(certificate.cost), float(certificate.lower_bound)
-    proven = "so it is optimal" if cost == bound else f"a gap of {cost - bound:g}"
-    asked = ", ".join(dict.fromkeys(witness.name for witness in witnesses))
-    over = f"what {asked} tells" if certificate.over == "companies" else "their cores alone"
+    names = ", ".join(dict.fromkeys(source.name for source in sources))
+    over = f"the throughputs of {names}" if certificate.over == "co-locations" else "their cores alone"
     lines = [
         *(f"fleet: {_kind(certificate, number)}" for number in range(len(certificate.kinds))),
-        f"plan: {placed:,} tenants on {len(certificate.nics):,} NICs at a cost of {cost:g}; by what {asked} tells, "
-        "every SLA is kept",
-        f"bound: no plan that places as many costs less than {bound:g}, by {over}; {proven}",
+        f"plan: {placed:,} tenants on {len(certificate.nics):,} NICs at a cost of {cost:g}; every SLA is met by the "
+        f"throughputs of {names}",
+        f"bound: no plan that places as many tenants costs less than {bound:g}, by {over}",
     ]
-    if certificate.left_out:
-        lines.append(f"left out: {len(certificate.left_out):,} tenants; that more cannot be placed is not certified")
+    if left_out:
+        lines.append(f"left out: {left_out:,} of {len(certificate.tenants):,} tenants; {completeness.value}")
+    lines.append(f"result: {_conclusion(cost, bound, completeness.complete)}")
     return "\n".join(lines) + "\n"
+
+
+def _conclusion(cost: float, bound: float, complete: bool) -> str:
+    gap = "" if cost == bound else f"a cost {cost - bound:g} above the bound"
+    if complete:
+        return f"not proven optimal, {gap}" if gap else "the plan is optimal"
+    return f"not proven optimal, more tenants may be placed{f', and {gap}' if gap else ''}"
 
 
 def _kind(certificate: Certificate, number: int) -> str:

@@ -1,6 +1,6 @@
-"""Certificates: an optimum written down with all that is needed to check it without this program's solver.
+"""Certificates: an optimum in a file, with everything that is needed to check it without its search.
 
-`placer verify` reads them (`placer/verify/`); docs/formats.md tells the format.
+`placer verify` reads them (`placer/verify/`); docs/formats.md describes the format.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from profiles.aside import file_aside
 
 VERSION = 1
 DECIMALS = 12
-"""Prices are rounded to this many, tenants' down and NICs' up."""
+"""Prices are rounded to this many: those of tenants down, those of NICs up."""
 
 SECONDS = 60.0
-"""Time for the prices of the bound by cores."""
+"""Time for the prices of the bound from cores."""
 
 
 def refuse_uncertifiable(arrivals: Sequence[Arrival]) -> None:
-    """Refuse what no certificate can be written of.
+    """Refuse a trace whose optimum cannot be certified.
 
     Raises
     ------
     InputError
-        When somebody leaves.
+        When the trace has departures.
     """
     if any(arrival.departure is not None for arrival in arrivals):
-        raise InputError.of("--certificate", "the trace has departures: its bound is not of one plan")
+        raise InputError.of("--certificate", "the trace has departures: its bound is that of one moment")
 
 
 def write_certificate(
     path: Path, arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: BoundedPlan, predictor: str | None
 ) -> None:
     """Write plan, bound and dual values aside, then rename."""
-    told = certificate(arrivals, catalogue, optimum, predictor)
+    document = certificate(arrivals, catalogue, optimum, predictor)
     with file_aside(path) as aside:
-        aside.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def certificate(
     arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: BoundedPlan, predictor: str | None = None
 ) -> dict[str, Any]:
-    """The certificate as it is written; `predictor` told the throughputs where no testbed did."""
+    """The certificate as it is written; `predictor` is the source of throughputs where there is no testbed."""
     left_out = [placement.arrival.id for placement in optimum.plan.placements if placement.nic is None]
-    over = "companies"
+    over = "co-locations"
     duals = optimum.duals
     if duals is None:
         over, duals = "cores", cores_duals([arrival.tenant for arrival in arrivals], catalogue.kinds, SECONDS)
@@ -81,9 +81,9 @@ def certificate(
 def _bound(
     prices: Sequence[Fraction], of_kinds: Sequence[Fraction], left_out: int, kinds: Sequence[NicKind]
 ) -> Fraction:
-    """What the prices prove: the worth of all tenants, less who is left out, less limited NICs; as a possible cost."""
-    dearest = sorted(prices, reverse=True)[:left_out]
-    proven = sum(prices) - sum(max(price, Fraction(0)) for price in dearest)
+    """What the prices prove, as a possible cost: their sum, less the highest of tenants left out, less limited NICs."""
+    highest = sorted(prices, reverse=True)[:left_out]
+    proven = sum(prices) - sum(max(price, Fraction(0)) for price in highest)
     proven -= sum(price * (kind.count or 0) for price, kind in zip(of_kinds, kinds, strict=True))
     costs = [Fraction(repr(float(kind.cost))) for kind in kinds]
     whole = lcm(*(cost.denominator for cost in costs))
@@ -92,7 +92,7 @@ def _bound(
 
 
 def _rounded(price: float, to_whole: Any) -> Fraction:
-    """The price with few decimals, as the same number that JSON will tell."""
+    """The price with few decimals, as the number that the JSON file will hold."""
     rounded = Fraction(to_whole(Fraction(price) * 10**DECIMALS), 10**DECIMALS)
     return Fraction(repr(float(rounded)))
 
@@ -114,8 +114,8 @@ def _tenant(arrival: Arrival) -> dict[str, Any]:
 
 def _class(arrival: Arrival) -> dict[str, Any]:
     sla = arrival.sla
-    promise = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
-    return {"nf": arrival.workload.nf, "traffic": arrival.workload.traffic.as_dict(), **promise}
+    requirement = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
+    return {"nf": arrival.workload.nf, "traffic": arrival.workload.traffic.as_dict(), **requirement}
 
 
 def _nics(optimum: BoundedPlan) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def _nics(optimum: BoundedPlan) -> list[dict[str, Any]]:
 
 
 def _by_class(arrivals: Sequence[Arrival], prices: Mapping[str, Fraction]) -> list[dict[str, Any]]:
-    """The price of each class of tenants, who run the same and were promised the same."""
+    """The price of each class of tenants with the same workload and the same SLA."""
     known: dict[tuple[object, object], dict[str, Any]] = {}
     for arrival in arrivals:
         key = arrival.workload, arrival.sla

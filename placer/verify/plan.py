@@ -1,4 +1,4 @@
-"""The plan, checked by asking the testbed about every company in it."""
+"""The plan, checked by querying the throughputs in every co-location in it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from placer.verify.asking import Ask, alone_of, lowest_of
-from placer.verify.claims import Certificate, Class
-from placer.verify.witness import Witness
+from placer.verify.certificate_file import Certificate, TenantClass
+from placer.verify.query import Query, lowest_of, solo_of
+from placer.verify.source import ThroughputSource
 
 
-def plan_faults(certificate: Certificate, ask: Ask) -> Iterator[str]:
-    """Tenants lost or doubled, NICs overfull or too many, a wrong cost, and SLAs that the testbed finds broken."""
-    placed = Counter([*(tenant for _, housed in certificate.nics for tenant in housed), *certificate.left_out])
+def plan_faults(certificate: Certificate, query: Query) -> Iterator[str]:
+    """Tenants missing or placed twice, NICs overfull or too many, a wrong cost, and SLA violations."""
+    placed = Counter([*(tenant for _, tenants in certificate.nics for tenant in tenants), *certificate.left_out])
     for identity in sorted(placed.keys() | certificate.tenants.keys()):
         if placed[identity] != 1 or identity not in certificate.tenants:
             yield f"plan: {identity} is placed {placed[identity]} times"
     known = range(len(certificate.kinds))
-    if strange := [number for number, _ in certificate.nics if number not in known]:
-        yield f"plan: there is no NIC kind {strange[0]}"
+    if unknown := [number for number, _ in certificate.nics if number not in known]:
+        yield f"plan: there is no NIC kind {unknown[0]}"
         return
-    if not all(housed for _, housed in certificate.nics):
-        yield "plan: a NIC carries nobody"
+    if not all(tenants for _, tenants in certificate.nics):
+        yield "plan: a NIC has no tenants"
     for number, kind in enumerate(certificate.kinds):
         used = sum(of == number for of, _ in certificate.nics)
         if kind.limit is not None and used > kind.limit:
@@ -31,34 +31,38 @@ def plan_faults(certificate: Certificate, ask: Ask) -> Iterator[str]:
     if float(cost) != float(certificate.cost):
         yield f"plan: its NICs cost {float(cost):g}, not {float(certificate.cost):g}"
     for number in known:
-        yield from _broken_slas(certificate, number, ask)
+        yield from _sla_violations(certificate, number, query)
 
 
-def fleet_faults(certificate: Certificate, number: int, witness: Witness) -> Iterator[str]:
-    """More cores than the NIC has, or NFs that take other cores there."""
+def fleet_faults(certificate: Certificate, number: int, source: ThroughputSource) -> Iterator[str]:
+    """Another NIC model, more cores than the NIC has, or NFs that take other cores there."""
     kind = certificate.kinds[number]
-    if witness.cores is not None and kind.cores > witness.cores:
-        yield f"fleet: NIC kind {number} has {kind.cores} cores, {witness.name} says {witness.cores}"
+    if source.model is not None and kind.model != source.model:
+        yield f"fleet: NIC kind {number} is a {kind.model}, the NIC of {source.name} is a {source.model}"
+    if source.cores is not None and kind.cores > source.cores:
+        yield f"fleet: NIC kind {number} has {kind.cores} cores, the NIC of {source.name} has {source.cores}"
     for nf in sorted({tenant.workload.nf for tenant in certificate.tenants.values()} & kind.cores_of.keys()):
-        taken, told = kind.cores_of[nf], witness.cores_of.get(nf)
-        if taken != told:
-            yield f"fleet: {nf} takes {taken} cores of NIC kind {number}, {witness.name} says {told}"
+        claimed, taken = kind.cores_of[nf], source.cores_of.get(nf)
+        if taken is None:
+            yield f"fleet: {nf} runs on NIC kind {number}, {source.name} does not know it"
+        elif claimed != taken:
+            yield f"fleet: {nf} takes {claimed} cores of NIC kind {number}, by {source.name} it takes {taken}"
 
 
-def trace_faults(certificate: Certificate, trace: Mapping[str, Class]) -> Iterator[str]:
-    """Tenants, by id, that the trace does not have, or lacks, or that run or were promised something else there."""
+def trace_faults(certificate: Certificate, trace: Mapping[str, TenantClass]) -> Iterator[str]:
+    """Tenants, by id, that are missing in trace or certificate, or that have another workload or SLA there."""
     for identity in sorted(trace.keys() | certificate.tenants.keys()):
         if identity not in trace or identity not in certificate.tenants:
-            yield f"trace: {identity} is in the {'trace' if identity in trace else 'certificate'} alone"
+            yield f"trace: {identity} is only in the {'trace' if identity in trace else 'certificate'}"
         elif trace[identity] != certificate.tenants[identity]:
-            yield f"trace: {identity} runs something else there, or was promised something else"
+            yield f"trace: {identity} has another workload or another SLA there"
 
 
-def _broken_slas(certificate: Certificate, number: int, ask: Ask) -> Iterator[str]:
+def _sla_violations(certificate: Certificate, number: int, query: Query) -> Iterator[str]:
     kind = certificate.kinds[number]
     nics = [
-        [(name, certificate.tenants[name]) for name in housed if name in certificate.tenants]
-        for of, housed in certificate.nics
+        [(name, certificate.tenants[name]) for name in tenants if name in certificate.tenants]
+        for of, tenants in certificate.nics
         if of == number
     ]
     co_locations = [tuple(sorted(tenant.workload for _, tenant in nic)) for nic in nics]
@@ -70,9 +74,10 @@ def _broken_slas(certificate: Certificate, number: int, ask: Ask) -> Iterator[st
         for co_location in dict.fromkeys(co_locations)
         if co_location and kind.taken(co_location) <= kind.cores
     ]
-    told = lowest_of(number, fitting, ask)
-    alone = alone_of(number, {workload for co_location in told for workload in co_location}, ask)
+    throughputs = lowest_of(number, fitting, query)
+    solo = solo_of(number, {workload for co_location in throughputs for workload in co_location}, query)
     for nic, co_location in zip(nics, co_locations, strict=True):
-        for name, tenant in nic if co_location in told else []:
-            if not tenant.content(told[co_location][tenant.workload], alone[tenant.workload]):
-                yield f"plan: {name} gets {told[co_location][tenant.workload]:g} of {alone[tenant.workload]:g} kpps"
+        for name, tenant in nic if co_location in throughputs else []:
+            kpps, alone = throughputs[co_location][tenant.workload], solo[tenant.workload]
+            if not tenant.is_met(kpps, alone):
+                yield f"plan: {name} gets {kpps:g} of {alone:g} kpps, below its SLA"

@@ -27,7 +27,7 @@ from placer.optimal.certificate import certificate, refuse_uncertifiable
 from placer.optimal.trace_optimum import find_optimum
 from placer.progress import Progress
 from placer.run import RunRequest, run
-from placer.verify import Ask, faults_of, read_certificate
+from placer.verify import Completeness, Query, completeness_of, faults_of, read_certificate
 from profiler.testbeds import open_testbed
 from profiles import InputError, TrafficProfile, Workload
 from tests.placer.optimal.exhaustive import exhaustive_plan
@@ -59,14 +59,14 @@ def faults_in(told: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> 
     """What the verifier says of a certificate in a file."""
     file = folder / "certificate.json"
     file.write_text(json.dumps(told), encoding="utf-8")
-    ask: Ask = lambda number, co_locations: oracles[number].throughput(co_locations)  # noqa: E731
-    return list(faults_of(read_certificate(file), ask))
+    query: Query = lambda number, co_locations: oracles[number].throughput(co_locations)  # noqa: E731
+    return list(faults_of(read_certificate(file), query))
 
 
 def test_an_honest_certificate_is_accepted(tmp_path: Path) -> None:
     """Two of four ACLs share a NIC, the prices prove that three NICs are needed, and nothing is wrong with it."""
     told = certified(FOUR, [KIND], [PAIRS])
-    assert (told["plan"]["cost"], told["bound"]["lower_bound"], told["bound"]["over"]) == (3, 3, "companies")
+    assert (told["plan"]["cost"], told["bound"]["lower_bound"], told["bound"]["over"]) == (3, 3, "co-locations")
     assert faults_in(told, tmp_path, [PAIRS]) == []
 
 
@@ -119,7 +119,7 @@ def cheaper_kind(told: dict[str, Any]) -> None:
         (lambda told: told["bound"].update(nic_prices=[0.5]), "bound: NIC kind 0 is not limited"),
         (lambda told: told["bound"].update(nic_prices=[-1]), "bound: every NIC kind needs one price"),
         (lambda told: told["tenants"][0].update(sla_drop=0.01), "bound: 1 classes of tenants have no price"),
-        (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": []}), "plan: a NIC carries nobody"),
+        (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": []}), "plan: a NIC has no tenants"),
         (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": ["x"]}), "plan: x is placed 1 times"),
         (lambda told: told["tenants"].append({**told["tenants"][0], "id": "x"}), "plan: x is placed 0 times"),
         (lambda told: told["fleet"][0].update(cost=0.5), "plan: its NICs cost 1.5, not 3"),
@@ -186,6 +186,57 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, part: tuple[str | int, .
     place[part[-1]] = told
     with pytest.raises(InputError, match=r"is no certificate"):
         faults_in(whole, tmp_path, [PAIRS])
+
+
+def completeness_in(document: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> Completeness:
+    """What the verifier finds out about tenants that a certificate leaves out."""
+    file = folder / "certificate.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return completeness_of(
+        read_certificate(file), lambda number, co_locations: oracles[number].throughput(co_locations)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kpps", "count", "completeness"),
+    [
+        ([90, 90, 90], None, Completeness.ALL_PLACED),
+        ([90, 90, 101], None, Completeness.PROVEN),  # no NF gets more than 100 kpps
+        ([100, 100, 100], 2, Completeness.UNKNOWN),  # one NIC more would be enough
+    ],
+)
+def test_completeness_of_a_plan_that_leaves_out_tenants(
+    tmp_path: Path, kpps: list[float], count: int | None, completeness: Completeness
+) -> None:
+    """A plan is complete where all tenants are placed, or no NIC meets the SLA of those left out."""
+    arrivals = [Arrival(str(i), 0.0, workload("acl"), Sla(min_kpps=one)) for i, one in enumerate(kpps)]
+    document = certified(arrivals, [replace(KIND, count=count)], [PAIRS])
+    assert faults_in(document, tmp_path, [PAIRS]) == []
+    assert completeness_in(document, tmp_path, [PAIRS]) is completeness
+
+
+@given(instances())
+@settings(max_examples=60, deadline=None)
+def test_a_complete_plan_places_the_most_tenants(tmp_path_factory: pytest.TempPathFactory, given: Instance) -> None:
+    """Whatever tenants a plan leaves out, it is called complete only if exhaustive search places no more."""
+    tenants, kinds, oracles = given
+    arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(tenants)]
+    document = certified(arrivals, kinds, oracles)
+    if document["plan"]["nics"]:
+        document["plan"]["left_out"] += document["plan"]["nics"].pop()["tenants"]
+    known = completeness_in(document, tmp_path_factory.mktemp("c"), oracles)
+    fewest = len(exhaustive_plan(tenants, kinds, oracles).unplaced)
+    if known.complete:
+        assert len(document["plan"]["left_out"]) == fewest
+    if known is Completeness.REFUTED:
+        assert len(document["plan"]["left_out"]) > fewest
+
+
+def test_an_older_certificate_is_accepted(tmp_path: Path) -> None:
+    """Co-locations were called companies in certificates that were written earlier."""
+    document = certified(FOUR, [KIND], [PAIRS])
+    document["bound"]["over"] = "companies"
+    assert faults_in(document, tmp_path, [PAIRS]) == []
 
 
 @st.composite
@@ -323,11 +374,35 @@ def test_the_command_asks_the_testbed(
     assert verify(simulated) == 0
     told = capsys.readouterr().out
     assert "fleet: any number of bluefield-2 with 8 cores, at a cost of 1 each" in told
-    assert "so it is optimal" in told
+    assert "result: the plan is optimal" in told
     shaved = copy.deepcopy(simulated)
     shaved["fleet"][0]["cores_of"]["ACL"] -= 1
     assert verify(shaved) == 1
     assert "fleet: ACL takes" in capsys.readouterr().err
+
+
+def test_a_plan_that_leaves_out_tenants_is_not_called_optimal(
+    simulated: dict[str, Any], verify: Verify, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All tenants left out at a cost of 0, which is the bound of such plans: true, and not optimal."""
+    empty = copy.deepcopy(simulated)
+    empty["plan"] = {"cost": 0.0, "nics": [], "left_out": [tenant["id"] for tenant in simulated["tenants"]]}
+    empty["bound"]["lower_bound"] = 0.0
+    assert verify(empty) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "left out: 12 of 12 tenants; a tenant that is left out meets its SLA alone on a NIC that the plan does not use",
+        "result: not proven optimal, more tenants may be placed",
+    ]
+
+
+def test_the_nic_model_is_compared_with_the_testbed(
+    simulated: dict[str, Any], verify: Verify, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A certificate about another NIC model than the testbed's is refused."""
+    other = copy.deepcopy(simulated)
+    other["fleet"][0]["model"] = "bluefield-3"
+    assert verify(other) == 1
+    assert "fleet: NIC kind 0 is a bluefield-3, the NIC of the testbed" in capsys.readouterr().err
 
 
 def test_a_certificate_starts_no_program(
@@ -354,9 +429,9 @@ def test_the_tenants_are_held_to_the_trace(
     trace.write_text("\n".join(["id,time,nf,sla_drop", "x,0,ACL,0.1", "ACL-0,0,ACL,0.05", *rows[2:]]))
     assert verify(simulated, "--arrivals", str(trace)) == 1
     assert capsys.readouterr().err.splitlines() == [
-        "trace: ACL-0 runs something else there, or was promised something else",
-        "trace: ACL-1 is in the certificate alone",
-        "trace: x is in the trace alone",
+        "trace: ACL-0 has another workload or another SLA there",
+        "trace: ACL-1 is only in the certificate",
+        "trace: x is only in the trace",
     ]
 
 
@@ -373,7 +448,7 @@ def test_a_predicted_optimum_is_checked_by_its_predictor(
     told = json.loads(file.read_text())
     assert (told["predictor"], told["fleet"][0]["testbed"]) == ("tomur", "none")
     assert verify(told, "--arrivals", str(trace)) == 0
-    assert "by what the predictor tomur tells" in capsys.readouterr().out
+    assert "by the throughputs of the predictor tomur" in capsys.readouterr().out
     told["plan"]["nics"].append({"kind": 0, "tenants": [told["plan"]["nics"][0]["tenants"].pop()]})
     assert verify(told) == 1
     told["predictor"] = "oracle of Delphi"

@@ -1,0 +1,175 @@
+"""The claims of a certificate, read from its file; numbers keep the exact value of their decimals."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from profiles import InputError, TrafficProfile, Workload
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+VERSION = 1
+RELATIVE_SLACK = 1e-9
+"""A throughput this share below the SLA still meets it."""
+
+LARGEST_EXPONENT = 100
+"""Numbers of more digits than this, before or after the decimal point, are no costs, prices or throughputs."""
+
+CO_LOCATIONS = "co-locations"
+CORES = "cores"
+OLDER = {"companies": CO_LOCATIONS}
+"""Words of certificates written earlier."""
+
+
+class TenantClass(NamedTuple):
+    """Tenants with the same workload and the same SLA: a largest drop, or a smallest throughput (kpps)."""
+
+    workload: Workload
+    drop: float | None
+    kpps: float | None
+
+    def is_met(self, throughput: float, solo: float) -> bool:
+        """Whether the throughput (kpps) meets the SLA where running alone gives `solo`."""
+        least = self.kpps if self.kpps is not None else (1.0 - (self.drop or 0.0)) * solo
+        return throughput >= least * (1.0 - RELATIVE_SLACK)
+
+
+class Kind(NamedTuple):
+    """A kind of NIC."""
+
+    model: str
+    cores: int
+    cores_of: Mapping[str, int]
+    limit: int | None
+    cost: Fraction
+
+    def taken(self, co_location: Sequence[Workload]) -> int:
+        """Cores that the co-location takes; more than there are where an NF is unknown."""
+        return sum(self.cores_of.get(workload.nf, self.cores + 1) for workload in co_location)
+
+
+class Certificate(NamedTuple):
+    """The claims of a certificate, by the throughputs of testbeds, or of a predictor at a risk."""
+
+    kinds: list[Kind]
+    testbeds: list[str]
+    tenants: dict[str, TenantClass]
+    cost: Fraction
+    nics: list[tuple[int, list[str]]]
+    left_out: list[str]
+    lower_bound: Fraction
+    over: str
+    prices: dict[TenantClass, Fraction]
+    nic_prices: list[Fraction]
+    predictor: str | None
+    risk: float | None
+
+
+def read_certificate(path: Path) -> Certificate:
+    """The certificate in a file.
+
+    Raises
+    ------
+    InputError
+        When the file is no certificate: something is missing, of the wrong type, given twice, or no number.
+    """
+    try:
+        document = json.loads(
+            path.read_text(encoding="utf-8"),
+            parse_float=Decimal,
+            parse_constant=_no_number,
+            object_pairs_hook=_unique,
+        )
+        if document["certificate"] != VERSION:
+            raise InputError.of(
+                str(path), f"is of version {document['certificate']}, not {VERSION}", column="certificate"
+            )
+        return _certificate(document)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError.of(str(path), f"is no certificate ({type(error).__name__}: {error})") from error
+
+
+def _certificate(document: Mapping[str, Any]) -> Certificate:
+    plan, bound = document["plan"], document["bound"]
+    over = _text(bound["over"])
+    return Certificate(
+        kinds=[_kind(kind) for kind in document["fleet"]],
+        testbeds=[_text(kind["testbed"]) for kind in document["fleet"]],
+        tenants=_unique([(_text(tenant["id"]), _class(tenant)) for tenant in document["tenants"]]),
+        cost=_number(plan["cost"]),
+        nics=[(_whole(nic["kind"]), _texts(nic["tenants"])) for nic in plan["nics"]],
+        left_out=_texts(plan["left_out"]),
+        lower_bound=_number(bound["lower_bound"]),
+        over=OLDER.get(over, over),
+        prices=_unique([(_class(one), _number(one["price"])) for one in bound["prices"]]),
+        nic_prices=[_number(price) for price in bound["nic_prices"]],
+        predictor=None if document.get("predictor") is None else _text(document["predictor"]),
+        risk=None if document.get("risk") is None else float(_number(document["risk"])),
+    )
+
+
+def _kind(entry: Mapping[str, Any]) -> Kind:
+    cost, count = _number(entry["cost"]), entry["count"]
+    if cost < 0:
+        raise ValueError("a cost is negative")
+    cores_of = {nf: _whole(cores) for nf, cores in entry["cores_of"].items()}
+    return Kind(_text(entry["model"]), _whole(entry["cores"]), cores_of, None if count is None else _whole(count), cost)
+
+
+def _class(entry: Mapping[str, Any]) -> TenantClass:
+    traffic = {name: float(_number(value)) for name, value in entry["traffic"].items()}
+    drop, kpps = (
+        None if entry.get(key) is None else float(_number(entry[key])) for key in ("sla_drop", "sla_min_kpps")
+    )
+    if (drop is None) == (kpps is None):
+        raise ValueError("an SLA is a drop or a throughput")
+    if (drop is not None and not 0 <= drop < 1) or (kpps is not None and kpps <= 0):
+        raise ValueError("an SLA is a drop of 0 or more, below 1, or a throughput above 0")
+    return TenantClass(Workload(_text(entry["nf"]), TrafficProfile.from_mapping(traffic)), drop, kpps)
+
+
+def _number(value: object) -> Fraction:
+    """The exact value of a number's decimals."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise TypeError(f"{value!r} is no number")
+    if value and abs(Decimal(value).adjusted()) > LARGEST_EXPONENT:
+        raise ValueError("a number is too large or too small")
+    return Fraction(value)
+
+
+def _whole(value: object) -> int:
+    number = _number(value)
+    if number < 0 or number.denominator != 1:
+        raise ValueError(f"{value} is no whole number from 0")
+    return int(number)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _texts(value: object) -> list[str]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is no list")
+    return [_text(one) for one in value]
+
+
+def _unique(pairs: Sequence[tuple[Key, Value]]) -> dict[Key, Value]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise ValueError(f"{twice} is given twice")
+    return found
+
+
+def _no_number(value: str) -> Decimal:
+    raise ValueError(f"{value} is no number")
