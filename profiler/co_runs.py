@@ -1,10 +1,10 @@
-"""Companies of NFs to run side by side: what benches cannot stand in for, and how far predictions err.
+"""Co-locations of NFs to run: what benches cannot represent, and how large prediction errors are.
 
-The models are taught by benches, and benches only resemble NFs. A few runs in real company let training correct what
-that leaves, and tell how far predictions may be trusted where they will be used. One run of a company tells of each NF
-in it, so few suffice. Tomur does without them; appendix F has benches only.
+The models learn from benches, and benches only resemble NFs. A few runs of co-located NFs let training correct the
+difference, and measure the error of predictions where they will be used. One run measures every NF in it, so few
+suffice. Tomur does without them: appendix F uses benches only.
 
-Each company is run twice: the difference tells the noise of a measurement, and betrays an outlier.
+Each co-location is run twice: the difference gives the noise of a measurement, and reveals an outlier.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from numpy.random import Generator
 from profiler.sampling import at, traffic_ranges, traffic_with, whole
 from profiler.testbed import Run
 from profiles import NfDescription, TestbedDescription, TrafficProfile, Workload
-
-CoLocation = tuple[Workload, ...]
+from profiles.workload import CoLocation
 
 SHARE = 0.15
-"""Of an NF's quota, for runs in real company."""
+"""Of an NF's quota, for runs with other NFs."""
 TIMES = 2
 AGREE = 0.1
-"""Relative difference of two runs of a company from which a third is made."""
+"""Relative difference of two runs of a co-location from which a third is made."""
+KINDS_OF_TRAFFIC = 3
 
 
 def draw_co_locations(
     description: TestbedDescription, nf: NfDescription, count: int, rng: Generator
 ) -> list[CoLocation]:
-    """`count` companies of `nf`, which comes first, with random NFs of the testbed, as many as happen to fit.
+    """`count` co-locations of `nf`, which comes first, with a random number of random NFs that fit.
 
-    A third runs at default traffic, where most NFs will run. The others run at random traffic, each NF at its own;
-    whether flows are even in number or in magnitude is not for us to say, so half is drawn each way.
+    A third runs at default traffic, where most NFs will run. The others run at random traffic, different for each NF:
+    half of them even in the logarithm of the flows, half even in their number, because either may be what users have.
     """
     fitting = [one for one in description.nfs if one.cores + nf.cores <= description.nic.cores]
     if not fitting:
         return []
-    return [_co_location(description, nf, fitting, index % 3, rng) for index in range(count)]
+    return [_co_location(description, nf, fitting, index % KINDS_OF_TRAFFIC, rng) for index in range(count)]
 
 
 def _co_location(
@@ -59,18 +59,21 @@ def _traffic(description: TestbedDescription, kind: int, rng: Generator) -> Traf
     if kind == 0:
         return description.traffic
     ranges = traffic_ranges(description)
-    spots = {name: float(spot) for name, spot in zip(ranges, rng.random(len(ranges)), strict=True)}
-    by_magnitude = {name: at(ranges[name], spot) for name, spot in spots.items()}
-    evenly = {name: whole(ranges[name], float(np.interp(spot, (0, 1), ranges[name]))) for name, spot in spots.items()}
+    positions = {name: float(position) for name, position in zip(ranges, rng.random(len(ranges)), strict=True)}
+    by_magnitude = {name: at(ranges[name], position) for name, position in positions.items()}
+    evenly = {
+        name: whole(ranges[name], float(np.interp(position, (0, 1), ranges[name])))
+        for name, position in positions.items()
+    }
     return traffic_with(description.traffic, by_magnitude if kind == 1 else evenly)
 
 
 def agree(one: Run, other: Run) -> bool:
-    """Whether two runs of a company tell the same of every NF."""
+    """Whether two runs of a co-location agree on every NF."""
     return disagreement(one, other) <= AGREE
 
 
 def disagreement(one: Run, other: Run) -> float:
-    """The largest relative difference between two runs of a company."""
+    """The largest relative difference between two runs of a co-location."""
     pairs = zip(one.measurements, other.measurements, strict=True)
     return max(abs(a.throughput_kpps - b.throughput_kpps) / max(a.throughput_kpps, b.throughput_kpps) for a, b in pairs)

@@ -1,4 +1,4 @@
-"""Contention by synthetic benches, at levels measured once per testbed with each bench alone (Tomur, appendix F.2)."""
+"""Contention by synthetic benches, at levels measured once per testbed, each bench alone (Tomur, appendix F.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from profiler.sampling import EvenPoints, corners, neat, parameter_at
 from profiler.testbed import Testbed
-from profiles import BenchDescription, BenchLoad, Counters, TestbedDescription
+from profiles import BenchDescription, BenchLoad, Counters, TestbedDescription, TrafficProfile
 
 MEMORY_BENCH = "mem-bench"
 RATE = "rate_kpps"
@@ -30,7 +30,7 @@ def accelerator_bench(accelerator: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BenchLevel:
-    """One setting of one bench, and what it exerts alone.
+    """One setting of one bench, with what was measured of it alone.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ class BenchLevel:
 
 @dataclass(frozen=True)
 class Contention:
-    """Benches that run beside an NF. Its counters and service demand are sums over each bench measured alone."""
+    """Benches that are co-located with an NF. Counters and service demand are sums over the benches, measured alone."""
 
     levels: tuple[BenchLevel, ...] = ()
 
     @property
     def loads(self) -> tuple[BenchLoad, ...]:
-        """What runs."""
+        """The benches as a testbed runs them."""
         return tuple(level.load for level in self.levels)
 
     @cached_property
@@ -90,7 +90,7 @@ class Contention:
         return sum(level.service_ms for level in self.levels if level.accelerator == accelerator)
 
     def rate_kpps(self, accelerator: str) -> float:
-        """Rate offered to an accelerator; NaN when one of them saturates it, or none loads it."""
+        """Rate offered to an accelerator; NaN when a bench saturates it, or none loads it."""
         rates = [level.rate_kpps for level in self.levels if level.accelerator == accelerator]
         return sum(rates) if rates else math.nan
 
@@ -99,6 +99,9 @@ class Contention:
 
 
 ALONE = Contention()
+
+OperatingPoint = tuple[TrafficProfile, Contention]
+"""Where an NF is measured: its traffic, and the contention it runs under."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +134,11 @@ def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) ->
     seed
         Chooses the settings.
     done
-        Told how many runs were made, each time some were.
+        Called with the number of runs, after each batch.
     """
     description = testbed.describe()
     rng = np.random.default_rng([seed, 0])
-    bench = description.bench(MEMORY_BENCH)
+    bench = fitting_bench(description, MEMORY_BENCH)
     memory: list[BenchLevel] = []
     if bench:
         settings = [setting | _flat_out(bench) for setting in _settings(bench, MEMORY_LEVELS, rng)]
@@ -143,7 +146,7 @@ def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) ->
         done(len(memory))
     accelerators = {}
     for accelerator in described_accelerators(description):
-        if bench := description.bench(accelerator_bench(accelerator)):
+        if bench := fitting_bench(description, accelerator_bench(accelerator)):
             accelerators[accelerator] = _accelerator_levels(testbed, bench, accelerator, rng, seed)
             done(len(accelerators[accelerator].saturating) + len(accelerators[accelerator].light))
     return BenchLevels(tuple(memory), accelerators)
@@ -151,25 +154,31 @@ def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) ->
 
 def alone_runs(description: TestbedDescription) -> int:
     """About how many runs `measure_benches` and `measure_neighbours` take."""
-    benches = [description.bench(accelerator_bench(name)) for name in described_accelerators(description)]
-    memory = MEMORY_LEVELS if description.bench(MEMORY_BENCH) else 0
+    benches = [fitting_bench(description, accelerator_bench(name)) for name in described_accelerators(description)]
+    memory = MEMORY_LEVELS if fitting_bench(description, MEMORY_BENCH) else 0
     return (
-        NEIGHBOUR_TRAFFICS * len(description.nfs)
+        NEIGHBOUR_TRAFFICS * len(description.fitting_nfs)
         + memory
         + sum(ACCELERATOR_LEVELS + 2 * len(LIGHT) for bench in benches if bench)
     )
 
 
 def described_accelerators(description: TestbedDescription) -> list[str]:
-    """The accelerators of the NIC and of its NFs, each once, in the order told."""
+    """The accelerators of the NIC and of its NFs, each once, in the order of the description."""
     used = (accelerator for nf in description.nfs for accelerator in nf.accelerators)
     return list(dict.fromkeys([*description.nic.accelerators, *used]))
+
+
+def fitting_bench(description: TestbedDescription, name: str) -> BenchDescription | None:
+    """The bench of that name; None where there is none, or it needs more cores than the NIC has."""
+    bench = description.bench(name)
+    return bench if bench and bench.cores <= description.nic.cores else None
 
 
 def _accelerator_levels(
     testbed: Testbed, bench: BenchDescription, accelerator: str, rng: Generator, seed: int
 ) -> AcceleratorLevels:
-    """Saturating levels over what sets the service time, then light ones beside the middle and the longest of them."""
+    """Saturating levels over what sets the service time, then light ones at the middle and the longest time."""
     flat_out = [setting | _flat_out(bench) for setting in _settings(bench, ACCELERATOR_LEVELS, rng)]
     saturating = sorted(_alone(testbed, bench, flat_out, accelerator, seed), key=lambda level: level.service_ms)
     light = []
@@ -183,7 +192,7 @@ def _accelerator_levels(
 
 
 def _settings(bench: BenchDescription, count: int, rng: Generator) -> list[dict[str, float]]:
-    """Parameters at the ends of their ranges in every combination, and evenly between, without any rate."""
+    """Parameters at the ends of their ranges in every combination, and evenly between; without the rate."""
     names = tuple(name for name in bench.parameters if name != RATE)
     if not names:
         return [{}]
@@ -195,7 +204,7 @@ def _settings(bench: BenchDescription, count: int, rng: Generator) -> list[dict[
 
 
 def _flat_out(bench: BenchDescription) -> dict[str, float]:
-    """The rate that means as fast as it goes: 0, or the highest where 0 is not offered."""
+    """The rate that means as fast as it goes: 0, or the highest rate where 0 is outside the range."""
     if RATE not in bench.parameters:
         return {}
     low, high = bench.parameters[RATE]
@@ -210,7 +219,7 @@ def _alone(
     seed: int,
     service_ms: float | None = None,
 ) -> list[BenchLevel]:
-    """Measure each setting alone; light ones, whose service time is known, are told it and keep their rate."""
+    """Measure each setting alone. With `service_ms` the settings are light: of that service time, at their own rate."""
     loads = [BenchLoad.of(bench.name, setting) for setting in settings]
     levels = []
     for load, run in zip(loads, testbed.run_many([[load] for load in loads], seed=seed), strict=True):

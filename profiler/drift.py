@@ -1,18 +1,18 @@
-"""Drift: a reference run comes again and again, and tells how the testbed changes while it is measured on.
+"""Drift: a reference run that is repeated regularly shows how the testbed changes during a profiling.
 
 A card that warms up or shares its host gets slower over hours, and no single run shows it. The reference, an NF alone
 at default traffic, is run five times before the benches and before each NF, and then every `EVERY_RUNS` runs or
 `EVERY_S` seconds, whichever is first. Drift is the median of its last five readings over the median of the first five
-of all, so that neither noise nor an outlier passes for drift.
+of all, so that neither noise nor an outlier is taken for drift.
 
-- Up to `FELT` it is noise, and nothing is done.
+- Up to `NOISE` nothing is done.
 - Up to `MOST` throughputs are divided by it, and it is reported. Counters stay as read: most of them are rates that
-  the NF does not set alone.
-  What is left of a drift of 10 % an hour is below 5 %: 3 % that are not felt, and what came since the middle reading.
-- Beyond, the profiling ends: so much has changed that one factor for all workloads is a guess.
+  do not depend on the NF alone.
+  What is left of a drift of 10 % an hour is below 5 %: 3 % that count as noise, and the drift since the middle reading.
+- Beyond, the profiling ends: after so large a change, one factor for all workloads would be a guess.
 
-Readings are in the journal like all runs, and when they come is decided by the runs of the benches or the NF and their
-recorded times alone: a resumed profiling corrects as an undisturbed one would, and NFs hang on nobody but the benches.
+Readings are in the journal like all runs, and their times depend only on the runs of the benches or of the NF and on
+the recorded times: a resumed profiling corrects as an undisturbed one, and an NF's readings do not depend on other NFs.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from profiler.testbed import Run, Testbed, TestbedError, TestbedInFront
+from profiler.testbed import Run, Testbed, TestbedError, TestbedWrapper
 from profiles import Load, TestbedDescription, Workload
 
 EVERY_RUNS = 50
 EVERY_S = 120.0
 WINDOW = 5
-FELT = 0.03
+NOISE = 0.03
 MOST = 0.2
-TOLD_AGAIN = 0.05
+REPORTED_AGAIN = 0.05
 REFERENCE_SEEDS = 101
 PARTS = 1_000_000_007
 
 
-class Reference:
-    """The reference run of a profiling, and what it tells of drift.
+class DriftReference:
+    """The reference run of a profiling, and the drift that it shows.
 
     Parameters
     ----------
@@ -45,41 +45,41 @@ class Reference:
         Where it runs.
     seed
         Readings have seeds of their own after it.
-    say
-        Told when drift is felt, and when it has grown much.
+    notify
+        Called with a message when drift is first corrected, and when it has grown much.
     since
         The readings that drift is measured against; its own when None.
     part
-        What is measured meanwhile; it tells readings from those of other parts.
+        What is measured meanwhile; it separates readings from those of other parts.
     """
 
     def __init__(
         self,
         testbed: Testbed,
         seed: int,
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
         *,
-        since: Reference | None = None,
+        since: DriftReference | None = None,
         part: str = "",
     ) -> None:
         self._testbed = testbed
         self._co_location = _reference(testbed.describe())
         self._seed = seed + zlib.crc32(part.encode()) % PARTS
-        self._say = say
+        self._notify = notify
         self._since = since or self
         self._readings: list[float] = []
         self._runs = 0
         self._elapsed_s = 0.0
-        self._told = 1.0
+        self._reported = 1.0
         self.factor = 1.0
 
     @property
-    def room(self) -> int:
+    def runs_left(self) -> int:
         """Runs that may be made before the next reading, at least one."""
         return max(EVERY_RUNS - self._runs, 1) if self._co_location else EVERY_RUNS
 
     def begin(self) -> None:
-        """Take the first readings, if that has not been done.
+        """Take the first readings, unless that was done.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Reference:
         if self._since is not self:
             self._since.begin()
         self._read(WINDOW)
-        self._judge()
+        self._compare()
 
     def passed(self, runs: Sequence[Run]) -> None:
         """Count `runs`, and read again if it is time.
@@ -105,7 +105,7 @@ class Reference:
         self._elapsed_s += math.fsum(run.elapsed_s for run in runs)
         if self._co_location and (self._runs >= EVERY_RUNS or self._elapsed_s >= EVERY_S):
             self._read(1)
-            self._judge()
+            self._compare()
 
     def _read(self, times: int) -> None:
         for _ in range(times):
@@ -114,7 +114,7 @@ class Reference:
             self._readings.append(run.measurements[0].throughput_kpps)
         self._runs, self._elapsed_s = 0, 0.0
 
-    def _judge(self) -> None:
+    def _compare(self) -> None:
         drift = median(self._readings[-WINDOW:]) / median(self._since._readings[:WINDOW])
         shown = f"the reference run is {100 * (drift - 1):+.1f} % off its beginning"
         if abs(drift - 1) > MOST:
@@ -122,51 +122,50 @@ class Reference:
                 f"testbed drifts: {shown}, more than the {100 * MOST:g} % that can be corrected; let it settle, then "
                 "profile into another --out"
             )
-        self.factor = drift if abs(drift - 1) > FELT else 1.0
-        if abs(self.factor - self._told) >= TOLD_AGAIN or (self._told == 1.0 and self.factor != 1.0):
-            self._told = self.factor
-            self._say(f"testbed drifts: {shown}; throughputs are corrected by it")
+        self.factor = drift if abs(drift - 1) > NOISE else 1.0
+        if abs(self.factor - self._reported) >= REPORTED_AGAIN or (self._reported == 1.0 and self.factor != 1.0):
+            self._reported = self.factor
+            self._notify(f"testbed drifts: {shown}; throughputs are corrected by it")
 
 
-Asked = tuple[tuple[Load, ...], int | None]
+_Request = tuple[tuple[Load, ...], int | None]
 
 
-class SteadyTestbed(TestbedInFront):
-    """A testbed without its drift: every run's throughputs are told as they would have been at the beginning.
+class SteadyTestbed(TestbedWrapper):
+    """A testbed without its drift: throughputs are corrected to what they would have been at the beginning.
 
-    A run that is asked for again is told as before, corrected by the drift when it was made.
-
-    Noise-free runs are passed through: what can be asked for the truth does not drift.
+    A repeated request has the same answer as before, corrected by the drift when it was run. Noise-free runs are passed
+    through: a testbed that knows the truth does not drift.
 
     Parameters
     ----------
     testbed
         What may drift.
     reference
-        Tells how much.
+        Measures the drift.
     """
 
-    def __init__(self, testbed: Testbed, reference: Reference) -> None:
+    def __init__(self, testbed: Testbed, reference: DriftReference) -> None:
         super().__init__(testbed)
         self._reference = reference
-        self._told: dict[Asked, Run] = {}
+        self._answers: dict[_Request, Run] = {}
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         if not noise:
-            return self._behind.run_many(co_locations, noise=noise, seed=seed)
-        asked = [(tuple(loads), seed) for loads in co_locations]
-        new = [one for one in dict.fromkeys(asked) if one not in self._told]
+            return self._inner.run_many(co_locations, noise=noise, seed=seed)
+        requests = [(tuple(loads), seed) for loads in co_locations]
+        new = [one for one in dict.fromkeys(requests) if one not in self._answers]
         if new:
             self._reference.begin()
         while new:
-            room = self._reference.room if self.batches else 1
-            now, new = new[:room], new[room:]
-            runs = self._behind.run_many([loads for loads, _ in now], seed=seed)
-            self._told |= {one: _corrected(run, self._reference.factor) for one, run in zip(now, runs, strict=True)}
+            size = self._reference.runs_left if self.batches else 1
+            now, new = new[:size], new[size:]
+            runs = self._inner.run_many([loads for loads, _ in now], seed=seed)
+            self._answers |= {one: _corrected(run, self._reference.factor) for one, run in zip(now, runs, strict=True)}
             self._reference.passed(runs)
-        return [self._told[one] for one in asked]
+        return [self._answers[one] for one in requests]
 
 
 def _corrected(run: Run, factor: float) -> Run:
@@ -177,5 +176,5 @@ def _corrected(run: Run, factor: float) -> Run:
 
 
 def _reference(description: TestbedDescription) -> list[Load]:
-    """The first NF alone at default traffic; none where there is no NF."""
-    return [Workload(nf.name, description.traffic) for nf in description.nfs[:1]]
+    """The first NF that fits the NIC, alone at default traffic; empty where there is none."""
+    return [Workload(nf.name, description.traffic) for nf in description.fitting_nfs[:1]]

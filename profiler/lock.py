@@ -1,4 +1,4 @@
-"""One process at a time: a lock that the system lets go of when its holder ends, however it ends."""
+"""One process at a time: a lock that the system releases when the process that holds it ends in any way."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from profiles import InputError
 
 
 @dataclass
-class Held:
+class HeldLock:
     """A lock that is held; `release` may be called twice."""
 
     path: Path
     handle: int | None
 
     def release(self) -> None:
-        """Let go, and take the lock file away."""
+        """Release the lock and remove its file."""
         if self.handle is not None:
             self.path.unlink(missing_ok=True)
             os.close(self.handle)
         self.handle = None
 
 
-def hold(journal: Path) -> Held:
-    """Hold the lock beside a journal, which others may go on reading.
+def hold(journal: Path) -> HeldLock:
+    """Hold the lock of a journal, which other processes may go on reading.
 
     Raises
     ------
@@ -39,13 +39,15 @@ def hold(journal: Path) -> Held:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             os.close(handle)
+            if not isinstance(error, BlockingIOError):
+                raise
             raise InputError.of(
-                str(journal), "journal is not free", hint="another profiling may be running into the same --out"
+                str(journal), "journal is in use", hint="another process may be profiling into the same --out"
             ) from None
-        # the holder before may have taken the file away between opening and locking
+        # the previous holder may have removed the file between opening and locking
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), path.stat()):
-                return Held(path, handle)
+                return HeldLock(path, handle)
         os.close(handle)

@@ -1,4 +1,4 @@
-"""The runs of one NF: asked of the testbed, remembered, and counted against the quota."""
+"""The runs of one NF: requested from the testbed, remembered, and counted against the quota."""
 
 from __future__ import annotations
 
@@ -9,32 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiler.co_runs import TIMES, agree, disagreement
-from profiler.co_runs import CoLocation as RealCoLocation
-from profiler.contention import ALONE, Contention
+from profiler.contention import ALONE, Contention, OperatingPoint
 from profiler.memory_contention import MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
 from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
 from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
-
-CoLocation = tuple[TrafficProfile, Contention]
-"""The NF's traffic, and what runs beside it."""
+from profiles.workload import CoLocation
 
 REPEAT_SEEDS = 1_000_003
-Uncertainty = Callable[[Sequence[CoLocation]], NDArray[np.float64]]
+Uncertainty = Callable[[Sequence[OperatingPoint]], NDArray[np.float64]]
 
 COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
-"""Competitors' counters below which contention is hardly felt."""
+"""Competitors' counters below which contention has hardly any effect."""
 ROUNDS = 3
 AGREEING = 3
 MOST_FAILURES = 2
-"""Companies that may fail one after another before it is the testbed that has failed."""
-AGAIN_SHARE = 4
-"""One run in four may be measured again because it is doubted."""
+"""Co-locations that may fail one after another before the testbed itself is taken to have failed."""
+REPEATED_SHARE = 4
+"""One run in four may be repeated because it is doubtful."""
 
 
 class QuotaSpent(Exception):
-    """The NF has had all its runs; whatever method asked for more ends here."""
+    """The NF has had all its runs; the method that requested more ends."""
 
 
 class NfRuns:
@@ -43,19 +40,19 @@ class NfRuns:
     Parameters
     ----------
     testbed
-        Where the NF runs. What it asks again is not counted against the quota.
+        Where the NF runs. Its repeats are not counted against the quota.
     nf
         The NF, as described.
     memory
-        The memory contention that can run beside it.
+        The memory contention that can run with it.
     quota
-        The most runs it may have alone and beside benches; None for no limit.
+        The most runs it may have alone and with benches; None for no limit.
     seed
         Passed on to the testbed with every run.
     done
-        Told how many runs were made, each time some were.
-    say
-        Told what was left out.
+        Called with the number of runs, after each batch.
+    notify
+        Called with a message about what was left out.
     """
 
     def __init__(
@@ -67,23 +64,23 @@ class NfRuns:
         quota: int | None,
         seed: int,
         done: Callable[[int], None],
-        say: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] = lambda message: None,
     ) -> None:
         self._testbed = testbed
         self._description = testbed.describe()
         self._seed = seed
         self._done = done
-        self._say = say
+        self._notify = notify
         self._quota = quota
-        self._runs: dict[CoLocation, list[Measurement]] = {}
+        self._runs: dict[OperatingPoint, list[Measurement]] = {}
         self._count = 0
         self._failures = 0
-        self.co_locations: list[tuple[RealCoLocation, Run]] = []
-        """What was run in real company, each company as often as it was run."""
+        self.co_locations: list[tuple[CoLocation, Run]] = []
+        """Every run with other NFs; repeats of a co-location are further entries."""
         self.nf = nf
         self.memory = memory
         self.uncertainty: Uncertainty | None = None
-        """Tells, per company, how uncertain a model is that has learnt from the runs so far; None without a model."""
+        """Per point, how uncertain a model is that has learnt from the runs so far; None without a model."""
 
     @property
     def base(self) -> TrafficProfile:
@@ -92,7 +89,7 @@ class NfRuns:
 
     @property
     def attributes(self) -> dict[str, Range]:
-        """The traffic attributes, with their ranges, over which memory contention is to be measured.
+        """The traffic attributes over which memory contention is measured, with their ranges.
 
         An accelerator NF keeps `mtbr` at its smallest, because its matches load the accelerator.
         """
@@ -104,80 +101,80 @@ class NfRuns:
         """Runs that may still be made."""
         return float("inf") if self._quota is None else self._quota - self._count
 
-    def measure(self, co_locations: Iterable[CoLocation], *, sure: bool = False) -> list[float]:
-        """Throughput (kpps) of the NF in each company, in order. A company asked before is not run again.
+    def measure(self, points: Iterable[OperatingPoint], *, confirm: bool = False) -> list[float]:
+        """Throughput (kpps) of the NF at each point, in order. A point that was measured is not run again.
 
         Parameters
         ----------
-        companies
-            What is to be run.
-        sure
-            Every run is confirmed by another, because much hangs on it.
+        points
+            Traffic and contention of each run.
+        confirm
+            Every run is confirmed by another, because many decisions depend on it.
 
         Raises
         ------
         QuotaSpent
-            When not every one fits into the quota; those that do were run.
+            When not all fit into the quota; those that do were run.
         TestbedError
             When the testbed fails.
         """
-        co_locations = list(co_locations)
-        new = list(dict.fromkeys(co_location for co_location in co_locations if co_location not in self._runs))
+        points = list(points)
+        new = list(dict.fromkeys(point for point in points if point not in self._runs))
         fitting = new if self._quota is None else new[: max(self._quota - self._count, 0)]
-        self._run(fitting, self._seed, sure)
+        self._run(fitting, self._seed, confirm)
         if len(fitting) < len(new):
             raise QuotaSpent
-        return [self._runs[co_location][0].throughput_kpps for co_location in co_locations]
+        return [self._runs[point][0].throughput_kpps for point in points]
 
-    def repeat(self, co_location: CoLocation, times: int) -> list[float]:
-        """Throughput (kpps) of several runs of the same company, each with noise of its own and confirmed."""
-        self.measure([co_location], sure=True)
-        for repeat in range(len(self._runs[co_location]), times):
+    def repeat(self, point: OperatingPoint, times: int) -> list[float]:
+        """Throughput (kpps) of several runs at one point, each with noise of its own and confirmed."""
+        self.measure([point], confirm=True)
+        for repeat in range(len(self._runs[point]), times):
             if self.left < 1:
                 raise QuotaSpent
-            self._run([co_location], self._seed + REPEAT_SEEDS * repeat, sure=True)
-        return [one.throughput_kpps for one in self._runs[co_location]]
+            self._run([point], self._seed + REPEAT_SEEDS * repeat, confirm=True)
+        return [one.throughput_kpps for one in self._runs[point]]
 
-    def again(self, co_location: CoLocation, times: int) -> list[float]:
-        """Throughput (kpps) of several runs of a company that was measured; the further ones only settle a doubt.
+    def check(self, point: OperatingPoint, times: int) -> list[float]:
+        """Throughput (kpps) of several runs at a measured point; the further ones only decide a close comparison.
 
-        They count neither against the quota nor in the profile.
+        They neither count against the quota nor enter the profile.
         """
         further = [
-            self._testbed.again.run_many(self._asked([co_location]), seed=self._seed + REPEAT_SEEDS * repeat)[0]
+            self._testbed.repeats.run_many(self._requests([point]), seed=self._seed + REPEAT_SEEDS * repeat)[0]
             for repeat in range(1, times)
         ]
-        return [self._runs[co_location][0].throughput_kpps, *(run.measurements[0].throughput_kpps for run in further)]
+        return [self._runs[point][0].throughput_kpps, *(run.measurements[0].throughput_kpps for run in further)]
 
-    def measure_co_locations(self, co_locations: Sequence[RealCoLocation]) -> None:
-        """Run each company twice, beyond the quota for benches. Where they disagree, a third run tells which is odd.
+    def measure_co_locations(self, co_locations: Sequence[CoLocation]) -> None:
+        """Run each co-location twice, outside the quota for benches; where the runs disagree, a third one decides.
 
-        NFs of one testbed need not go together: companies that are refused, or fail however often they are tried, are
-        left out, and that is told.
+        Not every pair of NFs can share a testbed: co-locations that are refused, or fail at every attempt, are left
+        out with a message.
 
         Raises
         ------
         TestbedError
-            When several companies fail one after another: then it is not they.
+            When several co-locations fail one after another: then the testbed is at fault.
         """
-        first = self._served(co_locations, self._seed)
-        again = dict(self._served([co_location for co_location, _ in first], self._seed + REPEAT_SEEDS))
-        both = [(co_location, run) for co_location, run in first if co_location in again]
+        first = self._working(co_locations, self._seed)
+        second = dict(self._working([co_location for co_location, _ in first], self._seed + REPEAT_SEEDS))
+        both = [(co_location, run) for co_location, run in first if co_location in second]
         if left_out := len(co_locations) - len(both):
-            self._say(f"{self.nf.name}: {left_out} of {len(co_locations)} companies of NFs do not run here; left out")
+            self._notify(f"{self.nf.name}: {left_out} of {len(co_locations)} co-locations do not run here; left out")
         for co_location, run in both:
-            self.co_locations += [(co_location, one) for one in self._two_alike(co_location, run, again[co_location])]
+            self.co_locations += [(co_location, one) for one in self._two_alike(co_location, run, second[co_location])]
 
-    def _served(self, co_locations: Sequence[RealCoLocation], seed: int) -> list[tuple[RealCoLocation, Run]]:
-        """A run of each company that the testbed serves; who is not served is found by halving."""
+    def _working(self, co_locations: Sequence[CoLocation], seed: int) -> list[tuple[CoLocation, Run]]:
+        """A run of each co-location that works on the testbed; those that do not are found by halving."""
         try:
-            runs = list(zip(co_locations, self._testbed.once.run_many(co_locations, seed=seed), strict=True))
+            runs = list(zip(co_locations, self._testbed.first.run_many(co_locations, seed=seed), strict=True))
         except TestbedChanged:
             raise
         except TestbedError as error:
             if len(co_locations) > 1:
                 half = len(co_locations) // 2
-                return [*self._served(co_locations[:half], seed), *self._served(co_locations[half:], seed)]
+                return [*self._working(co_locations[:half], seed), *self._working(co_locations[half:], seed)]
             self._failures += not isinstance(error, RunRefused)
             if self._failures > MOST_FAILURES:
                 raise
@@ -186,42 +183,42 @@ class NfRuns:
         self._done(len(runs))
         return runs
 
-    def _two_alike(self, co_location: RealCoLocation, first: Run, second: Run) -> tuple[Run, Run]:
+    def _two_alike(self, co_location: CoLocation, first: Run, second: Run) -> tuple[Run, Run]:
         if agree(first, second):
             return first, second
-        third = self._testbed.again.run_many([co_location], seed=self._seed + REPEAT_SEEDS * TIMES)[0]
+        third = self._testbed.repeats.run_many([co_location], seed=self._seed + REPEAT_SEEDS * TIMES)[0]
         self._testbed.outliers += 1
         return min(combinations((first, second, third), 2), key=lambda pair: disagreement(*pair))
 
     def all(self) -> list[tuple[TrafficProfile, Contention, Sequence[Measurement]]]:
-        """Every company with its measurements (more than one when repeated), in the order first run."""
+        """Every point with its measurements (several when repeated), in the order first run."""
         return [(traffic, contention, runs) for (traffic, contention), runs in self._runs.items()]
 
-    def settle(self) -> None:
-        """Run again what the other runs do not lead one to expect; what is not confirmed gives way to what is."""
-        left = self._count // AGAIN_SHARE
-        co_locations = list(self._runs)
-        settled: set[CoLocation] = set()
+    def replace_outliers(self) -> None:
+        """Repeat runs that differ from what the others lead to expect; confirmed runs replace those that are not."""
+        left = self._count // REPEATED_SHARE
+        points = list(self._runs)
+        repeated: set[OperatingPoint] = set()
         for _ in range(ROUNDS):
-            doubted = [co_locations[index] for index in doubtful(*self._as_arrays())]
-            doubted = [co_location for co_location in doubted if co_location not in settled][: left - len(settled)]
-            settled.update(doubted)
-            runs = self._testbed.settled(self._asked(doubted), agreeing=AGREEING, seed=self._seed)
-            for co_location, run in zip(doubted, runs, strict=True):
-                self._runs[co_location][0] = run.measurements[0]
+            doubted = [points[index] for index in doubtful(*self._as_arrays())]
+            doubted = [point for point in doubted if point not in repeated][: left - len(repeated)]
+            repeated.update(doubted)
+            runs = self._testbed.confirmed(self._requests(doubted), agreeing=AGREEING, seed=self._seed)
+            for point, run in zip(doubted, runs, strict=True):
+                self._runs[point][0] = run.measurements[0]
 
-    def _run(self, co_locations: Sequence[CoLocation], seed: int, sure: bool) -> None:
-        testbed = self._testbed if sure else self._testbed.once
-        for co_location, run in zip(co_locations, testbed.run_many(self._asked(co_locations), seed=seed), strict=True):
-            self._runs.setdefault(co_location, []).append(run.measurements[0])
-        self._count += len(co_locations)
-        self._done(len(co_locations))
+    def _run(self, points: Sequence[OperatingPoint], seed: int, confirm: bool) -> None:
+        testbed = self._testbed if confirm else self._testbed.first
+        for point, run in zip(points, testbed.run_many(self._requests(points), seed=seed), strict=True):
+            self._runs.setdefault(point, []).append(run.measurements[0])
+        self._count += len(points)
+        self._done(len(points))
 
-    def _asked(self, co_locations: Sequence[CoLocation]) -> list[list[Load]]:
-        return [[Workload(self.nf.name, traffic), *contention.loads] for traffic, contention in co_locations]
+    def _requests(self, points: Sequence[OperatingPoint]) -> list[list[Load]]:
+        return [[Workload(self.nf.name, traffic), *contention.loads] for traffic, contention in points]
 
     def _as_arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What was run, on scales on which throughput changes evenly, and the logarithm of throughput."""
+        """Each point, on scales on which throughput changes evenly, and the logarithm of its throughput."""
         rows = [
             [
                 *np.log(np.maximum(traffic.as_tuple()[:2], 1.0)),
@@ -237,12 +234,12 @@ class NfRuns:
 
 
 def least_work(description: TestbedDescription, nf: NfDescription) -> TrafficProfile:
-    """Default traffic, for accelerator NFs with the fewest matches that the testbed offers."""
+    """Default traffic; for accelerator NFs with the fewest matches that the testbed offers."""
     if not nf.accelerators:
         return description.traffic
     return traffic_with(description.traffic, {"mtbr": description.range_of("mtbr")[0]})
 
 
-def alone(traffics: Iterable[TrafficProfile]) -> list[CoLocation]:
-    """Each traffic with nothing beside the NF."""
+def solo_points(traffics: Iterable[TrafficProfile]) -> list[OperatingPoint]:
+    """Each traffic with the NF alone."""
     return [(traffic, ALONE) for traffic in traffics]

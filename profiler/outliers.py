@@ -1,12 +1,12 @@
-"""Outliers: runs that would not come out like that again, found by repeats.
+"""Outliers: runs that a repeat does not confirm.
 
-Two ways lead to a repeat. What a whole profiling stands on (bench levels, accelerator co-runs, the ends by which an
-attribute is pruned) is always run twice. Of the many other runs, those are repeated that the others do not lead one
-to expect: a Gaussian process through all other runs misses them by more than `DOUBTED` (Rasmussen & Williams, 2006,
-section 5.4.2). It is a yardstick and no model: whatever it doubts is measured, never replaced by its opinion.
+There are two reasons for a repeat. Runs on which the whole profiling depends (bench levels, accelerator co-runs, the
+ends by which an attribute is pruned) are always made twice. Of the many other runs, those are repeated that differ from
+what the others lead to expect: a Gaussian process through all other runs misses them by more than `DOUBTED` (Rasmussen
+& Williams, 2006, section 5.4.2). The process only selects runs to repeat; its values never replace a measurement.
 
-Two runs that agree are believed, three where there was doubt, because two outliers may agree. The earliest of them
-counts; so a run that was doubted wrongly stays as it was.
+Two runs that agree are accepted, three where there was doubt, because two outliers may agree. The earliest of them
+counts, so a run that was doubted wrongly stays.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from profiler.testbed import Measurement, Run, Testbed, TestbedInFront
+from profiler.testbed import Measurement, Run, Testbed, TestbedWrapper
 from profiles import COUNTERS, Load
 
 AGREE = 0.1
 MOST_RUNS = 5
 DOUBTED = 0.12
-"""Difference of logarithms. Half of what an outlier is off: expectations err, too."""
-AGAIN_SEEDS = 7_000_003
+"""Difference of logarithms: half the error of a typical outlier, because expectations have errors, too."""
+REPEAT_SEEDS = 7_000_003
 AT_ONCE = 500
 LENGTHS = (0.5, 1.0, 2.0, 4.0)
 NOISES = (1e-4, 1e-3, 1e-2)
@@ -35,24 +35,24 @@ CHOSEN_ON = 150
 Array = NDArray[np.float64]
 
 
-class ConfirmedTestbed(TestbedInFront):
-    """A testbed whose every answer was given twice.
+class ConfirmedTestbed(TestbedWrapper):
+    """A testbed that confirms every run by a second one.
 
-    Where two runs of a company differ by more than 10 % in throughput (or, of a load alone, in a counter), it is run
-    again until two agree, five times in all at most; then the one of middle throughput counts.
+    Where two runs of a co-location differ by more than 10 % in throughput (or, of a load alone, in a counter), it is
+    repeated until two agree, at most five runs in all; then the one of middle throughput counts.
 
     Parameters
     ----------
-    once
-        Makes the first run of each company.
-    again
-        Makes the repeats: the same testbed, or one that files them elsewhere.
+    first
+        Makes the first run of each co-location.
+    repeats
+        Makes the repeats: the same testbed, or one that records them separately.
     """
 
-    def __init__(self, once: Testbed, again: Testbed) -> None:
-        super().__init__(once)
-        self.once = once
-        self.again = again
+    def __init__(self, first: Testbed, repeats: Testbed) -> None:
+        super().__init__(first)
+        self.first = first
+        self.repeats = repeats
         self.outliers = 0
         """Runs that were not confirmed."""
 
@@ -60,21 +60,21 @@ class ConfirmedTestbed(TestbedInFront):
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         if not noise:
-            return self.once.run_many(co_locations, noise=noise, seed=seed)
-        return self.settled(co_locations, agreeing=2, seed=seed)
+            return self.first.run_many(co_locations, noise=noise, seed=seed)
+        return self.confirmed(co_locations, agreeing=2, seed=seed)
 
-    def settled(self, co_locations: Sequence[Sequence[Load]], *, agreeing: int, seed: int | None) -> list[Run]:
-        """One run per company that `agreeing` runs, itself among them, tell alike; else the middle one."""
-        answers = [[run] for run in self.once.run_many(co_locations, seed=seed)]
+    def confirmed(self, co_locations: Sequence[Sequence[Load]], *, agreeing: int, seed: int | None) -> list[Run]:
+        """One run per co-location with which `agreeing` runs agree, itself counted; else the middle one."""
+        answers = [[run] for run in self.first.run_many(co_locations, seed=seed)]
         for repeat in range(1, MOST_RUNS):
             missing = [index for index, runs in enumerate(answers) if _agreed(runs, agreeing) is None]
-            asked = [co_locations[index] for index in missing]
-            seconds = self.again.run_many(asked, seed=(seed or 0) + AGAIN_SEEDS * repeat)
+            unconfirmed = [co_locations[index] for index in missing]
+            seconds = self.repeats.run_many(unconfirmed, seed=(seed or 0) + REPEAT_SEEDS * repeat)
             for index, run in zip(missing, seconds, strict=True):
                 answers[index].append(run)
-        settled = [_agreed(runs, agreeing) or _middle(runs) for runs in answers]
-        self.outliers += sum(run is not runs[0] for run, runs in zip(settled, answers, strict=True))
-        return settled
+        chosen = [_agreed(runs, agreeing) or _middle(runs) for runs in answers]
+        self.outliers += sum(run is not runs[0] for run, runs in zip(chosen, answers, strict=True))
+        return chosen
 
 
 def _agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
@@ -102,12 +102,12 @@ def _middle(runs: Sequence[Run]) -> Run:
 
 
 def doubtful(inputs: Array, logarithm: Array) -> list[int]:
-    """The runs whose outcome the others do not lead one to expect, the least expected first.
+    """The runs that differ from what the others lead to expect, the largest difference first.
 
     Parameters
     ----------
     inputs
-        What was run, shape (N, inputs).
+        The point of each run, shape (N, inputs).
     logarithm
         Of the throughput, shape (N,).
     """
@@ -123,7 +123,7 @@ def doubtful(inputs: Array, logarithm: Array) -> list[int]:
 
 
 def _missed_by(unit: Array, logarithm: Array) -> Array:
-    """How far each run is from what the others tell, by the process that tells most of a sample best; shape (N,)."""
+    """How far each run is from its prediction by the others, with the process that fits a sample best; shape (N,)."""
     centred = logarithm - np.median(logarithm)
     sample = slice(None, None, -(-len(unit) // CHOSEN_ON))
 
@@ -135,7 +135,7 @@ def _missed_by(unit: Array, logarithm: Array) -> Array:
 
 
 def _left_out(unit: Array, centred: Array, length: float, noise: float) -> Array:
-    """How far each run is from what a process of these lengths and noise tells from all others, shape (N,)."""
+    """How far each run is from its prediction by all others, with this length scale and noise; shape (N,)."""
     squared = (unit**2).sum(axis=1)
     distance = np.sqrt(np.maximum(squared[:, None] + squared[None] - 2 * unit @ unit.T, 0.0))
     scaled = math.sqrt(5) * distance / length

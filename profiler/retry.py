@@ -1,4 +1,4 @@
-"""Patience with testbeds: a run that fails is asked again, of the testbed started anew, a bounded number of times."""
+"""Retries: a run that fails is repeated on a restarted testbed, a limited number of times."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 
-from profiler.testbed import Run, RunRefused, Testbed, TestbedChanged, TestbedError, refuse_unsound
+from profiler.testbed import Run, RunRefused, Testbed, TestbedChanged, TestbedError, refuse_invalid
 from profiles import Load, TestbedDescription
 
 ATTEMPTS = 3
 PAUSES_S = (0.5, 2.0)
 """Before the second and the third attempt."""
 
-Say = Callable[[str], None]
-
 
 class RetryingTestbed(Testbed):
     """A testbed that is closed and opened again whenever it fails.
 
-    A run that died, hung, came late, under another id, or as what cannot be a measurement, is asked three times before
-    it is given up: the testbed's last words are then in the error. A run that the testbed refuses is not asked again,
-    because it would be refused again. A testbed that does not start, or describes itself wrongly at first, is not
-    retried either: its operator is still at hand.
+    A run whose testbed ended, hung, answered late, under another id or with invalid values is attempted three times;
+    the last failure is the error. A run that the testbed refuses is not repeated, because it would be refused again.
+    A testbed that does not start, or first describes itself wrongly, is not restarted: the user has just started it
+    and can correct the command.
 
     Parameters
     ----------
     reopen
         Starts the testbed. Called once at the beginning, then after each failure.
-    say
-        Told of every failure that is retried.
+    notify
+        Called with a message about every failure that is retried.
     pause
         Waits that many seconds.
     """
 
     def __init__(
-        self, reopen: Callable[[], Testbed], say: Say = lambda _: None, pause: Callable[[float], None] = time.sleep
+        self,
+        reopen: Callable[[], Testbed],
+        notify: Callable[[str], None] = lambda message: None,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._reopen = reopen
-        self._say = say
+        self._notify = notify
         self._pause = pause
         self._testbed: Testbed | None = reopen()
         self._batches = self._testbed.batches
@@ -63,15 +64,15 @@ class RetryingTestbed(Testbed):
             try:
                 runs = self._opened().run_many(co_locations, noise=noise, seed=seed)
                 for run in runs:
-                    refuse_unsound(run)
+                    refuse_invalid(run)
                 return runs
             except (RunRefused, TestbedChanged):
                 raise
             except TestbedError as error:
                 self.close()
                 if pause is None:
-                    raise TestbedError(f"given up after {ATTEMPTS} attempts at one run: {error}") from None
-                self._say(f"attempt {attempt} of {ATTEMPTS} failed, starting the testbed again: {error}")
+                    raise TestbedError(f"gave up after {ATTEMPTS} attempts at one run: {error}") from None
+                self._notify(f"attempt {attempt} of {ATTEMPTS} failed, restarting the testbed: {error}")
                 self._pause(pause)
         raise AssertionError("the last attempt returns or raises")
 
@@ -82,13 +83,13 @@ class RetryingTestbed(Testbed):
         self._testbed = None
 
     def _opened(self) -> Testbed:
-        """The testbed, started again if it was closed; what comes back must be the one that left."""
+        """The testbed, restarted if it was closed; it must describe itself as before."""
         if self._testbed is None:
             testbed = self._reopen()
-            if self._description is not None and (told := testbed.describe()) != self._description:
+            if self._description is not None and (described := testbed.describe()) != self._description:
                 testbed.close()
                 raise TestbedChanged(
-                    f"testbed {self._description.name} came back describing itself differently: {told}"
+                    f"testbed {self._description.name} describes itself differently after a restart: {described}"
                 )
             self._testbed = testbed
         return self._testbed

@@ -59,7 +59,7 @@ def whole(bounds: Range, value: float) -> float:
 def parameter_at(bounds: Range, position: float) -> float:
     """The bench parameter value at a position in [0, 1], even on a logarithmic scale where the ends differ tenfold.
 
-    What NFs exert on memory spans decades, and most of it is little beside what a bench can exert.
+    The memory contention that NFs cause spans decades, and most of it is small compared with what a bench can cause.
     """
     low, high = bounds
     decades = low > 0 and high >= 10 * low

@@ -1,4 +1,4 @@
-"""Testbeds: whatever can run workloads side by side on a NIC and measure them."""
+"""Testbeds: what can run workloads side by side on a NIC and measure them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from profiles import Counters, Load, TestbedDescription
 
 
 class TestbedError(Exception):
-    """A testbed that failed; the message carries what it last said."""
+    """A testbed that failed; the message holds its last output."""
 
     __test__ = False
 
 
 class RunRefused(TestbedError):
-    """A request that the testbed understood and will not serve, however often it is asked."""
+    """A request that the testbed understood and will refuse each time."""
 
 
 class TestbedChanged(TestbedError):
-    """A testbed that came back as another one: what it measures belongs to another profile."""
+    """A testbed that describes itself differently after a restart: its measurements belong to another profile."""
 
     __test__ = False
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one workload did during a run: throughput (kpps) and its own counters in that company."""
+    """One workload during a run: its throughput (kpps) and its own counters, both under the contention of the run."""
 
     throughput_kpps: float
     counters: Counters
@@ -38,14 +38,14 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: a measurement per load, in the order asked, and the testbed's time for it (s)."""
+    """One run: a measurement per load, in the order of the request, and the testbed's time for it (s)."""
 
     measurements: tuple[Measurement, ...]
     elapsed_s: float = 0.0
 
 
-def refuse_unsound(run: Run) -> None:
-    """TestbedError when a throughput or counter is no measurement, so that no model learns from it."""
+def refuse_invalid(run: Run) -> None:
+    """TestbedError when a throughput or counter cannot be a measurement, so that no model learns from it."""
     for one in run.measurements:
         if not (math.isfinite(one.throughput_kpps) and one.throughput_kpps > 0):
             raise TestbedError(f"testbed reports a throughput of {one.throughput_kpps} kpps")
@@ -54,13 +54,13 @@ def refuse_unsound(run: Run) -> None:
 
 
 class Testbed(ABC):
-    """A NIC on which loads are run together. Use it as a context manager; leaving it frees what it holds."""
+    """A NIC on which loads run together. Use it as a context manager; leaving it frees what it holds."""
 
     __test__ = False
 
     @abstractmethod
     def describe(self) -> TestbedDescription:
-        """What the testbed says of itself."""
+        """What the testbed reports of itself."""
 
     @abstractmethod
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
@@ -71,7 +71,7 @@ class Testbed(ABC):
         loads
             NF workloads and benches that share the NIC.
         noise
-            False asks a simulated testbed for the noise-free truth; a real one ignores it.
+            False requests the noise-free truth from a simulated testbed; a real one ignores it.
         seed
             A simulated testbed draws its noise from the seed and the loads alone.
 
@@ -86,12 +86,12 @@ class Testbed(ABC):
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
-        """One run per company, in order; a testbed that can batch overrides this."""
+        """One run per co-location, in order; a testbed that can batch overrides this."""
         return [self.run(loads, noise=noise, seed=seed) for loads in co_locations]
 
     @property
     def batches(self) -> bool:
-        """Whether it answers several companies together faster than one after another."""
+        """Whether it runs several co-locations together faster than one after another."""
         return type(self).run_many is not Testbed.run_many
 
     def close(self) -> None:
@@ -106,26 +106,26 @@ class Testbed(ABC):
         self.close()
 
 
-class TestbedInFront(Testbed):
-    """A testbed in front of another, which it describes; what it changes of the answers is in `run_many`.
+class TestbedWrapper(Testbed):
+    """A testbed that passes requests on to another; `run_many` of the subclass changes the requests or the answers.
 
     Parameters
     ----------
-    behind
-        Who is asked.
+    inner
+        Runs the requests.
     """
 
     __test__ = False
 
-    def __init__(self, behind: Testbed) -> None:
-        self._behind = behind
+    def __init__(self, inner: Testbed) -> None:
+        self._inner = inner
 
     @property
     def batches(self) -> bool:
-        return self._behind.batches
+        return self._inner.batches
 
     def describe(self) -> TestbedDescription:
-        return self._behind.describe()
+        return self._inner.describe()
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         return self.run_many([loads], noise=noise, seed=seed)[0]

@@ -1,18 +1,25 @@
-"""Write aside, then rename: nobody ever sees half a file or half a directory."""
+"""Write aside, then rename: no reader ever sees half a file or half a directory."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+UNFINISHED = ".unfinished."
+"""Begins the name of the folder in which `files_aside` collects files."""
+
+AT_FDCWD = -100
+RENAME_EXCHANGE = 2
 
 
 @contextmanager
 def file_aside(target: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `target` when the block ends well and vanishes when it does not."""
+    """A path to write to, which becomes `target` when the block ends well and is removed when it does not."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
@@ -27,21 +34,73 @@ def file_aside(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def directory_aside(target: Path) -> Iterator[Path]:
-    """An empty directory to fill, which replaces `target` when the block ends well and vanishes when it does not."""
+    """An empty directory to fill, which replaces `target` when the block ends well and is removed when it does not.
+
+    Everything in the old `target` is removed. Where the file system can exchange two directories (Linux), `target` is
+    never missing.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         yield aside
         aside.chmod(0o777 & ~_umask())
-        if target.exists():
+        if not target.exists():
+            aside.rename(target)
+        elif not _exchanged(aside, target):
             retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             target.rename(retired / target.name)
             aside.rename(target)
             shutil.rmtree(retired)
-        else:
-            aside.rename(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def files_aside(target: Path, outdated: Iterable[Path] = ()) -> Iterator[Path]:
+    """An empty directory to fill, whose content moves into the directory `target` when the block ends well.
+
+    Each file replaces the one of its name in a single step; a folder that `target` does not have, and `target` itself
+    where there is none, appears whole. Every other file in `target` stays. Only one process may write into `target`.
+
+    Parameters
+    ----------
+    target
+        The directory to write into.
+    outdated
+        Files that are removed just before the others are replaced.
+    """
+    if not target.exists():
+        with directory_aside(target) as aside:
+            yield aside
+        return
+    for abandoned in target.glob(f"{UNFINISHED}*"):  # by a process that was killed
+        shutil.rmtree(abandoned)
+    aside = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target))
+    try:
+        yield aside
+        for path in outdated:
+            path.unlink(missing_ok=True)
+        _move_into(aside, target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _move_into(folder: Path, target: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        place = target / path.name
+        if path.is_dir() and place.is_dir():
+            _move_into(path, place)
+        else:
+            path.replace(place)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two directories in a single step; False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (OSError, AttributeError):
+        return False
+    return bool(rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0)
 
 
 def _umask() -> int:

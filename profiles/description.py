@@ -136,6 +136,11 @@ class TestbedDescription(_Described):
                 return nf
         raise KeyError(name)
 
+    @property
+    def fitting_nfs(self) -> list[NfDescription]:
+        """The NFs that need no more cores than the NIC has."""
+        return [nf for nf in self.nfs if nf.cores <= self.nic.cores]
+
     def bench(self, name: str) -> BenchDescription | None:
         """The bench of that name, or None."""
         return next((bench for bench in self.benches if bench.name == name), None)

@@ -1,6 +1,6 @@
 """The profile directory (docs/formats.md): everything that was measured of the NFs of one testbed.
 
-People may write the files from their own measurements, so what they leave out has a meaning, told at each reader.
+Users may write the files from their own measurements; what a file leaves out has a meaning, given at each reader.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
-from profiles.aside import directory_aside, file_aside
+from profiles.aside import file_aside, files_aside
 from profiles.counters import COUNTERS
 from profiles.description import NfDescription, TestbedDescription
 from profiles.faults import Fault, InputError
@@ -27,7 +27,9 @@ THROUGHPUT = "throughput_kpps"
 FIRST_SERVICE = "competitor_service_ms"
 FIRST_RATE = "competitor_kpps"
 RUN, NF = "run", "nf"
-NOT_ACCELERATORS = ("solo", "pattern", "co-runs", "companies")
+CO_LOCATIONS, FORMER_CO_LOCATIONS = "co-locations", "companies"
+"""The file of measured co-locations, and its name in profiles written by earlier versions."""
+NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS)
 
 
 def service_column(accelerator: str) -> str:
@@ -49,21 +51,21 @@ class NfProfile:
     name
         The NF.
     description
-        Cores and accelerators as its testbed described them; None when the profile holds no `nf.json`.
+        Cores and accelerators as its testbed described them; None when the profile has no `nf.json`.
     solo
         Alone on the NIC: the NF's own seven counters.
     memory
-        Beside memory contention only: the competitors' summed seven counters.
+        Under memory contention only: the competitors' summed seven counters.
     accelerators
         Per accelerator: `competitor_service_ms` and `competitor_kpps` (NaN when the competitor saturates).
     pattern
-        Beside memory and accelerator contention together: the competitors' summed seven counters, and for each
+        Under memory and accelerator contention together: the competitors' summed seven counters, and for each
         accelerator `service_column` and `rate_column`.
     co_runs
-        In real company that is told by what it exerts; columns of `pattern`.
-    companies
-        In real company that is told by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one run
-        ran side by side; the same company again is a repeat.
+        Co-located with other NFs that are only known by the contention they cause; columns of `pattern`.
+    co_locations
+        Co-located with NFs that are known by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one
+        run ran side by side; a second run of the same co-location is a repeat.
     """
 
     name: str
@@ -81,20 +83,36 @@ class NfProfile:
         return self.description.accelerators if self.description else tuple(sorted(self.accelerators))
 
     def write(self, directory: Path) -> None:
-        """Write the NF's files into `directory`, which then holds nothing else."""
-        with directory_aside(directory) as aside:
-            write_table(self.solo, aside / "solo.csv")
-            write_table(self.memory, aside / "memory.csv")
-            for accelerator, table in sorted(self.accelerators.items()):
-                write_table(table, aside / f"{accelerator}.csv")
-            if len(self.pattern):
-                write_table(_with_first(self.pattern, self.uses), aside / "pattern.csv")
-            if len(self.co_runs):
-                write_table(_with_first(self.co_runs, self.uses), aside / "co-runs.csv")
-            if len(self.co_locations):
-                write_table(self.co_locations, aside / "companies.csv")
-            if self.description:
-                write_json(self.description.model_dump(mode="json"), aside / "nf.json")
+        """Write the NF's files into `directory`; all others stay, except those outdated."""
+        with files_aside(directory, self.outdated(directory)) as aside:
+            self.write_files(aside)
+
+    def write_files(self, folder: Path) -> None:
+        """Write the NF's files into `folder`, which is made where it does not exist."""
+        write_table(self.solo, folder / "solo.csv")
+        write_table(self.memory, folder / "memory.csv")
+        for accelerator, table in sorted(self.accelerators.items()):
+            write_table(table, folder / f"{accelerator}.csv")
+        if len(self.pattern):
+            write_table(_with_first(self.pattern, self.uses), folder / "pattern.csv")
+        if len(self.co_runs):
+            write_table(_with_first(self.co_runs, self.uses), folder / "co-runs.csv")
+        if len(self.co_locations):
+            write_table(self.co_locations, folder / f"{CO_LOCATIONS}.csv")
+        if self.description:
+            write_json(self.description.model_dump(mode="json"), folder / "nf.json")
+
+    def outdated(self, directory: Path) -> list[Path]:
+        """Files of an earlier write that `write_files` would not replace; co-runs.csv, which users add, is never one.
+
+        Left in place, they would be read as measurements of this profile.
+        """
+        stems = [FORMER_CO_LOCATIONS]
+        stems += [CO_LOCATIONS] if not len(self.co_locations) else []
+        stems += ["pattern"] if not len(self.pattern) else []
+        earlier = _read_nf_description(directory / "nf.json", [])
+        stems += [name for name in (earlier.accelerators if earlier else ()) if name not in self.accelerators]
+        return [directory / f"{stem}.csv" for stem in stems]
 
 
 @dataclass(frozen=True)
@@ -154,7 +172,7 @@ def read_profile(directory: Path) -> Profile:
     if (directory / "benches.csv").exists():
         benches, wrong = read_table(directory / "benches.csv", ["bench"], text=["bench"])
         faults += wrong
-    folders = sorted(path for path in directory.iterdir() if path.is_dir() and list(path.glob("*.csv")))
+    folders = sorted(path for path in directory.glob("[!.]*") if path.is_dir() and list(path.glob("*.csv")))
     nfs = {folder.name: _read_nf(folder, faults) for folder in folders}
     if not nfs and not faults:
         faults.append(Fault(str(directory), None, None, "holds no NF: no folder with memory*.csv or solo.csv in it"))
@@ -175,23 +193,26 @@ def _read_testbed(path: Path, faults: list[Fault]) -> TestbedDescription | None:
     try:
         return TestbedDescription.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        faults += [
-            Fault(str(path), None, ".".join(str(part) for part in wrong["loc"]) or None, wrong["msg"])
-            for wrong in error.errors()
-        ]
+        faults += _faults_of(error, path)
         return None
 
 
+def _read_nf_description(path: Path, faults: list[Fault]) -> NfDescription | None:
+    if not path.exists():
+        return None
+    try:
+        return NfDescription.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        faults += _faults_of(error, path)
+        return None
+
+
+def _faults_of(error: ValidationError, path: Path) -> list[Fault]:
+    return [Fault(str(path), None, ".".join(map(str, wrong["loc"])) or None, wrong["msg"]) for wrong in error.errors()]
+
+
 def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
-    description = None
-    if (folder / "nf.json").exists():
-        try:
-            description = NfDescription.model_validate_json((folder / "nf.json").read_bytes())
-        except ValidationError as error:
-            faults += [
-                Fault(str(folder / "nf.json"), None, ".".join(map(str, wrong["loc"])) or None, wrong["msg"])
-                for wrong in error.errors()
-            ]
+    description = _read_nf_description(folder / "nf.json", faults)
 
     def table(path: Path, columns: Sequence[str], defaults: dict[str, float], text: Sequence[str] = ()) -> pd.DataFrame:
         required = [*columns, "flows", "packet_size", THROUGHPUT]
@@ -210,11 +231,11 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
     uses = description.accelerators if description else tuple(accelerators)
     faults += [
         Fault(str(folder / f"{name}.csv"), None, None, f"nf.json names no accelerator {name}",
-              f"add it to `accelerators` in {folder / 'nf.json'}, or take the file away")
+              f"add it to `accelerators` in {folder / 'nf.json'}, or remove the file")
         for name in accelerators
         if name not in uses
     ]  # fmt: skip
-    solo, co_locations = folder / "solo.csv", folder / "companies.csv"
+    solo, co_locations = folder / "solo.csv", _co_locations_file(folder)
     mixed = {
         stem: _without_first(table(folder / f"{stem}.csv", COUNTER_COLUMNS, _mixed_defaults(uses)), uses)
         for stem in ("pattern", "co-runs")
@@ -232,6 +253,11 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
     )
 
 
+def _co_locations_file(folder: Path) -> Path:
+    current, former = folder / f"{CO_LOCATIONS}.csv", folder / f"{FORMER_CO_LOCATIONS}.csv"
+    return former if former.exists() and not current.exists() else current
+
+
 def _nothing(columns: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(dtype=np.float64) for name in [*TRAFFIC_COLUMNS, *columns, THROUGHPUT]})
 
@@ -242,7 +268,7 @@ def _joined(tables: list[pd.DataFrame], columns: Iterable[str]) -> pd.DataFrame:
 
 
 def _mixed_defaults(uses: Sequence[str]) -> dict[str, float]:
-    """Nothing asked of an accelerator means no demand on it; no rate told means the competitor saturates."""
+    """A missing service time means no demand on the accelerator; a missing rate, a competitor that saturates it."""
     defaults = {FIRST_SERVICE: 0.0, FIRST_RATE: np.nan}
     for accelerator in uses[1:]:
         defaults |= {service_column(accelerator): 0.0, rate_column(accelerator): np.nan}

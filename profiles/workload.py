@@ -39,3 +39,6 @@ class BenchLoad:
 
 Load = Workload | BenchLoad
 """Anything that a testbed can run."""
+
+CoLocation = tuple[Workload, ...]
+"""NF workloads that share a NIC."""

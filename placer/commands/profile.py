@@ -97,7 +97,7 @@ def _profile(
             quota=quota,
             seed=seed,
             progress=advance,
-            say=progress.say,
+            notify=progress.say,
             suggest=disagreement(seed),
         )
     progress.say(f"profile written: {out}")

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from predictor.contention.calibration import Conditions
 from predictor.contention.equilibrium import EquilibriumModel
+from predictor.contention.intervals import ABSURD
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
-from predictor.training.measurements import CoLocation, Runs
+from predictor.training.measurements import CoLocation, Measurements, Runs
+from profiles import InputError
+from profiles.profile import THROUGHPUT
 
 Array = NDArray[np.float64]
 
@@ -75,12 +78,58 @@ def compared_by_name(
     ]
 
 
-def compared_by_sums(runs: Runs, model: NfModel) -> ComparedRuns:
-    """Runs in co-locations of which only the sums are known; each is a co-location of its own."""
-    predicted = model.throughput(runs.counters, runs.traffic, runs.service_ms, runs.rate_kpps)
-    error = np.log(runs.throughput / predicted)
-    conditions = model.conditions(runs.traffic, predicted, runs.service_ms)
-    return ComparedRuns(conditions, error, np.zeros(len(error)), -1 - np.arange(len(error)))
+def compared_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+    """Per NF, its runs in all real co-locations; NFs without any are left out.
+
+    Raises
+    ------
+    InputError
+        When measured co-locations are nothing like the NF alone and next to benches.
+    """
+    parts: dict[str, list[ComparedRuns]] = defaultdict(list)
+    for name, rows in _compared_by_sums({name: nf.co_runs for name, nf in measured.nfs.items()}, models).items():
+        if len(rows.error):
+            parts[name].append(rows)
+    for name, rows in compared_by_name(models, measured.co_locations):
+        parts[name].append(rows)
+    compared = {name: ComparedRuns.joined(of_nf) for name, of_nf in parts.items()}
+    for name, rows in compared.items():
+        _refuse_absurd(name, rows)
+    return compared
+
+
+def compared_next_to_benches(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+    """Per NF, its runs next to memory and accelerator benches together."""
+    return _compared_by_sums({name: nf.pattern for name, nf in measured.nfs.items()}, models)
+
+
+def _compared_by_sums(runs: Mapping[str, Runs], models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
+    """Runs under contention of which only the sums are known; each is a co-location of its own."""
+    compared = {}
+    for name, model in models.items():
+        of_nf = runs[name]
+        predicted = model.throughput(of_nf.counters, of_nf.traffic, of_nf.service_ms, of_nf.rate_kpps)
+        error = np.log(of_nf.throughput / predicted)
+        conditions = model.conditions(of_nf.traffic, predicted, of_nf.service_ms)
+        compared[name] = ComparedRuns(conditions, error, np.zeros(len(error)), -1 - np.arange(len(error)))
+    return compared
+
+
+def _refuse_absurd(name: str, rows: ComparedRuns) -> None:
+    typical = float(np.exp(np.median(rows.error)))
+    fastest = float((np.exp(rows.error) * rows.conditions.kept).max())
+    if fastest > ABSURD:
+        wrong = f"in one run {fastest:.3g} times as fast as alone"
+    elif not 1 / ABSURD <= typical <= ABSURD:
+        wrong = f"typically {typical:.3g} times as fast as predicted"
+    else:
+        return
+    raise InputError.of(
+        f"{name}/co-locations.csv, co-runs.csv, or those of the NFs in its co-locations",
+        f"in co-locations {name} is {wrong}",
+        column=THROUGHPUT,
+        hint="throughput_kpps are thousands of packets per second",
+    )
 
 
 def _noise(co_locations: Mapping[CoLocation, Array]) -> dict[str, float]:

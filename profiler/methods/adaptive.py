@@ -1,4 +1,4 @@
-"""Adaptive profiling: Tomur's algorithm 1 (section 5.2), made whole where the paper is silent.
+"""Adaptive profiling: Tomur's algorithm 1 (section 5.2), with decisions of our own where the paper leaves them open.
 
 1. *Prune* every attribute between whose ends throughput differs by less than `epsilon_0`.
 2. *Bisect* the ranges of the others where throughput changes by `epsilon_1` or more, with `LEVELS` random contention
@@ -6,26 +6,26 @@
 3. *Spread* what is left of the quota over the product of the ranges, densest where throughput was found to change,
    a quarter of it at default traffic.
 
-Decisions the paper leaves open:
+Decisions that the paper leaves open:
 
-- Throughput is compared alone *and* beside the strongest memory contention, at each end and midpoint. A table that
-  fits the cache while the NF is alone shows its size only in company, so solo throughput by itself would prune it.
-- With several attributes, each is judged along lines on which the others are at their default, all smallest, and all
+- Throughput is compared alone *and* under the strongest memory contention, at each end and midpoint. A table that
+  fits the cache while the NF is alone has an effect only under contention, so solo throughput by itself would prune it.
+- With several attributes, each is examined along lines on which the others are at their default, all smallest, and all
   largest, and bisected along the first unless it matters more on another; step 3 then covers their combinations.
-  Bisecting boxes would cost runs exponential in the attributes; bisecting their diagonal would not tell them apart.
+  Bisecting boxes would cost runs exponential in the attributes; bisecting their diagonal would not separate them.
 - Ranges whose ends differ a hundredfold are halved on a logarithmic scale: data structures grow with the number of
   flows, and their effect ends at the first few percent of its range.
 - Changes are relative to solo throughput at default traffic. Both epsilons are 5 %, or four standard deviations of a
   difference when repeats show more noise than that allows.
-- An attribute whose change is within a quarter of epsilon is judged by the means of three runs at each end, because
-  noise would decide by one; and every end is confirmed by a second run, because an outlier there would prune an
+- An attribute whose change is within a quarter of epsilon is decided by the means of three runs at each end, because
+  with one run noise would decide; and every end is confirmed by a second run, because an outlier there would prune an
   attribute that matters.
-- Widest changes are halved first, so that a small quota is spent where it tells most.
-- Default traffic is where most NFs will run, so much of the contention levels are seen there.
+- The largest changes are halved first, so that a small quota is spent where it reduces the error most.
+- Default traffic is where most NFs will run, so many of the contention levels are measured there.
 
-What they bring, as mean error (%) on the grid of table 8 beside contention that NFs exert, and beyond it, for six NFs
+Their effect, as mean error (%) on the grid of table 8 under contention that NFs cause, and beyond it, for six NFs
 under three seeds with 400 runs: as it is, 1.03 and 3.2; ranges halved on a linear scale, 3.6 and 5.5; nothing bisected,
-1.06 and 4.3 (with 200 runs 1.17 and 5.9, against 1.09 and 4.3); spread evenly, 1.03 and 3.3; nothing set aside for
+1.06 and 4.3 (with 200 runs 1.17 and 5.9, against 1.09 and 4.3); spread evenly, 1.03 and 3.3; no runs reserved for
 default traffic, 1.01 and 3.0, and less accuracy there. Repeats and pruning change nothing for these NFs: each of their
 attributes matters much or not at all.
 """
@@ -41,9 +41,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from profiler.contention import ALONE, Contention
+from profiler.contention import ALONE, Contention, OperatingPoint
 from profiler.methods import METHODS, Method
-from profiler.nf_runs import CoLocation, NfRuns
+from profiler.nf_runs import NfRuns
 from profiler.sampling import EvenPoints, Range, at, traffic_with
 from profiles import TrafficProfile
 
@@ -59,12 +59,12 @@ BATCH = 32
 AT_DEFAULT = 0.25
 
 Throughputs = tuple[float, ...]
-"""At one traffic profile: alone, and beside the strongest contention."""
+"""At one traffic profile: alone, and under the strongest contention."""
 
 
 @dataclass
 class Line:
-    """One attribute's range, the others held at `base`; what was measured on it, by position in [0, 1].
+    """One attribute's range, the others held at `base`, with the throughputs measured on it by position in [0, 1].
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ class Line:
         The attribute and its range.
     base
         The traffic on which it varies.
-    found
+    measured
         Throughputs relative to solo at default traffic.
     """
 
     attribute: str
     bounds: Range
     base: TrafficProfile
-    found: dict[float, Throughputs] = field(default_factory=dict)
+    measured: dict[float, Throughputs] = field(default_factory=dict)
 
     def traffic(self, position: float) -> TrafficProfile:
         """The traffic profile at a position."""
@@ -87,9 +87,9 @@ class Line:
 
     def changes(self) -> list[tuple[float, float, float]]:
         """Between each two neighbours: the largest change of throughput, and both positions."""
-        ends = sorted(self.found)
+        ends = sorted(self.measured)
         return [
-            (max(abs(a - b) for a, b in zip(self.found[start], self.found[end], strict=True)), start, end)
+            (max(abs(a - b) for a, b in zip(self.measured[start], self.measured[end], strict=True)), start, end)
             for start, end in pairwise(ends)
         ]
 
@@ -111,7 +111,7 @@ class Adaptive(Method):
 
 
 def _noise(runs: NfRuns) -> tuple[float, float]:
-    """Solo throughput at default traffic, and the smallest relative change that is no noise."""
+    """Solo throughput at default traffic, and the smallest relative change that is not noise."""
     repeats = np.array(runs.repeat((runs.base, ALONE), REPEATS))
     deviation = float(repeats.std(ddof=1) / repeats.mean())
     return float(repeats.mean()), max(EPSILON, 4 * math.sqrt(2) * deviation)
@@ -124,7 +124,7 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
         for name, bounds in runs.attributes.items()
         for base in _bases(runs.base, runs.attributes)
     ]
-    _measure(runs, [(line, position) for line in lines for position in (0.0, 1.0)], views, solo, sure=True)
+    _measure(runs, [(line, position) for line in lines for position in (0.0, 1.0)], views, solo, confirm=True)
     best: dict[str, tuple[float, Line]] = {}
     for line in lines:
         ((change, _, _),) = line.changes()
@@ -138,7 +138,7 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
 def _repeated_change(runs: NfRuns, line: Line, views: Sequence[Contention], solo: float) -> float:
     """The change between the ends of a line by the means of several runs."""
     low, high = (
-        [np.mean(runs.again((line.traffic(position), view), REPEATS)) / solo for view in views]
+        [np.mean(runs.check((line.traffic(position), view), REPEATS)) / solo for view in views]
         for position in (0.0, 1.0)
     )
     return max(abs(float(a - b)) for a, b in zip(low, high, strict=True))
@@ -177,29 +177,29 @@ def _measure(
     views: Sequence[Contention],
     solo: float,
     *,
-    sure: bool = False,
+    confirm: bool = False,
 ) -> None:
-    """Find out, at each position of each line, throughput under each view."""
-    co_locations = [(line.traffic(position), view) for line, position in spots for view in views]
-    throughputs = iter(runs.measure(co_locations, sure=sure))
+    """Measure throughput at each position of each line, under each contention of `views`."""
+    points = [(line.traffic(position), view) for line, position in spots for view in views]
+    throughputs = iter(runs.measure(points, confirm=confirm))
     for line, position in spots:
-        line.found[position] = tuple(next(throughputs) / solo for _ in views)
+        line.measured[position] = tuple(next(throughputs) / solo for _ in views)
 
 
 def spread(runs: NfRuns, lines: Sequence[Line], rng: Generator, *, keep: int = 0) -> None:
     """Even coverage of all combinations, on scales stretched where throughput changes, until `keep` runs are left."""
-    points = EvenPoints(len(lines), rng)
+    positions = EvenPoints(len(lines), rng)
     left = None
     while left != runs.left and runs.left > keep:
         left = runs.left
-        co_locations = spread_co_locations(runs, lines, points, BATCH)
-        runs.measure(co_locations[: int(left - keep)] if keep else co_locations)
+        batch = spread_points(runs, lines, positions, BATCH)
+        runs.measure(batch[: int(left - keep)] if keep else batch)
 
 
-def spread_co_locations(runs: NfRuns, lines: Sequence[Line], points: EvenPoints, count: int) -> list[CoLocation]:
-    """The next `count` companies of an even coverage, a part of them at default traffic."""
+def spread_points(runs: NfRuns, lines: Sequence[Line], positions: EvenPoints, count: int) -> list[OperatingPoint]:
+    """The next `count` points of an even coverage, a part of them at default traffic."""
     spots = zip(
-        *(_stretched(line, column) for line, column in zip(lines, points.take(count).T, strict=True)), strict=True
+        *(_stretched(line, column) for line, column in zip(lines, positions.take(count).T, strict=True)), strict=True
     )
     traffics = [
         traffic_with(runs.base, {line.attribute: at(line.bounds, p) for line, p in zip(lines, spot, strict=True)})
@@ -210,7 +210,7 @@ def spread_co_locations(runs: NfRuns, lines: Sequence[Line], points: EvenPoints,
 
 
 def _stretched(line: Line, evenly: NDArray[np.float64]) -> list[float]:
-    """Positions on a line so that equal steps are equal changes of throughput, a part of them everywhere alike."""
+    """Positions on a line: half even over the line, half so that equal steps are equal changes of throughput."""
     changes = line.changes()
     total = sum(change for change, _, _ in changes)
     weights = [

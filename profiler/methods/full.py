@@ -1,4 +1,4 @@
-"""Full profiling: every traffic profile of a grid beside every contention level (Tomur, section 5.2)."""
+"""Full profiling: every traffic profile of a grid with every contention level (Tomur, section 5.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVELS = 48
 
 @METHODS.register("full")
 class Full(Method):
-    """A grid, even on the scale of each attribute, times contention levels. Costly: the yardstick of the others.
+    """A grid, even on the scale of each attribute, times contention levels. Expensive: the reference for the others.
 
     A quota makes the grid coarser.
     """

@@ -13,9 +13,9 @@ BATCH = 32
 
 @METHODS.register("random")
 class Random(Method):
-    """Uniform over the ranges as they are told, no attribute pruned, until the quota is spent.
+    """Uniform over the declared ranges, no attribute pruned, until the quota is spent.
 
-    What the NF does alone is known by the runs that happen to have no competitor.
+    Solo throughput is known from the runs that happen to have no competitor.
     """
 
     alone = 0.0

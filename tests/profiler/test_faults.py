@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiler.drift import Reference, SteadyTestbed
+from profiler.drift import DriftReference, SteadyTestbed
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.profiling import profile
 from profiler.retry import RetryingTestbed
@@ -35,7 +35,7 @@ def patient(flags: str, said: list[str], timeout: float = 20.0) -> RetryingTestb
 def profiled(tmp_path: Path, flags: str, said: list[str], timeout: float = 20.0, quota: int = 120) -> Profile:
     """The profile of one NF of the foreign testbed, written whatever it does."""
     with patient(flags, said, timeout) as testbed:
-        return read_profile(profile(testbed, tmp_path / "p", nfs=["tls-proxy"], quota=quota, say=said.append))
+        return read_profile(profile(testbed, tmp_path / "p", nfs=["tls-proxy"], quota=quota, notify=said.append))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_a_testbed_that_fails_now_and_then_is_started_again(
     """A testbed that fails after every 150 runs is started again each time, and the profile is the same to the byte."""
     said: list[str] = []
     written = profiled(tmp_path, f"{fault} 150", said, timeout)
-    assert said and all("attempt 1 of 3 failed, starting the testbed again" in line for line in said)
+    assert said and all("attempt 1 of 3 failed, restarting the testbed" in line for line in said)
     for name in ("solo.csv", "memory.csv", "crypto.csv", "pattern.csv"):
         whole, broken = (one.source / "tls-proxy" / name for one in (undisturbed, written))
         assert broken.read_bytes() == whole.read_bytes()
@@ -76,7 +76,7 @@ def test_retries_are_bounded_and_end_with_the_last_words(fault: str) -> None:
     said: list[str] = []
     with (
         patient(f"--{fault}-after 0", said) as testbed,
-        pytest.raises(TestbedError, match=r"(?s)given up after 3 attempts at one run: testbed .*last lines on stderr"),
+        pytest.raises(TestbedError, match=r"(?s)gave up after 3 attempts at one run: testbed .*last lines on stderr"),
     ):
         testbed.run([FIREWALL])
     assert len(said) == 2
@@ -110,7 +110,7 @@ def test_another_testbed_that_comes_back_is_refused() -> None:
     testbeds = iter([ToyTestbed(fails_after=0), ToyTestbed(description(name="other"))])
     testbed = RetryingTestbed(lambda: next(testbeds), pause=lambda seconds: None)
     testbed.describe()
-    with pytest.raises(TestbedChanged, match="came back describing itself differently"):
+    with pytest.raises(TestbedChanged, match="describes itself differently after a restart"):
         testbed.run([NF])
 
 
@@ -118,7 +118,7 @@ def test_no_outlier_enters_a_profile(tmp_path: Path, undisturbed: Profile) -> No
     """With one run in 50 off by 30 %, every exported throughput is within 5 % of the undisturbed one; it is told."""
     said: list[str] = []
     written = profiled(tmp_path, "--outliers 50", said)
-    assert any("did not come out again as they were first" in line for line in said)
+    assert any("their repeats did not confirm them" in line for line in said)
     assert _compared(undisturbed, written).max() < 0.05
 
 
@@ -202,7 +202,7 @@ def test_drift_is_felt_corrected_and_at_last_refused() -> None:
 
     def steady(drift: float) -> SteadyTestbed:
         toy = Scripted([1.0] * 5 + [drift] * 1000)
-        return SteadyTestbed(toy, Reference(toy, 0, said.append))
+        return SteadyTestbed(toy, DriftReference(toy, 0, said.append))
 
     mild, felt, lost = steady(0.98), steady(0.9), steady(0.75)
     assert [run.measurements[0].throughput_kpps for run in mild.run_many(CO_LOCATIONS)] == pytest.approx([980] * 400)
@@ -225,14 +225,14 @@ def test_the_reference_comes_by_runs_and_by_time() -> None:
     for seconds, runs, readings in ((0.0, 100, 2), (30.0, 8, 2)):
         toy = Timed()
         toy.seconds = seconds
-        SteadyTestbed(toy, Reference(toy, 0, print)).run_many(CO_LOCATIONS[:runs])
+        SteadyTestbed(toy, DriftReference(toy, 0, print)).run_many(CO_LOCATIONS[:runs])
         assert len(toy.asked) == 5 + runs + readings
 
 
 def test_a_testbed_without_nfs_is_taken_as_steady() -> None:
     """Where no NF can be the reference, benches run as they are."""
     toy = ToyTestbed(description(nfs=[]))
-    assert len(SteadyTestbed(toy, Reference(toy, 0, print)).run_many(CO_LOCATIONS[:120])) == 120
+    assert len(SteadyTestbed(toy, DriftReference(toy, 0, print)).run_many(CO_LOCATIONS[:120])) == 120
 
 
 def test_readings_are_counters_of_zero_too() -> None:

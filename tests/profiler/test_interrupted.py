@@ -67,11 +67,11 @@ def _kill_in_the_middle(log: Path, out: Path, rng: random.Random, most: int) -> 
 def test_a_second_call_says_that_nothing_is_left(tmp_path: Path) -> None:
     """When all is measured the testbed is only asked what it is, and how many runs are recorded is told."""
     said: list[str] = []
-    profile(ToyTestbed(), tmp_path / "p", quota=60, say=said.append)
+    profile(ToyTestbed(), tmp_path / "p", quota=60, notify=said.append)
     assert not said
     with Journal(journal_of(tmp_path / "p")) as journal:
         runs = len(journal)
-    profile(ToyTestbed(fails_after=0), tmp_path / "p", quota=60, say=said.append)
+    profile(ToyTestbed(fails_after=0), tmp_path / "p", quota=60, notify=said.append)
     assert said == [f"nothing to measure: {runs:,} runs are recorded"]
 
 
@@ -145,7 +145,7 @@ def test_journals_that_contradict_each_other_are_not_merged(tmp_path: Path) -> N
         ("seed", "holds runs of another seed than"),
         ("stranger", "holds runs of another testbed than"),
         ("diary", "is not a journal"),
-        ("nowhere", "is not there"),
+        ("nowhere", "does not exist"),
     ):
         with pytest.raises(InputError, match=said):
             merge(tmp_path / "a", journal_of(tmp_path / name))

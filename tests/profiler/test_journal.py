@@ -77,7 +77,7 @@ def test_a_journal_belongs_to_one_testbed_and_seed(tmp_path: Path) -> None:
 
 def test_a_journal_in_use_is_refused(tmp_path: Path) -> None:
     """Two profilings cannot write into one journal at once."""
-    with Journal(tmp_path / "j"), pytest.raises(InputError, match="journal is not free"):
+    with Journal(tmp_path / "j"), pytest.raises(InputError, match="journal is in use"):
         Journal(tmp_path / "j")
 
 

@@ -68,7 +68,7 @@ def test_active_goes_where_the_model_is_least_certain() -> None:
 
 def test_active_needs_a_model_and_a_quota(tmp_path: Path) -> None:
     """Without a model to ask, or without an end, it is refused."""
-    with pytest.raises(InputError, match="active needs a model to ask"):
+    with pytest.raises(InputError, match="active needs a model to query"):
         profile(ToyTestbed(), tmp_path / "p", method="active", quota=200)
 
 

@@ -132,7 +132,7 @@ def test_nfs_that_do_not_go_together_are_left_out() -> None:
     nat = testbed.describe().nf("NAT")
     memory = MemoryContention([], 6, np.random.default_rng(0))
     confirmed = ConfirmedTestbed(testbed, testbed)
-    runs = NfRuns(confirmed, nat, memory, quota=0, seed=0, done=lambda _: None, say=said.append)
+    runs = NfRuns(confirmed, nat, memory, quota=0, seed=0, done=lambda _: None, notify=said.append)
     co_locations = draw_co_locations(testbed.describe(), nat, 30, np.random.default_rng(0))
     served = [co_location for co_location in co_locations if all(one.nf != "ACL" for one in co_location)]
     runs.measure_co_locations(co_locations)
@@ -140,7 +140,7 @@ def test_nfs_that_do_not_go_together_are_left_out() -> None:
         co_location for co_location in served for _ in range(2)
     ]
     refused = len(co_locations) - len(served)
-    assert said == [f"NAT: {refused} of 30 companies of NFs do not run here; left out"] and refused
+    assert said == [f"NAT: {refused} of 30 co-locations do not run here; left out"] and refused
 
 
 def test_an_nf_that_starves_in_company_ends_nothing() -> None:
@@ -160,7 +160,7 @@ def test_an_nf_that_starves_in_company_ends_nothing() -> None:
     described = testbed.describe()
     runs = NfRuns(
         ConfirmedTestbed(testbed, testbed), described.nf("NAT"), MemoryContention([], 6, np.random.default_rng(0)),
-        quota=0, seed=0, done=lambda _: None, say=said.append,
+        quota=0, seed=0, done=lambda _: None, notify=said.append,
     )  # fmt: skip
     co_locations = draw_co_locations(described, described.nf("NAT"), 12, np.random.default_rng(3))
     hit = [any(one.nf == "ACL" for one in co_location) for co_location in co_locations]
@@ -168,7 +168,7 @@ def test_an_nf_that_starves_in_company_ends_nothing() -> None:
     testbed.victims = ("ACL",)
     runs.measure_co_locations(co_locations)
     assert len(runs.co_locations) == 2 * (len(co_locations) - sum(hit))
-    assert said == [f"NAT: {sum(hit)} of 12 companies of NFs do not run here; left out"]
+    assert said == [f"NAT: {sum(hit)} of 12 co-locations do not run here; left out"]
     testbed.victims = ("NAT",)
     with pytest.raises(TestbedError, match="throughput of 0"):
         runs.measure_co_locations(co_locations)
@@ -358,7 +358,7 @@ def test_a_directory_of_something_else_is_never_replaced(tmp_path: Path) -> None
 def test_accelerators_called_like_other_files_are_refused(tmp_path: Path, accelerator: str) -> None:
     """An accelerator's file must not be taken for another file of the NF."""
     testbed = ToyTestbed(description(nfs=[{"name": "counter", "cores": 1, "accelerators": [accelerator]}]))
-    with pytest.raises(TestbedError, match=f"calls an accelerator {accelerator}"):
+    with pytest.raises(TestbedError, match=f"has an accelerator named {accelerator}"):
         profile(testbed, tmp_path / "p", quota=60)
 
 

@@ -1,0 +1,52 @@
+"""How a profiling uses its testbed: journaled, corrected for drift, and confirmed by repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from profiler.drift import DriftReference, SteadyTestbed
+from profiler.journal import REFERENCE, REPEATS, Journal, JournaledTestbed
+from profiler.outliers import ConfirmedTestbed
+from profiler.testbed import Testbed
+
+
+class TestbedStack:
+    """One testbed, wrapped anew for each part of a profiling.
+
+    Parameters
+    ----------
+    testbed
+        Where everything runs.
+    journal
+        Where its runs are kept.
+    seed
+        Of the reference runs.
+    notify
+        Called with messages about drift.
+    """
+
+    def __init__(self, testbed: Testbed, journal: Journal, seed: int, notify: Callable[[str], None]) -> None:
+        self._testbed = testbed
+        self._journal = journal
+        self._seed = seed
+        self._notify = notify
+        self._first: DriftReference | None = None
+        self._confirmed: list[ConfirmedTestbed] = []
+
+    def part(self, purpose: str) -> ConfirmedTestbed:
+        """The testbed for the benches, which come first, or for one NF."""
+        readings = self._journaled(REFERENCE)
+        reference = DriftReference(readings, self._seed, self._notify, since=self._first, part=purpose)
+        self._first = self._first or reference
+        first = SteadyTestbed(self._journaled(purpose), reference)
+        repeats = SteadyTestbed(self._journaled(REPEATS), reference)
+        self._confirmed.append(ConfirmedTestbed(first, repeats))
+        return self._confirmed[-1]
+
+    @property
+    def outliers(self) -> int:
+        """Runs that were not confirmed."""
+        return sum(testbed.outliers for testbed in self._confirmed)
+
+    def _journaled(self, purpose: str) -> Testbed:
+        return JournaledTestbed(self._testbed, self._journal, purpose)
