@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     from placer.model.catalogue import Catalogue
 
 Nf = Annotated[str, typer.Argument(metavar="NF", help="NF or NF:flows=N,packet_size=N,mtbr=N.", show_default=False)]
-Beside = Annotated[list[str] | None, typer.Option(help="Who shares the NIC, as NF; repeatable.", show_default=False)]
-Along = Annotated[list[str] | None, typer.Option(help="Repeatable: mtbr, flows, packet_size; all by default.")]
-Steps = Annotated[int, typer.Option(min=2, max=1000, help="Readings along each.")]
+Beside = Annotated[
+    list[str] | None, typer.Option(help="An NF on the same NIC, written as NF; repeatable.", show_default=False)
+]
+Along = Annotated[
+    list[str] | None,
+    typer.Option(help="Traffic attribute to vary: mtbr, flows or packet_size. Repeatable; by default all."),
+]
+Steps = Annotated[int, typer.Option(min=2, max=1000, help="Readings per attribute.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
 
@@ -44,13 +49,14 @@ def command(
     plots: Plots = None,
     quiet: Quiet = False,
 ) -> None:
-    """Which resource binds an NF in its company, and where along its traffic that changes.
+    """Find the bottleneck of an NF in a co-location, and where along its traffic the bottleneck changes.
 
-    On the simulated card its own account of where the time of a packet goes stands beside the prediction.
+    On the simulated card, the true bottleneck is shown next to the predicted one.
     """
-    from placer.explain.bottleneck import Diagnostician
+    from placer.explain.bottleneck import diagnose
     from placer.inputs.catalogue import Cards, open_catalogue
     from placer.progress import Progress
+    from placer.report.files import write_files
     from placer.report.text.diagnosis import FORMATS
 
     render = FORMATS[one_of("--format", format, FORMATS)]
@@ -59,31 +65,29 @@ def command(
     with ExitStack() as stack:
         catalogue = open_catalogue(Cards(models=models, testbed=testbed), stack, Progress(quiet=quiet).say)
         trained = catalogue.models[0]
-        predicting = trained.predictors[one_of("--predictor", predictor, trained.predictors)]
-        workload, *others = (_workload(option, text, catalogue) for option, text in _told(nf, beside or []))
-        _refuse_crowd([workload, *others], catalogue)
+        chosen = trained.predictors[one_of("--predictor", predictor, trained.predictors)]
+        workload = _workload("NF", nf, catalogue)
+        neighbours = [_workload("--beside", text, catalogue) for text in beside or []]
+        _refuse_too_many_cores([workload, *neighbours], catalogue)
         if trained.testbed is None:
             raise InputError.of("--models", "came from a profile that declares no range of traffic")
         ranges = {name: trained.testbed.attributes[name] for name in names if name in trained.testbed.attributes}
-        diagnosis = Diagnostician(predicting, catalogue.testbeds[0]).diagnose(workload, others, ranges, steps=steps)
+        diagnosis = diagnose(chosen, workload, neighbours, ranges, testbed=catalogue.testbeds[0], steps=steps)
+    text = render(diagnosis)
     if report is not None or plots is not None:
-        from placer.report.html import deliver
+        from placer.report.html import page_files
         from placer.report.html.diagnosis import page_of_diagnosis
 
-        deliver(page_of_diagnosis(diagnosis), report, plots, made_by=command_line(context))
-    typer.echo(render(diagnosis), nl=False)
-
-
-def _told(nf: str, beside: list[str]) -> list[tuple[str, str]]:
-    return [("NF", nf), *(("--beside", other) for other in beside)]
+        write_files(page_files(page_of_diagnosis(diagnosis), report, plots, made_by=command_line(context)))
+    typer.echo(text, nl=False)
 
 
 def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
-    """An NF at the traffic that is told, the rest by default."""
-    name, _, told = text.partition(":")
+    """An NF at the given traffic; attributes that are left out have their default."""
+    name, _, settings = text.partition(":")
     traffic = catalogue.default_traffic.as_dict()
     hint = "as in FlowMonitor:flows=16000,mtbr=80"
-    for part in filter(None, told.split(",")):
+    for part in filter(None, settings.split(",")):
         attribute, _, value = part.partition("=")
         try:
             traffic[one_of(option, attribute.strip(), ATTRIBUTES)] = float(value)
@@ -95,8 +99,8 @@ def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
     return workload
 
 
-def _refuse_crowd(co_location: list[Workload], catalogue: Catalogue) -> None:
+def _refuse_too_many_cores(co_location: list[Workload], catalogue: Catalogue) -> None:
     kind = catalogue.kinds[0]
     taken = kind.cores_taken(co_location)
     if taken > kind.cores:
-        raise InputError.of("--beside", f"together they take {taken} cores, a {kind.model} has {kind.cores}")
+        raise InputError.of("--beside", f"together they need {taken} cores, a {kind.model} has {kind.cores}")

@@ -1,4 +1,4 @@
-"""Diagnosis: the bottleneck of an NF in a co-location, and where along its traffic it changes (Tomur, section 7.5.2)."""
+"""Diagnosis: the bottleneck of an NF, and where along its traffic the bottleneck changes (Tomur, section 7.5.2)."""
 
 from __future__ import annotations
 

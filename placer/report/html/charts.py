@@ -1,4 +1,4 @@
-"""The charts: what each draws of which table. Colours are the theme's."""
+"""The charts of pages, each drawn from a table that has at least one row. Colours come from the theme."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pandas as pd
 from placer.report.html.page import Chart
 
 ROW = 26
-"""Height of a bar with its gap."""
+"""Height of a bar with its gap, pixels."""
 TALL = 280
 LETTER, SYMBOL, AXIS = 6, 22, 50
-"""Pixels at most of a letter, of what stands before it in a legend, and of an axis of numbers."""
+"""Largest width in pixels of a letter, of a symbol in a legend, and of an axis of numbers."""
 
-LABEL_ROOM = 1.45
-"""Times the longest bar that an axis reaches where bars have labels."""
+LABEL_SPACE = 1.45
+"""Length of an axis relative to its longest bar, so that a label fits after the bar."""
 
 NICS = "NICs in use"
 
 
-def over_time(curves: pd.DataFrame, optimum: int, told: str) -> Chart:
+def nics_over_time(curves: pd.DataFrame, optimum: int, caption: str) -> Chart:
     """NICs in use over time, a step curve per strategy, the optimum as a line."""
     hours = curves.assign(hours=curves["time"] / 3600)
     lines = (
@@ -37,27 +37,27 @@ def over_time(curves: pd.DataFrame, optimum: int, told: str) -> Chart:
     line = (
         alt.Chart(pd.DataFrame({"nics": [optimum]}))
         .mark_rule(style="optimum")
-        .encode(y="nics:Q", tooltip=alt.value(told))
+        .encode(y="nics:Q", tooltip=alt.value(caption))
     )
     return _sized(_layers(lines, line), TALL, curves["strategy"])
 
 
-def nics(table: pd.DataFrame, optimum: int, told: str) -> Chart:
-    """NICs of every strategy as bars, labelled with how far above the optimum they are, which is a line."""
+def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
+    """NICs of every strategy as bars, labelled with their wastage; the optimum is a line."""
     bars = alt.Chart(table).encode(y=_named("strategy"), x=_labelled("nics", "NICs", table))
     line = alt.Chart(pd.DataFrame({"nics": [optimum]})).encode(x="nics:Q")
     return _sized(
         _layers(
-            bars.mark_bar().encode(tooltip=["strategy:N", "nics:Q", "over:N"]),
-            bars.mark_text(align="left", dx=5).encode(text="over:N"),
-            line.mark_rule(style="optimum").encode(tooltip=alt.value(told)),
+            bars.mark_bar().encode(tooltip=["strategy:N", "nics:Q", "wastage:N"]),
+            bars.mark_text(align="left", dx=5).encode(text="wastage:N"),
+            line.mark_rule(style="optimum").encode(tooltip=alt.value(caption)),
         ),
         ROW * len(table),
     )
 
 
-def shares(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
-    """A bar per category: column `pct`, labelled."""
+def percentages(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
+    """A labelled bar per category: column `pct`."""
     bars = alt.Chart(table).encode(y=_named(category), x=_labelled("pct", title, table))
     return _sized(
         _layers(
@@ -68,21 +68,23 @@ def shares(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart
     )
 
 
-def ranged(table: pd.DataFrame, figure: str, title: str) -> Chart:
-    """A point per strategy at the median of a figure, on a line from its low to its high."""
+def intervals(table: pd.DataFrame, figure: str, title: str) -> Chart:
+    """A point per strategy at the middle of a figure, on a line from its low to its high."""
     place = alt.Chart(table).encode(y=_named("strategy"))
-    told = ["strategy:N", *(alt.Tooltip(f"{figure}{end}:Q", format=".2f") for end in ("_low", "", "_high"))]
-    nothing = not table[[figure, f"{figure}_low", f"{figure}_high"]].any(axis=None)
-    scale = alt.Scale(domain=[0, 1]) if nothing else alt.Undefined
+    tooltip = ["strategy:N", *(alt.Tooltip(f"{figure}{end}:Q", format=".2f") for end in ("_low", "", "_high"))]
+    all_zero = not table[[figure, f"{figure}_low", f"{figure}_high"]].any(axis=None)
+    scale = alt.Scale(domain=[0, 1]) if all_zero else alt.Undefined
     lines = place.mark_rule(style="range").encode(
         x=alt.X(f"{figure}_low:Q", title=title, axis=alt.Axis(tickCount=5), scale=scale), x2=f"{figure}_high:Q"
     )
-    points = place.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X(f"{figure}:Q", title=title), tooltip=told)
+    points = place.mark_point(filled=True, size=70, opacity=1).encode(
+        x=alt.X(f"{figure}:Q", title=title), tooltip=tooltip
+    )
     return _sized(_layers(lines, points), ROW * len(table))
 
 
-def occupied(table: pd.DataFrame, cores: int) -> Chart:
-    """The cores of the average NIC by the NF that takes them; the whole NIC is a line."""
+def occupancy(table: pd.DataFrame, cores: int) -> Chart:
+    """Cores of the average NIC by the NF that uses them; the cores of a NIC are a line."""
     bars = (
         alt.Chart(table)
         .mark_bar()
@@ -98,7 +100,7 @@ def occupied(table: pd.DataFrame, cores: int) -> Chart:
 
 
 def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
-    """Predicted against true throughput; on the diagonal they agree. Colours are as where all `strategies` are."""
+    """Predicted against true throughput; on the diagonal they agree. Colours are those of all `strategies`."""
     low = float(min(table["predicted"].min(), table["true"].min())) - 1
     scale = alt.Scale(domain=[low, 101], zero=False, nice=False)
     points = (
@@ -118,7 +120,7 @@ def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
     return _sized(_layers(diagonal, points), 360, table["strategy"])
 
 
-def dropped(table: pd.DataFrame) -> Chart:
+def drops(table: pd.DataFrame) -> Chart:
     """Predicted drop by NF, a bar per resource."""
     return _sized(
         alt.Chart(table)
@@ -136,37 +138,37 @@ def dropped(table: pd.DataFrame) -> Chart:
     )
 
 
-def bound(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -> Chart:
-    """Throughput along an attribute, `told` by each of several, flows on a log axis.
+def bottlenecks(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -> Chart:
+    """Throughput along an attribute, a curve per `source`, points coloured by `bottleneck`; flows on a log axis.
 
-    Coloured by the `bottleneck`, as where all `resources` are.
+    Colours are those of all `resources`.
     """
     scale = alt.Scale(type="log") if attribute == "flows" else alt.Undefined
     numbers = "~s" if attribute == "flows" else ",~f"
     x = alt.X(f"{attribute}:Q", scale=scale, axis=alt.Axis(grid=False, tickCount=6, format=numbers))
     base = alt.Chart(table).encode(x=x, y=alt.Y("kpps:Q", title="throughput, kpps"))
-    lines = base.mark_line(style="guide", strokeWidth=1).encode(detail="told:N")
+    lines = base.mark_line(style="guide", strokeWidth=1).encode(detail="source:N")
     points = base.mark_point(size=70).encode(
         color=_by("bottleneck", table, resources),
-        shape=alt.Shape("told:N", sort=None, legend=alt.Legend(title=None)),
-        tooltip=["told:N", f"{attribute}:Q", "kpps:Q", "bottleneck:N"],
+        shape=alt.Shape("source:N", sort=None, legend=alt.Legend(title=None)),
+        tooltip=["source:N", f"{attribute}:Q", "kpps:Q", "bottleneck:N"],
     )
     return _sized(_layers(lines, points), TALL, table["bottleneck"])
 
 
-def banded(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
-    """A curve per `curve` through `middle` over `x`, with a band from `low` to `high`."""
+def bands(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
+    """A curve per `option` through `middle` over `x`, with a band from `low` to `high`."""
     base = alt.Chart(table).encode(
-        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format=",~f")), color=_by("curve", table)
+        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format=",~f")), color=_by("option", table)
     )
-    tooltip = ["curve:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
+    tooltip = ["option:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
     return _sized(
         _layers(
             base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q"),
             base.mark_line(point=True).encode(y=alt.Y("middle:Q", title=y_title), tooltip=tooltip),
         ),
         TALL,
-        table["curve"],
+        table["option"],
     )
 
 
@@ -175,16 +177,16 @@ def _layers(*charts: alt.Chart) -> alt.LayerChart:
 
 
 def _by(column: str, table: pd.DataFrame, known: Sequence[str] = ()) -> alt.Color:
-    """A colour per value, of those that are `known` where not all are in the table."""
+    """A colour per value; `known` lists all values where the table may lack some, so that colours stay the same."""
     values = list(dict.fromkeys(table[column]))
     legend = alt.Legend(values=values, symbolOpacity=1)
     return alt.Color(f"{column}:N", scale=alt.Scale(domain=list(known or values)), legend=legend, title=None)
 
 
 def _labelled(column: str, title: str, table: pd.DataFrame) -> alt.X:
-    """An axis with room for a label beside the longest bar, on a narrow page, too."""
+    """An axis with space for a label after the longest bar, on a narrow page, too."""
     longest = float(table[column].max())
-    scale = alt.Scale(domain=[0, longest * LABEL_ROOM], nice=False) if longest > 0 else alt.Undefined
+    scale = alt.Scale(domain=[0, longest * LABEL_SPACE], nice=False) if longest > 0 else alt.Undefined
     return alt.X(f"{column}:Q", title=title, axis=alt.Axis(tickCount=5), scale=scale)
 
 
@@ -193,10 +195,10 @@ def _named(column: str) -> alt.Y:
 
 
 def _sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
-    """As wide as the page, which may be narrow; tells it how much room a name in the legend takes, and the axis."""
-    room = {"legend": LETTER * _longest(legend) + SYMBOL, "beside": max(LETTER * _longest(rows), AXIS)}
+    """As wide as the page; `usermeta` holds the width of a name in the legend and of the axis, for narrow pages."""
+    widths = {"legend": LETTER * _longest(legend) + SYMBOL, "axis": max(LETTER * _longest(rows), AXIS)}
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    return chart.properties(width="container", height=height, autosize=fit, usermeta=room)
+    return chart.properties(width="container", height=height, autosize=fit, usermeta=widths)
 
 
 def _longest(names: Iterable[str]) -> int:

@@ -1,69 +1,64 @@
-"""The page of a diagnosis: what binds, and a curve along every attribute."""
+"""The page of a diagnosis: the bottleneck of an NF, and throughput along every traffic attribute."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pandas as pd
 
 from placer.explain.bottleneck import Diagnosis, Reading
 from placer.report.html import Figure, Page, Section, Tile, charts
-from placer.report.text.diagnosis import named
+from placer.report.text.diagnosis import co_located_with, shift_sentence, workload_text
 
-CARD = "the card"
+PREDICTED, TRUE = "predicted", "simulated card"
 
 
 def page_of_diagnosis(diagnosis: Diagnosis) -> Page:
-    """What was read off, on a page."""
-    here, nf = diagnosis.here, diagnosis.workload.nf
-    co_location = ", ".join(named(other) for other in diagnosis.beside) or "nobody"
-    shifts = [
-        f"Along {one.attribute} it shifts from {one.before} to {one.after} at {one.at:,.0f}."
-        for one in diagnosis.shifts
-    ]
-    sections = [_section(name, readings, diagnosis) for name, readings in diagnosis.along.items()]
+    """The page of a diagnosis."""
+    reading = diagnosis.reading
+    true = [Tile(reading.true_bottleneck, "bottleneck on the simulated card")] if reading.true_bottleneck else []
     return Page(
-        title=f"What binds {nf}",
+        title=f"Bottleneck of {diagnosis.workload.nf}",
         summary=(
-            f"{named(diagnosis.workload)} is bound by {here.bottleneck}.",
-            f"Beside it: {co_location}.",
-            " ".join(shifts) or "The bottleneck does not shift.",
+            f"The bottleneck of {workload_text(diagnosis.workload)} is {reading.bottleneck}.",
+            f"It is {co_located_with(diagnosis)}.",
+            " ".join(map(shift_sentence, diagnosis.shifts)) or "The bottleneck does not change.",
         ),
         tiles=(
-            Tile(here.bottleneck, "binds, as predicted"),
-            *([Tile(here.true_bottleneck, "binds by the card's own account")] if here.true_bottleneck else []),
-            Tile(f"{here.predicted_kpps:,.0f}", "kpps in this company"),
-            Tile(f"{here.solo_kpps:,.0f}", "kpps alone"),
+            Tile(reading.bottleneck, "bottleneck, as predicted"),
+            *true,
+            Tile(f"{reading.predicted_kpps:,.0f}", "kpps, predicted in this co-location"),
+            Tile(f"{reading.solo_kpps:,.0f}", "kpps alone"),
         ),
-        sections=tuple(sections),
+        sections=tuple(attribute_section(name, readings, diagnosis) for name, readings in diagnosis.along.items()),
     )
 
 
-def _section(attribute: str, readings: tuple[Reading, ...], diagnosis: Diagnosis) -> Section:
-    told = [_row(attribute, one, "predicted", one.predicted_kpps, one.bottleneck) for one in readings]
-    told += [_row(attribute, one, CARD, one.true_kpps, one.true_bottleneck) for one in readings if one.true_bottleneck]
-    table = pd.DataFrame(told)
-    caption = "Throughput in this company; colours tell what binds."
-    at = diagnosis.workload.traffic.as_dict()[attribute]
+def attribute_section(attribute: str, readings: Sequence[Reading], diagnosis: Diagnosis) -> Section:
+    """Throughput and bottleneck along an attribute."""
+    rows = [_row(attribute, one, PREDICTED, one.predicted_kpps, one.bottleneck) for one in readings]
+    rows += [_row(attribute, one, TRUE, one.true_kpps, one.true_bottleneck) for one in readings if one.true_bottleneck]
+    table = pd.DataFrame(rows, columns=[attribute, "source", "kpps", "bottleneck"])
+    name = attribute.replace("_", "-")
+    value = diagnosis.workload.traffic.as_dict()[attribute]
+    caption = "Throughput in this co-location; colours show the bottleneck."
+    figure = Figure(f"bottleneck-by-{name}", caption, charts.bottlenecks(table, attribute, _resources(diagnosis)))
     return Section(
-        f"along-{attribute.replace('_', '-')}",
+        f"along-{name}",
         f"Along {attribute}",
-        f"The rest of the traffic as it is. In the summary {attribute} is {at:,.0f}.",
-        (
-            Figure(
-                f"bottleneck-by-{attribute.replace('_', '-')}",
-                caption,
-                charts.bound(table, attribute, _resources(diagnosis)),
-            ),
-        ),
+        f"The rest of the traffic is unchanged. In the summary {attribute} is {value:,.0f}.",
+        (figure,) if rows else (),
         table,
     )
 
 
 def _resources(diagnosis: Diagnosis) -> list[str]:
-    """Every resource that binds anywhere, so that each has one colour on the whole page."""
+    """Every bottleneck of the page, so that each has one colour in all charts."""
     readings = [one for along in diagnosis.along.values() for one in along]
     return sorted({name for one in readings for name in (one.bottleneck, one.true_bottleneck) if name})
 
 
-def _row(attribute: str, reading: Reading, told: str, kpps: float | None, bottleneck: str | None) -> dict[str, object]:
-    value = reading.traffic.as_dict()[attribute]
-    return {attribute: value, "told": told, "kpps": kpps, "bottleneck": bottleneck}
+def _row(
+    attribute: str, reading: Reading, source: str, kpps: float | None, bottleneck: str | None
+) -> tuple[object, ...]:
+    return reading.traffic.as_dict()[attribute], source, kpps, bottleneck

@@ -3,8 +3,8 @@
 for (const data of document.querySelectorAll("script[data-chart]")) {
   const place = document.getElementById(data.dataset.chart);
   const spec = JSON.parse(data.textContent);
-  const room = spec.usermeta;
-  spec.config.legend.columns = Math.max(1, Math.floor((place.clientWidth - room.beside) / room.legend));
+  const widths = spec.usermeta;
+  spec.config.legend.columns = Math.max(1, Math.floor((place.clientWidth - widths.axis) / widths.legend));
   vegaEmbed(place, spec, { renderer: "svg", actions: false, ast: true, mode: "vega-lite" })
     .then(() => { place.dataset.drawn = "true"; })
     .catch((failed) => { place.textContent = `This chart could not be drawn: ${failed.message}`; });
@@ -30,6 +30,6 @@ for (const table of document.querySelectorAll("table.sortable")) {
 const root = document.documentElement;
 const button = document.getElementById("theme");
 const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-const tell = () => { button.setAttribute("aria-pressed", String(dark())); };
-button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; tell(); });
-tell();
+const showPressed = () => { button.setAttribute("aria-pressed", String(dark())); };
+button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; showPressed(); });
+showPressed();

@@ -1,4 +1,4 @@
-"""A page: what it says, and how that becomes one HTML file that asks no network for anything."""
+"""A page: its content, and how it becomes one HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -19,17 +18,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from placer.report.html import theme
-from profiles.aside import file_aside
 
 Chart = alt.Chart | alt.LayerChart
 
 LIBRARY = "window.vegaEmbed = vegaEmbed;"
-"""What a page needs of Vega, Vega-Lite and Vega-Embed."""
+"""The part of Vega, Vega-Lite and Vega-Embed that a page uses."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its name, which names its files too, and one sentence for those who do not see it."""
+    """A chart, its name, which is also the name of its files, and a caption for readers who cannot see it."""
 
     name: str
     caption: str
@@ -38,7 +36,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing that was made elsewhere, as SVG in light colours, with one sentence for those who do not see it."""
+    """A finished drawing, as SVG in light colours, with a caption for readers who cannot see it."""
 
     name: str
     caption: str
@@ -46,49 +44,49 @@ class Picture:
 
     @property
     def source(self) -> str:
-        """The drawing itself, as an address that needs no network."""
+        """The drawing as a data URL."""
         return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode()}"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what it says, and its figures; the table is what they show, in numbers.
+    """A heading, a text, figures, and a sortable table with the numbers of the figures.
 
     Parameters
     ----------
     name
-        Of the section in links.
+        Identifies the section in links.
     title
         The heading.
-    told
+    text
         A few sentences.
     figures
         Charts and pictures in reading order.
     table
-        The numbers; a column a field, a row a line. Sortable.
-    in_sight
-        Whether the table is shown at once, not on demand.
+        The numbers.
+    expanded
+        Whether the table is visible at once, not on demand.
     notes
-        What the reader of the table should know.
+        Below the table: what its reader must know.
     """
 
     name: str
     title: str
-    told: str
+    text: str
     figures: tuple[Figure | Picture, ...] = ()
     table: pd.DataFrame | None = None
-    in_sight: bool = False
+    expanded: bool = False
     notes: tuple[str, ...] = ()
 
     @property
     def charts(self) -> list[Figure]:
-        """The figures that are drawn by the page."""
+        """The figures that the page draws."""
         return [figure for figure in self.figures if isinstance(figure, Figure)]
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A figure that everybody asks for first, and what it means."""
+    """A key number and its label."""
 
     value: str
     label: str
@@ -96,20 +94,20 @@ class Tile:
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says.
+    """The content of a page.
 
     Parameters
     ----------
     title
-        Of the page.
+        Title of the page.
     summary
         Paragraphs, the decision first.
     tiles
-        The few figures that matter.
+        Key numbers.
     sections
-        In reading order.
+        Sections in reading order.
     made_by
-        The command that makes the page again; empty where none does.
+        The command that makes the page again; empty where there is none.
     """
 
     title: str
@@ -117,12 +115,6 @@ class Page:
     tiles: tuple[Tile, ...]
     sections: tuple[Section, ...]
     made_by: str = ""
-
-
-def write_page(page: Page, path: Path) -> None:
-    """Write the page aside, then rename."""
-    with file_aside(path) as aside:
-        aside.write_text(render(page), encoding="utf-8")
 
 
 def render(page: Page) -> str:
@@ -142,7 +134,7 @@ def render(page: Page) -> str:
 
 
 def spec_of(chart: Chart, colour: theme.Colour) -> dict[str, Any]:
-    """The chart as Vega-Lite, in the colours of a page or of a paper; `usermeta` tells the room that names take."""
+    """The chart as Vega-Lite, in the colours of a page or of a paper; `usermeta` holds the width of its names."""
     spec: dict[str, Any] = chart.to_dict()
     spec["config"] = theme.config(colour)
     return spec
@@ -163,22 +155,22 @@ def _part(name: str) -> Markup:
 
 @cache
 def _charts_library() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script, out of the converter's own package."""
+    """Vega, Vega-Lite and Vega-Embed as one script, from the package of the converter."""
     return Markup(vl_convert.javascript_bundle(LIBRARY).replace("</script", "<\\/script"))
 
 
 def _spec(chart: Chart) -> Markup:
-    """The chart as JSON in which nothing ends the script element around it."""
+    """The chart as JSON that cannot end the script element around it."""
     return Markup(json.dumps(spec_of(chart, theme.on_page), sort_keys=True).replace("<", "\\u003c"))
 
 
 def _columns(table: pd.DataFrame) -> list[tuple[str, bool]]:
-    """Names of columns, and whether they hold numbers."""
+    """Names of columns, and whether each holds numbers."""
     return [(str(name), pd.api.types.is_numeric_dtype(kind)) for name, kind in table.dtypes.items()]
 
 
 def _rows(table: pd.DataFrame) -> list[Sequence[tuple[str, str]]]:
-    """Cells as shown, and as sorted."""
+    """Per cell, what is displayed and what it is sorted by."""
     places = [_places(table.iloc[:, column]) for column in range(table.shape[1])]
     return [
         [(_shown(value, digits), _sorted_by(value)) for value, digits in zip(row, places, strict=True)]
@@ -187,7 +179,7 @@ def _rows(table: pd.DataFrame) -> list[Sequence[tuple[str, str]]]:
 
 
 def _places(column: pd.Series[Any]) -> int:
-    """Digits after the point, the same in a whole column so that its numbers stand one below the other."""
+    """Digits after the point, the same in a whole column so that its numbers line up."""
     if not pd.api.types.is_float_dtype(column):
         return 0
     sizes = column.abs()

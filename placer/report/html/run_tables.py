@@ -1,89 +1,98 @@
-"""What a comparison holds, as tables: the numbers behind every chart of its page."""
+"""A comparison as tables: the numbers behind every chart of its page."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from placer.evaluate.evaluation import Evaluation
+from placer.explain.waste import Waste
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, NicKind
 from placer.model.oracle import CoLocation, PredictorOracle
 from placer.model.plan import Plan
-from placer.model.replay import events_of
+from placer.model.replay import replay_plan
+from placer.report.text.run import plan_name
+from placer.report.wastage import (
+    MARK,
+    cost_wastage_pct,
+    costs_differ,
+    is_marked,
+    nic_wastage_pct,
+)
 from placer.run import Comparison
 
 STEPS = 400
-"""Moments at most that a curve over time is drawn through."""
+"""Points at most that a curve over time has."""
 
-Seated = Mapping[str, tuple[NicKind, CoLocation]]
-"""Per NIC its kind and its company."""
-
-
-def name_of(evaluation: Evaluation) -> str:
-    """The strategy, with its predictor where it has one."""
-    plan = evaluation.plan
-    return f"{plan.strategy}, {plan.predictor}" if plan.predictor else plan.strategy
+NicStates = Mapping[str, tuple[NicKind, CoLocation]]
+"""Per NIC its kind and its co-location."""
 
 
 def strategies_table(comparison: Comparison) -> pd.DataFrame:
-    """A row per strategy: NICs, wastage, broken SLAs, rejected, cost."""
-    against = "optimum" if comparison.optimum.proven else "bound"
+    """A row per strategy: NICs, wastage, SLA violations, rejected arrivals, cost; `note` marks unfair comparisons."""
+    costs = costs_differ(comparison)
     return pd.DataFrame(
         {
             "strategy": one.plan.strategy,
             "predictor": one.plan.predictor or "-",
             "NICs": one.nics,
-            f"over {against}, %": comparison.wastage_pct(one),
-            "SLAs broken": one.violated,
-            "SLAs broken, %": one.violations_pct,
+            "wastage, %": nic_wastage_pct(comparison, one),
+            "note": f"{MARK} not comparable" if is_marked(comparison, one) else None,
+            "SLA violations": one.violated,
+            "SLA violations, %": one.violations_pct,
             "rejected": one.plan.rejected,
             "cost": one.cost,
+            **({"cost wastage, %": cost_wastage_pct(comparison, one)} if costs else {}),
         }
         for one in comparison.evaluations
     )
 
 
 def nics_over_time(comparison: Comparison) -> pd.DataFrame:
-    """`strategy`, `time` (s) and `nics` in use from then on; of many moments the fullest of each stretch of time."""
-    curves = []
+    """`strategy`, `time` (s) and `nics` in use from then on; of many moments, the maximum of each interval."""
+    curves = [pd.DataFrame(columns=["time", "nics", "strategy"])]
     for one in comparison.evaluations:
-        curve = pd.DataFrame([(time, len(fleet.nics)) for time, fleet in _replayed(one.plan)], columns=["time", "nics"])
-        stretch = max(-(-len(curve) // STEPS), 1)
-        fullest = curve.groupby(curve.index // stretch)["nics"].idxmax()
-        curves.append(curve.loc[fullest].assign(strategy=name_of(one)))
-    return pd.concat(curves, ignore_index=True)
+        fleet = _empty_fleet(one.plan)
+        moments = [(time, len(fleet.nics)) for time, _ in replay_plan(one.plan, fleet)]
+        curve = pd.DataFrame(moments, columns=["time", "nics"])
+        interval = max(-(-len(curve) // STEPS), 1)
+        maxima = curve.groupby(curve.index // interval)["nics"].idxmax()
+        curves.append(curve.loc[maxima].assign(strategy=plan_name(one)))
+    return pd.concat([curve for curve in curves if len(curve)] or curves[:1], ignore_index=True)
 
 
-def fullest(plan: Plan) -> Seated:
-    """Who is where when most NICs are in use, and of such moments most instances are there."""
-    peak, seated = (0, 0), {}
-    for _, fleet in _replayed(plan):
+def peak_co_locations(plan: Plan) -> NicStates:
+    """Kind and co-location of every NIC when most NICs are in use, and of such moments when most instances run."""
+    fleet = _empty_fleet(plan)
+    peak: tuple[int, int] = (0, 0)
+    nics: NicStates = {}
+    for _ in replay_plan(plan, fleet):
         if (len(fleet.nics), fleet.tenants) > peak:
             peak = len(fleet.nics), fleet.tenants
-            seated = {nic.id: (nic.kind, nic.co_location) for nic in fleet.nics.values()}
-    return seated
+            nics = {nic.id: (nic.kind, nic.co_location) for nic in fleet.nics.values()}
+    return nics
 
 
 def occupancy(comparison: Comparison) -> pd.DataFrame:
-    """`strategy`, `nf` and the `cores` that NFs of that name take of the average NIC at the fullest moment."""
+    """`strategy`, `nf` and the `cores` that NFs of that name use on the average NIC at the peak."""
     rows = []
     for one in comparison.evaluations:
-        seated = fullest(one.plan)
+        nics = peak_co_locations(one.plan)
         cores: Counter[str] = Counter()
-        for kind, co_location in seated.values():
+        for kind, co_location in nics.values():
             for workload in co_location:
                 cores[workload.nf] += kind.cores_of[workload.nf]
-        rows += [(name_of(one), nf, taken / len(seated)) for nf, taken in sorted(cores.items())]
+        rows += [(plan_name(one), nf, used / len(nics)) for nf, used in sorted(cores.items())]
     return pd.DataFrame(rows, columns=["strategy", "nf", "cores"])
 
 
 def co_locations(plan: Plan) -> pd.DataFrame:
-    """A row per company at the fullest moment, most frequent first."""
+    """A row per co-location at the peak, the most frequent first."""
     seen: Counter[tuple[str, str]] = Counter()
-    for kind, co_location in fullest(plan).values():
+    for kind, co_location in peak_co_locations(plan).values():
         nfs = Counter(workload.nf for workload in co_location)
         seen[kind.model, " + ".join(f"{count} {nf}" if count > 1 else nf for nf, count in nfs.items())] += 1
     rows = [
@@ -94,7 +103,7 @@ def co_locations(plan: Plan) -> pd.DataFrame:
 
 
 def predicted_and_true(comparison: Comparison) -> pd.DataFrame:
-    """`strategy`, `nf`, `predicted` and `true` throughput at its lowest, in % of alone; equal rows counted."""
+    """`strategy`, `nf`, lowest `predicted` and `true` throughput in % of alone, and how many `instances` are equal."""
     rows = []
     for one in comparison.evaluations:
         if one.plan.predictor is None or one.stays is None or one.expected is None:
@@ -103,7 +112,7 @@ def predicted_and_true(comparison: Comparison) -> pd.DataFrame:
             expected, true = one.expected[placement.arrival.id], one.stays[placement.arrival.id]
             rows.append(
                 (
-                    name_of(one),
+                    plan_name(one),
                     placement.arrival.workload.nf,
                     100 * expected.throughput_kpps / expected.solo_kpps,
                     100 * true.throughput_kpps / true.solo_kpps,
@@ -115,62 +124,65 @@ def predicted_and_true(comparison: Comparison) -> pd.DataFrame:
 
 
 def drops(plan: Plan, oracles: Sequence[PredictorOracle]) -> pd.DataFrame:
-    """`nf`, `resource` and the mean predicted `drop`, in % of alone, that contention for it alone costs."""
-    told: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    for kind in dict.fromkeys(kind for kind, _ in fullest(plan).values()):
-        seated = [co_location for of, co_location in fullest(plan).values() if of is kind]
-        for co_location, answers in zip(seated, oracles[kind.index].predictor.predict(seated), strict=True):
+    """`nf`, `resource` and the mean predicted `drop` (% of alone) that contention for it alone causes at the peak."""
+    found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    nics = peak_co_locations(plan).values()
+    for kind in dict.fromkeys(kind for kind, _ in nics):
+        of_kind = [co_location for other, co_location in nics if other is kind]
+        for co_location, answers in zip(of_kind, oracles[kind.index].predictor.predict(of_kind), strict=True):
             for workload, answer in zip(co_location, answers, strict=True):
                 for resource, drop in answer.drops.items():
-                    told[workload.nf, resource].append(100 * drop / answer.solo_kpps)
-    rows = [(nf, resource, sum(values) / len(values)) for (nf, resource), values in sorted(told.items())]
+                    found[workload.nf, resource].append(100 * drop / answer.solo_kpps)
+    rows = [(nf, resource, sum(values) / len(values)) for (nf, resource), values in sorted(found.items())]
     return pd.DataFrame(rows, columns=["nf", "resource", "drop"])
 
 
-def broken(evaluation: Evaluation) -> pd.DataFrame:
-    """A row per instance whose SLA breaks, the worst first."""
-    beside = defaultdict(list)
+def idle_capacity(waste: Waste) -> pd.DataFrame:
+    """`cause`, idle capacity in `NICs` and as `pct` of all NICs in use."""
+    rows = [(cause, idle, 100 * idle / waste.nics) for cause, idle in waste.idle.items()]
+    return pd.DataFrame(rows, columns=["cause", "NICs", "pct"])
+
+
+VIOLATION_COLUMNS = (
+    "instance", "NF", "NIC", "co-located with", "required, kpps", "predicted, kpps", "true, kpps", "short by, %",
+)  # fmt: skip
+
+
+def violations(evaluation: Evaluation) -> pd.DataFrame:
+    """A row per instance whose SLA is violated, the worst first."""
+    tenants = defaultdict(list)
     for placement in evaluation.plan.placed:
-        beside[placement.nic].append(placement.arrival)
+        tenants[placement.nic].append(placement.arrival)
     rows = []
     for placement in evaluation.plan.placed:
-        arrival, stay = placement.arrival, (evaluation.stays or {})[placement.arrival.id]
-        if not stay.sla_met:
-            expected = (evaluation.expected or {}).get(arrival.id)
-            required = arrival.sla.required_kpps(stay.solo_kpps)
-            others = [one.workload.nf for one in beside[placement.nic] if one is not arrival and _meet(one, arrival)]
-            rows.append(
-                {
-                    "instance": arrival.id,
-                    "NF": arrival.workload.nf,
-                    "NIC": placement.nic,
-                    "shares it with": ", ".join(others),
-                    "SLA asks, kpps": required,
-                    "predicted, kpps": expected.throughput_kpps if expected else None,
-                    "true, kpps": stay.throughput_kpps,
-                    "short by, %": 100 * (1 - stay.throughput_kpps / required),
-                }
-            )
-    return pd.DataFrame(rows).sort_values("short by, %", ascending=False, kind="stable")
-
-
-def _meet(one: Arrival, other: Arrival) -> bool:
-    first, then = sorted((one, other), key=lambda arrival: arrival.time)
-    return first.departure is None or first.departure > then.time
-
-
-def _replayed(plan: Plan) -> Iterator[tuple[float, Fleet]]:
-    """Time and fleet after every event."""
-    kinds = {placement.kind.index: placement.kind for placement in plan.placed if placement.kind}
-    fleet = Fleet(tuple(kinds[index] for index in sorted(kinds)))
-    for event in events_of([placement.arrival for placement in plan.placements]):
-        placement = plan.placements[event.index]
-        if placement.nic is None or placement.kind is None:
+        arrival, stay = placement.arrival, (evaluation.stays or {}).get(placement.arrival.id)
+        if stay is None or stay.sla_met:
             continue
-        if event.departs:
-            fleet.remove(placement.arrival.id)
-        else:
-            fleet.place(
-                placement.arrival.tenant, fleet.nics.get(placement.nic) or fleet.open(placement.kind, placement.nic)
+        expected = (evaluation.expected or {}).get(arrival.id)
+        required = arrival.sla.required_kpps(stay.solo_kpps)
+        others = [one.workload.nf for one in tenants[placement.nic] if one is not arrival and _overlap(one, arrival)]
+        rows.append(
+            (
+                arrival.id,
+                arrival.workload.nf,
+                placement.nic,
+                ", ".join(others),
+                required,
+                expected.throughput_kpps if expected else None,
+                stay.throughput_kpps,
+                100 * (1 - stay.throughput_kpps / required),
             )
-        yield event.time, fleet
+        )
+    table = pd.DataFrame(rows, columns=list(VIOLATION_COLUMNS))
+    return table.sort_values("short by, %", ascending=False, kind="stable")
+
+
+def _overlap(one: Arrival, other: Arrival) -> bool:
+    """Whether both run at some moment."""
+    first, second = sorted((one, other), key=lambda arrival: arrival.time)
+    return first.departure is None or first.departure > second.time
+
+
+def _empty_fleet(plan: Plan) -> Fleet:
+    kinds = {placement.kind.index: placement.kind for placement in plan.placed if placement.kind}
+    return Fleet([kinds[index] for index in sorted(kinds)])

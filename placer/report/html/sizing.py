@@ -1,70 +1,69 @@
-"""The page of a sizing: what to buy, the options, and a curve with its band along every axis."""
+"""The page of a sizing: the recommendation, the options, and a curve with its range along every axis."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from placer.report.html import Figure, Page, Section, Tile, charts
-from placer.report.html.study import judged_by
-from placer.report.text.sizing import AXES, curves_of, line_of, named
-from placer.studies.sizing import Sizing, answer_of, options_of
+from placer.report.text.sizing import AXES, curves_of, fleet_option_name, recommendation_line
+from placer.report.text.study import UNKNOWN, truth_sentence
+from placer.studies.sizing import Sizing, options_of, recommendation_of
 
 
 def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
-    """What to buy, and the curves that speak for it."""
-    answer, curves = answer_of(results, sizing), curves_of(results, sizing)
-    broken = "unknown" if answer.broken_pct is None else f"{answer.broken_pct:.1f} %"
+    """The page of a sizing; `results` as of `size`."""
+    recommendation, curves = recommendation_of(results, sizing), curves_of(results, sizing)
+    violations = UNKNOWN if recommendation.violations_pct is None else f"{recommendation.violations_pct:.1f} %"
     return Page(
         title=f"NICs to buy: {sizing.arrivals}",
         summary=(
-            line_of(answer, sizing),
+            recommendation_line(recommendation, sizing),
             f"Next year's arrivals are drawn from today's, {sizing.draws} times. "
-            "Bands hold at least four draws of five; what to buy is enough for at least nine of ten.",
-            judged_by(results),
+            "Ranges hold at least four draws in five; the recommended number is enough for at least nine in ten.",
+            truth_sentence(results),
         ),
         tiles=(
-            Tile(f"{answer.more:,}", "NICs to buy"),
-            Tile(f"{answer.today:,}", "NICs today"),
-            Tile(f"{answer.low:,}–{answer.high:,}", "NICs next year"),
-            Tile(broken, "of SLAs broken next year"),
+            Tile(f"{recommendation.more:,}", "NICs to buy"),
+            Tile(f"{recommendation.today:,}", "NICs today"),
+            Tile(f"{recommendation.low:,}–{recommendation.high:,}", "NICs next year"),
+            Tile(violations, "SLA violations next year"),
         ),
-        sections=(_budget(results, sizing), *(_axis(axis, rows) for axis, rows in curves.groupby("axis", sort=False))),
+        sections=(
+            options_section(options_of(results, sizing), sizing),
+            *(axis_section(str(axis), rows) for axis, rows in curves.groupby("axis", sort=False)),
+        ),
     )
 
 
-def _budget(results: pd.DataFrame, sizing: Sizing) -> Section:
-    table = options_of(results, sizing).sort_values("cost_high")
+def options_section(options: pd.DataFrame, sizing: Sizing) -> Section:
+    """Every option next year, as of `options_of`, the cheapest first."""
+    table = options.sort_values("cost_high")
     shown = pd.DataFrame(
         {
-            "option": table.apply(named, axis=1),
+            "option": [fleet_option_name(row) for _, row in table.iterrows()],
             "NICs today": table["today"],
             "NICs next year": table["nics"],
             "from": table["nics_low"],
             "to": table["nics_high"],
             "cost": table["cost_high"],
-            "SLAs broken, %": table["violations_mean_pct"],
+            "SLA violations, %": table["violations_mean_pct"],
             "within budget": table["within_budget"].map({True: "yes", False: "no"}),
         }
     )
     if (table["cost_high"] == table["nics_high"]).all():
         shown = shown.drop(columns="cost")
-    told = f"At {sizing.next_year:g} times the arrivals. The budget: {sizing.budget_pct:g} % of SLAs may break."
-    return Section("budget", "Options and the budget", told, table=shown, in_sight=True)
+    text = f"At {sizing.next_year:g} times the arrivals. The budget is {sizing.budget_pct:g} % SLA violations."
+    return Section("budget", "Options and the budget", text, table=shown, expanded=True)
 
 
-def _axis(axis: object, rows: pd.DataFrame) -> Section:
-    title = AXES[str(axis)]
+def axis_section(axis: str, rows: pd.DataFrame) -> Section:
+    """NICs along one axis; `rows` of `curves_of`."""
+    title = AXES[axis]
     table = rows.rename(columns={"nics": "middle", "nics_low": "low", "nics_high": "high"})
-    table = table[["curve", "factor", "low", "middle", "high", "violations_mean_pct"]]
-    figure = Figure(f"nics-by-{axis}", "The median of the draws; the band holds at least four of five.",
-                    charts.banded(table, "factor", title, "NICs"))  # fmt: skip
-    headings = {
-        "curve": "option",
-        "middle": "NICs",
-        "low": "from",
-        "high": "to",
-        "violations_mean_pct": "SLAs broken, %",
-    }
+    table = table[["option", "factor", "low", "middle", "high", "violations_mean_pct"]]
+    caption = "The median of the draws; the band holds at least four in five."
+    figures = (Figure(f"nics-by-{axis}", caption, charts.bands(table, "factor", title, "NICs")),) if len(table) else ()
+    headings = {"middle": "NICs", "low": "from", "high": "to", "violations_mean_pct": "SLA violations, %"}
     return Section(
-        f"by-{axis}", f"NICs by {title.split(',')[0]}", f"Along: {title}.", (figure,), table.rename(columns=headings)
+        f"by-{axis}", f"NICs by {title.split(',')[0]}", f"Along: {title}.", figures, table.rename(columns=headings)
     )

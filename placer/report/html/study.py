@@ -1,110 +1,101 @@
-"""The page of a study: medians with their spread, strategy by strategy."""
+"""The page of a study: the best strategy, then medians and ranges, strategy by strategy."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pandas as pd
 
 from placer.report.html import Figure, Page, Section, Tile, charts
-from placer.report.html.run import BUDGET_PCT
-from placer.studies.statistics import MIDDLE, range_of
+from placer.report.text.study import NOTE, interval_text, option_name, over_budget, truth_sentence
+from placer.report.wastage import BUDGET_PCT, MARK
+from placer.studies.statistics import MIDDLE
 from placer.studies.study import UNLIMITED
 
-HEADINGS = {"nics": "NICs", "wastage_pct": "wastage, %", "violations_pct": "SLAs broken, %", "rejected": "rejected"}
+HEADINGS = {"nics": "NICs", "wastage_pct": "wastage, %", "violations_pct": "SLA violations, %", "rejected": "rejected"}
+
+CAPTIONS = {
+    "wastage_pct": "Wastage: the median, and the range of at least four draws in five.",
+    "violations_pct": "SLA violations: the mean, and the range of at least four draws in five.",
+}
 
 
-def page_of_study(name: str, spread: pd.DataFrame, results: pd.DataFrame) -> Page:
-    """What a study found, on a page.
+def page_of_study(name: str, statistics: pd.DataFrame, results: pd.DataFrame) -> Page:
+    """The page of a study.
 
     Parameters
     ----------
     name
-        Of the study.
-    spread
-        Medians and spread, of `spread_of`.
+        Name of the study.
+    statistics
+        Medians and ranges, as of `summarize`.
     results
-        Rows of `conduct`.
+        Rows as of `execute`.
     """
-    groups, kinds = spread.groupby(["trace", "fleet"], sort=False), spread["trace"].nunique()
-    sections = [_section(number, rows) for number, (_, rows) in enumerate(groups, start=1)]
+    groups, traces = statistics.groupby(["trace", "fleet"], sort=False), statistics["trace"].nunique()
     return Page(
         title=f"Study: {name}",
-        summary=(_best(spread), judged_by(results)),
+        summary=(_best(statistics), truth_sentence(results)),
         tiles=(
             Tile(f"{len(results):,}", "plans"),
-            Tile(f"{kinds:,}", "kind of trace" if kinds == 1 else "kinds of trace"),
-            Tile(f"{int(spread['draws'].max()):,}", "draws of each at most"),
-            Tile(f"{100 * _optima(results)['proven'].mean():.0f} %", "of optima proven"),
+            Tile(f"{traces:,}", "kind of trace" if traces == 1 else "kinds of traces"),
+            Tile(f"{statistics['draws'].max():.0f}" if len(statistics) else "0", "draws of a trace at most"),
+            Tile(_proven(results), "of optima proven"),
         ),
-        sections=tuple(sections),
+        sections=tuple(study_section(number, rows) for number, (_, rows) in enumerate(groups, start=1)),
     )
 
 
-def _optima(results: pd.DataFrame) -> pd.DataFrame:
-    """A row per trace that was placed, whatever the number of plans beside its optimum."""
-    return results.drop_duplicates(["trace", "fleet", "draw"])
-
-
-def judged_by(results: pd.DataFrame) -> str:
-    """Who told the true throughputs, in a sentence."""
-    judges = sorted(set(results["truth"]))
-    if judges == ["simulated"]:
-        return "Throughputs are judged on the simulated card, not on hardware."
-    if judges == ["predicted"]:
-        return "Nobody told the truth: whether SLAs break is unknown."
-    return f"Throughputs are judged by: {', '.join(judges)}."
-
-
-def curve_of(row: pd.Series[Any]) -> str:
-    """A strategy with its predictor and risk, in words."""
-    words = [str(row["strategy"])]
-    if not pd.isna(row["predictor"]):
-        words.append(str(row["predictor"]))
-    return ", ".join(words) + ("" if pd.isna(row["risk"]) else f" at risk {row['risk']:g}")
-
-
-def _best(spread: pd.DataFrame) -> str:
-    online = spread[spread["strategy"] != "optimal"]
-    if online.empty:
-        return "Nothing but the optimum was placed."
-    curves = online.assign(curve=online.apply(curve_of, axis=1)).groupby("curve", sort=False)
-    wastage, broken = curves["wastage_pct"].mean(), curves["violations_mean_pct"].max()
-    # where nobody tells the truth, nobody can say that SLAs break
-    kept = wastage[(broken.fillna(0.0) <= BUDGET_PCT) & (curves["rejected_high"].max() == 0)]
-    if kept.empty:
-        return f"No strategy places everybody and keeps broken SLAs at {BUDGET_PCT:g} % or less."
-    best = str(kept.idxmin())
-    within = f"with at most {BUDGET_PCT:g} % of SLAs broken"
-    if len(spread[["trace", "fleet"]].drop_duplicates()) == 1:
-        return f"Least waste {within}: {best}, {kept.min():+.1f} % over the optimum in the median."
-    return f"Least waste {within} everywhere: {best}, {kept.min():+.1f} % over the optimum, the mean of the medians."
-
-
-def _section(number: int, rows: pd.DataFrame) -> Section:
+def study_section(number: int, rows: pd.DataFrame) -> Section:
+    """One trace on one fleet; `rows` of the statistics."""
     trace, fleet = rows["trace"].iloc[0], rows["fleet"].iloc[0]
-    named = rows.assign(strategy=rows.apply(curve_of, axis=1))
+    named = rows.assign(strategy=[option_name(row) for _, row in rows.iterrows()])
     middle = named.assign(**{figure: named[column] for figure, column in MIDDLE.items()})
     slug = "".join(letter if letter.isalnum() else "-" for letter in f"{number}-{trace}-{fleet}".lower())
     title = f"{trace}" if fleet == UNLIMITED else f"{trace}, fleet {fleet}"
     figures = [
-        Figure(f"{slug}-{figure}", told, charts.ranged(middle, figure, HEADINGS[figure]))
-        for figure, told in (
-            ("wastage_pct", "NICs over the optimum: the median, and where at least four draws of five lie."),
-            ("violations_pct", "Instances below their SLA: the mean, and where at least four draws of five lie."),
-        )
+        Figure(f"{slug}-{figure}", caption, charts.intervals(middle, figure, HEADINGS[figure]))
+        for figure, caption in CAPTIONS.items()
         if named[figure].notna().all()
     ]
     draws = int(rows["draws"].max())
-    told = "One draw." if draws == 1 else f"{draws:,} draws."
-    return Section(slug, title, told, tuple(figures), _numbers(middle))
+    text = "One draw." if draws == 1 else f"{draws:,} draws."
+    notes = (NOTE,) if over_budget(rows).any() else ()
+    return Section(slug, title, text, tuple(figures), _numbers(middle), notes=notes)
+
+
+def _proven(results: pd.DataFrame) -> str:
+    """The share of proven optima: one per trace and fleet, however many strategies were compared with it."""
+    optima = results.drop_duplicates(["trace", "fleet", "draw"])["proven"].dropna()
+    return f"{100 * optima.mean():.0f} %" if len(optima) else "–"
+
+
+def _best(statistics: pd.DataFrame) -> str:
+    """The strategy of least wastage among those that keep the budget of SLA violations and reject no arrival."""
+    online = statistics[statistics["strategy"] != "optimal"]
+    if online.empty:
+        return "The study holds the optimum only, no strategy to compare with it."
+    options = online.assign(option=[option_name(row) for _, row in online.iterrows()]).groupby("option", sort=False)
+    wastage, violations = options["wastage_pct"].mean(), options["violations_mean_pct"].max()
+    # unknown SLA violations, where there is no ground truth, exclude no strategy
+    acceptable = (violations.fillna(0.0) <= BUDGET_PCT) & (options["rejected_high"].max() == 0)
+    kept = wastage[acceptable].dropna()
+    if not acceptable.any():
+        return f"No strategy places every arrival with at most {BUDGET_PCT:g} % SLA violations."
+    if kept.empty:
+        return "Wastage is unknown: there is no optimum to compare with."
+    best = str(kept.idxmin())
+    budget = f"with at most {BUDGET_PCT:g} % SLA violations"
+    if len(statistics[["trace", "fleet"]].drop_duplicates()) == 1:
+        return f"Least wastage {budget}: {best}, {kept.min():+.1f} % (median)."
+    return f"Least wastage {budget} on every trace: {best}, {kept.min():+.1f} % (mean of the medians)."
 
 
 def _numbers(middle: pd.DataFrame) -> pd.DataFrame:
-    """A row per strategy: of every figure its middle, and in words where at least four draws of five lie."""
-    told = middle[["strategy"]].copy()
+    """A row per strategy: the middle of every figure, and as text its range where draws differ."""
+    table = middle[["strategy"]].copy()
     for figure, heading in HEADINGS.items():
-        told[heading] = middle[figure]
+        table[heading] = middle[figure]
+        if figure == "wastage_pct" and over_budget(middle).any():
+            table["note"] = over_budget(middle).map({True: f"{MARK} not comparable", False: ""})
         if (middle[f"{figure}_low"] != middle[f"{figure}_high"]).any() and middle[figure].notna().all():
-            told[f"{heading.removesuffix(', %')}: range"] = middle.apply(range_of, axis=1, figure=figure)
-    return told
+            table[f"{heading.removesuffix(', %')}: range"] = middle.apply(interval_text, axis=1, figure=figure)
+    return table

@@ -1,4 +1,4 @@
-"""Colours of pages and plots, in one place: pages switch between them by CSS variables, files for papers are light."""
+"""Colours of pages and plots: pages switch between two themes by CSS variables, files for papers are light."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INKS: dict[str, tuple[str, str]] = {
     "accent": ("#0b5cad", "#7db8f5"),
     "bad": ("#b3261e", "#ff8a80"),
 }
-"""Light and dark, by what they are for."""
+"""Light and dark colour by purpose."""
 
 CATEGORIES: tuple[tuple[str, str], ...] = (
     ("#2f6fb4", "#6ea8e6"),
@@ -30,17 +30,17 @@ CATEGORIES: tuple[tuple[str, str], ...] = (
     ("#5d8f2b", "#98cf62"),
     ("#3d4aa3", "#8390f0"),
 )
-"""Light and dark of the colours that tell categories apart, in order of use."""
+"""Light and dark colours of categories, in order of use."""
 
 DARKENED = "invert(.91) hue-rotate(180deg)"
-"""The filter that makes a picture in light colours one in dark colours, hues kept: CSS."""
+"""CSS filter that turns light colours of a picture into dark ones and keeps hues."""
 
 Colour = Callable[[str], str]
-"""The colour by its name in `INKS`, or `c1` and on."""
+"""Returns a colour by its name in `INKS`, or `c1`, `c2`, ..."""
 
 
 def on_page(name: str) -> str:
-    """The colour of the page's theme, whichever it is at the time."""
+    """The colour in the theme of the page, which readers can switch."""
     return f"var(--{name})"
 
 
@@ -56,7 +56,7 @@ def variables(dark: bool) -> str:
 
 
 def config(colour: Colour) -> dict[str, Any]:
-    """A Vega-Lite configuration in which no colour is a literal but those that `colour` tells."""
+    """A Vega-Lite configuration in which every colour comes from `colour`."""
     ink, soft, line = colour("ink"), colour("soft"), colour("line")
     words = {
         "labelColor": ink,

@@ -1,1 +1,1 @@
-"""Text for the terminal: tables, and answers in one line."""
+"""Results for the terminal and for programs: tables, JSON and CSV."""

@@ -1,56 +1,51 @@
-"""Tells a diagnosis: to people as tables, to programs as JSON and CSV (docs/formats.md)."""
+"""A diagnosis as tables for people, and as JSON and CSV for programs (docs/formats.md)."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from placer.explain.bottleneck import Diagnosis, Reading
+from placer.explain.bottleneck import Diagnosis, Reading, Shift
 from placer.report.text.table import text_table
 from profiles import ATTRIBUTES, Workload
 
 
 def as_table(diagnosis: Diagnosis) -> str:
-    """What binds here, where that changes, and a table per attribute."""
-    here = diagnosis.here
-    co_location = ", ".join(named(other) for other in diagnosis.beside) or "nobody"
+    """The bottleneck, where it changes, and a table per attribute."""
+    reading = diagnosis.reading
+    drops = [f"{resource} {_pct(drop, reading)} %" for resource, drop in reading.drops.items()]
     lines = [
-        f"{named(diagnosis.workload)} beside {co_location}: bound by {here.bottleneck}.",
-        f"Predicted {here.predicted_kpps:,.0f} of {here.solo_kpps:,.0f} kpps alone; contention for "
-        + ", ".join(f"{resource} alone would cost {_pct(drop, here)} %" for resource, drop in here.drops.items())
-        + ".",
+        f"{workload_text(diagnosis.workload)}, {co_located_with(diagnosis)}: the bottleneck is {reading.bottleneck}.",
+        f"Predicted throughput {reading.predicted_kpps:,.0f} kpps, {reading.solo_kpps:,.0f} kpps alone. "
+        f"Throughput drop by contention for one resource alone: {', '.join(drops) or 'none'}.",
     ]
-    if here.true_bottleneck is not None:
-        lines.append(f"The card's own account: {here.true_kpps:,.0f} kpps, bound by {here.true_bottleneck}.")
-    lines.append("")
-    lines += [
-        f"Along {shift.attribute} it shifts from {shift.before} to {shift.after} at {shift.at:,.0f}."
-        for shift in diagnosis.shifts
-    ] or ["It does not shift."]
-    tables = [f"\n{_readings(attribute, readings)}" for attribute, readings in diagnosis.along.items()]
+    if reading.true_bottleneck is not None:
+        lines.append(f"On the simulated card: {reading.true_kpps:,.0f} kpps, bottleneck {reading.true_bottleneck}.")
+    lines += ["", *(list(map(shift_sentence, diagnosis.shifts)) or ["The bottleneck does not change."])]
+    tables = [f"\n{_table_of(attribute, readings)}" for attribute, readings in diagnosis.along.items() if readings]
     return "\n".join(lines) + "\n" + "".join(tables)
 
 
 def as_json(diagnosis: Diagnosis) -> str:
     """One object."""
-    told = {
+    document = {
         "nf": diagnosis.workload.nf,
-        "beside": [{"nf": one.nf, "traffic": one.traffic.as_dict()} for one in diagnosis.beside],
-        **_reading(diagnosis.here),
+        "beside": [{"nf": one.nf, "traffic": one.traffic.as_dict()} for one in diagnosis.neighbours],
+        **_reading(diagnosis.reading),
         "shifts": [
             {"attribute": one.attribute, "at": round(one.at, 2), "before": one.before, "after": one.after}
             for one in diagnosis.shifts
         ],
         "along": {name: [_reading(one) for one in readings] for name, readings in diagnosis.along.items()},
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(document, indent=2) + "\n"
 
 
 def as_csv(diagnosis: Diagnosis) -> str:
-    """A row per reading; `along` is empty for the traffic that was asked for."""
+    """A row per reading; `along` is empty for the traffic of the request."""
     text = io.StringIO()
     rows = [{"along": name, **_flat(one)} for name, readings in _all(diagnosis) for one in readings]
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
@@ -63,37 +58,48 @@ FORMATS: dict[str, Callable[[Diagnosis], str]] = {"table": as_table, "json": as_
 """Renderers by the name of their format."""
 
 
-def named(workload: Workload) -> str:
+def workload_text(workload: Workload) -> str:
     """An NF with its traffic."""
     return f"{workload.nf} ({', '.join(f'{name} {value:g}' for name, value in workload.traffic.as_dict().items())})"
 
 
-def _readings(attribute: str, readings: tuple[Reading, ...]) -> str:
+def co_located_with(diagnosis: Diagnosis) -> str:
+    """The NFs that share the NIC."""
+    neighbours = ", ".join(map(workload_text, diagnosis.neighbours))
+    return f"co-located with {neighbours}" if neighbours else "alone on its NIC"
+
+
+def shift_sentence(shift: Shift) -> str:
+    """Where the bottleneck changes, in a sentence."""
+    return f"Along {shift.attribute} the bottleneck changes from {shift.before} to {shift.after} at {shift.at:,.0f}."
+
+
+def _table_of(attribute: str, readings: Sequence[Reading]) -> str:
     resources = list(readings[0].drops)
-    accounted = readings[0].true_bottleneck is not None
-    headings = [attribute, "bound by", *(["by the card"] if accounted else []), "kpps",
-                *(["true kpps"] if accounted else []), "alone", *(f"{name} costs %" for name in resources)]  # fmt: skip
+    true = readings[0].true_bottleneck is not None
+    headings = [attribute, "bottleneck", *(["true bottleneck"] if true else []), "kpps",
+                *(["true kpps"] if true else []), "kpps alone", *(f"{name} drop %" for name in resources)]  # fmt: skip
     rows = [
         [
             f"{one.traffic.as_dict()[attribute]:,.0f}",
             one.bottleneck,
-            *([str(one.true_bottleneck)] if accounted else []),
+            *([str(one.true_bottleneck)] if true else []),
             f"{one.predicted_kpps:,.0f}",
-            *([f"{one.true_kpps:,.0f}"] if accounted else []),
+            *([f"{one.true_kpps:,.0f}"] if true else []),
             f"{one.solo_kpps:,.0f}",
             *(_pct(one.drops[name], one) for name in resources),
         ]
         for one in readings
     ]
-    return text_table(headings, rows, words=3 if accounted else 2)
+    return text_table(headings, rows, words=3 if true else 2)
 
 
 def _pct(drop: float, reading: Reading) -> str:
     return f"{100 * drop / reading.solo_kpps:.1f}"
 
 
-def _all(diagnosis: Diagnosis) -> Iterator[tuple[str, tuple[Reading, ...]]]:
-    yield "", (diagnosis.here,)
+def _all(diagnosis: Diagnosis) -> Iterator[tuple[str, Sequence[Reading]]]:
+    yield "", (diagnosis.reading,)
     yield from diagnosis.along.items()
 
 
@@ -110,10 +116,10 @@ def _reading(one: Reading) -> dict[str, Any]:
 
 
 def _flat(one: Reading) -> dict[str, Any]:
-    told = _reading(one)
-    drops = {f"{name}_drop_kpps": drop for name, drop in told.pop("drops_kpps").items()}
-    traffic = told.pop("traffic")
-    return {**{name: traffic[name] for name in ATTRIBUTES}, **told, **drops}
+    row = _reading(one)
+    drops = {f"{name}_drop_kpps": drop for name, drop in row.pop("drops_kpps").items()}
+    traffic = row.pop("traffic")
+    return {**{name: traffic[name] for name in ATTRIBUTES}, **row, **drops}
 
 
 def _kpps(value: float | None) -> float | None:

@@ -1,12 +1,11 @@
-"""Plan files: where every strategy put every instance, as CSV (docs/formats.md)."""
+"""Plan files: where every strategy placed every instance, as CSV (docs/formats.md)."""
 
 from __future__ import annotations
 
 import csv
-from pathlib import Path
+import io
 
 from placer.run import Comparison
-from profiles.aside import file_aside
 
 COLUMNS = (
     "strategy", "predictor", "id", "nic", "nic_model", "time", "predicted_kpps", "solo_kpps", "true_kpps", "sla_met",
@@ -14,32 +13,33 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def write_plans(comparison: Comparison, path: Path) -> None:
-    """Write all plans aside, then rename. Throughputs are the lowest of the stay; empty means rejected or not known."""
-    with file_aside(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for evaluation in comparison.evaluations:
-            for placement in evaluation.plan.placements:
-                identity = placement.arrival.id
-                true = (evaluation.stays or {}).get(identity)
-                expected = (evaluation.expected or {}).get(identity)
-                solo = true or expected
-                writer.writerow(
-                    [
-                        evaluation.plan.strategy,
-                        evaluation.plan.predictor or "",
-                        identity,
-                        placement.nic or "",
-                        placement.kind.model if placement.kind else "",
-                        f"{placement.arrival.time:.10g}",
-                        _kpps(expected.throughput_kpps if expected else None),
-                        _kpps(solo.solo_kpps if solo else None),
-                        _kpps(true.throughput_kpps if true else None),
-                        "" if true is None else str(true.sla_met).lower(),
-                        placement.reason,
-                    ]
-                )
+def plans_csv(comparison: Comparison) -> str:
+    """All plans. Throughputs are the lowest of the stay, empty where the arrival was rejected or they are unknown."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for evaluation in comparison.evaluations:
+        for placement in evaluation.plan.placements:
+            identity = placement.arrival.id
+            true = (evaluation.stays or {}).get(identity)
+            expected = (evaluation.expected or {}).get(identity)
+            solo = true or expected
+            writer.writerow(
+                [
+                    evaluation.plan.strategy,
+                    evaluation.plan.predictor or "",
+                    identity,
+                    placement.nic or "",
+                    placement.kind.model if placement.kind else "",
+                    f"{placement.arrival.time:.10g}",
+                    _kpps(expected.throughput_kpps if expected else None),
+                    _kpps(solo.solo_kpps if solo else None),
+                    _kpps(true.throughput_kpps if true else None),
+                    "" if true is None else str(true.sla_met).lower(),
+                    placement.reason,
+                ]
+            )
+    return text.getvalue()
 
 
 def _kpps(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Renders a comparison: a table for people, JSON and CSV for programs (docs/formats.md)."""
+"""The comparison of `placer run` as a table for people, and as JSON and CSV for programs (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,38 @@ from typing import Any
 from placer.evaluate.evaluation import Evaluation
 from placer.optimal.shortfall import Shortfall
 from placer.report.text.table import text_table
+from placer.report.wastage import (
+    BUDGET_PCT,
+    cost_wastage_pct,
+    costs_differ,
+    is_marked,
+    keeps_budget,
+    nic_wastage_pct,
+    reference,
+    wastage_notes,
+    wastage_text,
+)
 from placer.run import Comparison
+
+
+def as_table(comparison: Comparison) -> str:
+    """A table that reads without colour, then the optimum, the ground truth, and what else the reader must know."""
+    costs = costs_differ(comparison)
+    headings = [
+        "strategy", "predictor", "NICs", *(["cost"] if costs else []), "wastage", *(["cost wastage"] if costs else []),
+        "SLA violations", "rejected", "decisions/s",
+    ]  # fmt: skip
+    rows = [_row(comparison, evaluation, costs) for evaluation in comparison.evaluations]
+    shortfall = comparison.optimum.shortfall
+    lines = [
+        "",
+        *wastage_notes(comparison),
+        _optimum_line(comparison),
+        *([] if shortfall is None else [shortfall.sentence()]),
+        f"{len(comparison.arrivals):,} arrivals. {truth_note(comparison)}",
+        *risk_notes(comparison),
+    ]
+    return text_table(headings, rows, words=2) + "\n".join(lines) + "\n"
 
 
 def as_json(comparison: Comparison) -> str:
@@ -20,7 +51,7 @@ def as_json(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """One row per strategy and predictor; what is of the whole run is repeated in each."""
+    """One row per strategy and predictor; each repeats the figures of the whole run."""
     summary = _summary(comparison)
     optimal = {f"optimal_{key}": value for key, value in summary["optimal"].items() if not isinstance(value, dict)}
     rows = [
@@ -34,41 +65,63 @@ def as_csv(comparison: Comparison) -> str:
     return text.getvalue()
 
 
-def as_table(comparison: Comparison) -> str:
-    """A table that reads without colour and in 80 columns."""
-    optimum, proven = comparison.optimum, comparison.optimum.proven
-    against = "optimum" if proven else "bound"
-    headings = ["strategy", "predictor", "NICs", f"over {against}", "SLAs broken", "rejected", "decisions/s"]
-    rows = [
-        (
-            evaluation.plan.strategy,
-            evaluation.plan.predictor or "-",
-            f"{evaluation.nics:,}",
-            f"{comparison.wastage_pct(evaluation):+.1f} %",
-            "unknown" if evaluation.violations_pct is None else f"{evaluation.violations_pct:.1f} %",
-            f"{evaluation.plan.rejected:,}",
-            f"{_decisions_per_s(evaluation):,.0f}",
-        )
-        for evaluation in comparison.evaluations
-    ]
-    count = len(comparison.arrivals)
-    told = (
-        f"{optimum.nics:,} NICs, proven"
-        if proven
-        else f"between {optimum.nics_lower_bound:,} and {optimum.nics:,} NICs"
-    )
-    lines = [
-        "",
-        f"Optimum: {told} ({optimum.scope}; {optimum.seconds:.1f} s, and {optimum.oracle_seconds:.1f} s of asking).",
-        *([] if optimum.shortfall is None else [optimum.shortfall.told()]),
-        f"{count:,} arrivals. {truth_told(comparison)}",
-        *risk_told(comparison),
-    ]
-    return text_table(headings, rows, words=2) + "\n".join(lines) + "\n"
-
-
 FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
 """Renderers by the name of their format."""
+
+
+def plan_name(evaluation: Evaluation) -> str:
+    """The strategy of a plan, with its predictor where it has one."""
+    plan = evaluation.plan
+    return f"{plan.strategy}, {plan.predictor}" if plan.predictor else plan.strategy
+
+
+def truth_note(comparison: Comparison) -> str:
+    """Where the ground truth comes from, in a sentence or two."""
+    if comparison.truth == "predicted":
+        return (
+            f"No ground truth: the optimum is the one that {comparison.judge} predicts, not comparable with plans of\n"
+            "other predictors, and SLA violations are unknown."
+        )
+    if comparison.truth == "simulated":
+        return "SLA violations are measured on the simulated card, not on hardware."
+    return f"SLA violations are measured by the testbed {comparison.truth}."
+
+
+def risk_notes(comparison: Comparison) -> list[str]:
+    """Where --risk was given, the predictors on which it has no effect."""
+    catalogue = comparison.catalogue
+    used = dict.fromkeys(one.plan.predictor for one in comparison.evaluations if one.plan.predictor)
+    without = [name for name in used if catalogue.risk is not None and not catalogue.supports_risk(name)]
+    return [f"{name} does not model its prediction error: --risk {catalogue.risk:g} has no effect." for name in without]
+
+
+def _row(comparison: Comparison, evaluation: Evaluation, costs: bool) -> list[str]:
+    marked = is_marked(comparison, evaluation)
+    violations = evaluation.violations_pct
+    cost = wastage_text(cost_wastage_pct(comparison, evaluation), marked)
+    return [
+        evaluation.plan.strategy,
+        evaluation.plan.predictor or "-",
+        f"{evaluation.nics:,}",
+        *([f"{evaluation.cost:,.6g}"] if costs else []),
+        wastage_text(nic_wastage_pct(comparison, evaluation), marked),
+        *([cost] if costs else []),
+        "unknown" if violations is None else f"{violations:.1f} %",
+        f"{evaluation.plan.rejected:,}",
+        f"{_decisions_per_s(evaluation):,.0f}",
+    ]
+
+
+def _optimum_line(comparison: Comparison) -> str:
+    optimum = comparison.optimum
+    nics, cost = f"{optimum.nics:,} NICs", f"{optimum.cost:,.6g}"
+    if not optimum.proven:
+        nics = f"between {optimum.nics_lower_bound:,} (lower bound) and {nics}"
+        cost = f"between {optimum.lower_bound:,.6g} and {cost}"
+    figures = f"{nics}, cost {cost}" if costs_differ(comparison) else nics
+    proof = "proven" if optimum.proven else "not proven"
+    times = f"solved in {optimum.seconds:.1f} s, throughput queries {optimum.oracle_seconds:.1f} s"
+    return f"Optimum: {figures}, {proof} ({optimum.scope}; {times})."
 
 
 def _summary(comparison: Comparison) -> dict[str, Any]:
@@ -88,33 +141,38 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
             "scope": optimum.scope,
             **({} if optimum.shortfall is None else {"shortfall": _shortfall(optimum.shortfall)}),
         },
-        "strategies": [
-            {
-                "strategy": evaluation.plan.strategy,
-                "predictor": evaluation.plan.predictor,
-                "nics": evaluation.nics,
-                "wastage_pct": round(comparison.wastage_pct(evaluation), 4),
-                "wastage_against": "optimum" if optimum.proven else "lower_bound",
-                "sla_violations_pct": _rounded(evaluation.violations_pct),
-                "violated": evaluation.violated,
-                "rejected": evaluation.plan.rejected,
-                "seconds": round(evaluation.plan.seconds, 4),
-                "decisions_per_s": round(_decisions_per_s(evaluation), 1),
-                "cost": _whole(evaluation.cost),
-            }
-            for evaluation in comparison.evaluations
-        ],
+        "strategies": [_strategy(comparison, evaluation) for evaluation in comparison.evaluations],
+    }
+
+
+def _strategy(comparison: Comparison, evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "strategy": evaluation.plan.strategy,
+        "predictor": evaluation.plan.predictor,
+        "nics": evaluation.nics,
+        "wastage_pct": _rounded(nic_wastage_pct(comparison, evaluation)),
+        "wastage_against": reference(comparison).replace(" ", "_"),
+        "sla_violations_pct": _rounded(evaluation.violations_pct),
+        "violated": evaluation.violated,
+        "rejected": evaluation.plan.rejected,
+        "seconds": round(evaluation.plan.seconds, 4),
+        "decisions_per_s": round(_decisions_per_s(evaluation), 1),
+        "cost": _whole(evaluation.cost),
+        "cost_wastage_pct": _rounded(cost_wastage_pct(comparison, evaluation)),
+        "budget_pct": BUDGET_PCT,
+        "keeps_budget": keeps_budget(evaluation),
+        "comparable": not is_marked(comparison, evaluation),
     }
 
 
 def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
     return {
         "left_out": list(shortfall.left_out),
-        "smallest": shortfall.smallest,
+        "smallest": shortfall.proven,
         "nics_to_add": shortfall.to_add,
-        "fewest": shortfall.fewest,
-        "hopeless": list(shortfall.hopeless),
-        "why": shortfall.why or None,
+        "fewest": shortfall.to_add_proven,
+        "hopeless": list(shortfall.unsatisfiable),
+        "why": shortfall.reason or None,
     }
 
 
@@ -128,23 +186,3 @@ def _rounded(value: float | None) -> float | None:
 
 def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else value
-
-
-def risk_told(comparison: Comparison) -> list[str]:
-    """Where a risk was asked for, which of the predictors take no notice of it."""
-    catalogue = comparison.catalogue
-    used = dict.fromkeys(one.plan.predictor for one in comparison.evaluations if one.plan.predictor)
-    deaf = [name for name in used if catalogue.risk is not None and not catalogue.heeds_risk(name)]
-    return [f"{name} knows no errors of its own and takes no notice of --risk {catalogue.risk:g}." for name in deaf]
-
-
-def truth_told(comparison: Comparison) -> str:
-    """Who judged, in a sentence or two."""
-    if comparison.truth == "predicted":
-        return (
-            f"No ground truth: the optimum is what {comparison.judge} predicts, figures of other predictors are not\n"
-            "comparable with it, and whether SLAs break is unknown."
-        )
-    if comparison.truth == "simulated":
-        return "SLAs are judged on the simulated card, not on hardware."
-    return f"SLAs are judged by the testbed {comparison.truth}."

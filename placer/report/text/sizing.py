@@ -1,4 +1,4 @@
-"""Tells what to buy: a line, a table, JSON and CSV (docs/formats.md)."""
+"""A sizing as a recommendation in one line, a table, JSON and CSV (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import Any
 
 import pandas as pd
 
-from placer.report.html.study import curve_of
+from placer.report.text.study import UNKNOWN, option_name
 from placer.report.text.table import text_table
-from placer.studies.sizing import OPTION, POINT, TODAY, Answer, Sizing, answer_of, best_risks, options_of
-from placer.studies.statistics import spread_of
+from placer.studies.sizing import (
+    OPTION,
+    POINT,
+    TODAY,
+    Recommendation,
+    Sizing,
+    best_risks,
+    options_of,
+    recommendation_of,
+)
+from placer.studies.statistics import summarize
 from placer.studies.study import UNLIMITED
 
 AXES = {
@@ -22,74 +31,72 @@ AXES = {
 }
 
 
-def line_of(answer: Answer, sizing: Sizing) -> str:
-    """The answer in one line."""
-    buy = f"Buy {answer.more:,} more NICs" if answer.more else "Buy no NICs"
-    need = f"{answer.high:,} instead of {answer.today:,}"
-    if answer.low < answer.high:
-        need += f" ({answer.low:,} to {answer.high:,}, drawn {sizing.draws} times)"
-    if answer.broken_pct is None:
-        broken = "whether SLAs break is unknown"
-    else:
-        broken = f"{answer.broken_pct:.1f} % of SLAs break, {sizing.budget_pct:g} % may"
-    if answer.rejected:
-        broken += f"; {answer.rejected:,} instances find no place"
-    warning = "" if answer.within_budget else "No option keeps to the budget; the least bad: "
-    return (
-        f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, "
-        f"placed by {named(pd.Series(answer.option))}; {broken}."
-    )
+def recommendation_line(recommendation: Recommendation, sizing: Sizing) -> str:
+    """What to buy, in one line."""
+    more = recommendation.more
+    buy = f"Buy {more:,} more NIC{'s' * (more != 1)}" if more else "Buy no NICs"
+    need = f"{recommendation.high:,} instead of {recommendation.today:,}"
+    if recommendation.low < recommendation.high:
+        need += f" ({recommendation.low:,} to {recommendation.high:,} in {sizing.draws} draws)"
+    violations = "SLA violations unknown"
+    if recommendation.violations_pct is not None:
+        violations = f"{recommendation.violations_pct:.1f} % SLA violations, budget {sizing.budget_pct:g} %"
+    if recommendation.rejected:
+        violations += f"; {recommendation.rejected:,} arrivals rejected"
+    warning = "" if recommendation.within_budget else "No option keeps the budget; the closest one: "
+    option = fleet_option_name(pd.Series(recommendation.option))
+    return f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, placed by {option}; {violations}."
 
 
-def named(option: pd.Series[Any]) -> str:
-    """An option in words; the fleet where there is one."""
-    return curve_of(option) + ("" if option["fleet"] == UNLIMITED else f" on {option['fleet']}")
+def fleet_option_name(option: pd.Series[Any]) -> str:
+    """Strategy, predictor and risk, and the fleet where one is given."""
+    return option_name(option) + ("" if option["fleet"] == UNLIMITED else f" on {option['fleet']}")
 
 
 def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
-    """The line, then a row per point and option; next year every option, elsewhere at the risk that is best then."""
-    curves = points_of(results)
+    """The recommendation, then a row per point and option: every option for next year, elsewhere the best risk."""
     rows = [
         [
             AXES[row["axis"]],
             f"{row['factor']:g}",
-            row["curve"],
+            row["option"],
             f"{row['nics']:,}",
             f"{row['nics_low']:,} to {row['nics_high']:,}",
-            "unknown" if pd.isna(row["violations_mean_pct"]) else f"{row['violations_mean_pct']:.1f}",
+            UNKNOWN if pd.isna(row["violations_mean_pct"]) else f"{row['violations_mean_pct']:.1f}",
             f"{row['rejected_high']:,}",
         ]
-        for _, row in curves.iterrows()
+        for _, row in points_of(results).iterrows()
     ]
-    headings = ["along", "factor", "option", "NICs", "four draws of five", "SLAs broken %", "rejected"]
-    return line_of(answer_of(results, sizing), sizing) + "\n\n" + text_table(headings, rows, words=3)
+    headings = ["axis", "factor", "option", "NICs", "range of four draws in five", "SLA violations %", "rejected"]
+    line = recommendation_line(recommendation_of(results, sizing), sizing)
+    return f"{line}\n\n{text_table(headings, rows, words=3)}"
 
 
 def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
-    """An object with the answer and the curves."""
-    answer = answer_of(results, sizing)
-    told = {
+    """An object with the recommendation, called `answer`, and the curves."""
+    recommendation = recommendation_of(results, sizing)
+    document = {
         "answer": {
-            **answer.option,
+            **recommendation.option,
             "next_year": sizing.next_year,
-            "today_nics": answer.today,
-            "more_nics": answer.more,
-            "nics": answer.nics,
-            "nics_low": answer.low,
-            "nics_high": answer.high,
-            "sla_violations_pct": answer.broken_pct,
-            "rejected": answer.rejected,
+            "today_nics": recommendation.today,
+            "more_nics": recommendation.more,
+            "nics": recommendation.nics,
+            "nics_low": recommendation.low,
+            "nics_high": recommendation.high,
+            "sla_violations_pct": recommendation.violations_pct,
+            "rejected": recommendation.rejected,
             "budget_pct": sizing.budget_pct,
-            "within_budget": answer.within_budget,
+            "within_budget": recommendation.within_budget,
         },
-        "curves": json.loads(spread_of(results, (*POINT, *OPTION)).to_json(orient="records", double_precision=6)),
+        "curves": json.loads(summarize(results, (*POINT, *OPTION)).to_json(orient="records", double_precision=6)),
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(document, indent=2) + "\n"
 
 
 def as_csv(results: pd.DataFrame, sizing: Sizing) -> str:
     """The curves."""
-    return spread_of(results, (*POINT, *OPTION)).to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return summarize(results, (*POINT, *OPTION)).to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
 FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
@@ -97,13 +104,14 @@ FORMATS: dict[str, Callable[[pd.DataFrame, Sizing], str]] = {"table": as_table, 
 
 
 def points_of(results: pd.DataFrame) -> pd.DataFrame:
-    """A row per point and option, whose words are in `curve`; today is no point."""
-    spread = spread_of(results, (*POINT, *OPTION))
-    points = spread[spread["axis"] != TODAY]
-    return points.assign(curve=points.apply(named, axis=1))
+    """A row per point and option, named in `option`; without today's trace."""
+    statistics = summarize(results, (*POINT, *OPTION))
+    points = statistics[statistics["axis"] != TODAY]
+    return points.assign(option=[fleet_option_name(row) for _, row in points.iterrows()])
 
 
 def curves_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
-    """Of `points_of` those of the options that are drawn along every axis."""
+    """The rows of `points_of` of the options that have curves along every axis."""
     points = points_of(results)
-    return points[points["curve"].isin(best_risks(options_of(results, sizing)).apply(named, axis=1))]
+    best = best_risks(options_of(results, sizing))
+    return points[points["option"].isin([fleet_option_name(row) for _, row in best.iterrows()])]

@@ -1,4 +1,4 @@
-"""Tables for people: as text that reads without colour and never wraps."""
+"""Tables as text for people, readable without colour, never wrapped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 WIDEST = 400
-"""Characters."""
+"""Width limit of a table, characters."""
 
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, words: int | None = None) -> str:
@@ -18,9 +18,9 @@ def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, wor
     Parameters
     ----------
     headings, rows
-        Texts, or what is to be shown as text.
+        Cells are converted to text.
     words
-        How many columns, from the left, hold words; the others hold numbers and line up on the right. All when None.
+        How many columns, from the left, hold words; the others hold numbers, aligned on the right. None: all.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for number, heading in enumerate(headings):

@@ -27,11 +27,11 @@ OPTIONS = (
 def chromium() -> Iterator[Browser]:
     """A running browser; the test is skipped where none is installed."""
     playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pages are not looked at"
+        "playwright.sync_api", reason="playwright is not installed: pages are not tested in a browser"
     )
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
-        pytest.skip("no Chromium is installed: pages are not looked at")
+        pytest.skip("no Chromium is installed: pages are not tested in a browser")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=found, args=list(OPTIONS))
         yield browser

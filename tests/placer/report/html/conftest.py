@@ -1,4 +1,4 @@
-"""One run and its page, for all tests of reports."""
+"""One run and its page, for all tests of HTML reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traces.arrivals import Recipe, generate
 
 @pytest.fixture(scope="session")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    """Eighty arrivals that come and go, placed by every strategy."""
+    """Eighty arrivals with departures, placed by every strategy."""
     trace = tmp_path_factory.mktemp("report") / "arrivals.csv"
     trace.write_text("".join(generate(Recipe(count=80, mean_stay_s=300, seed=5))), encoding="utf-8")
     return run(RunRequest(arrivals=str(trace), time_limit=2.0), Progress(quiet=True))
@@ -22,13 +22,13 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.fixture(scope="session")
 def page(comparison: Comparison) -> Page:
-    """What the run found."""
+    """The page of the run."""
     return page_of_run(comparison, "arrivals.csv")
 
 
 @pytest.fixture(scope="session")
 def report(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page as a file."""
+    """The file of the page."""
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_page(page, path)
     return path

@@ -1,4 +1,4 @@
-"""The page in a browser: charts drawn, tables sorted, themes switched, all by keyboard, nothing asked of a network."""
+"""The page in a browser: charts are drawn, tables sorted, themes switched, by keyboard and without a network."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ def show(page: Page, report: Path) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_chart_is_drawn_and_fits(browser: Browser, report: Path, page: Content, width: int, theme: str) -> None:
-    """On both screens and in both themes charts have marks, nothing is wider than the screen, nobody complains."""
-    said: list[str] = []
-    asked: list[str] = []
+    """On both screens and in both themes charts have marks, the page fits the screen, and the console stays empty."""
+    console: list[str] = []
+    requests: list[str] = []
     tab = browser.new_page(
         viewport={"width": width, "height": 900}, color_scheme="dark" if theme == "dark" else "light"
     )
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("console", lambda message: console.append(message.text))
+    tab.on("pageerror", lambda error: console.append(str(error)))
+    tab.on("request", lambda request: requests.append(request.url))
     show(tab, report)
     for figure in (figure for section in page.sections for figure in section.figures):
         assert tab.locator(f"#chart-{figure.name} svg path").count() > 3, figure.name
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert console == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
     tab.close()
 
 
 def test_a_table_is_sorted_by_keyboard(opened: Page) -> None:
-    """Enter on a heading sorts upwards, again downwards, and the heading says so to a screen reader."""
+    """Enter on a heading sorts upwards, again downwards, and the heading reports the order to screen readers."""
     heading = opened.locator("#strategies th", has_text="NICs")
     heading.locator("button").focus()
     opened.keyboard.press("Enter")
@@ -76,7 +76,7 @@ def test_a_table_is_sorted_by_keyboard(opened: Page) -> None:
 
 
 def test_the_theme_is_switched_by_keyboard(opened: Page) -> None:
-    """The button darkens the ground and the charts' words alike, and tells that it is pressed."""
+    """The button switches the colours of page and charts, and reports that it is pressed."""
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     word = "getComputedStyle(document.querySelector('.chart svg text')).fill"
     before = opened.evaluate(ground), opened.evaluate(word)
@@ -88,8 +88,8 @@ def test_the_theme_is_switched_by_keyboard(opened: Page) -> None:
     assert all(one != other for one, other in zip(before, after, strict=True))
 
 
-def test_print_is_light_and_leaves_controls_out(opened: Page) -> None:
-    """Even in the dark theme paper stays white, without buttons and links to sections."""
+def test_print_is_light_and_without_controls(opened: Page) -> None:
+    """Even in the dark theme paper is white, without buttons and section links."""
     opened.locator("#theme").click()
     opened.emulate_media(media="print")
     assert opened.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
@@ -97,8 +97,8 @@ def test_print_is_light_and_leaves_controls_out(opened: Page) -> None:
     assert not opened.locator("#theme").is_visible()
 
 
-def test_a_screen_reader_finds_its_way(opened: Page) -> None:
-    """The first tab stop skips to the content; every section has its heading's name, every table a caption."""
+def test_the_page_is_structured_for_screen_readers(opened: Page) -> None:
+    """The first tab stop skips to the content; every section has a name, every table and figure a caption."""
     opened.keyboard.press("Tab")
     assert opened.evaluate("document.activeElement.textContent") == "Skip to the content"
     sections = opened.locator("main > section")

@@ -1,4 +1,4 @@
-"""The pages of studies and sizings: what their first sentence says, and that no two charts share a name."""
+"""The page of a study: its first sentence, its numbers, and names of charts."""
 
 from __future__ import annotations
 
@@ -7,62 +7,93 @@ import pytest
 
 from placer.report.html.page import render
 from placer.report.html.study import page_of_study
-from placer.report.text.study import BY
-from placer.studies.statistics import spread_of
+from placer.report.text.study import NOTE, as_table
+from placer.studies.statistics import BY, summarize
 
 
 def results(*plans: tuple[str, str, float, float]) -> pd.DataFrame:
-    """Rows of a study by hand: trace, strategy, wastage and SLAs broken."""
-    told = {"draw": 0, "fleet": "unlimited", "predictor": None, "risk": None, "nics": 5, "cost": 5.0, "rejected": 0,
+    """Rows of a study: trace, strategy, wastage and SLA violations."""
+    fixed = {"draw": 0, "fleet": "unlimited", "predictor": None, "risk": None, "nics": 5, "cost": 5.0, "rejected": 0,
             "proven": True, "truth": "simulated"}  # fmt: skip
     return pd.DataFrame(
         [
-            {**told, "trace": trace, "strategy": strategy, "wastage_pct": wastage, "violations_pct": broken}
-            for trace, strategy, wastage, broken in plans
+            {**fixed, "trace": trace, "strategy": strategy, "wastage_pct": wastage, "violations_pct": violations}
+            for trace, strategy, wastage, violations in plans
         ]
     )
 
 
 @pytest.mark.parametrize(
-    ("plans", "told"),
+    ("plans", "sentence"),
     [
         ([("t", "rash", 1.0, 9.0), ("t", "safe", 4.0, 1.0), ("t", "optimal", 0.0, 0.0)],
-         "Least waste with at most 2 % of SLAs broken: safe, +4.0 % over the optimum in the median."),
-        ([("t", "rash", 1.0, 9.0)], "No strategy places everybody and keeps broken SLAs at 2 % or less."),
+         "Least wastage with at most 2 % SLA violations: safe, +4.0 % (median)."),
+        ([("t", "rash", 1.0, 9.0)], "No strategy places every arrival with at most 2 % SLA violations."),
         ([("t", "rash", 1.0, 0.0), ("u", "rash", 1.0, 3.0), ("t", "safe", 6.0, 1.0), ("u", "safe", 4.0, 2.0)],
-         "Least waste with at most 2 % of SLAs broken everywhere: safe, +5.0 % over the optimum, "
-         "the mean of the medians."),
-        ([("t", "optimal", 0.0, 0.0)], "Nothing but the optimum was placed."),
+         "Least wastage with at most 2 % SLA violations on every trace: safe, +5.0 % (mean of the medians)."),
+        ([("t", "optimal", 0.0, 0.0)], "The study holds the optimum only, no strategy to compare with it."),
     ],
 )  # fmt: skip
-def test_the_first_sentence_is_the_decision(plans: list[tuple[str, str, float, float]], told: str) -> None:
-    """What wastes least is named only if it breaks few enough SLAs; the optimum is no choice."""
+def test_the_first_sentence_is_the_decision(plans: list[tuple[str, str, float, float]], sentence: str) -> None:
+    """The strategy of least wastage is named only if it keeps the budget; the optimum is no choice."""
     rows = results(*plans)
-    assert page_of_study("s", spread_of(rows, BY), rows).summary[0] == told
+    assert page_of_study("s", summarize(rows, BY), rows).summary[0] == sentence
 
 
-def test_who_leaves_somebody_out_is_no_choice() -> None:
-    """A strategy that needs few NICs because it rejects arrivals is not the one that wastes least."""
+def test_a_strategy_that_rejects_arrivals_is_not_recommended() -> None:
+    """Few NICs are no advantage when arrivals are rejected."""
     rows = results(("t", "small", 0.0, 0.0), ("t", "safe", 4.0, 0.0))
     rows.loc[rows["strategy"] == "small", "rejected"] = 3
-    assert "safe, +4.0 %" in page_of_study("s", spread_of(rows, BY), rows).summary[0]
+    assert "safe, +4.0 %" in page_of_study("s", summarize(rows, BY), rows).summary[0]
 
 
-def test_numbers_have_their_range_beside_them() -> None:
-    """Where draws differ a column says between what, and broken SLAs are their mean."""
-    rows = results(*(("t", "greedy", float(draw), broken) for draw, broken in enumerate((0.0, 0.0, 3.0))))
-    (section,) = page_of_study("s", spread_of(rows, BY), rows).sections
+def test_numbers_have_their_range_in_the_next_column() -> None:
+    """Where draws differ, a column holds their range; SLA violations are the mean."""
+    rows = results(*(("t", "greedy", float(draw), violations) for draw, violations in enumerate((0.0, 0.0, 3.0))))
+    (section,) = page_of_study("s", summarize(rows, BY), rows).sections
     assert section.table is not None
     assert section.table.to_dict("records") == [
-        {"strategy": "greedy", "NICs": 5, "wastage, %": 1.0, "wastage: range": "0.0 to 2.0", "SLAs broken, %": 1.0,
-         "SLAs broken: range": "0.0 to 3.0", "rejected": 0}
+        {"strategy": "greedy", "NICs": 5, "wastage, %": 1.0, "wastage: range": "0.0 to 2.0", "SLA violations, %": 1.0,
+         "SLA violations: range": "0.0 to 3.0", "rejected": 0}
     ]  # fmt: skip
 
 
-def test_traces_of_alike_names_have_charts_of_their_own() -> None:
-    """`a b` and `a-b` are two sections with two names, and a page can be made of them."""
+def test_charts_of_traces_with_similar_names_have_different_names() -> None:
+    """`a b` and `a-b` are two sections, and their charts have four names."""
     rows = results(("a b", "greedy", 1.0, 0.0), ("a-b", "greedy", 2.0, 0.0))
-    page = page_of_study("s", spread_of(rows, BY), rows)
+    page = page_of_study("s", summarize(rows, BY), rows)
     names = [figure.name for section in page.sections for figure in section.figures]
     assert len(names) == len(set(names)) == 4
     assert all(f'id="chart-{name}"' in render(page) for name in names)
+
+
+def test_wastage_with_too_many_violations_is_marked() -> None:
+    """A strategy above the budget has a mark and a note in text and HTML, others have none."""
+    rows = results(("t", "rash", -20.0, 9.0), ("t", "safe", 4.0, 1.0))
+    statistics = summarize(rows, BY)
+    rash, safe = as_table(statistics).splitlines()[1:3]
+    assert "-20.0 *" in rash
+    assert "*" not in safe
+    assert NOTE in as_table(statistics)
+    (section,) = page_of_study("s", statistics, rows).sections
+    assert section.table is not None
+    assert section.table["note"].tolist() == ["* not comparable", ""]
+    assert section.notes == (NOTE,)
+    assert NOTE not in as_table(summarize(rows[1:], BY))
+
+
+def test_a_study_without_wastage_and_truth_has_a_page() -> None:
+    """Unknown figures have no charts, and the first sentence says that wastage is unknown."""
+    rows = results(("t", "safe", float("nan"), float("nan"))).assign(truth="predicted")
+    page = page_of_study("s", summarize(rows, BY), rows)
+    assert page.summary[0] == "Wastage is unknown: there is no optimum to compare with."
+    assert [section.figures for section in page.sections] == [()]
+    assert "SLA violations are unknown" in render(page)
+
+
+def test_a_study_without_rows_has_a_page() -> None:
+    """No section, and no fault."""
+    rows = results(("t", "safe", 1.0, 1.0))[:0]
+    page = page_of_study("s", summarize(rows, BY), rows)
+    assert page.sections == ()
+    assert render(page)

@@ -1,0 +1,89 @@
+"""Wastage as every report shows it: NICs and cost beyond the optimum, marked where a plan is no fair comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from placer.evaluate.evaluation import Evaluation
+from placer.run import Comparison
+
+BUDGET_PCT = 2.0
+"""SLA violations, in % of the placed instances, up to which a plan is acceptable."""
+
+MARK = "*"
+"""Follows the wastage of a plan that must not be compared with the optimum."""
+
+EPSILON = 1e-9
+
+
+def keeps_budget(evaluation: Evaluation) -> bool | None:
+    """Whether the plan's SLA violations are within the budget; None without a ground truth."""
+    return None if evaluation.violations_pct is None else evaluation.violations_pct <= BUDGET_PCT
+
+
+def reference(comparison: Comparison) -> str:
+    """What wastage is relative to: the optimum, or its lower bound where the optimum is not proven."""
+    return "optimum" if comparison.optimum.proven else "lower bound"
+
+
+def nic_wastage_pct(comparison: Comparison, evaluation: Evaluation) -> float | None:
+    """NICs beyond the reference, in % of it; None where the reference is 0 NICs."""
+    optimum = comparison.optimum
+    return _beyond(evaluation.nics, optimum.nics if optimum.proven else optimum.nics_lower_bound)
+
+
+def cost_wastage_pct(comparison: Comparison, evaluation: Evaluation) -> float | None:
+    """Cost beyond the reference, in % of it; None where the reference costs nothing."""
+    optimum = comparison.optimum
+    return _beyond(evaluation.cost, optimum.cost if optimum.proven else optimum.lower_bound)
+
+
+def costs_differ(comparison: Comparison) -> bool:
+    """Whether NICs of the fleet cost different amounts, so that fewest NICs and least cost are two goals."""
+    return len({kind.cost for kind in comparison.catalogue.kinds}) > 1
+
+
+def is_marked(comparison: Comparison, evaluation: Evaluation) -> bool:
+    """Whether the plan looks better than it is beside the optimum."""
+    return next(_reasons(comparison, evaluation), None) is not None
+
+
+def wastage_text(pct: float | None, marked: bool = False) -> str:
+    """A wastage with its sign, and with the mark where the plan is no fair comparison."""
+    if pct is None:
+        return "-"
+    return f"{pct:+.1f} % {MARK}" if marked else f"{pct:+.1f} %"
+
+
+def wastage_notes(comparison: Comparison) -> list[str]:
+    """What the reader of a table of wastage must know: what the mark means, and why there may be no wastage at all."""
+    notes = []
+    found = dict.fromkeys(reason for one in comparison.evaluations for reason in _reasons(comparison, one))
+    if found:
+        notes.append(f"{MARK} not comparable with the optimum: {'; '.join(found)}.")
+    optimum = comparison.optimum
+    if not optimum.nics:
+        rejected = optimum.plan.rejected
+        notes.append(f"There is no wastage: the optimum uses no NIC and rejects all {rejected:,} arrivals.")
+    elif not optimum.proven and not optimum.nics_lower_bound:
+        notes.append("There is no wastage: no lower bound above 0 NICs is known.")
+    return notes
+
+
+def _reasons(comparison: Comparison, evaluation: Evaluation) -> Iterator[str]:
+    optimum = comparison.optimum
+    if keeps_budget(evaluation) is False:
+        yield f"more than {BUDGET_PCT:g} % SLA violations"
+    elif evaluation.violated and _below_reference(comparison, evaluation):
+        yield "fewer NICs only through SLA violations"
+    if evaluation.plan.rejected > optimum.plan.rejected:
+        yield "more arrivals rejected than in the optimum"
+
+
+def _below_reference(comparison: Comparison, evaluation: Evaluation) -> bool:
+    wastages = nic_wastage_pct(comparison, evaluation), cost_wastage_pct(comparison, evaluation)
+    return any(pct is not None and pct < -EPSILON for pct in wastages)
+
+
+def _beyond(value: float, least: float) -> float | None:
+    return 100.0 * (value / least - 1.0) if least else None
