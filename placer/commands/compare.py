@@ -19,7 +19,7 @@ from placer.commands.options import (
     refuse_unwritable,
 )
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="What to compare, as TOML.", show_default=False)]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study: a TOML file.", show_default=False)]
 Out = Annotated[Path | None, typer.Option(help="The folder for results; by default results/STUDY.", show_default=False)]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
@@ -36,29 +36,32 @@ def command(
     plots: Plots = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare strategies, predictors, risks and fleets on many traces, as medians with their spread.
+    """Compare strategies, predictors, risks and fleets on many traces, by medians and ranges.
 
-    Every run is kept as soon as it is done: interrupted, the same command goes on.
+    Every result is kept at once. If interrupted, the same command continues.
     """
     from placer.progress import Progress
-    from placer.report.text.study import BY, FORMATS
-    from placer.studies import conduct, locally, on_cluster, read_study, spread_of, units_of
+    from placer.report.files import write_files
+    from placer.report.text.study import FORMATS
+    from placer.studies import BY, cluster_executor, execute, local_executor, read_study, summarize, tasks_of_study
     from placer.studies.execute import RESULTS
 
     render = FORMATS[one_of("--format", format, FORMATS)]
     folder = out or Path("results") / study.stem
     refuse_unwritable("--out", folder / RESULTS)
     refuse_unwritable("--report", report)
-    runner = on_cluster(parallel, cluster) if parallel else locally(jobs)
+    executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
     progress = Progress(quiet=quiet)
-    units = units_of(read_study(study), progress.say)
+    tasks = tasks_of_study(read_study(study), progress.say)
     with progress.task(study.stem) as advance:
-        results = conduct(units, folder, runner=runner, advance=advance)
+        results = execute(tasks, folder, executor=executor, advance=advance)
     progress.say(f"written: {folder / RESULTS}")
-    spread = spread_of(results, BY)
+    statistics = summarize(results, BY)
+    text = render(statistics)
     if report is not None or plots is not None:
-        from placer.report.html import deliver
+        from placer.report.html import page_files
         from placer.report.html.study import page_of_study
 
-        deliver(page_of_study(study.stem, spread, results), report, plots, made_by=command_line(context))
-    typer.echo(render(spread), nl=False)
+        page = page_of_study(study.stem, statistics, results)
+        write_files(page_files(page, report, plots, made_by=command_line(context)))
+    typer.echo(text, nl=False)

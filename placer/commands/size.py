@@ -23,22 +23,25 @@ from placer.commands.options import (
 )
 from profiles import InputError
 
-Arrivals = Annotated[Path, typer.Argument(help="The trace of today: CSV or .csv.gz.", show_default=False)]
-NextYear = Annotated[float, typer.Option(min=0.01, help="The arrivals to buy for, times today's.")]
+LARGEST_FACTOR = 1000.0
+MOST_DRAWS = 100_000
+
+Arrivals = Annotated[Path, typer.Argument(help="Today's trace: CSV or .csv.gz.", show_default=False)]
+NextYear = Annotated[float, typer.Option(help="The arrivals to buy for, as a factor of today's.")]
 Growth = Annotated[str, typer.Option(help="Factors of the curve over arrivals.")]
 Slas = Annotated[
     str, typer.Option("--sla", help="Factors of the allowed drop; below 1 is tighter.", show_default=False)
 ]
 Flows = Annotated[str, typer.Option(help="Factors of the flow counts.", show_default=False)]
 PacketSize = Annotated[str, typer.Option(help="Factors of the packet sizes.", show_default=False)]
-Budget = Annotated[float, typer.Option(min=0, max=100, help="SLAs that may break, of 100.")]
+Budget = Annotated[float, typer.Option(help="Allowed SLA violations, % of the instances.")]
 Strategy = Annotated[list[str] | None, typer.Option(help="Repeatable; by default greedy and contention-aware.")]
 Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by default tomur.")]
-Risks = Annotated[str, typer.Option("--risk", help="Risks among which to choose.")]
+Risks = Annotated[str, typer.Option("--risk", help="Risks to choose from.")]
 Fleets = Annotated[
-    list[Path] | None, typer.Option("--fleet", help="Repeatable: fleets among which to choose.", show_default=False)
+    list[Path] | None, typer.Option("--fleet", help="Repeatable: fleets to choose from.", show_default=False)
 ]
-Draws = Annotated[int, typer.Option(min=1, help="Traces drawn for every point.")]
+Draws = Annotated[int, typer.Option(help="Traces drawn for every point.")]
 Out = Annotated[
     Path | None, typer.Option(help="The folder for results; by default results/size-ARRIVALS.", show_default=False)
 ]
@@ -71,14 +74,15 @@ def command(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """How many more NICs to buy for next year, and how that hangs on growth, SLAs, traffic and the NIC.
+    """Recommend how many NICs to buy for next year, depending on growth, SLAs, traffic and NIC model.
 
-    The first line is the answer. Next year's arrivals are drawn from today's; 500 take a minute on two cores. More
-    --draws tell the spread better and take longer. Interrupted, the same command goes on.
+    The first line is the recommendation. Next year's arrivals are drawn from today's; 500 take a minute on two cores.
+    More --draws give better ranges and take longer. If interrupted, the same command continues.
     """
     from placer.progress import Progress
+    from placer.report.files import write_files
     from placer.report.text.sizing import FORMATS
-    from placer.studies import locally, on_cluster
+    from placer.studies import cluster_executor, local_executor
     from placer.studies.execute import RESULTS
     from placer.studies.sizing import Sizing, size
 
@@ -88,38 +92,49 @@ def command(
     refuse_unwritable("--report", report)
     sizing = Sizing(
         arrivals=str(arrivals),
-        next_year=next_year,
+        next_year=_within("--next-year", next_year, 0.01, LARGEST_FACTOR),
         growth=_factors("--growth", growth),
         sla=_factors("--sla", sla),
         flows=_factors("--flows", flows),
         packet_size=_factors("--packet-size", packet_size),
-        budget_pct=budget,
+        budget_pct=_within("--budget", budget, 0, 100),
         strategies=tuple(strategy or Sizing.strategies),
         predictors=tuple(predictor or Sizing.predictors),
         risks=_factors("--risk", risk, most=0.5),
         fleets=tuple(fleet or ()),
-        draws=draws,
+        draws=int(_within("--draws", draws, 1, MOST_DRAWS)),
         seed=seed,
         models=models,
         testbed=testbed,
     )
-    runner = on_cluster(parallel, cluster) if parallel else locally(jobs)
+    executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
     progress = Progress(quiet=quiet)
-    results = size(sizing, folder, progress, runner=runner)
+    results = size(sizing, folder, progress, executor=executor)
     progress.say(f"written: {folder / RESULTS}")
+    text = render(results, sizing)
     if report is not None or plots is not None:
-        from placer.report.html import deliver
+        from placer.report.html import page_files
         from placer.report.html.sizing import page_of_sizing
 
-        deliver(page_of_sizing(results, sizing), report, plots, made_by=command_line(context))
-    typer.echo(render(results, sizing), nl=False)
+        write_files(page_files(page_of_sizing(results, sizing), report, plots, made_by=command_line(context)))
+    typer.echo(text, nl=False)
 
 
-def _factors(option: str, text: str, most: float = 1000.0) -> tuple[float, ...]:
+def _within(option: str, value: float, least: float, most: float) -> float:
+    """The value, if it lies in the range; else InputError."""
+    if not least <= value <= most:
+        raise InputError.of(option, f"{value:g} is not between {least:g} and {most:g}")
+    return value
+
+
+def _factors(option: str, text: str, most: float = LARGEST_FACTOR) -> tuple[float, ...]:
+    """The numbers of a list with commas; InputError when one is not above 0 or too large."""
     try:
         factors = tuple(float(part) for part in text.split(",") if part.strip())
     except ValueError:
         factors = (0.0,)
     if any(not 0 < factor <= most for factor in factors):
-        raise InputError.of(option, f"'{text}' are not numbers above 0, up to {most:g}", hint="as in 0.5,1,2")
+        raise InputError.of(
+            option, f"'{text}' is not a list of numbers above 0 and at most {most:g}", hint="as in 0.5,1,2"
+        )
     return factors

@@ -1,20 +1,22 @@
-"""The planner's workbench: studies of many runs, and what to buy for next year. Read `study.py`, then `execute.py`."""
+"""Studies of many runs, and the NICs to buy for next year. Read `study.py`, then `execute.py`."""
 
-from placer.studies.execute import conduct
-from placer.studies.executors import locally, on_cluster
-from placer.studies.run_task import Unit, judged
-from placer.studies.statistics import spread_of
-from placer.studies.study import Study, Trace, read_study, units_of
+from placer.studies.execute import execute
+from placer.studies.executors import cluster_executor, local_executor
+from placer.studies.run_task import RunTask, run_task
+from placer.studies.statistics import BY, summarize
+from placer.studies.study import Study, TraceSpec, read_study
+from placer.studies.study_tasks import tasks_of_study
 
 __all__ = [
+    "BY",
+    "RunTask",
     "Study",
-    "Trace",
-    "Unit",
-    "conduct",
-    "judged",
-    "locally",
-    "on_cluster",
+    "TraceSpec",
+    "cluster_executor",
+    "execute",
+    "local_executor",
     "read_study",
-    "spread_of",
-    "units_of",
+    "run_task",
+    "summarize",
+    "tasks_of_study",
 ]

@@ -1,16 +1,14 @@
-"""Conducts a study: runs its units side by side, keeps each as soon as it is done, and goes on where it ended.
+"""Executes the runs of a study in parallel, keeps each result at once, and continues where it was interrupted.
 
-A unit's file is named after everything that its figures depend on, this program included, so whatever is kept may be
-used again, and nothing stale is. Results are put together in the order of the units: the same study gives the same
-bytes, in one go or in many, on one core or on more.
+The file of a result is named after everything that the result depends on, this program included: kept results are
+used again, outdated ones never. Results are combined in the order of the tasks, so that the same study gives the same
+bytes, with or without interruptions, on one core or many.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,61 +16,62 @@ from pathlib import Path
 import pandas as pd
 
 from placer.progress import Advance
-from placer.studies.executors import Runner, locally
-from placer.studies.run_task import Unit
+from placer.studies.executors import Executor, local_executor
+from placer.studies.run_task import RunTask
 from profiles.aside import file_aside
 
 PROGRAM = ("placer", "predictor", "profiler", "profiles", "traces")
 PARTS, RESULTS = "parts", "results.parquet"
 
 NUMBERS = ("draw", "risk", "cost", "violations_pct", "wastage_pct", "violated")
-"""Columns that are numbers even where a part of the study knows none."""
+"""Columns that are numbers even where a part of the study has no values."""
 
 
-def conduct(
-    units: Sequence[Unit],
+def execute(
+    tasks: Sequence[RunTask],
     out: Path,
     *,
-    runner: Runner | None = None,
+    executor: Executor | None = None,
     advance: Advance = lambda done, total: None,
 ) -> pd.DataFrame:
-    """The rows of all units, in their order; `out/results.parquet` holds them too.
+    """The rows of all tasks, in their order; also written to `out/results.parquet`.
 
     Parameters
     ----------
-    units
+    tasks
         What to run.
     out
-        The folder of the study; what it holds of these units is not run again.
-    runner
-        Who runs them; by default this process, one after another.
+        The folder of the study; tasks whose results it holds are not run again.
+    executor
+        Runs the tasks; by default this process, one after another.
     advance
-        Told how many units are done.
+        Called with the number of finished tasks and of all.
 
     Raises
     ------
-    InputError, TestbedError, BrokenPlan
-        From the first unit that fails; those done before are kept.
+    InputError, TestbedError, InvalidPlan
+        From the first task that fails; finished results are kept.
+    OSError
+        When a result cannot be written, say because the disk is full.
     """
-    parts = [out / PARTS / f"{fingerprint(unit)}.parquet" for unit in units]
-    missing = {part: unit for part, unit in zip(parts, units, strict=True) if not part.exists()}
-    done = len(units) - len(missing)
-    advance(done, len(units))
-    tasks = [(str(part), unit) for part, unit in missing.items()]
-    for part, rows in (runner or locally(1))(tasks) if tasks else ():
+    parts = [out / PARTS / f"{fingerprint(task)}.parquet" for task in tasks]
+    missing = {part: task for part, task in zip(parts, tasks, strict=True) if not part.exists()}
+    done = len(tasks) - len(missing)
+    advance(done, len(tasks))
+    named = [(str(part), task) for part, task in missing.items()]
+    for part, rows in (executor or local_executor(1))(named) if named else ():
         _write(pd.DataFrame(rows), Path(part))
         done += 1
-        advance(done, len(units))
+        advance(done, len(tasks))
     results = pd.concat([_typed(pd.read_parquet(part)) for part in parts], ignore_index=True)
     _write(results, out / RESULTS)
     return results
 
 
-def fingerprint(unit: Unit) -> str:
-    """A name for everything that the unit's figures depend on."""
-    files = [_digest(path) for path in (unit.fleet, unit.models) if path is not None]
-    told = json.dumps([asdict(unit), files, _program()], sort_keys=True, default=str)
-    return hashlib.sha256(told.encode()).hexdigest()[:24]
+def fingerprint(task: RunTask) -> str:
+    """A name for everything that the task's results depend on."""
+    files = [_digest(path) for path in (task.cards.fleet, task.cards.models) if path is not None]
+    return hashlib.sha256(repr((task, files, _program())).encode()).hexdigest()[:24]
 
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:

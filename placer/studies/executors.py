@@ -1,4 +1,4 @@
-"""Who runs the units of a study: this machine's cores, or a cluster. Results are the same, whoever it is."""
+"""Executors run the tasks of a study: on the cores of this machine, or on a cluster. Results are the same on all."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from importlib.util import find_spec
 
 import joblib
 
-from placer.studies.run_task import Row, Unit, judged
+from placer.studies.run_task import Row, RunTask, run_task
 from profiles import InputError
 
-Task = tuple[str, Unit]
-"""A unit under the name of its results."""
+NamedTask = tuple[str, RunTask]
+"""A task with the name of its results."""
 
-Done = tuple[str, list[Row]]
+NamedRows = tuple[str, list[Row]]
 
-Runner = Callable[[Sequence[Task]], Iterator[Done]]
-"""Runs tasks and tells each as soon as it is done, in any order."""
+Executor = Callable[[Sequence[NamedTask]], Iterator[NamedRows]]
+"""Runs tasks and yields the rows of each as soon as it is done, in any order."""
 
 
-def locally(jobs: int) -> Runner:
-    """On this machine, `jobs` at a time; -1 is one per core.
+def local_executor(jobs: int) -> Executor:
+    """Runs `jobs` tasks at a time on this machine; -1 means one per core.
 
     Raises
     ------
     InputError
-        When it is none at a time.
+        When `jobs` is 0.
     """
     if jobs == 0:
-        raise InputError.of("--jobs", "0 runs at a time is none", hint="-1 is one per core")
+        raise InputError.of("--jobs", "0 runs at a time can finish no study", hint="-1 is one per core")
     return partial(_with_joblib, jobs=jobs)
 
 
-def on_cluster(name: str, address: str | None = None) -> Runner:
-    """On a cluster, `dask` or `ray`, each an optional extra.
+def cluster_executor(name: str, address: str | None = None) -> Executor:
+    """Runs tasks on a cluster of `dask` or `ray`, each an optional extra.
 
     Parameters
     ----------
     name
-        What runs the cluster.
+        The cluster software.
     address
-        Of a running cluster, as its own client takes it; None starts one on this machine. Its workers need this program
+        Address of a running cluster, as its client takes it; None starts one on this machine. Workers need this program
         and the files that the study names.
 
     Raises
@@ -51,29 +51,29 @@ def on_cluster(name: str, address: str | None = None) -> Runner:
         When the name is unknown or its extra not installed.
     """
     if name not in CLUSTERS:
-        raise InputError.of("--parallel", f"'{name}' is not understood", hint=f"it is {' or '.join(CLUSTERS)}")
-    package, runner = CLUSTERS[name]
+        raise InputError.of("--parallel", f"'{name}' is no cluster software", hint=f"one of {', '.join(CLUSTERS)}")
+    package, executor = CLUSTERS[name]
     if find_spec(package) is None:
         raise InputError.of("--parallel", f"{package} is not installed", hint=f"pip install 'nf-placer[{name}]'")
-    return partial(runner, address=address)
+    return partial(executor, address=address)
 
 
-def _with_joblib(tasks: Sequence[Task], jobs: int) -> Iterator[Done]:
+def _with_joblib(tasks: Sequence[NamedTask], jobs: int) -> Iterator[NamedRows]:
     workers = min(joblib.effective_n_jobs(jobs), len(tasks))
     calls = (joblib.delayed(_run)(task) for task in tasks)
     yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered")(calls)
 
 
-def _with_dask(tasks: Sequence[Task], address: str | None) -> Iterator[Done]:
+def _with_dask(tasks: Sequence[NamedTask], address: str | None) -> Iterator[NamedRows]:
     distributed = import_module("distributed")
     options = {"address": address} if address else {"threads_per_worker": 1, "dashboard_address": None}
     with distributed.Client(**options) as client:
-        # not pure: a task that failed in an earlier session is no answer to this one
+        # not pure: otherwise dask returns the failure that it kept of a task in an earlier session
         for future in distributed.as_completed(client.map(_run, tasks, pure=False)):
             yield future.result()
 
 
-def _with_ray(tasks: Sequence[Task], address: str | None) -> Iterator[Done]:
+def _with_ray(tasks: Sequence[NamedTask], address: str | None) -> Iterator[NamedRows]:
     ray = import_module("ray")
     ray.init(address=address, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
     try:
@@ -86,10 +86,10 @@ def _with_ray(tasks: Sequence[Task], address: str | None) -> Iterator[Done]:
         ray.shutdown()
 
 
-def _run(task: Task) -> Done:
-    name, unit = task
-    return name, judged(unit)
+def _run(named: NamedTask) -> NamedRows:
+    name, task = named
+    return name, run_task(task)
 
 
 CLUSTERS = {"dask": ("distributed", _with_dask), "ray": ("ray", _with_ray)}
-"""By name, the package that it needs and what runs on it."""
+"""By name, the package and the executor of a cluster."""

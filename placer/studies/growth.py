@@ -1,4 +1,4 @@
-"""A trace grown: more arrivals, tighter SLAs, heavier traffic, drawn from the trace itself."""
+"""Growth of a trace: more arrivals, tighter SLAs, heavier traffic, drawn from the trace itself."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from placer.model.sla import Sla
 from profiles import ATTRIBUTES, TrafficProfile
 
 TRAFFIC = ("flows", "packet_size")
-"""Attributes of traffic that grow."""
+"""Traffic attributes that grow."""
 
 LARGEST_DROP = 0.999
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How many times today's.
+    """Factors of today's trace.
 
     Parameters
     ----------
     arrivals
-        Arrivals in the same time.
+        Number of arrivals in the same time.
     sla
-        The drop that is allowed; below 1 is tighter. SLAs told in kpps stay as they are.
+        Allowed drop; below 1 is tighter. SLAs in kpps do not change.
     flows, packet_size
-        Of every arrival's traffic, inside the profiled range.
+        Traffic of every arrival, limited to the profiled range.
     """
 
     arrivals: float = 1.0
@@ -38,32 +38,23 @@ class Growth:
     packet_size: float = 1.0
 
 
-def grown(
+def grow(
     arrivals: Sequence[Arrival],
     growth: Growth,
     attributes: Mapping[str, tuple[float, float]],
-    draw: random.Random,
+    rng: random.Random,
 ) -> list[Arrival]:
-    """Arrivals drawn from the trace with replacement, each when its original came and for as long.
+    """Arrivals drawn from the trace with replacement, each with the time and the stay of its original.
 
-    A larger growth begins with the draws of a smaller one: curves over growth are of the same years.
+    With equal `rng`, the draws of a smaller growth are among those of a larger one, so that curves over growth show the
+    same future.
     """
-    picked = sorted(draw.randrange(len(arrivals)) for _ in range(round(growth.arrivals * len(arrivals))))
-    return [
-        replace(
-            arrivals[index],
-            id=f"{arrivals[index].id}~{number}",
-            workload=replace(
-                arrivals[index].workload, traffic=_heavier(arrivals[index].workload.traffic, growth, attributes)
-            ),
-            sla=_tighter(arrivals[index].sla, growth.sla),
-        )
-        for number, index in enumerate(picked, start=1)
-    ]
+    indices = sorted(rng.randrange(len(arrivals)) for _ in range(round(growth.arrivals * len(arrivals))))
+    return [_grown(arrivals[index], number, growth, attributes) for number, index in enumerate(indices, start=1)]
 
 
-def as_csv(arrivals: Sequence[Arrival]) -> str:
-    """The arrivals as a file has them (docs/formats.md)."""
+def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
+    """The arrivals as the text of a CSV file (docs/formats.md)."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure"])
@@ -76,13 +67,23 @@ def as_csv(arrivals: Sequence[Arrival]) -> str:
     return text.getvalue()
 
 
-def _tighter(sla: Sla, times: float) -> Sla:
-    return sla if sla.max_drop is None else Sla(max_drop=min(sla.max_drop * times, LARGEST_DROP))
+def _grown(arrival: Arrival, number: int, growth: Growth, attributes: Mapping[str, tuple[float, float]]) -> Arrival:
+    traffic = _heavier(arrival.workload.traffic, growth, attributes)
+    return replace(
+        arrival,
+        id=f"{arrival.id}~{number}",
+        workload=replace(arrival.workload, traffic=traffic),
+        sla=_tighter(arrival.sla, growth.sla),
+    )
+
+
+def _tighter(sla: Sla, factor: float) -> Sla:
+    return sla if sla.max_drop is None else Sla(max_drop=min(sla.max_drop * factor, LARGEST_DROP))
 
 
 def _heavier(traffic: TrafficProfile, growth: Growth, attributes: Mapping[str, tuple[float, float]]) -> TrafficProfile:
-    told = traffic.as_dict()
+    values = traffic.as_dict()
     for name in TRAFFIC:
-        low, high = attributes.get(name, (told[name], told[name]))
-        told[name] = min(max(told[name] * getattr(growth, name), low), high)
-    return TrafficProfile.from_mapping(told)
+        low, high = attributes.get(name, (values[name], values[name]))
+        values[name] = min(max(values[name] * getattr(growth, name), low), high)
+    return TrafficProfile.from_mapping(values)

@@ -1,16 +1,16 @@
-"""The unit of a study: one trace on one fleet at one risk. It holds all that its figures depend on."""
+"""A run of a study: one trace on one fleet at one risk, with everything that its results depend on."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from placer.evaluate.evaluation import Evaluation
 from placer.inputs.catalogue import Cards
+from placer.model.catalogue import Catalogue
 from placer.model.oracle import DEFAULT_RISK
-from placer.optimal.trace_optimum import NAME as OPTIMAL
+from placer.optimal.bounded_plan import NAME as OPTIMAL
 from placer.progress import Progress
 from placer.run import Comparison, Evaluations, RunRequest, run, run_online
 from placer.strategies import find_strategy
@@ -20,92 +20,97 @@ Row = dict[str, Value]
 
 
 @dataclass(frozen=True)
-class Unit:
+class RunTask:
     """One run of a study.
 
     Parameters
     ----------
     labels
-        What tells it from other units, by column name.
+        Columns of the results that identify the run.
     trace
-        The arrivals, as CSV text: a unit may be run where no file of ours is.
+        The arrivals as CSV text, because a task may run on another machine.
+    cards
+        The NICs, their models, the ground truth and the risk.
     strategies, predictors
         Names; empty means all.
-    risk
-        Of strategies that look at a predictor; None is the default.
-    fleet, models, testbed, time_limit
-        As of `RunRequest`.
-    against_optimum
-        Whether wastage is told; without it the optimum is not sought, unless it is among the strategies.
+    time_limit
+        Seconds for the optimum.
+    with_optimum
+        Whether wastage is needed; without it the optimum is computed only if it is among the strategies.
     """
 
     labels: Mapping[str, Value]
     trace: str
+    cards: Cards = field(default_factory=Cards)
     strategies: tuple[str, ...] = ()
     predictors: tuple[str, ...] = ()
-    risk: float | None = None
-    fleet: Path | None = None
-    models: Path | None = None
-    testbed: str | None = None
     time_limit: float = 60.0
-    against_optimum: bool = True
+    with_optimum: bool = True
 
 
-def judged(unit: Unit) -> list[Row]:
-    """A row per strategy and predictor: the labels, then figures. Times are left out: they are of the machine.
+def run_task(task: RunTask) -> list[Row]:
+    """A row per strategy and predictor: the labels, then results. Times are left out, because they vary.
 
     Raises
     ------
-    InputError, TestbedError, BrokenPlan
+    InputError, TestbedError, InvalidPlan
         As `run`.
     """
     request = RunRequest(
-        arrivals=io.StringIO(unit.trace, newline=""),
-        strategies=unit.strategies,
-        predictors=unit.predictors,
-        cards=Cards(models=unit.models, testbed=unit.testbed, fleet=unit.fleet, risk=unit.risk),
-        time_limit=unit.time_limit,
+        arrivals=io.StringIO(task.trace, newline=""),
+        strategies=task.strategies,
+        predictors=task.predictors,
+        cards=task.cards,
+        time_limit=task.time_limit,
     )
-    seeks = unit.against_optimum or not unit.strategies or OPTIMAL in unit.strategies
-    found = (run if seeks else run_online)(request, Progress(quiet=True))
-    return [{**unit.labels, **_figures(found, one, unit.risk)} for one in found.evaluations]
+    with_optimum = task.with_optimum or not task.strategies or OPTIMAL in task.strategies
+    evaluations = (run if with_optimum else run_online)(request, Progress(quiet=True))
+    return [{**task.labels, **_results(evaluations, one, task.cards.risk)} for one in evaluations.evaluations]
 
 
-def looks_at_a_predictor(strategy: str) -> bool:
-    """Whether what the strategy does depends on predictor and risk."""
+def at_each_risk(task: RunTask, risks: Sequence[float], catalogue: Catalogue) -> Iterator[RunTask]:
+    """The task at each risk, at the default where none is given; strategies and predictors without risk run once."""
+    for number, risk in enumerate(dict.fromkeys(risks) or (None,)):
+        if number == 1:
+            strategies = tuple(name for name in task.strategies if uses_predictor(name))
+            predictors = tuple(name for name in task.predictors if catalogue.supports_risk(name))
+            task = replace(task, strategies=strategies, predictors=predictors)
+        if task.strategies and task.predictors:
+            yield replace(task, cards=replace(task.cards, risk=risk))
+
+
+def uses_predictor(strategy: str) -> bool:
+    """Whether the plan of the strategy depends on predictor and risk."""
     return strategy != OPTIMAL and find_strategy(strategy).needs_predictor
 
 
-def _heeds_risk(judged: Evaluations, one: Evaluation) -> bool:
-    return (
-        one.plan.predictor is not None
-        and looks_at_a_predictor(one.plan.strategy)
-        and judged.catalogue.heeds_risk(one.plan.predictor)
-    )
-
-
-def _figures(judged: Evaluations, one: Evaluation, risk: float | None) -> Row:
+def _results(evaluations: Evaluations, one: Evaluation, risk: float | None) -> Row:
     return {
         "strategy": one.plan.strategy,
         "predictor": one.plan.predictor,
-        "risk": (DEFAULT_RISK if risk is None else risk) if _heeds_risk(judged, one) else None,
-        "arrivals": len(judged.arrivals),
+        "risk": (DEFAULT_RISK if risk is None else risk) if _supports_risk(evaluations, one) else None,
+        "arrivals": len(evaluations.arrivals),
         "nics": one.nics,
         "cost": float(one.cost),
         "rejected": one.plan.rejected,
         "violated": one.violated,
         "violations_pct": one.violations_pct,
-        **_against_optimum(judged, one),
-        "truth": judged.truth,
+        **_against_optimum(evaluations, one),
+        "truth": evaluations.truth,
     }
 
 
-def _against_optimum(judged: Evaluations, one: Evaluation) -> Row:
-    if not isinstance(judged, Comparison):
+def _supports_risk(evaluations: Evaluations, one: Evaluation) -> bool:
+    strategy, predictor = one.plan.strategy, one.plan.predictor
+    return predictor is not None and uses_predictor(strategy) and evaluations.catalogue.supports_risk(predictor)
+
+
+def _against_optimum(evaluations: Evaluations, one: Evaluation) -> Row:
+    if not isinstance(evaluations, Comparison):
         return dict.fromkeys(("wastage_pct", "optimal_nics", "lower_bound", "proven"))
-    optimum = judged.optimum
+    optimum = evaluations.optimum
     return {
-        "wastage_pct": judged.wastage_pct(one),
+        "wastage_pct": evaluations.wastage_pct(one),
         "optimal_nics": optimum.nics,
         "lower_bound": optimum.nics_lower_bound,
         "proven": optimum.proven,

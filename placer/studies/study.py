@@ -1,65 +1,63 @@
-"""Studies: which strategies, predictors, risks and fleets on which traces, in a TOML file (docs/formats.md)."""
+"""Study files: which strategies, predictors, risks and fleets on which traces, in TOML (docs/formats.md)."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from placer.inputs.arrivals import read_arrivals
-from placer.inputs.catalogue import Cards, open_catalogue
-from placer.inputs.models import Say
+from placer.inputs.arrivals import MOST_ARRIVALS
 from placer.inputs.toml import line_of, read_toml, worded
-from placer.model.catalogue import Catalogue
-from placer.run import choose_predictors, strategy_names
-from placer.studies.run_task import Unit, Value, looks_at_a_predictor
 from profiles import Fault, InputError
-from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
+from traces.arrivals import TABLE_2_NFS, TRAFFICS
 
 TABLE = "trace"
 
 UNLIMITED = "unlimited"
-"""What results call NICs without limit."""
+"""Name in results of a fleet of unlimited NICs."""
+
+MOST_DRAWS = 100_000
+LONGEST_S = 1e9
+"""Largest duration in a study, seconds: 31 years."""
+LARGEST_SEED = 2**63 - 1
 
 Share = Annotated[FiniteFloat, Field(ge=0, lt=1)]
 RiskValue = Annotated[FiniteFloat, Field(gt=0, le=0.5)]
+Seconds = Annotated[FiniteFloat, Field(gt=0, le=LONGEST_S)]
 
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Trace(_Table):
-    """One `[[trace]]` table: a file, or a recipe that is drawn `draws` times.
+class TraceSpec(_Table):
+    """One `[[trace]]` table: a file, or a recipe by which `draws` traces are generated.
 
     Parameters
     ----------
     name
-        In results; the file's, or the recipe's traffic, when not told.
+        Name in results; by default the file, or traffic and count of the recipe.
     file
         Arrivals (CSV).
     count, nfs, sla, traffic, mean_stay_s
         As of `placer generate`.
     draws
-        How many traces are drawn by the recipe.
+        How many traces are generated.
     """
 
     name: str | None = None
     file: str | None = None
-    count: Annotated[int, Field(gt=0)] = 500
+    count: Annotated[int, Field(gt=0, le=MOST_ARRIVALS)] = 500
     nfs: tuple[str, ...] = TABLE_2_NFS
     sla: tuple[Share, Share] = (0.05, 0.20)
     traffic: str = "default"
-    mean_stay_s: Annotated[FiniteFloat, Field(gt=0)] | None = None
-    draws: Annotated[int, Field(gt=0)] = 1
+    mean_stay_s: Seconds | None = None
+    draws: Annotated[int, Field(gt=0, le=MOST_DRAWS)] = 1
 
     @model_validator(mode="after")
-    def _one_or_the_other(self) -> Self:
+    def _is_file_or_recipe(self) -> Self:
         recipe = self.model_fields_set - {"name", "file"}
         if self.file is not None and recipe:
             raise ValueError(f"a trace with a file takes no {', '.join(sorted(recipe))}")
@@ -71,49 +69,52 @@ class Trace(_Table):
 
     @property
     def label(self) -> str:
-        """What results call it."""
+        """Its name in results."""
         return self.name or self.file or f"{self.traffic} {self.count}"
 
 
 class Study(_Table):
-    """A study as its file tells it.
+    """A study as its file describes it.
 
     Parameters
     ----------
     seed
-        Of all draws.
+        Seed of all draws.
     strategies, predictors
         Names; empty means all.
     risks
-        Of strategies that look at a predictor; empty means the default.
+        Risks of the strategies that use a predictor; empty means the default.
     fleets
-        Fleet files; empty means NICs without limit.
+        Fleet files; empty means unlimited NICs.
     models, testbed, time_limit
         As of `placer run`.
     trace
-        What is placed.
+        The traces.
     """
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     strategies: tuple[str, ...] = ()
     predictors: tuple[str, ...] = ()
     risks: tuple[RiskValue, ...] = ()
     fleets: tuple[str, ...] = ()
     models: str | None = None
     testbed: str | None = None
-    time_limit: Annotated[FiniteFloat, Field(gt=0)] = 60.0
-    trace: Annotated[tuple[Trace, ...], Field(min_length=1)]
+    time_limit: Seconds = 60.0
+    trace: Annotated[tuple[TraceSpec, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
+    def _traces_fit(self) -> Self:
         labels = [trace.label for trace in self.trace]
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             raise ValueError(f"two traces are called {twice[0]}: give them a name")
+        arrivals = sum(trace.count * trace.draws for trace in self.trace if trace.file is None)
+        if arrivals > MOST_ARRIVALS:
+            raise ValueError(f"count times draws is {arrivals:,} arrivals, the limit is {MOST_ARRIVALS:,}")
         return self
 
 
 def read_study(path: Path) -> Study:
-    """The study in a file; files that it names are relative to it.
+    """The study in a file; the files that it names are relative to it.
 
     Raises
     ------
@@ -125,122 +126,17 @@ def read_study(path: Path) -> Study:
         study = Study.model_validate(document)
     except ValidationError as error:
         raise InputError(_faults(str(path), text, error)) from error
-    beside = {"fleets": tuple(str(path.parent / fleet) for fleet in study.fleets)}
+    fleets = tuple(str(path.parent / fleet) for fleet in study.fleets)
     traces = tuple(
         one.model_copy(update={"file": str(path.parent / one.file), "name": one.label}) if one.file else one
         for one in study.trace
     )
     models = str(path.parent / study.models) if study.models else None
-    return study.model_copy(update={**beside, "trace": traces, "models": models})
-
-
-def units_of(study: Study, say: Say) -> list[Unit]:
-    """Every run of the study, traces before fleets before risks; everything is read and refused first.
-
-    Raises
-    ------
-    InputError
-        When a name, a trace, a fleet or the models are refused.
-    """
-    chosen = strategy_names(study.strategies)
-    refuse_same_names("fleets", [Path(fleet) for fleet in study.fleets])
-    units: list[Unit] = []
-    for fleet in study.fleets or (None,):
-        cards = Cards(models=_path(study.models), testbed=study.testbed, fleet=_path(fleet))
-        with ExitStack() as stack:
-            catalogue = open_catalogue(cards, stack, say)
-            predictors = tuple(choose_predictors(study.predictors, catalogue))
-            for trace in study.trace:
-                for draw, text in enumerate(_texts(trace, study.seed, catalogue)):
-                    labels: dict[str, Value] = {
-                        "trace": trace.label,
-                        "draw": draw,
-                        "fleet": fleet_name(cards.fleet),
-                    }
-                    units += at_each_risk(
-                        study.risks, chosen, predictors, catalogue, cards, study.time_limit, labels, text
-                    )
-    return units
-
-
-def at_each_risk(
-    risks: Sequence[float],
-    chosen: tuple[str, ...],
-    predictors: tuple[str, ...],
-    catalogue: Catalogue,
-    cards: Cards,
-    time_limit: float,
-    labels: Mapping[str, Value],
-    text: str,
-) -> Iterator[Unit]:
-    """A unit per risk, none for the default alone; strategies and predictors to which risk is nothing run once."""
-    looking = tuple(name for name in chosen if looks_at_a_predictor(name))
-    heeding = tuple(name for name in predictors if catalogue.heeds_risk(name))
-    for number, risk in enumerate(dict.fromkeys(risks) or (None,)):
-        names, asked = (chosen, predictors) if number == 0 else (looking, heeding)
-        if names and asked:
-            yield Unit(
-                labels,
-                text,
-                names,
-                asked,
-                risk,
-                cards.fleet,
-                cards.models,
-                cards.testbed,
-                time_limit,
-            )
-
-
-def fleet_name(fleet: Path | None) -> str:
-    """What results call a fleet."""
-    return fleet.stem if fleet else UNLIMITED
-
-
-def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:
-    """InputError when results could not tell two fleets apart."""
-    names = [fleet_name(fleet) for fleet in fleets]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError.of(
-            option, f"two fleets are called {twice}", hint="results tell fleets by the name of the file"
-        )
-
-
-def _texts(trace: Trace, seed: int, catalogue: Catalogue) -> Iterator[str]:
-    """The trace's draws, as CSV text that the catalogue accepts."""
-    if trace.file is not None:
-        read_arrivals(trace.file, catalogue.default_traffic, catalogue.check)
-        yield Path(trace.file).read_text(encoding="utf-8-sig")
-        return
-    described = catalogue.models[0].testbed
-    if unknown := [nf for nf in trace.nfs if nf not in catalogue.models[0].nfs]:
-        raise InputError.of("trace.nfs", f"not profiled: {', '.join(unknown)}")
-    if trace.traffic != "default" and described is None:
-        raise InputError.of("trace.traffic", "the models came from a profile that declares no range of traffic")
-    for draw in range(trace.draws):
-        recipe = Recipe(
-            count=trace.count,
-            nfs=trace.nfs,
-            sla=trace.sla,
-            traffic=trace.traffic,
-            attributes=dict(described.attributes) if described else None,
-            mean_stay_s=trace.mean_stay_s,
-            seed=seed_of(seed, trace.label, draw),
-        )
-        yield "".join(generate(recipe))
-
-
-def seed_of(seed: int, label: str, draw: int) -> int:
-    """A seed of its own for every draw of every trace."""
-    return random.Random(f"{seed}/{label}/{draw}").getrandbits(32)
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
+    return study.model_copy(update={"fleets": fleets, "trace": traces, "models": models})
 
 
 def _faults(name: str, text: str, error: ValidationError) -> list[Fault]:
-    """What is wrong; that a list holds nothing sound is not told of one in which something is wrong."""
+    """Every fault; that a list is too short is left out where one of its items is faulty."""
     wrong = error.errors()
     inside = {one["loc"][:1] for one in wrong if len(one["loc"]) > 1}
     return [_fault(name, text, one) for one in wrong if one["type"] != "too_short" or one["loc"] not in inside]
@@ -254,10 +150,6 @@ def _fault(name: str, text: str, wrong: ErrorDetails) -> Fault:
     line = line_of(text, TABLE, number, words[-1]) if words else None
     hint = None
     if wrong["type"] == "extra_forbidden":
-        known = Trace if number else Study
-        hint = f"{f'[[{TABLE}]]' if number else 'a study'} holds {', '.join(_keys(known))}"
+        known = TraceSpec if number else Study
+        hint = f"keys of {f'[[{TABLE}]]' if number else 'a study'} are {', '.join(known.model_fields)}"
     return Fault(name, line, key or None, worded(wrong), hint)
-
-
-def _keys(model: type[BaseModel]) -> list[str]:
-    return list(model.model_fields)

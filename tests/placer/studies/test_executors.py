@@ -1,4 +1,4 @@
-"""Studies on clusters: two workers find what one process finds, to the byte."""
+"""Executors: a cluster of two workers gives the results of one process, to the byte."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placer.studies import conduct, locally, on_cluster, read_study, units_of
+from placer.studies import cluster_executor, execute, local_executor, read_study, tasks_of_study
 from placer.studies.execute import RESULTS
 from placer.studies.executors import CLUSTERS
 from profiles import InputError
@@ -37,24 +37,24 @@ def ray() -> Iterator[str]:
 def test_a_cluster_gives_the_same_bytes(
     study: Path, tmp_path: Path, started: Callable[[], AbstractContextManager[str]]
 ) -> None:
-    """Whoever runs the units, the results are one file."""
-    units = units_of(read_study(study), print)
-    conduct(units, tmp_path / "serial")
+    """The results file does not depend on the executor."""
+    tasks = tasks_of_study(read_study(study), print)
+    execute(tasks, tmp_path / "serial")
     with started() as address:
-        conduct(units, tmp_path / "cluster", runner=on_cluster(started.__name__, address))
+        execute(tasks, tmp_path / "cluster", executor=cluster_executor(started.__name__, address))
     assert (tmp_path / "cluster" / RESULTS).read_bytes() == (tmp_path / "serial" / RESULTS).read_bytes()
 
 
 def test_a_cluster_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hint names the extra; other names are refused, too."""
+    """The hint names the extra; unknown names are refused, too."""
     monkeypatch.setitem(CLUSTERS, "dask", ("no_such_package", CLUSTERS["dask"][1]))
     with pytest.raises(InputError, match=r"pip install 'nf-placer\[dask\]'"):
-        on_cluster("dask")
-    with pytest.raises(InputError, match="'cloud' is not understood"):
-        on_cluster("cloud")
+        cluster_executor("dask")
+    with pytest.raises(InputError, match="'cloud' is no cluster software"):
+        cluster_executor("cloud")
 
 
-def test_none_at_a_time_is_refused() -> None:
-    """Zero jobs would run nothing."""
-    with pytest.raises(InputError, match="--jobs: 0 runs at a time is none"):
-        locally(0)
+def test_zero_jobs_are_refused() -> None:
+    """Zero jobs would never finish."""
+    with pytest.raises(InputError, match="--jobs: 0 runs at a time can finish no study"):
+        local_executor(0)

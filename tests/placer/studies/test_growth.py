@@ -1,4 +1,4 @@
-"""Growing a trace: drawn from itself, inside what is profiled."""
+"""Growth of a trace: drawn from itself, inside the profiled range."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
 from placer.model.sla import Sla
-from placer.studies.growth import Growth, as_csv, grown
+from placer.studies.growth import Growth, arrivals_csv, grow
 from profiles import TrafficProfile, Workload
 
 TRAFFIC = TrafficProfile(1000, 1000, 600)
@@ -26,12 +26,12 @@ TRACE = [
 
 def drawn(growth: Growth, seed: int = 0) -> list[Arrival]:
     """The trace, grown."""
-    return grown(TRACE, growth, RANGE, random.Random(seed))
+    return grow(TRACE, growth, RANGE, random.Random(seed))
 
 
 @given(st.floats(0.5, 20), st.floats(0.5, 20), st.integers(0, 99))
 def test_a_larger_growth_begins_with_the_smaller(small: float, large: float, seed: int) -> None:
-    """As many as asked, in order of time, unique by id; of the same draw the smaller year is part of the larger."""
+    """The requested number of arrivals, in order of time, with unique ids; a smaller growth is part of a larger one."""
     small, large = sorted((small, large))
     few, many = drawn(Growth(arrivals=small), seed), drawn(Growth(arrivals=large), seed)
     assert len(few) == round(3 * small)
@@ -42,7 +42,7 @@ def test_a_larger_growth_begins_with_the_smaller(small: float, large: float, see
 
 
 def test_slas_tighten_and_traffic_grows_within_the_profiled_range() -> None:
-    """Half the drop, and flows times ten end at the largest profiled; kpps, match rate and stay are as they were."""
+    """The drop is halved, ten times the flows end at the profiled maximum; kpps, match rate and stay do not change."""
     by_nf = {one.workload.nf: one for one in drawn(Growth(arrivals=9, sla=0.5, flows=10, packet_size=1.2))}
     assert by_nf["NAT"].sla == Sla(max_drop=0.05)
     assert by_nf["ACL"].sla == Sla(min_kpps=100.0)
@@ -50,15 +50,15 @@ def test_slas_tighten_and_traffic_grows_within_the_profiled_range() -> None:
     assert by_nf["NIDS"].workload.traffic == TrafficProfile(4000, 1200, 600)
 
 
-def test_a_drop_stays_below_everything() -> None:
-    """An SLA twice as loose as 60 % is still an SLA."""
+def test_an_allowed_drop_stays_below_1() -> None:
+    """Twice an allowed drop of 60 % is not 120 %."""
     assert all((one.sla.max_drop or 0.0) < 1 for one in drawn(Growth(arrivals=9, sla=2)))
 
 
 @pytest.mark.parametrize("growth", [Growth(), Growth(arrivals=3, sla=0.3, flows=1.7)])
-def test_what_is_written_is_read_again(growth: Growth, tmp_path: Path) -> None:
-    """A grown trace is a file that `placer run` takes, to the last digit."""
+def test_grown_arrivals_survive_a_csv_file(growth: Growth, tmp_path: Path) -> None:
+    """Written and read again, a grown trace is the same to the last digit."""
     arrivals = drawn(growth)
     path = tmp_path / "grown.csv"
-    path.write_text(as_csv(arrivals), encoding="utf-8")
+    path.write_text(arrivals_csv(arrivals), encoding="utf-8")
     assert read_arrivals(str(path), TRAFFIC, lambda workload: ()) == arrivals

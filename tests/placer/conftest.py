@@ -1,4 +1,4 @@
-"""A small study that all tests of the workbench read."""
+"""Two small study files, for the tests of several rooms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ count = 12
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """Three draws of 24 arrivals, two strategies that are fast: three units."""
+    """Three draws of 24 arrivals, two fast strategies: three runs."""
     path = tmp_path / "study.toml"
     path.write_text(PLAIN, encoding="utf-8")
     return path
@@ -36,7 +36,7 @@ def study(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def risky(tmp_path: Path) -> Path:
-    """One draw of 12 arrivals at two risks, of which one strategy takes notice: two units."""
+    """One draw of 12 arrivals at two risks, which affect one strategy: two runs."""
     path = tmp_path / "risky.toml"
     path.write_text(RISKY, encoding="utf-8")
     return path
