@@ -10,8 +10,9 @@ import typer
 from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, Risk, RuleName, one_of
 
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
-Id = Annotated[str | None, typer.Argument(help="The arrival to explain; without it, what idles and why.")]
+Id = Annotated[str | None, typer.Argument(help="The arrival to explain; without it, why capacity is unused.")]
 Every = Annotated[bool, typer.Option("--every", help="Explain every arrival, as JSON lines.")]
+All = Annotated[bool, typer.Option("--all", help="List every NIC, not one line per verdict.")]
 Format = Annotated[str, typer.Option(help="table or json.")]
 
 
@@ -19,6 +20,7 @@ def command(
     arrivals: Arrivals,
     id: Id = None,
     every: Every = False,
+    all: All = False,
     models: ModelsDir = None,
     predictor: OnePredictor = "tomur",
     fleet: Fleet = None,
@@ -27,9 +29,9 @@ def command(
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
-    """Why an arrival went where it went: every class of NICs at that moment, who would break there, and on what.
+    """Explain where an arrival went: which NICs fit at that moment, and why the others did not.
 
-    Without ID: the room that idles when most NICs are in use, by cause.
+    Without ID: the capacity that is unused when most NICs are in use, by cause.
     """
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of
@@ -50,6 +52,7 @@ def command(
             waste = waste_of(trace, catalogue.kinds, oracles, chosen)
             typer.echo(waste_json(waste) if format == "json" else waste_table(waste), nl=False)
             return
-        told = explanation_json if every or format == "json" else explanation_table
         for explanation in explain(trace, catalogue.kinds, oracles, chosen, id):
-            typer.echo(told(explanation), nl=False)
+            as_json = every or format == "json"
+            shown = explanation_json(explanation) if as_json else explanation_table(explanation, everything=all)
+            typer.echo(shown, nl=False)

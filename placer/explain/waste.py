@@ -1,40 +1,40 @@
-"""Waste: the room that idles at the fleet's fullest moment, by what keeps it from being used.
+"""Waste: the capacity that is unused when most NICs are in use, by cause.
 
-Idle cores are counted as shares of a NIC, so that what is wasted is the NICs in use less what their tenants' cores
-would fill.
+Idle cores are counted as shares of a NIC: the waste is the number of NICs in use, less the number that the cores of
+their tenants would fill.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from placer.model.arrival import Arrival
+from placer.model.feasibility import tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import CoLocation, Oracle, co_location_of
-from placer.model.replay import events_of
+from placer.model.replay import replay
+from placer.policy.rejection import Cause
 from placer.policy.rules import Rule
 from placer.policy.selector import Selector
 from profiles import Workload
 
-CORES, TIGHT, ORDER = "cores", "SLA too tight to share", "order of arrival"
-"""Too few cores left for any NF; a tenant that bears nobody beside it; and room that one of the arrivals could use."""
-
 
 @dataclass(frozen=True)
 class Waste:
-    """Idle room at the fullest moment.
+    """Unused capacity at the peak.
 
     Parameters
     ----------
     nics
         NICs in use.
     filled
-        NICs that the tenants' cores would fill.
+        NICs that the cores of the tenants would fill.
     idle
-        The difference in NICs by cause: `cores`, a resource on which a tenant would lose too much, `SLA too tight to
-        share`, or `order of arrival`.
+        The difference in NICs by cause: `Cause.CORES`, the resource on which an NF would lose too much,
+        `Cause.TIGHT_SLA`, or `Cause.ORDER`.
     """
 
     nics: int
@@ -43,12 +43,10 @@ class Waste:
 
 
 def waste_of(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle], rule: Rule) -> Waste:
-    """Place the arrivals as the rule says, and split what idles when most NICs are in use."""
-    fleet = Fleet(kinds)
-    in_use = [(0, 0), *_play(fleet, Selector(fleet, oracles, rule), arrivals)]
+    """Place the arrivals by the rule, and split by cause what is unused when most NICs are in use."""
+    in_use = [(len(fleet.nics), fleet.tenants) for fleet in _fleets(arrivals, kinds, oracles, rule)]
     peak = max(range(len(in_use)), key=in_use.__getitem__)
-    fleet = Fleet(kinds)
-    _play(fleet, Selector(fleet, oracles, rule), arrivals, peak)
+    fleet = next(islice(_fleets(arrivals, kinds, oracles, rule), peak, None))
     loosest = [_loosest(arrivals, oracle, kind) for kind, oracle in zip(kinds, oracles, strict=True)]
     idle: dict[str, float] = defaultdict(float)
     filled = 0.0
@@ -60,30 +58,24 @@ def waste_of(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Seq
     return Waste(len(fleet.nics), filled, dict(sorted(idle.items(), key=lambda one: -one[1])))
 
 
-def _play(
-    fleet: Fleet, selector: Selector, arrivals: Sequence[Arrival], events: int | None = None
-) -> list[tuple[int, int]]:
-    """Let the first events happen, all for None; NICs in use and tenants after each."""
-    counts: list[tuple[int, int]] = []
-    for event in events_of(arrivals):
-        if len(counts) == events:
-            break
-        arrival = arrivals[event.index]
-        if event.departs:
-            if fleet.nic_of(arrival.id) is not None:
-                fleet.remove(arrival.id)
-        else:
-            selector.observe(arrival.tenant)
-            choice = selector.choose(arrival.tenant)
-            nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
-            if nic is not None:
-                fleet.place(arrival.tenant, nic)
-        counts.append((len(fleet.nics), fleet.tenants))
-    return counts
+def _fleets(
+    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle], rule: Rule
+) -> Iterator[Fleet]:
+    """The same fleet before the first event of the trace, and after each."""
+    fleet = Fleet(kinds)
+    selector = Selector(fleet, oracles, rule)
+
+    def choose(index: int) -> Nic | NicKind | None:
+        selector.observe(arrivals[index].tenant)
+        return selector.choose(arrivals[index].tenant)
+
+    yield fleet
+    for _ in replay(arrivals, fleet, choose):
+        yield fleet
 
 
 def _loosest(arrivals: Sequence[Arrival], oracle: Oracle, kind: NicKind) -> list[Tenant]:
-    """Of each workload that the kind hosts, the arrival that bears most."""
+    """Of each workload that the kind hosts, the arrival with the loosest SLA."""
     loosest: dict[Workload, tuple[float, Tenant]] = {}
     for arrival in arrivals:
         if kind.hosts(arrival.workload):
@@ -93,33 +85,29 @@ def _loosest(arrivals: Sequence[Arrival], oracle: Oracle, kind: NicKind) -> list
     return [tenant for _, tenant in loosest.values()]
 
 
-def _cause(nic: Nic, free: int, arriving_tenants: Sequence[Tenant], oracle: Oracle) -> str:
-    """Why the free cores of a NIC idle: the mildest thing that somebody of the trace would have broken there."""
-    small = [tenant for tenant in arriving_tenants if nic.kind.cores_of[tenant.workload.nf] <= free]
+def _cause(nic: Nic, free: int, candidates: Sequence[Tenant], oracle: Oracle) -> str:
+    """Why free cores are unused: the smallest violation that one of the candidates would have caused there."""
+    small = [tenant for tenant in candidates if nic.kind.cores_of[tenant.workload.nf] <= free]
     if not small:
-        return CORES
+        return Cause.CORES
     co_locations = [co_location_of((*nic.co_location, tenant.workload)) for tenant in small]
     oracle.throughput(co_locations)
-    mildest: tuple[float, Tenant, CoLocation] | None = None
-    for arriving, co_location in zip(small, co_locations, strict=True):
-        margins = [(_margin(oracle, co_location, tenant), tenant) for tenant in (*nic.tenants, arriving)]
+    smallest: tuple[float, Tenant, CoLocation] | None = None
+    for candidate, co_location in zip(small, co_locations, strict=True):
+        margins = [(tenant_margin(oracle, co_location, tenant), tenant) for tenant in (*nic.tenants, candidate)]
         worst, tenant = min(margins, key=lambda one: one[0])
         if worst >= 0:
-            return ORDER
-        if mildest is None or worst > mildest[0]:
-            mildest = worst, tenant, co_location
-    assert mildest is not None
-    _, tenant, co_location = mildest
-    return TIGHT if _bears_nobody(tenant, arriving_tenants, oracle) else oracle.bottleneck(co_location, tenant.workload)
+            return Cause.ORDER
+        if smallest is None or worst > smallest[0]:
+            smallest = worst, tenant, co_location
+    assert smallest is not None
+    _, tenant, co_location = smallest
+    tight = _cannot_share(tenant, candidates, oracle)
+    return Cause.TIGHT_SLA if tight else oracle.bottleneck(co_location, tenant.workload)
 
 
-def _bears_nobody(tenant: Tenant, arriving_tenants: Sequence[Tenant], oracle: Oracle) -> bool:
-    pairs = [co_location_of((tenant.workload, other.workload)) for other in arriving_tenants]
+def _cannot_share(tenant: Tenant, candidates: Sequence[Tenant], oracle: Oracle) -> bool:
+    """Whether the SLA of the tenant is violated next to every single candidate."""
+    pairs = [co_location_of((tenant.workload, other.workload)) for other in candidates]
     oracle.throughput(pairs)
-    return all(_margin(oracle, pair, tenant) < 0 for pair in pairs)
-
-
-def _margin(oracle: Oracle, co_location: CoLocation, tenant: Tenant) -> float:
-    """How far the tenant is above its SLA in the company, as a share of what it requires."""
-    required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
-    return oracle.by_workload(co_location)[tenant.workload] / required - 1.0 if required else float("inf")
+    return all(tenant_margin(oracle, pair, tenant) < 0 for pair in pairs)

@@ -1,43 +1,68 @@
-"""Tells explanations and waste, to people as tables and to programs as JSON (docs/formats.md)."""
+"""Explanations and waste as tables for people and as JSON for programs (docs/formats.md)."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from placer.explain.candidates import Explanation, Slot, Verdict
+from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
 from placer.explain.waste import Waste
+from placer.model.oracle import CONTENTION
+from placer.policy.rejection import Cause
 from placer.report.text.table import text_table
 from profiles import Workload
 
-NEW = "a new one"
 SHOWN = 3
-"""Names of NICs of a class that a table shows."""
+"""Names of NICs per line."""
+
+CAUSES: dict[str, str] = {
+    Cause.NOT_HOSTED: "the NF does not run on this model",
+    Cause.CORES: "too few free cores",
+    Cause.ARRIVAL_SLA: "the SLA of the arrival would be violated",
+    Cause.TENANT_SLA: "the SLA of a tenant would be violated",
+    Cause.SAMPLED_SLA: "an SLA would be violated on the NICs that were checked",
+    Cause.OUT_OF_SERVICE: "failed or drained",
+    Cause.SLA_ALONE: "the SLA of the arrival is not met even alone",
+    Cause.NONE_LEFT: "no NIC of this kind is left",
+    Cause.TIGHT_SLA: "SLA too tight to share a NIC",
+    Cause.ORDER: "order of arrival: another arrival of the trace would fit",
+}
+
+
+def cause_text(cause: str) -> str:
+    """A cause of unused capacity in words; a contended resource is named."""
+    return CAUSES.get(cause) or (cause if cause == CONTENTION else f"contention for {cause}")
 
 
 def explanation_json(explanation: Explanation) -> str:
     """One JSON object, on one line."""
-    told = {
+    shown = {
         "id": explanation.arrival.id,
         "nic": explanation.nic,
-        "verdicts": [_verdict(verdict) for verdict in explanation.verdicts],
+        "verdicts": [_verdict_json(verdict) for verdict in explanation.verdicts],
     }
-    return json.dumps(told) + "\n"
+    return json.dumps(shown) + "\n"
 
 
-def explanation_table(explanation: Explanation) -> str:
-    """Where the arrival went, then a row per class of NICs: those that fit, then the others."""
+def explanation_table(explanation: Explanation, *, everything: bool = False) -> str:
+    """Where the arrival went, then a line per verdict, or with `everything` a line per NIC."""
     arrival, verdicts = explanation.arrival, explanation.verdicts
     fitting = sum(len(verdict.nics) for verdict in verdicts if verdict.fits)
     in_use = sum(len(verdict.nics) for verdict in verdicts)
     where = f"went to {explanation.nic}" if explanation.nic else "was rejected"
-    rows = [
-        ("*" if verdict.chosen else "", str(len(verdict.nics) or "-"), _names(verdict), str(verdict.free_cores),
-         _told(verdict), ", ".join(_seat(seat) for seat in verdict.seats))
-        for verdict in sorted(verdicts, key=lambda one: (not one.chosen, not one.fits, one.cause, -len(one.nics)))
-    ]  # fmt: skip
-    head = f"{arrival.id} ({_named(arrival.workload)}) {where}; it fits {fitting} of {in_use} NICs in use.\n\n"
-    return head + text_table(["", "NICs", "names", "free cores", "verdict", "kpps with it, of what the SLA asks"], rows)
+    if everything:
+        verdicts = tuple(one for verdict in verdicts for one in _by_nic(verdict, explanation.nic))
+    groups: dict[tuple[object, ...], list[Verdict]] = defaultdict(list)
+    for number, verdict in enumerate(verdicts):
+        apart = everything or verdict.chosen or not verdict.nics
+        groups[_verdict_text(verdict), number if apart else None].append(verdict)
+    rows = [_row(group) for group in sorted(groups.values(), key=_order)]
+    subject = f"{arrival.id} ({_workload_text(arrival.workload)})"
+    head = f"{subject} {where}; it fits on {fitting:,} of {in_use:,} NICs in use.\n\n"
+    return head + text_table(["", "NICs", "names", "free cores", "verdict", "kpps predicted / required"], rows)
 
 
 def waste_json(waste: Waste) -> str:
@@ -48,49 +73,72 @@ def waste_json(waste: Waste) -> str:
 
 def waste_table(waste: Waste) -> str:
     """A row per cause."""
-    rows = [(cause, f"{nics:.2f}", f"{100 * nics / waste.nics:.1f}") for cause, nics in waste.idle.items()]
-    head = f"{waste.nics:,} NICs at the fullest moment; their tenants' cores would fill {waste.filled:,.2f}.\n\n"
-    return head + text_table(["room idles for", "in NICs", "% of all"], rows)
+    rows = [(cause_text(cause), f"{nics:.2f}", f"{100 * nics / waste.nics:.1f}") for cause, nics in waste.idle.items()]
+    head = f"{waste.nics:,} NICs in use at the peak; the cores of their tenants would fill {waste.filled:,.2f}.\n\n"
+    return head + text_table(["why capacity is unused", "NICs", "% of all"], rows)
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "nic_model": verdict.kind.model,
         "nics": list(verdict.nics),
         "free_cores": verdict.free_cores,
         "fits": verdict.fits,
-        "cause": verdict.cause or None,
-        "breaks": verdict.breaks.nf if verdict.breaks else None,
+        "cause": verdict.resource or verdict.cause,
+        "breaks": verdict.violated.nf if verdict.violated else None,
         "chosen": verdict.chosen,
         "company": [
             {
-                "nf": seat.workload.nf,
-                "traffic": seat.workload.traffic.as_dict(),
-                "predicted_kpps": float(f"{seat.kpps:.6g}"),
-                "solo_kpps": float(f"{seat.solo_kpps:.6g}"),
-                "required_kpps": float(f"{seat.required_kpps:.6g}"),
+                "nf": nf.workload.nf,
+                "traffic": nf.workload.traffic.as_dict(),
+                "predicted_kpps": float(f"{nf.kpps:.6g}"),
+                "solo_kpps": float(f"{nf.solo_kpps:.6g}"),
+                "required_kpps": float(f"{nf.required_kpps:.6g}"),
             }
-            for seat in verdict.seats
+            for nf in verdict.nfs
         ],
     }
 
 
-def _told(verdict: Verdict) -> str:
-    if verdict.breaks is None:
-        return verdict.cause or "fits"
-    return f"{verdict.breaks.nf} breaks on {verdict.cause}"
+def _order(group: Sequence[Verdict]) -> tuple[object, ...]:
+    """The chosen class first, then those that fit, then the others, the largest first."""
+    first = group[0]
+    return not first.chosen, not first.fits, _verdict_text(first), -sum(len(verdict.nics) for verdict in group)
 
 
-def _names(verdict: Verdict) -> str:
+def _by_nic(verdict: Verdict, chosen: str | None) -> list[Verdict]:
+    """The verdict on each NIC of the class by itself."""
     if not verdict.nics:
-        return f"{NEW} ({verdict.kind.model})"
-    more = len(verdict.nics) - SHOWN
-    return ", ".join(verdict.nics[:SHOWN]) + (f" +{more}" if more > 0 else "")
+        return [verdict]
+    return [replace(verdict, nics=(nic,), chosen=nic == chosen) for nic in verdict.nics]
 
 
-def _seat(seat: Slot) -> str:
-    return f"{seat.workload.nf} {seat.kpps:.0f}/{seat.required_kpps:.0f}"
+def _row(group: Sequence[Verdict]) -> tuple[str, ...]:
+    first = group[0]
+    names = [name for verdict in group for name in verdict.nics]
+    more = f" +{len(names) - SHOWN:,}" if len(names) > SHOWN else ""
+    free = sorted({verdict.free_cores for verdict in group})
+    return (
+        "*" if first.chosen else "",
+        f"{len(names):,}" if names else "-",
+        ", ".join(names[:SHOWN]) + more if names else f"a new {first.kind.model}",
+        f"{free[0]}" if len(free) == 1 else f"{free[0]} to {free[-1]}",
+        _verdict_text(first),
+        ", ".join(_nf_text(nf) for nf in first.nfs) if len(group) == 1 else f"{len(group):,} co-locations",
+    )
 
 
-def _named(workload: Workload) -> str:
+def _verdict_text(verdict: Verdict) -> str:
+    if verdict.cause is None:
+        return "fits"
+    if verdict.violated is None:
+        return CAUSES[verdict.cause]
+    return f"{verdict.violated.nf} would violate its SLA ({verdict.resource})"
+
+
+def _nf_text(nf: CoLocatedNf) -> str:
+    return f"{nf.workload.nf} {nf.kpps:.0f}/{nf.required_kpps:.0f}"
+
+
+def _workload_text(workload: Workload) -> str:
     return f"{workload.nf}, " + ", ".join(f"{name} {value:g}" for name, value in workload.traffic.as_dict().items())
