@@ -127,7 +127,7 @@ def train(
     """
     from threadpoolctl import threadpool_limits
 
-    from predictor.training import train_nf_models
+    from predictor.training import measurements_of, train_nf_models
 
     chosen = {name: PREDICTORS.find(name) for name in (names or PREDICTORS)}
     steps = iter(range(len(profile.nfs) + len(chosen)))
@@ -138,14 +138,15 @@ def train(
 
     # matrices are small: more threads would wait for each other, and round differently
     with threadpool_limits(1):
-        models = train_nf_models(profile, seed=seed, progress=begin, warn=warn)
+        measured = measurements_of(profile, warn)
+        models = train_nf_models(measured, seed=seed, progress=begin)
         predictors: dict[str, Predictor] = {}
         for name, predictor in chosen.items():
             begin(name)
             predictors[name] = predictor.train(profile, models, seed=seed, warn=warn)
     if progress:
         progress("trained", len(profile.nfs) + len(chosen), len(profile.nfs) + len(chosen))
-    return Models(predictors, profile.testbed, profile.default_traffic(), models, seed)
+    return Models(predictors, profile.testbed, measured.default_traffic, models, seed)
 
 
 def load_models(path: Path) -> Models:

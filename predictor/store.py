@@ -13,9 +13,10 @@ from typing import Any
 from predictor.arrays import read_arrays, write_arrays
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.calibration import Calibration
+from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
 from predictor.contention.memory import MemoryModel
-from predictor.contention.nf_model import Execution, NfModel
+from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import SoloModel
 from predictor.registry import PREDICTORS, Predictor
 from profiles import InputError, TestbedDescription, TrafficProfile

@@ -141,6 +141,12 @@ class MemoryModel:
         contended = (runs.counters[near] > 0).any(axis=1)
         return cls(trend, most_accesses, within.trees, beyond.trees, errors[contended])
 
+    def kpps(self, traffic: Array) -> Array:
+        """Throughput (kpps) without competitors, shape (N,), by a model that was trained on throughput itself."""
+        nothing = np.zeros((len(traffic), len(COUNTERS)))
+        rates: Array = np.exp(self(MemoryRuns(nothing, traffic, np.zeros(len(traffic)))))
+        return rates
+
     def __call__(self, runs: MemoryRuns) -> Array:
         """The logarithm at each row."""
         logarithm = self.trend(runs.contention())[:, 0]

@@ -9,72 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.accelerators import AcceleratorUse, time_next_to_bench
 from predictor.contention.calibration import Calibration, Conditions
-from predictor.contention.composition import COMPOSITIONS, PIPELINE, Composition, Pattern, drops_on_accelerators
+from predictor.contention.composition import COMPOSITIONS, Composition
+from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
-from predictor.contention.memory import WORKING_SET, MemoryModel, MemoryRuns
+from predictor.contention.memory import MemoryModel, MemoryRuns
 from predictor.contention.solo import SoloModel
-from profiles import ATTRIBUTES, COUNTERS, TrafficProfile
+from profiles import ATTRIBUTES, TrafficProfile
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Execution:
-    """How an NF uses cores and accelerators, and the throughput that results."""
-
-    pattern: Pattern
-    uses: tuple[AcceleratorUse, ...] = ()
-
-    def service_ms(self, traffic: Array) -> Array:
-        """Service time per accelerator at each row of `traffic`, shape (N, accelerators)."""
-        times = [use.service(traffic) for use in self.uses]
-        return np.column_stack(times) if times else np.zeros((len(traffic), 0))
-
-    def match_ms(self, traffic: Array) -> Array:
-        """Time that matches take on all accelerators, at each row of `traffic`."""
-        unmatched = traffic * np.array([1.0, 1.0, 0.0])
-        total: Array = (self.service_ms(traffic) - self.service_ms(unmatched)).sum(axis=1)
-        return total
-
-    def unqueued(self, base: Array, traffic: Array) -> Array:
-        """Throughput without queueing when the cores reach `base` with the least accelerator work.
-
-        A pipeline's cores do not wait; in run to completion the time of every match is added (Tomur, equation 4).
-        """
-        if self.pattern == PIPELINE or not self.uses:
-            return base
-        rates: Array = 1.0 / (1.0 / base + self.match_ms(traffic))
-        return rates
-
-    def drops(self, rate: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
-        """The drop that competitors on each accelerator alone cause to an NF that runs at `rate` without them.
-
-        Parameters
-        ----------
-        rate
-            In kpps, shape (N,).
-        traffic
-            Shape (N, 3).
-        competitor_ms, competitor_kpps
-            As `time_next_to_bench` takes them, shape (N, accelerators).
-
-        Returns
-        -------
-        kpps
-            Shape (N, accelerators).
-        """
-        service = self.service_ms(traffic)
-        times = np.empty_like(service)
-        for at, use in enumerate(self.uses):
-            times[:, at] = time_next_to_bench(service[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at])
-        return drops_on_accelerators(self.pattern, rate, service, 1.0 / np.maximum(times, 1e-12))
-
-    def throughput(self, base: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
-        """Throughput when the cores reach `base` with the least accelerator work, shape (N,); the rest as `drops`."""
-        rate = self.unqueued(base, traffic)
-        return COMPOSITIONS[self.pattern](rate, self.drops(rate, traffic, competitor_ms, competitor_kpps))
 
 
 @dataclass(frozen=True)
@@ -128,9 +71,7 @@ class NfModel:
 
     def base_kpps(self, traffic: Array) -> Array:
         """Throughput alone with the least accelerator work."""
-        if self.solo:
-            return self.solo.kpps(traffic)
-        return kpps_without_contention(self.memory, traffic, with_matches=not self.execution.uses)
+        return (self.solo or self.memory).kpps(traffic)
 
     def solo_kpps(self, traffic: Array) -> Array:
         """Throughput alone on the NIC."""
@@ -147,7 +88,9 @@ class NfModel:
 
     def memory_runs(self, counters: Array, traffic: Array, own_wss: Array | None = None) -> MemoryRuns:
         """The inputs of the memory model for competitors with these counters; `own_wss` (MB) where already known."""
-        return memory_runs(counters, traffic, self.solo, own_wss, with_matches=not self.execution.uses)
+        if own_wss is None:
+            own_wss = self.solo.working_set(traffic) if self.solo else np.zeros(len(traffic))
+        return MemoryRuns(counters, traffic, own_wss)
 
     def throughput(
         self,
@@ -183,33 +126,3 @@ class NfModel:
         """The conditions of `predicted` throughput, shape (N,); the rest as `throughput` takes it."""
         own = self.execution.service_ms(traffic)
         return Conditions.of(traffic, predicted, self.solo_kpps(traffic), competitor_ms, own)
-
-
-def memory_runs(
-    counters: Array, traffic: Array, solo: SoloModel | None, own_wss: Array | None = None, *, with_matches: bool
-) -> MemoryRuns:
-    """The inputs of a memory model.
-
-    Parameters
-    ----------
-    counters
-        The competitors', shape (N, 7).
-    traffic
-        Shape (N, 3).
-    solo
-        From which the NF's own working set is computed; without it, that is taken as 0.
-    own_wss
-        The NF's own working set (MB) where already known, shape (N,).
-    with_matches
-        Whether the model depends on matches: where the NF uses accelerators, matches affect these, not memory.
-    """
-    if own_wss is None:
-        own_wss = solo.own_counters(traffic)[:, WORKING_SET] if solo else np.zeros(len(traffic))
-    return MemoryRuns(counters, traffic * np.array([1.0, 1.0, 1.0 if with_matches else 0.0]), own_wss)
-
-
-def kpps_without_contention(memory: MemoryModel, traffic: Array, *, with_matches: bool = True) -> Array:
-    """Throughput (kpps) without competitors, by a memory model that was trained without a solo model."""
-    nothing = np.zeros((len(traffic), len(COUNTERS)))
-    rates: Array = np.exp(memory(memory_runs(nothing, traffic, None, with_matches=with_matches)))
-    return rates

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.gaussian_process import GaussianProcess
+from profiles import COUNTERS
 
 TINY = 1e-6
 
@@ -40,10 +41,11 @@ class SoloModel:
         counters: NDArray[np.float64],
     ) -> SoloModel:
         """Learn throughput (N,) at traffic (N, 3), and counters (M, 7) at traffic (M, 3)."""
+        at_throughput, at_counters = _axes(traffic)[:, list(attributes)], _axes(counters_at)
         return cls(
             attributes,
-            GaussianProcess.fit(_axes(traffic)[:, list(attributes)], np.log(throughput)[:, None]),
-            GaussianProcess.fit(_axes(counters_at), np.log(np.maximum(counters, TINY))),
+            GaussianProcess.fit(at_throughput, np.log(throughput)[:, None]),
+            GaussianProcess.fit(at_counters, np.log(np.maximum(counters, TINY))),
         )
 
     def kpps(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -55,6 +57,10 @@ class SoloModel:
         """Its seven counters at each row of `traffic`, shape (N, 7)."""
         readings: NDArray[np.float64] = np.exp(self.counters(_axes(traffic)))
         return np.where(readings <= 2 * TINY, 0.0, readings)
+
+    def working_set(self, traffic: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Its working set (MB) at each row of `traffic`, shape (N,)."""
+        return self.own_counters(traffic)[:, COUNTERS.index("wss")]
 
     def as_arrays(self) -> dict[str, NDArray[np.float64]]:
         """What was learnt, as plain arrays."""

@@ -1,7 +1,7 @@
 """From a profile to one model per NF: what is fitted to which measurements.
 
-`train_nf_models` is the main flow: arrays of all measurements, the plausible models of each NF, the choice between
-them by real co-locations, and the correction and error estimate from the same co-locations.
+`measurements_of` prepares all arrays once. `train_nf_models` is the main flow: the plausible models of each NF, the
+choice between them by real co-locations, and the correction and error model from the same co-locations.
 """
 
 from __future__ import annotations
@@ -10,35 +10,32 @@ from collections.abc import Callable
 
 from predictor.contention.nf_model import NfModel
 from predictor.training.benches import bench_services
-from predictor.training.calibrate import calibrated, choose
-from predictor.training.measurements import measurements_of
+from predictor.training.calibrate import calibrated
+from predictor.training.measurements import Measurements, measurements_of
 from predictor.training.memory_pressure import most_accesses
 from predictor.training.nf import plausible_models
-from profiles.profile import Profile
+from predictor.training.pattern_choice import choose
+
+__all__ = ["measurements_of", "train_nf_models"]
 
 
-def train_nf_models(
-    profile: Profile, *, seed: int, progress: Callable[[str], None], warn: Callable[[str], None]
-) -> dict[str, NfModel]:
-    """The model of every NF of `profile`, by name, sorted.
+def train_nf_models(measured: Measurements, *, seed: int, progress: Callable[[str], None]) -> dict[str, NfModel]:
+    """The model of every NF, by name, sorted.
 
     Parameters
     ----------
-    profile
-        The measurements.
+    measured
+        The measurements of a profile.
     seed
         Seeds everything random.
     progress
         Called with the name of the NF before its training.
-    warn
-        Called with what had to be assumed or left out.
 
     Raises
     ------
     InputError
-        When an NF was measured too little, or measured co-locations contradict the other runs beyond belief.
+        When measured co-locations contradict the other runs beyond belief.
     """
-    measured = measurements_of(profile, warn)
     services = bench_services(measured.benches)
     plausible = {}
     for name, nf in measured.nfs.items():

@@ -32,7 +32,8 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
         When measured co-locations contradict the other runs beyond belief.
     """
     compared, of_benches = compared_with(measured, models), compared_next_to_benches(measured, models)
-    scales = {name: TrafficScale.of(measured.default_traffic, model.measured) for name, model in models.items()}
+    default = np.array(measured.default_traffic.as_tuple())
+    scales = {name: TrafficScale.of(default, model.measured) for name, model in models.items()}
     calibrations: dict[str, Calibration | None] = {}
     held_out: dict[str, HeldOutErrors] = {}
     error_models: dict[str, ErrorModel] = {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.contention.accelerators import TERMS, term_values
 from predictor.tables import contention_of, counters_of, traffic_of
 from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
 from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF, RUN, THROUGHPUT, service_column
@@ -91,14 +92,16 @@ class NfMeasurements:
         The accelerators that it uses.
     solo
         Alone on the NIC; `counters` are the NF's own.
-    new_solo
-        Which of these are in `memory` neither as runs without contention nor as an earlier row, shape (len(solo),).
     alone
-        All different runs without competitors, of `solo` and `memory`.
+        All different runs without competitors, of solo.csv and memory*.csv.
     memory
-        All different runs next to memory contention only.
+        All different runs under memory contention only, then all other different runs of `solo` as runs without it.
+    from_solo
+        Which runs of `memory` are of `solo`, shape (len(memory),).
     queues
         Next to the bench of one accelerator each, then the solo runs.
+    queue_terms
+        Each term of a service time at the traffic of `queues`, by its name in `accelerators.TERMS`.
     pattern
         Next to memory and accelerator benches together.
     co_runs
@@ -112,10 +115,11 @@ class NfMeasurements:
     described: bool
     accelerators: tuple[str, ...]
     solo: Runs
-    new_solo: NDArray[np.bool_]
     alone: Runs
     memory: Runs
+    from_solo: NDArray[np.bool_]
     queues: Runs
+    queue_terms: Mapping[str, Array]
     pattern: Runs
     co_runs: Runs
     ranges: Mapping[str, tuple[float, float]]
@@ -126,20 +130,23 @@ class NfMeasurements:
         uses = nf.uses
         solo, memory = Runs.of(nf.solo, uses), Runs.of(nf.memory, uses)
         benches = [_next_to_bench(nf.accelerators[name], uses, at) for at, name in enumerate(uses)]
+        queues = Runs.joined([*benches, _without_counters(solo)])
         alone = _without_counters(Runs.joined([solo, memory[(memory.counters == 0).all(axis=1)]]))
         measured = Runs.joined([solo, memory, *(Runs.of(table, uses) for table in nf.accelerators.values())]).traffic
         # a run that stands in both files is one run: counted twice, it would pass for a setting without noise
-        first = _first_of_equals(Runs.joined([memory, _without_counters(solo)]))
+        contended = Runs.joined([memory, _without_counters(solo)])
+        first = _first_of_equals(contended)
         return cls(
             name=nf.name,
             cores=cores,
             described=nf.description is not None,
             accelerators=uses,
             solo=solo,
-            new_solo=first[len(memory) :],
             alone=alone[_first_of_equals(alone)],
-            memory=memory[first[: len(memory)]],
-            queues=Runs.joined([*benches, _without_counters(solo)]),
+            memory=contended[first],
+            from_solo=(np.arange(len(contended)) >= len(memory))[first],
+            queues=queues,
+            queue_terms={term: term_values(term, queues.traffic) for term in TERMS},
             pattern=Runs.of(nf.pattern, uses),
             co_runs=Runs.of(nf.co_runs, uses),
             ranges={
@@ -164,7 +171,7 @@ class Measurements:
     co_locations
         Per co-location of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members).
     default_traffic
-        Shape (3,).
+        The default traffic of the profile.
     nic_cores
         Cores of the NIC; None without testbed.json.
     described_cores
@@ -174,7 +181,7 @@ class Measurements:
     nfs: Mapping[str, NfMeasurements]
     benches: Mapping[str, tuple[Array, Array]]
     co_locations: Mapping[CoLocation, Array]
-    default_traffic: Array
+    default_traffic: TrafficProfile
     nic_cores: int | None
     described_cores: Mapping[str, int]
 
@@ -187,7 +194,7 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
     InputError
         When an NF was measured too little, or a co-location does not fit on the NIC.
     """
-    faults = [fault for nf in profile.nfs.values() for fault in _too_few_runs(nf)]
+    faults = [fault for nf in profile.nfs.values() for fault in [*_too_few_runs(nf), *_overfull_runs(profile, nf)]]
     if faults:
         raise InputError(faults)
     testbed = profile.testbed
@@ -203,25 +210,18 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
         },
         benches=_bench_runs(profile),
         co_locations=recorded_co_locations(profile, warn),
-        default_traffic=np.array(profile.default_traffic().as_tuple()),
+        default_traffic=profile.default_traffic(),
         nic_cores=testbed.nic.cores if testbed else None,
         described_cores=cores,
     )
 
 
 def recorded_co_locations(profile: Profile, warn: Callable[[str], None]) -> dict[CoLocation, Array]:
-    """As `Measurements.co_locations`. A run that stands in the folders of several of its NFs is one run.
-
-    Raises
-    ------
-    InputError
-        When a co-location does not fit on the NIC.
-    """
+    """As `Measurements.co_locations`. A run that stands in the folders of several of its NFs is one run."""
     found: dict[CoLocation, dict[tuple[float, ...], None]] = defaultdict(dict)
     for nf in profile.nfs.values():
         for co_location, kpps in _recorded_runs(nf):
             if len(co_location) > 1:
-                _refuse_overfull(profile, nf, co_location)
                 found[co_location][kpps] = None
     known = {
         co_location: np.array(list(runs))
@@ -279,16 +279,16 @@ def _recorded_runs(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...
         yield tuple(workload for workload, _ in run), tuple(kpps for _, kpps in run)
 
 
-def _refuse_overfull(profile: Profile, nf: NfProfile, co_location: CoLocation) -> None:
-    described = [profile.nfs[one.nf].description for one in co_location if one.nf in profile.nfs]
-    cores = sum(one.cores for one in described if one)
-    if profile.testbed and cores > profile.testbed.nic.cores:
-        raise InputError.of(
-            f"{nf.name}/co-locations.csv",
-            f"a run of {len(co_location)} NFs takes {cores} cores of a NIC with {profile.testbed.nic.cores}",
-            column=RUN,
-            hint="give runs different numbers",
-        )
+def _overfull_runs(profile: Profile, nf: NfProfile) -> Iterator[Fault]:
+    if not profile.testbed or not len(nf.co_locations):
+        return
+    most = profile.testbed.nic.cores
+    described = {name: one.description.cores for name, one in profile.nfs.items() if one.description}
+    for _, names in nf.co_locations.groupby(RUN, sort=False)[NF]:
+        cores = sum(described.get(str(name), 0) for name in names)
+        if len(names) > 1 and cores > most:
+            message = f"a run of {len(names)} NFs takes {cores} cores of a NIC with {most}"
+            yield Fault(f"{nf.name}/co-locations.csv", None, RUN, message, "give runs different numbers")
 
 
 def _too_few_runs(nf: NfProfile) -> Iterator[Fault]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from predictor.contention.accelerators import AcceleratorUse, ServiceTime, term_values
+from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.composition import PIPELINE, Pattern
-from predictor.contention.nf_model import Execution
+from predictor.contention.execution import Execution
 from predictor.training.measurements import NfMeasurements, Runs
 
 Array = NDArray[np.float64]
@@ -62,7 +62,7 @@ def fit_uses(
     runs = measured.queues
     # without solo runs, a run without competitors may be of the accelerator without the NF's cores
     bare = runs.without_accelerator_contention & (len(measured.solo) == 0)
-    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches)
+    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches, measured.queue_terms)
     loose = [infer_queues and len(set(column[column > 0].tolist())) > 1 for column in runs.service_ms.T]
     shares, coefficients = fit.solve(*fit.start(loose), loose)
     whole = [1.0 / max(1, round(1.0 / share)) for share in shares]
@@ -81,12 +81,13 @@ class _Fit:
         maybe_bare: NDArray[np.bool_],
         base: Array | None,
         benches: Mapping[str, ServiceTime],
+        terms: Mapping[str, Array],
     ) -> None:
         self.pattern, self.names, self.runs, self.base, self.benches = pattern, names, runs, base, benches
         self.maybe_bare, self.alone = maybe_bare, runs.without_accelerator_contention
         self.known = [() if pattern == PIPELINE else _of_every_packet(benches.get(name)) for name in names]
         self.terms = _terms(pattern, runs)
-        self.columns = [term_values(term, runs.traffic) for term in self.terms]
+        self.columns = [terms[term] for term in self.terms]
         self.units = [float(np.median(1 / runs.throughput) / max(column.max(), 1e-300)) for column in self.columns]
         self.curve = np.zeros((len(runs.throughput), 0)) if base is not None else _curve(runs.traffic, self.alone)
 
