@@ -1,4 +1,4 @@
-"""A simulated BlueField-2: a testbed computed from mechanisms."""
+"""A simulated BlueField-2: a testbed computed from a model of its cores, caches, memory and accelerators."""
 
 from profiler.simulated.account import Account
 from profiler.simulated.card import BLUEFIELD_2, BLUEFIELD_3, Card

@@ -1,7 +1,7 @@
 """An accelerator that serves request queues round robin, one request a turn.
 
 A queue with requests waiting is served once a turn, so all such queues are served equally often, whatever a request
-costs; a queue that asks for less takes what it asks. What is left over goes to the others: progressive filling.
+costs; a queue that offers less is served at its rate. The remaining time goes to the others: progressive filling.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def turns_step(turns: Array, offered: Array, queues: Array, service: Array) -> Array:
-    """One Newton step towards the rate (1/us) at which each load's queues would be served if they never ran dry.
+    """One Newton step towards the rate (1/us) at which each load's queues would be served if they were never empty.
 
     For load i it solves sum over j != i of queues_j service_j min(offered_j, turns_i) + queues_i service_i turns_i = 1,
     concave and piecewise linear: from anywhere the first step lands on the near side, then each kink takes one.
@@ -21,9 +21,9 @@ def turns_step(turns: Array, offered: Array, queues: Array, service: Array) -> A
     Parameters
     ----------
     turns
-        The present guess, shape (loads, batch); kept for loads that do not use the engine.
+        The present estimate, shape (loads, batch); kept for loads that do not use the engine.
     offered
-        Requests/us that each queue would bring, shape (loads, batch).
+        Requests/us that each queue would receive, shape (loads, batch).
     queues, service
         Number of queues and time of a request (us), shape (loads, batch); zero queues where the engine is not used.
     """

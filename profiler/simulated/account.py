@@ -1,4 +1,4 @@
-"""Where the time of each load went: what a hotspot analysis would show on a real card (Tomur, section 7.5.2)."""
+"""Where each load spends its time: what a hotspot analysis would show on a real card (Tomur, section 7.5.2)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import numpy as np
 
 from profiler.simulated.cache import Array
 from profiler.simulated.card import Card
-from profiler.simulated.demand import Demand
-from profiler.simulated.solve import Batch, Solution, batch_of, reached, solve
+from profiler.simulated.demand import ResourceDemand
+from profiler.simulated.solve import Batch, SteadyState, batch_of, reached, solve
 
 SLOWED = 0.99
-"""Cores that memory contention slows to less than this share of their speed alone are bound by memory."""
+"""Cores that memory contention slows to less than this share of their solo speed are bound by memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The time of one load in its company.
+    """The time of one load in its co-location.
 
     Parameters
     ----------
     throughput_kpps, solo_kpps
-        In this company, and alone.
+        In this co-location, and alone.
     core_ns
         Core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`.
     accelerator_us
-        Per accelerator used: time (us) between its turns, waiting included, while its queues never run dry.
+        Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty.
     lost_kpps
-        Per resource (`memory` and each accelerator used): throughput that would come back if it were as free as alone.
+        Per resource (`memory` and each accelerator used): throughput gained if it were as free as alone.
     bottleneck
         The slowest stage, or for run-to-completion the longest step: an accelerator, or the cores, which are bound by
         `memory` when contention slows them and else by `cpu`.
@@ -43,8 +43,8 @@ class Account:
     bottleneck: str
 
 
-def accounts(co_locations: Sequence[Sequence[Demand]], card: Card) -> list[list[Account]]:
-    """The account of every load of every company."""
+def accounts(co_locations: Sequence[Sequence[ResourceDemand]], card: Card) -> list[list[Account]]:
+    """The account of every load of every co-location."""
     batch = batch_of(co_locations, card)
     here = solve(batch, card)
     alone = _alone(co_locations, batch, card)
@@ -59,8 +59,8 @@ def accounts(co_locations: Sequence[Sequence[Demand]], card: Card) -> list[list[
     ]
 
 
-def _alone(co_locations: Sequence[Sequence[Demand]], batch: Batch, card: Card) -> Solution:
-    """The solution of every load on a card of its own, at its place in `batch`."""
+def _alone(co_locations: Sequence[Sequence[ResourceDemand]], batch: Batch, card: Card) -> SteadyState:
+    """The steady state of every load on a card of its own, at its place in `batch`."""
     places = [(i, c) for c, co_location in enumerate(co_locations) for i in range(len(co_location))]
     flat = solve(batch_of([[co_locations[c][i]] for i, c in places], card), card)
     loads, columns = (np.array(axis) for axis in zip(*places, strict=True))
@@ -80,7 +80,7 @@ def _alone(co_locations: Sequence[Sequence[Demand]], batch: Batch, card: Card) -
 
 
 def _account(
-    batch: Batch, here: Solution, alone: Solution, freed: Mapping[str, Array], card: Card, at: tuple[int, int]
+    batch: Batch, here: SteadyState, alone: SteadyState, freed: Mapping[str, Array], card: Card, at: tuple[int, int]
 ) -> Account:
     used = [k for k in range(len(card.engines)) if batch.queues[k][at] > 0]
     names = list(card.engines)

@@ -2,7 +2,8 @@
 
 A line that is touched at rate q stays for a mean time T after it was brought in, so it is found with probability
 qT / (1 + qT). T is the same for all lines and such that the lines present fill the cache (the characteristic time
-approximation of Che, Tung and Wang, here for random replacement). Who touches more often therefore holds more.
+approximation of Che, Tung and Wang, here for random replacement). A structure that is touched more often therefore
+holds more lines.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LEAST = 1e-300
 
 
 def private_hits(lines: Sequence[float], accesses: Sequence[float], capacity: float) -> list[float]:
-    """Share of the accesses to each structure that a cache of `capacity` lines answers; only their ratios matter."""
+    """Share of the accesses to each structure that hit a cache of `capacity` lines; only ratios of accesses count."""
     if sum(lines) <= capacity:
         return [1.0] * len(lines)
     pressure = 0.0
@@ -38,10 +39,10 @@ def private_hits(lines: Sequence[float], accesses: Sequence[float], capacity: fl
 
 
 def pressure_step(pressure: Array, lines: Array, rates: Array, capacity: float) -> Array:
-    """One Newton step towards the replacement pressure 1/T (1/us) at which what is held fills the cache.
+    """One Newton step towards the replacement pressure 1/T (1/us) at which the lines held fill the cache.
 
-    The reciprocal of what is held is concave in the pressure and a straight line for one structure, so the step
-    never passes the solution from below, and from above it lands below.
+    The reciprocal of the number of lines held is concave in the pressure, and a straight line for one structure, so the
+    step never passes the solution from below, and from above it ends below.
 
     Parameters
     ----------
@@ -59,6 +60,6 @@ def pressure_step(pressure: Array, lines: Array, rates: Array, capacity: float) 
 
 
 def hits(pressure: Array, lines: Array, rates: Array) -> Array:
-    """Share of the accesses that the cache answers; shapes as in `pressure_step`."""
+    """Share of the accesses that hit the cache; shapes as in `pressure_step`."""
     share: Array = rates / (lines * pressure + rates)
     return share

@@ -1,4 +1,4 @@
-"""What a SmartNIC is made of. Another card is another `Card` value; nothing else in this package knows a number of one.
+"""The hardware of a SmartNIC. Another card is another `Card` value; no other module here holds figures of a card.
 
 Where the figures of `BLUEFIELD_2` come from:
 
@@ -13,8 +13,8 @@ dram                20.5 GB/s                       data sheet: one DDR4-3200 ch
                                                     0.8 is reached
 l2, l3, dram time   9, 40 and 90 ns, each on top    fitted, with FlowMonitor's table in `nfs`, to FlowMonitor
 and waiting         of the one before; 48 ns        measured on a BlueField-2 over flows and beside mem-bench
-io share            0.4 of the last-level cache     fitted likewise: FlowMonitor leaves the cache as if 3.8 MB
-                                                    were there for it
+io share            0.4 of the last-level cache     fitted likewise: FlowMonitor exceeds the cache as if 3.8 MB
+                                                    were available to it
 dma leak            0.15 of the packets' bytes       assumed; small, since FlowStats does not depend on packet
                                                     size (Tomur, figure 6)
 regex               49 ns a request, 0.067 ns a     FlowMonitor measured on a BlueField-2: 1 / 1176.2 ms at 330.2
@@ -38,7 +38,7 @@ FRAME_OVERHEAD_BYTES = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class AcceleratorEngine:
     """A hardware accelerator that serves one request at a time.
 
     Parameters
@@ -66,15 +66,15 @@ class Card:
     l2_bytes_per_core
         Share of a core in the L2 cache that its cluster shares.
     io_share
-        Share of the last-level cache that packets on their way in and out take from the cores.
+        Share of the last-level cache that incoming and outgoing packets take from the cores.
     l2_ns, l3_ns, dram_ns
         Time of an access that the L2 cache, the L3 cache or the unloaded memory answers.
     dram_gbps
-        Bandwidth that the memory reaches, GB/s.
+        Memory bandwidth, GB/s.
     dram_queue_ns
         Waiting per unit of utilisation / (1 - utilisation).
     dma_leak
-        Share of the packets' bytes, in and out, that pass through memory rather than stay on the chip.
+        Share of the packets' bytes, in and out, that pass through memory instead of staying on the chip.
     window
         Requests in flight between two stages of a pipeline.
     """
@@ -93,7 +93,7 @@ class Card:
     dma_leak: float
     line_gbps: float
     window: int
-    engines: Mapping[str, Engine] = field(hash=False)
+    engines: Mapping[str, AcceleratorEngine] = field(hash=False)
 
     @property
     def shared_lines(self) -> float:
@@ -121,8 +121,8 @@ BLUEFIELD_2 = Card(
     line_gbps=100.0,
     window=48,
     engines={
-        "regex": Engine(request_us=0.049, byte_us=6.73e-5, match_us=1.4535),
-        "compression": Engine(request_us=0.1, byte_us=5e-4),
+        "regex": AcceleratorEngine(request_us=0.049, byte_us=6.73e-5, match_us=1.4535),
+        "compression": AcceleratorEngine(request_us=0.1, byte_us=5e-4),
     },
 )
 
@@ -142,8 +142,8 @@ BLUEFIELD_3 = Card(
     line_gbps=400.0,
     window=48,
     engines={
-        "regex": Engine(request_us=0.03, byte_us=3.4e-5, match_us=0.73),
-        "compression": Engine(request_us=0.06, byte_us=2.5e-4),
+        "regex": AcceleratorEngine(request_us=0.03, byte_us=3.4e-5, match_us=0.73),
+        "compression": AcceleratorEngine(request_us=0.06, byte_us=2.5e-4),
     },
 )
-"""A larger card of the same family, by its data sheet only: never compared with a real one."""
+"""A larger card of the same family, from its data sheet only: never compared with a real one."""

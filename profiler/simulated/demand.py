@@ -1,4 +1,4 @@
-"""What a load asks of the card for each packet, or each operation of a bench: all that the solver knows of it."""
+"""What a load needs of the card per packet, or per operation of a bench: all that the solver knows of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STORES_PER_INSTRUCTION = 0.108
 """Of a polling core, from the slowest mem-bench runs measured on a BlueField-2."""
 
 PROGRAM_BYTES = 0.14e6
-"""Working set besides the data structures, from the same runs."""
+"""Working set in addition to the data structures, from the same runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Access:
     Parameters
     ----------
     lines
-        Its size; 0 when the private cache answers every access.
+        Its size; 0 when every access hits the private cache.
     l2, l3
-        Accesses that the L1 cache, and the L2 cache, did not answer.
+        Accesses that miss the L1 cache, and the L2 cache.
     writes
         Share that writes.
     overlap
-        Accesses under way at the same time.
+        Accesses outstanding at the same time.
     """
 
     lines: float
@@ -42,15 +42,15 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """A load on a card.
+class ResourceDemand:
+    """What one load needs of a card.
 
     Parameters
     ----------
     compute_ns
-        Core time per packet while the L1 cache answers everything, ns.
+        Core time per packet while every access hits the L1 cache, ns.
     offered
-        Packets/us that arrive: line rate for NFs, the rate asked for by a bench.
+        Packets/us that arrive: line rate for NFs, the requested rate for a bench.
     dma_bytes
         Bytes per packet that the port moves through memory.
     queues, service_us
@@ -82,7 +82,7 @@ class Touched:
 
 
 def filtered(touched: Sequence[Touched], cores: int, card: Card) -> tuple[Access, ...]:
-    """The accesses that pass the private cache of `cores` cores."""
+    """The accesses that miss the private cache of `cores` cores."""
     lines = [part.size / LINE_BYTES for part in touched]
     found = private_hits(lines, [part.accesses for part in touched], cores * card.l2_bytes_per_core / LINE_BYTES)
     return tuple(
@@ -91,8 +91,8 @@ def filtered(touched: Sequence[Touched], cores: int, card: Card) -> tuple[Access
     )
 
 
-def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> Demand:
-    """What the NF asks for each packet of this traffic."""
+def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> ResourceDemand:
+    """What the NF needs per packet of this traffic."""
     payload = max(traffic.packet_size - HEADER_BYTES, 1.0)
     fragments = max(payload / spec.fragment_bytes, 1.0) if spec.fragment_bytes else 0.0
     instructions = spec.instructions + payload * spec.instructions_per_byte + fragments * spec.instructions_per_fragment
@@ -106,7 +106,7 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> Demand:
         for part in spec.structures
     ]
     queues = dict(spec.queues)
-    return Demand(
+    return ResourceDemand(
         cores=spec.cores,
         instructions=instructions,
         compute_ns=instructions / spec.ipc / card.clock_ghz,

@@ -11,14 +11,14 @@ SLACK_NS = 20.0
 
 
 def waiting_step(card: Card, waiting: Array, gbps: Array, slope: Array) -> Array:
-    """One Newton step towards the waiting (ns) at which the channel carries what the loads move.
+    """One Newton step towards the waiting (ns) at which the channel carries the loads' traffic.
 
     Parameters
     ----------
     waiting
-        The present guess; the step goes no further than half or twice that.
+        The present estimate; the step goes no further than half or twice that.
     gbps, slope
-        What the loads move when they wait so long, GB/s, and its derivative, which is not positive.
+        The loads' memory traffic at this waiting, GB/s, and its derivative, which is not positive.
     """
     gap = waiting + card.dram_queue_ns
     carried = card.dram_gbps * waiting / gap

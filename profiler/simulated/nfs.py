@@ -1,16 +1,16 @@
-"""The eleven network functions of Tomur's table 1, as what they do to the card for one packet.
+"""The eleven network functions of Tomur's table 1, described by their work per packet.
 
-No figure here is a throughput or a drop: those come out of `solve`. Where instructions, sizes and accesses come from:
+No figure here is a throughput or a drop: those are results of `solve`. Sources of instructions, sizes and accesses:
 
 ===============  ==============================================================================================
 FlowMonitor      fitted to a BlueField-2: about 1080 kpps at 200 flows, 970 at 3K, 870 at 8K, 650 at 30K, 610 at
                  184K, and at 16K from about 735 alone to 560 beside mem-bench. Pipeline and one queue, as measured.
 FlowStats        Tomur, figure 6: 30 % down between 1 and 20K flows beside a 10 MB competitor, flat from 40K.
-IPTunnel         Tomur, table 5: what depends on packet size is most of its time.
-NIDS             run-to-completion with two queues. It asks less of the engine than FlowMonitor does: a predictor
-                 that knows no engine errs half as much on it (SLOMO in Tomur's table 2).
+IPTunnel         Tomur, table 5: most of its time depends on packet size.
+NIDS             run-to-completion with two queues. It uses the engine less than FlowMonitor does: a predictor
+                 without an accelerator model has half the error on it (SLOMO in Tomur's table 2).
 the six others   chosen so that drops lie in the bands of Tomur's figure 1 (median 1.9 to 10.6 %, 95th percentile
-of table 2       4.2 to 62.2 % beside up to three others), towards their lower ends: a placer that knows memory
+of table 2       4.2 to 62.2 % with up to three others), towards their lower ends: a placer that models memory
                  contention alone puts nearly four NFs with SLAs of 5 to 20 % on a NIC (SLOMO in Tomur's table
                  6). ACL and IPRouter have no flow state (Tomur, table 1).
 IPCompGateway,   assumed: the engines bound them at default traffic, their cores with few matches.
@@ -37,13 +37,13 @@ class Structure:
     fixed_bytes, bytes_per_flow
         Its size, which may grow with the flows.
     accesses
-        Accesses per packet that the L1 cache does not answer.
+        Accesses per packet that miss the L1 cache.
     accesses_per_byte
         Further ones per byte of payload.
     writes
         Share of the accesses that write.
     overlap
-        Accesses under way at the same time.
+        Accesses outstanding at the same time.
     """
 
     fixed_bytes: float = 0.0
@@ -63,7 +63,7 @@ class NfSpec:
     instructions, instructions_per_byte, instructions_per_fragment
         Per packet, per payload byte that a core touches, and per outgoing fragment.
     ipc
-        Instructions per cycle while no access leaves the L1 cache.
+        Instructions per cycle while every access hits the L1 cache.
     fragment_bytes
         Payload of a fragment; None: not fragmented. Sizes vary around their mean, so the mean number of fragments is
         not whole.
@@ -87,7 +87,7 @@ MB = 1e6
 
 
 def headers(overlap: float = 5.0) -> Structure:
-    """The packet buffers of which only headers are touched, those of `overlap` packets at once."""
+    """Packet buffers of which only headers are touched, `overlap` packets at once."""
     return Structure(fixed_bytes=0.6 * MB, accesses=2.0, writes=0.3, overlap=overlap)
 
 
@@ -137,4 +137,4 @@ NFS: tuple[NfSpec, ...] = (
     NfSpec("FlowTracker", 850, (headers(), per_flow(50, 0.8, writes=0.4))),
     NfSpec("PacketFilter", 1250, (headers(2.0),), queues=(("regex", 1),)),
 )
-"""The hosted NFs by name, two cores each (Tomur, section 7.1)."""
+"""The simulated NFs, two cores each (Tomur, section 7.1)."""

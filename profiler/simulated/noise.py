@@ -1,4 +1,4 @@
-"""Measurement noise that hangs on nothing but a seed and the loads."""
+"""Measurement noise that depends on a seed and the loads only."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def factors(keys: Sequence[bytes], loads: int) -> Array:
     Parameters
     ----------
     keys
-        What the noise of each company hangs on.
+        Per co-location, what its noise depends on.
     loads
-        Places per company. A company's first places get the same factors however many follow.
+        Places per co-location. The first places get the same factors however many follow.
     """
     draws = 7 * loads
     bits = b"".join(hashlib.shake_256(key).digest(8 * draws) for key in keys)

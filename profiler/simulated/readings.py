@@ -1,7 +1,7 @@
 """The performance counters that a load shows while it runs (Tomur, table 13).
 
-Cores poll: the time that packets leave over is spent in a tight loop, which retires instructions and touches nothing
-but the L1 cache. That is how the measured mem-bench behaves at low rates: about one instruction per cycle.
+Cores poll: the time not spent on packets goes to a tight loop, which retires instructions and uses only the L1 cache.
+The measured mem-bench behaves so at low rates: about one instruction per cycle.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy as np
 from profiler.simulated.cache import Array
 from profiler.simulated.card import Card
 from profiler.simulated.demand import LOADS_PER_INSTRUCTION, STORES_PER_INSTRUCTION
-from profiler.simulated.solve import Batch, Solution
+from profiler.simulated.solve import Batch, SteadyState
 
 POLLING_IPC = 1.02
 
 
-def readings(batch: Batch, solution: Solution, card: Card) -> Array:
+def readings(batch: Batch, solution: SteadyState, card: Card) -> Array:
     """The seven counters in the order of `profiles.COUNTERS`, shape (7, loads, batch)."""
     rate = solution.throughput * 1e6
     cycles = batch.cores * card.clock_ghz * 1e9

@@ -1,12 +1,12 @@
-"""The joint fixed point: how fast each load of each company runs, when each slows the others by what it does.
+"""The steady state: the throughputs of co-located loads at which each slows the others consistently (a fixed point).
 
-The loads meet in the shared cache, the memory channel and the accelerators. From the present throughputs follow the
-misses of each structure, the waiting for the memory and the turns of each request queue; from those the throughputs.
-Half steps are taken until a company stands still; then it keeps its answer, so that this does not depend on the rest
-of the batch.
+The loads share the cache, the memory channel and the accelerators. From the present throughputs follow the misses of
+each structure, the waiting for the memory and the turns of each request queue; from those the throughputs. Half steps
+are taken until a co-location no longer changes; then its answer is kept, so that it does not depend on the rest of the
+batch.
 
-Arrays are indexed [load, ..., company]; what is added over loads is added one by one in that order, for which adding
-the zeros of an empty place changes nothing, to the last bit.
+Arrays are indexed [load, ..., co-location]. Sums over loads are added one by one in that order, so that the zeros of an
+empty place change nothing, to the last bit.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from numpy.typing import NDArray
 from profiler.simulated.accelerator import turns_step
 from profiler.simulated.cache import Array, hits, pressure_step
 from profiler.simulated.card import LINE_BYTES, Card
-from profiler.simulated.demand import Demand
+from profiler.simulated.demand import ResourceDemand
 from profiler.simulated.memory import waiting_step
 
 ITERATIONS = 80
 NEWTON_STEPS = 2
 SETTLED = 1e-9
 UNBOUNDED = 1e6
-"""Packets/us of a stage that is no limit."""
+"""Packets/us of a stage without a limit."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Demands as arrays: [load, company], structures [load, structure, company], engines [engine, load, company]."""
+    """Demands as arrays.
+
+    Indexed [load, co-location]; structures [load, structure, co-location]; engines [engine, load, co-location].
+    """
 
     active: Array
     cores: Array
@@ -54,19 +57,19 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Solution:
-    """What each load reaches, and what it meets there; shapes as in `Batch`.
+class SteadyState:
+    """What each load reaches, and the contention at that point; shapes as in `Batch`.
 
     Parameters
     ----------
     throughput
         Packets/us.
     core_rate
-        Packets/us that the cores alone would reach in this company.
+        Packets/us that the cores alone would reach in this co-location.
     turns
-        Requests/us that the engine would serve each queue if it never ran dry, [engine, load, company].
+        Requests/us at which the engine would serve each queue if it were never empty, [engine, load, co-location].
     stall_ns
-        Core time per packet waiting for the L2 cache, the L3 cache and the memory, [3, load, company].
+        Core time per packet waiting for the L2 cache, the L3 cache and the memory, [3, load, co-location].
     """
 
     throughput: Array
@@ -75,12 +78,12 @@ class Solution:
     stall_ns: Array
 
 
-def batch_of(co_locations: Sequence[Sequence[Demand]], card: Card) -> Batch:
-    """The companies side by side, short ones filled up with loads that ask for nothing."""
+def batch_of(co_locations: Sequence[Sequence[ResourceDemand]], card: Card) -> Batch:
+    """The co-locations side by side, short ones padded with loads that need nothing."""
     loads = max(map(len, co_locations))
     structures = max(len(demand.accesses) for co_location in co_locations for demand in co_location)
     distinct: dict[int, int] = {}
-    rows = [_row(NOBODY, structures, len(card.engines))]
+    rows = [_row(NO_LOAD, structures, len(card.engines))]
     index = np.zeros((loads, len(co_locations)), dtype=np.intp)
     for c, co_location in enumerate(co_locations):
         for i, demand in enumerate(co_location):
@@ -95,13 +98,13 @@ def batch_of(co_locations: Sequence[Sequence[Demand]], card: Card) -> Batch:
     return Batch(*scalars, *np.ascontiguousarray(parts), *engines)
 
 
-NOBODY = Demand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
+NO_LOAD = ResourceDemand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
 
 
-def _row(demand: Demand, structures: int, engines: int) -> list[float]:
+def _row(demand: ResourceDemand, structures: int, engines: int) -> list[float]:
     empty = structures - len(demand.accesses)
     row = [
-        float(demand is not NOBODY),
+        float(demand is not NO_LOAD),
         max(float(demand.cores), 1.0),
         demand.instructions,
         demand.compute_ns,
@@ -117,8 +120,8 @@ def _row(demand: Demand, structures: int, engines: int) -> list[float]:
     return row
 
 
-def solve(batch: Batch, card: Card) -> Solution:
-    """Throughput of every load of every company."""
+def solve(batch: Batch, card: Card) -> SteadyState:
+    """Throughput of every load of every co-location."""
     co_locations = batch.active.shape[1]
     throughput = np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns) * batch.active
     pressure, waiting = np.zeros(co_locations), np.zeros(co_locations)
@@ -140,11 +143,11 @@ def solve(batch: Batch, card: Card) -> Solution:
         moving &= _moved(before, (throughput, core_rate))
         if not moving.any():
             break
-    return Solution(throughput, core_rate, turns, stall_ns)
+    return SteadyState(throughput, core_rate, turns, stall_ns)
 
 
 def _moved(before: tuple[Array, Array], after: tuple[Array, Array]) -> NDArray[np.bool_]:
-    """The companies of which a load's throughput or core rate still changes."""
+    """The co-locations in which the throughput or core rate of a load still changes."""
     changes = [np.abs(new - old) > SETTLED * new for old, new in zip(before, after, strict=True)]
     moved: NDArray[np.bool_] = np.any(changes, axis=(0, 1))
     return moved
@@ -156,7 +159,7 @@ def reached(batch: Batch, core_rate: Array, turns: Array, card: Card) -> Array:
 
 
 def _misses(batch: Batch, throughput: Array, pressure: Array, card: Card) -> tuple[Array, Array]:
-    """The pressure on the shared cache, and the accesses per packet that it does not answer, as `batch.l3`."""
+    """The pressure on the shared cache, and the accesses per packet that miss it, as `batch.l3`."""
     loads, structures, co_locations = batch.lines.shape
     rates = np.where(batch.l3 > 0, throughput[:, np.newaxis] * batch.l3, 1.0)
     lines = np.where(batch.l3 > 0, batch.lines, 0.0)
@@ -180,7 +183,7 @@ def _stalls(batch: Batch, missed: Array, waiting: Array, card: Card) -> Array:
 def _waiting(
     batch: Batch, possible: Array, core_rate: Array, turns: Array, missed: Array, waiting: Array, card: Card
 ) -> Array:
-    """Waiting for the memory channel, one step closer to where it carries what the loads move, ns."""
+    """Waiting for the memory channel, one step closer to where it carries the loads' traffic, ns."""
     moved = (_added(missed * (1 + batch.writes), axis=1) * LINE_BYTES + batch.dma_bytes) * possible * 1e-3
     in_turn = _stages(batch, core_rate, turns)[0]
     core_bound = (possible / in_turn) ** _exponent(card.window) * in_turn / core_rate
@@ -189,7 +192,7 @@ def _waiting(
 
 
 def _turns(batch: Batch, throughput: Array, core_rate: Array, turns: Array, card: Card) -> Array:
-    """Turns of each queue at each engine, given what the other stages let the loads offer."""
+    """Turns of each queue at each engine, given the rates at which the other stages pass requests on."""
     updated = turns.copy()
     for k in range(len(turns)):
         if not batch.queues[k].any():
@@ -203,7 +206,7 @@ def _turns(batch: Batch, throughput: Array, core_rate: Array, turns: Array, card
 
 
 def _stages(batch: Batch, core_rate: Array, turns: Array) -> list[Array]:
-    """Rates of the stages that packets pass: a run-to-completion load passes all of them as its only one."""
+    """Rates of the stages that packets pass; for a run-to-completion load all of them are one stage."""
     rates = [np.where(queues > 0, queues * turn, UNBOUNDED) for queues, turn in zip(batch.queues, turns, strict=True)]
     in_turn = 1 / core_rate
     for queues, rate in zip(batch.queues, rates, strict=True):

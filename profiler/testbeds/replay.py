@@ -1,12 +1,12 @@
-"""`replay:PROFILE`: a testbed that answers from a recorded profile, for tests and for people without a card.
+"""`replay:PROFILE`: a testbed that answers from a recorded profile, for tests and for users without a card.
 
-What can be answered is `describe`, every recorded run of one NF or bench alone, every recorded company of NFs, and
-every recorded co-run of an NF with benches. A profile does not name the benches of a co-run but sums what they exert,
-so a co-run is found by its traffic and by those sums: the seven counters, and per accelerator service demand and
-offered rate, added up from what benches.csv records of each bench alone. Of company only throughputs were recorded;
-counters, and what benches did, are as recorded alone, which is all that profiles use.
+It answers `describe`, every recorded run of one NF or bench alone, every recorded co-location of NFs, and every
+recorded co-run of an NF with benches. A profile does not name the benches of a co-run but sums their contention, so a
+co-run is found by its traffic and by those sums: the seven counters, and per accelerator service demand and offered
+rate, added up from each bench alone in benches.csv. Of co-runs only the NFs' throughputs are recorded; counters, and
+the throughputs of benches, are those recorded alone, which is all that profiles use.
 
-Everything else is refused, with the nearest recorded run by name.
+Everything else is refused, with the nearest recorded run.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ MATCHES = 1e-6
 
 
 @dataclass(frozen=True)
-class CoRun:
-    """A recorded co-run: the NF, what its competitors exert (as `_exerted` lists it), and its throughput."""
+class RecordedCoRun:
+    """A recorded co-run: the NF, its competitors' contention (as listed by `_contention`), and its throughput."""
 
     workload: Workload
-    exerted: NDArray[np.float64]
+    contention: NDArray[np.float64]
     throughput_kpps: float
 
 
 class ReplayTestbed(Testbed):
-    """Answers runs as they were recorded; noise and seed are what they were then.
+    """Answers runs as they were recorded, with the noise of that time; `noise` and `seed` are ignored.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class ReplayTestbed(Testbed):
     def __init__(self, directory: Path) -> None:
         profile = read_profile(directory)
         if profile.testbed is None:
-            raise InputError.of("--testbed", f"{directory} has no testbed.json, so what was measured is not described")
+            raise InputError.of("--testbed", f"{directory} has no testbed.json, so its measurements are not described")
         self._source = directory
         self._description = profile.testbed
         self._accelerators = sorted({name for nf in profile.nfs.values() for name in nf.uses})
@@ -85,31 +85,33 @@ class ReplayTestbed(Testbed):
             raise RunRefused("a run needs at least one workload")
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
-        if (told := self._co_locations.get(tuple(sorted(map(shown, loads))))) is not None:
-            return Run(tuple(replace(self._alone(load), throughput_kpps=told[load]) for load in loads))
+        if (kpps_of := self._co_locations.get(tuple(sorted(map(shown, loads))))) is not None:
+            return Run(tuple(replace(self._alone(load), throughput_kpps=kpps_of[load]) for load in loads))
         if len(loads) > 1 and (kpps := self._co_run_kpps(loads)) is not None:
             first, *others = loads
-            beside = (self._recorded.get(load, Measurement(kpps, Counters())) for load in others)
-            return Run((replace(self._alone(first), throughput_kpps=kpps), *beside))
+            competitors = (self._recorded.get(load, Measurement(kpps, Counters())) for load in others)
+            return Run((replace(self._alone(first), throughput_kpps=kpps), *competitors))
         raise RunRefused(
             f"replay of {self._source}: {', '.join(map(shown, loads))}: no such run is recorded; {self._hint(loads)}"
         )
 
     def _alone(self, load: Load) -> Measurement:
-        """As recorded alone, where it was."""
+        """The load as recorded alone; without throughput and counters where it was not."""
         return self._recorded.get(load, Measurement(math.nan, Counters()))
 
     def _co_run_kpps(self, loads: Sequence[Load]) -> float | None:
-        """The recorded throughput of the first load in this company; None where there is none."""
-        exerted = self._exerted(loads[1:])
-        if exerted is None or not isinstance(loads[0], Workload):
+        """The recorded throughput of the first load with the others; None where there is none."""
+        contention = self._contention(loads[1:])
+        if contention is None or not isinstance(loads[0], Workload):
             return None
         for one in self._co_runs.get(loads[0].nf, ()):
-            if one.workload == loads[0] and np.allclose(one.exerted, exerted, rtol=MATCHES, atol=0, equal_nan=True):
+            if one.workload == loads[0] and np.allclose(
+                one.contention, contention, rtol=MATCHES, atol=0, equal_nan=True
+            ):
                 return one.throughput_kpps
         return None
 
-    def _exerted(self, competitors: Sequence[Load]) -> NDArray[np.float64] | None:
+    def _contention(self, competitors: Sequence[Load]) -> NDArray[np.float64] | None:
         """The summed counters, then service demand and offered rate per accelerator; None unless all are benches."""
         demands = [self._demands.get(load) for load in competitors]
         known = [demand for demand in demands if demand is not None]
@@ -123,19 +125,19 @@ class ReplayTestbed(Testbed):
         return total
 
     def _hint(self, loads: Sequence[Load]) -> str:
-        """What is recorded that is most like it."""
-        first, exerted = loads[0], self._exerted(loads[1:]) if len(loads) > 1 else None
-        if isinstance(first, Workload) and exerted is not None and (co_runs := self._co_runs.get(first.nf)):
+        """The most similar recorded run."""
+        first, contention = loads[0], self._contention(loads[1:]) if len(loads) > 1 else None
+        if isinstance(first, Workload) and contention is not None and (co_runs := self._co_runs.get(first.nf)):
             nearest = min(
                 co_runs,
                 key=lambda one: (
                     _distance(_values(one.workload), _values(first)),
-                    float(np.nansum(np.abs(np.log1p(one.exerted) - np.log1p(exerted)))),
+                    float(np.nansum(np.abs(np.log1p(one.contention) - np.log1p(contention)))),
                 ),
             )
-            sums = zip((*COUNTERS, *self._demand_names()), nearest.exerted.tolist(), strict=True)
-            beside = ", ".join(f"{name} {value:.6g}" for name, value in sums if value > 0)
-            return f"the nearest recorded is {shown(nearest.workload)} beside benches that exert {beside}"
+            sums = zip((*COUNTERS, *self._demand_names()), nearest.contention.tolist(), strict=True)
+            summed = ", ".join(f"{name} {value:.6g}" for name, value in sums if value > 0)
+            return f"the nearest recorded is {shown(nearest.workload)} with benches that sum up to {summed}"
         alone = self._nearest(first)
         return f"the nearest recorded is {shown(alone)} alone" if alone else f"nothing is recorded of {_name(first)}"
 
@@ -157,7 +159,7 @@ def open_replay(argument: str, timeout: float) -> Testbed:
 
 
 def shown(load: Load) -> str:
-    """A load as messages name it."""
+    """A load as messages show it."""
     values = ", ".join(f"{name} {value:g}" for name, value in _values(load).items())
     return f"{_name(load)} ({values})"
 
@@ -195,15 +197,15 @@ def _bench_demands(profile: Profile, accelerators: Sequence[str]) -> dict[Load, 
     return demands
 
 
-def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, list[CoRun]]:
-    """Per NF, everything that was run beside benches; accelerators of which a file does not tell were not loaded."""
-    found: dict[str, list[CoRun]] = {}
+def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str, list[RecordedCoRun]]:
+    """Per NF, every run with benches; accelerators without columns in a file were not loaded."""
+    found: dict[str, list[RecordedCoRun]] = {}
     for nf in profile.nfs.values():
         tables = [nf.memory, nf.pattern]
         for name, table in nf.accelerators.items():
             tables.append(table.rename(columns={FIRST_SERVICE: service_column(name), FIRST_RATE: rate_column(name)}))
         found[nf.name] = [
-            CoRun(
+            RecordedCoRun(
                 Workload(nf.name, TrafficProfile.from_mapping(row)),
                 np.array(
                     [row.get(name, 0.0) for name in COUNTERS]
@@ -218,7 +220,7 @@ def _recorded_co_runs(profile: Profile, accelerators: Sequence[str]) -> dict[str
 
 
 def _recorded_co_locations(profile: Profile) -> dict[tuple[str, ...], dict[Load, float]]:
-    """The mean throughput of every NF in each recorded company; companies by what is shown of them, sorted."""
+    """The mean throughput of every NF in each recorded co-location, by its sorted loads as text."""
     found: dict[tuple[str, ...], dict[Load, list[float]]] = defaultdict(lambda: defaultdict(list))
     for nf in profile.nfs.values():
         for _, table in nf.co_locations.groupby(RUN, sort=False) if len(nf.co_locations) else ():

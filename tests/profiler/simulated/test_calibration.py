@@ -1,4 +1,4 @@
-"""The simulated BlueField-2 lies in the bands of what is known of the real one."""
+"""The simulated BlueField-2 agrees with what is known of the real one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TESTBED = SimulatedTestbed()
 
 
 def first(co_locations: Sequence[Sequence[Load]]) -> np.ndarray:
-    """Noise-free throughput (kpps) of the first load of each company."""
+    """Noise-free throughput (kpps) of the first load of each co-location."""
     return np.array([run.measurements[0].throughput_kpps for run in TESTBED.run_many(co_locations, noise=False)])
 
 
@@ -36,7 +36,7 @@ def regex_bench(mtbr: float, rate_kpps: float) -> BenchLoad:
 
 @pytest.fixture(scope="module")
 def figure_1() -> pd.DataFrame:
-    """Median and 95th percentile drop (%) of each NF beside one, two or three others, each number as likely."""
+    """Median and 95th percentile drop (%) of each NF with one, two or three others, each number as likely."""
     rows = {}
     for name in TABLE_2:
         others = [[nf(other) for other in TABLE_2 if other != name]] * 3
@@ -55,15 +55,15 @@ def test_drops_lie_in_the_bands_of_figure_1(figure_1: pd.DataFrame) -> None:
     assert figure_1["p95"].between(3.2, 63.2).all()
 
 
-def test_header_only_nfs_suffer_least_and_regex_users_most(figure_1: pd.DataFrame) -> None:
+def test_header_only_nfs_lose_least_and_regex_users_most(figure_1: pd.DataFrame) -> None:
     """The engine that two NFs share costs more than memory contention, if less than the paper's worst (62 %)."""
     assert set(figure_1["p95"].nsmallest(2).index) == {"ACL", "IPTunnel"}
     assert set(figure_1["p95"].nlargest(2).index) == {"FlowMonitor", "NIDS"}
     assert figure_1["p95"].max() > 25
 
 
-def test_two_regex_users_break_a_usual_sla() -> None:
-    """FlowMonitor, which fills the engine, loses more than 20 % beside any other user, and NIDS beside it 15 %."""
+def test_two_regex_users_violate_a_usual_sla() -> None:
+    """FlowMonitor, which saturates the engine, loses more than 20 % with any other user, and NIDS 15 % with it."""
     monitor, nids = nf("FlowMonitor"), nf("NIDS")
     alone, twice, mixed = first([[monitor], [monitor, monitor], [monitor, nids]])
     assert max(twice, mixed) < 0.8 * alone
@@ -82,14 +82,14 @@ def test_regex_drop_is_linear_then_flat() -> None:
 
 
 def test_pipeline_ignores_memory_while_the_engine_is_slower() -> None:
-    """Figure 5: regex-bound FlowMonitor keeps its throughput beside mem-bench, run-to-completion NIDS loses more."""
+    """Figure 5: regex-bound FlowMonitor keeps its throughput with mem-bench, run-to-completion NIDS loses more."""
     for name, low, high in (("FlowMonitor", 0.995, 1.0001), ("NIDS", 0.5, 0.98)):
         calm, busy = first([[nf(name), regex_bench(600, 0)], [nf(name), regex_bench(600, 0), mem_bench(10, 180)]])
         assert low < busy / calm < high
 
 
-def test_flowstats_falls_with_flows_until_the_cache_is_lost() -> None:
-    """Figure 6: beside a 10 MB competitor about 30 % down between 1 and 20K flows, nearly flat from 40K."""
+def test_flowstats_loses_throughput_with_flows_until_it_misses_the_cache() -> None:
+    """Figure 6: with a 10 MB competitor about 30 % down between 1 and 20K flows, nearly flat from 40K."""
     one, twenty, forty, sixty = first([[nf("FlowStats", flows), mem_bench(10, 100)] for flows in (1, 2e4, 4e4, 6e4)])
     assert 0.25 < 1 - twenty / one < 0.35
     assert 1 - sixty / forty < 0.03
@@ -124,7 +124,7 @@ def test_iptunnel_halves_with_large_packets() -> None:
 
 
 def test_flowmonitor_alone_follows_the_measured_curve() -> None:
-    """Over flows, FlowMonitor without regex work is within 8 % of what a BlueField-2 did with little contention."""
+    """Over flows, FlowMonitor without regex work is within 8 % of a BlueField-2 with little contention."""
     measured = {200: 1080, 900: 1000, 3000: 970, 8000: 870, 16000: 735, 30000: 650, 184000: 610}
     simulated = first([[nf("FlowMonitor", flows, mtbr=0)] for flows in measured])
     assert simulated == pytest.approx(list(measured.values()), rel=0.08)
@@ -133,11 +133,11 @@ def test_flowmonitor_alone_follows_the_measured_curve() -> None:
 @pytest.mark.parametrize(
     ("file", "mean", "most"), [("memory-default-traffic.csv", 0.04, 0.08), ("memory.csv", 0.09, 0.2)]
 )
-def test_flowmonitor_beside_mem_bench_agrees_with_the_measured(
+def test_flowmonitor_with_mem_bench_agrees_with_measurements(
     shared_data: Path, file: str, mean: float, most: float
 ) -> None:
-    """With mem-bench set to the measured access rate and array, throughput agrees; both files differ by 20 %
-    between themselves at one configuration, and rows beyond the simulated flows are left out."""
+    """With mem-bench set to the measured access rate and array, throughput agrees; the two files differ by
+    20 % from each other at one configuration, and rows beyond the simulated flows are left out."""
     rows = pd.read_csv(shared_data / "flowmon-bf2" / "FlowMonitor" / file)
     rows = rows[rows["flows"] <= 500000]
     benches = [
@@ -150,8 +150,8 @@ def test_flowmonitor_beside_mem_bench_agrees_with_the_measured(
     assert np.quantile(errors, 0.95) < most
 
 
-def test_mem_benches_span_the_pressure_of_three_nfs() -> None:
-    """Three benches at their most slow every NF more, and one at its least slows it less, than any three NFs do."""
+def test_mem_benches_span_the_contention_of_three_nfs() -> None:
+    """Three benches at their maximum slow every NF more, and one at its minimum slows it less, than any three NFs."""
     for name in TABLE_2:
         users = ("FlowMonitor", "NIDS")
         co_location = [[nf(name), *map(nf, c)] for c in combinations([n for n in TABLE_2 if n not in users], 3)]
@@ -161,7 +161,7 @@ def test_mem_benches_span_the_pressure_of_three_nfs() -> None:
 
 
 def test_account_names_the_bottleneck_as_it_shifts_with_matches() -> None:
-    """Beside mem-bench, FlowMonitor is bound by memory with few matches and by the regex engine with many."""
+    """With mem-bench, FlowMonitor is bound by memory with few matches and by the regex engine with many."""
     beside = [mem_bench(10, 100), regex_bench(300, 200)]
     few, many = TESTBED.account([[nf("FlowMonitor", mtbr=80), *beside], [nf("FlowMonitor", mtbr=1000), *beside]])
     assert (few[0].bottleneck, many[0].bottleneck) == ("memory", "regex")

@@ -15,12 +15,12 @@ def column(*values: float) -> np.ndarray:
     return np.array(values, dtype=np.float64)[:, np.newaxis]
 
 
-def test_one_structure_larger_than_the_cache_is_found_by_its_share() -> None:
+def test_one_structure_larger_than_the_cache_hits_by_its_share() -> None:
     """Of a table of 400 lines in a cache of 100, a quarter of the accesses hit."""
     assert private_hits([400], [3], 100) == pytest.approx([0.25])
 
 
-def test_structures_that_fit_are_always_found() -> None:
+def test_structures_that_fit_always_hit() -> None:
     """Nothing misses when everything fits."""
     assert private_hits([60, 40], [3, 1], 100) == [1.0, 1.0]
 
@@ -43,18 +43,18 @@ def test_steps_of_the_shared_cache_reach_the_same_answer() -> None:
 @pytest.mark.parametrize(
     ("offered", "served"),
     [
-        # Alone in effect: the others offer nothing, all time is for the first.
+        # The others offer nothing, so all time is for the first.
         ((9, 0, 0), 1.0),
         # The second takes its 0.2 requests/us of 1 us each, the third its 0.1 of 2 us.
         ((9, 0.2, 0.1), 0.6),
         # All queues full: each is served once in 1 + 1 + 2 us.
         ((9, 9, 9), 0.25),
-        # The second full, the third content with 0.1: 0.8 of the time is halved.
+        # The second full, the third offers 0.1: 0.8 of the time is halved.
         ((9, 9, 0.1), 0.4),
     ],
 )
 def test_round_robin_serves_full_queues_equally_often(offered: tuple[float, ...], served: float) -> None:
-    """A full queue gets what light ones leave, divided by turns rather than by time."""
+    """A full queue gets the time that light ones leave, divided by turns and not by time."""
     turns = np.full((3, 1), 1e6)
     for _ in range(6):
         turns = turns_step(turns, column(*offered), np.ones((3, 1)), column(1, 1, 2))

@@ -1,4 +1,4 @@
-"""The simulated testbed keeps the promises of the testbed protocol."""
+"""The simulated testbed keeps to the testbed protocol."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def throughputs(run: Run) -> list[float]:
     return [measured.throughput_kpps for measured in run.measurements]
 
 
-def test_describes_the_nfs_of_table_1_and_three_benches() -> None:
+def test_the_nfs_of_table_1_and_three_benches_are_described() -> None:
     """The description names the eleven NFs with two cores each, and the benches with one."""
     description = TRUTH.describe()
     assert [nf.name for nf in description.nfs] == TABLE_1
@@ -78,7 +78,7 @@ def test_describes_the_nfs_of_table_1_and_three_benches() -> None:
 def test_neither_order_nor_batch_changes_an_answer(
     co_location: list[Load], other: list[Load], random: object, noise: bool
 ) -> None:
-    """A company measured alone, shuffled, or in a batch with others gets the same answer to the last bit."""
+    """A co-location measured alone, shuffled, or in a batch with others gets the same answer to the last bit."""
     order = list(range(len(co_location)))
     random.shuffle(order)  # type: ignore[attr-defined]
     alone = TRUTH.run(co_location, noise=noise, seed=3)
@@ -111,13 +111,13 @@ def test_answers_are_finite_and_counters_agree_with_each_other(co_location: list
     )
 )
 def test_a_further_load_never_helps_where_only_memory_is_shared(co_location: list[Load]) -> None:
-    """Without accelerators, nobody runs faster because another load came."""
+    """Without accelerators, no load runs faster because another was added."""
     fewer, more = TRUTH.run_many([co_location[:-1], co_location], noise=False)
     for before, after in zip(throughputs(fewer), throughputs(more), strict=False):
         assert after <= before * (1 + 2e-5)
 
 
-def test_noise_hangs_on_seed_and_loads_alone() -> None:
+def test_noise_depends_on_seed_and_loads_alone() -> None:
     """The same seed gives the same noise whatever was run before; another seed gives another."""
     co_location = [Workload("NAT", DEFAULT), Workload("ACL", DEFAULT)]
     fresh, used = SimulatedTestbed(), SimulatedTestbed(seed=5)
@@ -171,8 +171,8 @@ def test_noise_is_about_one_percent() -> None:
         ),
     ],
 )
-def test_refuses_what_cannot_run(co_location: list[Load], message: str) -> None:
-    """Unknown names, values out of range and too many cores are refused, with what is wrong."""
+def test_a_co_location_that_cannot_run_is_refused(co_location: list[Load], message: str) -> None:
+    """Unknown names, values out of range and too many cores are refused with the reason."""
     with pytest.raises(TestbedError, match=f"^bad-request: .*{message}"):
         TRUTH.run_many([[Workload("NAT", DEFAULT)], co_location])
 
@@ -186,8 +186,8 @@ def test_one_run_takes_milliseconds_and_ten_thousand_two_seconds() -> None:
     assert time.process_time() - started < 4
 
 
-def test_speaks_the_protocol_behind_serve() -> None:
-    """Served over text streams, a run answers with throughput and counters of each load in order."""
+def test_it_can_be_served_over_the_protocol() -> None:
+    """Served over text streams, an answer holds throughput and counters of each load in order."""
     request = {"id": 1, "op": "run", "noise": False, "workloads": [Workload("NAT", DEFAULT).as_request()]}
     answered = io.StringIO()
     serve(SimulatedTestbed(), io.StringIO(json.dumps(request) + "\n"), answered)
@@ -199,7 +199,7 @@ def test_speaks_the_protocol_behind_serve() -> None:
 
 
 def test_another_card_is_another_value() -> None:
-    """The larger card hosts more NFs and slows them less."""
+    """The larger card has room for more NFs and slows them less."""
     larger = SimulatedTestbed(card=BLUEFIELD_3)
     co_location = [Workload("FlowStats", DEFAULT), Workload("NAT", DEFAULT), Workload("FlowMonitor", DEFAULT)]
     assert larger.describe().nic.cores == 16

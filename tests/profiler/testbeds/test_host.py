@@ -1,4 +1,4 @@
-"""`--testbed host` where nothing of DPDK is needed: which program is started, and what is said without one."""
+"""`--testbed host` without DPDK: which program is started, and the error when there is none."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import json, sys
 print("testbed: cores are threads of one", file=sys.stderr, flush=True)
 for line in sys.stdin:
     usual = {{"flows": 1, "packet_size": 64}}
-    told = {{"name": " ".join(sys.argv[1:]), "nic": {{"model": "m", "cores": 2}}, "attributes": {{}},
+    described = {{"name": " ".join(sys.argv[1:]), "nic": {{"model": "m", "cores": 2}}, "attributes": {{}},
             "default_traffic": usual, "nfs": []}}
-    print(json.dumps({{"id": json.loads(line)["id"], "ok": True, "testbed": told}}), flush=True)
+    print(json.dumps({{"id": json.loads(line)["id"], "ok": True, "testbed": described}}), flush=True)
 """
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A testbed whose name is the options it was started with, in a folder whose name has a space."""
+    """A testbed that reports its options as its name, in a folder whose name has a space."""
     path = tmp_path / "a folder" / host.PROGRAM
     path.parent.mkdir()
     path.write_text(TESTBED.format(python=sys.executable))
@@ -40,39 +40,39 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(host, "BUILT", tmp_path / "not built")
 
 
-def test_says_what_to_do_when_it_is_not_built() -> None:
-    """Without a program, the error names the command that builds one."""
+def test_a_missing_program_is_reported_with_the_command_that_builds_it() -> None:
+    """The hint is the command."""
     with pytest.raises(InputError, match="not built") as refused:
         open_testbed("host")
     assert refused.value.faults[0].hint == "make deps nfs"
 
 
-def test_starts_what_was_built(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The built program is started, told when answers are due, with what follows the colon as its options."""
+def test_the_built_program_is_started(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets the timeout, and what follows the colon as further options."""
     monkeypatch.setattr(host, "BUILT", program)
     with open_testbed("host:--cores 0,1 --windows 5,10") as testbed:
         assert testbed.describe().name == "--timeout 60 --cores 0,1 --windows 5,10"
 
 
-def test_what_it_says_of_the_machine_is_heard(
+def test_its_stderr_is_passed_on(
     program: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Its stderr is passed on, so that a machine that cannot measure well is not kept silent about."""
+    """So users see its warnings about a machine that cannot measure well."""
     monkeypatch.setattr(host, "BUILT", program)
     with open_testbed("host") as testbed:
         testbed.describe()
     assert "testbed: cores are threads of one" in capfd.readouterr().err
 
 
-def test_finds_an_installed_one(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_program_is_found(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a built program, the one on the path is started."""
     monkeypatch.setenv("PATH", str(program.parent))
     with open_testbed("host") as testbed:
         assert testbed.describe().name == "--timeout 60"
 
 
-def test_the_environment_comes_first(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NF_TESTBED names the program; when it is none, nothing else is started instead."""
+def test_the_environment_variable_comes_first(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NF_TESTBED names the program; when it names none, no other is started instead."""
     monkeypatch.setenv(host.PROGRAM_VARIABLE, str(program))
     assert host.find_program() == program
     monkeypatch.setenv(host.PROGRAM_VARIABLE, str(program.parent))

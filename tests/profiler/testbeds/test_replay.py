@@ -24,7 +24,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_recorded_solo_run_is_answered(recorded: Path) -> None:
-    """NFs and benches alone are answered as the toy did, and so is describe."""
+    """NFs and benches alone, and `describe`, have the answers of the toy."""
     toy = ToyTestbed()
     with open_testbed(f"replay:{recorded}") as replay:
         assert replay.describe() == toy.describe()
@@ -42,8 +42,8 @@ def test_every_recorded_solo_run_is_answered(recorded: Path) -> None:
             assert there.counters.irt == pytest.approx(here.counters.irt)
 
 
-def test_what_is_not_recorded_names_the_nearest(recorded: Path) -> None:
-    """Other traffic, company, and NFs never measured are refused; the first two with the nearest recorded run."""
+def test_a_run_that_is_not_recorded_is_refused_with_the_nearest(recorded: Path) -> None:
+    """Other traffic, other co-locations, and NFs never measured; the last have no nearest run."""
     replay = ReplayTestbed(recorded)
     near = Workload("counter", TrafficProfile(1001, 512))
     with pytest.raises(
@@ -57,39 +57,41 @@ def test_what_is_not_recorded_names_the_nearest(recorded: Path) -> None:
 
 
 def test_every_recorded_co_run_is_answered(tmp_path: Path) -> None:
-    """Beside memory benches, accelerator benches and both, an NF is answered as it ran, found by what benches exert."""
-    asked: list[tuple[list[Load], float]] = []
+    """With memory benches, accelerator benches and both, found by their summed contention; and with other NFs."""
+    requested: list[tuple[list[Load], float]] = []
 
-    class Remembering(SimulatedTestbed):
+    class RecordingTestbed(SimulatedTestbed):
         def run_many(
             self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
         ) -> list[Run]:
             runs = super().run_many(co_locations, noise=noise, seed=0)
             if seed == 0:
-                asked.extend(
+                requested.extend(
                     (list(loads), run.measurements[0].throughput_kpps)
                     for loads, run in zip(co_locations, runs, strict=True)
                     if len(loads) > 1 and not all(isinstance(load, Workload) for load in loads)
                 )
             return runs
 
-    out = profile(Remembering(), tmp_path / "p", nfs=["IPCompGateway"], quota=120)
+    out = profile(RecordingTestbed(), tmp_path / "p", nfs=["IPCompGateway"], quota=120)
     replay = ReplayTestbed(out)
-    assert len(asked) > 60
-    for loads, kpps in asked:
+    assert len(requested) > 60
+    for loads, kpps in requested:
         assert replay.run(loads).measurements[0].throughput_kpps == pytest.approx(kpps, rel=1e-6)
     recorded = read_profile(out).nfs["IPCompGateway"].co_locations
     first = recorded[recorded["run"] == "0"]
     co_location = [Workload(row.nf, TrafficProfile(row.flows, row.packet_size, row.mtbr)) for row in first.itertuples()]
-    told = [one.throughput_kpps for one in replay.run(co_location[::-1]).measurements][::-1]
-    assert told == pytest.approx(first["throughput_kpps"].to_list(), rel=0.05)
-    loads, _ = asked[0]
-    with pytest.raises(TestbedError, match=r"the nearest recorded is IPCompGateway \(.*beside benches that exert ipc"):
+    answered = [one.throughput_kpps for one in replay.run(co_location[::-1]).measurements][::-1]
+    assert answered == pytest.approx(first["throughput_kpps"].to_list(), rel=0.05)
+    loads, _ = requested[0]
+    with pytest.raises(
+        TestbedError, match=r"the nearest recorded is IPCompGateway \(.*with benches that sum up to ipc"
+    ):
         replay.run([*loads, loads[-1]])
 
 
 def test_a_profile_without_description_is_refused(recorded: Path, tmp_path: Path) -> None:
-    """Measurements that nobody described cannot stand for a testbed, nor can an empty folder."""
+    """Measurements without a description cannot serve as a testbed, nor can an empty folder."""
     (tmp_path / "p" / "counter").mkdir(parents=True)
     (tmp_path / "p" / "counter" / "memory.csv").write_bytes((recorded / "counter" / "memory.csv").read_bytes())
     with pytest.raises(InputError, match=r"no testbed\.json"):
