@@ -115,7 +115,7 @@ def _by_nic(verdict: Verdict, chosen: str | None) -> list[Verdict]:
 
 def _row(group: Sequence[Verdict]) -> tuple[str, ...]:
     first = group[0]
-    names = [name for verdict in group for name in verdict.nics]
+    names = sorted((name for verdict in group for name in verdict.nics), key=lambda name: (len(name), name))
     more = f" +{len(names) - SHOWN:,}" if len(names) > SHOWN else ""
     free = sorted({verdict.free_cores for verdict in group})
     return (
