@@ -9,7 +9,7 @@
 #include "core/payloads.h"
 
 #define BATCH 32u
-#define ROOM 2048
+#define BUFFER_SIZE 2048
 #define SEED 1
 
 static void fill(struct request_loop *loop, const struct request_load *load)
@@ -17,13 +17,13 @@ static void fill(struct request_loop *loop, const struct request_load *load)
 	struct payloads payloads = payloads_at(load->mtbr, SEED);
 
 	for (unsigned int i = 0; i < REQUEST_LOOP_REQUESTS; i++) {
-		uint8_t *input = loop->inputs + (size_t)i * ROOM;
+		uint8_t *input = loop->inputs + (size_t)i * BUFFER_SIZE;
 
 		payloads_fill(&payloads, input, load->bytes);
 		loop->jobs[i] = (struct accelerator_job){.input = input, .length = load->bytes};
 		if (load->has_output) {
-			loop->jobs[i].output = loop->outputs + (size_t)i * ROOM;
-			loop->jobs[i].room = ROOM;
+			loop->jobs[i].output = loop->outputs + (size_t)i * BUFFER_SIZE;
+			loop->jobs[i].room = BUFFER_SIZE;
 		}
 	}
 }
@@ -33,9 +33,9 @@ int request_loop_create(struct request_loop *loop, const char *of, struct accele
 {
 	*loop = (struct request_loop){
 		.jobs = nf_zalloc(REQUEST_LOOP_REQUESTS * sizeof(*loop->jobs)),
-		.inputs = nf_zalloc((size_t)REQUEST_LOOP_REQUESTS * ROOM),
-		.outputs =
-			load->has_output ? nf_zalloc((size_t)REQUEST_LOOP_REQUESTS * ROOM) : NULL,
+		.inputs = nf_zalloc((size_t)REQUEST_LOOP_REQUESTS * BUFFER_SIZE),
+		.outputs = load->has_output ? nf_zalloc((size_t)REQUEST_LOOP_REQUESTS * BUFFER_SIZE)
+					    : NULL,
 	};
 	if (!loop->jobs || !loop->inputs || (load->has_output && !loop->outputs)) {
 		fprintf(stderr, "%s: no memory for %d requests\n", of, REQUEST_LOOP_REQUESTS);

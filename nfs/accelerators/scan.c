@@ -12,7 +12,7 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, 
 {
 	const struct packet headers = packet_parse(packet);
 	struct offloaded *offloaded;
-	uint8_t *payload;
+	uint8_t *payload = NULL;
 
 	if (unlikely(headers.type == PACKET_MALFORMED)) {
 		counters[SCAN_MALFORMED]++;

@@ -128,7 +128,7 @@ static bool settled(struct run *run)
 }
 
 /* Run one round with new instances; its result counts only if it is complete. */
-static enum outcome one_round(struct run *run, const struct co_location *co_location,
+static enum outcome run_round(struct run *run, const struct co_location *co_location,
 			      struct workers *workers, const struct engines *engines)
 {
 	const unsigned int required =
@@ -168,7 +168,7 @@ enum outcome measure(struct measured *measured, const struct co_location *co_loc
 								(limits->window_ms * 1000000ull)};
 	control_thread_avoid(workers, co_run_cores(co_location, engines));
 	do {
-		outcome = one_round(run, co_location, workers, engines);
+		outcome = run_round(run, co_location, workers, engines);
 		update_estimates(run);
 		measured->elapsed_s = 1e-9 * (double)(clock_ns() - begin);
 		done = outcome != MEASURED || settled(run);

@@ -9,14 +9,14 @@
 #include "accelerators/backend.h"
 
 #define JOBS 64
-#define CARD_ROOM 3
+#define CARD_CAPACITY 3
 
 /* The jobs in the order of submission. */
 struct served {
 	unsigned int n;
 	void *owners[4 * JOBS];
 	unsigned int n_taken;
-	struct accelerator_job *taken[CARD_ROOM];
+	struct accelerator_job *taken[CARD_CAPACITY];
 };
 
 static struct served served;
@@ -44,7 +44,7 @@ static enum backend_status take(void *state, struct accelerator_job *job)
 {
 	struct served *record = state;
 
-	if (record->n_taken == CARD_ROOM)
+	if (record->n_taken == CARD_CAPACITY)
 		return BACKEND_FULL;
 	record_job(record, job);
 	record->taken[record->n_taken++] = job;
@@ -211,7 +211,7 @@ static void a_full_card_keeps_turn_and_order(void **state)
 	queues[1] = queue_with(accelerator, 1, JOBS);
 	for (int round = 0; round < 40; round++)
 		accelerator_serve(accelerator);
-	assert_in_range(served.n, 40, 40 + CARD_ROOM);
+	assert_in_range(served.n, 40, 40 + CARD_CAPACITY);
 	for (unsigned int i = 0; i < served.n; i++)
 		assert_ptr_equal(served.owners[i], (void *)(uintptr_t)(i % 2));
 	collect_all(queues[0], 0, JOBS);

@@ -9,7 +9,7 @@
 #include "tests/hostile.h"
 
 #define IPCOMP 108
-#define ROOM 4096
+#define MOST_BYTES 4096
 
 static const char repetitive[] = "so much depends upon so much depends upon so much depends upon "
 				 "so much depends upon so much depends upon so much depends upon "
@@ -17,7 +17,7 @@ static const char repetitive[] = "so much depends upon so much depends upon so m
 
 struct bytes {
 	uint16_t n;
-	uint8_t at[ROOM];
+	uint8_t at[MOST_BYTES];
 };
 
 static struct bytes bytes_of(struct rte_mbuf *packet)
@@ -38,7 +38,7 @@ static struct bytes decompressed(struct rte_mbuf *packet)
 	struct bytes bytes = bytes_of(packet);
 	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(bytes.at + headers.l3);
 	const uint16_t header = rte_ipv4_hdr_len(ip);
-	uint8_t *behind = bytes.at + headers.l3 + header, out[ROOM];
+	uint8_t *behind = bytes.at + headers.l3 + header, out[MOST_BYTES];
 	z_stream stream = {.next_out = out, .avail_out = sizeof(out)};
 
 	assert_int_equal(headers.type, PACKET_IPV4);
