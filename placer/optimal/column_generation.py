@@ -41,11 +41,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from placer.optimal.demand import Floats, Ints
-from placer.optimal.program import ROUNDING, Program
+from placer.optimal.arrays import Floats, Ints
+from placer.optimal.program import ROUNDING, IntegerProgram
 from placer.optimal.solvers import relaxation
 
-DEAR = 1_000
+PENALTY = 1_000
 """How many times the dearest NIC an instance costs that nobody carries."""
 
 WORTH_MORE = 1e-6
@@ -60,7 +60,7 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class PricedColumns:
     """The worker's answer.
 
     Parameters
@@ -78,7 +78,7 @@ class Priced:
 class Worker(Protocol):
     """Finds columns that are worth more than they cost."""
 
-    def __call__(self, prices: Floats, needed: Ints, deadline: float) -> Priced:
+    def __call__(self, prices: Floats, needed: Ints, deadline: float) -> PricedColumns:
         """At these prices of the rows, columns that carry no row more often than `needed`."""
 
 
@@ -132,7 +132,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Generated:
+class GeneratedColumns:
     """Where column generation ended: columns, how often the relaxed leader takes each, and the bound, rounded up."""
 
     columns: list[Column]
@@ -142,7 +142,7 @@ class Generated:
 
 def generate(
     task: Task, columns: Sequence[Column], worker: Worker, *, enough: int, deadline: float, at_least: int = 0
-) -> Generated:
+) -> GeneratedColumns:
     """Add columns until the relaxed leader needs no others, the bound is `enough`, or time (`time.monotonic`) is over.
 
     Parameters
@@ -167,15 +167,15 @@ def generate(
         relaxed = relaxation(program, deadline - time.monotonic())
         values = np.zeros(len(known)) if relaxed.values is None else relaxed.values[: len(known)]
         if relaxed.values is None or time.monotonic() >= deadline:
-            return Generated(list(known), values, bound)
+            return GeneratedColumns(list(known), values, bound)
         if _rounded_up(float(program.cost @ relaxed.values)) <= bound:
-            return Generated(list(known), values, bound)
+            return GeneratedColumns(list(known), values, bound)
         prices = _row_prices(task, relaxed.proof.prices)
         priced = worker(prices, task.needed, deadline)
         bound = max(bound, _rounded_up(task.bound(prices, priced.most)))
         fresh = [column for column in priced.columns if column not in known]
         if not fresh or bound >= enough:
-            return Generated(list(known), values, bound)
+            return GeneratedColumns(list(known), values, bound)
         known |= dict.fromkeys(fresh)
 
 
@@ -203,7 +203,7 @@ def dive(
     return (plan if cost < below else None), list(known)
 
 
-def _taken(task: Task, generated: Generated) -> list[Column]:
+def _taken(task: Task, generated: GeneratedColumns) -> list[Column]:
     """Columns to take for good: all whole parts of the relaxed leader, or one of the largest fraction."""
     whole = np.floor(generated.values + ROUNDING).astype(np.int64)
     if not whole.any():
@@ -217,7 +217,7 @@ def _taken(task: Task, generated: Generated) -> list[Column]:
     return taken
 
 
-def leader(task: Task, columns: Sequence[Column]) -> Program:
+def leader(task: Task, columns: Sequence[Column]) -> IntegerProgram:
     """The leader over these columns; its last variables are instances that nobody carries."""
     rows = len(task.needed)
     kind = np.array([column.kind for column in columns], dtype=np.int64)
@@ -229,8 +229,8 @@ def leader(task: Task, columns: Sequence[Column]) -> Program:
     used = sparse.hstack([sparse.csr_array(-used), sparse.csr_array((len(task.costs), rows), dtype=np.int64)])
     parts = [holds, -holds, used] if task.exactly else [holds, used]
     least = [task.needed, -task.needed, -task.counts] if task.exactly else [task.needed, -task.counts]
-    high = DEAR * max(int(task.costs.max(initial=0)), 1)
-    return Program(
+    high = PENALTY * max(int(task.costs.max(initial=0)), 1)
+    return IntegerProgram(
         matrix=sparse.csr_array(sparse.vstack(parts)),
         least=np.concatenate(least),
         cost=np.concatenate([task.costs[kind], np.full(rows, high)]),

@@ -1,4 +1,4 @@
-"""The bound by cores alone: what is left of the problem when nobody slows down anybody."""
+"""The bound from cores alone, as if there were no contention."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from itertools import islice
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import CoLocation, Oracle
 from placer.model.sla import Sla
-from placer.optimal.demand import Demand, demands_of
 from placer.optimal.duals import Duals, duals_of
 from placer.optimal.merged_kinds import MergedKinds
-from placer.optimal.patterns import Patterns, co_locations_within, joined, patterns_of, rated
-from placer.optimal.program import Program, program_of
+from placer.optimal.patterns import Patterns, co_locations_within, joined, patterns_of, slots_and_levels
+from placer.optimal.program import IntegerProgram, program_of
 from placer.optimal.solvers import relaxation
+from placer.optimal.tenant_groups import TenantGroup, group_tenants
 from profiles import Workload
 
 MOST_CO_LOCATIONS = 20_000
-"""More companies of cores than this are not looked at: then nothing is proven."""
+"""With more co-locations than this, nothing is proven."""
 
 
-class Undisturbed(Oracle):
-    """Everybody runs as fast in company as alone."""
+class NoContention(Oracle):
+    """Every workload is as fast with neighbours as alone."""
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         return [[1.0] * len(co_location) for co_location in co_locations]
@@ -30,8 +30,8 @@ class Undisturbed(Oracle):
 def cores_bounds(tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: int, seconds: float) -> tuple[int, int]:
     """Bounds on the cost, in units, and on the NICs of every plan that leaves out no more than `left_out` tenants.
 
-    Every NF is taken for another that needs as many cores on every kind, and every SLA for met. So few workloads
-    remain that the relaxed pattern program is small, and each plan for the tenants is one for it.
+    NFs that take as many cores on every kind are treated as one, and every SLA as met. So few workloads remain that the
+    relaxed pattern program is small, and each plan for the tenants is a plan of it.
     """
     found = _program(tenants, kinds)
     if found is None:
@@ -43,32 +43,34 @@ def cores_bounds(tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: 
 
 def cores_duals(tenants: Sequence[Tenant], kinds: Sequence[NicKind], seconds: float) -> Duals | None:
     """The prices that prove the bound on the cost of every plan that places all tenants; None where there is none."""
-    merged = MergedKinds.of(kinds, [Undisturbed()] * len(kinds))
+    merged = MergedKinds.of(kinds, [NoContention()] * len(kinds))
     found = _program(tenants, merged.kinds)
     if found is None:
         return None
-    program, patterns, demands = found
+    program, patterns, groups = found
     prices = relaxation(program.leaving_out_at_most(0), seconds).proof.prices
-    return merged.separate_prices(duals_of(program, prices, patterns, demands, merged.kinds))
+    return merged.separate_prices(duals_of(program, prices, patterns, groups, merged.kinds))
 
 
-def _program(tenants: Sequence[Tenant], kinds: Sequence[NicKind]) -> tuple[Program, Patterns, Sequence[Demand]] | None:
-    alike: dict[tuple[int | None, ...], Workload] = {}
-    taken_for = [
+def _program(
+    tenants: Sequence[Tenant], kinds: Sequence[NicKind]
+) -> tuple[IntegerProgram, Patterns, Sequence[TenantGroup]] | None:
+    representative: dict[tuple[int | None, ...], Workload] = {}
+    equal_cores = [
         Tenant(
             tenant.id,
-            alike.setdefault(tuple(kind.cores_of.get(tenant.workload.nf) for kind in kinds), tenant.workload),
+            representative.setdefault(tuple(kind.cores_of.get(tenant.workload.nf) for kind in kinds), tenant.workload),
             Sla(max_drop=0.0),
         )
         for tenant in tenants
     ]
-    oracles = [Undisturbed() for _ in kinds]
-    demands = demands_of(taken_for, kinds, oracles)
+    oracles = [NoContention() for _ in kinds]
+    groups = group_tenants(equal_cores, kinds, oracles)
     parts = []
     for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
-        co_locations = list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1))
+        co_locations = list(islice(co_locations_within(kind, groups), MOST_CO_LOCATIONS + 1))
         if len(co_locations) > MOST_CO_LOCATIONS:
             return None
-        parts.append(patterns_of(number, co_locations, *rated(number, co_locations, demands, oracle)))
+        parts.append(patterns_of(number, co_locations, *slots_and_levels(number, co_locations, groups, oracle)))
     patterns = joined(parts)
-    return program_of(patterns, demands, kinds), patterns, demands
+    return program_of(patterns, groups, kinds), patterns, groups

@@ -1,6 +1,6 @@
 """The optimum of a trace with departures: a bound over its moments, and plans that know the whole trace.
 
-Whoever is present at one time must be housed at that time, so the static optimum of any moment is a bound. Moments just
+Whoever is present at one time must be on_nic at that time, so the static optimum of any moment is a bound. Moments just
 before somebody leaves are enough: whatever came before has fewer tenants of the same.
 """
 
@@ -127,7 +127,7 @@ def present_at(arrivals: Sequence[Arrival], moment: int) -> list[int]:
     return list(present)
 
 
-class _Stays:
+class _NicOverTime:
     """A NIC over time: who stays on it, and when."""
 
     def __init__(self, kind: NicKind) -> None:
@@ -170,10 +170,10 @@ def plan_over_time(
     and keeps every SLA during the whole stay, else on another, else on a new one, else nowhere.
     """
     by_id = {arrival.id: arrival for arrival in arrivals}
-    nics: list[_Stays] = []
+    nics: list[_NicOverTime] = []
     home: dict[str, int] = {}
     for kind, tenants in fullest.nics:
-        nics.append(_Stays(kind))
+        nics.append(_NicOverTime(kind))
         for tenant in tenants:
             arrival = by_id[tenant.id]
             if not _can_stay(nics[-1], arrival, oracles):
@@ -209,7 +209,9 @@ def _hardest_first(arrivals: Sequence[Arrival], moment: int, kinds: Sequence[Nic
     return sorted(present_at(arrivals, moment), key=key)
 
 
-def _place(nics: list[_Stays], arrival: Arrival, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> int | None:
+def _place(
+    nics: list[_NicOverTime], arrival: Arrival, kinds: Sequence[NicKind], oracles: Sequence[Oracle]
+) -> int | None:
     """The number of the NIC for one more, which may be a new one; None where there is none."""
     roomy = [
         (not nic.busy_throughout(arrival), free, number)
@@ -222,14 +224,14 @@ def _place(nics: list[_Stays], arrival: Arrival, kinds: Sequence[NicKind], oracl
             return number
     for kind in sorted(kinds, key=lambda kind: (kind.cost, kind.index)):
         opened = sum(nic.kind is kind for nic in nics)
-        new = _Stays(kind)
+        new = _NicOverTime(kind)
         if kind.hosts(arrival.workload) and opened != kind.count and _can_stay(new, arrival, oracles):
             nics.append(new)
             return len(nics) - 1
     return None
 
 
-def _can_stay(nic: _Stays, arrival: Arrival, oracles: Sequence[Oracle]) -> bool:
+def _can_stay(nic: _NicOverTime, arrival: Arrival, oracles: Sequence[Oracle]) -> bool:
     groups = [[one.tenant for one in co_location] for co_location in nic.co_locations_with(arrival)]
     return all(feasible(nic.kind, oracles[nic.kind.index], groups))
 

@@ -1,7 +1,8 @@
-"""Dual values of the pattern program, told as prices of tenants and of NICs: a bound that anybody can check.
+"""Dual values of the pattern program as prices of tenants and NICs: a bound that is easy to check.
 
-If the tenants of no NIC whatever are worth more than the NIC costs, then no plan costs less than all tenants are worth.
-Where NICs of a kind are limited, each may have a price beside its cost, at the loss of that price for all of them.
+If the prices of the tenants on any NIC add up to no more than the NIC costs, no plan costs less than the sum of the
+prices of all tenants. Where the NICs of a kind are limited, each may have a price on top of its cost; the bound is then
+lower by that price for every NIC of the kind.
 """
 
 from __future__ import annotations
@@ -12,35 +13,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from placer.model.fleet import NicKind
-from placer.optimal.demand import Demand, Floats
+from placer.optimal.arrays import Floats
 from placer.optimal.patterns import Patterns
-from placer.optimal.program import Program, costs_in_units
+from placer.optimal.program import IntegerProgram, costs_in_units
+from placer.optimal.tenant_groups import TenantGroup
 
 
 @dataclass(frozen=True, eq=False)
 class Duals:
-    """Prices that are safe against rounding: they were lowered until every pattern costs what it is worth, or more.
+    """Prices that are safe against rounding: lowered until no pattern is worth more than it costs.
 
     Parameters
     ----------
-    demands
+    groups
         The tenants.
-    of_demands
-        By demand, the price of each of its tenants, in the order of `Demand.tenants`.
+    of_groups
+        By group, the price of each of its tenants, in the order of `TenantGroup.tenants`.
     of_kinds
-        By NIC kind, the price of one NIC beside its cost; 0 where there is no limit.
+        By NIC kind, the price of one NIC on top of its cost; 0 where there is no limit.
     """
 
-    demands: tuple[Demand, ...]
-    of_demands: tuple[Floats, ...]
+    groups: tuple[TenantGroup, ...]
+    of_groups: tuple[Floats, ...]
     of_kinds: tuple[float, ...]
 
     def by_tenant(self) -> dict[str, float]:
         """The price of every tenant, by id."""
         return {
             tenant.id: price
-            for demand, prices in zip(self.demands, self.of_demands, strict=True)
-            for tenant, price in zip(demand.tenants, prices.tolist(), strict=True)
+            for group, prices in zip(self.groups, self.of_groups, strict=True)
+            for tenant, price in zip(group.tenants, prices.tolist(), strict=True)
         }
 
 
@@ -49,31 +51,35 @@ SAFETY = 1e-9
 
 
 def duals_of(
-    program: Program, row_prices: Floats, patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[NicKind]
+    program: IntegerProgram,
+    row_prices: Floats,
+    patterns: Patterns,
+    groups: Sequence[TenantGroup],
+    kinds: Sequence[NicKind],
 ) -> Duals:
-    """The prices that the row prices of a pattern program make.
+    """Prices of tenants and NICs from the row prices of a pattern program.
 
-    A tenant beyond the easiest l earns the price of every row that asks for slots above a level up to l, and pays that
-    of every row that asks for slots of such a level to be filled.
+    The price of a tenant after the first l of its group is the sum over the rows that require slots above a level up to
+    l, less the sum over the rows that require slots of such a level to be filled.
     """
     described = len(program.rows)
     prices = np.maximum(row_prices[:described], 0.0)
-    prices[[row.says == "count" for row in program.rows]] = 0.0
+    prices[[row.requires == "count" for row in program.rows]] = 0.0
     worth = (program.matrix[:described].T @ prices)[: program.patterns]
     cost = program.cost[: program.patterns]
     unit = float(costs_in_units(kinds)[1])
     unlimited = np.array([kind.count is None for kind in kinds])[patterns.kind]
-    dear = unlimited & (worth > cost)
-    share = float(np.min(cost[dear] / worth[dear], initial=1.0)) * (1 - SAFETY)
+    too_high = unlimited & (worth > cost)
+    share = float(np.min(cost[too_high] / worth[too_high], initial=1.0)) * (1 - SAFETY)
     over = worth * share - cost
     of_kinds = [
         0.0 if kind.count is None else float(np.max(over[patterns.kind == number], initial=0.0)) * unit * (1 + SAFETY)
         for number, kind in enumerate(kinds)
     ]
-    of_demands = [np.zeros(len(demand.tenants)) for demand in demands]
+    of_groups = [np.zeros(len(group.tenants)) for group in groups]
     for row, price in zip(program.rows, (prices * share * unit).tolist(), strict=True):
-        if row.says == "served":
-            of_demands[row.number][row.level :] += price
-        elif row.says == "filled":
-            of_demands[row.number][: row.level] -= price
-    return Duals(tuple(demands), tuple(of_demands), tuple(of_kinds))
+        if row.requires == "served":
+            of_groups[row.number][row.level :] += price
+        elif row.requires == "filled":
+            of_groups[row.number][: row.level] -= price
+    return Duals(tuple(groups), tuple(of_groups), tuple(of_kinds))

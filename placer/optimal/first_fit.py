@@ -12,7 +12,7 @@ from operator import lt, sub
 
 import numpy as np
 
-from placer.optimal.demand import Ints
+from placer.optimal.arrays import Ints
 
 BLOCK = 128
 """Bins of one block."""

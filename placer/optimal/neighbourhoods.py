@@ -24,14 +24,14 @@ from fractions import Fraction
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal.cores_bound import cores_bounds
-from placer.optimal.demand import demands_of
-from placer.optimal.ejection_search import Emptying
+from placer.optimal.ejection_search import EjectionSearch
 from placer.optimal.generated_plan import generated_plan
-from placer.optimal.incumbent import House, Incumbent, first_incumbent
+from placer.optimal.incumbent import Incumbent, NicAssignment, first_incumbent
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import co_locations_within
 from placer.optimal.program import costs_in_units, exact_cost
+from placer.optimal.tenant_groups import group_tenants
 
 ROOMY = 2
 ANY = 2
@@ -57,12 +57,12 @@ def neighbourhood_plan(
 ) -> Optimum:
     """The best plan found until `deadline` (of `time.monotonic`), no worse than `start`."""
     incumbent = start or first_incumbent(tenants, kinds, oracles, deadline)
-    search = _Search(kinds, oracles, solver, deadline)
+    search = _NeighbourhoodSearch(kinds, oracles, solver, deadline)
     while not search.ended(incumbent):
         incumbent = search.improved(incumbent)
     cost, bound = incumbent.cost(kinds), search.bound(incumbent)
     return Optimum(
-        nics=[(kinds[kind], housed) for kind, housed in incumbent.houses],
+        nics=[(kinds[kind], on_nic) for kind, on_nic in incumbent.nics],
         unplaced=list(incumbent.unplaced),
         cost=float(cost),
         lower_bound=float(min(cost, bound)),
@@ -71,7 +71,7 @@ def neighbourhood_plan(
     )
 
 
-class _Search:
+class _NeighbourhoodSearch:
     """What is known while a draft is improved: bounds, and the time that is left."""
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], solver: str, deadline: float) -> None:
@@ -81,7 +81,7 @@ class _Search:
         self.deadline = deadline
         self.unit = costs_in_units(kinds)[1]
         self.chance = random.Random(0)
-        self.emptying = Emptying(kinds, oracles, self.chance)
+        self.ejections = EjectionSearch(kinds, oracles, self.chance)
         self.by_cores: dict[int, tuple[int, int]] = {}
         self.generated: Fraction | None = None
         self.generating_at = time.monotonic() + SHARE * self.remaining
@@ -117,13 +117,13 @@ class _Search:
             incumbent, self.generated = generated_plan(incumbent, self.kinds, self.oracles, deadline=until)
             return incumbent
         until = self.deadline if self.generated is not None else self.generating_at
-        emptied = self.emptying.emptied(incumbent, steps=EJECTIONS, deadline=until)
+        emptied = self.ejections.with_one_nic_less(incumbent, steps=EJECTIONS, deadline=until)
         return emptied or _improved(incumbent, self.kinds, self.oracles, self.chance, self.solver)
 
     def _cores(self, incumbent: Incumbent) -> tuple[int, int]:
         left_out = len(incumbent.unplaced)
         if left_out not in self.by_cores:
-            tenants = [*incumbent.unplaced, *(tenant for _, housed in incumbent.houses for tenant in housed)]
+            tenants = [*incumbent.unplaced, *(tenant for _, on_nic in incumbent.nics for tenant in on_nic)]
             self.by_cores[left_out] = cores_bounds(tenants, self.kinds, left_out, max(self.remaining, 1.0))
         return self.by_cores[left_out]
 
@@ -136,27 +136,27 @@ def _improved(
 ) -> Incumbent:
     """The draft after placing the tenants of a few NICs anew, where that is no worse."""
 
-    def free(house: House) -> int:
-        return kinds[house[0]].cores - kinds[house[0]].cores_taken(tenant.workload for tenant in house[1])
+    def free(nic: NicAssignment) -> int:
+        return kinds[nic[0]].cores - kinds[nic[0]].cores_taken(tenant.workload for tenant in nic[1])
 
-    everywhere = range(len(incumbent.houses))
-    roomy = sorted(everywhere, key=lambda i: -free(incumbent.houses[i]) * chance.random())[:ROOMY]
+    everywhere = range(len(incumbent.nics))
+    roomy = sorted(everywhere, key=lambda i: -free(incumbent.nics[i]) * chance.random())[:ROOMY]
     others = sorted(set(everywhere) - set(roomy))
     chosen = {*roomy, *chance.sample(others, min(len(others), ANY))}
-    kept = [house for i, house in enumerate(incumbent.houses) if i not in chosen]
-    opened = [house for i, house in enumerate(incumbent.houses) if i in chosen]
+    kept = [nic for i, nic in enumerate(incumbent.nics) if i not in chosen]
+    opened = [nic for i, nic in enumerate(incumbent.nics) if i in chosen]
     homeless = chance.sample(incumbent.unplaced, min(len(incumbent.unplaced), 2))
-    movers = [*homeless, *(tenant for _, housed in opened for tenant in housed)]
+    movers = [*homeless, *(tenant for _, on_nic in opened for tenant in on_nic)]
     still_free = [
         kind if kind.count is None else replace(kind, count=kind.count - sum(used == number for used, _ in kept))
         for number, kind in enumerate(kinds)
     ]
-    demands = demands_of(movers, still_free, oracles)
-    co_locations = [list(co_locations_within(kind, demands)) for kind in still_free]
-    found = pattern_plan(demands, still_free, oracles, co_locations, seconds=WORKER_SECONDS, solver=solver)
+    groups = group_tenants(movers, still_free, oracles)
+    co_locations = [list(co_locations_within(kind, groups)) for kind in still_free]
+    found = pattern_plan(groups, still_free, oracles, co_locations, seconds=WORKER_SECONDS, solver=solver)
     before = Incumbent(tuple(opened), tuple(homeless))
-    after = Incumbent(tuple((kind.index, housed) for kind, housed in found.nics), tuple(found.unplaced))
+    after = Incumbent(tuple((kind.index, on_nic) for kind, on_nic in found.nics), tuple(found.unplaced))
     if (len(after.unplaced), after.cost(kinds)) > (len(before.unplaced), before.cost(kinds)):
         return incumbent
     waiting = tuple(tenant for tenant in incumbent.unplaced if tenant not in homeless)
-    return Incumbent((*kept, *after.houses), (*waiting, *after.unplaced))
+    return Incumbent((*kept, *after.nics), (*waiting, *after.unplaced))

@@ -1,4 +1,4 @@
-"""What the optimum is: a plan, what it costs, and a proof of how little it could cost."""
+"""The optimum of tenants that are all present at once: a plan, its cost, and a lower bound on the cost."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from placer.optimal.duals import Duals
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """A plan in which every SLA is met, and bounds on every such plan that places as many tenants.
+    """A plan in which every SLA is met, and lower bounds on all such plans that place as many tenants.
 
     Parameters
     ----------
     nics
-        NICs in use: the kind of each, and who runs on it.
+        NICs in use: the kind of each, and its tenants.
     unplaced
-        Tenants for which no place was found: their SLA cannot be met, or the fleet has too few NICs.
+        Tenants without a NIC: their SLA cannot be met, or the fleet has too few NICs.
     cost
         Sum of the costs of `nics`.
     lower_bound
-        What no plan that places as many tenants can cost less than; at unit cost a whole number of NICs.
+        No plan that places as many tenants costs less; at unit cost a whole number of NICs.
     nics_lower_bound
-        The least number of NICs of any such plan, whatever its cost.
+        No such plan uses fewer NICs, whatever its cost.
     proven
         Whether no plan places more tenants, and none that places as many costs less.
     duals
-        Prices that prove a bound, the same or the relaxation's lower one; None where not all companies are known.
+        Prices that prove this bound, or the lower one of the relaxation; None where not all co-locations were queried.
     departure_safe
-        Whether every SLA is known to hold whoever of a NIC's tenants has not come yet, or leaves.
+        Whether every SLA is known to be met by any part of a NIC's tenants, too, before arrivals and after departures.
     seconds
-        From oracle answers known to the plan.
+        Time of the search, without queries of oracles.
     oracle_seconds
-        Asking the oracles.
+        Time of these queries.
     """
 
     nics: list[tuple[NicKind, tuple[Tenant, ...]]]

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from placer.optimal.arrays import Ints
 from placer.optimal.column_generation import Column, Task, dive, generate
-from placer.optimal.demand import Ints
 from placer.optimal.first_fit import first_fit_decreasing
-from placer.optimal.knapsack_pricing import Knapsack
-from placer.optimal.program import Program
+from placer.optimal.knapsack_pricer import KnapsackPricer
+from placer.optimal.program import IntegerProgram
 from placer.optimal.prove import solve
 from placer.optimal.size_bound import size_bound
 from profiles import InputError
@@ -128,7 +128,7 @@ def _by_generation(packing: Packing, packed: Packed, deadline: float) -> Packed:
     """The better of these bins and those that column generation finds, and the better bound."""
     items = len(packing.sizes)
     task = Task(np.ones(items, dtype=np.int64), np.array([1]), np.array([items]), exactly=False)
-    worker = Knapsack(packing.capacities, packing.sizes)
+    worker = KnapsackPricer(packing.capacities, packing.sizes)
     columns = [Column(0, tuple(members)) for members in packed.assignment]
     bins, bound = len(packed.assignment), packed.lower_bound
     generated = generate(task, columns, worker, enough=bins, deadline=deadline, at_least=bound)
@@ -200,7 +200,7 @@ def _with_one_more(packing: Packing, sets: Ints, room: Ints, most: int, deadline
     return np.concatenate(grown), np.concatenate(left)
 
 
-def _program(sets: Ints, bins: list[list[int]], packing: Packing) -> tuple[Program, Ints]:
+def _program(sets: Ints, bins: list[list[int]], packing: Packing) -> tuple[IntegerProgram, Ints]:
     """Every item in a chosen set, in just one where leaving may hurt; and a first solution: the given bins."""
     items = len(packing.sizes)
     row, place = np.nonzero(sets >= 0)
@@ -213,7 +213,7 @@ def _program(sets: Ints, bins: list[list[int]], packing: Packing) -> tuple[Progr
     once = np.ones(items, dtype=np.int64)
     each, least = (holds, once) if packing.monotone else (sparse.vstack([holds, -holds]), np.append(once, -once))
     most = np.full(len(sets), max(1, len(bins)), dtype=np.int64)
-    return Program(sparse.csr_array(each), least, np.ones_like(start), most, len(sets)), start
+    return IntegerProgram(sparse.csr_array(each), least, np.ones_like(start), most, len(sets)), start
 
 
 def _each_item_once(chosen: Iterable[Iterable[int]]) -> list[list[int]]:

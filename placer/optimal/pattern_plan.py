@@ -1,4 +1,4 @@
-"""The plan by the pattern program: all companies known, the optimum proven."""
+"""The plan from the pattern program: all co-locations are queried, so the optimum is proven."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import numpy as np
 
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle
+from placer.optimal.arrays import Ints
 from placer.optimal.assignment import assign
-from placer.optimal.demand import Demand, Ints
 from placer.optimal.duals import duals_of
 from placer.optimal.optimum import Optimum
-from placer.optimal.patterns import Members, Patterns, joined, patterns_of, rated
+from placer.optimal.patterns import Members, Patterns, joined, patterns_of, slots_and_levels
 from placer.optimal.program import costs_in_units, exact_cost, program_of
 from placer.optimal.prove import solve
 from placer.optimal.solvers import relaxation
+from placer.optimal.tenant_groups import TenantGroup
 
 
 def pattern_plan(
-    demands: Sequence[Demand],
+    groups: Sequence[TenantGroup],
     kinds: Sequence[NicKind],
     oracles: Sequence[Oracle],
     co_locations: Sequence[Sequence[Members]],
@@ -30,15 +31,15 @@ def pattern_plan(
     solver: str,
     departure_safe: bool = False,
 ) -> Optimum:
-    """The optimum over plans whose NICs carry nothing but `companies`, listed by kind and closed under leaving.
+    """The optimum over plans whose NICs carry these co-locations, listed by kind, or parts of them, listed too.
 
-    With `departure_safe`, only over those plans in which leaving hurts nobody. The most tenants are placed first; that is a
-    question only where somebody has no NIC kind of unlimited number that would take him alone. Then the cost is
-    minimised.
+    With `departure_safe`, only over plans in which no tenant needs a neighbour to meet its SLA. First the number of
+    tenants placed is maximised; that is needed only where a group cannot be placed on NICs of its own without limit.
+    Then the cost is minimised.
     """
     patterns = joined(
         [
-            patterns_of(number, members, *rated(number, members, demands, oracle))
+            patterns_of(number, members, *slots_and_levels(number, members, groups, oracle))
             for number, (members, oracle) in enumerate(zip(co_locations, oracles, strict=True))
         ]
     )
@@ -46,17 +47,17 @@ def pattern_plan(
         patterns = patterns.take(~patterns.strict)
     began = time.monotonic()
     deadline = began + seconds
-    program = program_of(patterns, demands, kinds)
-    start = _everyone_apart(patterns, demands, kinds)
+    program = program_of(patterns, groups, kinds)
+    start = _one_group_per_nic(patterns, groups, kinds)
     most_placed = start is not None
     if start is None:
-        nobody = np.concatenate([np.zeros_like(patterns.kind), [len(demand.tenants) for demand in demands]])
-        placing = solve(program.placing_first(), nobody, solver=solver, deadline=began + seconds / 2)
+        none_placed = np.concatenate([np.zeros_like(patterns.kind), [len(group.tenants) for group in groups]])
+        placing = solve(program.placing_first(), none_placed, solver=solver, deadline=began + seconds / 2)
         start, most_placed = placing.values, placing.proven
     program = program.leaving_out_at_most(int(program.left_out @ start))
     solution = solve(program, start, solver=solver, deadline=deadline)
     times, left_out = np.split(solution.values, [program.patterns])
-    nics, unplaced = assign(times, left_out, patterns, demands, kinds)
+    nics, unplaced = assign(times, left_out, patterns, groups, kinds)
     costs, unit = costs_in_units(kinds)
     if len(set(costs.tolist())) == 1 and costs[0] > 0:
         fewest = -(-solution.bound // int(costs[0]))
@@ -71,23 +72,23 @@ def pattern_plan(
         lower_bound=float(bound),
         nics_lower_bound=fewest,
         proven=most_placed and cost == bound,
-        duals=duals_of(program, solution.proof.prices, patterns, demands, kinds),
+        duals=duals_of(program, solution.proof.prices, patterns, groups, kinds),
         departure_safe=not patterns.strict[times > 0].any(),
         seconds=time.monotonic() - began,
     )
 
 
-def _everyone_apart(patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[NicKind]) -> Ints | None:
-    """A solution that houses every demand by itself in NICs of unlimited kinds, if that is possible at all."""
-    solution = np.zeros(len(patterns) + len(demands), dtype=np.int64)
+def _one_group_per_nic(patterns: Patterns, groups: Sequence[TenantGroup], kinds: Sequence[NicKind]) -> Ints | None:
+    """A solution that nics every group by itself in NICs of unlimited kinds, if that is possible at all."""
+    solution = np.zeros(len(patterns) + len(groups), dtype=np.int64)
     cost = np.array([kind.cost for kind in kinds])[patterns.kind]
     unlimited = np.array([kind.count is None for kind in kinds])[patterns.kind]
-    for i, demand in enumerate(demands):
-        tenants = len(demand.tenants)
-        houses = np.flatnonzero(unlimited & ~patterns.strict & (patterns.levels[:, i] == tenants))
-        if not len(houses):
+    for i, group in enumerate(groups):
+        tenants = len(group.tenants)
+        fitting = np.flatnonzero(unlimited & ~patterns.strict & (patterns.levels[:, i] == tenants))
+        if not len(fitting):
             return None
-        slots = patterns.slots[houses, i]
-        best = np.argmin(cost[houses] / slots)
-        solution[houses[best]] += -(-tenants // slots[best])
+        slots = patterns.slots[fitting, i]
+        best = np.argmin(cost[fitting] / slots)
+        solution[fitting[best]] += -(-tenants // slots[best])
     return solution

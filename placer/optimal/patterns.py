@@ -1,4 +1,4 @@
-"""Co-location patterns: every company that a NIC can host, and which tenants each of its slots is good enough for."""
+"""Co-location patterns: the co-locations that fit a NIC, and the tenants that each slot is good enough for."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ import numpy.typing as npt
 
 from placer.model.fleet import NicKind
 from placer.model.oracle import CoLocation, Oracle
-from placer.optimal.demand import Demand, Ints
+from placer.optimal.arrays import Ints
+from placer.optimal.tenant_groups import TenantGroup
 
 Members = tuple[int, ...]
-"""A company as demand numbers, ascending."""
+"""A co-location as numbers of tenant groups, ascending."""
 
-UNTOUCHED = np.iinfo(np.int64).max
+NO_SLOT = np.iinfo(np.int64).max
+"""Level where a co-location has no slot of a group, while the lowest levels are searched."""
 
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Columns of the pattern program, one a row of every array.
+    """Columns of the pattern program, one per row of every array.
 
-    A *loose* pattern may be run with any of its slots empty: its levels hold for whoever stays. A *strict* one holds
-    only when every slot is taken. Oracles need not be monotone, so the second kind is needed: leaving may hurt.
+    Any slots of a *loose* pattern may be empty: its levels hold for the tenants in the others. The levels of a *strict*
+    pattern hold only when every slot is taken. Strict patterns are needed because an oracle need not be monotone: where
+    a tenant departs, the throughput of the others may fall.
 
     Parameters
     ----------
     kind
         Number of the NIC kind, shape (patterns,).
     slots
-        Slots offered to each demand, shape (patterns, demands).
+        Slots offered to each group, shape (patterns, groups).
     levels
-        Level of those slots (`Demand.levels`), shape (patterns, demands); 0 where there are none.
+        Level of those slots (`TenantGroup.levels`), shape (patterns, groups); 0 where there are none.
     strict
         Whether all slots must be taken, shape (patterns,).
     """
@@ -60,15 +63,15 @@ def joined(parts: Sequence[Patterns]) -> Patterns:
     )
 
 
-def co_locations_within(kind: NicKind, demands: Sequence[Demand]) -> Iterator[Members]:
-    """Every non-empty company of the demands' tenants that has the cores it needs, each once."""
-    hosted = [i for i, demand in enumerate(demands) if kind.hosts(demand.workload)]
-    cores = {i: kind.cores_of[demands[i].workload.nf] for i in hosted}
+def co_locations_within(kind: NicKind, groups: Sequence[TenantGroup]) -> Iterator[Members]:
+    """Every non-empty co-location of the groups' tenants that fits the cores, each once."""
+    hosted = [i for i, group in enumerate(groups) if kind.hosts(group.workload)]
+    cores = {i: kind.cores_of[groups[i].workload.nf] for i in hosted}
 
     def grow(members: Members, position: int, free: int) -> Iterator[Members]:
         for place in range(position, len(hosted)):
             i = hosted[place]
-            left = len(demands[i].tenants) - (members.count(i) if place == position else 0)
+            left = len(groups[i].tenants) - (members.count(i) if place == position else 0)
             if cores[i] <= free and left > 0:
                 larger = (*members, i)
                 yield larger
@@ -77,55 +80,57 @@ def co_locations_within(kind: NicKind, demands: Sequence[Demand]) -> Iterator[Me
     return grow((), 0, kind.cores)
 
 
-def workloads_of(members: Members, demands: Sequence[Demand]) -> CoLocation:
-    """The company that an oracle is asked about: demands are sorted by workload, so it is sorted too."""
-    return tuple(demands[i].workload for i in members)
+def workloads_of(members: Members, groups: Sequence[TenantGroup]) -> CoLocation:
+    """The workloads of a co-location, sorted because the groups are sorted by workload."""
+    return tuple(groups[i].workload for i in members)
 
 
-def rated(kind: int, co_locations: Sequence[Members], demands: Sequence[Demand], oracle: Oracle) -> tuple[Ints, Ints]:
-    """Slots and levels, each of shape (companies, demands), of companies on NIC kind number `kind`.
+def slots_and_levels(
+    kind: int, co_locations: Sequence[Members], groups: Sequence[TenantGroup], oracle: Oracle
+) -> tuple[Ints, Ints]:
+    """Slots and levels, each of shape (co-locations, groups), of co-locations on NIC kind number `kind`.
 
-    Where an oracle tells equal workloads of one company different throughputs, the lowest counts for all of them.
+    Where an oracle returns different throughputs for equal workloads, the lowest counts for all of them.
     """
-    answers = oracle.throughput([workloads_of(members, demands) for members in co_locations])
+    answers = oracle.throughput([workloads_of(members, groups) for members in co_locations])
     sizes = np.array([len(members) for members in co_locations], dtype=np.int64)
     row = np.repeat(np.arange(len(co_locations)), sizes)
     member = np.array([i for members in co_locations for i in members], dtype=np.int64)
     throughput = np.array([value for answer in answers for value in answer], dtype=np.float64)
-    first = {demand.workload: i for i, demand in reversed(list(enumerate(demands)))}
-    twin = np.array([first[demand.workload] for demand in demands], dtype=np.int64)
-    lowest = np.full((len(co_locations), len(demands)), np.inf)
+    first = {group.workload: i for i, group in reversed(list(enumerate(groups)))}
+    twin = np.array([first[group.workload] for group in groups], dtype=np.int64)
+    lowest = np.full((len(co_locations), len(groups)), np.inf)
     np.minimum.at(lowest, (row, twin[member]), throughput)
-    slots = np.zeros((len(co_locations), len(demands)), dtype=np.int64)
+    slots = np.zeros((len(co_locations), len(groups)), dtype=np.int64)
     np.add.at(slots, (row, member), 1)
     levels = np.zeros_like(slots)
-    for i, demand in enumerate(demands):
+    for i, group in enumerate(groups):
         rows = np.flatnonzero(slots[:, i])
-        levels[rows, i] = demand.levels(kind, lowest[rows, twin[i]])
+        levels[rows, i] = group.levels(kind, lowest[rows, twin[i]])
     return slots, levels
 
 
 def patterns_of(kind: int, co_locations: Sequence[Members], slots: Ints, levels: Ints) -> Patterns:
-    """The undominated patterns among companies that are closed under leaving.
+    """The patterns of these co-locations that no other dominates; every part of one of them must be among them.
 
-    A company gives a loose pattern with the lowest levels that its slots keep whoever leaves, and a strict pattern
-    when its own levels are higher than that. With a monotone oracle there is no strict one. A loose pattern never
-    enters when a company with one more member offers the same levels to the others: an empty slot costs nothing. One
-    step up is enough to look, because loose levels never rise from a company to a larger one.
+    A co-location makes a loose pattern with the lowest levels that its slots have in any part of it, and a strict
+    pattern where its own levels are higher than that. With a monotone oracle there is no strict pattern. A loose
+    pattern is dominated by a co-location with one more member that offers the same levels to the others: an empty slot
+    costs nothing. No larger ones need be compared, because loose levels never rise from a co-location to a larger one.
     """
-    leave = _one_left(co_locations)
-    loose = np.where(slots > 0, levels, UNTOUCHED)
+    smaller_of = _without_one(co_locations)
+    loose = np.where(slots > 0, levels, NO_SLOT)
     order = np.argsort(slots.sum(axis=1), kind="stable")
     sizes = slots.sum(axis=1)[order]
     for size in range(2, int(sizes.max(initial=0)) + 1):
         rows = order[sizes == size]
-        for smaller in leave[rows].T:
+        for smaller in smaller_of[rows].T:
             known = smaller >= 0
             loose[rows[known]] = np.minimum(loose[rows[known]], loose[smaller[known]])
     loose[slots == 0] = 0
     useful = np.all((loose > 0) | (slots == 0), axis=1)
     dominated = np.zeros(len(co_locations), dtype=bool)
-    for smaller in leave.T:
+    for smaller in smaller_of.T:
         larger = np.flatnonzero((smaller >= 0) & useful)
         rows = smaller[larger]
         same = np.all((loose[larger] >= loose[rows]) | (slots[rows] == 0), axis=1)
@@ -142,14 +147,14 @@ def patterns_of(kind: int, co_locations: Sequence[Members], slots: Ints, levels:
     )
 
 
-def _one_left(co_locations: Sequence[Members]) -> Ints:
-    """For every company the numbers of those in which one member less remains, padded with -1."""
+def _without_one(co_locations: Sequence[Members]) -> Ints:
+    """For every co-location the numbers of those with one member less, padded with -1."""
     number = {members: i for i, members in enumerate(co_locations)}
     width = max((len(members) for members in co_locations), default=0)
-    leave = np.full((len(co_locations), width), -1, dtype=np.int64)
+    smaller = np.full((len(co_locations), width), -1, dtype=np.int64)
     for i, members in enumerate(co_locations):
         if len(members) > 1:
             for j in range(len(members)):
                 if j == 0 or members[j] != members[j - 1]:
-                    leave[i, j] = number[members[:j] + members[j + 1 :]]
-    return leave
+                    smaller[i, j] = number[members[:j] + members[j + 1 :]]
+    return smaller

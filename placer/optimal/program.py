@@ -13,8 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from placer.model.fleet import NicKind
-from placer.optimal.demand import Demand, Floats, Ints
+from placer.optimal.arrays import Floats, Ints
 from placer.optimal.patterns import Patterns
+from placer.optimal.tenant_groups import TenantGroup
 
 ROUNDING = 1e-6
 """A bound this little above a whole number is not rounded up past it."""
@@ -26,17 +27,17 @@ LARGEST_COST = 10**6
 class Row(NamedTuple):
     """What a row of the pattern program says: enough slots above a level, no idle ones up to it, or NICs of a kind."""
 
-    says: Literal["served", "filled", "count"]
+    requires: Literal["served", "filled", "count"]
     number: int
     level: int
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class IntegerProgram:
     """Minimise `cost @ v` over whole `v` between 0 and `upper`, subject to `matrix @ v >= least`.
 
-    The first variables say how many NICs carry each pattern, the last ones how many tenants of each demand are left
-    out, the hardest first. The rows are Hall's condition, twice. For every demand and level l, slots below which no
+    The first variables say how many NICs carry each pattern, the last ones how many tenants of each group are left
+    out, the hardest first. The rows are Hall's condition, twice. For every group and level l, slots below which no
     tenant beyond the easiest l can be served: slots of a level above l number no fewer than tenants beyond l, less
     those left out. And since the slots of strict patterns must be taken: those of a level up to l number no more than
     l, nor all of them more than are placed. A matching that saturates the tenants and another that saturates the
@@ -66,11 +67,11 @@ class Program:
         objective[self.patterns :] = 1
         return objective
 
-    def placing_first(self) -> Program:
+    def placing_first(self) -> IntegerProgram:
         """The same program with the number of tenants left out as its cost."""
         return replace(self, cost=self.left_out)
 
-    def leaving_out_at_most(self, tenants: int) -> Program:
+    def leaving_out_at_most(self, tenants: int) -> IntegerProgram:
         """The same program with a limit on the tenants left out."""
         row = sparse.csr_array(-self.left_out[None, :])
         return replace(
@@ -80,7 +81,7 @@ class Program:
             upper=np.where(self.left_out > 0, np.minimum(self.upper, tenants), self.upper),
         )
 
-    def costing_at_most(self, cost: int) -> Program:
+    def costing_at_most(self, cost: int) -> IntegerProgram:
         """The same program with a limit on its cost."""
         return replace(
             self,
@@ -88,9 +89,9 @@ class Program:
             least=np.append(self.least, -cost),
         )
 
-    def only(self, variables: Ints) -> Program:
+    def only(self, variables: Ints) -> IntegerProgram:
         """The program with these variables alone, the others being zero; ascending."""
-        return Program(
+        return IntegerProgram(
             matrix=sparse.csr_array(self.matrix[:, variables]),
             least=self.least,
             cost=self.cost[variables],
@@ -98,7 +99,7 @@ class Program:
             patterns=int(np.searchsorted(variables, self.patterns)),
         )
 
-    def at_unit_cost(self) -> Program:
+    def at_unit_cost(self) -> IntegerProgram:
         """The same program with the number of NICs as its cost."""
         return replace(self, cost=1 - self.left_out)
 
@@ -108,11 +109,11 @@ class Program:
         return within and bool(np.all(self.matrix @ values >= self.least))
 
 
-def program_of(patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[NicKind]) -> Program:
+def program_of(patterns: Patterns, groups: Sequence[TenantGroup], kinds: Sequence[NicKind]) -> IntegerProgram:
     """The pattern program of these patterns."""
-    rows = _Rows()
-    for i, demand in enumerate(demands):
-        tenants, out = len(demand.tenants), np.array([len(patterns) + i])
+    rows = _RowBuilder()
+    for i, group in enumerate(groups):
+        tenants, out = len(group.tenants), np.array([len(patterns) + i])
         offering = np.flatnonzero(patterns.slots[:, i])
         slots, levels = patterns.slots[offering, i], patterns.levels[offering, i]
         served = 0
@@ -134,12 +135,12 @@ def program_of(patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[Ni
         if kind.count is not None:
             used = np.flatnonzero(patterns.kind == number)
             rows.add(Row("count", number, kind.count), used, np.full(len(used), -1), -kind.count)
-    everyone = np.array([len(demand.tenants) for demand in demands], dtype=np.int64)
+    everyone = np.array([len(group.tenants) for group in groups], dtype=np.int64)
     total = int(everyone.sum())
     counts = np.array([total if kind.count is None else min(kind.count, total) for kind in kinds], dtype=np.int64)
-    none_out = np.zeros(len(demands), dtype=np.int64)
-    return Program(
-        matrix=rows.matrix(len(patterns) + len(demands)),
+    none_out = np.zeros(len(groups), dtype=np.int64)
+    return IntegerProgram(
+        matrix=rows.matrix(len(patterns) + len(groups)),
         least=np.array(rows.least, dtype=np.int64),
         cost=np.concatenate([costs_in_units(kinds)[0][patterns.kind], none_out]),
         upper=np.concatenate([counts[patterns.kind], everyone]),
@@ -148,7 +149,7 @@ def program_of(patterns: Patterns, demands: Sequence[Demand], kinds: Sequence[Ni
     )
 
 
-class _Rows:
+class _RowBuilder:
     """Rows of a sparse matrix and their right-hand sides, one after the other."""
 
     def __init__(self) -> None:
@@ -209,7 +210,7 @@ class WeakDuality:
     prices: Floats
 
     @classmethod
-    def of(cls, program: Program, duals: Floats) -> WeakDuality:
+    def of(cls, program: IntegerProgram, duals: Floats) -> WeakDuality:
         """The better bound of two: buy what the prices make too cheap up to its limit, or lower all prices until
         nothing is too cheap (Farley, 1990), which makes the prices of a few columns valid for all.
         """
@@ -220,7 +221,7 @@ class WeakDuality:
         return max(cls._at(program, prices), cls._at(program, prices * share), key=lambda proof: proof.value)
 
     @classmethod
-    def _at(cls, program: Program, prices: Floats) -> WeakDuality:
+    def _at(cls, program: IntegerProgram, prices: Floats) -> WeakDuality:
         reduced = program.cost - program.matrix.T @ prices
         value = float(prices @ program.least + np.minimum(reduced, 0.0) @ program.upper)
         return cls(value, np.maximum(reduced, 0.0), prices)
@@ -235,7 +236,7 @@ class WeakDuality:
         """The lower bound, rounded up, as every cost is whole."""
         return math.ceil(self.value - self._error)
 
-    def limits(self, program: Program, cost: int) -> Ints:
+    def limits(self, program: IntegerProgram, cost: int) -> Ints:
         """How often each variable can be used at most by a solution that costs no more than `cost`."""
         room = max(cost - self.value, 0.0) + self._error
         most = np.divide(room, self.reduced, out=np.full_like(self.reduced, np.inf), where=self.reduced > ROUNDING)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placer.optimal.demand import Ints
-from placer.optimal.program import Program, WeakDuality
-from placer.optimal.solvers import Relaxation, integers, relaxation
+from placer.optimal.arrays import Ints
+from placer.optimal.program import IntegerProgram, WeakDuality
+from placer.optimal.solvers import Relaxation, relaxation, solve_integers
 
 NEARLY = 1e-6
 """A variable of the relaxation this close to a whole number is one."""
@@ -39,7 +39,7 @@ class Solution:
         return self.cost <= self.bound
 
 
-def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Solution:
+def solve(program: IntegerProgram, start: Ints, *, solver: str, deadline: float) -> Solution:
     """The best solution found until `deadline` (of `time.monotonic`), no worse than the feasible `start`.
 
     The relaxation gives a bound, mostly the optimum itself, so the search asks for a solution that costs just that.
@@ -67,7 +67,7 @@ def solve(program: Program, start: Ints, *, solver: str, deadline: float) -> Sol
 
 
 def _attempt(
-    program: Program,
+    program: IntegerProgram,
     relaxed: Relaxation,
     best: Solution,
     target: int,
@@ -91,7 +91,7 @@ def _attempt(
     if np.any(lower > upper):
         return best
     whole = few is None and not lower.any()
-    found = integers(
+    found = solve_integers(
         program.costing_at_most(target),
         lower,
         upper,
@@ -107,18 +107,18 @@ def _attempt(
     return best
 
 
-def _least_cost(program: Program) -> int:
+def _least_cost(program: IntegerProgram) -> int:
     """What the cheapest variable costs that costs anything."""
     return int(np.min(program.cost[program.cost > 0], initial=program.cost.max(initial=1)))
 
 
-def _by_promise(program: Program, relaxed: Relaxation) -> Ints:
+def _by_promise(program: IntegerProgram, relaxed: Relaxation) -> Ints:
     """The variables by reduced cost; of those nearly equal, by how much they add to the rows."""
     adds = program.matrix.sum(axis=0)
     promise = np.lexsort((-adds, np.round(relaxed.proof.reduced, 2)))
     return np.concatenate([np.arange(program.patterns, len(promise)), promise[promise < program.patterns]])
 
 
-def _better(program: Program, best: Solution, values: Ints) -> Solution:
+def _better(program: IntegerProgram, best: Solution, values: Ints) -> Solution:
     cost = int(values @ program.cost)
     return replace(best, values=values, cost=cost) if cost < best.cost and program.is_feasible(values) else best

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from placer.optimal.demand import Ints
-from placer.optimal.program import Program
+from placer.optimal.arrays import Ints
+from placer.optimal.program import IntegerProgram
 from profiles import InputError
 
 PREFIX = "pulp"
@@ -29,7 +29,9 @@ def refuse_unknown(solver: str) -> None:
         raise InputError.of("--solver", told, hint=f"installed are {', '.join(known) or 'none'}")
 
 
-def solved(program: Program, lower: Ints, upper: Ints, *, solver: str, seconds: float) -> tuple[Ints | None, bool]:
+def solved(
+    program: IntegerProgram, lower: Ints, upper: Ints, *, solver: str, seconds: float
+) -> tuple[Ints | None, bool]:
     """Whole numbers that minimise the program, or None where there are none; and whether that is certain."""
     pulp = _pulp()
     problem = pulp.LpProblem("patterns", pulp.LpMinimize)

@@ -12,9 +12,9 @@ import numpy as np
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
-from placer.optimal.demand import demands_of
 from placer.optimal.merged_kinds import MergedKinds
-from placer.optimal.patterns import co_locations_within, rated
+from placer.optimal.patterns import co_locations_within, slots_and_levels
+from placer.optimal.tenant_groups import group_tenants
 
 SHOWN = 20
 """Ids that a sentence lists at most."""
@@ -115,16 +115,16 @@ def left_out_of(
 def unsatisfiable_of(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> set[str]:
     """Ids of tenants whose SLA no NIC meets in any co-location; none where there are too many to query."""
     merged = MergedKinds.of(kinds, oracles)
-    demands = demands_of(tenants, merged.kinds, merged.oracles)
-    satisfied = np.zeros(len(demands), dtype=np.int64)
+    groups = group_tenants(tenants, merged.kinds, merged.oracles)
+    satisfied = np.zeros(len(groups), dtype=np.int64)
     for number, (kind, oracle) in enumerate(zip(merged.kinds, merged.oracles, strict=True)):
-        co_locations = list(islice(co_locations_within(kind, demands), MOST_CO_LOCATIONS + 1))
+        co_locations = list(islice(co_locations_within(kind, groups), MOST_CO_LOCATIONS + 1))
         if len(co_locations) > MOST_CO_LOCATIONS:
             return set()
-        levels = rated(number, co_locations, demands, oracle)[1]
+        levels = slots_and_levels(number, co_locations, groups, oracle)[1]
         satisfied = np.maximum(satisfied, levels.max(axis=0, initial=0))
     return {
-        tenant.id for demand, most in zip(demands, satisfied.tolist(), strict=True) for tenant in demand.tenants[most:]
+        tenant.id for group, most in zip(groups, satisfied.tolist(), strict=True) for tenant in group.tenants[most:]
     }
 
 

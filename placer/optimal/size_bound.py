@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placer.optimal.demand import Ints
+from placer.optimal.arrays import Ints
 
 
 def size_bound(capacities: Ints, sizes: Ints) -> int:

@@ -11,8 +11,8 @@ from ortools.linear_solver.python import model_builder_helper as ortools
 from scipy import sparse
 
 from placer.optimal import pulp_solver
-from placer.optimal.demand import Floats, Ints
-from placer.optimal.program import Program, WeakDuality
+from placer.optimal.arrays import Floats, Ints
+from placer.optimal.program import IntegerProgram, WeakDuality
 from profiles import InputError
 
 SOLVERS = {
@@ -31,7 +31,7 @@ BRIEFLY = {"cp-sat": " max_deterministic_time:4", "highs": "\nmip_max_nodes=500"
 SIFTED = 8_000
 """A relaxation with more variables than this is solved over a part of them at a time."""
 
-WORTH_HAVING = 1e-7
+LEAST_IMPROVEMENT = 1e-7
 """A variable whose reduced cost is not lower than minus this is not worth adding to a relaxation."""
 
 LEAST_SECONDS = 0.01
@@ -46,14 +46,14 @@ class Relaxation:
 
 
 @dataclass(frozen=True, eq=False)
-class Integers:
+class IntegerSolution:
     """What an integer solver found: a feasible solution or None, and whether it searched everything."""
 
     values: Ints | None
     complete: bool
 
 
-def relaxation(program: Program, seconds: float, start: Ints | None = None) -> Relaxation:
+def relaxation(program: IntegerProgram, seconds: float, start: Ints | None = None) -> Relaxation:
     """The relaxation of the program by the simplex method; its bound is safe against rounding errors.
 
     With many variables it is sifted: solved over some, among them those of a feasible `start`, to which those are
@@ -76,7 +76,7 @@ def relaxation(program: Program, seconds: float, start: Ints | None = None) -> R
         best = max(best, WeakDuality.of(program, duals), key=lambda proof: proof.value)
         reduced = program.cost - program.matrix.T @ np.maximum(duals, 0.0)
         wanted = np.argsort(reduced, kind="stable")[: SIFTED // 4]
-        wanted = np.setdiff1d(wanted[reduced[wanted] < -WORTH_HAVING], active)
+        wanted = np.setdiff1d(wanted[reduced[wanted] < -LEAST_IMPROVEMENT], active)
         if not len(wanted):
             values = np.zeros(number)
             values[active] = np.array(solver.variable_values())
@@ -84,9 +84,9 @@ def relaxation(program: Program, seconds: float, start: Ints | None = None) -> R
         active = np.union1d(active, wanted)
 
 
-def integers(
-    program: Program, lower: Ints, upper: Ints, *, start: Ints, solver: str, seconds: float, briefly: bool
-) -> Integers:
+def solve_integers(
+    program: IntegerProgram, lower: Ints, upper: Ints, *, start: Ints, solver: str, seconds: float, briefly: bool
+) -> IntegerSolution:
     """The program's best whole numbers between `lower` and `upper`.
 
     Parameters
@@ -111,14 +111,14 @@ def integers(
             model.add_hint(position, float(start[variable]))
     answer = _solve(name, settings + BRIEFLY[solver] * briefly, model, seconds)
     if answer.status() == ortools.SolveStatus.INFEASIBLE:
-        return Integers(None, complete=True)
+        return IntegerSolution(None, complete=True)
     if answer.status() not in (ortools.SolveStatus.OPTIMAL, ortools.SolveStatus.FEASIBLE):
-        return Integers(None, complete=False)
+        return IntegerSolution(None, complete=False)
     values = np.zeros_like(upper)
     values[free] = np.rint(np.array(answer.variable_values())).astype(np.int64)
     if not program.is_feasible(values):
-        return Integers(None, complete=False)
-    return Integers(values, complete=answer.status() == ortools.SolveStatus.OPTIMAL)
+        return IntegerSolution(None, complete=False)
+    return IntegerSolution(values, complete=answer.status() == ortools.SolveStatus.OPTIMAL)
 
 
 def refuse_unknown(solver: str) -> None:
@@ -130,16 +130,22 @@ def refuse_unknown(solver: str) -> None:
         raise InputError.of("--solver", f"'{solver}' is not understood", hint=hint)
 
 
-def _through_pulp(program: Program, free: Ints, lower: Ints, upper: Ints, solver: str, seconds: float) -> Integers:
+def _through_pulp(
+    program: IntegerProgram, free: Ints, lower: Ints, upper: Ints, solver: str, seconds: float
+) -> IntegerSolution:
     found, certain = pulp_solver.solved(program.only(free), lower[free], upper[free], solver=solver, seconds=seconds)
     if found is None:
-        return Integers(None, complete=certain)
+        return IntegerSolution(None, complete=certain)
     values = np.zeros_like(upper)
     values[free] = found
-    return Integers(values, complete=certain) if program.is_feasible(values) else Integers(None, complete=False)
+    return (
+        IntegerSolution(values, complete=certain)
+        if program.is_feasible(values)
+        else IntegerSolution(None, complete=False)
+    )
 
 
-def _model(program: Program, lower: Ints, upper: Ints) -> ortools.ModelBuilderHelper:
+def _model(program: IntegerProgram, lower: Ints, upper: Ints) -> ortools.ModelBuilderHelper:
     model = ortools.ModelBuilderHelper()
     fill: Any = model.fill_model_from_sparse_data
     unlimited = np.full(len(program.least), np.inf)

@@ -68,7 +68,7 @@ def hold_generation_to_judge(instance: Instance) -> None:
     plan, bound = generated_plan(incumbent, kinds, oracles, deadline=EVER)
     judge = exhaustive_plan(*instance)
     generated = Optimum(
-        nics=[(kinds[number], housed) for number, housed in plan.houses],
+        nics=[(kinds[number], tenants_on) for number, tenants_on in plan.nics],
         unplaced=list(plan.unplaced),
         cost=float(plan.cost(kinds)),
         lower_bound=float(bound),

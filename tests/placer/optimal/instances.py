@@ -80,19 +80,19 @@ def faults_of(
 ) -> list[str]:
     """All that is wrong with a plan, judged from tenants, kinds and oracles alone."""
     faults = []
-    seen = [tenant.id for _, housed in optimum.nics for tenant in housed] + [tenant.id for tenant in optimum.unplaced]
+    seen = [tenant.id for _, on_nic in optimum.nics for tenant in on_nic] + [tenant.id for tenant in optimum.unplaced]
     if sorted(seen) != sorted(tenant.id for tenant in tenants):
         faults.append("not every tenant is placed or left out exactly once")
     for kind in kinds:
         used = sum(nic is kind for nic, _ in optimum.nics)
         if kind.count is not None and used > kind.count:
             faults.append(f"{used} of {kind.count} {kind.model}")
-    for kind, housed in optimum.nics:
-        if not housed or sum(kind.cores_of[tenant.workload.nf] for tenant in housed) > kind.cores:
+    for kind, on_nic in optimum.nics:
+        if not on_nic or sum(kind.cores_of[tenant.workload.nf] for tenant in on_nic) > kind.cores:
             faults.append("an empty NIC, or too many cores")
-        co_location = tuple(sorted(tenant.workload for tenant in housed))
+        co_location = tuple(sorted(tenant.workload for tenant in on_nic))
         rates = oracles[kind.index].throughput([co_location])[0]
-        for tenant in housed:
+        for tenant in on_nic:
             alone = oracles[kind.index].throughput([(tenant.workload,)])[0][0]
             slowest = min(rate for who, rate in zip(co_location, rates, strict=True) if who == tenant.workload)
             if not tenant.sla.is_met(slowest, alone):

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import placer.optimal.packing
 from placer.model.fleet import NicKind
-from placer.optimal.co_location_pricing import CoLocations
-from placer.optimal.column_generation import Column, Priced, Task, dive, generate
-from placer.optimal.demand import Floats, Ints
-from placer.optimal.knapsack_pricing import Knapsack
+from placer.optimal.arrays import Floats, Ints
+from placer.optimal.co_location_pricer import CoLocationPricer
+from placer.optimal.column_generation import Column, PricedColumns, Task, dive, generate
+from placer.optimal.knapsack_pricer import KnapsackPricer
 from placer.optimal.packing import Packing, pack, read_vbp
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, tenant
 from tests.placer.optimal.test_packing import faults_of, fewest_bins, packing_of
@@ -42,7 +42,7 @@ def test_no_set_is_worth_more_than_the_knapsack_says(
     """Sets that are returned fit and are worth more than a bin; none at all is worth more than the bound."""
     sizes = np.array([[a, b] for a, b, _ in items])
     prices = np.array([price for *_, price in items])
-    priced = Knapsack(np.array([12, 10]), sizes, widths)(prices, np.ones(len(items), dtype=np.int64), EVER)
+    priced = KnapsackPricer(np.array([12, 10]), sizes, widths)(prices, np.ones(len(items), dtype=np.int64), EVER)
     fitting = [
         rows
         for size in range(1, len(items) + 1)
@@ -61,7 +61,7 @@ def test_companies_come_in_order_of_worth_and_only_feasible_ones_are_columns() -
     kind = NicKind(0, "bluefield-2", 8, {"acl": 2, "nat": 2, "nids": 4})
     oracle = TableOracle({"acl nat nids": [50, 100, 100]})
     classes = [tenant(nf, nf, drop=0.1) for nf in ("acl", "nat", "nids")]
-    worker = CoLocations(classes, [kind], [oracle], np.array([1]))
+    worker = CoLocationPricer(classes, [kind], [oracle], np.array([1]))
     priced = worker(np.array([0.7, 0.6, 0.5]), np.ones(3, dtype=np.int64), EVER)
     assert priced.columns == [Column(0, (0, 1)), Column(0, (0, 2)), Column(0, (1, 2))]
     assert priced.most == pytest.approx([1.3])
@@ -70,7 +70,7 @@ def test_companies_come_in_order_of_worth_and_only_feasible_ones_are_columns() -
 def test_who_was_not_asked_may_be_worth_what_the_cores_allow() -> None:
     """When time is over before anybody is asked, the bound is that of the dearest company within the cores."""
     kind = NicKind(0, "bluefield-2", 4, {"acl": 2})
-    worker = CoLocations([tenant("a", "acl", drop=0.1)], [kind], [TableOracle({"acl acl": [1, 1]})], np.array([1]))
+    worker = CoLocationPricer([tenant("a", "acl", drop=0.1)], [kind], [TableOracle({"acl acl": [1, 1]})], np.array([1]))
     assert worker(np.array([0.8]), np.array([5]), 0.0).most == pytest.approx([1.6])
     assert worker(np.array([0.8]), np.array([5]), EVER).most == pytest.approx([1.0])
 
@@ -80,7 +80,7 @@ def test_who_was_not_asked_may_be_worth_what_the_cores_allow() -> None:
 def test_the_bound_is_valid_at_any_prices(sizes: list[int], prices: list[float]) -> None:
     """Whatever the prices, no packing has fewer bins than the bound that they prove."""
     packing = packing_of([10], [[size] for size in sizes])
-    worker = Knapsack(packing.capacities, packing.sizes)
+    worker = KnapsackPricer(packing.capacities, packing.sizes)
     task = alone_in_bins(len(sizes))
     priced = worker(np.array(prices[: len(sizes)]), task.needed, EVER)
     assert task.bound(np.array(prices[: len(sizes)]), priced.most) <= fewest_bins(packing) + 1e-6
@@ -89,7 +89,7 @@ def test_the_bound_is_valid_at_any_prices(sizes: list[int], prices: list[float])
 def test_what_is_hardly_too_dear_is_allowed_for() -> None:
     """Two share a NIC and are worth 4e-7 more than it: ten thousand need 5,000 NICs, the prices do not prove 5,001."""
     kind = NicKind(0, "bluefield-2", 4, {"acl": 2})
-    worker = CoLocations([tenant("a", "acl", drop=0.1)], [kind], [TableOracle({})], np.array([1]))
+    worker = CoLocationPricer([tenant("a", "acl", drop=0.1)], [kind], [TableOracle({})], np.array([1]))
     task = Task(np.array([10_000]), np.array([1]), np.array([10_000]), exactly=True)
     prices = np.array([0.5 + 2e-7])
     assert task.bound(prices, worker(prices, task.needed, EVER).most) <= 5_000
@@ -99,10 +99,10 @@ def test_two_kinds_at_different_cost() -> None:
     """Two small jobs and a large one: the owned NIC that costs nothing is used up, the rest is bought."""
     fits = [Column(0, (0,)), Column(0, (1,)), Column(1, (0, 1)), Column(1, (1,)), Column(1, (2,))]
 
-    def worker(prices: Floats, needed: Ints, deadline: float) -> Priced:
+    def worker(prices: Floats, needed: Ints, deadline: float) -> PricedColumns:
         worth = [(float(prices[list(column.rows)].sum()), column) for column in fits]
         most = [max(w for w, column in worth if column.kind == kind) for kind in (0, 1)]
-        return Priced([c for w, c in worth if w > c.kind + 1e-6], np.maximum(most, [0, 1]))
+        return PricedColumns([c for w, c in worth if w > c.kind + 1e-6], np.maximum(most, [0, 1]))
 
     task = Task(np.array([1, 1, 1]), np.array([0, 1]), np.array([1, 3]), exactly=True)
     generated = generate(task, [], worker, enough=100, deadline=time.monotonic() + 5)
@@ -129,7 +129,7 @@ def test_a_leader_over_all_companies_needs_no_more(oracle: ErraticOracle | Crowd
     kind = NicKind(0, "bluefield-2", 6, {"acl": 2, "nat": 2, "nids": 3})
     classes = [tenant(nf, nf, drop=0.3) for nf in ("acl", "nat", "nids")]
     task = Task(np.array([3, 2, 2]), np.array([1]), np.array([7]), exactly=True)
-    worker = CoLocations(classes, [kind], [oracle], np.array([1]))
+    worker = CoLocationPricer(classes, [kind], [oracle], np.array([1]))
     first = generate(task, [], worker, enough=7, deadline=time.monotonic() + 5)
     again = generate(task, first.columns, worker, enough=7, deadline=time.monotonic() + 5)
     assert (again.bound, len(again.columns)) == (first.bound, len(first.columns))

@@ -75,7 +75,10 @@ def trace_of(tenants: list[Tenant], times: list[tuple[int, int | None]]) -> list
     ]
 
 
-@given(instances(), st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6))
+@given(
+    instances(),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6),
+)
 @settings(max_examples=80, deadline=None)
 def test_whatever_the_oracle_the_plan_is_sound_and_the_bound_valid(
     given_: Instance, times: list[tuple[int, int | None]]
@@ -111,7 +114,10 @@ def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> 
     return certified
 
 
-@given(instances(), st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6))
+@given(
+    instances(),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6),
+)
 @settings(max_examples=100, deadline=None)
 def test_whatever_the_trace_the_optimum_of_it_is_sound(given_: Instance, times: list[tuple[int, int | None]]) -> None:
     """Whoever comes, goes, or is rejected: no SLA is broken at any time, and no bound is above the plan."""

@@ -1,4 +1,4 @@
-"""Emptying a NIC, on cases worked by hand and with oracles of every temper."""
+"""EjectionSearch a NIC, on cases worked by hand and with oracles of every temper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from placer.model.fleet import NicKind
 from placer.optimal import Optimum
-from placer.optimal.ejection_search import Emptying
+from placer.optimal.ejection_search import EjectionSearch
 from placer.optimal.incumbent import Incumbent, first_incumbent
 from tests.placer.optimal.instances import TableOracle, faults_of, tenant
 from tests.properties.test_optimal import Instance, instances
@@ -22,17 +22,22 @@ def test_who_is_in_the_way_goes_on() -> None:
     acl, nat, lb, nids = (tenant(nf, nf, drop=0.1) for nf in ("acl", "nat", "lb", "nids"))
     oracle = TableOracle({"lb nids": [50, 50], "acl nids": [50, 50], "lb nat": [50, 50]})
     incumbent = Incumbent(((0, (acl, nat)), (0, (lb,)), (0, (nids,))), ())
-    emptied = Emptying([KIND], [oracle], random.Random(0)).emptied(incumbent, steps=10, deadline=math.inf)
+    emptied = EjectionSearch([KIND], [oracle], random.Random(0)).with_one_nic_less(
+        incumbent, steps=10, deadline=math.inf
+    )
     assert emptied is not None
-    assert sorted(sorted(t.id for t in housed) for _, housed in emptied.houses) == [["acl", "lb"], ["nat", "nids"]]
+    assert sorted(sorted(t.id for t in on_nic) for _, on_nic in emptied.nics) == [
+        ["acl", "lb"],
+        ["nat", "nids"],
+    ]
 
 
 def test_what_cannot_be_emptied_is_given_up() -> None:
     """Two ACLs that share with nobody need their two NICs."""
     incumbent = Incumbent(tuple((0, (tenant(identity, "acl", drop=0.1),)) for identity in "ab"), ())
-    emptying = Emptying([KIND], [TableOracle({"acl acl": [50, 50]})], random.Random(0))
-    assert emptying.emptied(incumbent, steps=10, deadline=math.inf) is None
-    assert emptying.emptied(Incumbent((), ()), steps=10, deadline=math.inf) is None
+    search = EjectionSearch([KIND], [TableOracle({"acl acl": [50, 50]})], random.Random(0))
+    assert search.with_one_nic_less(incumbent, steps=10, deadline=math.inf) is None
+    assert search.with_one_nic_less(Incumbent((), ()), steps=10, deadline=math.inf) is None
 
 
 @given(instances())
@@ -41,11 +46,11 @@ def test_whatever_the_oracle_what_is_emptied_is_sound(given_: Instance) -> None:
     """One NIC fewer or one tenant more, nobody lost, no SLA broken."""
     tenants, kinds, oracles = given_
     incumbent = first_incumbent(tenants, kinds, oracles, math.inf)
-    emptied = Emptying(kinds, oracles, random.Random(0)).emptied(incumbent, steps=20, deadline=math.inf)
+    emptied = EjectionSearch(kinds, oracles, random.Random(0)).with_one_nic_less(incumbent, steps=20, deadline=math.inf)
     if emptied is None:
         return
-    saved = len(incumbent.houses) - len(emptied.houses), len(incumbent.unplaced) - len(emptied.unplaced)
+    saved = len(incumbent.nics) - len(emptied.nics), len(incumbent.unplaced) - len(emptied.unplaced)
     assert saved in ((1, 0), (0, 1))
     cost = float(emptied.cost(kinds))
-    nics = [(kinds[number], housed) for number, housed in emptied.houses]
+    nics = [(kinds[number], on_nic) for number, on_nic in emptied.nics]
     assert faults_of(Optimum(nics, list(emptied.unplaced), cost, 0.0, 0, False), tenants, kinds, oracles) == []

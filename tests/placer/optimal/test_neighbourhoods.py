@@ -46,7 +46,7 @@ def test_neighbours_are_rearranged(few_questions: None) -> None:
 
 
 def test_limited_nics_go_to_as_many_as_found_and_nothing_is_claimed(few_questions: None) -> None:
-    """One NIC for five tenants houses four, and since somebody is left out nothing is called proven."""
+    """One NIC for five tenants nics four, and since somebody is left out nothing is called proven."""
     kind = NicKind(0, "bluefield-2", 8, {"acl": 2}, count=1)
     tenants = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
     optimum = optimal_plan(tenants, [kind], [TableOracle({})], time_limit=0.1)

@@ -10,7 +10,7 @@ import pytest
 from placer.model.fleet import NicKind
 from placer.optimal import optimal_plan, refuse_unknown
 from placer.optimal.program import costs_in_units
-from placer.optimal.solvers import SOLVERS, Integers, integers
+from placer.optimal.solvers import SOLVERS, IntegerSolution, solve_integers
 from profiles import InputError
 from tests.placer.optimal.instances import TableOracle, faults_of, tenant, workload
 
@@ -70,7 +70,7 @@ def test_patient_tenants_share_and_impatient_ones_do_not(solver: str) -> None:
     tenants = [tenant(str(i), "acl", drop=drop) for i, drop in enumerate((0.2, 0.05, 0.1, 0.0))]
     optimum = optimal_plan(tenants, [BLUEFIELD], [oracle], solver=solver)
     assert (optimum.cost, optimum.proven) == (3, True)
-    assert sorted(sorted(t.id for t in housed) for _, housed in optimum.nics) == [["0", "2"], ["1"], ["3"]]
+    assert sorted(sorted(t.id for t in on_nic) for _, on_nic in optimum.nics) == [["0", "2"], ["1"], ["3"]]
 
 
 def test_a_slot_may_not_be_left_empty_when_that_hurts() -> None:
@@ -120,7 +120,7 @@ def test_two_kinds_of_sla_on_two_kinds_of_nic() -> None:
     ]
     optimum = optimal_plan(tenants, kinds, oracles)
     assert (optimum.cost, optimum.proven) == (2, True)
-    homes = {t.id: kind.model for kind, housed in optimum.nics for t in housed}
+    homes = {t.id: kind.model for kind, on_nic in optimum.nics for t in on_nic}
     assert homes == {"d1": "slow", "d2": "slow", "k1": "fast", "k2": "fast"}
 
 
@@ -141,7 +141,7 @@ def test_a_million_are_no_larger_than_a_few() -> None:
     optimum = optimal_plan(tenants, [BLUEFIELD], [oracle])
     assert optimum.proven
     assert faults_of(optimum, tenants, [BLUEFIELD], [oracle]) == []
-    assert workload("acl") in {t.workload for _, housed in optimum.nics for t in housed}
+    assert workload("acl") in {t.workload for _, on_nic in optimum.nics for t in on_nic}
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_a_bound_half_a_nic_too_low_is_not_raised_cent_by_cent(monkeypatch: pyte
     """Five ACLs, two a NIC: fractions of NICs cost 2.50 and whole ones 3.00, fifty cents that are not asked of each."""
     asked = []
 
-    def counted(*program: Any, **settings: Any) -> Integers:
+    def counted(*program: Any, **settings: Any) -> IntegerSolution:
         asked.append(1)
-        return integers(*program, **settings)
+        return solve_integers(*program, **settings)
 
-    monkeypatch.setattr("placer.optimal.prove.integers", counted)
+    monkeypatch.setattr("placer.optimal.prove.solve_integers", counted)
     kinds = [NicKind(0, "large", 4, CORES_OF), NicKind(1, "small", 2, CORES_OF, cost=1.01)]
     tenants = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
     optimum = optimal_plan(tenants, kinds, [TableOracle({})] * 2)

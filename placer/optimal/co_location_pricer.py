@@ -18,8 +18,8 @@ import numpy as np
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal.column_generation import WORTH_MORE, Column, Priced
-from placer.optimal.demand import Floats, Ints
+from placer.optimal.arrays import Floats, Ints
+from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns
 
 BATCH = 64
 """Companies asked at once."""
@@ -28,7 +28,7 @@ BATCHES = 16
 """Batches after which the worker gives up for this round."""
 
 
-class CoLocations:
+class CoLocationPricer:
     """The worker: one row a class of tenants that run the same workload under the same SLA.
 
     Parameters
@@ -51,7 +51,7 @@ class CoLocations:
         self.oracles = oracles
         self.costs = costs
 
-    def __call__(self, prices: Floats, needed: Ints, deadline: float) -> Priced:
+    def __call__(self, prices: Floats, needed: Ints, deadline: float) -> PricedColumns:
         columns: list[tuple[float, Column]] = []
         most: Floats = self.costs.astype(np.float64) + WORTH_MORE  # a company worth less than that is not told
         for number in range(len(self.kinds)):
@@ -59,7 +59,7 @@ class CoLocations:
             columns += found
             most[number] = max(most[number], limit)
         columns.sort(key=lambda one: -one[0])
-        return Priced([column for _, column in columns], most)
+        return PricedColumns([column for _, column in columns], most)
 
     def _of_kind(
         self, number: int, prices: Floats, needed: Ints, deadline: float

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from placer.optimal.column_generation import WORTH_MORE, Column, Priced
-from placer.optimal.demand import Floats, Ints
+from placer.optimal.arrays import Floats, Ints
+from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns
 
 WIDTHS = (300, 30_000)
 """Sets of one size that are kept at most: briefly at first, and again where that finds nothing."""
@@ -36,7 +36,7 @@ class _Sets:
     worth: Floats
 
 
-class Knapsack:
+class KnapsackPricer:
     """The worker for one kind of bin, of cost 1.
 
     Parameters
@@ -54,20 +54,20 @@ class Knapsack:
         self.sizes = sizes
         self.widths = widths
 
-    def __call__(self, prices: Floats, needed: Ints, deadline: float) -> Priced:
+    def __call__(self, prices: Floats, needed: Ints, deadline: float) -> PricedColumns:
         items = np.flatnonzero((prices > 0) & (needed > 0))
-        search = _Search(self.capacities, self.sizes[items], prices[items], deadline)
-        priced = Priced([], np.array([np.inf]))
+        search = _SetSearch(self.capacities, self.sizes[items], prices[items], deadline)
+        priced = PricedColumns([], np.array([np.inf]))
         for width in self.widths:
             if priced.columns or priced.most[0] <= 1 + WORTH_MORE or time.monotonic() >= deadline:
                 break
             found, most = search.sets(width, deadline)
             columns = [Column(0, tuple(sorted(items[list(members)].tolist()))) for members in found]
-            priced = Priced(columns, np.array([most]))
+            priced = PricedColumns(columns, np.array([most]))
         return priced
 
 
-class _Search:
+class _SetSearch:
     """Items in order of price per weighted size."""
 
     def __init__(self, capacities: Ints, sizes: Ints, prices: Floats, deadline: float) -> None:
