@@ -38,8 +38,28 @@ def test_quantiles_by_hand() -> None:
     assert fewer.interval(anywhere, 0.95) is None
     assert spread.lower(anywhere, 0.05) == pytest.approx(np.exp(-0.9))
     assert fewer.lower(anywhere, 0.06) == pytest.approx(np.exp(-0.9))
-    assert 1 / 3 <= fewer.lower(anywhere, 0.05)[0] < np.exp(-0.9)
     assert ErrorModel.even(SCALE, np.zeros(0)).interval(anywhere, 0.5) is None
+
+
+def test_risks_below_the_measured_errors_are_extrapolated() -> None:
+    """18 errors support risks from 1/19. Below, factors fall further, but never below a third."""
+    conditions = _conditions((1.0, 64.0, 0.0), 0.5)
+    model = ErrorModel.even(SCALE, np.arange(-9, 9) / 100)
+    assert model.least_risk == pytest.approx(1 / 19)
+    risks = (0.2, 0.1, 0.053, 0.03, 0.01, 0.001, 1e-6, 1e-12)
+    factors = [float(model.lower(conditions, risk)[0]) for risk in risks]
+    assert factors == sorted(factors, reverse=True)
+    assert factors[2] == pytest.approx(np.exp(-0.09))
+    assert 0.75 < factors[5] < factors[4] < np.exp(-0.09)
+    assert factors[-1] == pytest.approx(1 / 3)
+
+
+def test_without_measured_errors_a_tenth_is_assumed() -> None:
+    """An NF of which no error is known is predicted at a risk as well, with a spread of 10 %."""
+    conditions = _conditions((1.0, 64.0, 0.0), 0.5)
+    assert ErrorModel.unknown().least_risk == 1.0
+    assert 0.8 < ErrorModel.unknown().lower(conditions, 0.05)[0] < 0.95
+    assert ErrorModel.unknown().lower(conditions, 0.5) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
