@@ -23,7 +23,7 @@ def placer(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[s
     )  # fmt: skip
 
 
-def told(*arguments: object, stdin: str = "") -> list[dict[str, object]]:
+def lines_of(*arguments: object, stdin: str = "") -> list[dict[str, object]]:
     """The JSON lines that a command printed, which must succeed."""
     ended = placer(*arguments, "--quiet", stdin=stdin)
     assert ended.returncode == 0, ended.stderr
@@ -38,28 +38,44 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_fleet_goes_on_where_it_ended_and_is_rebalanced(trace: Path, tmp_path: Path) -> None:
+def test_a_fleet_continues_from_its_state_and_is_rebalanced(trace: Path, tmp_path: Path) -> None:
     """Twenty leave in a second process; then tenants move together, once, and a third process finds them there."""
     with trace.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    state = tmp_path / "fleet.db"
+    state, copy = tmp_path / "fleet.db", tmp_path / "copy.db"
     arrive = [{"event": "arrive", "id": r["id"], "nf": r["nf"], "sla_drop": float(r["sla_drop"])} for r in rows]
-    came = told("online", "--state", state, stdin="\n".join(map(json.dumps, arrive)))
+    came = lines_of("online", "--state", state, stdin="\n".join(map(json.dumps, arrive)))
     assert {answer["status"] for answer in came} == {"placed"}
     leave = [{"event": "depart", "id": row["id"]} for row in rows[::2]]
-    left = told("online", "--state", state, stdin="\n".join(map(json.dumps, leave)))
+    left = lines_of("online", "--state", state, stdin="\n".join(map(json.dumps, leave)))
     assert {answer["status"] for answer in left} == {"left"}
-    (only_told,) = told("rebalance", "--state", state, "--budget", 50)
-    (done,) = told("rebalance", "--state", state, "--budget", 50, "--apply")
-    (again,) = told("rebalance", "--state", state, "--budget", 50, "--apply")
-    assert only_told == done
+    assert lines_of("online", "--state", state, "--backup", copy) == []
+    (planned,) = lines_of("rebalance", "--state", state, "--budget", 50)
+    (done,) = lines_of("rebalance", "--state", state, "--budget", 50, "--apply")
+    (again,) = lines_of("rebalance", "--state", copy, "--budget", 50, "--apply")
+    assert planned == done == again
     assert done["status"] == "rebalanced"
-    assert again["status"] == "as-it-was"
-    (moved,) = told("online", "--state", state, stdin=json.dumps({"event": "depart", "id": done["moves"][-1]["id"]}))  # type: ignore[index]
-    assert moved["moves"][0]["from"] == done["moves"][-1]["to"]  # type: ignore[index]
+    moved = done["moves"][-1]  # type: ignore[index]
+    more = [{"event": "rebalance", "budget": 50}, {"event": "where", "id": moved["id"]}]
+    twice, where = lines_of("online", "--state", state, stdin="\n".join(map(json.dumps, more)))
+    assert twice["status"] == "as-it-was"
+    assert where["nic"] == moved["to"]
 
 
-def test_every_decision_is_explained_as_the_plan_has_it(trace: Path, tmp_path: Path) -> None:
+def test_a_state_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    """Exit status 2 and one line that names the file, for an empty file and for a backup of no state."""
+    (tmp_path / "empty.db").touch()
+    for arguments, message in (
+        (["--state", tmp_path / "empty.db"], "empty.db: is not the state of a fleet"),
+        (["--backup", tmp_path / "copy.db"], "--backup: there is no state to copy"),
+    ):
+        ended = placer("online", "--quiet", *arguments)
+        assert ended.returncode == 2
+        assert message in ended.stderr.splitlines()[0]
+    assert (tmp_path / "empty.db").read_bytes() == b""
+
+
+def test_explanations_agree_with_the_plan(trace: Path, tmp_path: Path) -> None:
     """The NIC in the explanation of every arrival is the one in the plan of `placer run`."""
     plan = tmp_path / "plan.csv"
     assert (
@@ -67,15 +83,17 @@ def test_every_decision_is_explained_as_the_plan_has_it(trace: Path, tmp_path: P
     )
     with plan.open(encoding="utf-8") as file:
         planned = {row["id"]: row for row in csv.DictReader(file)}
-    explained = told("explain", trace, "--every")
+    explained = lines_of("explain", trace, "--every")
     assert {str(one["id"]): one["nic"] for one in explained} == {key: row["nic"] for key, row in planned.items()}
     assert planned["nf-01"]["reason"].startswith("0 of 0 NICs in use fit")
 
 
-def test_idle_room_and_one_arrival_are_told(trace: Path) -> None:
-    """As a table for people; an unknown id and an unknown rule are refused."""
+def test_unused_capacity_and_one_arrival_are_explained_as_tables(trace: Path) -> None:
+    """An unknown id and an unknown rule are refused."""
     assert "order of arrival" in placer("explain", trace).stdout
-    assert "free cores" in placer("explain", trace, "nf-40").stdout
-    refused = placer("explain", trace, "nobody"), placer("explain", trace, "--rule", "dice")
+    short, long = placer("explain", trace, "nf-40").stdout, placer("explain", trace, "nf-40", "--all").stdout
+    assert "free cores" in short
+    assert len(long.splitlines()) > len(short.splitlines())
+    refused = placer("explain", trace, "unknown"), placer("explain", trace, "--rule", "dice")
     assert [ended.returncode for ended in refused] == [2, 2]
     assert "look-ahead" in refused[1].stderr
