@@ -1,8 +1,8 @@
-"""The worker of column generation where an oracle tells throughputs: companies that keep every SLA.
+"""The worker of column generation where an oracle predicts throughputs: it finds co-locations that meet every SLA.
 
-Nothing is assumed of a company that was not asked: it may be feasible, even where a part of it is not. So companies are
-asked in order of what they would be worth, the most valuable first, many at once; the first that was not asked tells
-what no company is worth more than. With more companies than can be asked, the bound therefore ends near that by cores.
+Nothing is assumed of a co-location that was not queried: it may be feasible, even where a part of it is not. So
+co-locations are queried in order of their worth, highest first, in batches; no other is worth more than the first that
+was not queried. With more co-locations than can be queried, the bound therefore ends near that from cores.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from placer.optimal.arrays import Floats, Ints
 from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns
 
 BATCH = 64
-"""Companies asked at once."""
+"""Co-locations of one query."""
 
 BATCHES = 16
-"""Batches after which the worker gives up for this round."""
+"""Queries after which the worker gives up for this round."""
 
 
 class CoLocationPricer:
-    """The worker: one row a class of tenants that run the same workload under the same SLA.
+    """The worker: one row per class of tenants with the same workload and the same SLA.
 
     Parameters
     ----------
     classes
         A tenant of each row.
     kinds
-        The NICs that can be had.
+        The kinds of NIC in the fleet.
     oracles
-        By kind, the throughput in company; remembers its answers.
+        By kind, the throughputs in a co-location; repeated queries cost nothing.
     costs
         By kind, the cost of a NIC in whole units.
     """
@@ -53,7 +53,7 @@ class CoLocationPricer:
 
     def __call__(self, prices: Floats, needed: Ints, deadline: float) -> PricedColumns:
         columns: list[tuple[float, Column]] = []
-        most: Floats = self.costs.astype(np.float64) + WORTH_MORE  # a company worth less than that is not told
+        most: Floats = self.costs.astype(np.float64) + WORTH_MORE  # co-locations worth less are not looked for
         for number in range(len(self.kinds)):
             found, limit = self._of_kind(number, prices, needed, deadline)
             columns += found
@@ -64,16 +64,16 @@ class CoLocationPricer:
     def _of_kind(
         self, number: int, prices: Floats, needed: Ints, deadline: float
     ) -> tuple[list[tuple[float, Column]], float]:
-        """Feasible companies of the first batch that has any, by gain; and what none is worth more than."""
+        """Feasible co-locations of the first batch that has any, with their gain; and a bound on the worth of any."""
         kind, oracle, cost = self.kinds[number], self.oracles[number], float(self.costs[number])
         by_worth = _co_locations_by_worth(_copies(self.classes, kind, prices, needed), kind.cores, cost + WORTH_MORE)
         limit = cost
-        for asked in range(BATCHES + 1):
+        for queried in range(BATCHES + 1):
             batch = list(islice(by_worth, BATCH))
             if not batch:
                 return [], cost
             limit = batch[0][0]
-            if asked == BATCHES or time.monotonic() >= deadline:
+            if queried == BATCHES or time.monotonic() >= deadline:
                 break
             able = feasible(kind, oracle, [[self.classes[row] for row in rows] for _, rows in batch])
             found = [
@@ -86,7 +86,7 @@ class CoLocationPricer:
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """One instance of a row that a company may take; `after` is where the copies of the next row begin."""
+    """One instance of a row that a co-location may take; the copies of the next row begin at `after`."""
 
     row: int
     cores: int
@@ -109,10 +109,10 @@ def _copies(classes: Sequence[Tenant], kind: NicKind, prices: Floats, needed: In
 def _co_locations_by_worth(
     copies: Sequence[_Copy], cores: int, above: float
 ) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Companies within the cores that are worth more than `above`, the most valuable first, each once.
+    """Co-locations within the cores that are worth more than `above`, highest worth first, each once.
 
-    A dynamic program tells the most that any choice can still become worth. The best choice is followed to its end;
-    every turn not taken waits with its own promise.
+    A dynamic program bounds what any partial choice can become worth. The best choice is followed to its end; every
+    alternative waits with its own bound.
     """
     best = np.zeros((len(copies) + 1, cores + 1))
     for place in range(len(copies) - 1, -1, -1):
@@ -120,18 +120,18 @@ def _co_locations_by_worth(
         best[place] = best[copy.after]
         taken = best[place + 1, : cores + 1 - copy.cores] + copy.price
         best[place, copy.cores :] = np.maximum(best[place, copy.cores :], taken)
-    promise = best.tolist()
-    waiting: list[tuple[float, tuple[int, ...], int, int, float]] = [(-promise[0][cores], (), 0, cores, 0.0)]
+    bound_of = best.tolist()
+    waiting: list[tuple[float, tuple[int, ...], int, int, float]] = [(-bound_of[0][cores], (), 0, cores, 0.0)]
     while waiting:
         negative, rows, place, free, worth = heapq.heappop(waiting)
         if -negative <= above:
             return
         while place < len(copies):
             copy = copies[place]
-            skipped = (worth + promise[copy.after][free], rows, copy.after, free, worth)
+            skipped = (worth + bound_of[copy.after][free], rows, copy.after, free, worth)
             if copy.cores <= free:
                 more = (*rows, copy.row), place + 1, free - copy.cores, worth + copy.price
-                joined = (more[3] + promise[more[1]][more[2]], *more)
+                joined = (more[3] + bound_of[more[1]][more[2]], *more)
             else:
                 joined = (-np.inf, *skipped[1:])
             (_, rows, place, free, worth), other = (joined, skipped) if joined[0] > skipped[0] else (skipped, joined)

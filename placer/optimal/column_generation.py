@@ -1,25 +1,25 @@
-"""Column generation: the program over all columns, of which only those worth having are ever looked at.
+"""Column generation: an integer program over all columns, of which only those that improve it are listed.
 
 A column is what one NIC (or bin) carries. There are too many to list, so a leader (the restricted master problem)
-chooses among a few, and a worker (the pricing problem, or subproblem) is asked for more.
+chooses among a few, and a worker (the pricing problem, or subproblem) finds more.
 
-Leader variables: x[p], how many NICs carry column p; u[i], instances of row i that nobody carries, at a high price.
+Leader variables: x[p], how many NICs carry column p; u[i], instances of row i that no NIC carries, at a high cost.
 
 Leader formulation: minimise sum of cost[kind of p] x[p] + high u, such that every row is carried often enough:
-sum of holds[i, p] x[p] + u[i] >= needed[i]; not more often either, unless leaving a column hurts nobody; and no more
-columns of a kind than it has NICs.
+sum of holds[i, p] x[p] + u[i] >= needed[i]; not more often either, unless smaller columns are feasible, too; and no
+more columns of a kind than it has NICs.
 
-Worker data: a price for every row, the leader's dual prices.
+Worker data: a price for every row, the dual price of the leader.
 
-Worker formulation: of every kind, a column that fits and whose rows are worth the most, and how much any can be worth.
+Worker formulation: for every kind, a feasible column whose rows are worth the most, and a bound on the worth of any.
 
-Stopping rule: no column is worth more than it costs; or the bound, rounded up, reaches the best known plan, or what the
-leader takes: further columns cannot raise it then; or time.
+Stopping rule: no column is worth more than it costs; or the bound, rounded up, reaches the cost of the best known plan,
+or that of the leader, as further columns cannot raise it then; or the deadline.
 
-The prices are a bound in every round, by Farley (1990): lowered until no column is worth more than it costs, they are
-feasible for the dual program over all columns. Or by Lagrange: kept, at the loss of what the too cheap columns gain.
-Fractions are rounded by diving: the column of the largest x is taken for good, and columns are generated for what is
-left. That is a heuristic; only the bound makes a plan proven.
+The prices give a bound in every round. Farley (1990): lowered until no column is worth more than it costs, they are
+feasible for the dual program over all columns. Lagrange: kept as they are, less what columns of negative reduced cost
+could gain. Fractions are rounded by diving: the column of the largest x is fixed, and columns are generated for the
+rest. That is a heuristic; only the bound proves a plan.
 
 References
 ----------
@@ -46,14 +46,14 @@ from placer.optimal.program import ROUNDING, IntegerProgram
 from placer.optimal.solvers import relaxation
 
 PENALTY = 1_000
-"""How many times the dearest NIC an instance costs that nobody carries."""
+"""Cost of an instance that no NIC carries, as a multiple of the most expensive NIC."""
 
 WORTH_MORE = 1e-6
-"""A column whose worth is above its cost by no more than this is not worth adding, but the bound allows for it."""
+"""Columns whose worth is above their cost by no more than this are not added, but the bound allows for them."""
 
 
 class Column(NamedTuple):
-    """What one NIC carries: the number of its kind, and its rows ascending, a row as often as it is carried."""
+    """What one NIC carries: the number of its kind, and its rows, ascending, a row once for each instance."""
 
     kind: int
     rows: tuple[int, ...]
@@ -61,14 +61,14 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PricedColumns:
-    """The worker's answer.
+    """What the worker found.
 
     Parameters
     ----------
     columns
-        Columns that fit and are worth more than they cost, best first.
+        Feasible columns that are worth more than they cost, best first.
     most
-        By kind, what no column is worth more than, whether it was looked at or not; infinite where that is not known.
+        By kind, a bound on the worth of every column, listed or not; infinite where there is none.
     """
 
     columns: list[Column]
@@ -79,12 +79,12 @@ class Worker(Protocol):
     """Finds columns that are worth more than they cost."""
 
     def __call__(self, prices: Floats, needed: Ints, deadline: float) -> PricedColumns:
-        """At these prices of the rows, columns that carry no row more often than `needed`."""
+        """Columns, at these prices of the rows, that carry no row more often than `needed`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be carried, and by what.
+    """The rows to be carried, and the NICs for them.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Task:
     counts
         NICs of each kind that there are.
     exactly
-        Whether carrying a row more often than needed is no plan, as who is left off a NIC may have helped the others.
+        Whether no row may be carried more often than needed, because a part of a feasible column may be infeasible.
     """
 
     needed: Ints
@@ -104,7 +104,7 @@ class Task:
     exactly: bool
 
     def without(self, column: Column) -> Task:
-        """What is left to be done beside a NIC that carries the column."""
+        """The rest of the task when a NIC carries the column."""
         needed = self.needed.copy()
         for row in column.rows:
             needed[row] = max(needed[row] - 1, 0)
@@ -121,19 +121,19 @@ class Task:
         )
 
     def bound(self, prices: Floats, most: Floats) -> float:
-        """What no plan that carries everything costs less than, as no column is worth more than `most` by kind."""
+        """A lower bound on the cost of every plan, where no column is worth more than `most` by kind."""
         if not np.all(np.isfinite(most)):
             return 0.0
         worth = float(prices @ self.needed)
         lagrange = worth + float(np.minimum(self.costs - most, 0.0) @ np.minimum(self.counts, self.needed.sum()))
-        dear = most > self.costs
-        farley = worth * float(np.min(self.costs[dear] / most[dear], initial=1.0))
+        too_high = most > self.costs
+        farley = worth * float(np.min(self.costs[too_high] / most[too_high], initial=1.0))
         return max(lagrange, farley, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class GeneratedColumns:
-    """Where column generation ended: columns, how often the relaxed leader takes each, and the bound, rounded up."""
+    """The end of column generation: columns, how often the relaxed leader takes each, and the bound, rounded up."""
 
     columns: list[Column]
     values: Floats
@@ -143,18 +143,18 @@ class GeneratedColumns:
 def generate(
     task: Task, columns: Sequence[Column], worker: Worker, *, enough: int, deadline: float, at_least: int = 0
 ) -> GeneratedColumns:
-    """Add columns until the relaxed leader needs no others, the bound is `enough`, or time (`time.monotonic`) is over.
+    """Add columns until none improves the relaxed leader, the bound is `enough`, or the deadline.
 
     Parameters
     ----------
     task
-        What is to be carried.
+        The rows to be carried.
     columns
         To begin with; those that the task admits are kept.
     worker
         Finds others.
     enough
-        A bound at which nothing more is asked, the cost of the best known plan.
+        The cost of the best known plan: with a bound that high the generation ends.
     deadline
         Of `time.monotonic`.
     at_least
@@ -184,8 +184,8 @@ def dive(
 ) -> tuple[list[Column] | None, list[Column]]:
     """A plan that costs less than `below`, or None; and all columns that came to be known.
 
-    Each round takes for good the columns that the relaxed leader takes whole, or else the one it takes most of, and
-    generates columns for what is left.
+    Each round fixes the columns that the relaxed leader takes whole, or else the one of the largest fraction, and
+    generates columns for the rest.
     """
     known = dict.fromkeys(columns)
     plan: list[Column] = []
@@ -204,7 +204,7 @@ def dive(
 
 
 def _taken(task: Task, generated: GeneratedColumns) -> list[Column]:
-    """Columns to take for good: all whole parts of the relaxed leader, or one of the largest fraction."""
+    """Columns to fix: all whole parts of the relaxed leader, or one of the largest fraction."""
     whole = np.floor(generated.values + ROUNDING).astype(np.int64)
     if not whole.any():
         whole[int(np.argmax(generated.values))] = 1
@@ -218,7 +218,7 @@ def _taken(task: Task, generated: GeneratedColumns) -> list[Column]:
 
 
 def leader(task: Task, columns: Sequence[Column]) -> IntegerProgram:
-    """The leader over these columns; its last variables are instances that nobody carries."""
+    """The leader over these columns; its last variables are instances that no NIC carries."""
     rows = len(task.needed)
     kind = np.array([column.kind for column in columns], dtype=np.int64)
     at = np.repeat(np.arange(len(columns)), [len(column.rows) for column in columns])
@@ -240,7 +240,7 @@ def leader(task: Task, columns: Sequence[Column]) -> IntegerProgram:
 
 
 def _row_prices(task: Task, duals: Floats) -> Floats:
-    """What carrying one instance of each row is worth, from the leader's dual prices."""
+    """The price of one instance of each row, from the dual prices of the leader."""
     rows = len(task.needed)
     return duals[:rows] - duals[rows : 2 * rows] if task.exactly else duals[:rows]
 

@@ -1,7 +1,7 @@
-"""The optimum of a trace with departures: a bound over its moments, and plans that know the whole trace.
+"""The optimum of a trace with departures: a bound over its moments, and a plan that knows the whole trace.
 
-Whoever is present at one time must be on_nic at that time, so the static optimum of any moment is a bound. Moments just
-before somebody leaves are enough: whatever came before has fewer tenants of the same.
+The tenants present at a moment need NICs at that moment, so the static optimum of any moment is a bound. The moments
+just before a departure are enough: between two of them, tenants are only added.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from placer.model.replay import events_of
 from placer.optimal import Optimum, optimal_plan
 
 MOMENTS = 8
-"""Each moment gets at most this part of the time."""
+"""One moment gets at most the time divided by this number."""
 
 
 @dataclass(frozen=True)
 class BoundOverTime:
-    """What no plan that places all of these arrivals costs less than, and has no fewer NICs than.
+    """Lower bounds on the cost and on the NICs of every plan that places all of these arrivals.
 
-    `examined` is of how many moments, `moments` how many there are.
+    They are from the `examined` fullest of all `moments`.
     """
 
     lower_bound: float
@@ -47,16 +47,16 @@ def bound_over_time(
     seconds: float,
     solver: str,
 ) -> BoundOverTime:
-    """The highest static optimum of all moments that precede a departure, the fullest looked at first.
+    """The highest static optimum of all moments that precede a departure, the fullest first.
 
     Parameters
     ----------
     fullest
-        The static optimum of the fullest moment, which is looked at already.
+        The static optimum of the fullest moment.
     enough
-        The cost of the best plan: with a bound that high no other moment is looked at.
+        The cost of the best plan: with a bound that high, no other moment is examined.
     seconds
-        After which no other moment is looked at.
+        Seconds after which no other moment is examined.
     solver
         As of `optimal_plan`.
     """
@@ -87,7 +87,7 @@ def fullest_moment(
     solver: str,
     departure_safe: bool = False,
 ) -> Optimum:
-    """The static optimum of those present when most cores are taken; `departure_safe` as of `optimal_plan`."""
+    """The static optimum of the tenants present when most cores are taken; `departure_safe` as of `optimal_plan`."""
     moments = peaks(arrivals, kinds)
     tenants = [arrivals[index].tenant for index in present_at(arrivals, moments[0])] if moments else []
     return optimal_plan(tenants, kinds, oracles, time_limit=seconds, solver=solver, departure_safe=departure_safe)
@@ -98,7 +98,7 @@ def _cost_bound(optimum: Optimum) -> float:
 
 
 def peaks(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> list[int]:
-    """Numbers of the events after which somebody leaves or nothing happens any more, most cores taken first."""
+    """Numbers of the events right before a departure or the end of the trace, most cores taken first."""
     cores_of = {nf: min(k.cores_of[nf] for k in kinds if nf in k.cores_of) for k in kinds for nf in k.cores_of}
     found: list[tuple[int, int]] = []
     cores = 0
@@ -115,7 +115,7 @@ def peaks(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> list[int]:
 
 
 def present_at(arrivals: Sequence[Arrival], moment: int) -> list[int]:
-    """Places in the trace of those who are present after event number `moment`."""
+    """Places in the trace of the arrivals that are present after event number `moment`."""
     present: dict[int, None] = {}
     for number, event in enumerate(events_of(arrivals)):
         if number > moment:
@@ -128,22 +128,26 @@ def present_at(arrivals: Sequence[Arrival], moment: int) -> list[int]:
 
 
 class _NicOverTime:
-    """A NIC over time: who stays on it, and when."""
+    """A NIC over time: the arrivals that it carries, each during its stay."""
 
     def __init__(self, kind: NicKind) -> None:
         self.kind = kind
         self.arrivals: list[Arrival] = []
 
     def co_locations_with(self, arrival: Arrival) -> Iterator[list[Arrival]]:
-        """The companies that the NIC would have during the stay of one more, as lists of arrivals."""
-        beside = [one for one in self.arrivals if _overlap(one, arrival)]
-        changes = {arrival.time, *(one.time for one in beside), *(one.departure for one in beside if one.departure)}
+        """The co-locations of the NIC during the stay of one more arrival, as lists of arrivals."""
+        neighbours = [one for one in self.arrivals if _overlap(one, arrival)]
+        changes = {
+            arrival.time,
+            *(one.time for one in neighbours),
+            *(one.departure for one in neighbours if one.departure),
+        }
         for moment in sorted(changes):
             if _is_present(arrival, moment):
-                yield [one for one in [*beside, arrival] if _is_present(one, moment)]
+                yield [one for one in [*neighbours, arrival] if _is_present(one, moment)]
 
     def free_cores(self, arrival: Arrival) -> int:
-        """The cores that are never taken during the stay."""
+        """The cores that are free throughout the stay of one more arrival."""
         most = max(
             self.kind.cores_taken(one.workload for one in co_location)
             for co_location in self.co_locations_with(arrival)
@@ -151,7 +155,7 @@ class _NicOverTime:
         return self.kind.cores - most + self.kind.cores_of[arrival.workload.nf]
 
     def busy_throughout(self, arrival: Arrival) -> bool:
-        """Whether somebody is there at all times of the stay, so that one more costs nothing."""
+        """Whether the NIC is in use throughout the stay of one more arrival, which then costs nothing."""
         return all(len(co_location) > 1 for co_location in self.co_locations_with(arrival))
 
 
@@ -163,15 +167,15 @@ def plan_over_time(
     *,
     deadline: float,
 ) -> list[Placement] | None:
-    """A plan that nobody moves in, made from the fullest moment outwards; None where time is over first.
+    """A plan without migration, made from the fullest moment outwards; None where the deadline is earlier.
 
-    The tenants of the fullest moment are where its static optimum has them; of every further moment, fullest first,
-    those who have no place get one, the hardest to place first: on the NIC with the least room that is in use anyhow
-    and keeps every SLA during the whole stay, else on another, else on a new one, else nowhere.
+    The tenants of the fullest moment are placed as in its static optimum. Then the other tenants of every further
+    moment are placed, fullest moment first and most demanding tenant first: on the NIC with the fewest free cores that
+    meets every SLA during the whole stay, preferably one in use throughout the stay; else on a new NIC; else rejected.
     """
     by_id = {arrival.id: arrival for arrival in arrivals}
     nics: list[_NicOverTime] = []
-    home: dict[str, int] = {}
+    nic_of: dict[str, int] = {}
     for kind, tenants in fullest.nics:
         nics.append(_NicOverTime(kind))
         for tenant in tenants:
@@ -179,11 +183,11 @@ def plan_over_time(
             if not _can_stay(nics[-1], arrival, oracles):
                 continue
             nics[-1].arrivals.append(arrival)
-            home[tenant.id] = len(nics) - 1
-    waiting = (index for moment in peaks(arrivals, kinds) for index in _hardest_first(arrivals, moment, kinds))
+            nic_of[tenant.id] = len(nics) - 1
+    waiting = (index for moment in peaks(arrivals, kinds) for index in _most_demanding_first(arrivals, moment, kinds))
     for index in waiting:
         arrival = arrivals[index]
-        if arrival.id in home:
+        if arrival.id in nic_of:
             continue
         if time.monotonic() >= deadline:
             return None
@@ -191,15 +195,15 @@ def plan_over_time(
         if place is None:
             continue
         nics[place].arrivals.append(arrival)
-        home[arrival.id] = place
+        nic_of[arrival.id] = place
     return [
-        Placement(one, f"nic-{home[one.id] + 1}", nics[home[one.id]].kind) if one.id in home else Placement(one)
+        Placement(one, f"nic-{nic_of[one.id] + 1}", nics[nic_of[one.id]].kind) if one.id in nic_of else Placement(one)
         for one in arrivals
     ]
 
 
-def _hardest_first(arrivals: Sequence[Arrival], moment: int, kinds: Sequence[NicKind]) -> list[int]:
-    """Who is present, most cores first, of those the shortest promise of a drop."""
+def _most_demanding_first(arrivals: Sequence[Arrival], moment: int, kinds: Sequence[NicKind]) -> list[int]:
+    """The arrivals present at a moment, most cores first, of equal cores the smallest allowed drop first."""
 
     def key(index: int) -> tuple[int, float, int]:
         cores = max(kind.cores_of.get(arrivals[index].workload.nf, 0) for kind in kinds)
@@ -212,14 +216,14 @@ def _hardest_first(arrivals: Sequence[Arrival], moment: int, kinds: Sequence[Nic
 def _place(
     nics: list[_NicOverTime], arrival: Arrival, kinds: Sequence[NicKind], oracles: Sequence[Oracle]
 ) -> int | None:
-    """The number of the NIC for one more, which may be a new one; None where there is none."""
-    roomy = [
+    """The number of the NIC for one more arrival, which may be a new one; None where there is none."""
+    with_room = [
         (not nic.busy_throughout(arrival), free, number)
         for number, nic in enumerate(nics)
         if nic.kind.hosts(arrival.workload)
         and (free := nic.free_cores(arrival)) >= nic.kind.cores_of[arrival.workload.nf]
     ]
-    for _, _, number in sorted(roomy):
+    for _, _, number in sorted(with_room):
         if _can_stay(nics[number], arrival, oracles):
             return number
     for kind in sorted(kinds, key=lambda kind: (kind.cost, kind.index)):

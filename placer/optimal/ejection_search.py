@@ -1,9 +1,9 @@
-"""EjectionSearch a NIC: its tenants go to others, and who is in their way goes on.
+"""Ejection search: empties a NIC by moving its tenants to others, and tenants that block them further on.
 
-The tenants of one NIC are the pool. One of them is put on a NIC that can take one more, or else takes the place of
-somebody there, who joins the pool: of all who could be ejected the one that was least often hard to place. When the
-pool is empty, the NIC is saved. In between, others swap places, so that the search does not go in circles. Every
-company is asked before anybody is put into it.
+The tenants of one NIC are the pool. One of them is put on a NIC that can take one more. Otherwise it replaces a tenant,
+which joins the pool: of those that can be replaced, the one that was seldom hard to place so far. When the pool is
+empty, one NIC is saved. In between, other tenants swap NICs at random, so that the search does not repeat itself. Every
+co-location is checked before it is formed.
 
 References
 ----------
@@ -24,7 +24,7 @@ from placer.model.oracle import Oracle
 from placer.optimal.incumbent import Incumbent, NicAssignment
 
 BATCH = 64
-"""Companies asked at once, those that eject the easiest first."""
+"""Co-locations of one query, those first that eject the tenants easiest to place."""
 
 SWAPS = 16
 """Pairs of NICs that may swap tenants after an ejection."""
@@ -32,20 +32,20 @@ SWAPS = 16
 Tenants = tuple[Tenant, ...]
 
 Move = tuple[int, Tenant | None]
-"""The number of a NIC, and who is ejected from it, if somebody is."""
+"""The number of a NIC, and the tenant that is ejected from it, None for no ejection."""
 
 
 class EjectionSearch:
-    """Empties one NIC after another, and learns who is hard to place.
+    """Empties one NIC after another, and counts how often each tenant is hard to place.
 
     Parameters
     ----------
     kinds
-        The NICs that can be had.
+        The kinds of NIC in the fleet.
     oracles
-        By kind, the throughput in company; remembers its answers.
+        By kind, the throughputs in a co-location; repeated queries cost nothing.
     chance
-        Decides among equals.
+        Source of randomness.
     """
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], chance: random.Random) -> None:
@@ -54,8 +54,8 @@ class EjectionSearch:
         self.chance = chance
         self.difficulty: Counter[str] = Counter()
 
-    def with_one_nic_less(self, incumbent: Incumbent, *, steps: int, deadline: float) -> Incumbent | None:
-        """The draft with one NIC fewer or one more tenant placed; None where that was not done in so many steps."""
+    def with_one_nic_fewer(self, incumbent: Incumbent, *, steps: int, deadline: float) -> Incumbent | None:
+        """The incumbent with one NIC fewer or one more tenant placed; None where `steps` are not enough."""
         nics = list(incumbent.nics)
         waiting = list(incumbent.unplaced)
         if waiting and (not nics or self.chance.random() < 0.5):
@@ -82,13 +82,13 @@ class EjectionSearch:
         return None
 
     def _emptiest(self, nics: Sequence[NicAssignment]) -> int:
-        """The NIC with the fewest tenants, of those the dearest."""
+        """The NIC with the fewest tenants, of equal ones the most expensive."""
         return min(
             range(len(nics)), key=lambda i: (len(nics[i][1]), -self.kinds[nics[i][0]].cost, self.chance.random())
         )
 
     def _move(self, tenant: Tenant, nics: Sequence[NicAssignment]) -> Move | None:
-        """Where the tenant goes, and who leaves for it; None if there is no place even so."""
+        """A NIC for the tenant, and the tenant it replaces there, if any; None if no NIC can take it."""
         if found := self._feasible(tenant, [(number, None) for number in range(len(nics))], nics):
             return self.chance.choice(found)
         self.difficulty[tenant.id] += 1
@@ -106,7 +106,7 @@ class EjectionSearch:
         return None
 
     def _feasible(self, tenant: Tenant, moves: Sequence[Move], nics: Sequence[NicAssignment]) -> list[Move]:
-        """The moves after which every SLA on the NIC is kept."""
+        """The moves after which the NIC meets every SLA."""
         able: list[Move] = []
         for kind, oracle in zip(self.kinds, self.oracles, strict=True):
             on_kind = [(number, ejected) for number, ejected in moves if nics[number][0] == kind.index]
@@ -115,7 +115,7 @@ class EjectionSearch:
         return able
 
     def _swap_at_random(self, nics: list[NicAssignment]) -> None:
-        """Lets tenants of NICs of one kind swap places at random where both NICs keep every SLA."""
+        """Swap tenants of NICs of one kind at random where both NICs still meet every SLA."""
         for kind, oracle in zip(self.kinds, self.oracles, strict=True):
             numbers = [number for number, (used, _) in enumerate(nics) if used == kind.index]
             self.chance.shuffle(numbers)
@@ -128,10 +128,10 @@ class EjectionSearch:
                         nics[number] = kind.index, group
 
     def _swapped(self, one: Tenants, other: Tenants) -> tuple[Tenants, Tenants]:
-        mine, yours = self.chance.randrange(len(one)), self.chance.randrange(len(other))
+        first, second = self.chance.randrange(len(one)), self.chance.randrange(len(other))
         return (
-            (*one[:mine], *one[mine + 1 :], other[yours]),
-            (*other[:yours], *other[yours + 1 :], one[mine]),
+            (*one[:first], *one[first + 1 :], other[second]),
+            (*other[:second], *other[second + 1 :], one[first]),
         )
 
     def _difficulty(self, move: Move) -> int:

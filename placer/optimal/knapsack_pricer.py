@@ -1,9 +1,9 @@
-"""The worker of column generation where sizes add up: sets of items that fit a bin and are worth more than it.
+"""The worker of column generation for packing: it finds sets of items that fit a bin and are worth more than it.
 
-Sets grow by one item at a time, all sets of one size at once. The dimensions are weighed by the dual prices of the
-relaxed knapsack, and items come in order of price per weighted size. So the most that the room of a set can still earn
-is a fractional knapsack of one dimension, which is looked up; sets that cannot become worth more than a bin are
-dropped. Where too many are left, the least promising are dropped as well, and the bound says so.
+Sets grow by one item at a time, all sets of one size at once. The dimensions are weighted by the dual prices of the
+relaxed knapsack, and items come in order of price per weighted size. So what the room left in a set can still add is
+bounded by a fractional knapsack of one dimension. Sets that cannot become worth more than a bin are dropped. Where too
+many are left, those of the lowest bounds are dropped, too, and the returned bound allows for them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from placer.optimal.arrays import Floats, Ints
 from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns
 
 WIDTHS = (300, 30_000)
-"""Sets of one size that are kept at most: briefly at first, and again where that finds nothing."""
+"""Sets of one size kept at most: few in the first attempt, more where that finds nothing."""
 
 MOST_COLUMNS = 40
-"""Sets handed over at once."""
+"""Sets returned at most."""
 
 LEAST_WEIGHT = 1e-9
 """Weight of an item of no size, so that price per weight is a number."""
@@ -80,23 +80,23 @@ class _SetSearch:
         self.price_before = np.concatenate([[0.0], np.cumsum(self.prices)])
 
     def sets(self, width: int, deadline: float) -> tuple[list[tuple[int, ...]], float]:
-        """The most valuable sets found that are worth more than a bin, and what none is worth more than."""
-        most = 1 + WORTH_MORE  # a set worth less than that is not told
+        """The sets of the highest worth found that are worth more than a bin, and a bound on the worth of any."""
+        most = 1 + WORTH_MORE  # sets worth less are not looked for
         layer = _Sets(np.zeros((1, 0), dtype=np.int64), self.capacities[None, :], np.zeros(1))
-        promise = self._earned(0, layer.room)
+        bound = self._most_to_add(0, layer.room)
         found: list[tuple[float, tuple[int, ...]]] = []
         while len(layer.worth):
             grown = self._grown(layer, deadline)
             if grown is None:
-                most = max(most, float(promise.max()))
+                most = max(most, float(bound.max()))
                 break
-            layer, promise = grown
+            layer, bound = grown
             if len(layer.worth) > width:
-                by_promise = np.argsort(-promise, kind="stable")
-                most = max(most, float(promise[by_promise[width]]))
-                chosen = by_promise[:width]
+                by_bound = np.argsort(-bound, kind="stable")
+                most = max(most, float(bound[by_bound[width]]))
+                chosen = by_bound[:width]
                 layer = _Sets(layer.places[chosen], layer.room[chosen], layer.worth[chosen])
-                promise = promise[chosen]
+                bound = bound[chosen]
             best = np.argsort(-layer.worth, kind="stable")[:MOST_COLUMNS]
             best = best[layer.worth[best] > 1 + WORTH_MORE]
             sets = map(tuple, self.order[layer.places[best]].tolist())
@@ -107,12 +107,12 @@ class _SetSearch:
         return [members for _, members in found[:MOST_COLUMNS]], most
 
     def _grown(self, layer: _Sets, deadline: float) -> tuple[_Sets, Floats] | None:
-        """Sets with one more item that may become worth more than a bin, and the most each may become worth.
+        """Sets with one more item that may become worth more than a bin, and a bound on the worth of each.
 
-        None if time is over.
+        None after the deadline.
         """
         last = layer.places[:, -1] if layer.places.shape[1] else np.full(len(layer.worth), -1)
-        places, rooms, worths, promises = [], [], [], []
+        places, rooms, worths, bounds = [], [], [], []
         for item in range(len(self.prices)):
             if time.monotonic() >= deadline:
                 return None
@@ -120,25 +120,25 @@ class _SetSearch:
             rows = rows[np.all(layer.room[rows] >= self.sizes[item], axis=1)]
             room = layer.room[rows] - self.sizes[item]
             worth = layer.worth[rows] + self.prices[item]
-            promise = worth + self._earned(item + 1, room)
-            good = promise > 1 + WORTH_MORE
+            bound = worth + self._most_to_add(item + 1, room)
+            good = bound > 1 + WORTH_MORE
             places.append(np.column_stack([layer.places[rows[good]], np.full(int(good.sum()), item)]))
             rooms.append(room[good])
             worths.append(worth[good])
-            promises.append(promise[good])
+            bounds.append(bound[good])
         if not places:
             return _Sets(layer.places[:0], layer.room[:0], layer.worth[:0]), layer.worth[:0]
-        return _Sets(np.concatenate(places), np.concatenate(rooms), np.concatenate(worths)), np.concatenate(promises)
+        return _Sets(np.concatenate(places), np.concatenate(rooms), np.concatenate(worths)), np.concatenate(bounds)
 
-    def _earned(self, place: int, room: Ints) -> Floats:
-        """The most that fractions of the items from `place` on could earn in each room, by weight alone."""
+    def _most_to_add(self, place: int, room: Ints) -> Floats:
+        """The most that fractions of the items from `place` on can be worth in each room, by weight alone."""
         weight = room @ self.dimension_weights + LEAST_WEIGHT * len(self.prices)
         within = np.interp(self.weight_before[place] + weight, self.weight_before, self.price_before)
         return np.asarray(within - self.price_before[place], dtype=np.float64)
 
 
 def _dual_prices(capacities: Ints, sizes: Ints, prices: Floats, seconds: float) -> Floats:
-    """Weights of the dimensions under which the relaxed knapsack of one dimension is as good as that of all."""
+    """Weights of the dimensions with which the relaxed knapsack of one dimension has the optimum of that of all."""
     equal: Floats = 1.0 / np.maximum(capacities, 1)
     if not len(prices) or seconds <= 0:
         return equal

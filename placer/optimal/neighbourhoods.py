@@ -1,10 +1,10 @@
-"""Plans for more workloads than all companies can be asked of: large neighbourhood search, with a bound.
+"""Large neighbourhood search, with a bound, for more workloads than all co-locations can be queried for.
 
-NICs are emptied one after another while that succeeds. In between, the tenants of a few NICs, among whom all companies
-can be asked, are placed anew and provably well by the pattern program. These NICs are chosen at random, those with free
-cores first, and what is no worse is kept. Halfway, columns are generated, for a plan from afar and another bound.
-Nothing is assumed of companies that were not asked, so that bound, too, is seldom above the one by cores, and the plan
-is proven only when it reaches one of them.
+NICs are emptied one after another while that succeeds. In between, the pattern program places the tenants of a few NICs
+again and optimally, as all their co-locations can be queried. These NICs are chosen at random, preferably with free
+cores, and the new plan is kept if it is no worse. Halfway, column generation looks for a different plan and another
+bound. Nothing is assumed of co-locations that were not queried, so that bound, too, is seldom above the one from cores,
+and the plan is proven only when it reaches one of them.
 
 References
 ----------
@@ -33,17 +33,18 @@ from placer.optimal.patterns import co_locations_within
 from placer.optimal.program import costs_in_units, exact_cost
 from placer.optimal.tenant_groups import group_tenants
 
-ROOMY = 2
+WITH_FREE_CORES = 2
 ANY = 2
-"""NICs whose tenants are placed anew at once: with free cores if there are such, and whichever."""
+"""NICs whose tenants are placed again at once: preferably with free cores, and any others."""
 
 EJECTIONS = 400
-"""After as many, a NIC cannot be emptied for now."""
+"""Ejections after which the attempt to empty a NIC ends."""
 
-WORKER_SECONDS = 2.0
+PROGRAM_SECONDS = 2.0
+"""Time limit of one pattern program."""
 
 SHARE = 0.5
-"""Share of the time after which columns are generated, for half of what is left."""
+"""Share of the time after which columns are generated, for half of the remaining time."""
 
 
 def neighbourhood_plan(
@@ -72,7 +73,7 @@ def neighbourhood_plan(
 
 
 class _NeighbourhoodSearch:
-    """What is known while a draft is improved: bounds, and the time that is left."""
+    """The bounds and the remaining time while an incumbent is improved."""
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], solver: str, deadline: float) -> None:
         self.kinds = kinds
@@ -88,36 +89,36 @@ class _NeighbourhoodSearch:
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left."""
+        """Remaining seconds."""
         return self.deadline - time.monotonic()
 
     def bound(self, incumbent: Incumbent) -> Fraction:
-        """What no plan that leaves out as many costs less than."""
+        """A lower bound on the cost of every plan that leaves out as many tenants."""
         return max(self._cores(incumbent)[0] * self.unit, self._generated(incumbent))
 
     def nics_bound(self, incumbent: Incumbent) -> int:
-        """NICs of which no plan that leaves out as many has fewer."""
+        """A lower bound on the NICs of every plan that leaves out as many tenants."""
         fewest = self._cores(incumbent)[1]
         costs = {exact_cost(kind) for kind in self.kinds}
-        dearest = max(costs)
-        return max(fewest, math.ceil(self._generated(incumbent) / dearest)) if dearest else fewest
+        highest = max(costs)
+        return max(fewest, math.ceil(self._generated(incumbent) / highest)) if highest else fewest
 
     def proven(self, incumbent: Incumbent) -> bool:
-        """Whether the draft places everybody at a cost that is the bound."""
+        """Whether the incumbent places every tenant, and its cost is the bound."""
         return not incumbent.unplaced and incumbent.cost(self.kinds) <= self.bound(incumbent)
 
     def ended(self, incumbent: Incumbent) -> bool:
-        """Whether there is no time left, or nothing left to improve."""
+        """Whether the time is over, or the incumbent proven."""
         return self.proven(incumbent) or self.remaining <= 0
 
     def improved(self, incumbent: Incumbent) -> Incumbent:
-        """The draft after the next step, no worse: a NIC emptied, else a few placed anew, or once columns generated."""
+        """The incumbent after one more step, no worse: a NIC emptied, or a few placed again, or once by columns."""
         if self.generated is None and time.monotonic() >= self.generating_at:
             until = time.monotonic() + self.remaining / 2
             incumbent, self.generated = generated_plan(incumbent, self.kinds, self.oracles, deadline=until)
             return incumbent
         until = self.deadline if self.generated is not None else self.generating_at
-        emptied = self.ejections.with_one_nic_less(incumbent, steps=EJECTIONS, deadline=until)
+        emptied = self.ejections.with_one_nic_fewer(incumbent, steps=EJECTIONS, deadline=until)
         return emptied or _improved(incumbent, self.kinds, self.oracles, self.chance, self.solver)
 
     def _cores(self, incumbent: Incumbent) -> tuple[int, int]:
@@ -134,29 +135,29 @@ class _NeighbourhoodSearch:
 def _improved(
     incumbent: Incumbent, kinds: Sequence[NicKind], oracles: Sequence[Oracle], chance: random.Random, solver: str
 ) -> Incumbent:
-    """The draft after placing the tenants of a few NICs anew, where that is no worse."""
+    """The incumbent after placing the tenants of a few NICs again, where that is no worse."""
 
     def free(nic: NicAssignment) -> int:
         return kinds[nic[0]].cores - kinds[nic[0]].cores_taken(tenant.workload for tenant in nic[1])
 
     everywhere = range(len(incumbent.nics))
-    roomy = sorted(everywhere, key=lambda i: -free(incumbent.nics[i]) * chance.random())[:ROOMY]
-    others = sorted(set(everywhere) - set(roomy))
-    chosen = {*roomy, *chance.sample(others, min(len(others), ANY))}
+    with_free_cores = sorted(everywhere, key=lambda i: -free(incumbent.nics[i]) * chance.random())[:WITH_FREE_CORES]
+    others = sorted(set(everywhere) - set(with_free_cores))
+    chosen = {*with_free_cores, *chance.sample(others, min(len(others), ANY))}
     kept = [nic for i, nic in enumerate(incumbent.nics) if i not in chosen]
-    opened = [nic for i, nic in enumerate(incumbent.nics) if i in chosen]
-    homeless = chance.sample(incumbent.unplaced, min(len(incumbent.unplaced), 2))
-    movers = [*homeless, *(tenant for _, on_nic in opened for tenant in on_nic)]
+    emptied = [nic for i, nic in enumerate(incumbent.nics) if i in chosen]
+    added = chance.sample(incumbent.unplaced, min(len(incumbent.unplaced), 2))
+    movers = [*added, *(tenant for _, on_nic in emptied for tenant in on_nic)]
     still_free = [
         kind if kind.count is None else replace(kind, count=kind.count - sum(used == number for used, _ in kept))
         for number, kind in enumerate(kinds)
     ]
     groups = group_tenants(movers, still_free, oracles)
     co_locations = [list(co_locations_within(kind, groups)) for kind in still_free]
-    found = pattern_plan(groups, still_free, oracles, co_locations, seconds=WORKER_SECONDS, solver=solver)
-    before = Incumbent(tuple(opened), tuple(homeless))
+    found = pattern_plan(groups, still_free, oracles, co_locations, seconds=PROGRAM_SECONDS, solver=solver)
+    before = Incumbent(tuple(emptied), tuple(added))
     after = Incumbent(tuple((kind.index, on_nic) for kind, on_nic in found.nics), tuple(found.unplaced))
     if (len(after.unplaced), after.cost(kinds)) > (len(before.unplaced), before.cost(kinds)):
         return incumbent
-    waiting = tuple(tenant for tenant in incumbent.unplaced if tenant not in homeless)
+    waiting = tuple(tenant for tenant in incumbent.unplaced if tenant not in added)
     return Incumbent((*kept, *after.nics), (*waiting, *after.unplaced))

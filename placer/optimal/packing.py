@@ -1,10 +1,11 @@
-"""Vector packing with the engine of the optimum: items with sizes in several dimensions into the fewest equal bins.
+"""Vector packing with the solver of the optimum: items with sizes in several dimensions into the fewest equal bins.
 
-What a NIC is to tenants a bin is to items; in place of contention, sizes add up. Leaving a bin hurts nobody, so only
-bins to which nothing can be added are patterns, and every item must be in one of those chosen. Some published instances
-have negative sizes, though: there leaving may hurt, so every bin is a pattern, and each item is in just one.
+Bins are like NICs and items like tenants; instead of contention, sizes add up. A part of a set that fits a bin fits,
+too, so the patterns are the sets to which no item can be added, and every item must be in a chosen set. Some published
+instances have negative sizes, though: there a part of a set need not fit, so every set that fits is a pattern, and each
+item is in exactly one chosen set.
 
-Where there are many patterns they are generated as needed. Only where that proves nothing are they listed after all.
+Many patterns are generated as needed. Only where that proves nothing they are all listed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from placer.optimal.size_bound import size_bound
 from profiles import InputError
 
 FEW_SETS = 200_000
-"""With more sets of items that fit a bin than this, they are generated as needed, before all are listed."""
+"""With more sets of items that fit a bin than this, they are generated as needed first."""
 
 MOST_SETS = 3_000_000
 """More sets than this are never listed."""
@@ -41,7 +42,7 @@ MOST_ITEMS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Items to be packed.
+    """Items to pack.
 
     Parameters
     ----------
@@ -56,13 +57,13 @@ class Packing:
 
     @property
     def monotone(self) -> bool:
-        """Whether a set that fits still does when an item leaves."""
+        """Whether every part of a set that fits a bin fits, too."""
         return bool(np.all(self.sizes >= 0))
 
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Bins as item numbers from 0, a bound on their number, and the seconds it took."""
+    """Bins as item numbers from 0, a lower bound on their number, and the seconds of the search."""
 
     assignment: list[list[int]]
     lower_bound: int
@@ -70,7 +71,7 @@ class Packed:
 
     @property
     def proven(self) -> bool:
-        """Whether no fewer bins can do."""
+        """Whether fewer bins are not enough."""
         return len(self.assignment) <= self.lower_bound
 
 
@@ -80,7 +81,7 @@ def read_vbp(path: Path) -> Packing:
     Raises
     ------
     InputError
-        If the file is not one, or an item fits no bin.
+        If the file is no such file, or an item fits no bin.
     """
     try:
         numbers = [int(word) for word in path.read_text(encoding="utf-8").split()]
@@ -108,7 +109,7 @@ def read_vbp(path: Path) -> Packing:
 
 
 def pack(packing: Packing, *, time_limit: float = 60.0, solver: str = "cp-sat") -> Packed:
-    """The fewest bins that hold all items, or the fewest found in `time_limit` seconds beside a bound."""
+    """The fewest bins for all items, or the fewest found in `time_limit` seconds, with a lower bound."""
     began = time.monotonic()
     deadline = began + time_limit
     bins = first_fit_decreasing(packing.capacities, packing.sizes, deadline)
@@ -125,7 +126,7 @@ def pack(packing: Packing, *, time_limit: float = 60.0, solver: str = "cp-sat") 
 
 
 def _by_generation(packing: Packing, packed: Packed, deadline: float) -> Packed:
-    """The better of these bins and those that column generation finds, and the better bound."""
+    """These bins or better ones from column generation, and the higher bound."""
     items = len(packing.sizes)
     task = Task(np.ones(items, dtype=np.int64), np.array([1]), np.array([items]), exactly=False)
     worker = KnapsackPricer(packing.capacities, packing.sizes)
@@ -138,7 +139,7 @@ def _by_generation(packing: Packing, packed: Packed, deadline: float) -> Packed:
 
 
 def _by_listing(packing: Packing, packed: Packed, sets: Ints, solver: str, deadline: float) -> Packed:
-    """The best bins of all, or the best found until the deadline, and the better bound."""
+    """The best bins from all sets, or the best found until the deadline, and the higher bound."""
     program, start = _program(sets, packed.assignment, packing)
     solution = solve(program, start, solver=solver, deadline=deadline)
     chosen = sets[np.repeat(np.arange(len(sets)), solution.values)]
@@ -148,7 +149,7 @@ def _by_listing(packing: Packing, packed: Packed, sets: Ints, solver: str, deadl
 
 
 def _patterns(packing: Packing, most: int, deadline: float) -> Ints | None:
-    """Sets of items that fit a bin, a row each, padded with -1; None if there are more than `most` or time is over.
+    """Sets of items that fit a bin, a row each, padded with -1; None after the deadline or beyond `most`.
 
     Where no item has a negative size, only sets to which no item can be added.
     """
@@ -171,7 +172,7 @@ def _patterns(packing: Packing, most: int, deadline: float) -> Ints | None:
 
 
 def _extensible(packing: Packing, sets: Ints, room: Ints, deadline: float) -> npt.NDArray[np.bool_] | None:
-    """Which sets can take one more item, none where a size is negative; None if time is over."""
+    """Which sets can take one more item, none where a size is negative; None after the deadline."""
     extensible = np.zeros(len(sets), dtype=bool)
     for item, size in enumerate(packing.sizes if packing.monotone else []):
         if time.monotonic() >= deadline:
@@ -201,7 +202,7 @@ def _with_one_more(packing: Packing, sets: Ints, room: Ints, most: int, deadline
 
 
 def _program(sets: Ints, bins: list[list[int]], packing: Packing) -> tuple[IntegerProgram, Ints]:
-    """Every item in a chosen set, in just one where leaving may hurt; and a first solution: the given bins."""
+    """The program that puts every item in a chosen set, in one where sizes are negative; and the bins as a solution."""
     items = len(packing.sizes)
     row, place = np.nonzero(sets >= 0)
     holds = sparse.csr_array((np.ones_like(row), (sets[row, place], row)), shape=(items, len(sets)))

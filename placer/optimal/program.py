@@ -1,4 +1,4 @@
-"""The pattern program: how often to use each co-location pattern. It does not grow with the number of tenants."""
+"""The pattern program: how many NICs carry each co-location pattern, whatever the number of tenants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST_COST = 10**6
 
 
 class Row(NamedTuple):
-    """What a row of the pattern program says: enough slots above a level, no idle ones up to it, or NICs of a kind."""
+    """A row requires enough slots above a level, or tenants in all slots up to it, or no more NICs than there are."""
 
     requires: Literal["served", "filled", "count"]
     number: int
@@ -36,11 +36,11 @@ class Row(NamedTuple):
 class IntegerProgram:
     """Minimise `cost @ v` over whole `v` between 0 and `upper`, subject to `matrix @ v >= least`.
 
-    The first variables say how many NICs carry each pattern, the last ones how many tenants of each group are left
-    out, the hardest first. The rows are Hall's condition, twice. For every group and level l, slots below which no
-    tenant beyond the easiest l can be served: slots of a level above l number no fewer than tenants beyond l, less
-    those left out. And since the slots of strict patterns must be taken: those of a level up to l number no more than
-    l, nor all of them more than are placed. A matching that saturates the tenants and another that saturates the
+    The first variables are how many NICs carry each pattern, the last ones how many tenants of each group are left
+    out, the most demanding first. The rows are Hall's condition, twice. For every group and level l, only slots of a
+    level above l are good enough for the tenants after the first l: there must be as many as such tenants, less those
+    left out. And since the slots of strict patterns must be taken, those of a level up to l must be no more than l, and
+    all of them no more than the tenants placed. A matching that saturates the tenants and another that saturates the
     strict slots make one that does both (Mendelsohn and Dulmage, 1958). Limited kinds add a row each.
 
     Parameters
@@ -50,7 +50,7 @@ class IntegerProgram:
     patterns
         How many of the variables are patterns; the others are tenants left out.
     rows
-        What the first rows say; limits come after them.
+        What the first rows require; limits come after them.
     """
 
     matrix: sparse.csr_array
@@ -135,17 +135,17 @@ def program_of(patterns: Patterns, groups: Sequence[TenantGroup], kinds: Sequenc
         if kind.count is not None:
             used = np.flatnonzero(patterns.kind == number)
             rows.add(Row("count", number, kind.count), used, np.full(len(used), -1), -kind.count)
-    everyone = np.array([len(group.tenants) for group in groups], dtype=np.int64)
-    total = int(everyone.sum())
+    members = np.array([len(group.tenants) for group in groups], dtype=np.int64)
+    total = int(members.sum())
     counts = np.array([total if kind.count is None else min(kind.count, total) for kind in kinds], dtype=np.int64)
     none_out = np.zeros(len(groups), dtype=np.int64)
     return IntegerProgram(
         matrix=rows.matrix(len(patterns) + len(groups)),
         least=np.array(rows.least, dtype=np.int64),
         cost=np.concatenate([costs_in_units(kinds)[0][patterns.kind], none_out]),
-        upper=np.concatenate([counts[patterns.kind], everyone]),
+        upper=np.concatenate([counts[patterns.kind], members]),
         patterns=len(patterns),
-        rows=tuple(rows.said),
+        rows=tuple(rows.rows),
     )
 
 
@@ -153,13 +153,13 @@ class _RowBuilder:
     """Rows of a sparse matrix and their right-hand sides, one after the other."""
 
     def __init__(self) -> None:
-        self.said: list[Row] = []
+        self.rows: list[Row] = []
         self.least: list[int] = []
         self._variables: list[Ints] = []
         self._values: list[Ints] = []
 
-    def add(self, says: Row, variables: Ints, values: Ints, least: int) -> None:
-        self.said.append(says)
+    def add(self, row: Row, variables: Ints, values: Ints, least: int) -> None:
+        self.rows.append(row)
         self._variables.append(variables)
         self._values.append(values)
         self.least.append(least)
@@ -176,7 +176,7 @@ def costs_in_units(kinds: Sequence[NicKind]) -> tuple[Ints, Fraction]:
     """The cost of every kind as a whole number of units, and the unit; rounded down where the unit would be tiny.
 
     The unit is as large as the costs allow: every plan costs a whole number of them, so a bound may be rounded up to
-    one. Kinds of which there are no NICs have no say in it.
+    one. Kinds without any NIC do not count.
     """
     exact = [exact_cost(kind) for kind in kinds]
     usable = [cost for cost, kind in zip(exact, kinds, strict=True) if kind.count != 0 and cost] or [Fraction(1)]
@@ -187,13 +187,13 @@ def costs_in_units(kinds: Sequence[NicKind]) -> tuple[Ints, Fraction]:
 
 
 def exact_cost(kind: NicKind) -> Fraction:
-    """What a NIC of the kind costs, as the decimal number that it was written as."""
+    """The cost of a NIC of the kind, exactly as the decimal number in its file."""
     return Fraction(repr(float(kind.cost)))
 
 
 @dataclass(frozen=True, eq=False)
 class WeakDuality:
-    """What row prices prove, exact or not: prices below zero count as zero, and errors are paid for.
+    """The bound that row prices prove, exact or not: prices below zero count as zero, and rounding lowers the bound.
 
     Parameters
     ----------
@@ -211,13 +211,13 @@ class WeakDuality:
 
     @classmethod
     def of(cls, program: IntegerProgram, duals: Floats) -> WeakDuality:
-        """The better bound of two: buy what the prices make too cheap up to its limit, or lower all prices until
-        nothing is too cheap (Farley, 1990), which makes the prices of a few columns valid for all.
+        """The higher of two bounds: with variables of negative reduced cost at their limits, or with all prices lowered
+        until there are none (Farley, 1990), which makes the prices of a few columns valid for all.
         """
         prices = np.maximum(duals, 0.0)
         worth = program.matrix.T @ prices
-        dear = worth > program.cost
-        share = float(np.min(program.cost[dear] / worth[dear], initial=1.0))
+        too_high = worth > program.cost
+        share = float(np.min(program.cost[too_high] / worth[too_high], initial=1.0))
         return max(cls._at(program, prices), cls._at(program, prices * share), key=lambda proof: proof.value)
 
     @classmethod
@@ -228,7 +228,7 @@ class WeakDuality:
 
     @property
     def _error(self) -> float:
-        """More than the value is wrong by."""
+        """An upper limit of the rounding error of the value."""
         return ROUNDING * max(1.0, abs(self.value) * 1e-6)
 
     @property

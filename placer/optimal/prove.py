@@ -15,18 +15,18 @@ NEARLY = 1e-6
 """A variable of the relaxation this close to a whole number is one."""
 
 SLACKS = (0, 1)
-"""How far below the relaxation's whole part each variable may go in brief searches, which keep the rest of it."""
+"""How far below the relaxation's whole part each variable may go in brief searches."""
 
 FEW = (2_000, 20_000)
 """Where there are more variables, as many as these of lowest reduced cost are tried first."""
 
 SHARE = 0.5
-"""Share of the remaining time for the search at the bound, so that something is left for a search above it."""
+"""Share of the remaining time for the search at the bound; the rest is for a search above it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A feasible solution of a program, a proven bound on its cost, and the part of the proof that prices make."""
+    """A feasible solution of a program, a proven bound on its cost, and the prices of the relaxation's bound."""
 
     values: Ints
     cost: int
@@ -35,17 +35,17 @@ class Solution:
 
     @property
     def proven(self) -> bool:
-        """Whether nothing can cost less."""
+        """Whether no solution costs less."""
         return self.cost <= self.bound
 
 
 def solve(program: IntegerProgram, start: Ints, *, solver: str, deadline: float) -> Solution:
     """The best solution found until `deadline` (of `time.monotonic`), no worse than the feasible `start`.
 
-    The relaxation gives a bound, mostly the optimum itself, so the search asks for a solution that costs just that.
-    Briefly at first, keeping most of the relaxation's whole part: what is left to decide is small even with a million
-    tenants. Then in full; if there is none, the bound rises and the question is asked again: of one NIC more at most,
-    then of two, then of four. What a NIC costs may be many units, and to ask of each would take long.
+    The bound from the relaxation is mostly the optimum itself, so the search looks for a solution of just that cost.
+    First briefly, with most of the relaxation's whole part fixed: the rest is small even with a million tenants. Then
+    in full; if there is no such solution, the bound rises, and the next search allows one NIC more, then two, then
+    four. A NIC may cost many units, and a search for each unit would take long.
     """
     relaxed = relaxation(program, deadline - time.monotonic(), start)
     best = Solution(start, int(start @ program.cost), relaxed.proof.bound, relaxed.proof)
@@ -53,17 +53,17 @@ def solve(program: IntegerProgram, start: Ints, *, solver: str, deadline: float)
         return best
     best = _better(program, best, np.ceil(relaxed.values - NEARLY).astype(np.int64))
     whole = np.floor(relaxed.values + NEARLY).astype(np.int64)
-    nothing = np.zeros_like(whole)
+    none_fixed = np.zeros_like(whole)
     target, above = best.bound - 1, 0
     while not best.proven and best.bound > target:
         target, above = best.bound + above, 2 * above or _least_cost(program) - 1
         for few in FEW:
             if few < len(whole):
-                best = _attempt(program, relaxed, best, target, nothing, solver, deadline, few=few)
+                best = _attempt(program, relaxed, best, target, none_fixed, solver, deadline, few=few)
         for slack in SLACKS:
             best = _attempt(program, relaxed, best, target, np.maximum(whole - slack, 0), solver, deadline)
-        best = _attempt(program, relaxed, best, target, nothing, solver, deadline)
-    return _attempt(program, relaxed, best, best.cost - 1, nothing, solver, deadline)
+        best = _attempt(program, relaxed, best, target, none_fixed, solver, deadline)
+    return _attempt(program, relaxed, best, best.cost - 1, none_fixed, solver, deadline)
 
 
 def _attempt(
@@ -78,7 +78,7 @@ def _attempt(
 ) -> Solution:
     """Search for the best solution that costs at most `target`, with all variables that it could use or with a few.
 
-    If nothing is kept or left out and there is no such solution, the bound rises.
+    If no variable is fixed or left out and there is no such solution, the bound rises.
     """
     last = target >= best.cost - 1
     target = min(target, best.cost - 1)
@@ -87,7 +87,7 @@ def _attempt(
         return best
     upper = relaxed.proof.limits(program, target)
     if few is not None:
-        upper[_by_promise(program, relaxed)[few:]] = 0
+        upper[_most_promising_first(program, relaxed)[few:]] = 0
     if np.any(lower > upper):
         return best
     whole = few is None and not lower.any()
@@ -108,15 +108,15 @@ def _attempt(
 
 
 def _least_cost(program: IntegerProgram) -> int:
-    """What the cheapest variable costs that costs anything."""
+    """The lowest cost of a variable, above 0."""
     return int(np.min(program.cost[program.cost > 0], initial=program.cost.max(initial=1)))
 
 
-def _by_promise(program: IntegerProgram, relaxed: Relaxation) -> Ints:
+def _most_promising_first(program: IntegerProgram, relaxed: Relaxation) -> Ints:
     """The variables by reduced cost; of those nearly equal, by how much they add to the rows."""
     adds = program.matrix.sum(axis=0)
-    promise = np.lexsort((-adds, np.round(relaxed.proof.reduced, 2)))
-    return np.concatenate([np.arange(program.patterns, len(promise)), promise[promise < program.patterns]])
+    order = np.lexsort((-adds, np.round(relaxed.proof.reduced, 2)))
+    return np.concatenate([np.arange(program.patterns, len(order)), order[order < program.patterns]])
 
 
 def _better(program: IntegerProgram, best: Solution, values: Ints) -> Solution:

@@ -25,11 +25,11 @@ def refuse_unknown(solver: str) -> None:
     known = _pulp().listSolvers(onlyAvailable=True)
     name = _name(solver) or next(iter(known), "")
     if name not in known:
-        told = f"PuLP finds no solver '{name}'" if name else "PuLP finds no solver"
-        raise InputError.of("--solver", told, hint=f"installed are {', '.join(known) or 'none'}")
+        message = f"PuLP finds no solver '{name}'" if name else "PuLP finds no solver"
+        raise InputError.of("--solver", message, hint=f"installed are {', '.join(known) or 'none'}")
 
 
-def solved(
+def solve_with_pulp(
     program: IntegerProgram, lower: Ints, upper: Ints, *, solver: str, seconds: float
 ) -> tuple[Ints | None, bool]:
     """Whole numbers that minimise the program, or None where there are none; and whether that is certain."""
@@ -56,10 +56,10 @@ def solved(
 
 
 def _exact(pulp: Any, name: str, seconds: float) -> Any:
-    """The solver, told not to call optimal what is only near it: some do so unless told."""
+    """The solver with a gap of 0: by default some call a solution optimal that is only near it."""
     try:
         return pulp.getSolver(name, msg=False, timeLimit=seconds, gapRel=0.0)
-    except TypeError:  # those that know no gap
+    except TypeError:  # a solver without this option
         return pulp.getSolver(name, msg=False, timeLimit=seconds)
 
 

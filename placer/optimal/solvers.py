@@ -16,14 +16,14 @@ from placer.optimal.program import IntegerProgram, WeakDuality
 from profiles import InputError
 
 SOLVERS = {
-    # left to it, Ctrl-C would end the process without a word
+    # with its own handler, Ctrl-C would end the process without a message
     "cp-sat": ("sat", "num_workers:1 linearization_level:2 catch_sigint_signal:false"),
     "highs": ("highs", "output_flag=false\nthreads=1\nmip_rel_gap=0\nmip_abs_gap=0.999"),
 }
-"""Integer solvers of OR-Tools by name: what it calls them, and settings that make them silent, exact and repeatable."""
+"""Integer solvers of OR-Tools by our name: theirs, and settings that make them silent, exact and repeatable."""
 
 PULP_BRIEFLY = 5.0
-"""Seconds of a brief search through PuLP, whose solvers know no common measure of effort."""
+"""Seconds of a brief search through PuLP, whose solvers have no common measure of effort."""
 
 BRIEFLY = {"cp-sat": " max_deterministic_time:4", "highs": "\nmip_max_nodes=500"}
 """Settings for a brief search: an effort that is the same on every machine, unlike a number of seconds."""
@@ -32,14 +32,14 @@ SIFTED = 8_000
 """A relaxation with more variables than this is solved over a part of them at a time."""
 
 LEAST_IMPROVEMENT = 1e-7
-"""A variable whose reduced cost is not lower than minus this is not worth adding to a relaxation."""
+"""Variables whose reduced cost is not below minus this are not added to a relaxation."""
 
 LEAST_SECONDS = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The program without integrality: a solution (None if there was no time for one), and what its prices prove."""
+    """The program without integrality: a solution, None if time was too short, and the bound of its prices."""
 
     values: Floats | None
     proof: WeakDuality
@@ -47,7 +47,7 @@ class Relaxation:
 
 @dataclass(frozen=True, eq=False)
 class IntegerSolution:
-    """What an integer solver found: a feasible solution or None, and whether it searched everything."""
+    """The end of an integer solver: a feasible solution or None, and whether the search was complete."""
 
     values: Ints | None
     complete: bool
@@ -56,15 +56,15 @@ class IntegerSolution:
 def relaxation(program: IntegerProgram, seconds: float, start: Ints | None = None) -> Relaxation:
     """The relaxation of the program by the simplex method; its bound is safe against rounding errors.
 
-    With many variables it is sifted: solved over some, among them those of a feasible `start`, to which those are
-    added that its prices make worth having, until there are none.
+    With many variables it is sifted: solved over some of them, with those of a feasible `start`, to which the variables
+    of negative reduced cost are added until there are none.
     """
     began = time.monotonic()
     number = len(program.cost)
     active = np.arange(number)
     if start is not None and number > SIFTED:
-        spread = np.linspace(0, number - 1, SIFTED // 4).astype(np.int64)
-        active = np.union1d(np.flatnonzero(start), np.append(spread, np.arange(program.patterns, number)))
+        evenly = np.linspace(0, number - 1, SIFTED // 4).astype(np.int64)
+        active = np.union1d(np.flatnonzero(start), np.append(evenly, np.arange(program.patterns, number)))
     best = WeakDuality.of(program, np.zeros(len(program.least)))
     while True:
         part = program.only(active)
@@ -92,7 +92,7 @@ def solve_integers(
     Parameters
     ----------
     start
-        A solution to start from, which need not be feasible; HiGHS does without.
+        A solution to start from, which need not be feasible; HiGHS ignores it.
     solver
         One of `SOLVERS`, `pulp`, or `pulp:NAME`.
     seconds
@@ -122,18 +122,26 @@ def solve_integers(
 
 
 def refuse_unknown(solver: str) -> None:
-    """InputError where there is no such integer solver."""
+    """Refuse an integer solver that there is not.
+
+    Raises
+    ------
+    InputError
+        When the solver is unknown.
+    """
     if solver.startswith(pulp_solver.PREFIX):
         pulp_solver.refuse_unknown(solver)
     elif solver not in SOLVERS:
-        hint = f"it is one of {', '.join(SOLVERS)}, pulp or pulp:NAME"
-        raise InputError.of("--solver", f"'{solver}' is not understood", hint=hint)
+        hint = f"solvers are {', '.join(SOLVERS)}, pulp or pulp:NAME"
+        raise InputError.of("--solver", f"'{solver}' is no integer solver", hint=hint)
 
 
 def _through_pulp(
     program: IntegerProgram, free: Ints, lower: Ints, upper: Ints, solver: str, seconds: float
 ) -> IntegerSolution:
-    found, certain = pulp_solver.solved(program.only(free), lower[free], upper[free], solver=solver, seconds=seconds)
+    found, certain = pulp_solver.solve_with_pulp(
+        program.only(free), lower[free], upper[free], solver=solver, seconds=seconds
+    )
     if found is None:
         return IntegerSolution(None, complete=certain)
     values = np.zeros_like(upper)

@@ -22,7 +22,7 @@ def test_who_is_in_the_way_goes_on() -> None:
     acl, nat, lb, nids = (tenant(nf, nf, drop=0.1) for nf in ("acl", "nat", "lb", "nids"))
     oracle = TableOracle({"lb nids": [50, 50], "acl nids": [50, 50], "lb nat": [50, 50]})
     incumbent = Incumbent(((0, (acl, nat)), (0, (lb,)), (0, (nids,))), ())
-    emptied = EjectionSearch([KIND], [oracle], random.Random(0)).with_one_nic_less(
+    emptied = EjectionSearch([KIND], [oracle], random.Random(0)).with_one_nic_fewer(
         incumbent, steps=10, deadline=math.inf
     )
     assert emptied is not None
@@ -36,8 +36,8 @@ def test_what_cannot_be_emptied_is_given_up() -> None:
     """Two ACLs that share with nobody need their two NICs."""
     incumbent = Incumbent(tuple((0, (tenant(identity, "acl", drop=0.1),)) for identity in "ab"), ())
     search = EjectionSearch([KIND], [TableOracle({"acl acl": [50, 50]})], random.Random(0))
-    assert search.with_one_nic_less(incumbent, steps=10, deadline=math.inf) is None
-    assert search.with_one_nic_less(Incumbent((), ()), steps=10, deadline=math.inf) is None
+    assert search.with_one_nic_fewer(incumbent, steps=10, deadline=math.inf) is None
+    assert search.with_one_nic_fewer(Incumbent((), ()), steps=10, deadline=math.inf) is None
 
 
 @given(instances())
@@ -46,7 +46,9 @@ def test_whatever_the_oracle_what_is_emptied_is_sound(given_: Instance) -> None:
     """One NIC fewer or one tenant more, nobody lost, no SLA broken."""
     tenants, kinds, oracles = given_
     incumbent = first_incumbent(tenants, kinds, oracles, math.inf)
-    emptied = EjectionSearch(kinds, oracles, random.Random(0)).with_one_nic_less(incumbent, steps=20, deadline=math.inf)
+    emptied = EjectionSearch(kinds, oracles, random.Random(0)).with_one_nic_fewer(
+        incumbent, steps=20, deadline=math.inf
+    )
     if emptied is None:
         return
     saved = len(incumbent.nics) - len(emptied.nics), len(incumbent.unplaced) - len(emptied.unplaced)
