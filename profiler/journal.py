@@ -102,7 +102,7 @@ class Journal:
         rows = self._select("SELECT answer FROM runs WHERE request = ?", (request,))
         try:
             return _parsed(rows[0][0]) if rows else None
-        except (TypeError, ValueError, KeyError):
+        except (TypeError, ValueError, KeyError, RecursionError):
             raise InputError.of(
                 str(self.path),
                 f"journal is damaged: the answer to {request:.200} cannot be read",

@@ -1,7 +1,7 @@
-"""A testbed written by somebody else: a program of its own, standard library only, that speaks the testbed protocol.
+"""A testbed that shares no code with this project: a program of the standard library that speaks the testbed protocol.
 
-Its NIC is unlike a BlueField-2 in everything that could be taken for granted: cores, accelerator, NF names and sizes,
-ranges, bench parameters, no mtbr. Flags make it misbehave after N runs, for tests of those who ask it.
+Its NIC differs from a BlueField-2 in cores, accelerator, NF names and sizes, ranges and bench parameters, and has no
+mtbr. Flags make it misbehave after N runs, for tests of its clients.
 """
 
 import argparse
@@ -52,7 +52,7 @@ class Refused(Exception):
 
 
 class Job:
-    """One workload while it runs: what it needs per operation, and how fast it goes (operations per microsecond)."""
+    """One workload while it runs: what it needs per operation, and its rate (operations per microsecond)."""
 
     def __init__(self, cores, compute_us, references, wss_mb, crypto_us, pipeline, limit, write_share):
         self.cores, self.compute_us, self.references, self.wss_mb = cores, compute_us, references, wss_mb
@@ -148,7 +148,7 @@ def run(request, count):
 
 
 def wander(answer, flags, runs):
-    """Answer otherwise than the card would: slower and slower, or far off now and then."""
+    """Change an answer: slower with every run, or far off now and then."""
     if flags.drift:
         answer["elapsed_s"] = 3.0
         for workload in answer["workloads"]:
@@ -159,7 +159,7 @@ def wander(answer, flags, runs):
 
 
 def misbehave(flags, runs):
-    """Do the wrong that the flags ask for; returns what to say instead of the answer, if anything."""
+    """Misbehave as the flags require; returns the line to print instead of the answer, if any."""
     if flags.die_after is not None and runs > flags.die_after:
         print("fan failure, shutting down", file=sys.stderr, flush=True)
         sys.exit(3)
@@ -180,7 +180,7 @@ def main():
     parser.add_argument("--late-s", type=float, default=1.0, metavar="SECONDS", help="how late")
     parser.add_argument("--outliers", type=int, metavar="RUNS", help="30 %% off once in so many")
     parser.add_argument("--drift", type=int, metavar="RUNS", help="10 %% slower after so many")
-    parser.add_argument("--log", metavar="FILE", help="append every run that is asked")
+    parser.add_argument("--log", metavar="FILE", help="append every requested run")
     parser.add_argument("--wrong-describe", action="store_true")
     flags = parser.parse_args()
     runs = 0

@@ -1,14 +1,16 @@
-"""The journal: nothing measured is lost, nothing is measured twice."""
+"""The journal: no measurement is lost, none is repeated."""
 
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from profiler.journal import Journal, JournaledTestbed
+from profiler.journal_faults import JournalError
 from profiler.testbed import Measurement, Run, TestbedError
 from profiles import BenchLoad, Counters, InputError, Load, TrafficProfile, Workload
 from tests.profiler.toy_testbed import ToyTestbed, description
@@ -18,19 +20,19 @@ BENCH = BenchLoad.of("mem-bench", {"wss_mb": 1, "access_mops": 0.1 + 0.2})
 
 
 def test_a_run_is_measured_once(tmp_path: Path) -> None:
-    """What the journal knows is answered from it, to the last bit, also by another process."""
+    """A run in the journal is answered from it, to the last bit, also by another process."""
     toy = ToyTestbed()
     with Journal(tmp_path / "j") as journal:
         testbed = JournaledTestbed(toy, journal)
         first = testbed.run_many([[NF], [NF, BENCH], [NF]], seed=1)
-        assert len(toy.asked) == 2
+        assert len(toy.requests) == 2
     with Journal(tmp_path / "j") as journal:
         assert len(journal) == 2
         assert JournaledTestbed(ToyTestbed(fails_after=0), journal).run_many([[NF], [NF, BENCH], [NF]], seed=1) == first
 
 
-def test_seed_noise_and_company_tell_runs_apart(tmp_path: Path) -> None:
-    """A run with another seed, without noise, or in another company is another run."""
+def test_another_seed_noise_or_co_location_is_another_run(tmp_path: Path) -> None:
+    """None of them is answered by the other's entry in the journal."""
     toy = ToyTestbed()
     with Journal(tmp_path / "j") as journal:
         testbed = JournaledTestbed(toy, journal)
@@ -38,21 +40,21 @@ def test_seed_noise_and_company_tell_runs_apart(tmp_path: Path) -> None:
         testbed.run([NF], seed=2)
         testbed.run([NF], seed=1, noise=False)
         testbed.run([NF, BENCH], seed=1)
-    assert len(toy.asked) == 4
+    assert len(toy.requests) == 4
 
 
 def test_each_run_is_written_before_the_next(tmp_path: Path) -> None:
-    """When a testbed dies, everything before is in the journal."""
+    """When a testbed fails, all runs before are in the journal."""
     with Journal(tmp_path / "j") as journal:
         testbed = JournaledTestbed(ToyTestbed(fails_after=2), journal)
-        with pytest.raises(TestbedError, match="fell off"):
+        with pytest.raises(TestbedError, match="toy is broken"):
             testbed.run_many([[NF], [NF, BENCH], [NF, BENCH, BENCH]])
         assert len(journal) == 2
 
 
 @pytest.mark.parametrize("kpps", [0.0, -1.0, math.nan, math.inf])
-def test_no_model_learns_from_what_is_no_measurement(tmp_path: Path, kpps: float) -> None:
-    """A throughput that is not finite and positive is refused and not written."""
+def test_an_invalid_measurement_is_not_written(tmp_path: Path, kpps: float) -> None:
+    """A throughput that is not finite and positive is refused, so no model learns from it."""
 
     class Broken(ToyTestbed):
         def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
@@ -65,7 +67,7 @@ def test_no_model_learns_from_what_is_no_measurement(tmp_path: Path, kpps: float
 
 
 def test_a_journal_belongs_to_one_testbed_and_seed(tmp_path: Path) -> None:
-    """Runs of another testbed or seed are refused with the way out."""
+    """Runs of another testbed or seed are refused with a hint."""
     with Journal(tmp_path / "j") as journal:
         journal.claim(description(), 0)
         journal.claim(description(), 0)
@@ -81,9 +83,45 @@ def test_a_journal_in_use_is_refused(tmp_path: Path) -> None:
         Journal(tmp_path / "j")
 
 
-def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
     """A file that is no SQLite database is not overwritten."""
     (tmp_path / "j").write_text("my diary, which is not a database, and long enough to be sure of it. " * 20)
     with pytest.raises(InputError, match="is not a journal"):
         Journal(tmp_path / "j")
     assert (tmp_path / "j").read_text().startswith("my diary")
+
+
+def test_a_journal_that_cannot_be_opened_is_reported_as_such(tmp_path: Path) -> None:
+    """A path that cannot be opened is no bad input: the command ends with status 1."""
+    (tmp_path / "j").mkdir()
+    with pytest.raises(JournalError, match=r"journal .*/j: unable to open database file"):
+        Journal(tmp_path / "j")
+    assert [path.name for path in tmp_path.iterdir()] == ["j"]
+
+
+def test_a_full_disk_keeps_all_earlier_runs(tmp_path: Path) -> None:
+    """A run that cannot be written is reported; the journal then still holds those before, and works again."""
+    with Journal(tmp_path / "j") as journal:
+        testbed = JournaledTestbed(ToyTestbed(), journal)
+        testbed.run([NF], seed=0)
+        assert journal._database is not None
+        pages = journal._database.execute("PRAGMA page_count").fetchone()[0]
+        journal._database.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(JournalError, match="database or disk is full"):
+            for seed in range(1, 1000):
+                testbed.run([NF], seed=seed)
+        known = len(journal)
+        journal._database.execute("PRAGMA max_page_count = 1000000")
+        testbed.run([NF], seed=2000)
+        assert len(journal) == known + 1
+
+
+@pytest.mark.parametrize("answer", ["not JSON", "{}", '{"measurements": 3, "elapsed_s": 1}', "[" * 100_000])
+def test_a_damaged_answer_is_reported(tmp_path: Path, answer: str) -> None:
+    """An answer that cannot be read is an input error with a hint, not a measurement."""
+    with Journal(tmp_path / "j") as journal:
+        JournaledTestbed(ToyTestbed(), journal).run([NF], seed=1)
+    with sqlite3.connect(tmp_path / "j") as database:
+        database.execute("UPDATE runs SET answer = ?", (answer,))
+    with Journal(tmp_path / "j") as journal, pytest.raises(InputError, match="journal is damaged: the answer to"):
+        JournaledTestbed(ToyTestbed(), journal).run([NF], seed=1)

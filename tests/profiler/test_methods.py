@@ -11,7 +11,7 @@ import pytest
 
 from profiler.contention import measure_benches
 from profiler.memory_contention import MemoryContention
-from profiler.methods import find_method
+from profiler.methods import METHODS, find_method
 from profiler.nf_runs import NfRuns, QuotaSpent
 from profiler.outliers import ConfirmedTestbed
 from profiler.profiling import profile
@@ -21,19 +21,30 @@ from tests.profiler.toy_testbed import STEP, ToyTestbed, description
 
 
 def profiled(method: str, toy: ToyTestbed, quota: int | None) -> NfRuns:
-    """The toy's NF after a method has had its runs."""
+    """The runs of the toy's NF after a method has spent its quota."""
     rng = np.random.default_rng(1)
     memory = MemoryContention(measure_benches(toy, 0, lambda runs: None).memory, 4, rng)
-    runs = NfRuns(ConfirmedTestbed(toy, toy), toy.told.nfs[0], memory, quota=quota, seed=0, done=lambda runs: None)
-    # most uncertain where flows are many: a model with one opinion
+    runs = NfRuns(ConfirmedTestbed(toy, toy), toy.described.nfs[0], memory, quota=quota, seed=0, done=lambda runs: None)
+    # a model that is most uncertain where flows are many
     runs.uncertainty = lambda co_locations: np.array([traffic.flows for traffic, _ in co_locations])
     with contextlib.suppress(QuotaSpent):
         find_method(method).profile(runs, rng)
     return runs
 
 
-def test_adaptive_prunes_what_does_not_matter() -> None:
-    """Packet size changes nothing: beyond the ends of its range, it stays at its default."""
+def test_every_file_of_the_package_that_registers_a_class_is_a_method() -> None:
+    assert list(METHODS) == ["active", "adaptive", "full", "random"]
+
+
+def test_a_misspelt_method_is_refused_with_the_nearest() -> None:
+    with pytest.raises(
+        InputError, match=r"--method: 'adaptiv' is not a profiling method\nhint: did you mean adaptive\?"
+    ):
+        find_method("adaptiv")
+
+
+def test_adaptive_prunes_an_attribute_without_effect() -> None:
+    """Packet size changes nothing: except at the ends of its range, it stays at its default."""
     runs = profiled("adaptive", ToyTestbed(), 200)
     sizes = [traffic.packet_size for traffic, _, _ in runs.all()]
     assert set(sizes) == {64, 512, 1500}
@@ -50,7 +61,7 @@ def test_adaptive_bisects_where_throughput_falls() -> None:
     assert min(abs(flows / STEP - 1)) < 0.2
 
 
-def test_adaptive_finds_what_shows_only_in_company() -> None:
+def test_adaptive_finds_a_change_that_appears_only_under_contention() -> None:
     """A change that solo throughput hides, because the NF's data fits the cache alone, is bisected as well."""
     runs = profiled("adaptive", ToyTestbed(hidden=True), 200)
     flows = {traffic.flows for traffic, _, _ in runs.all()}
@@ -58,26 +69,26 @@ def test_adaptive_finds_what_shows_only_in_company() -> None:
     assert min(abs(np.array(sorted(flows)) / STEP - 1)) < 0.2
 
 
-def test_active_goes_where_the_model_is_least_certain() -> None:
-    """A quarter of the runs at least follow the model, which here doubts many flows, and as many are still even."""
+def test_active_measures_where_the_model_is_least_certain() -> None:
+    """Runs at many flows, where this model is uncertain, are at least half as many again as without it."""
     flows = np.array([traffic.flows for traffic, _, _ in profiled("active", ToyTestbed(), 300).all()])
     adaptive = np.array([traffic.flows for traffic, _, _ in profiled("adaptive", ToyTestbed(), 300).all()])
     assert (flows > 30000).mean() > 1.5 * (adaptive > 30000).mean()
     assert (flows == 1000).mean() > 0.1
 
 
-def test_active_needs_a_model_and_a_quota(tmp_path: Path) -> None:
-    """Without a model to ask, or without an end, it is refused."""
+def test_active_needs_a_model(tmp_path: Path) -> None:
+    """Without a model to query it is refused."""
     with pytest.raises(InputError, match="active needs a model to query"):
         profile(ToyTestbed(), tmp_path / "p", method="active", quota=200)
 
 
-def test_noise_does_not_decide_what_matters() -> None:
-    """An attribute whose effect is near the threshold is judged by three runs at each end, not by one."""
+def test_an_effect_near_the_threshold_is_decided_by_three_runs() -> None:
+    """At each end of the range, so that noise does not decide."""
     near, clear = ToyTestbed(step=0.954), ToyTestbed(step=0.5)
     for toy in (near, clear):
         profiled("adaptive", toy, 200)
-    ends = [sum(isinstance(one[0], Workload) and one[0].traffic.flows in (1, 100000) for one in toy.asked)
+    ends = [sum(isinstance(one[0], Workload) and one[0].traffic.flows in (1, 100000) for one in toy.requests)
             for toy in (near, clear)]  # fmt: skip
     assert ends[0] > ends[1] + 8
 
@@ -85,7 +96,7 @@ def test_noise_does_not_decide_what_matters() -> None:
 @pytest.mark.parametrize("method", ["adaptive", "active", "random"])
 @pytest.mark.parametrize("quota", [25, 200])
 def test_the_quota_is_never_exceeded(method: str, quota: int) -> None:
-    """A method has exactly the runs it was given, both extremes of contention among them."""
+    """A method makes exactly its quota of runs, both extremes of contention among them."""
     toy = ToyTestbed()
     runs = profiled(method, toy, quota)
     assert sum(len(measured) for _, _, measured in runs.all()) == quota
@@ -96,13 +107,13 @@ def test_the_quota_is_never_exceeded(method: str, quota: int) -> None:
 
 @pytest.mark.parametrize("method", ["adaptive", "active", "random", "full"])
 def test_methods_end_where_there_is_nothing_to_choose(method: str) -> None:
-    """With fixed traffic and no bench there is one company, and no method asks for it forever."""
+    """With fixed traffic and no bench there is one point, and no method requests it for ever."""
     toy = ToyTestbed(description(attributes={}, benches=[]))
     assert len(profiled(method, toy, 200).all()) == 1
 
 
-def test_random_is_uniform_as_told() -> None:
-    """Random takes the ranges as they are: half of the flows above the middle of the range."""
+def test_random_is_uniform_over_the_declared_ranges() -> None:
+    """Half of the flows are above the middle of the range."""
     runs = profiled("random", ToyTestbed(), 300)
     flows = np.array([traffic.flows for traffic, _, _ in runs.all()])
     assert 0.35 < (flows > 50000).mean() < 0.65
@@ -119,7 +130,7 @@ def test_full_is_a_grid() -> None:
 
 @pytest.mark.parametrize("dimensions", [0, 1, 2, 5])
 def test_even_points_fill_every_part(dimensions: int) -> None:
-    """However they are taken, points stay in the unit cube and no tenth of any axis stays empty."""
+    """However many are taken at a time, points stay in the unit cube and no tenth of any axis stays empty."""
     points = EvenPoints(dimensions, np.random.default_rng(0))
     taken = np.concatenate([points.take(30), points.take(34)])
     assert taken.shape == (64, dimensions)

@@ -95,4 +95,4 @@ def test_the_service_continues_after_bad_requests_and_failed_runs() -> None:
     answers = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [one["ok"] for one in answers] == [False, True, False, False]
     assert [one["id"] for one in answers] == [None, "a", "b", None]
-    assert answers[2]["error"] == {"code": "failed", "message": "toy fell off the table"}
+    assert answers[2]["error"] == {"code": "failed", "message": "toy is broken"}

@@ -1,4 +1,4 @@
-"""A testbed whose throughput is a formula on a page, so that tests know what there is to find."""
+"""A testbed whose throughput is a short formula, so that tests know what profiling must find."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEP = 3000.0
 
 def description(**changes: object) -> TestbedDescription:
     """One NF of two cores on six, a memory bench, no accelerator, unless changed."""
-    told: dict[str, object] = {
+    described: dict[str, object] = {
         "name": "toy",
         "simulated": True,
         "nic": {"model": "toy-nic", "cores": CORES},
@@ -23,49 +23,49 @@ def description(**changes: object) -> TestbedDescription:
         "nfs": [{"name": "counter", "cores": 2}],
         "benches": [{"name": "mem-bench", "cores": 1, "parameters": {"wss_mb": (0.5, 8), "access_mops": (1, 100)}}],
     }
-    return TestbedDescription.model_validate(told | changes)
+    return TestbedDescription.model_validate(described | changes)
 
 
 class ToyTestbed(Testbed):
-    """Throughput is 1000 kpps, half of it above 3000 flows, and less with the benches' accesses; packets do not matter.
+    """Throughput is 1000 kpps, half of it above 3000 flows, and less with the benches' accesses; not with packet size.
 
     Parameters
     ----------
-    told
-        What it says of itself.
+    described
+        Its description.
     fails_after
-        It dies at the run after that many.
+        It fails at the run after that many.
     hidden
-        The step shows only beside a bench.
+        The step has an effect only under contention.
     elapsed_s
-        What it says a run takes.
+        The time that it reports for a run.
     step
-        What is left of throughput above the step.
+        The share of throughput that remains above the step.
     """
 
     def __init__(
         self,
-        told: TestbedDescription | None = None,
+        described: TestbedDescription | None = None,
         *,
         fails_after: float = math.inf,
         hidden: bool = False,
         elapsed_s: float = 0.0,
         step: float = 0.5,
     ) -> None:
-        self.told = told or description()
+        self.described = described or description()
         self.fails_after = fails_after
         self.hidden = hidden
         self.elapsed_s = elapsed_s
         self.step = step
-        self.asked: list[tuple[Load, ...]] = []
+        self.requests: list[tuple[Load, ...]] = []
 
     def describe(self) -> TestbedDescription:
-        return self.told
+        return self.described
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
-        if len(self.asked) >= self.fails_after:
-            raise TestbedError("toy fell off the table")
-        self.asked.append(tuple(loads))
+        if len(self.requests) >= self.fails_after:
+            raise TestbedError("toy is broken")
+        self.requests.append(tuple(loads))
         return Run(tuple(self._measured(load, loads) for load in loads), self.elapsed_s)
 
     def _measured(self, load: Load, loads: Sequence[Load]) -> Measurement:
