@@ -84,6 +84,14 @@ class Models:
             )
         return cores
 
+    def excess_cores(self, workloads: Sequence[Workload]) -> str | None:
+        """By how many cores the co-location exceeds the NIC, in words; None where it fits, or cores are not known."""
+        cores = [self.models[workload.nf].cores for workload in workloads]
+        known = [one for one in cores if one is not None]
+        if self.testbed is None or len(known) < len(cores) or sum(known) <= self.testbed.nic.cores:
+            return None
+        return f"{len(cores)} NFs take {sum(known)} cores, a {self.testbed.nic.model} has {self.testbed.nic.cores}"
+
     def demand(self, workloads: Sequence[Workload]) -> list[ResourceDemand]:
         """The resources that each workload takes of a NIC alone."""
         table = self._workload_table

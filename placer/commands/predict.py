@@ -1,16 +1,24 @@
-"""`placer predict`: of whole companies (`--scenarios`), or of one NF beside measured contention (`--contention`)."""
+"""`placer predict`: throughput of whole co-locations (`--scenarios`), or of one NF under given contention."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placer.commands.options import ModelsDir, one_of
 from profiles import InputError
+from profiles.faults import suggestion
 
-Scenarios = Annotated[
+if TYPE_CHECKING:
+    from placer.progress import Progress
+    from predictor import Models, Prediction
+
+SCENARIO_FORMATS, CONTENTION_FORMATS = ("json", "table"), ("csv", "table", "json")
+
+ScenariosFile = Annotated[
     Path | None, typer.Option(help="JSON Lines: {workloads: [...]} as in the testbed protocol.", show_default=False)
 ]
 Nf = Annotated[str | None, typer.Option(help="The NF of --contention.", show_default=False)]
@@ -18,57 +26,103 @@ Contention = Annotated[
     Path | None,
     typer.Option(help="CSV: traffic, the competitors' summed counters, competitor_service_ms.", show_default=False),
 ]
-Predictor = Annotated[str, typer.Option(help="tomur or slomo.")]
+PredictorName = Annotated[
+    str, typer.Option("--predictor", help="A predictor that the models hold; tomur and slomo come with placer.")
+]
 Format = Annotated[
     str | None,
     typer.Option(
-        help="table, or json of --contention; by default JSON Lines of --scenarios, CSV of --contention.",
+        help="json or table of --scenarios; csv, table or json of --contention. The first is the default.",
         show_default=False,
     ),
 ]
-Extrapolate = Annotated[bool, typer.Option("--extrapolate", help="Answer traffic outside the profiled range, too.")]
-
+Extrapolate = Annotated[
+    bool,
+    typer.Option(
+        "--extrapolate",
+        help="Also predict traffic outside the profiled range, and co-locations that the NIC has too few cores for.",
+    ),
+]
 Coverage = Annotated[
-    float,
-    typer.Option(min=0.01, max=0.999, help="The share of throughputs that intervals are to hold."),
+    float, typer.Option(min=0.01, max=0.999, help="The probability that an interval contains the throughput.")
 ]
 
 
 def command(
     models: ModelsDir = None,
-    scenarios: Scenarios = None,
+    scenarios: ScenariosFile = None,
     nf: Nf = None,
     contention: Contention = None,
-    predictor: Predictor = "tomur",
+    predictor: PredictorName = "tomur",
     format: Format = None,
     extrapolate: Extrapolate = False,
     coverage: Coverage = 0.9,
 ) -> None:
-    """Predict throughputs: of every NF of a company, or of one NF beside measured contention."""
+    """Predict the throughput of every NF of a co-location, or of one NF under given contention."""
     from placer.inputs.models import open_models
     from placer.progress import Progress
-    from placer.report.text.prediction import predict_contention, predict_scenarios
 
-    progress = Progress()
     if (scenarios is None) == (contention is None):
-        raise InputError.of("placer predict", "give --scenarios FILE, or --nf NAME --contention FILE")
+        raise InputError.of("placer predict", "give either --scenarios FILE, or --nf NAME --contention FILE")
     if contention is not None and nf is None:
         raise InputError.of("--nf", "is missing", hint="--contention is of one NF")
+    formats = SCENARIO_FORMATS if scenarios else CONTENTION_FORMATS
+    chosen = one_of("--format", format or formats[0], formats)
+    progress = Progress()
     trained = open_models(models, progress.say)
-    one_of("--predictor", predictor, trained.predictors)
+    if predictor not in trained.predictors:
+        hint = suggestion(predictor, trained.predictors)
+        raise InputError.of("--predictor", f"'{predictor}' is not in the models", hint=hint)
     if scenarios is not None:
-        chosen = one_of("--format", format or "json", ("json", "table"))
-        typer.echo(
-            predict_scenarios(
-                trained, predictor, scenarios, chosen, progress.say, extrapolate=extrapolate, coverage=coverage
-            ),
-            nl=False,
-        )
+        text = _scenarios(trained, predictor, scenarios, chosen, progress, extrapolate=extrapolate, coverage=coverage)
     elif contention is not None and nf is not None:
-        chosen = one_of("--format", format or "csv", ("csv", "table", "json"))
-        typer.echo(
-            predict_contention(
-                trained, predictor, nf, contention, chosen, progress.say, extrapolate=extrapolate, coverage=coverage
-            ),
-            nl=False,
-        )
+        rows = (trained, predictor, nf, contention)
+        text = _contention(*rows, chosen, progress, extrapolate=extrapolate, coverage=coverage)
+    typer.echo(text, nl=False)
+
+
+def _scenarios(
+    models: Models, predictor: str, path: Path, form: str, progress: Progress, *, extrapolate: bool, coverage: float
+) -> str:
+    from placer.inputs.scenarios import read_scenarios
+    from placer.report.text.prediction import json_lines, scenario_table
+
+    scenarios = read_scenarios(models, path, extrapolate=extrapolate)
+    predictions = models.predictors[predictor].predict(scenarios.co_locations, coverage=coverage)
+    _warn_of_extrapolation([one for co_location in predictions for one in co_location], progress)
+    if scenarios.overfull:
+        lines = ", ".join(map(str, scenarios.overfull[:5])) + (", ..." if len(scenarios.overfull) > 5 else "")
+        progress.say(f"{path}: the NIC has too few cores for the co-locations of these lines: {lines}")
+    if form == "table":
+        return scenario_table(scenarios.co_locations, predictions, coverage)
+    return json_lines(predictions)
+
+
+def _contention(
+    models: Models,
+    predictor: str,
+    nf: str,
+    path: Path,
+    form: str,
+    progress: Progress,
+    *,
+    extrapolate: bool,
+    coverage: float,
+) -> str:
+    from placer.inputs.scenarios import read_contention
+    from placer.report.text.prediction import contention_csv, contention_table, json_lines
+
+    contention = read_contention(models, nf, path, extrapolate=extrapolate)
+    predictions = models.predictors[predictor].contention_details(nf, contention.rows, coverage=coverage)
+    _warn_of_extrapolation(predictions, progress)
+    if corrected := sum(one.calibrated for one in predictions):
+        progress.say(f"measured co-runs corrected {corrected} of {len(predictions)} predictions")
+    if form == "json":
+        return json_lines([[one] for one in predictions])
+    written = contention_table if form == "table" else contention_csv
+    return written(contention.written, predictions, mark_extrapolated=extrapolate or models.testbed is None)
+
+
+def _warn_of_extrapolation(predictions: Sequence[Prediction], progress: Progress) -> None:
+    if any(one.extrapolated for one in predictions):
+        progress.say("some workloads are outside what was measured: their predictions are marked `extrapolated`")

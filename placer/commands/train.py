@@ -13,11 +13,18 @@ ProfileDir = Annotated[
     Path, typer.Argument(help="A folder written by `placer profile`, or by hand.", show_default=False)
 ]
 Out = Annotated[Path, typer.Option(help="The MODELS folder to write; replaced if it is there.", show_default=False)]
-Names = Annotated[list[str] | None, typer.Option("--predictor", help="Repeatable: tomur, slomo; both by default.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--predictor",
+        help="A predictor, repeatable; tomur and slomo come with placer. All by default.",
+        show_default=False,
+    ),
+]
 
 
 def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed = 0, quiet: Quiet = False) -> None:
-    """Train every NF of a profile for every predictor."""
+    """Train models of every NF of a profile, for every predictor."""
     from placer.inputs.models import refuse_foreign_folder
     from placer.progress import Progress
     from predictor import PREDICTORS, train

@@ -1,0 +1,196 @@
+"""The files of `placer predict`: scenarios as JSON Lines, and the contention of one NF as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from placer.inputs.toml import worded
+from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
+from profiles.faults import suggestion
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from predictor import Models
+
+LARGEST_FILE = 1_000_000_000
+"""Bytes."""
+LARGEST_VALUE = 1e15
+"""Above every measurement; arithmetic with larger numbers overflows."""
+EXTRAPOLATE_TRAFFIC = "--extrapolate predicts traffic outside the profiled range, and marks it"
+EXTRAPOLATE_CORES = "--extrapolate predicts co-locations that the NIC has too few cores for"
+
+Value = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST_VALUE)]
+
+
+class _WorkloadLine(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    name: str
+    kind: Annotated[str, Field(pattern="^nf$")] = "nf"
+    traffic: dict[str, Value] = Field(default_factory=dict)
+
+
+class _ScenarioLine(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    workloads: Annotated[list[_WorkloadLine], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """What a scenarios file holds.
+
+    Parameters
+    ----------
+    co_locations
+        One per scenario.
+    overfull
+        Lines whose co-locations need more cores than the NIC has.
+    """
+
+    co_locations: tuple[tuple[Workload, ...], ...]
+    overfull: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ContentionFile:
+    """What a contention file holds.
+
+    Parameters
+    ----------
+    rows
+        Numbers: traffic and contention.
+    written
+        The same rows with all columns as they were written.
+    """
+
+    rows: pd.DataFrame
+    written: pd.DataFrame
+
+
+def read_scenarios(models: Models, path: Path, *, extrapolate: bool = False) -> Scenarios:
+    """The scenarios in `path`, JSON Lines.
+
+    Parameters
+    ----------
+    models
+        Of the NFs.
+    path
+        The file.
+    extrapolate
+        Accept traffic outside the profiled range, and co-locations that the NIC has too few cores for.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file: a line that is no scenario, an unknown NF, traffic outside the profiled range, a
+        co-location that the NIC has too few cores for.
+    """
+    co_locations, overfull, faults = [], [], []
+    for number, line in _lines(path):
+        try:
+            scenario = _ScenarioLine.model_validate_json(line)
+        except ValidationError as error:
+            faults += [Fault(str(path), number, _place(wrong["loc"]), worded(wrong)) for wrong in error.errors()]
+            continue
+        co_location = tuple(_workload(item, models) for item in scenario.workloads)
+        faults += [Fault(str(path), number, *wrong) for wrong in _unknown_attributes(scenario)]
+        wrong_workloads = [
+            fault
+            for workload in dict.fromkeys(co_location)
+            for fault in _faults(models, workload, path, number, extrapolate)
+        ]
+        faults += wrong_workloads
+        excess = None if wrong_workloads else models.excess_cores(co_location)
+        if excess and extrapolate:
+            overfull.append(number)
+        elif excess:
+            faults.append(Fault(str(path), number, "workloads", excess, EXTRAPOLATE_CORES))
+        co_locations.append(co_location)
+    if not co_locations and not faults:
+        faults.append(Fault(str(path), None, None, "holds no scenario"))
+    if faults:
+        raise InputError(faults)
+    return Scenarios(tuple(co_locations), tuple(overfull))
+
+
+def read_contention(models: Models, nf: str, path: Path, *, extrapolate: bool = False) -> ContentionFile:
+    """The contention that `nf` meets, CSV: traffic, the competitors' summed counters and service times.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file, an unknown NF, traffic outside the profiled range.
+    """
+    import pandas as pd
+
+    from profiles.profile import FIRST_SERVICE
+    from profiles.table import read_table
+
+    if nf not in models.nfs:
+        raise InputError.of("--nf", f"'{nf}' is not profiled", hint=suggestion(nf, models.nfs))
+    required = ["flows", "packet_size", *COUNTERS]
+    rows, faults = read_table(path, required, {"mtbr": 0.0, FIRST_SERVICE: 0.0}, positive=required[:2])
+    if faults:
+        raise InputError(faults)
+    for position, line in enumerate(rows.attrs["lines"]):
+        row = rows.iloc[position]
+        faults += [
+            Fault(str(path), line, name, f"{row[name]:g} is above {LARGEST_VALUE:g}")
+            for name in [*required, "mtbr", FIRST_SERVICE]
+            if row[name] > LARGEST_VALUE
+        ]
+        traffic = TrafficProfile(*(float(row[name]) for name in ATTRIBUTES))
+        faults += _faults(models, Workload(nf, traffic), path, line, extrapolate)
+    if faults:
+        raise InputError(faults)
+    return ContentionFile(rows, pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig"))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not empty, with their numbers from 1."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError.of(str(path), f"is larger than {LARGEST_FILE:,} bytes")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError.of(str(path), error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise InputError.of(str(path), "is not UTF-8 text") from error
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, line
+
+
+def _workload(item: _WorkloadLine, models: Models) -> Workload:
+    return Workload(item.name, TrafficProfile.from_mapping({**models.default_traffic.as_dict(), **item.traffic}))
+
+
+def _unknown_attributes(scenario: _ScenarioLine) -> Iterator[tuple[str, str, str]]:
+    """Column, message and hint of every attribute that traffic does not have."""
+    for item in scenario.workloads:
+        for name in item.traffic:
+            if name not in ATTRIBUTES:
+                yield "traffic", f"unknown attribute {name}", suggestion(name, ATTRIBUTES)
+
+
+def _faults(models: Models, workload: Workload, path: Path, line: int, extrapolate: bool) -> list[Fault]:
+    """What is wrong with a workload; with `extrapolate`, traffic outside the profiled range is not."""
+    values = workload.traffic.as_dict()
+    empty = [name for name in ("flows", "packet_size") if values[name] <= 0]
+    wrong = [Fault(str(path), line, name, f"{values[name]:g} is not above 0") for name in empty]
+    return wrong + [
+        Fault(str(path), line, column, message, EXTRAPOLATE_TRAFFIC if column in ATTRIBUTES else None)
+        for column, message in models.check(workload)
+        if not (column in empty or (extrapolate and column in ATTRIBUTES))
+    ]
+
+
+def _place(location: Sequence[int | str]) -> str | None:
+    return ".".join(map(str, location)) or None
