@@ -14,6 +14,9 @@ from placer.report.html import Page, Picture, Section, Tile
 FEW_ROWS = 32
 """Tables with at most this many rows are shown, longer ones are folded."""
 
+UNITS = {"pct": ", %", "kpps": ", kpps"}
+ABBREVIATIONS = {"mape": "MAPE", "nf": "NF", "sla": "SLA"}
+
 VERDICTS = (
     "The column verdict compares our number with the published one at the published precision, for the paper's method "
     "and its baselines alike: 'worse' names the metrics that are worse, 'differs' marks an effect of another size. An "
@@ -86,10 +89,17 @@ def _section(one: Outcome, out: Path) -> Section:
         heading,
         f"{title}.",
         (picture,),
-        result.table.rename(columns=lambda column: str(column).replace("_pct", ", %").replace("_", " ")),
+        result.table.rename(columns=_heading),
         expanded=len(result.table) <= FEW_ROWS,
         notes=tuple(notes_of(result)),
     )
+
+
+def _heading(column: object) -> str:
+    """The heading of a column: `published_mape_pct` becomes `published MAPE, %`."""
+    *words, unit = str(column).split("_")
+    unit = UNITS.get(unit, f" {unit}" if words else unit)
+    return " ".join(ABBREVIATIONS.get(word, word) for word in words) + ABBREVIATIONS.get(unit, unit)
 
 
 def notes_of(result: Result) -> Iterator[str]:

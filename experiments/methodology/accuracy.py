@@ -16,6 +16,9 @@ Scores = tuple[float, float, float]
 METRICS = ("mape_pct", "acc5_pct", "acc10_pct")
 NAMES = ("MAPE", "±5 %", "±10 %")
 PUBLISHED = "published_"
+METRICS_NOTE = (
+    "MAPE is the mean absolute percentage error; acc5 and acc10 are the shares of predictions within ±5 % and ±10 %."
+)
 
 
 def errors_pct(predicted: Array, truth: Array) -> Array:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.methodology.accuracy import draw_scores, errors_pct, score_table
+from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, errors_pct, score_table
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
 from experiments.tomur.methodology import bluefield2
@@ -59,4 +59,5 @@ def run(setting: Setting) -> Result:
             else bluefield2.MISSING,
         ),
         partial(draw_scores, table=table),
+        (METRICS_NOTE,),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.methodology.accuracy import draw_scores, errors_pct, score_table
+from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, errors_pct, score_table
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
 from experiments.tomur.methodology.benches import random_accelerator_bench, run_with_benches
@@ -35,4 +35,5 @@ def run(setting: Setting) -> Result:
             f"{HARDWARE}: no runs; in the measurements, mem-bench always runs together with regex-bench.",
         ),
         partial(draw_scores, table=table),
+        (METRICS_NOTE,),
     )

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.methodology.accuracy import draw_scores, errors_pct, score_table, with_means
+from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, errors_pct, score_table, with_means
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
 from experiments.tomur.methodology.co_locations import NINE_TRAFFICS, co_locations_of
@@ -58,6 +58,7 @@ def run(setting: Setting) -> Result:
         ),
         partial(draw_scores, table=table),
         (
+            METRICS_NOTE,
             "The co-locations are a random sample; the paper runs all of them. It does not publish its nine traffic "
             "profiles.",
             f"'{CALIBRATED}' is the predictor of `placer train`. Its profile also contains co-located NFs, in 60 of "

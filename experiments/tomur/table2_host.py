@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import platformdirs
 
-from experiments.methodology.accuracy import Array, draw_scores, errors_pct, score_table
+from experiments.methodology.accuracy import METRICS_NOTE, Array, draw_scores, errors_pct, score_table
 from experiments.methodology.host_testbed import open_host_testbed
 from experiments.registry import CannotRun, Result, Setting, experiment
 from experiments.tomur import PAPER
@@ -54,6 +54,7 @@ def run(setting: Setting) -> Result:
         (f"{machine.name}: all runs, measured; the models are trained on {setting.count(QUOTA)} runs per NF.",),
         partial(draw_scores, table=table),
         (
+            METRICS_NOTE,
             "There are no published numbers: table 2 is of a BlueField-2, with other cores and a cache of 6 MB.",
             f"'{ALONE}' predicts no drop: it takes the throughput of the NF alone, measured right before. A predictor "
             f"must have a lower error to be useful on this machine. '{SOLO}' takes the model's throughput alone.",

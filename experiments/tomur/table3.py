@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.methodology.accuracy import draw_scores, score_table
+from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, score_table
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import PAPER, SIMULATED
 from experiments.tomur.methodology.multi_resource import (
@@ -35,5 +35,5 @@ def run(setting: Setting) -> Result:
         table,
         (f"{SIMULATED}: NIDS and FlowMonitor, training and ground truth.", bluefield2_runs(real)),
         partial(draw_scores, table=table),
-        ("The contention levels are random; the paper does not publish its levels.",),
+        (METRICS_NOTE, "The contention levels are random; the paper does not publish its levels."),
     )

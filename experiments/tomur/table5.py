@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.methodology.accuracy import draw_scores, errors_pct, score_table
+from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, errors_pct, score_table
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
 from experiments.tomur.methodology import bluefield2
@@ -60,6 +60,7 @@ def run(setting: Setting) -> Result:
         ),
         partial(draw_scores, table=table),
         (
+            METRICS_NOTE,
             "Traffic is drawn uniformly: 1 to 500K flows, packets of 64 to 1500 B, 0 to 1100 matches/MB.",
             "mem-bench has a working set of 10 MB and makes 40 million accesses/s ('realistic': most random triples "
             "of NFs make fewer) or 100 million ('stronger': more than any random triple). The paper does not publish "
