@@ -55,4 +55,4 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     built = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    assert (tmp_path / "site" / "reference" / "workbench.html").is_file()
+    assert (tmp_path / "site" / "reference" / "studies.html").is_file()
