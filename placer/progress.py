@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar for what takes over a second on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: a bar for tasks longer than a second on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-PATIENCE_S = 1.0
-MOMENT_S = 3.0
+BAR_AFTER_S = 1.0
+MESSAGE_AFTER_S = 3.0
 LINE_EVERY_S = 15.0
 
 Advance = Callable[[int, int], None]
-"""Told how many of how many steps are done."""
+"""Called with the number of finished steps and of all steps."""
 
 Stage = Callable[[str, int, int | None], None]
-"""Told the stage, how many of its steps are done, and how many there are, if that is known."""
+"""Called with the name of a stage, the number of its finished steps, and of all its steps if that is known."""
 
 
 class Progress:
-    """Tells what is going on, and nothing of what ends within a second."""
+    """Shows progress of tasks that take longer than a second."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = Console(stderr=True, quiet=quiet, highlight=False)
@@ -34,8 +34,8 @@ class Progress:
 
     @contextmanager
     def waiting(self, message: str) -> Iterator[None]:
-        """What cannot tell how far it is: the message comes when it has taken more than a moment."""
-        timer = Timer(MOMENT_S, self.say, [message])
+        """A task of unknown progress: prints the message if the task takes longer than `MESSAGE_AFTER_S`."""
+        timer = Timer(MESSAGE_AFTER_S, self.say, [message])
         timer.daemon = True
         timer.start()
         try:
@@ -45,23 +45,23 @@ class Progress:
 
     @contextmanager
     def task(self, name: str) -> Iterator[Advance]:
-        """A task; what it yields is told how many of how many steps are done."""
+        """A task; the caller reports finished steps to the function that it yields."""
         with self.stages() as stage:
             yield lambda done, total: stage(name, done, total)
 
     @contextmanager
     def stages(self, prefix: str = "") -> Iterator[Stage]:
-        """A task of several stages; what it yields is told the stage, and how many of its steps are done."""
+        """A task of several stages; the caller reports stage and finished steps to the function that it yields."""
         if not self._console.is_terminal:
             yield self._lines(prefix)
             return
         bar = Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                   console=self._console, transient=True)  # fmt: skip
         task = bar.add_task(prefix, total=None)
-        begun = time.monotonic()
+        started = time.monotonic()
 
         def stage(name: str, done: int, total: int | None) -> None:
-            if not bar.live.is_started and time.monotonic() - begun > PATIENCE_S:
+            if not bar.live.is_started and time.monotonic() - started > BAR_AFTER_S:
                 bar.start()
             bar.update(task, description=prefix + name, completed=done, total=total)
 
@@ -71,12 +71,12 @@ class Progress:
             bar.stop()
 
     def _lines(self, prefix: str) -> Stage:
-        told = time.monotonic()
+        printed = time.monotonic()
 
         def stage(name: str, done: int, total: int | None) -> None:
-            nonlocal told
-            if time.monotonic() - told > LINE_EVERY_S:
-                told = time.monotonic()
+            nonlocal printed
+            if time.monotonic() - printed > LINE_EVERY_S:
+                printed = time.monotonic()
                 self.say(f"{prefix}{name}: {done} of {total or '?'}")
 
         return stage

@@ -66,6 +66,8 @@ def command(
     outcomes, index = [], []
     for outcome in experiments.outcomes_of(chosen, setting, save):
         outcomes.append(outcome)
+        if quiet and outcome.failed:
+            typer.echo(f"error: {outcome.experiment.name}: {outcome.reason}", err=True)
         if name == "all":  # after each experiment: an interrupt leaves a page of all results so far
             index = experiments.write_index(outcomes, setting, out)
     if index:

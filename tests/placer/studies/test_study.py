@@ -71,7 +71,7 @@ def test_files_are_relative_to_the_study(tmp_path: Path) -> None:
         ("[[trace]]\n[[trace]]", "two traces are called default 500: give them a name"),
         ("[[trace]]\ncount = 99999999999999999999", ":2: trace.1.count: 99999999999999999999 is above 20000000"),
         ("[[trace]]\ncount = -5", ":2: trace.1.count: -5 is not above 0"),
-        ("[[trace]]\ncount = nan", ":2: trace.1.count: nan is not a whole number"),
+        ("[[trace]]\ncount = nan", ":2: trace.1.count: nan is not a finite number"),
         ("[[trace]]\ncount = 1e308", ":2: trace.1.count: "),
         ("[[trace]]\ndraws = 1000000", ":2: trace.1.draws: 1000000 is above 100000"),
         ("[[trace]]\ncount = 20000000\ndraws = 2", "count times draws is 40,000,000 arrivals, the limit is 20,000,000"),

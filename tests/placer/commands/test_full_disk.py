@@ -1,0 +1,108 @@
+"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments import Experiment, Paper, Result
+from placer.cli import main
+from placer.report.files import write_files
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Two arrivals."""
+    path = tmp_path / "arrivals.csv"
+    path.write_text("id,time,nf,sla_drop\na,0,NAT,0.5\nb,1,NAT,0.5\n", encoding="utf-8")
+    return path
+
+
+def no_space() -> OSError:
+    """The error of a full disk."""
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writing a file or a table stops after its first byte."""
+
+    def write(path: Path, content: bytes) -> int:
+        with path.open("wb") as file:
+            file.write(content[:1])
+        raise no_space()
+
+    def write_table(table: pd.DataFrame, path: Path, **options: Any) -> None:
+        write(Path(path), b"P")
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", write_table)
+
+
+def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The only line on stderr of a command that fails, with nothing on stdout."""
+    monkeypatch.setattr(sys, "argv", ["placer", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    output = capsys.readouterr()
+    assert ended.value.code == 1
+    assert output.out == ""
+    (line,) = output.err.splitlines()
+    return line
+
+
+def files(folder: Path) -> list[Path]:
+    """All files below a folder."""
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_compare_on_a_full_disk(
+    trace: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No part of the results is left."""
+    study = tmp_path / "study.toml"
+    study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{trace}"\n', encoding="utf-8")
+    line = fails(monkeypatch, capsys, "compare", study, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
+    assert "no space left" in line.lower()
+    assert files(tmp_path / "out") == []
+
+
+def test_run_on_a_full_disk(
+    trace: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither the plan nor the page is left."""
+    out = tmp_path / "out"
+    fails(monkeypatch, capsys, "run", trace, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
+    assert files(out) == []
+
+
+def test_reproduce_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The failed experiment is on stderr even with --quiet."""
+
+    def toy(setting: object) -> Result:
+        raise no_space()
+
+    experiment = Experiment(Paper("Toy", "Toy: A Paper", "Doe et al."), "toy", "toy", toy)
+    monkeypatch.setattr("experiments.all_experiments", lambda: [experiment])
+    line = fails(monkeypatch, capsys, "reproduce", "toy", "--out", tmp_path / "out", "--quiet")
+    assert line == "error: toy: [Errno 28] No space left on device"
+
+
+def test_if_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
+    """The second path is a folder: the first file is not left behind, an older one is kept."""
+    first, second = tmp_path / "first.txt", tmp_path / "second"
+    second.mkdir()
+    (second / "inside").touch()
+    first.write_text("old", encoding="utf-8")
+    with pytest.raises(OSError):
+        write_files({second / "inside" / "x": b"new", first: b"new"})
+    assert first.read_text(encoding="utf-8") == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first.txt", "second"]
