@@ -19,13 +19,15 @@ from profiler.contention import ALONE, BenchLevels, OperatingPoint, alone_runs, 
 from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable
 from profiler.journal import BENCHES, Journal
 from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
-from profiler.methods import QUOTA, Method, find_method
+from profiler.method import QUOTA, Method
+from profiler.methods import find_method
 from profiler.nf_runs import NfRuns, QuotaSpent, solo_points
 from profiler.outliers import ConfirmedTestbed
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
+from profiles.faults import suggestion
 from profiles.profile import NfProfile
 
 SOLO_REPEATS = 3
@@ -231,7 +233,7 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
     known = {nf.name: nf for nf in description.nfs}
     if unknown := [name for name in names or () if name not in known]:
         raise InputError.of(
-            "--nf", f"the testbed has no {', '.join(unknown)}", hint=f"it has {', '.join(known) or 'no NFs'}"
+            "--nf", f"the testbed has no {', '.join(unknown)}", hint=suggestion(unknown[0], known) if known else None
         )
     wanted = [nf for name, nf in known.items() if not names or name in names]
     if not wanted:

@@ -18,6 +18,7 @@ from typing import IO
 
 from profiler.testbed import TestbedError
 from profiles import InputError
+from profiles.faults import printable
 
 LONGEST_LINE = 1 << 22
 """Characters of one line of stdout; a longer one is cut there."""
@@ -127,9 +128,9 @@ class Program:
         return len(marked)
 
 
-def printable(text: str, longest: int = 200) -> str:
+def shortened(text: str, longest: int = 200) -> str:
     """Text of another program as a message shows it: cut, and without control characters."""
-    shown = "".join(one if one.isprintable() or one == "\t" else "\N{REPLACEMENT CHARACTER}" for one in text.strip())
+    shown = printable(text.strip().expandtabs())
     return shown if len(shown) <= longest else shown[:longest] + "..."
 
 
@@ -177,7 +178,7 @@ def _read(stdout: IO[str], answers: queue.Queue[str | None]) -> None:
 def _keep_last(stderr: IO[str], last_lines: deque[str], on_stderr: Callable[[str], None]) -> None:
     with contextlib.suppress(ValueError, OSError):
         while line := stderr.readline(LONGEST_DIAGNOSTIC):
-            last_lines.append(printable(line, LONGEST_DIAGNOSTIC))
+            last_lines.append(shortened(line, LONGEST_DIAGNOSTIC))
             on_stderr(last_lines[-1])
 
 

@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from profiles import Counters, Load, TestbedDescription
+if TYPE_CHECKING:
+    from profiles import Counters, Load, TestbedDescription
 
 
 class TestbedError(Exception):

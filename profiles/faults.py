@@ -1,4 +1,4 @@
-"""Faults of people's input, collected so that a file is refused once, with all that is wrong in it."""
+"""Faults in the user's input, collected so that a file is refused once, with all that is wrong in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Fault:
     column
         The column, key or parameter; None when the fault is of the whole line.
     message
-        What is wrong, with the value that was got.
+        What is wrong, with the value that was found.
     hint
         What to do about it.
     """
@@ -35,7 +35,8 @@ class Fault:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.message}" if self.column is None else f"{place}: {self.column}: {self.message}"
+        column = "" if self.column is None else f"{self.column}: "
+        return printable(f"{place}: {column}{self.message}")
 
 
 class InputError(Exception):
@@ -65,6 +66,11 @@ class InputError(Exception):
             lines.append(f"... and {len(self.faults) - SHOWN} more")
         hints = dict.fromkeys(fault.hint for fault in self.faults[:SHOWN] if fault.hint)
         return "\n".join(lines + [f"hint: {hint}" for hint in hints])
+
+
+def printable(text: str) -> str:
+    """Text of the user, or of another program, as a message shows it: without control characters and line ends."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

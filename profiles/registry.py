@@ -78,6 +78,15 @@ class Registry(Mapping[str, T], Generic[T]):
             raise InputError.of(self.option, f"'{name}' is not a {self.noun}", hint=suggestion(name, self))
         return self[name]
 
+    def file_names(self) -> list[str]:
+        """The names of the room's files and of other packages' entry points, without importing any, for help texts.
+
+        Only for a room in which every file registers one thing under the file's name.
+        """
+        files = pkgutil.iter_modules(import_module(self.room).__path__)
+        own = sorted(module.name.replace("_", "-") for module in files)
+        return list(dict.fromkeys([*own, *(point.name for point in entry_points(group=self.group))]))
+
     def __getitem__(self, name: str) -> T:
         if name not in self._own and not self._complete:
             self._import_file_of(name)

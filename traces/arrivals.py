@@ -14,7 +14,7 @@ TABLE_2_NFS = (
 """The nine NFs that Tomur places (tables 2 and 6)."""
 
 TRAFFICS = ("default", "mixed", "unique")
-"""All default traffic; one of nine traffic profiles per arrival (section 7.2); a profile of its own per arrival."""
+"""Default traffic only; one of nine traffic profiles per arrival (section 7.2); an own profile per arrival."""
 
 _T = TypeVar("_T")
 
@@ -24,14 +24,14 @@ SECONDS_BETWEEN_ARRIVALS = 10.0
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a generated trace looks like.
+    """The parameters of a generated trace.
 
     Parameters
     ----------
     count
         Arrivals.
     nfs
-        Names from which each arrival draws one, all alike.
+        Names from which each arrival draws one, uniformly.
     sla
         Smallest and largest allowed drop; each arrival draws one between, uniformly, in steps of 0.001.
     traffic
@@ -39,7 +39,7 @@ class Recipe:
     attributes
         Range of each traffic attribute; flows are drawn uniformly in their logarithm, the others uniformly.
     mean_stay_s
-        Mean of the exponentially distributed stay; None is for ever.
+        Mean of the exponentially distributed stay; None means that no NF leaves.
     seed
         The same recipe and seed give the same bytes.
     """

@@ -13,25 +13,29 @@ import typer
 
 from placer.commands.options import Seed, one_of
 from profiles import InputError
+from profiles.faults import suggestion
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
 
 if TYPE_CHECKING:
     from profiles import TestbedDescription
 
-Count = Annotated[int, typer.Option(min=1, help="Arrivals.")]
+Count = Annotated[int, typer.Option(min=1, max=100_000_000, help="Arrivals.")]
 Nfs = Annotated[
     str | None,
     typer.Option(
-        help="NF names, separated by commas; by default the nine that Tomur places, or all of --models.",
+        help="NF names, separated by commas; by default the nine of Tomur's experiments, or all of --models.",
         show_default=False,
     ),
 ]
 SlaRange = Annotated[str, typer.Option("--sla", help="Smallest and largest allowed drop, LOW-HIGH.")]
 Traffic = Annotated[
-    str, typer.Option(help="default; mixed: one of nine traffic profiles each; unique: a traffic profile each.")
+    str,
+    typer.Option(
+        help="default: default traffic; mixed: one of nine traffic profiles each; unique: an own traffic profile each."
+    ),
 ]
 Departures = Annotated[
-    float | None, typer.Option(min=0.001, help="Mean stay in seconds; without it nobody leaves.", show_default=False)
+    float | None, typer.Option(min=0.001, help="Mean stay in seconds; without it no NF leaves.", show_default=False)
 ]
 ModelsDir = Annotated[
     Path | None, typer.Option("--models", help="Draw traffic from the range of these models.", show_default=False)
@@ -49,7 +53,7 @@ def command(
     seed: Seed = 0,
     out: Out = None,
 ) -> None:
-    """Generate a trace of arrivals as in Tomur's section 7.5.1: about one every ten seconds, NFs drawn alike."""
+    """Generate a trace of arrivals as in Tomur's section 7.5.1: about one every ten seconds, NFs drawn uniformly."""
     from profiles.aside import file_aside
 
     testbed = _description(models)
@@ -74,14 +78,14 @@ def command(
 
 
 def _names(text: str | None, testbed: TestbedDescription, default: tuple[str, ...] | None) -> tuple[str, ...]:
-    hosted = [nf.name for nf in testbed.nfs]
+    known = [nf.name for nf in testbed.nfs]
     if text is None:
-        return default or tuple(hosted)
+        return default or tuple(known)
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise InputError.of("--nfs", "names no NF", hint="as in --nfs NAT,ACL")
-    if unknown := [name for name in names if name not in hosted]:
-        raise InputError.of("--nfs", f"unknown: {', '.join(unknown)}", hint=f"NFs are {', '.join(hosted)}")
+    if unknown := [name for name in names if name not in known]:
+        raise InputError.of("--nfs", f"unknown: {', '.join(unknown)}", hint=suggestion(unknown[0], known))
     return names
 
 
@@ -106,5 +110,5 @@ def _description(models: Path | None) -> TestbedDescription:
 
     testbed = load_models(models).testbed
     if testbed is None:
-        raise InputError.of("--models", "came from a profile that declares no range of traffic")
+        raise InputError.of("--models", "were trained on a profile without a range of traffic")
     return testbed

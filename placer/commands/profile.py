@@ -8,32 +8,39 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.commands.options import Quiet, Seed, Timeout
+from profiler.methods import known_methods
+from profiler.testbeds import known_testbeds
 from profiles import InputError
 
 if TYPE_CHECKING:
     from placer.progress import Progress
 
-TestbedSpec = Annotated[
-    str | None, typer.Option(help="simulated, host, exec:COMMAND or replay:PROFILE.", show_default=False)
-]
+TestbedSpec = Annotated[str | None, typer.Option(help=f"One of {known_testbeds()}.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
-Nf = Annotated[list[str] | None, typer.Option(help="Repeatable; all that the testbed hosts by default.")]
-Method = Annotated[str, typer.Option(help="adaptive, active, random or full.")]
+Nf = Annotated[
+    list[str] | None,
+    typer.Option(help="An NF to profile; repeatable. By default, all of the testbed that fit its NIC."),
+]
+MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {known_methods()}.")]
 Quota = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Runs per NF; 400 by default. On the simulated card, throughput in random company and traffic is then "
-        "predicted with a mean error of 0.7 %; with 200 runs 0.9 %, with 800 0.6 %. Runs again, where one is in doubt, "
-        "come on top.",
+        help="Runs per NF; 400 by default. On the simulated card, throughput with random neighbours and traffic is "
+        "then predicted with a mean error of 0.7 %; with 200 runs 0.9 %, with 800 0.6 %. Repeats of doubtful runs are "
+        "not counted.",
         show_default=False,
     ),
 ]
-Status = Annotated[bool, typer.Option("--status", help="Tell what is done and how long the rest takes; run nothing.")]
+ShowStatus = Annotated[
+    bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")
+]
+    bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")
+]
 Merge = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Add the journal (.journal.sqlite) of another machine that profiled other NFs; repeatable; runs nothing."
+        help="Add the journal (.journal.sqlite) of another machine that profiled other NFs; repeatable. Runs nothing."
     ),
 ]
 
@@ -42,22 +49,22 @@ def command(
     out: Out,
     testbed: TestbedSpec = None,
     nf: Nf = None,
-    method: Method = "adaptive",
+    method: MethodName = "adaptive",
     quota: Quota = None,
     timeout: Timeout = 60.0,
     seed: Seed = 0,
-    status: Status = False,
+    status: ShowStatus = False,
     merge: Merge = None,
     quiet: Quiet = False,
 ) -> None:
-    """Profile NFs on a testbed. An interrupted profile goes on where it was with the same command."""
+    """Profile NFs on a testbed. The same command resumes an interrupted profile."""
     from placer.progress import Progress
 
     progress = Progress(quiet=quiet)
     for other in merge or ():
-        from profiler.profiling import merge as take_over
+        from profiler.profiling import merge as add_journal
 
-        progress.say(f"{take_over(out, other):,} runs taken over from {other}")
+        progress.say(f"{add_journal(out, other):,} runs added from {other}")
     if status:
         from profiler.profiling import journal_of
         from profiler.status import as_text, read_status
@@ -66,7 +73,7 @@ def command(
     if status or merge:
         return
     if testbed is None:
-        raise InputError.of("--testbed", "is missing", hint="simulated, host, exec:COMMAND or replay:PROFILE")
+        raise InputError.of("--testbed", "is missing", hint=f"one of {known_testbeds()}")
     _profile(testbed, out, nf, method, quota, timeout, seed, progress)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from profiler.methods import METHODS, Method
+from profiler.method import Method
+from profiler.methods import METHODS
 from profiler.nf_runs import NfRuns
 from profiler.sampling import traffic_with, whole
 

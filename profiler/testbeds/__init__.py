@@ -14,6 +14,7 @@ from profiles import InputError
 from profiles.registry import Registry
 
 TIMEOUT_S = 60.0
+LONGEST_TIMEOUT_S = 1e6
 
 Opener = Callable[[str, float], Testbed]
 """Opens a testbed from what follows the colon of its SPEC (empty when nothing does) and a timeout in seconds."""
@@ -40,6 +41,8 @@ def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
     TestbedError
         When the testbed cannot be started.
     """
+    if not 0 < timeout <= LONGEST_TIMEOUT_S:
+        raise InputError.of("--timeout", f"{timeout:g} s is not between 0 and {LONGEST_TIMEOUT_S:,.0f} s")
     kind, _, argument = spec.partition(":")
     if kind in ("", "none"):
         what = "none: nothing can be run without a testbed" if kind else "names no testbed"
@@ -48,5 +51,5 @@ def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
 
 
 def known_testbeds() -> str:
-    """The SPEC of every kind of testbed, for help texts and hints."""
-    return ", ".join(ARGUMENTS.get(kind, kind) for kind in TESTBEDS)
+    """The SPEC of every kind of testbed, without importing any, for help texts and hints."""
+    return ", ".join(ARGUMENTS.get(kind, kind) for kind in TESTBEDS.file_names())

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from profiler.program import LONGEST_LINE, Program, printable
+from profiler.program import LONGEST_LINE, Program, shortened
 from profiler.protocol import BAD_REQUEST, PROTOCOL, describe_request, faults_of, parse_run, run_request
 from profiler.testbed import Run, RunRefused, Testbed, TestbedError
 from profiler.testbeds import TESTBEDS, TIMEOUT_S
@@ -88,21 +88,21 @@ class ExecTestbed(Testbed):
         try:
             answer = json.loads(line)
         except ValueError:
-            raise self._failed(f"answered request {number} with what is not JSON: {printable(line)}") from None
+            raise self._failed(f"answered request {number} with what is not JSON: {shortened(line)}") from None
         except RecursionError:
             raise self._failed(f"answered request {number} with JSON that is nested too deeply") from None
         if not isinstance(answer, dict):
-            raise self._failed(f"answered request {number} with what is not a JSON object: {printable(line)}")
+            raise self._failed(f"answered request {number} with what is not a JSON object: {shortened(line)}")
         if type(answer.get("id")) is not int or answer["id"] != number:
-            raise self._failed(f"answered request {number} with id {printable(json.dumps(answer.get('id')))}")
+            raise self._failed(f"answered request {number} with id {shortened(json.dumps(answer.get('id')))}")
         if not isinstance(answer.get("ok"), bool):
-            raise self._failed(f"answered request {number} without `ok` true or false: {printable(line)}")
+            raise self._failed(f"answered request {number} without `ok` true or false: {shortened(line)}")
         return answer
 
     def _checked(self, described: object) -> TestbedDescription:
         protocol = described.get("protocol", PROTOCOL) if isinstance(described, dict) else PROTOCOL
         if type(protocol) is not int or protocol != PROTOCOL:
-            raise self._failed(f"speaks protocol {printable(repr(protocol))}; {PROTOCOL} is understood")
+            raise self._failed(f"speaks protocol {shortened(repr(protocol))}; {PROTOCOL} is understood")
         try:
             return TestbedDescription.model_validate(described)
         except ValidationError as error:
@@ -110,7 +110,7 @@ class ExecTestbed(Testbed):
 
     def _refusal(self, error: object, number: int) -> TestbedError:
         fields = error if isinstance(error, dict) else {}
-        code, message = (printable(str(fields.get(name, f"no {name}")), 1000) for name in ("code", "message"))
+        code, message = (shortened(str(fields.get(name, f"no {name}")), 1000) for name in ("code", "message"))
         kind = RunRefused if fields.get("code") == BAD_REQUEST else TestbedError
         return kind(f"testbed `{self._command}` refused request {number}: {code}: {message}")
 

@@ -441,7 +441,7 @@ def test_a_testbed_without_some_features_is_profiled(tmp_path: Path, changes: di
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"nfs": ["NAT"]}, "--nf: the testbed has no NAT\nhint: it has counter"),  # an NF it does not host
+        ({"nfs": ["NAT"]}, "--nf: the testbed has no NAT\nhint: one of counter"),  # an NF it does not host
         ({"method": "guess"}, "'guess' is not a profiling method\nhint: one of active, adaptive, full, random"),
         ({"seed": -1}, "--seed: -1 is negative"),  # random generators take none
         ({"quota": 10**9}, "--quota: 1,000,000,000 runs are more than 1,000,000"),  # would take years

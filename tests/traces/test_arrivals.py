@@ -25,8 +25,8 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize("traffic", TRAFFICS)
-def test_rows_are_what_the_recipe_says(traffic: str) -> None:
-    """Ids are unique, time never goes back, SLAs and traffic are in range, stays are positive."""
+def test_rows_follow_the_recipe(traffic: str) -> None:
+    """Ids are unique, times never decrease, SLAs and traffic are in range, stays are positive."""
     trace = rows(Recipe(count=300, traffic=traffic, attributes=ATTRIBUTES, mean_stay_s=50.0))
     assert len({row["id"] for row in trace}) == 300
     assert all(float(a["time"]) <= float(b["time"]) for a, b in pairwise(trace))
@@ -37,8 +37,8 @@ def test_rows_are_what_the_recipe_says(traffic: str) -> None:
         assert all(low <= float(row[name]) <= high for row in trace if name in row)
 
 
-def test_traffic_is_as_varied_as_asked() -> None:
-    """Default traffic names none, mixed draws nine profiles, unique draws one per arrival."""
+def test_each_kind_of_traffic_has_its_number_of_profiles() -> None:
+    """Default traffic names none, mixed draws nine, unique draws one per arrival."""
     found = {
         traffic: {
             tuple(row.get(name) for name in ATTRIBUTES) for row in rows(Recipe(traffic=traffic, attributes=ATTRIBUTES))

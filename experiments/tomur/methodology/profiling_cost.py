@@ -22,7 +22,8 @@ from predictor.training.measurements import NfMeasurements
 from predictor.training.nf import plausible_models
 from profiler.contention import BenchLevels, Contention, measure_benches
 from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
-from profiler.methods import QUOTA, find_method
+from profiler.method import QUOTA
+from profiler.methods import find_method
 from profiler.nf_runs import least_work
 from profiler.outliers import ConfirmedTestbed
 from profiler.profiling import profile_nf

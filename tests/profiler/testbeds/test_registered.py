@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from profiler.testbeds import TESTBEDS, known_testbeds, open_testbed
@@ -11,6 +13,12 @@ from profiles import InputError
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:
     assert list(TESTBEDS) == ["exec", "host", "replay", "simulated"]
     assert known_testbeds() == "exec:COMMAND, host, replay:PROFILE, simulated"
+
+
+@pytest.mark.parametrize("timeout", [math.nan, math.inf, 0.0, -1.0, 1e300])
+def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
+    with pytest.raises(InputError, match=r"--timeout: .* is not between 0 and 1,000,000 s"):
+        open_testbed("exec:true", timeout=timeout)
 
 
 @pytest.mark.parametrize(
