@@ -1,7 +1,7 @@
-"""The optimum beside its peers: naive assignment models for CP-SAT and HiGHS, first-fit and best-fit decreasing.
+"""The optimum and its peers: naive assignment models for CP-SAT and HiGHS, first-fit and best-fit decreasing.
 
-The peers know every company's throughput beforehand. The assignment models start from as many NICs as first fit takes,
-stop after ten seconds, and then count with the best plan that they have; gaps are to the bound of ours.
+The peers know the throughputs in every co-location beforehand. The assignment models start from as many NICs as first
+fit takes, stop after ten seconds, and then count with the best plan that they have; gaps are to the bound of ours.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ MANY = 1_000_000
 PEER_SEEDS = 3
 PEER_SECONDS = 10.0
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "vectorpack"
-"""Where published packing instances lie, if they do: beside the project."""
+"""Published packing instances, if they are there: next to the project."""
 
 
 @register("optimal")
 def run() -> pd.DataFrame:
-    """Per case and method: NICs, bound, gap (%), share proven (%), seconds from known answers, asking and reading."""
+    """Per case and method: NICs, bound, gap (%), share proven (%), seconds of search, of queries and of reading."""
     rows: list[dict[str, object]] = []
     with open_testbed("simulated") as testbed:
         rows += _thirty(testbed)
@@ -51,7 +51,7 @@ def run() -> pd.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class BenchTrace:
     """Arrivals, the one kind of NIC, and the seconds that it took to read them."""
 
     arrivals: list[Arrival]
@@ -59,7 +59,7 @@ class Trace:
     seconds: float
 
 
-def _trace(testbed: Testbed, count: int, seed: int, traffic: str = "default") -> Trace:
+def _trace(testbed: Testbed, count: int, seed: int, traffic: str = "default") -> BenchTrace:
     described = testbed.describe()
     kind = NicKind(0, described.nic.model, described.nic.cores, {nf.name: nf.cores for nf in described.nfs})
     recipe = Recipe(count=count, seed=seed, traffic=traffic, attributes=dict(described.attributes))
@@ -69,7 +69,7 @@ def _trace(testbed: Testbed, count: int, seed: int, traffic: str = "default") ->
             lines.writelines(generate(recipe))
         began = time.monotonic()
         arrivals = read_arrivals(str(file), described.traffic, lambda workload: ())
-        return Trace(arrivals, kind, time.monotonic() - began)
+        return BenchTrace(arrivals, kind, time.monotonic() - began)
 
 
 def _row(case: str, method: str, found: Sequence[Optimum], **more: object) -> dict[str, object]:
@@ -85,7 +85,7 @@ def _row(case: str, method: str, found: Sequence[Optimum], **more: object) -> di
         "proven_pct": round(100 * float(np.mean([optimum.proven for optimum in found]))),
         "median_s": round(float(np.median(seconds)), 3),
         "worst_s": round(max(seconds), 3),
-        "asking_s": round(max(optimum.oracle_seconds for optimum in found), 3),
+        "queries_s": round(max(optimum.oracle_seconds for optimum in found), 3),
         **more,
     }
 
@@ -94,42 +94,42 @@ def _thirty(testbed: Testbed) -> Iterator[dict[str, object]]:
     """Few enough for the assignment models."""
     oracle = TestbedOracle(testbed)
     traces = [_trace(testbed, 30, seed) for seed in range(PEER_SEEDS)]
-    yield from _beside_peers(f"30 default traffic, {PEER_SEEDS} seeds", traces, oracle, DECREASING | ASSIGNMENT)
+    yield from _with_peers(f"30 default traffic, {PEER_SEEDS} seeds", traces, oracle, DECREASING | ASSIGNMENT)
 
 
 def _five_hundred(testbed: Testbed) -> Iterator[dict[str, object]]:
-    """The first trace asks the card of everything; then its answers are known."""
+    """The first trace queries the testbed; then its throughputs are known."""
     oracle = TestbedOracle(testbed)
     traces = [_trace(testbed, 500, seed) for seed in range(SEEDS)]
     case = f"500 default traffic, {SEEDS} seeds"
-    yield from _beside_peers(case, traces, oracle, DECREASING)
+    yield from _with_peers(case, traces, oracle, DECREASING)
     yield _row(case, "placer with HiGHS", [_solved(trace, oracle, solver="highs") for trace in traces])
     slow = {"CP-SAT assignment": ASSIGNMENT["CP-SAT assignment"]}
-    yield from _beside_peers("500 default traffic, 1 seed", traces[:1], oracle, slow)
+    yield from _with_peers("500 default traffic, 1 seed", traces[:1], oracle, slow)
 
 
-def _beside_peers(
-    case: str, traces: Sequence[Trace], oracle: Oracle, peers: Mapping[str, Peer]
+def _with_peers(
+    case: str, traces: Sequence[BenchTrace], oracle: Oracle, peers: Mapping[str, Peer]
 ) -> Iterator[dict[str, object]]:
     found = [_solved(trace, oracle) for trace in traces]
     yield _row(case, "placer", found)
     bound = float(np.mean([optimum.lower_bound for optimum in found]))
     for name, peer in peers.items():
-        told = [peer([a.tenant for a in one.arrivals], one.kind, oracle, PEER_SECONDS) for one in traces]
-        nics = float(np.mean([plan.nics for plan in told]))
+        plans = [peer([a.tenant for a in one.arrivals], one.kind, oracle, PEER_SECONDS) for one in traces]
+        nics = float(np.mean([plan.nics for plan in plans]))
         yield {
             "case": case,
             "method": name,
             "nics": round(nics, 2),
-            "bound": round(float(np.mean([plan.bound for plan in told])), 2),
+            "bound": round(float(np.mean([plan.bound for plan in plans])), 2),
             "gap_pct": round(100 * (nics / bound - 1), 4),
-            "proven_pct": round(100 * float(np.mean([plan.bound > plan.nics - 1 for plan in told]))),
-            "median_s": round(float(np.median([plan.seconds for plan in told])), 3),
-            "worst_s": round(max(plan.seconds for plan in told), 3),
+            "proven_pct": round(100 * float(np.mean([plan.bound > plan.nics - 1 for plan in plans]))),
+            "median_s": round(float(np.median([plan.seconds for plan in plans])), 3),
+            "worst_s": round(max(plan.seconds for plan in plans), 3),
         }
 
 
-def _solved(trace: Trace, oracle: Oracle, solver: str = "cp-sat") -> Optimum:
+def _solved(trace: BenchTrace, oracle: Oracle, solver: str = "cp-sat") -> Optimum:
     return optimal_plan([arrival.tenant for arrival in trace.arrivals], [trace.kind], [oracle], solver=solver)
 
 
@@ -157,26 +157,28 @@ def _packings() -> Iterator[dict[str, object]]:
         rows = list(csv.DictReader(file))
     packings = {row["instance"]: read_vbp(SHARED / f"{row['instance']}.vbp") for row in rows}
     for case, small in (("packings up to 60 items", True), ("packings of 120 items", False)):
-        told = [
+        results = [
             (pack(packings[row["instance"]]), int(row["optimum"]), int(row["best_heuristic_published"]))
             for row in rows
             if (len(packings[row["instance"]].sizes) <= 60) is small
         ]
-        seconds = [packed.seconds for packed, *_ in told]
+        seconds = [packed.seconds for packed, *_ in results]
         yield {
-            "case": f"{len(told)} {case}",
+            "case": f"{len(results)} {case}",
             "method": "placer",
-            "nics": sum(len(packed.assignment) for packed, *_ in told),
-            "bound": sum(packed.lower_bound for packed, *_ in told),
-            "gap_pct": round(100 * (sum(len(p.assignment) for p, *_ in told) / sum(o for _, o, _ in told) - 1), 4),
-            "proven_pct": round(100 * float(np.mean([packed.proven for packed, *_ in told]))),
+            "nics": sum(len(packed.assignment) for packed, *_ in results),
+            "bound": sum(packed.lower_bound for packed, *_ in results),
+            "gap_pct": round(
+                100 * (sum(len(p.assignment) for p, *_ in results) / sum(o for _, o, _ in results) - 1), 4
+            ),
+            "proven_pct": round(100 * float(np.mean([packed.proven for packed, *_ in results]))),
             "median_s": round(float(np.median(seconds)), 3),
             "worst_s": round(max(seconds), 3),
-            "above_published": sum(len(packed.assignment) > published for packed, _, published in told),
+            "above_published": sum(len(packed.assignment) > published for packed, _, published in results),
         }
         yield {
-            "case": f"{len(told)} {case}",
+            "case": f"{len(results)} {case}",
             "method": "best of 100 published heuristics",
-            "nics": sum(published for *_, published in told),
-            "gap_pct": round(100 * (sum(p for *_, p in told) / sum(o for _, o, _ in told) - 1), 4),
+            "nics": sum(published for *_, published in results),
+            "gap_pct": round(100 * (sum(p for *_, p in results) / sum(o for _, o, _ in results) - 1), 4),
         }

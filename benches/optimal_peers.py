@@ -31,7 +31,7 @@ Peer = Callable[[Sequence[Tenant], NicKind, Oracle, float], PeerPlan]
 
 
 def _decreasing(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle, best_fit: bool) -> PeerPlan:
-    """Tenants of many cores first, of those the hardest to please; each where all keep their SLA."""
+    """Tenants of many cores first, of those the strictest SLA; each where all keep their SLA."""
     began = time.monotonic()
     hardest = sorted(tenants, key=lambda one: (-kind.cores_of[one.workload.nf], one.sla.max_drop or 0.0, one.id))
     nics: list[list[Tenant]] = []
@@ -62,7 +62,7 @@ def best_fit_decreasing(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """All companies within the cores, the empty one first: counts and drops by workload."""
+    """All co-locations within the cores, the empty one first: counts and drops by workload."""
 
     workloads: list[Workload]
     counts: np.ndarray
@@ -85,7 +85,7 @@ def _known(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> _Known:
 
 
 def cp_sat_assignment(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle, seconds: float) -> PeerPlan:
-    """A Boolean for every tenant and NIC; a table of companies for every NIC; a drop that each tenant must bear."""
+    """A Boolean for every tenant and NIC; a table of co-locations and a drop to tolerate for every NIC."""
     known = _known(tenants, kind, oracle)
     first_fit = first_fit_decreasing(tenants, kind, oracle, seconds)
     began = time.monotonic()
@@ -120,7 +120,7 @@ def cp_sat_assignment(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle, 
 
 
 def highs_assignment(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle, seconds: float) -> PeerPlan:
-    """A binary for every tenant and NIC, and for every company and NIC; a tenant needs a company that it bears."""
+    """A binary for every tenant and NIC, and for every co-location and NIC; a tenant needs one that it tolerates."""
     known = _known(tenants, kind, oracle)
     nics = first_fit_decreasing(tenants, kind, oracle, seconds).nics
     began = time.monotonic()

@@ -45,7 +45,7 @@ def _arrivals(draw: st.DrawFn, least: int, most: int, departures: bool) -> list[
     ]
 
 
-def hold_to_exhaustive_search(trace: SmallTrace) -> None:
+def compare_with_exhaustive_search(trace: SmallTrace) -> None:
     """Fails where the optimum is not proven, rejects or costs more than needed, or has an SLA violation."""
     arrivals, kinds, oracles = trace
     found = find_optimum(arrivals, Catalogue(tuple(kinds), (), ()), oracles, time_limit=20)
@@ -66,21 +66,21 @@ def hold_to_exhaustive_search(trace: SmallTrace) -> None:
 @settings(max_examples=200, deadline=None)
 def test_the_optimum_of_a_small_trace_with_departures_is_proven(trace: SmallTrace) -> None:
     """Whatever the oracle and the fleet: as few rejections and as little cost as exhaustive search finds, proven."""
-    hold_to_exhaustive_search(trace)
+    compare_with_exhaustive_search(trace)
 
 
 @given(small_traces(departures=False))
 @settings(max_examples=100, deadline=None)
 def test_the_optimum_of_a_small_trace_without_departures_is_proven(trace: SmallTrace) -> None:
     """SLAs are kept while the NICs fill up, too, and the optimum is proven under this constraint."""
-    hold_to_exhaustive_search(trace)
+    compare_with_exhaustive_search(trace)
 
 
 @given(traces_on_one_kind())
 @settings(max_examples=60, deadline=None)
 def test_the_optimum_of_eight_arrivals_is_proven(trace: SmallTrace) -> None:
     """Up to eight arrivals on one kind of NIC, with an oracle that is not monotone."""
-    hold_to_exhaustive_search(trace)
+    compare_with_exhaustive_search(trace)
 
 
 @pytest.mark.slow
@@ -88,4 +88,4 @@ def test_the_optimum_of_eight_arrivals_is_proven(trace: SmallTrace) -> None:
 @settings(max_examples=3_000, deadline=None, database=None, derandomize=False)
 def test_the_optimum_of_thousands_of_small_traces_is_proven(trace: SmallTrace) -> None:
     """Exhaustive search never contradicts the optimum."""
-    hold_to_exhaustive_search(trace)
+    compare_with_exhaustive_search(trace)

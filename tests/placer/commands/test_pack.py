@@ -24,27 +24,27 @@ def ended(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 def test_a_packing_is_one_json_object(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """5 5 4 4 3 3 in bins of 12 is answered with two full bins, proven, and the promised keys in order."""
+    """5 5 4 4 3 3 in bins of 12 takes two full bins, proven, and the documented keys in order."""
     file = tmp_path / "six.vbp"
     file.write_text("1\n12\n6\n5 1\n5 1\n4 1\n4 1\n3 1\n3 1\n")
     assert ended(monkeypatch, "pack", file) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["bins", "lower_bound", "proven", "seconds", "assignment"]
-    assert (told["bins"], told["lower_bound"], told["proven"]) == (2, 2, True)
-    assert sorted(item for members in told["assignment"] for item in members) == [0, 1, 2, 3, 4, 5]
+    result = json.loads(capsys.readouterr().out)
+    assert list(result) == ["bins", "lower_bound", "proven", "seconds", "assignment"]
+    assert (result["bins"], result["lower_bound"], result["proven"]) == (2, 2, True)
+    assert sorted(item for members in result["assignment"] for item in members) == [0, 1, 2, 3, 4, 5]
 
 
-def test_out_of_time_is_a_packing_too(
+def test_the_time_limit_ends_with_a_packing(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A tenth of a second is too short for 120 items: exit 0, not proven, and every item in a bin that holds it."""
     file = shared_data / "vectorpack" / "new-class2_120_5_2.vbp"
     assert ended(monkeypatch, "pack", file, "--time-limit", 0.1) == 0
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     packing = read_vbp(file)
-    assert (told["proven"], told["lower_bound"] < told["bins"]) == (False, True)
-    assert sorted(item for members in told["assignment"] for item in members) == list(range(120))
-    assert all(np.all(packing.sizes[members].sum(axis=0) <= packing.capacities) for members in told["assignment"])
+    assert (result["proven"], result["lower_bound"] < result["bins"]) == (False, True)
+    assert sorted(item for members in result["assignment"] for item in members) == list(range(120))
+    assert all(np.all(packing.sizes[members].sum(axis=0) <= packing.capacities) for members in result["assignment"])
 
 
 def test_a_bad_file_is_refused(
@@ -54,6 +54,6 @@ def test_a_bad_file_is_refused(
     file = tmp_path / "words.vbp"
     file.write_text("two dimensions")
     assert ended(monkeypatch, "pack", file) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "words.vbp: not a .vbp file of whole numbers" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "words.vbp: not a .vbp file of whole numbers" in printed.err

@@ -1,4 +1,4 @@
-"""Small instances with oracles made for the occasion, and a checker of plans that is independent of all solvers."""
+"""Small instances with simple oracles, and a checker of plans that is independent of all solvers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tenant(identity: str, nf: str, *, drop: float | None = None, kpps: float | N
 
 
 class TableOracle(Oracle):
-    """Answers from a table of companies, written as NF names in order; alone and elsewhere everybody gets `alone`."""
+    """Throughputs from a table of co-locations, written as NF names in order; `alone` for NFs in all others."""
 
     def __init__(self, table: Mapping[str, Sequence[float]], alone: float = 100.0) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class TableOracle(Oracle):
 
 
 class ErraticOracle(Oracle):
-    """Coarse random throughputs, drawn from a seed and the company: who leaves may well slow down the others."""
+    """Coarse random throughputs from a seed and the co-location: a departure may well slow down the others."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class ErraticOracle(Oracle):
 
 
 class CrowdingOracle(Oracle):
-    """Everybody takes something from everybody else: who leaves never slows down the others."""
+    """Every NF slows down every other NF: a departure never slows down the others."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class CrowdingOracle(Oracle):
 def faults_of(
     optimum: Optimum, tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]
 ) -> list[str]:
-    """All that is wrong with a plan, judged from tenants, kinds and oracles alone."""
+    """Everything that is wrong with a plan, from tenants, kinds and oracles alone."""
     faults = []
     seen = [tenant.id for _, on_nic in optimum.nics for tenant in on_nic] + [tenant.id for tenant in optimum.unplaced]
     if sorted(seen) != sorted(tenant.id for tenant in tenants):
@@ -94,7 +94,7 @@ def faults_of(
         rates = oracles[kind.index].throughput([co_location])[0]
         for tenant in on_nic:
             alone = oracles[kind.index].throughput([(tenant.workload,)])[0][0]
-            slowest = min(rate for who, rate in zip(co_location, rates, strict=True) if who == tenant.workload)
+            slowest = min(rate for one, rate in zip(co_location, rates, strict=True) if one == tenant.workload)
             if not tenant.sla.is_met(slowest, alone):
                 faults.append(f"{tenant.id} gets {slowest}")
     if abs(optimum.cost - sum(kind.cost for kind, _ in optimum.nics)) > 1e-9:

@@ -1,4 +1,4 @@
-"""Column generation: the workers against trying everything, the bound in every round, and plans that dive."""
+"""Column generation: workers against exhaustive search, the bound in every round, and diving."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def alone_in_bins(needed: int) -> Task:
     st.sampled_from([(1,), (3,), (300, 30_000)]),
 )
 @settings(max_examples=100, deadline=None)
-def test_no_set_is_worth_more_than_the_knapsack_says(
+def test_no_set_is_worth_more_than_the_knapsack_bound(
     items: list[tuple[int, int, float]], widths: tuple[int, ...]
 ) -> None:
     """Sets that are returned fit and are worth more than a bin; none at all is worth more than the bound."""
@@ -56,8 +56,8 @@ def test_no_set_is_worth_more_than_the_knapsack_says(
         assert bool(priced.columns) == (best > 1 + 1e-6)
 
 
-def test_companies_come_in_order_of_worth_and_only_feasible_ones_are_columns() -> None:
-    """The dearest company of ACL, NAT and NIDS breaks an SLA, so the next is the column, and the most any is worth."""
+def test_the_worker_returns_feasible_co_locations_in_order_of_worth() -> None:
+    """ACL, NAT and NIDS together are worth most but violate an SLA, so pairs are the columns and give the bound."""
     kind = NicKind(0, "bluefield-2", 8, {"acl": 2, "nat": 2, "nids": 4})
     oracle = TableOracle({"acl nat nids": [50, 100, 100]})
     classes = [tenant(nf, nf, drop=0.1) for nf in ("acl", "nat", "nids")]
@@ -67,8 +67,8 @@ def test_companies_come_in_order_of_worth_and_only_feasible_ones_are_columns() -
     assert priced.most == pytest.approx([1.3])
 
 
-def test_who_was_not_asked_may_be_worth_what_the_cores_allow() -> None:
-    """When time is over before anybody is asked, the bound is that of the dearest company within the cores."""
+def test_without_queries_the_worth_is_bounded_by_cores() -> None:
+    """After the deadline nothing is queried, and the bound is the worth of the best co-location within the cores."""
     kind = NicKind(0, "bluefield-2", 4, {"acl": 2})
     worker = CoLocationPricer([tenant("a", "acl", drop=0.1)], [kind], [TableOracle({"acl acl": [1, 1]})], np.array([1]))
     assert worker(np.array([0.8]), np.array([5]), 0.0).most == pytest.approx([1.6])
@@ -86,7 +86,7 @@ def test_the_bound_is_valid_at_any_prices(sizes: list[int], prices: list[float])
     assert task.bound(np.array(prices[: len(sizes)]), priced.most) <= fewest_bins(packing) + 1e-6
 
 
-def test_what_is_hardly_too_dear_is_allowed_for() -> None:
+def test_the_bound_allows_for_columns_that_are_hardly_worth_more() -> None:
     """Two share a NIC and are worth 4e-7 more than it: ten thousand need 5,000 NICs, the prices do not prove 5,001."""
     kind = NicKind(0, "bluefield-2", 4, {"acl": 2})
     worker = CoLocationPricer([tenant("a", "acl", drop=0.1)], [kind], [TableOracle({})], np.array([1]))
@@ -113,8 +113,8 @@ def test_two_kinds_at_different_cost() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=7))
 @settings(max_examples=60, deadline=None)
-def test_generated_packings_agree_with_trying_everything(sizes: list[tuple[int, int]]) -> None:
-    """Without listing the sets, the packing is sound, the bound valid, and the optimum what is called proven."""
+def test_generated_packings_agree_with_exhaustive_search(sizes: list[tuple[int, int]]) -> None:
+    """Without a list of all sets, the packing is valid, and the bound is not above the optimum."""
     packing = packing_of([7, 7], [list(size) for size in sizes])
     with patch.multiple(placer.optimal.packing, FEW_SETS=0, MOST_SETS=0):
         packed = pack(packing)
@@ -124,8 +124,8 @@ def test_generated_packings_agree_with_trying_everything(sizes: list[tuple[int, 
 
 
 @pytest.mark.parametrize("oracle", [ErraticOracle(3), CrowdingOracle(3)])
-def test_a_leader_over_all_companies_needs_no_more(oracle: ErraticOracle | CrowdingOracle) -> None:
-    """Once all useful companies were generated, asking again changes neither columns nor bound."""
+def test_generating_columns_again_changes_nothing(oracle: ErraticOracle | CrowdingOracle) -> None:
+    """Once all useful co-locations were generated, another run changes neither columns nor bound."""
     kind = NicKind(0, "bluefield-2", 6, {"acl": 2, "nat": 2, "nids": 3})
     classes = [tenant(nf, nf, drop=0.3) for nf in ("acl", "nat", "nids")]
     task = Task(np.array([3, 2, 2]), np.array([1]), np.array([7]), exactly=True)

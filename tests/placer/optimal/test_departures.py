@@ -1,4 +1,4 @@
-"""The optimum of traces in which NFs leave: moments, bounds, and plans in which nobody moves."""
+"""The optimum of traces with departures: moments, bounds, and plans without migration."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def stay(identity: str, nf: str, begins: float, ends: float | None = None) -> Ar
     return Arrival(identity, begins, workload(nf), Sla(max_drop=0.1), departure=ends)
 
 
-def test_moments_are_those_before_somebody_leaves() -> None:
-    """a and b, then b leaves and c and d come: four cores, then six, which is looked at first."""
+def test_moments_are_those_before_a_departure() -> None:
+    """a and b, then b departs and c and d arrive: four cores, then six, which is the fullest moment."""
     trace = [stay("a", "acl", 0), stay("b", "acl", 1, 2), stay("c", "acl", 2), stay("d", "nat", 3)]
     moments = peaks(trace, [KIND])
     assert [[trace[i].id for i in present_at(trace, moment)] for moment in moments] == [["a", "c", "d"], ["a", "b"]]
 
 
-def test_a_plan_knows_who_will_come() -> None:
-    """b fits beside a, but c will come who must be with a: placed with foresight two NICs do, and two are needed."""
+def test_a_plan_takes_later_arrivals_into_account() -> None:
+    """b fits with a, but only c will fit with a later: a plan that knows this needs two NICs, and two are the bound."""
     oracle = TableOracle({"acl nat": [50, 50], "acl acl": [95, 95], "nat nat": [95, 95], "nids": [100]})
     trace = [stay("a", "acl", 0), stay("b", "nat", 1, 3), stay("c", "acl", 2), stay("d", "nat", 2.5)]
     fullest = fullest_moment(trace, [KIND], [oracle], seconds=5, solver="cp-sat")
@@ -52,8 +52,8 @@ def test_a_plan_knows_who_will_come() -> None:
     assert (bound.lower_bound, bound.nics_lower_bound, bound.examined) == (2, 2, 1)
 
 
-def test_a_quiet_moment_may_need_more_than_the_fullest() -> None:
-    """Four ACLs that share fill two NICs; two NIDS and a NAT that do not, less cores in all, need three."""
+def test_a_moment_with_fewer_cores_taken_may_need_more_nics() -> None:
+    """Six ACLs that can share need two NICs; two NIDS and a NAT that cannot, with fewer cores in all, need three."""
     kind = replace(KIND, cores=8)
     alone = {"nat nids": [50, 50], "nids nids": [50, 50]}
     trace = [stay(f"a{i}", "acl", 0, 5) for i in range(6)]
@@ -66,7 +66,7 @@ def test_a_quiet_moment_may_need_more_than_the_fullest() -> None:
 
 
 def trace_of(tenants: list[Tenant], times: list[tuple[int, int | None]]) -> list[Arrival]:
-    """The tenants as arrivals, each with a time and how long it stays, if not for ever."""
+    """The tenants as arrivals, each with a time and a length of its stay, None for no departure."""
     return [
         Arrival(
             one.id, float(begins), one.workload, one.sla, departure=None if lasts is None else float(begins + lasts)
@@ -80,10 +80,10 @@ def trace_of(tenants: list[Tenant], times: list[tuple[int, int | None]]) -> list
     st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6),
 )
 @settings(max_examples=80, deadline=None)
-def test_whatever_the_oracle_the_plan_is_sound_and_the_bound_valid(
+def test_the_plan_has_no_violations_and_the_bound_is_valid(
     given_: Instance, times: list[tuple[int, int | None]]
 ) -> None:
-    """Nobody's SLA is ever broken, no constraint either, and no moment needs less than the bound says."""
+    """Whatever the oracle: no SLA or constraint is ever violated, and some moment needs what the bound requires."""
     tenants, kinds, oracles = given_
     trace = trace_of(tenants, times)
     if not trace:
@@ -105,13 +105,13 @@ def test_whatever_the_oracle_the_plan_is_sound_and_the_bound_valid(
 
 
 def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> BoundedPlan:
-    """The optimum of the trace, its plan held to every constraint and SLA."""
-    certified = find_optimum(trace, Catalogue(tuple(kinds), (), ()), oracles, time_limit=5)
-    check_plan(certified.plan, trace, kinds)
-    assert list(slas_kept(certified.plan, oracles)) == []
-    assert certified.lower_bound <= certified.cost + 1e-9
-    assert certified.nics_lower_bound <= certified.nics
-    return certified
+    """The optimum of the trace, after a check of every constraint and SLA."""
+    optimum = find_optimum(trace, Catalogue(tuple(kinds), (), ()), oracles, time_limit=5)
+    check_plan(optimum.plan, trace, kinds)
+    assert list(slas_kept(optimum.plan, oracles)) == []
+    assert optimum.lower_bound <= optimum.cost + 1e-9
+    assert optimum.nics_lower_bound <= optimum.nics
+    return optimum
 
 
 @given(
@@ -119,8 +119,8 @@ def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> 
     st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4) | st.none()), min_size=6, max_size=6),
 )
 @settings(max_examples=100, deadline=None)
-def test_whatever_the_trace_the_optimum_of_it_is_sound(given_: Instance, times: list[tuple[int, int | None]]) -> None:
-    """Whoever comes, goes, or is rejected: no SLA is broken at any time, and no bound is above the plan."""
+def test_the_optimum_of_a_random_trace_has_no_violations(given_: Instance, times: list[tuple[int, int | None]]) -> None:
+    """Whatever arrives, departs or is rejected: no SLA is ever violated, and no bound is above the plan."""
     tenants, kinds, oracles = given_
     found(trace_of(tenants, times), kinds, oracles)
 
@@ -130,7 +130,7 @@ FAST_AS_THREE = TableOracle({"acl acl": [50, 50], "acl acl acl": [95, 95, 95]})
 
 
 def test_an_sla_is_met_before_later_arrivals_help() -> None:
-    """Three ACLs on a NIC are fast and two are slow: one NIC would do at the end, but the second ACL arrives before."""
+    """Three ACLs on a NIC are fast and two are slow: one NIC is enough at the end, but only two are there before."""
     plan = found(NEEDS_THREE, [replace(KIND, cores=6)], [FAST_AS_THREE])
     assert (plan.nics, plan.lower_bound, plan.proven) == (3, 3, True)
 
@@ -170,13 +170,13 @@ def test_exhaustive_search_proves_that_an_arrival_is_rejected() -> None:
     assert plan.shortfall.proven
 
 
-def test_who_asks_too_much_is_named_and_the_rest_is_proven() -> None:
-    """An SLA above what the NF makes alone is kept nowhere; without that arrival one NIC is enough, and needed."""
-    greedy = Arrival("greedy", 0.0, workload("acl"), Sla(min_kpps=101))
-    certified = found([greedy, stay("a", "acl", 1, 3), stay("b", "acl", 2)], [KIND], [TableOracle({})])
-    assert (certified.plan.rejected, certified.nics, certified.lower_bound, certified.proven) == (1, 1, 1, True)
-    assert certified.shortfall is not None
-    assert certified.shortfall.sentence() == (
-        "The optimum rejects 1 arrival; no plan rejects fewer: greedy. No NIC meets the SLA of greedy. "
-        "greedy requires 101 kpps, and acl gets 100 kpps alone on a NIC."
+def test_an_unsatisfiable_arrival_is_named_and_the_rest_is_proven() -> None:
+    """An SLA above what the NF gets alone is met nowhere; for the other arrivals one NIC is enough and needed."""
+    demanding = Arrival("demanding", 0.0, workload("acl"), Sla(min_kpps=101))
+    optimum = found([demanding, stay("a", "acl", 1, 3), stay("b", "acl", 2)], [KIND], [TableOracle({})])
+    assert (optimum.plan.rejected, optimum.nics, optimum.lower_bound, optimum.proven) == (1, 1, 1, True)
+    assert optimum.shortfall is not None
+    assert optimum.shortfall.sentence() == (
+        "The optimum rejects 1 arrival; no plan rejects fewer: demanding. No NIC meets the SLA of demanding. "
+        "demanding requires 101 kpps, and acl gets 100 kpps alone on a NIC."
     )

@@ -1,4 +1,4 @@
-"""EjectionSearch a NIC, on cases worked by hand and with oracles of every temper."""
+"""Ejection search on cases worked by hand and with random oracles."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.properties.test_optimal import Instance, instances
 KIND = NicKind(0, "bluefield-2", 4, {"acl": 2, "lb": 2, "nat": 2, "nids": 2})
 
 
-def test_who_is_in_the_way_goes_on() -> None:
-    """LB and NIDS share with nobody but ACL and NAT each: the LB takes the place of the NAT, which goes to the NIDS."""
+def test_a_blocking_tenant_moves_to_another_nic() -> None:
+    """LB fits only with ACL, NIDS only with NAT: the LB replaces the NAT, which moves to the NIDS."""
     acl, nat, lb, nids = (tenant(nf, nf, drop=0.1) for nf in ("acl", "nat", "lb", "nids"))
     oracle = TableOracle({"lb nids": [50, 50], "acl nids": [50, 50], "lb nat": [50, 50]})
     incumbent = Incumbent(((0, (acl, nat)), (0, (lb,)), (0, (nids,))), ())
@@ -32,8 +32,8 @@ def test_who_is_in_the_way_goes_on() -> None:
     ]
 
 
-def test_what_cannot_be_emptied_is_given_up() -> None:
-    """Two ACLs that share with nobody need their two NICs."""
+def test_a_nic_that_is_needed_is_not_emptied() -> None:
+    """Two ACLs that cannot share a NIC need two."""
     incumbent = Incumbent(tuple((0, (tenant(identity, "acl", drop=0.1),)) for identity in "ab"), ())
     search = EjectionSearch([KIND], [TableOracle({"acl acl": [50, 50]})], random.Random(0))
     assert search.with_one_nic_fewer(incumbent, steps=10, deadline=math.inf) is None
@@ -42,8 +42,8 @@ def test_what_cannot_be_emptied_is_given_up() -> None:
 
 @given(instances())
 @settings(max_examples=100, deadline=None)
-def test_whatever_the_oracle_what_is_emptied_is_sound(given_: Instance) -> None:
-    """One NIC fewer or one tenant more, nobody lost, no SLA broken."""
+def test_a_plan_with_one_nic_fewer_is_valid(given_: Instance) -> None:
+    """Whatever the oracle: one NIC fewer or one tenant more, no tenant lost, no SLA violation."""
     tenants, kinds, oracles = given_
     incumbent = first_incumbent(tenants, kinds, oracles, math.inf)
     emptied = EjectionSearch(kinds, oracles, random.Random(0)).with_one_nic_fewer(

@@ -1,4 +1,4 @@
-"""Plans where not all companies can be asked of."""
+"""Plans where not all co-locations can be queried."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ BLUEFIELD = NicKind(0, "bluefield-2", 8, dict.fromkeys(NFS, 2))
 
 
 @pytest.fixture
-def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes every instance one with too many companies."""
+def few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes every instance one with too many co-locations."""
     monkeypatch.setattr(placer.optimal, "MOST_CO_LOCATIONS", 0)
 
 
 def test_a_plan_that_fills_all_cores_is_proven() -> None:
-    """Forty NFs that do not disturb one another fill ten NICs, which the bound by cores proves."""
+    """Forty NFs that do not slow one another down fill ten NICs, which the bound by cores proves."""
     tenants = [tenant(nf, nf, drop=0.1) for nf in NFS]
     optimum = optimal_plan(tenants, [BLUEFIELD], [TableOracle({})], time_limit=5)
     assert (optimum.cost, optimum.lower_bound, optimum.nics_lower_bound, optimum.proven) == (10, 10, 10, True)
 
 
-def test_time_over_leaves_a_sound_plan_and_a_bound() -> None:
-    """With hardly any time there is still a plan that breaks nothing, and the bound by cores."""
+def test_without_time_there_is_a_valid_plan_and_a_bound() -> None:
+    """With hardly any time there is still a plan without violations, and the bound from cores."""
     tenants = [tenant(nf, nf, drop=0.1) for nf in NFS]
     oracle = CrowdingOracle(0)
     optimum = optimal_plan(tenants, [BLUEFIELD], [oracle], time_limit=0.0)
@@ -35,8 +35,8 @@ def test_time_over_leaves_a_sound_plan_and_a_bound() -> None:
     assert (optimum.lower_bound, optimum.proven) == (10, False)
 
 
-def test_neighbours_are_rearranged(few_questions: None) -> None:
-    """First fit pairs ACL with NAT and then is stuck; placing the tenants anew finds the two companies that work."""
+def test_neighbours_are_rearranged(few_queries: None) -> None:
+    """First fit pairs ACL with NAT and needs three NICs; placing the tenants again finds two pairs that fit."""
     kind = NicKind(0, "bluefield-2", 4, {"acl": 2, "nat": 2, "nids": 2, "tunnel": 2})
     table = {"acl nat": [90, 90], "acl tunnel": [95, 95], "nat nids": [95, 95], "nids tunnel": [50, 50]}
     oracle = TableOracle({**table, "acl nids": [50, 50], "nat tunnel": [50, 50]})
@@ -45,8 +45,8 @@ def test_neighbours_are_rearranged(few_questions: None) -> None:
     assert (optimum.cost, optimum.proven) == (2, True)
 
 
-def test_limited_nics_go_to_as_many_as_found_and_nothing_is_claimed(few_questions: None) -> None:
-    """One NIC for five tenants nics four, and since somebody is left out nothing is called proven."""
+def test_a_plan_that_leaves_out_tenants_is_not_proven(few_queries: None) -> None:
+    """One NIC carries four of five tenants; as one is left out, nothing is proven."""
     kind = NicKind(0, "bluefield-2", 8, {"acl": 2}, count=1)
     tenants = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
     optimum = optimal_plan(tenants, [kind], [TableOracle({})], time_limit=0.1)
@@ -54,11 +54,11 @@ def test_limited_nics_go_to_as_many_as_found_and_nothing_is_claimed(few_question
     assert (len(optimum.unplaced), optimum.proven) == (1, False)
 
 
-def test_a_good_start_is_not_lost(few_questions: None) -> None:
-    """A given plan that keeps all SLAs is returned when there is no time to find a better one; a broken one is not."""
+def test_a_valid_start_is_returned_when_time_is_short(few_queries: None) -> None:
+    """A given plan without violations is returned when there is no time to find a better one; an invalid one is not."""
     kind = NicKind(0, "bluefield-2", 4, {"acl": 2, "nat": 2, "nids": 2, "tunnel": 2})
     oracle = TableOracle({"acl nat": [90, 90], "acl tunnel": [95, 95], "nat nids": [95, 95], "nids tunnel": [50, 50]})
     a, b, c, d = tenants = [tenant(nf, nf, drop=0.1) for nf in ("acl", "nat", "nids", "tunnel")]
-    good, broken = [(kind, (a, d)), (kind, (b, c))], [(kind, (a, b)), (kind, (c, d))]
-    assert optimal_plan(tenants, [kind], [oracle], time_limit=0.0, start=good).cost == 2
-    assert optimal_plan(tenants, [kind], [oracle], time_limit=0.0, start=broken).cost == 4
+    valid, invalid = [(kind, (a, d)), (kind, (b, c))], [(kind, (a, b)), (kind, (c, d))]
+    assert optimal_plan(tenants, [kind], [oracle], time_limit=0.0, start=valid).cost == 2
+    assert optimal_plan(tenants, [kind], [oracle], time_limit=0.0, start=invalid).cost == 4

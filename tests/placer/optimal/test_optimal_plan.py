@@ -18,7 +18,7 @@ CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
 BLUEFIELD = NicKind(0, "bluefield-2", 8, CORES_OF)
 
 
-def test_nobody_needs_no_nic() -> None:
+def test_no_tenants_need_no_nic() -> None:
     """Without tenants the optimum is no NIC, proven."""
     optimum = optimal_plan([], [BLUEFIELD], [TableOracle({})])
     assert (optimum.nics, optimum.cost, optimum.lower_bound, optimum.proven) == ([], 0, 0, True)
@@ -45,26 +45,26 @@ def test_pulp_is_another_way_to_the_same_optimum() -> None:
             refuse_unknown(unknown)
 
 
-def test_pulp_is_asked_for_no_less_than_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some of its solvers stop within 1e-4 of the optimum and call that optimal, unless they are told not to."""
+def test_pulp_solvers_get_a_gap_of_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default some of its solvers stop within 1e-4 of the optimum and call that optimal."""
     pulp = pytest.importorskip("pulp", reason="PuLP is not installed: its solvers are not tested")
-    told: list[dict[str, Any]] = []
+    given: list[dict[str, Any]] = []
     get_solver = pulp.getSolver
 
     def noted(name: str, **settings: Any) -> Any:
-        told.append(settings)
+        given.append(settings)
         return get_solver(name, **settings)
 
     monkeypatch.setattr(pulp, "getSolver", noted)
     oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85], "nat nids": [50, 50]})
     tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
     optimal_plan(tenants, [BLUEFIELD], [oracle], solver="pulp")
-    assert told
-    assert all(settings["gapRel"] == 0 for settings in told)
+    assert given
+    assert all(settings["gapRel"] == 0 for settings in given)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_patient_tenants_share_and_impatient_ones_do_not(solver: str) -> None:
+def test_only_tenants_with_loose_slas_share_a_nic(solver: str) -> None:
     """Two ACLs slow each other by a tenth: of four, the two that tolerate it share a NIC, the others get their own."""
     oracle = TableOracle({"acl acl": [90, 90], "acl acl acl": [70] * 3, "acl acl acl acl": [60] * 4})
     tenants = [tenant(str(i), "acl", drop=drop) for i, drop in enumerate((0.2, 0.05, 0.1, 0.0))]
@@ -73,8 +73,8 @@ def test_patient_tenants_share_and_impatient_ones_do_not(solver: str) -> None:
     assert sorted(sorted(t.id for t in on_nic) for _, on_nic in optimum.nics) == [["0", "2"], ["1"], ["3"]]
 
 
-def test_a_slot_may_not_be_left_empty_when_that_hurts() -> None:
-    """ACL and NAT together are fast, an ACL beside another without NAT is not: the company must be complete."""
+def test_a_slot_that_others_need_filled_is_not_left_empty() -> None:
+    """Two ACLs are fast with a NAT and slow without it, so the co-location must be complete."""
     table = {"acl acl": [50, 50], "acl nat": [50, 50], "nat nat": [50, 50], "acl acl nat": [95, 95, 95]}
     table |= {"acl nat nat": [50] * 3, "acl acl acl": [50] * 3, "nat nat nat": [50] * 3}
     table |= {" ".join(["acl"] * i + ["nat"] * (4 - i)): [50] * 4 for i in range(5)}
@@ -85,7 +85,7 @@ def test_a_slot_may_not_be_left_empty_when_that_hurts() -> None:
     assert (optimum.cost, optimum.proven) == (1, True)
 
 
-def test_who_cannot_be_served_is_left_out() -> None:
+def test_a_tenant_that_no_nic_can_serve_is_left_out() -> None:
     """More throughput than the NF has alone, or an NF that no NIC knows: left out, and the rest is placed."""
     tenants = [tenant("a", "acl", kpps=90), tenant("b", "acl", kpps=101), tenant("c", "firewall", drop=0.1)]
     optimum = optimal_plan(tenants, [BLUEFIELD], [TableOracle({})])
@@ -124,7 +124,7 @@ def test_two_kinds_of_sla_on_two_kinds_of_nic() -> None:
     assert homes == {"d1": "slow", "d2": "slow", "k1": "fast", "k2": "fast"}
 
 
-def test_the_same_question_gets_the_same_plan() -> None:
+def test_the_same_input_gets_the_same_plan() -> None:
     """Two calls return the same tenants on the same NICs in the same order."""
     tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
     oracle = TableOracle({"acl nat": [93, 91], "acl acl nat nat": [89, 89, 88, 88], "nat nids": [90, 92]})
@@ -134,7 +134,7 @@ def test_the_same_question_gets_the_same_plan() -> None:
     assert plans[0] == plans[1]
 
 
-def test_a_million_are_no_larger_than_a_few() -> None:
+def test_the_program_does_not_grow_with_the_tenants() -> None:
     """The program has as many variables for many tenants as for few with the same thresholds."""
     oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85]})
     tenants = [tenant(str(i), "acl" if i % 3 else "nat", drop=0.05 + 0.1 * (i % 2)) for i in range(3000)]
@@ -154,7 +154,7 @@ def test_a_million_are_no_larger_than_a_few() -> None:
         ([(0.0, None)], [0], Fraction(1)),
     ],
 )
-def test_the_unit_of_cost_is_as_large_as_can_be(
+def test_the_cost_unit_is_the_largest_common_one(
     offers: list[tuple[float, int | None]], costs: list[int], unit: Fraction
 ) -> None:
     """Bounds are rounded up to a whole number of units: the larger the unit, the more is proven."""
@@ -163,12 +163,12 @@ def test_the_unit_of_cost_is_as_large_as_can_be(
     assert (found.tolist(), by) == (costs, unit)
 
 
-def test_a_bound_half_a_nic_too_low_is_not_raised_cent_by_cent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five ACLs, two a NIC: fractions of NICs cost 2.50 and whole ones 3.00, fifty cents that are not asked of each."""
-    asked = []
+def test_the_bound_is_raised_by_nics_and_not_by_cost_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five ACLs, two per NIC: fractions of NICs cost 2.50, whole NICs 3.00, and few searches cover the difference."""
+    calls = []
 
     def counted(*program: Any, **settings: Any) -> IntegerSolution:
-        asked.append(1)
+        calls.append(1)
         return solve_integers(*program, **settings)
 
     monkeypatch.setattr("placer.optimal.prove.solve_integers", counted)
@@ -176,4 +176,4 @@ def test_a_bound_half_a_nic_too_low_is_not_raised_cent_by_cent(monkeypatch: pyte
     tenants = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
     optimum = optimal_plan(tenants, kinds, [TableOracle({})] * 2)
     assert (optimum.cost, optimum.proven) == (3.0, True)
-    assert len(asked) < 10
+    assert len(calls) < 10

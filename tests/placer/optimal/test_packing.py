@@ -59,7 +59,7 @@ def test_first_fit_decreasing_is_improved() -> None:
     assert list(faults_of(packed, packing)) == []
 
 
-def test_nothing_needs_no_bin() -> None:
+def test_no_items_need_no_bin() -> None:
     """No items, no bins, proven."""
     packed = pack(Packing(np.array([5]), np.zeros((0, 1), dtype=np.int64)))
     assert (packed.assignment, packed.lower_bound, packed.proven) == ([], 0, True)
@@ -67,8 +67,8 @@ def test_nothing_needs_no_bin() -> None:
 
 @given(st.lists(st.tuples(st.integers(-1, 6), st.integers(0, 6)), max_size=6))
 @settings(max_examples=100, deadline=None)
-def test_packing_agrees_with_trying_everything(sizes: list[tuple[int, int]]) -> None:
-    """Whatever the sizes, some negative, the answer is the optimum and says so."""
+def test_packing_agrees_with_exhaustive_search(sizes: list[tuple[int, int]]) -> None:
+    """Whatever the sizes, some negative, the packing is optimal and proven."""
     packing = packing_of([7, 7], [list(size) for size in sizes])
     packed = pack(packing)
     assert list(faults_of(packed, packing)) == []
@@ -86,10 +86,10 @@ def test_packing_agrees_with_trying_everything(sizes: list[tuple[int, int]]) -> 
         "1 10 1 3 -1",  # a negative quantity
         "1 -10 1 3 1",  # a negative capacity
         f"1 {2**80} 1 3 1",  # more than can be added up
-        "1 10 1 3 1000000000",  # more items than can be told one by one
+        "1 10 1 3 1000000000",  # more items than are allowed
     ],
 )
-def test_what_is_no_instance_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_instance_is_refused(tmp_path: Path, text: str) -> None:
     """A file that is not a packing instance is refused with its name."""
     file = tmp_path / "bad.vbp"
     file.write_text(text)

@@ -1,4 +1,4 @@
-"""What a fleet lacks, on cases worked by hand."""
+"""The shortfall of a fleet, on cases worked by hand."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def shortfall_with(tenants: list[Tenant], kinds: list[NicKind]) -> Shortfall | N
 ACLS = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
 
 
-def test_nothing_is_shortfall_with_where_all_are_placed() -> None:
+def test_there_is_no_shortfall_where_all_tenants_are_placed() -> None:
     """Two ACLs fit the one NIC."""
     assert shortfall_with(ACLS[:2], [KIND]) is None
 
 
-def test_who_has_no_place_and_what_would_help() -> None:
+def test_the_shortfall_lists_tenants_left_out_and_nics_to_add() -> None:
     """Of five ACLs one NIC takes two; three are left out, at least, and two more NICs take them."""
     lack = shortfall_with(ACLS, [KIND])
     assert lack is not None
@@ -42,17 +42,17 @@ def test_who_has_no_place_and_what_would_help() -> None:
     assert replace(lack, to_add_proven=False).sentence().endswith("NICs to add (fewer may be enough): 2 bluefield-2.")
 
 
-def test_no_number_of_nics_helps_who_asks_too_much() -> None:
-    """More throughput than the NF has alone: no NIC to add, and it is said whose SLA that is, and why."""
-    greedy = tenant("greedy", "acl", kpps=101)
-    why = "greedy requires 101 kpps, and acl gets 100 kpps alone on a NIC"
-    lack = shortfall_with([ACLS[0], greedy], [KIND])
+def test_a_tenant_that_requires_too_much_is_unsatisfiable() -> None:
+    """More throughput than the NF gets alone: no NIC to add, and the sentence names the tenant and the reason."""
+    demanding = tenant("demanding", "acl", kpps=101)
+    why = "demanding requires 101 kpps, and acl gets 100 kpps alone on a NIC"
+    lack = shortfall_with([ACLS[0], demanding], [KIND])
     assert lack == Shortfall(
-        ("greedy",), proven=True, to_add={}, to_add_proven=True, unsatisfiable=("greedy",), reason=why
+        ("demanding",), proven=True, to_add={}, to_add_proven=True, unsatisfiable=("demanding",), reason=why
     )
-    assert lack.sentence().endswith(f"No NIC meets the SLA of greedy. {why}.")
-    assert shortfall_with([greedy], [replace(KIND, count=None)]) == Shortfall(
-        ("greedy",), proven=True, everything=True, unsatisfiable=("greedy",), reason=why
+    assert lack.sentence().endswith(f"No NIC meets the SLA of demanding. {why}.")
+    assert shortfall_with([demanding], [replace(KIND, count=None)]) == Shortfall(
+        ("demanding",), proven=True, everything=True, unsatisfiable=("demanding",), reason=why
     )
     assert shortfall_with([tenant("x", "firewall", drop=0.1)], [KIND]) == Shortfall(
         ("x",),
@@ -65,8 +65,8 @@ def test_no_number_of_nics_helps_who_asks_too_much() -> None:
     )
 
 
-def test_who_lacks_only_company_is_not_without_hope() -> None:
-    """Two ACLs are fast beside the NIDS alone, which takes one: the other is left out, but a NIC would keep its SLA."""
+def test_a_tenant_that_only_lacks_a_neighbour_is_not_unsatisfiable() -> None:
+    """An ACL is fast only with the NIDS, which has room for one of two: the other is left out, not unsatisfiable."""
     kind = NicKind(0, "bluefield-2", 4, {"acl": 2, "nids": 2})
     oracle = TableOracle({"acl": [60], "acl acl": [60, 60], "acl nids": [100, 100]})
     tenants = [tenant("a", "acl", kpps=90), tenant("b", "acl", kpps=90), tenant("n", "nids", drop=0.1)]

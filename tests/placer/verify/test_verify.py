@@ -55,101 +55,107 @@ def certified(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Se
     return certificate(arrivals, catalogue, find_optimum(arrivals, catalogue, oracles, time_limit=5))
 
 
-def faults_in(told: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> list[str]:
-    """What the verifier says of a certificate in a file."""
+def faults_in(claims: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> list[str]:
+    """The faults that the verifier finds in a certificate file."""
     file = folder / "certificate.json"
-    file.write_text(json.dumps(told), encoding="utf-8")
+    file.write_text(json.dumps(claims), encoding="utf-8")
     query: Query = lambda number, co_locations: oracles[number].throughput(co_locations)  # noqa: E731
     return list(faults_of(read_certificate(file), query))
 
 
 def test_an_honest_certificate_is_accepted(tmp_path: Path) -> None:
     """Two of four ACLs share a NIC, the prices prove that three NICs are needed, and nothing is wrong with it."""
-    told = certified(FOUR, [KIND], [PAIRS])
-    assert (told["plan"]["cost"], told["bound"]["lower_bound"], told["bound"]["over"]) == (3, 3, "co-locations")
-    assert faults_in(told, tmp_path, [PAIRS]) == []
+    claims = certified(FOUR, [KIND], [PAIRS])
+    assert (claims["plan"]["cost"], claims["bound"]["lower_bound"], claims["bound"]["over"]) == (
+        3,
+        3,
+        "co-locations",
+    )
+    assert faults_in(claims, tmp_path, [PAIRS]) == []
 
 
 @given(instances())
 @settings(max_examples=60, deadline=None)
-def test_whatever_the_oracle_the_certificate_holds(tmp_path_factory: pytest.TempPathFactory, given: Instance) -> None:
-    """Limited and dear NICs, oracles of every temper, tenants left out: an honest certificate has no fault."""
+def test_the_certificate_of_any_optimum_has_no_faults(
+    tmp_path_factory: pytest.TempPathFactory, given: Instance
+) -> None:
+    """Limited and expensive NICs, random oracles, tenants left out: an honest certificate has no fault."""
     tenants, kinds, oracles = given
     arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(tenants)]
     assert faults_in(certified(arrivals, kinds, oracles), tmp_path_factory.mktemp("c"), oracles) == []
 
 
-def share(told: dict[str, Any]) -> None:
+def share(claims: dict[str, Any]) -> None:
     """Moves the tenant of the last NIC to the first."""
-    told["plan"]["nics"][0]["tenants"] += told["plan"]["nics"].pop()["tenants"]
-    told["plan"]["cost"] -= 1
+    claims["plan"]["nics"][0]["tenants"] += claims["plan"]["nics"].pop()["tenants"]
+    claims["plan"]["cost"] -= 1
 
 
-def double_prices(told: dict[str, Any]) -> None:
-    """Makes everybody twice as dear, and the bound follow."""
-    for one in told["bound"]["prices"]:
+def double_prices(claims: dict[str, Any]) -> None:
+    """Doubles all prices, and the bound with them."""
+    for one in claims["bound"]["prices"]:
         one["price"] *= 2
-    told["bound"]["lower_bound"] *= 2
+    claims["bound"]["lower_bound"] *= 2
 
 
-def cheaper_kind(told: dict[str, Any]) -> None:
+def cheaper_kind(claims: dict[str, Any]) -> None:
     """Offers the same NIC at a tenth of the cost, and leaves plan and bound as they are."""
-    told["fleet"].append({**told["fleet"][0], "cost": 0.1})
-    told["bound"]["nic_prices"].append(0)
+    claims["fleet"].append({**claims["fleet"][0], "cost": 0.1})
+    claims["bound"]["nic_prices"].append(0)
 
 
 @pytest.mark.parametrize(
     ("tamper", "message"),
     [
-        (share, "plan: . gets"),  # an SLA is broken
-        (lambda told: told["plan"]["nics"][0]["tenants"].pop(), "plan: . is placed 0 times"),
-        (lambda told: told["plan"]["nics"][0]["tenants"].append("1"), "plan: 1 is placed 2 times"),
-        (lambda told: told["plan"]["nics"][0]["tenants"].append("x"), "plan: x is placed 1 times"),
-        (lambda told: told["plan"]["left_out"].append("1"), "plan: 1 is placed 2 times"),
-        (lambda told: told["plan"].update(cost=2), "plan: its NICs cost 3, not 2"),
-        (lambda told: told["plan"]["nics"][0].update(kind=1), "plan: there is no NIC kind 1"),
-        (lambda told: told["fleet"][0].update(count=1), "plan: 3 NICs of kind 0 are used, there are 1"),
-        (lambda told: told["fleet"][0].update(cores=2), "plan: acl . acl take more than 2 cores"),
-        (lambda told: told["bound"].update(lower_bound=4), "bound: the prices prove 3, not 4"),
-        (lambda told: told["bound"].update(lower_bound=3.1), "bound: 3.1 is above the cost"),
+        (share, "plan: . gets"),  # an SLA is violated
+        (lambda claims: claims["plan"]["nics"][0]["tenants"].pop(), "plan: . is placed 0 times"),
+        (lambda claims: claims["plan"]["nics"][0]["tenants"].append("1"), "plan: 1 is placed 2 times"),
+        (lambda claims: claims["plan"]["nics"][0]["tenants"].append("x"), "plan: x is placed 1 times"),
+        (lambda claims: claims["plan"]["left_out"].append("1"), "plan: 1 is placed 2 times"),
+        (lambda claims: claims["plan"].update(cost=2), "plan: its NICs cost 3, not 2"),
+        (lambda claims: claims["plan"]["nics"][0].update(kind=1), "plan: there is no NIC kind 1"),
+        (lambda claims: claims["fleet"][0].update(count=1), "plan: 3 NICs of kind 0 are used, there are 1"),
+        (lambda claims: claims["fleet"][0].update(cores=2), "plan: acl . acl take more than 2 cores"),
+        (lambda claims: claims["bound"].update(lower_bound=4), "bound: the prices prove 3, not 4"),
+        (lambda claims: claims["bound"].update(lower_bound=3.1), "bound: 3.1 is above the cost"),
         (double_prices, "bound: .* are worth"),
-        (lambda told: told["bound"].update(over="cores"), "bound: tenants worth"),
-        (lambda told: told["bound"].update(over="faith"), "bound: 'faith' is neither"),
-        (lambda told: told["bound"]["prices"].pop(), "bound: 1 classes of tenants have no price"),
-        (lambda told: told["bound"].update(nic_prices=[0.5]), "bound: NIC kind 0 is not limited"),
-        (lambda told: told["bound"].update(nic_prices=[-1]), "bound: every NIC kind needs one price"),
-        (lambda told: told["tenants"][0].update(sla_drop=0.01), "bound: 1 classes of tenants have no price"),
-        (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": []}), "plan: a NIC has no tenants"),
-        (lambda told: told["plan"]["nics"].append({"kind": 0, "tenants": ["x"]}), "plan: x is placed 1 times"),
-        (lambda told: told["tenants"].append({**told["tenants"][0], "id": "x"}), "plan: x is placed 0 times"),
-        (lambda told: told["fleet"][0].update(cost=0.5), "plan: its NICs cost 1.5, not 3"),
-        (lambda told: told["fleet"].append({**told["fleet"][0], "cost": 0.1}), "bound: every NIC kind needs one price"),
+        (lambda claims: claims["bound"].update(over="cores"), "bound: tenants worth"),
+        (lambda claims: claims["bound"].update(over="faith"), "bound: 'faith' is neither"),
+        (lambda claims: claims["bound"]["prices"].pop(), "bound: 1 classes of tenants have no price"),
+        (lambda claims: claims["bound"].update(nic_prices=[0.5]), "bound: NIC kind 0 is not limited"),
+        (lambda claims: claims["bound"].update(nic_prices=[-1]), "bound: every NIC kind needs one price"),
+        (lambda claims: claims["tenants"][0].update(sla_drop=0.01), "bound: 1 classes of tenants have no price"),
+        (lambda claims: claims["plan"]["nics"].append({"kind": 0, "tenants": []}), "plan: a NIC has no tenants"),
+        (lambda claims: claims["plan"]["nics"].append({"kind": 0, "tenants": ["x"]}), "plan: x is placed 1 times"),
+        (lambda claims: claims["tenants"].append({**claims["tenants"][0], "id": "x"}), "plan: x is placed 0 times"),
+        (lambda claims: claims["fleet"][0].update(cost=0.5), "plan: its NICs cost 1.5, not 3"),
+        (lambda claims: claims["fleet"].append({**claims["fleet"][0], "cost": 0.1}), "bound: every NIC kind needs one price"),
         (cheaper_kind, "bound: .* are worth .*, NIC kind 1 costs 0.1"),
     ],
 )  # fmt: skip
 def test_tampering_is_found(tmp_path: Path, tamper: Tamper, message: str) -> None:
-    """Whatever is changed in plan, bound, prices or promises, the verifier says what is wrong."""
-    told = certified(FOUR, [KIND], [PAIRS])
-    tamper(told)
-    faults = faults_in(told, tmp_path, [PAIRS, PAIRS])
+    """Whatever is changed in plan, bound, prices or SLAs, the verifier reports what is wrong."""
+    claims = certified(FOUR, [KIND], [PAIRS])
+    tamper(claims)
+    faults = faults_in(claims, tmp_path, [PAIRS, PAIRS])
     assert any(re.match(message, fault) for fault in faults), faults
 
 
-def test_the_bound_by_cores_is_checked_by_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where not all companies can be asked, the prices hold for whoever fits the cores."""
+def test_the_bound_from_cores_is_checked_by_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not all co-locations can be queried, the prices hold for all tenants that fit the cores."""
     monkeypatch.setattr("placer.optimal.MOST_CO_LOCATIONS", 0)
     oracle = ErraticOracle(1)
     arrivals = arrivals_of(*[("acl", 0.1), ("nat", 0.2), ("nids", 0.3)] * 3)
     catalogue = Catalogue((KIND,), (), (), specs=("simulated",))
-    told = certificate(arrivals, catalogue, find_optimum(arrivals, catalogue, [oracle], time_limit=0.3))
-    assert (told["bound"]["over"], told["bound"]["lower_bound"]) == ("cores", 3)
-    assert faults_in(told, tmp_path, [oracle]) == []
-    told["bound"]["prices"][0]["price"] += 0.1
-    assert any("fit NIC kind 0" in fault for fault in faults_in(told, tmp_path, [oracle]))
+    claims = certificate(arrivals, catalogue, find_optimum(arrivals, catalogue, [oracle], time_limit=0.3))
+    assert (claims["bound"]["over"], claims["bound"]["lower_bound"]) == ("cores", 3)
+    assert faults_in(claims, tmp_path, [oracle]) == []
+    claims["bound"]["prices"][0]["price"] += 0.1
+    assert any("fit NIC kind 0" in fault for fault in faults_in(claims, tmp_path, [oracle]))
 
 
 @pytest.mark.parametrize(
-    ("part", "told"),
+    ("part", "claims"),
     [
         (("plan", "cost"), "3"),
         (("plan", "cost"), True),
@@ -172,26 +178,26 @@ def test_the_bound_by_cores_is_checked_by_cores(tmp_path: Path, monkeypatch: pyt
         (("tenants", 0, "id"), "1"),  # which another tenant has
         (("tenants", 0, "sla_drop"), 1.0),
         (("tenants", 0, "sla_drop"), float("nan")),
-        (("tenants", 0, "sla_min_kpps"), 0.1),  # beside a drop
+        (("tenants", 0, "sla_min_kpps"), 0.1),  # in addition to a drop
         (("tenants", 0, "traffic", "flows"), None),
-        (("bound", "prices", 1, "sla_drop"), 0.2),  # whose price another entry tells
+        (("bound", "prices", 1, "sla_drop"), 0.2),  # whose price is in another entry
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, part: tuple[str | int, ...], told: object) -> None:
-    """Wrong types, fractions of NICs, numbers that are none, and what is told twice: bad input, and no traceback."""
+def test_values_without_meaning_are_rejected(tmp_path: Path, part: tuple[str | int, ...], claims: object) -> None:
+    """Wrong types, fractions of NICs, NaN, and entries given twice: bad input, and no traceback."""
     whole = certified(FOUR, [KIND], [PAIRS])
     place: Any = whole
     for key in part[:-1]:
         place = place[key]
-    place[part[-1]] = told
+    place[part[-1]] = claims
     with pytest.raises(InputError, match=r"is no certificate"):
         faults_in(whole, tmp_path, [PAIRS])
 
 
-def completeness_in(document: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> Completeness:
-    """What the verifier finds out about tenants that a certificate leaves out."""
+def completeness_in(claims: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> Completeness:
+    """What the verifier finds about tenants that a certificate leaves out."""
     file = folder / "certificate.json"
-    file.write_text(json.dumps(document), encoding="utf-8")
+    file.write_text(json.dumps(claims), encoding="utf-8")
     return completeness_of(
         read_certificate(file), lambda number, co_locations: oracles[number].throughput(co_locations)
     )
@@ -210,9 +216,9 @@ def test_completeness_of_a_plan_that_leaves_out_tenants(
 ) -> None:
     """A plan is complete where all tenants are placed, or no NIC meets the SLA of those left out."""
     arrivals = [Arrival(str(i), 0.0, workload("acl"), Sla(min_kpps=one)) for i, one in enumerate(kpps)]
-    document = certified(arrivals, [replace(KIND, count=count)], [PAIRS])
-    assert faults_in(document, tmp_path, [PAIRS]) == []
-    assert completeness_in(document, tmp_path, [PAIRS]) is completeness
+    claims = certified(arrivals, [replace(KIND, count=count)], [PAIRS])
+    assert faults_in(claims, tmp_path, [PAIRS]) == []
+    assert completeness_in(claims, tmp_path, [PAIRS]) is completeness
 
 
 @given(instances())
@@ -221,86 +227,100 @@ def test_a_complete_plan_places_the_most_tenants(tmp_path_factory: pytest.TempPa
     """Whatever tenants a plan leaves out, it is called complete only if exhaustive search places no more."""
     tenants, kinds, oracles = given
     arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(tenants)]
-    document = certified(arrivals, kinds, oracles)
-    if document["plan"]["nics"]:
-        document["plan"]["left_out"] += document["plan"]["nics"].pop()["tenants"]
-    known = completeness_in(document, tmp_path_factory.mktemp("c"), oracles)
+    claims = certified(arrivals, kinds, oracles)
+    if claims["plan"]["nics"]:
+        claims["plan"]["left_out"] += claims["plan"]["nics"].pop()["tenants"]
+    known = completeness_in(claims, tmp_path_factory.mktemp("c"), oracles)
     fewest = len(exhaustive_plan(tenants, kinds, oracles).unplaced)
     if known.complete:
-        assert len(document["plan"]["left_out"]) == fewest
+        assert len(claims["plan"]["left_out"]) == fewest
     if known is Completeness.REFUTED:
-        assert len(document["plan"]["left_out"]) > fewest
+        assert len(claims["plan"]["left_out"]) > fewest
 
 
 def test_an_older_certificate_is_accepted(tmp_path: Path) -> None:
     """Co-locations were called companies in certificates that were written earlier."""
-    document = certified(FOUR, [KIND], [PAIRS])
-    document["bound"]["over"] = "companies"
-    assert faults_in(document, tmp_path, [PAIRS]) == []
+    claims = certified(FOUR, [KIND], [PAIRS])
+    claims["bound"]["over"] = "companies"
+    assert faults_in(claims, tmp_path, [PAIRS]) == []
 
 
 @st.composite
-def meddled(draw: st.DrawFn, told: object) -> object:
+def altered(draw: st.DrawFn, claims: object) -> object:
     """A copy in which a number, a name or a list was changed somewhere, or nothing."""
-    if isinstance(told, dict) and told:
-        key = draw(st.sampled_from(sorted(told)))
-        return {**told, key: draw(meddled(told[key]))}
-    if isinstance(told, list) and told:
-        place, how = draw(st.integers(0, len(told) - 1)), draw(st.sampled_from(["inside", "twice", "without"]))
-        middle = {"inside": [draw(meddled(told[place]))], "twice": [told[place]] * 2, "without": []}[how]
-        return [*told[:place], *middle, *told[place + 1 :]]
-    if isinstance(told, int | float) and not isinstance(told, bool):
-        return draw(st.sampled_from([told + 1, told - 1, told / 2, 2 * told, -told, told + 1e-9, told - 1e-9, 0, None]))
-    return draw(st.sampled_from([told, "t0", "t1", "nat", None, 1, []]))
+    if isinstance(claims, dict) and claims:
+        key = draw(st.sampled_from(sorted(claims)))
+        return {**claims, key: draw(altered(claims[key]))}
+    if isinstance(claims, list) and claims:
+        place, how = draw(st.integers(0, len(claims) - 1)), draw(st.sampled_from(["inside", "twice", "without"]))
+        middle = {"inside": [draw(altered(claims[place]))], "twice": [claims[place]] * 2, "without": []}[how]
+        return [*claims[:place], *middle, *claims[place + 1 :]]
+    if isinstance(claims, int | float) and not isinstance(claims, bool):
+        return draw(
+            st.sampled_from(
+                [
+                    claims + 1,
+                    claims - 1,
+                    claims / 2,
+                    2 * claims,
+                    -claims,
+                    claims + 1e-9,
+                    claims - 1e-9,
+                    0,
+                    None,
+                ]
+            )
+        )
+    return draw(st.sampled_from([claims, "t0", "t1", "nat", None, 1, []]))
 
 
 @given(instances() | instances(CrowdingOracle), st.data())
 @settings(max_examples=150, deadline=None)
-def test_what_is_accepted_is_true(
+def test_an_accepted_certificate_is_true(
     tmp_path_factory: pytest.TempPathFactory, given: Instance, data: st.DataObject
 ) -> None:
-    """Whatever was changed, when the verifier finds no fault, the plan is sound and the bound not above the optimum."""
+    """Whatever was changed, a certificate without faults has a valid plan and a bound not above the optimum."""
     _, kinds, oracles = given
     arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(given[0])]
-    told: Any = certified(arrivals, kinds, oracles)
+    claims: Any = certified(arrivals, kinds, oracles)
     for _ in range(data.draw(st.integers(1, 3))):
-        told = data.draw(meddled(told))
+        claims = data.draw(altered(claims))
     folder = tmp_path_factory.mktemp("c")
     try:
-        if faults_in(told, folder, [*oracles, *oracles]):
+        if faults_in(claims, folder, [*oracles, *oracles]):
             return
     except InputError:
         return
     claimed = [
         NicKind(i, "x", int(one["cores"]), one["cores_of"], one["count"] if one["count"] is None else int(one["count"]),
-                float(one["cost"])) for i, one in enumerate(told["fleet"])
+                float(one["cost"])) for i, one in enumerate(claims["fleet"])
     ]  # fmt: skip
     tenants = {
         one["id"]: Tenant(one["id"], Workload(one["nf"], TrafficProfile.from_mapping(one["traffic"])),
-                          Sla(one.get("sla_drop"), one.get("sla_min_kpps"))) for one in told["tenants"]
+                          Sla(one.get("sla_drop"), one.get("sla_min_kpps"))) for one in claims["tenants"]
     }  # fmt: skip
     optimum = Optimum(
         nics=[
-            (claimed[int(nic["kind"])], tuple(tenants[one] for one in nic["tenants"])) for nic in told["plan"]["nics"]
+            (claimed[int(nic["kind"])], tuple(tenants[one] for one in nic["tenants"])) for nic in claims["plan"]["nics"]
         ],
-        unplaced=[tenants[one] for one in told["plan"]["left_out"]],
-        cost=told["plan"]["cost"],
-        lower_bound=told["bound"]["lower_bound"],
+        unplaced=[tenants[one] for one in claims["plan"]["left_out"]],
+        cost=claims["plan"]["cost"],
+        lower_bound=claims["bound"]["lower_bound"],
         nics_lower_bound=0,
         proven=False,
     )
-    judged = [*oracles, *oracles][: len(claimed)]
-    assert plan_faults_of(optimum, list(tenants.values()), claimed, judged) == []
-    judge = exhaustive_plan(list(tenants.values()), claimed, judged)
-    if len(judge.unplaced) == len(optimum.unplaced):
-        assert optimum.lower_bound <= judge.cost + 1e-9
+    claimed_oracles = [*oracles, *oracles][: len(claimed)]
+    assert plan_faults_of(optimum, list(tenants.values()), claimed, claimed_oracles) == []
+    best = exhaustive_plan(list(tenants.values()), claimed, claimed_oracles)
+    if len(best.unplaced) == len(optimum.unplaced):
+        assert optimum.lower_bound <= best.cost + 1e-9
 
 
 def test_costs_need_not_be_round(tmp_path: Path) -> None:
-    """Seven NICs at a third each, and a plan of three at a tenth each that was found later: sums are told as added."""
+    """Seven NICs at a third each, and a plan of three at a tenth each: sums are compared as floats."""
     thirds = replace(KIND, cost=1 / 3)
-    impatient = arrivals_of(*[("acl", 0.0)] * 7)
-    assert faults_in(certified(impatient, [thirds], [PAIRS]), tmp_path, [PAIRS]) == []
+    strict = arrivals_of(*[("acl", 0.0)] * 7)
+    assert faults_in(certified(strict, [thirds], [PAIRS]), tmp_path, [PAIRS]) == []
     tenths = replace(KIND, cost=0.1)
     catalogue = Catalogue((tenths,), (), (), specs=("simulated",))
     found = find_optimum(FOUR, catalogue, [PAIRS], time_limit=5)
@@ -320,7 +340,7 @@ def test_costs_need_not_be_round(tmp_path: Path) -> None:
         '{"certificate": 1, "certificate": 1}',
     ],
 )
-def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_certificate_is_rejected(tmp_path: Path, text: str) -> None:
     """A file that is none, or of another version, is bad input."""
     file = tmp_path / "c.json"
     file.write_text(text)
@@ -328,7 +348,7 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
         read_certificate(file)
 
 
-def test_nobody_leaves_in_a_certificate() -> None:
+def test_a_trace_with_departures_has_no_certificate() -> None:
     """A trace with departures is refused before anything is placed."""
     with pytest.raises(InputError, match="departures"):
         refuse_uncertifiable([replace(FOUR[0], departure=9.0)])
@@ -341,9 +361,9 @@ Verify = Callable[..., int]
 def verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Verify:
     """`placer verify` of a certificate with further arguments; its exit status."""
 
-    def verified(told: dict[str, Any], *arguments: str) -> int:
+    def verified(claims: dict[str, Any], *arguments: str) -> int:
         file = tmp_path / "certificate.json"
-        file.write_text(json.dumps(told), encoding="utf-8")
+        file.write_text(json.dumps(claims), encoding="utf-8")
         monkeypatch.setattr(sys, "argv", ["placer", "verify", str(file), *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
@@ -367,14 +387,14 @@ def simulated() -> dict[str, Any]:
         return certified(arrivals, [kind], [TestbedOracle(testbed)])
 
 
-def test_the_command_asks_the_testbed(
+def test_the_command_queries_the_testbed(
     simulated: dict[str, Any], verify: Verify, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On the simulated card an honest certificate ends with 0 and one that shaves a core off an NF with 1."""
     assert verify(simulated) == 0
-    told = capsys.readouterr().out
-    assert "fleet: any number of bluefield-2 with 8 cores, at a cost of 1 each" in told
-    assert "result: the plan is optimal" in told
+    printed = capsys.readouterr().out
+    assert "fleet: any number of bluefield-2 with 8 cores, at a cost of 1 each" in printed
+    assert "result: the plan is optimal" in printed
     shaved = copy.deepcopy(simulated)
     shaved["fleet"][0]["cores_of"]["ACL"] -= 1
     assert verify(shaved) == 1
@@ -408,7 +428,7 @@ def test_the_nic_model_is_compared_with_the_testbed(
 def test_a_certificate_starts_no_program(
     simulated: dict[str, Any], verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that somebody sent may name a command as its testbed; it is not run, unless the user says so."""
+    """A file may name a command as its testbed, which is not run unless the user gives it, too."""
     meant = copy.deepcopy(simulated)
     meant["fleet"][0]["testbed"] = f"exec:touch {tmp_path / 'run'}"
     assert verify(meant) == 2
@@ -418,10 +438,10 @@ def test_a_certificate_starts_no_program(
     assert verify(meant, *["--testbed", "simulated"] * 3) == 2
 
 
-def test_the_tenants_are_held_to_the_trace(
+def test_the_tenants_are_compared_with_the_trace(
     simulated: dict[str, Any], verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A certificate of fewer tenants, or of easier promises, is true of itself and not of the trace."""
+    """A certificate with fewer tenants or looser SLAs than the trace is rejected."""
     trace = tmp_path / "arrivals.csv"
     rows = [f"{nf}-{i},0,{nf},0.1" for nf in ("ACL", "NAT", "NIDS") for i in range(4)]
     trace.write_text("\n".join(["id,time,nf,sla_drop", *rows]))
@@ -438,18 +458,18 @@ def test_the_tenants_are_held_to_the_trace(
 def test_a_predicted_optimum_is_checked_by_its_predictor(
     verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a testbed the models are asked again; what they do not know, or a predictor they lack, is refused."""
+    """Without a testbed the models are queried; an unknown NF or a missing predictor is rejected."""
     trace, file = tmp_path / "arrivals.csv", tmp_path / "c.json"
     trace.write_text(
         "\n".join(["id,time,nf,sla_drop", *(f"{nf}{i},0,{nf},0.1" for nf in ("ACL", "NAT") for i in (1, 2))])
     )
     request = RunRequest(str(trace), strategies=("optimal",), cards=Cards(testbed="none"), certificate=file)
     run(request, Progress(quiet=True))
-    told = json.loads(file.read_text())
-    assert (told["predictor"], told["fleet"][0]["testbed"]) == ("tomur", "none")
-    assert verify(told, "--arrivals", str(trace)) == 0
+    claims = json.loads(file.read_text())
+    assert (claims["predictor"], claims["fleet"][0]["testbed"]) == ("tomur", "none")
+    assert verify(claims, "--arrivals", str(trace)) == 0
     assert "by the throughputs of the predictor tomur" in capsys.readouterr().out
-    told["plan"]["nics"].append({"kind": 0, "tenants": [told["plan"]["nics"][0]["tenants"].pop()]})
-    assert verify(told) == 1
-    told["predictor"] = "oracle of Delphi"
-    assert verify(told) == 2
+    claims["plan"]["nics"].append({"kind": 0, "tenants": [claims["plan"]["nics"][0]["tenants"].pop()]})
+    assert verify(claims) == 1
+    claims["predictor"] = "oracle of Delphi"
+    assert verify(claims) == 2
