@@ -129,7 +129,7 @@ def cheaper_kind(claims: dict[str, Any]) -> None:
         (lambda claims: claims["plan"]["nics"].append({"kind": 0, "tenants": ["x"]}), "plan: x is placed 1 times"),
         (lambda claims: claims["tenants"].append({**claims["tenants"][0], "id": "x"}), "plan: x is placed 0 times"),
         (lambda claims: claims["fleet"][0].update(cost=0.5), "plan: its NICs cost 1.5, not 3"),
-        (lambda claims: claims["fleet"].append({**claims["fleet"][0], "cost": 0.1}), "bound: every NIC kind needs one price"),
+        (lambda claims: claims["fleet"].append({**claims["fleet"][0], "cost": 0.1}), "bound: every NIC kind needs one"),
         (cheaper_kind, "bound: .* are worth .*, NIC kind 1 costs 0.1"),
     ],
 )  # fmt: skip
