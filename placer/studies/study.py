@@ -23,9 +23,9 @@ LONGEST_S = 1e9
 """Largest duration in a study, seconds: 31 years."""
 LARGEST_SEED = 2**63 - 1
 
-Share = Annotated[FiniteFloat, Field(ge=0, lt=1)]
-RiskValue = Annotated[FiniteFloat, Field(gt=0, le=0.5)]
-Seconds = Annotated[FiniteFloat, Field(gt=0, le=LONGEST_S)]
+Share = Annotated[FiniteFloat, Field(strict=True, ge=0, lt=1)]
+RiskValue = Annotated[FiniteFloat, Field(strict=True, gt=0, le=0.5)]
+Seconds = Annotated[FiniteFloat, Field(strict=True, gt=0, le=LONGEST_S)]
 
 
 class _Table(BaseModel):
@@ -49,12 +49,12 @@ class TraceSpec(_Table):
 
     name: str | None = None
     file: str | None = None
-    count: Annotated[int, Field(gt=0, le=MOST_ARRIVALS)] = 500
-    nfs: tuple[str, ...] = TABLE_2_NFS
+    count: Annotated[int, Field(strict=True, gt=0, le=MOST_ARRIVALS)] = 500
+    nfs: Annotated[tuple[str, ...], Field(min_length=1)] = TABLE_2_NFS
     sla: tuple[Share, Share] = (0.05, 0.20)
     traffic: str = "default"
     mean_stay_s: Seconds | None = None
-    draws: Annotated[int, Field(gt=0, le=MOST_DRAWS)] = 1
+    draws: Annotated[int, Field(strict=True, gt=0, le=MOST_DRAWS)] = 1
 
     @model_validator(mode="after")
     def _is_file_or_recipe(self) -> Self:
@@ -92,7 +92,7 @@ class Study(_Table):
         The traces.
     """
 
-    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
+    seed: Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)] = 0
     strategies: tuple[str, ...] = ()
     predictors: tuple[str, ...] = ()
     risks: tuple[RiskValue, ...] = ()

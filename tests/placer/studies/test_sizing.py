@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from placer.cli import app
 from placer.report.text.sizing import curves_of, recommendation_line
 from placer.studies.sizing import Sizing, best_risks, option_tasks, options_of, points_of, recommendation_of
 from profiles import InputError
@@ -137,3 +139,30 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
     narrow = json.loads(placer(*common, "--fleet", small, "--format", "json"))["answer"]
     assert narrow["fleet"] == "four-cores"
     assert narrow["nics"] >= answer["nics"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["--next-year", "0"], "--next-year: 0 is not between 0.01 and 1000"),
+        (["--next-year", "1e308"], "--next-year: 1e+308 is not between 0.01 and 1000"),
+        (["--next-year", "nan"], "--next-year: nan is not between 0.01 and 1000"),
+        (["--budget", "-1"], "--budget: -1 is not between 0 and 100"),
+        (["--budget", "nan"], "--budget: nan is not between 0 and 100"),
+        (["--draws", "0"], "--draws: 0 is not between 1 and 100000"),
+        (["--draws", "99999999999999999999"], "--draws: 1e+20 is not between 1 and 100000"),
+        (["--growth", "1,-2"], "--growth: '1,-2' is not a list of numbers above 0 and at most 1000"),
+        (["--growth", "1e308"], "--growth: '1e308' is not a list of numbers above 0 and at most 1000"),
+        (["--sla", "nan"], "--sla: 'nan' is not a list of numbers above 0 and at most 1000"),
+        (["--risk", "0.7"], "--risk: '0.7' is not a list of numbers above 0 and at most 0.5"),
+        (
+            ["--growth", "1000", "--draws", "9999"],
+            "--draws: all draws of all points are 200,279,970 arrivals",
+        ),
+    ],
+)
+def test_numbers_out_of_range_are_refused(trace: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
+    """The fault names the option and its range."""
+    ended = CliRunner().invoke(app, ["size", str(trace), "--out", str(tmp_path / "out"), *arguments])
+    assert fault in str(ended.exception)
+    assert not (tmp_path / "out").exists()
