@@ -1,4 +1,4 @@
-"""The documentation: built without a warning, and no command in it that is not there."""
+"""The documentation: its commands exist, print what it shows, and the site is built without a warning."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from placer.cli import app
+from placer.cli import COMMANDS, app
+from tests.shown_output import PAGES, REPO, Shown, shown_outputs
 
-REPO = Path(__file__).parents[1]
-PAGES = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
+LONGEST_LINE = 92
+"""Characters of a code line: longer ones are cut off at the edge of a page."""
+
+SLOW = ("size",)
+"""Commands that take minutes."""
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -30,10 +34,10 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 def test_every_command_that_is_shown_exists() -> None:
     """Its name is a command, and its options are options of it."""
     known = get_command(app)
-    told = list(commands())
-    assert len(told) > 15
-    for page, (name, *words) in told:
-        command = known.commands.get(name)  # type: ignore[attr-defined]
+    shown = list(commands())
+    assert len(shown) > 15
+    for page, (name, *words) in shown:
+        command = known.get_command(None, name)  # type: ignore[attr-defined]
         assert command is not None, f"{page}: placer {name}"
         options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
         for word in words:
@@ -44,7 +48,7 @@ def test_every_command_that_is_shown_exists() -> None:
 def test_every_command_is_in_the_readme() -> None:
     """The table of commands has a row for each."""
     readme = (REPO / "README.md").read_text(encoding="utf-8")
-    for name in get_command(app).commands:  # type: ignore[attr-defined]
+    for name in COMMANDS:
         assert f"| `placer {name}" in readme, name
 
 
@@ -56,3 +60,23 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     built = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "site" / "reference" / "studies.html").is_file()
+
+
+def shown_by_command() -> Iterator[object]:
+    """Every output that is shown, those of slow commands marked."""
+    for one in shown_outputs():
+        marks = [pytest.mark.slow] if one.command.split()[0] in SLOW else []
+        yield pytest.param(one, id=f"{one.page.name}: placer {one.command}", marks=marks)
+
+
+@pytest.mark.parametrize("shown", [*shown_by_command()])
+def test_commands_print_what_is_shown(shown: Shown) -> None:
+    """`python -m tests.shown_output` renews a page whose output changed."""
+    printed = shown.printed()
+    assert shown.matches(printed), printed
+
+
+def test_code_lines_fit_the_page() -> None:
+    for page in PAGES:
+        for block in re.findall(r"```(?:sh|toml|python|csv)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            assert [line for line in block.splitlines() if len(line) > LONGEST_LINE] == [], page.name

@@ -2,7 +2,7 @@
  * Network functions, and how to add one.
  *
  * A network function is one file in functions/: a `process` over a burst of packets, its
- * parameters, its counters, and NF_REGISTER. No other file needs an edit; sample/port_counter.c is
+ * parameters, its counters, and NF_REGISTER. No other file needs an edit; examples/extend/port_counter.c is
  * one to copy. testbed/ has the loop that measures functions; tests/ gives them packets and checks
  * packets and counters that come out.
  */

@@ -1,4 +1,4 @@
-"""The C tests of the network functions under sanitizers, and a minute of fuzzing."""
+"""The C tests of the network functions under sanitizers, and a short fuzzing run (`make fuzz` takes longer)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_function_and_bench_is_tested() -> None:
     assert {file.stem.removeprefix("test_") for file in (NFS / "tests").glob("test_*.c")} <= tested
 
 
-def test_a_minute_of_fuzzing_finds_nothing(tmp_path: Path) -> None:
+def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
     """Random packets make no function crash, read beyond a packet, or leak one."""
     require("clang")
     build = build_nfs(
@@ -43,7 +43,7 @@ def test_a_minute_of_fuzzing_finds_nothing(tmp_path: Path) -> None:
     run(
         [
             build / "fuzz_packets",
-            "-max_total_time=60",
+            "-max_total_time=20",
             "-max_len=4096",
             f"-dict={NFS / 'fuzz/packets.dict'}",
             tmp_path,

@@ -1,4 +1,4 @@
-"""nfs/sample/port_counter.c: one file copied into nfs/functions/ is a complete network function."""
+"""examples/extend/port_counter.c: one file copied into nfs/functions/ is a complete network function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_copied_file_is_built_described_and_run(tmp_path: Path) -> None:
     require("cc")
     source, build = tmp_path / "nfs", tmp_path / "build"
     shutil.copytree(ROOT / "nfs", source)
-    shutil.copy(source / "sample" / "port_counter.c", source / "functions")
+    shutil.copy(ROOT / "examples" / "extend" / "port_counter.c", source / "functions")
     run(["meson", "setup", build, source, "-Dtests=disabled", "-Doptimization=0"])
     run(["ninja", "-C", build, "-j2", "testbed/nf-testbed"])
     options = ("--counters", "none", "--windows", "5,600", "--standard-error", "50")

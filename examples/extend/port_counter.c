@@ -1,7 +1,7 @@
 /*
  * PortCounter: counts packets to one UDP or TCP port. All packets pass, except malformed ones.
  *
- * A complete network function to copy from: `cp nfs/sample/port_counter.c nfs/functions/`, then
+ * A complete network function to copy from: `cp examples/extend/port_counter.c nfs/functions/`, then
  * `make nfs`. No other file needs an edit.
  */
 #include "core/nf.h"
