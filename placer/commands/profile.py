@@ -35,8 +35,6 @@ Quota = Annotated[
 ShowStatus = Annotated[
     bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")
 ]
-    bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")
-]
 Merge = Annotated[
     list[Path] | None,
     typer.Option(
