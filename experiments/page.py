@@ -46,8 +46,8 @@ def page_of_outcomes(outcomes: Sequence[Outcome], setting: Setting, out: Path) -
     return Page(
         title=title_of(outcomes),
         summary=(
-            f"{ran} of {len(outcomes)} experiments ran. Of their {rows:,} table rows, {rows - marked:,} are as good as "
-            f"published or have no published number; {marked:,} are worse or differ.",
+            f"{ran} of {len(outcomes)} experiments ran. Rows that are worse than published or different: {marked:,} of "
+            f"{rows:,}. The others are as good as published or have no published number.",
             VERDICTS,
             f"{runs_made(setting)} Papers: {'; '.join(map(str, papers_of(outcomes)))}.",
         ),

@@ -33,7 +33,7 @@ def run(setting: Setting) -> Result:
     for comparison in each_sequence(setting, _compared):
         optima.append(comparison.optimum)
         for one in comparison.evaluations:
-            score = comparison.wastage_pct(one), one.violations_pct or 0.0
+            score = comparison.wastage_pct(one) or 0.0, one.violations_pct or 0.0
             scores[one.plan.strategy, one.plan.predictor or "-"].append(score)
     table = pd.DataFrame([_row(*key, np.array(values)) for key, values in scores.items()])
     seconds = [optimum.seconds for optimum in optima]

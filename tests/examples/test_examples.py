@@ -24,7 +24,7 @@ def test_every_example_has_a_test() -> None:
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_begins_with_a_docstring(name: str) -> None:
-    """It says in its first paragraph what the example shows, and then which command does the same."""
+    """Its first paragraph describes what the example shows; the next one names the command that does the same."""
     docstring = ast.get_docstring(ast.parse((EXAMPLES / name).read_text(encoding="utf-8")))
     assert docstring
     summary, _, details = docstring.partition("\n\n")
