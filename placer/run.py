@@ -97,10 +97,17 @@ class Comparison(Evaluations):
     judge: str
     optimum: BoundedPlan
 
-    def wastage_pct(self, evaluation: Evaluation) -> float:
-        """NICs beyond the optimum, per 100 of it; beyond the lower bound where the optimum is not proven."""
-        against = self.optimum.nics if self.optimum.proven else self.optimum.nics_lower_bound
-        return 100.0 * (evaluation.nics / against - 1.0) if against else 0.0
+    def wastage_pct(self, evaluation: Evaluation) -> float | None:
+        """NICs beyond the optimum, or beyond its lower bound where it is not proven, in %; None where that is 0."""
+        return _beyond(evaluation.nics, self.optimum.nics if self.optimum.proven else self.optimum.nics_lower_bound)
+
+    def cost_wastage_pct(self, evaluation: Evaluation) -> float | None:
+        """Cost beyond the optimum, or beyond its lower bound where it is not proven, in %; None where that is 0."""
+        return _beyond(evaluation.cost, self.optimum.cost if self.optimum.proven else self.optimum.lower_bound)
+
+
+def _beyond(value: float, least: float) -> float | None:
+    return 100.0 * (value / least - 1.0) if least else None
 
 
 def run(request: RunRequest, progress: Progress) -> Comparison:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from placer.evaluate.evaluation import Evaluation
 from placer.run import Comparison
@@ -26,18 +26,6 @@ def reference(comparison: Comparison) -> str:
     return "optimum" if comparison.optimum.proven else "lower bound"
 
 
-def nic_wastage_pct(comparison: Comparison, evaluation: Evaluation) -> float | None:
-    """NICs beyond the reference, in % of it; None where the reference is 0 NICs."""
-    optimum = comparison.optimum
-    return _beyond(evaluation.nics, optimum.nics if optimum.proven else optimum.nics_lower_bound)
-
-
-def cost_wastage_pct(comparison: Comparison, evaluation: Evaluation) -> float | None:
-    """Cost beyond the reference, in % of it; None where the reference costs nothing."""
-    optimum = comparison.optimum
-    return _beyond(evaluation.cost, optimum.cost if optimum.proven else optimum.lower_bound)
-
-
 def costs_differ(comparison: Comparison) -> bool:
     """Whether NICs of the fleet cost different amounts, so that fewest NICs and least cost are two goals."""
     return len({kind.cost for kind in comparison.catalogue.kinds}) > 1
@@ -55,19 +43,15 @@ def wastage_text(pct: float | None, marked: bool = False) -> str:
     return f"{pct:+.1f} % {MARK}" if marked else f"{pct:+.1f} %"
 
 
-def wastage_notes(comparison: Comparison) -> list[str]:
-    """What the reader of a table of wastage must know: what the mark means, and why there may be no wastage at all."""
-    notes = []
-    found = dict.fromkeys(reason for one in comparison.evaluations for reason in _reasons(comparison, one))
-    if found:
-        notes.append(f"{MARK} not comparable with the optimum: {'; '.join(found)}.")
+def wastage_notes(comparison: Comparison, evaluations: Sequence[Evaluation]) -> list[str]:
+    """What readers of the wastage of these plans must know: what the mark means, and why there may be no wastage."""
     optimum = comparison.optimum
     if not optimum.nics:
-        rejected = optimum.plan.rejected
-        notes.append(f"There is no wastage: the optimum uses no NIC and rejects all {rejected:,} arrivals.")
-    elif not optimum.proven and not optimum.nics_lower_bound:
-        notes.append("There is no wastage: no lower bound above 0 NICs is known.")
-    return notes
+        return [f"Wastage is undefined: the optimum uses no NIC and rejects all {optimum.plan.rejected:,} arrivals."]
+    if not optimum.proven and not optimum.nics_lower_bound:
+        return ["Wastage is unknown: no lower bound above 0 NICs is known."]
+    reasons = dict.fromkeys(reason for one in evaluations for reason in _reasons(comparison, one))
+    return [f"{MARK} not comparable with the optimum: {'; '.join(reasons)}."] if reasons else []
 
 
 def _reasons(comparison: Comparison, evaluation: Evaluation) -> Iterator[str]:
@@ -81,9 +65,5 @@ def _reasons(comparison: Comparison, evaluation: Evaluation) -> Iterator[str]:
 
 
 def _below_reference(comparison: Comparison, evaluation: Evaluation) -> bool:
-    wastages = nic_wastage_pct(comparison, evaluation), cost_wastage_pct(comparison, evaluation)
+    wastages = comparison.wastage_pct(evaluation), comparison.cost_wastage_pct(evaluation)
     return any(pct is not None and pct < -EPSILON for pct in wastages)
-
-
-def _beyond(value: float, least: float) -> float | None:
-    return 100.0 * (value / least - 1.0) if least else None

@@ -11,7 +11,7 @@ from placer.report.html.page import Page, Tile
 from placer.report.html.run_sections import sections_of_run
 from placer.report.html.run_tables import peak_co_locations
 from placer.report.text.run import plan_name, risk_notes, truth_note
-from placer.report.wastage import BUDGET_PCT, is_marked, nic_wastage_pct, reference, wastage_notes, wastage_text
+from placer.report.wastage import BUDGET_PCT, is_marked, reference, wastage_notes, wastage_text
 from placer.run import Comparison
 
 INPUT = "standard input"
@@ -62,7 +62,7 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
     return (
         f"{plan_name(chosen)} places {placed:,} NF instances on {chosen.nics:,} NICs.",
         " ".join([violations, *rejections, _optimum_sentence(comparison)]),
-        *wastage_notes(comparison),
+        *wastage_notes(comparison, [chosen]),
         *_fewer_nics_at_lower_risk(comparison, chosen),
         " ".join(notes),
     )
@@ -92,7 +92,7 @@ def _fewer_nics_at_lower_risk(comparison: Comparison, chosen: Evaluation) -> Ite
 
 def _tiles(comparison: Comparison, chosen: Evaluation) -> tuple[Tile, ...]:
     optimum = comparison.optimum
-    wastage = wastage_text(nic_wastage_pct(comparison, chosen), is_marked(comparison, chosen))
+    wastage = wastage_text(comparison.wastage_pct(chosen), is_marked(comparison, chosen))
     violations = "unknown" if chosen.violations_pct is None else f"{chosen.violations_pct:.1f} %"
     bounds = f"{optimum.nics:,}" if optimum.proven else f"{optimum.nics_lower_bound:,}–{optimum.nics:,}"
     return (

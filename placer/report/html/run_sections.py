@@ -15,7 +15,6 @@ from placer.report.html.page import Chart, Figure, Section
 from placer.report.text.run import plan_name
 from placer.report.wastage import (
     is_marked,
-    nic_wastage_pct,
     wastage_notes,
     wastage_text,
 )
@@ -47,7 +46,7 @@ def _bars(comparison: Comparison) -> pd.DataFrame:
         {
             "strategy": plan_name(one),
             "nics": one.nics,
-            "wastage": wastage_text(nic_wastage_pct(comparison, one), is_marked(comparison, one)),
+            "wastage": wastage_text(comparison.wastage_pct(one), is_marked(comparison, one)),
             "pct": one.violations_pct,
         }
         for one in comparison.evaluations
@@ -68,7 +67,7 @@ def _strategies(comparison: Comparison) -> Section:
         tuple(figures),
         run_tables.strategies_table(comparison).dropna(axis="columns", how="all"),
         expanded=True,
-        notes=tuple(wastage_notes(comparison)),
+        notes=tuple(wastage_notes(comparison, comparison.evaluations)),
     )
 
 
@@ -145,7 +144,8 @@ def idle_section(table: pd.DataFrame, nics: int) -> Section:
     """Idle capacity at the peak by cause, as of `idle_capacity`, of so many NICs in use."""
     title = "Idle capacity by cause"
     if table.empty:
-        return Section("waste", title, f"No capacity of the {nics:,} NICs in use is idle at the peak.")
+        text = "No capacity is idle at the peak: every core of the NICs in use is taken."
+        return Section("waste", title, text if nics else "No NIC is in use.")
     text = f"Capacity worth {table['NICs'].sum():,.1f} of {nics:,} NICs is idle at the peak, for these causes."
     chart = charts.percentages(table, "% of all NICs", "cause")
     return Section(
@@ -161,7 +161,7 @@ def violations_section(table: pd.DataFrame, plan: str) -> Iterator[Section]:
     """Instances whose SLA is violated, as of `violations`."""
     if table.empty:
         return
-    text = f"Of {plan}, the worst first; `placer explain TRACE ID` shows the alternatives of an arrival."
+    text = f"Of {plan}, the worst first; placer explain TRACE ID shows the alternatives of an arrival."
     yield Section("sla-violations", "SLA violations", text, table=table, expanded=True)
 
 

@@ -17,10 +17,8 @@ from placer.model.replay import replay_plan
 from placer.report.text.run import plan_name
 from placer.report.wastage import (
     MARK,
-    cost_wastage_pct,
     costs_differ,
     is_marked,
-    nic_wastage_pct,
 )
 from placer.run import Comparison
 
@@ -39,13 +37,13 @@ def strategies_table(comparison: Comparison) -> pd.DataFrame:
             "strategy": one.plan.strategy,
             "predictor": one.plan.predictor or "-",
             "NICs": one.nics,
-            "wastage, %": nic_wastage_pct(comparison, one),
+            "wastage, %": comparison.wastage_pct(one),
             "note": f"{MARK} not comparable" if is_marked(comparison, one) else None,
             "SLA violations": one.violated,
             "SLA violations, %": one.violations_pct,
             "rejected": one.plan.rejected,
             "cost": one.cost,
-            **({"cost wastage, %": cost_wastage_pct(comparison, one)} if costs else {}),
+            **({"cost wastage, %": comparison.cost_wastage_pct(one)} if costs else {}),
         }
         for one in comparison.evaluations
     )

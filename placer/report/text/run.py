@@ -13,11 +13,9 @@ from placer.optimal.shortfall import Shortfall
 from placer.report.text.table import text_table
 from placer.report.wastage import (
     BUDGET_PCT,
-    cost_wastage_pct,
     costs_differ,
     is_marked,
     keeps_budget,
-    nic_wastage_pct,
     reference,
     wastage_notes,
     wastage_text,
@@ -32,11 +30,12 @@ def as_table(comparison: Comparison) -> str:
         "strategy", "predictor", "NICs", *(["cost"] if costs else []), "wastage", *(["cost wastage"] if costs else []),
         "SLA violations", "rejected", "decisions/s",
     ]  # fmt: skip
-    rows = [_row(comparison, evaluation, costs) for evaluation in comparison.evaluations]
+    marks = any(is_marked(comparison, evaluation) for evaluation in comparison.evaluations)
+    rows = [_row(comparison, evaluation, costs, marks) for evaluation in comparison.evaluations]
     shortfall = comparison.optimum.shortfall
     lines = [
         "",
-        *wastage_notes(comparison),
+        *wastage_notes(comparison, comparison.evaluations),
         _optimum_line(comparison),
         *([] if shortfall is None else [shortfall.sentence()]),
         f"{len(comparison.arrivals):,} arrivals. {truth_note(comparison)}",
@@ -95,16 +94,19 @@ def risk_notes(comparison: Comparison) -> list[str]:
     return [f"{name} does not model its prediction error: --risk {catalogue.risk:g} has no effect." for name in without]
 
 
-def _row(comparison: Comparison, evaluation: Evaluation, costs: bool) -> list[str]:
-    marked = is_marked(comparison, evaluation)
-    violations = evaluation.violations_pct
-    cost = wastage_text(cost_wastage_pct(comparison, evaluation), marked)
+def _row(comparison: Comparison, evaluation: Evaluation, costs: bool, marks: bool) -> list[str]:
+    """The cells of a plan; `marks`: some plan is marked, so the wastage of others is aligned with it."""
+    marked, violations = is_marked(comparison, evaluation), evaluation.violations_pct
+    nics, cost = (
+        wastage_text(pct, marked) + ("  " if marks and not marked else "")
+        for pct in (comparison.wastage_pct(evaluation), comparison.cost_wastage_pct(evaluation))
+    )
     return [
         evaluation.plan.strategy,
         evaluation.plan.predictor or "-",
         f"{evaluation.nics:,}",
         *([f"{evaluation.cost:,.6g}"] if costs else []),
-        wastage_text(nic_wastage_pct(comparison, evaluation), marked),
+        nics,
         *([cost] if costs else []),
         "unknown" if violations is None else f"{violations:.1f} %",
         f"{evaluation.plan.rejected:,}",
@@ -114,7 +116,7 @@ def _row(comparison: Comparison, evaluation: Evaluation, costs: bool) -> list[st
 
 def _optimum_line(comparison: Comparison) -> str:
     optimum = comparison.optimum
-    nics, cost = f"{optimum.nics:,} NICs", f"{optimum.cost:,.6g}"
+    nics, cost = f"{optimum.nics:,} NICs" if optimum.nics else "every arrival rejected", f"{optimum.cost:,.6g}"
     if not optimum.proven:
         nics = f"between {optimum.nics_lower_bound:,} (lower bound) and {nics}"
         cost = f"between {optimum.lower_bound:,.6g} and {cost}"
@@ -150,7 +152,7 @@ def _strategy(comparison: Comparison, evaluation: Evaluation) -> dict[str, Any]:
         "strategy": evaluation.plan.strategy,
         "predictor": evaluation.plan.predictor,
         "nics": evaluation.nics,
-        "wastage_pct": _rounded(nic_wastage_pct(comparison, evaluation)),
+        "wastage_pct": _rounded(comparison.wastage_pct(evaluation)),
         "wastage_against": reference(comparison).replace(" ", "_"),
         "sla_violations_pct": _rounded(evaluation.violations_pct),
         "violated": evaluation.violated,
@@ -158,7 +160,7 @@ def _strategy(comparison: Comparison, evaluation: Evaluation) -> dict[str, Any]:
         "seconds": round(evaluation.plan.seconds, 4),
         "decisions_per_s": round(_decisions_per_s(evaluation), 1),
         "cost": _whole(evaluation.cost),
-        "cost_wastage_pct": _rounded(cost_wastage_pct(comparison, evaluation)),
+        "cost_wastage_pct": _rounded(comparison.cost_wastage_pct(evaluation)),
         "budget_pct": BUDGET_PCT,
         "keeps_budget": keeps_budget(evaluation),
         "comparable": not is_marked(comparison, evaluation),

@@ -18,7 +18,7 @@ from placer.model.sla import Sla
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.progress import Progress
 from placer.report.text.run import as_csv, as_json, as_table
-from placer.report.wastage import cost_wastage_pct, is_marked, nic_wastage_pct, wastage_notes
+from placer.report.wastage import is_marked, wastage_notes
 from placer.run import Comparison, RunRequest, run
 from profiles import TrafficProfile, Workload
 
@@ -44,16 +44,16 @@ def comparison(*evaluations: Evaluation, optimum: Evaluation | None = None, prov
 def test_wastage_is_relative_to_the_optimum() -> None:
     """Twelve NICs instead of 10 are 20 %; a cost of 30 instead of 20 is 50 %."""
     one = evaluation("greedy", 12, 30.0, 0)
-    assert nic_wastage_pct(comparison(one), one) == pytest.approx(20.0)
-    assert cost_wastage_pct(comparison(one), one) == pytest.approx(50.0)
+    assert comparison(one).wastage_pct(one) == pytest.approx(20.0)
+    assert comparison(one).cost_wastage_pct(one) == pytest.approx(50.0)
 
 
 def test_without_proof_wastage_is_relative_to_the_lower_bound() -> None:
     """Twelve NICs against a bound of 8 are 50 %; a cost of 24 against 16, too."""
     one = evaluation("greedy", 12, 24.0, 0)
     unproven = comparison(one, proven=False)
-    assert nic_wastage_pct(unproven, one) == pytest.approx(50.0)
-    assert cost_wastage_pct(unproven, one) == pytest.approx(50.0)
+    assert unproven.wastage_pct(one) == pytest.approx(50.0)
+    assert unproven.cost_wastage_pct(one) == pytest.approx(50.0)
     assert "between 8 (lower bound) and 10 NICs" in as_table(unproven)
 
 
@@ -108,8 +108,10 @@ def test_an_optimum_of_no_nics_has_a_sentence_instead_of_wastage() -> None:
     """Where every arrival is rejected, wastage is `-` and null, and a note says why."""
     one = evaluation("greedy", 0, 0.0, 0, rejected=100)
     compared = comparison(one, optimum=evaluation("optimal", 0, 0.0, 0, rejected=100))
-    assert nic_wastage_pct(compared, one) is None
-    assert wastage_notes(compared) == ["There is no wastage: the optimum uses no NIC and rejects all 100 arrivals."]
+    assert compared.wastage_pct(one) is None
+    assert wastage_notes(compared, [one]) == [
+        "Wastage is undefined: the optimum uses no NIC and rejects all 100 arrivals."
+    ]
     assert "+0.0 %" not in as_table(compared)
     assert json.loads(as_json(compared))["strategies"][0]["wastage_pct"] is None
 

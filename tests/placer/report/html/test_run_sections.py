@@ -101,7 +101,7 @@ def test_idle_section_without_idle_capacity() -> None:
         assert list(table.columns) == ["cause", "NICs", "pct"]
         section = idle_section(table, waste.nics)
         assert without_chart([section])
-        assert section.text.startswith("No capacity of the ")
+        assert section.text.startswith("No capacity is idle" if waste.nics else "No NIC is in use")
 
 
 def test_violations_section_without_violations(nothing: Comparison) -> None:
@@ -117,7 +117,7 @@ def test_strategies_section_with_zero_nics(nothing: Comparison) -> None:
     """Bars of length 0, and a note instead of wastage."""
     section = next(iter(sections_of_run(nothing, nothing.evaluations[0])))
     assert section.name == "strategies"
-    assert "There is no wastage" in section.notes[0]
+    assert "Wastage is undefined" in section.notes[0]
     assert section.table is not None
     assert "wastage, %" not in section.table
     assert html([section])
@@ -136,5 +136,5 @@ def test_a_plan_without_idle_capacity_has_a_page(tmp_path: Path) -> None:
     trace.write_text("id,time,nf,sla_drop\n" + "".join(f"n{i},{i},NAT,0.5\n" for i in range(4)), encoding="utf-8")
     page = page_of_run(run(RunRequest(str(trace)), Progress(quiet=True)), "four.csv")
     (section,) = (section for section in page.sections if section.name == "waste")
-    assert section.text == "No capacity of the 1 NICs in use is idle at the peak."
+    assert section.text == "No capacity is idle at the peak: every core of the NICs in use is taken."
     assert render(page)
