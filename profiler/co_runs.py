@@ -16,8 +16,7 @@ from numpy.random import Generator
 
 from profiler.sampling import at, traffic_ranges, traffic_with, whole
 from profiler.testbed import Run
-from profiles import NfDescription, TestbedDescription, TrafficProfile, Workload
-from profiles.workload import CoLocation
+from profiles import CoLocation, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 SHARE = 0.15
 """Of an NF's quota, for runs with other NFs."""

@@ -126,10 +126,10 @@ def _co_location_table(runs: NfRuns) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-Columns = Callable[[_Measured], dict[str, float]]
+_Columns = Callable[[_Measured], dict[str, float]]
 
 
-def _table(measured: Sequence[_Measured], contention_columns: Columns) -> pd.DataFrame:
+def _table(measured: Sequence[_Measured], contention_columns: _Columns) -> pd.DataFrame:
     """Traffic, `contention_columns`, throughput."""
     rows = [
         {**one[0].as_dict(), **contention_columns(one), THROUGHPUT: _mean([run.throughput_kpps for run in one[2]])}
@@ -147,7 +147,7 @@ def _competitors_counters(one: _Measured) -> dict[str, float]:
     return one[1].counters.as_dict()
 
 
-def _demand_on(accelerator: str) -> Columns:
+def _demand_on(accelerator: str) -> _Columns:
     """The competitor's demand on one accelerator; its counters go into optional columns."""
     return lambda one: {
         FIRST_SERVICE: one[1].service_ms(accelerator),
@@ -156,7 +156,7 @@ def _demand_on(accelerator: str) -> Columns:
     }
 
 
-def _demand_on_all(nf: NfDescription) -> Columns:
+def _demand_on_all(nf: NfDescription) -> _Columns:
     def columns(one: _Measured) -> dict[str, float]:
         demand = _competitors_counters(one)
         for name in nf.accelerators:

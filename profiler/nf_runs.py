@@ -14,8 +14,7 @@ from profiler.memory_contention import MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
 from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
-from profiles import Load, NfDescription, TestbedDescription, TrafficProfile, Workload
-from profiles.workload import CoLocation
+from profiles import CoLocation, Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 REPEAT_SEEDS = 1_000_003
 Uncertainty = Callable[[Sequence[OperatingPoint]], NDArray[np.float64]]

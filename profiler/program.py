@@ -94,7 +94,7 @@ class Program:
     def end(self, *, polite: bool) -> int | None:
         """End it with every process that it started; returns its exit status if it ended by itself.
 
-        A polite end closes its stdin and gives it two seconds; then all are asked to end, and at last killed.
+        A polite end closes its stdin and gives it two seconds; then all processes get SIGTERM, and later SIGKILL.
         """
         self._requests.put(None)
         status = self._wait(GRACE_S if polite else LAST_OUTPUT_S)

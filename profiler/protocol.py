@@ -41,17 +41,17 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-Reading = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
+_Reading = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
 
 
 class _Counters(_Message):
-    ipc: Reading
-    irt: Reading
-    l2crd: Reading
-    l2cwr: Reading
-    memrd: Reading
-    memwr: Reading
-    wss: Reading
+    ipc: _Reading
+    irt: _Reading
+    l2crd: _Reading
+    l2cwr: _Reading
+    memrd: _Reading
+    memwr: _Reading
+    wss: _Reading
 
 
 class _Measurement(_Message):
@@ -60,7 +60,7 @@ class _Measurement(_Message):
 
 
 class _Run(_Message):
-    elapsed_s: Reading = 0.0
+    elapsed_s: _Reading = 0.0
     workloads: list[_Measurement]
 
 

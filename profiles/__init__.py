@@ -1,6 +1,6 @@
-"""The language that profiling and prediction share: nouns, and the profile directory that passes between them.
+"""What profiling and prediction share: the types of the domain, and the profile directory.
 
-Nothing here measures, learns or places. `profiler` writes a `Profile`, `predictor` reads it; neither knows the other.
+Nothing here measures, learns or places. `profiler` writes a `Profile`, `predictor` reads it; neither imports the other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from profiles.counters import COUNTERS, Counters
 from profiles.faults import Fault, InputError
 from profiles.traffic import ATTRIBUTES, TrafficProfile
-from profiles.workload import BenchLoad, Load, Workload
+from profiles.workload import BenchLoad, CoLocation, Load, Workload
 
 if TYPE_CHECKING:
     from profiles.description import BenchDescription, NfDescription, NicModel, TestbedDescription
@@ -20,6 +20,7 @@ __all__ = [
     "COUNTERS",
     "BenchDescription",
     "BenchLoad",
+    "CoLocation",
     "Counters",
     "Fault",
     "InputError",

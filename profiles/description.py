@@ -48,9 +48,9 @@ def _short(name: str) -> str:
     return name
 
 
-Value = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST), BeforeValidator(_number)]
+_Value = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST), BeforeValidator(_number)]
 Cores = Annotated[int, Field(gt=0, le=MOST_CORES), BeforeValidator(_number)]
-ValueRange = Annotated[tuple[Value, Value], AfterValidator(_ordered)]
+ValueRange = Annotated[tuple[_Value, _Value], AfterValidator(_ordered)]
 Label = Annotated[str, StringConstraints(min_length=1, pattern=r"^\P{Cc}*$"), AfterValidator(_short)]
 """A name that is printed as it is."""
 FileName = Annotated[str, StringConstraints(pattern=r"^[^/\\\p{Cc}.][^/\\\p{Cc}]*$"), AfterValidator(_short)]
@@ -97,7 +97,7 @@ class TestbedDescription(_Described):
     nic: NicModel
     counters: tuple[str, ...] = Field(default=COUNTERS, max_length=MOST_COUNTERS)
     attributes: dict[str, ValueRange] = Field(max_length=MOST_PARAMETERS)
-    default_traffic: dict[str, Value] = Field(max_length=MOST_PARAMETERS)
+    default_traffic: dict[str, _Value] = Field(max_length=MOST_PARAMETERS)
     nfs: tuple[NfDescription, ...] = Field(max_length=MOST_NFS)
     benches: tuple[BenchDescription, ...] = Field(default=(), max_length=MOST_BENCHES)
 

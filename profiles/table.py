@@ -1,9 +1,10 @@
-"""Numeric CSV tables that people may have written by hand: read whole, or refused with every fault named."""
+"""Numeric CSV tables that users may write by hand: read whole, or refused with every fault."""
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from profiles.aside import file_aside
 from profiles.faults import Fault
 
 SIGNIFICANT = "%.10g"
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+"""What Python takes for a number beyond this, such as 1_0 or digits of other scripts, is a typing error."""
 
 
 def read_table(
@@ -35,14 +38,14 @@ def read_table(
     required
         Columns that must be there and filled.
     defaults
-        Columns that may be missing or empty, with what that means.
+        Columns that may be missing or empty, with the value that this means.
     text
         Columns kept as text. The required ones and those with a default are numbers: finite and not negative. Any
-        other is numbers if all its cells are, and else text: people keep notes.
+        other is numbers if all its cells are, else text: users keep notes.
     positive
         Columns in which 0 is a fault.
     shown_as
-        How faults name the file.
+        The name of the file in faults.
 
     Returns
     -------
@@ -58,6 +61,9 @@ def read_table(
         return pd.DataFrame(), [Fault(name, None, None, f"cannot be read as CSV: {error}")]
     if header is None:
         return pd.DataFrame(), [Fault(name, None, None, "is empty: not even a header")]
+    if len(header) == 1 and ";" in header[0]:
+        hint = "separate columns by commas, and write decimal numbers with a point"
+        return pd.DataFrame(), [Fault(name, 1, None, "columns are separated by semicolons", hint)]
     faults = [Fault(name, 1, column, "column is missing") for column in required if column not in header]
     faults += [
         Fault(name, 1, column, "column named twice") for column in sorted(set(header)) if header.count(column) > 1
@@ -97,7 +103,7 @@ def _rows(path: Path) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
 
 @dataclass(frozen=True)
 class _Rules:
-    """What cells must be."""
+    """The rules for cells."""
 
     required: Set[str]
     defaults: Mapping[str, float]
@@ -131,10 +137,12 @@ def _cell(cell: str, column: str, rules: _Rules) -> tuple[object, str | None]:
         value = float(cell)
     except ValueError:
         return math.nan, f"'{cell}' is not a number"
+    if math.isfinite(value) and not NUMBER.fullmatch(cell):
+        return math.nan, f"'{cell}' is not a number"
     if not math.isfinite(value):
         return math.nan, f"{cell} is not a finite number"
     if value == 0 and column in rules.positive:
-        return value, "0 is not a value that anything can be learnt from"
+        return value, "0 is no measurement"
     return value, f"{cell} is negative" if value < 0 else None
 
 

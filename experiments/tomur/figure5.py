@@ -23,7 +23,7 @@ from experiments.tomur.methodology.benches import (
 from experiments.tomur.methodology.simulated_card import DEFAULT
 from experiments.tomur.methodology.synthetic_nfs import CARD, PATTERNS, name_of, trained_synthetic
 from profiler.simulated.card import HEADER_BYTES
-from profiler.simulated.nfs import Pattern
+from profiler.simulated.nfs import ExecutionPattern
 
 SPEEDS = (1.0, 180.0, 12)
 RATES = (20.0, 400.0, 8)
@@ -101,7 +101,7 @@ def _serial_findings(surface: pd.DataFrame) -> list[Finding]:
     return [Finding("r-NF, steps of more contention that lower the throughput", share, 100.0)]
 
 
-def _draw(figure: Figure, surfaces: Mapping[Pattern, pd.DataFrame]) -> None:
+def _draw(figure: Figure, surfaces: Mapping[ExecutionPattern, pd.DataFrame]) -> None:
     for axes, (pattern, surface) in zip(figure.subplots(1, 2, sharey=True), surfaces.items(), strict=True):
         for at, (rate, rows) in enumerate(surface.groupby("kmatches_per_s")):
             axes.plot(rows["car_mref"], rows["throughput_kpps"], color=f"C{at}", label=f"{rate:.0f}")

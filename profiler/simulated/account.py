@@ -9,7 +9,7 @@ import numpy as np
 
 from profiler.simulated.cache import Array
 from profiler.simulated.card import Card
-from profiler.simulated.demand import ResourceDemand
+from profiler.simulated.demand import LoadDemand
 from profiler.simulated.solve import Batch, SteadyState, batch_of, reached, solve
 
 SLOWED = 0.99
@@ -43,7 +43,7 @@ class Account:
     bottleneck: str
 
 
-def accounts(co_locations: Sequence[Sequence[ResourceDemand]], card: Card) -> list[list[Account]]:
+def accounts(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> list[list[Account]]:
     """The account of every load of every co-location."""
     batch = batch_of(co_locations, card)
     here = solve(batch, card)
@@ -59,7 +59,7 @@ def accounts(co_locations: Sequence[Sequence[ResourceDemand]], card: Card) -> li
     ]
 
 
-def _alone(co_locations: Sequence[Sequence[ResourceDemand]], batch: Batch, card: Card) -> SteadyState:
+def _alone(co_locations: Sequence[Sequence[LoadDemand]], batch: Batch, card: Card) -> SteadyState:
     """The steady state of every load on a card of its own, at its place in `batch`."""
     places = [(i, c) for c, co_location in enumerate(co_locations) for i in range(len(co_location))]
     flat = solve(batch_of([[co_locations[c][i]] for i, c in places], card), card)

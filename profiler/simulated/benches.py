@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from profiler.simulated.card import Card
-from profiler.simulated.demand import PROGRAM_BYTES, ResourceDemand, Touched, filtered
+from profiler.simulated.demand import PROGRAM_BYTES, LoadDemand, Touched, filtered
 
 CLOSED_LOOP_MPPS = 100.0
 """Packets/us on offer when a bench runs as fast as it goes."""
@@ -18,11 +18,11 @@ class BenchSpec:
 
     name: str
     parameters: Mapping[str, tuple[float, float]]
-    demand: Callable[[Mapping[str, float], Card], ResourceDemand]
+    demand: Callable[[Mapping[str, float], Card], LoadDemand]
     engine: str | None = None
 
 
-def mem_bench(parameters: Mapping[str, float], card: Card) -> ResourceDemand:
+def mem_bench(parameters: Mapping[str, float], card: Card) -> LoadDemand:
     """Adds one to a word of one line after another in a scattered order: a read and, every other time, a write.
 
     The order is known in advance, so many accesses are outstanding at once: 16 reproduce the 175 million reads/s that
@@ -30,7 +30,7 @@ def mem_bench(parameters: Mapping[str, float], card: Card) -> ResourceDemand:
     """
     size = parameters["wss_mb"] * 1e6
     instructions = 6.0
-    return ResourceDemand(
+    return LoadDemand(
         cores=1,
         instructions=instructions,
         compute_ns=instructions / 2.2 / card.clock_ghz,
@@ -44,13 +44,13 @@ def mem_bench(parameters: Mapping[str, float], card: Card) -> ResourceDemand:
     )
 
 
-def _engine_bench(engine: str) -> Callable[[Mapping[str, float], Card], ResourceDemand]:
-    def demand(parameters: Mapping[str, float], card: Card) -> ResourceDemand:
+def _engine_bench(engine: str) -> Callable[[Mapping[str, float], Card], LoadDemand]:
+    def demand(parameters: Mapping[str, float], card: Card) -> LoadDemand:
         """Submits payloads that lie in the L2 cache to one queue of the engine."""
         instructions = 700.0
         rate = parameters["rate_kpps"] / 1e3
         service = card.engines[engine].service_us(parameters["packet_size"], parameters.get("mtbr", 0.0))
-        return ResourceDemand(
+        return LoadDemand(
             cores=1,
             instructions=instructions,
             compute_ns=instructions / 1.4 / card.clock_ghz,

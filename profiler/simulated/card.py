@@ -12,7 +12,7 @@ line rate           100 Gb/s                        Tomur, section 7.1
 dram                20.5 GB/s                       data sheet: one DDR4-3200 channel, 25.6 GB/s, of which about
                                                     0.8 is reached
 l2, l3, dram time   9, 40 and 90 ns, each on top    fitted, with FlowMonitor's table in `nfs`, to FlowMonitor
-and waiting         of the one before; 48 ns        measured on a BlueField-2 over flows and beside mem-bench
+and waiting         of the one before; 48 ns        measured on a BlueField-2 over flows and with mem-bench
 io share            0.4 of the last-level cache     fitted likewise: FlowMonitor exceeds the cache as if 3.8 MB
                                                     were available to it
 dma leak            0.15 of the packets' bytes       assumed; small, since FlowStats does not depend on packet

@@ -42,7 +42,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceDemand:
+class LoadDemand:
     """What one load needs of a card.
 
     Parameters
@@ -91,7 +91,7 @@ def filtered(touched: Sequence[Touched], cores: int, card: Card) -> tuple[Access
     )
 
 
-def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> ResourceDemand:
+def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> LoadDemand:
     """What the NF needs per packet of this traffic."""
     payload = max(traffic.packet_size - HEADER_BYTES, 1.0)
     fragments = max(payload / spec.fragment_bytes, 1.0) if spec.fragment_bytes else 0.0
@@ -106,7 +106,7 @@ def nf_demand(spec: NfSpec, traffic: TrafficProfile, card: Card) -> ResourceDema
         for part in spec.structures
     ]
     queues = dict(spec.queues)
-    return ResourceDemand(
+    return LoadDemand(
         cores=spec.cores,
         instructions=instructions,
         compute_ns=instructions / spec.ipc / card.clock_ghz,

@@ -4,8 +4,8 @@ No figure here is a throughput or a drop: those are results of `solve`. Sources 
 
 ===============  ==============================================================================================
 FlowMonitor      fitted to a BlueField-2: about 1080 kpps at 200 flows, 970 at 3K, 870 at 8K, 650 at 30K, 610 at
-                 184K, and at 16K from about 735 alone to 560 beside mem-bench. Pipeline and one queue, as measured.
-FlowStats        Tomur, figure 6: 30 % down between 1 and 20K flows beside a 10 MB competitor, flat from 40K.
+                 184K, and at 16K from about 735 alone to 560 with mem-bench. Pipeline and one queue, as measured.
+FlowStats        Tomur, figure 6: 30 % down between 1 and 20K flows with a 10 MB competitor, flat from 40K.
 IPTunnel         Tomur, table 5: most of its time depends on packet size.
 NIDS             run-to-completion with two queues. It uses the engine less than FlowMonitor does: a predictor
                  without an accelerator model has half the error on it (SLOMO in Tomur's table 2).
@@ -25,7 +25,7 @@ from typing import Literal
 
 from profiler.simulated.card import LINE_BYTES
 
-Pattern = Literal["pipeline", "run-to-completion"]
+ExecutionPattern = Literal["pipeline", "run-to-completion"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class NfSpec:
     ipc: float = 0.7
     cores: int = 2
     queues: tuple[tuple[str, int], ...] = ()
-    pattern: Pattern = "pipeline"
+    pattern: ExecutionPattern = "pipeline"
 
 
 MB = 1e6

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from profiler.simulated.accelerator import turns_step
 from profiler.simulated.cache import Array, hits, pressure_step
 from profiler.simulated.card import LINE_BYTES, Card
-from profiler.simulated.demand import ResourceDemand
+from profiler.simulated.demand import LoadDemand
 from profiler.simulated.memory import waiting_step
 
 ITERATIONS = 80
@@ -78,7 +78,7 @@ class SteadyState:
     stall_ns: Array
 
 
-def batch_of(co_locations: Sequence[Sequence[ResourceDemand]], card: Card) -> Batch:
+def batch_of(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> Batch:
     """The co-locations side by side, short ones padded with loads that need nothing."""
     loads = max(map(len, co_locations))
     structures = max(len(demand.accesses) for co_location in co_locations for demand in co_location)
@@ -98,10 +98,10 @@ def batch_of(co_locations: Sequence[Sequence[ResourceDemand]], card: Card) -> Ba
     return Batch(*scalars, *np.ascontiguousarray(parts), *engines)
 
 
-NO_LOAD = ResourceDemand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
+NO_LOAD = LoadDemand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
 
 
-def _row(demand: ResourceDemand, structures: int, engines: int) -> list[float]:
+def _row(demand: LoadDemand, structures: int, engines: int) -> list[float]:
     empty = structures - len(demand.accesses)
     row = [
         float(demand is not NO_LOAD),

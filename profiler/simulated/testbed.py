@@ -17,7 +17,7 @@ from profiler.simulated.account import Account, accounts
 from profiler.simulated.benches import BENCHES
 from profiler.simulated.cache import Array
 from profiler.simulated.card import BLUEFIELD_2, Card
-from profiler.simulated.demand import ResourceDemand, nf_demand
+from profiler.simulated.demand import LoadDemand, nf_demand
 from profiler.simulated.nfs import NFS, NfSpec
 from profiler.simulated.noise import factors
 from profiler.simulated.readings import readings
@@ -45,7 +45,7 @@ class _Prepared:
     """A load with what it needs of the card, and the text that sorts it and seeds its noise."""
 
     text: str
-    demand: ResourceDemand
+    demand: LoadDemand
 
 
 class SimulatedTestbed(Testbed):
@@ -121,7 +121,7 @@ class SimulatedTestbed(Testbed):
             raise RunRefused(f"bad-request: {'; '.join(refusals(self._description, loads))}")
         return co_location
 
-    def _truth(self, co_locations: Sequence[Sequence[ResourceDemand]]) -> Array:
+    def _truth(self, co_locations: Sequence[Sequence[LoadDemand]]) -> Array:
         """Throughput (kpps) and the seven counters, shape (8, loads, co-locations)."""
         batch = batch_of(co_locations, self._card)
         solution = solve(batch, self._card)
@@ -146,7 +146,7 @@ class SimulatedTestbed(Testbed):
             self._prepared[load] = _Prepared(_text(load), self._demand(load))
         return self._prepared[load]
 
-    def _demand(self, load: Load) -> ResourceDemand:
+    def _demand(self, load: Load) -> LoadDemand:
         if isinstance(load, BenchLoad):
             bench = next(spec for spec in BENCHES if spec.name == load.name)
             return bench.demand(dict(load.parameters), self._card)

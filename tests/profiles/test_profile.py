@@ -1,4 +1,4 @@
-"""The profile directory: what is read, what missing parts mean, what is refused."""
+"""The profile directory: reading, the meaning of missing parts, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_memory_files_alone_make_a_profile(tmp_path: Path) -> None:
-    """Several memory files are read as one, a missing mtbr is none, and whose files they are nobody has to say."""
+    """Several memory files are read as one, a missing mtbr means no matches, and no nf.json is needed."""
     folder = written(
         tmp_path, {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/memory-more.csv": f"{MEMORY}\n{ROW}\n{ROW}\n"}
     )
@@ -36,22 +36,22 @@ def test_memory_files_alone_make_a_profile(tmp_path: Path) -> None:
     assert nf.description is None
 
 
-def test_any_other_table_is_of_an_accelerator(tmp_path: Path) -> None:
-    """crypto.csv is measured beside the accelerator crypto; without a rate its competitor saturates."""
+def test_a_table_of_another_name_is_of_the_accelerator_of_that_name(tmp_path: Path) -> None:
+    """crypto.csv holds runs under contention for the accelerator crypto; without a rate it is saturated."""
     crypto = "flows,packet_size,competitor_service_ms,throughput_kpps\n1000,1500,0.002,300\n"
     nf = read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/crypto.csv": crypto})).nfs["NF"]
     assert nf.uses == ("crypto",)
     assert np.isnan(nf.accelerators["crypto"]["competitor_kpps"]).all()
 
 
-def test_the_default_traffic_is_the_most_frequent_where_nobody_declares_it(tmp_path: Path) -> None:
+def test_the_default_traffic_is_the_most_frequent_where_none_is_declared(tmp_path: Path) -> None:
     """Of two rows at 1000 flows and one at 9, the former are the default."""
     text = f"{MEMORY}\n{ROW}\n{ROW}\n{ROW.replace('1000', '9', 1)}\n"
     assert read_profile(written(tmp_path, {"NF/memory.csv": text})).default_traffic().flows == 1000
 
 
-def test_what_is_written_is_read_back_and_is_the_same_bytes(tmp_path: Path) -> None:
-    """An NF with two accelerators keeps whose demand is whose; writing what was read changes no byte."""
+def test_a_profile_that_is_read_and_written_has_the_same_bytes(tmp_path: Path) -> None:
+    """An NF with two accelerators keeps the demand on each."""
     columns = ["flows", "packet_size", "mtbr", *COUNTERS, "throughput_kpps"]
     memory = pd.DataFrame([np.arange(1.0, 12.0)], columns=columns)
     pattern = memory.assign(aes_service_ms=0.1, lookup_service_ms=0.2, aes_kpps=np.nan, lookup_kpps=5.0)
@@ -82,48 +82,51 @@ def test_what_is_written_is_read_back_and_is_the_same_bytes(tmp_path: Path) -> N
         (
             "NF/memory.csv",
             f"{MEMORY}\n{ROW.replace('800', '0')}\n",
-            "NF/memory.csv:2: throughput_kpps: 0 is not a value",
+            "NF/memory.csv:2: throughput_kpps: 0 is no measurement",
         ),
         ("NF/memory.csv", f"{MEMORY}\n{ROW},9\n", "NF/memory.csv:2: has 11 values, the header 10"),
         ("NF/memory.csv", f"{MEMORY}\n1,fast{ROW[9:]}\n", "NF/memory.csv:2: packet_size: 'fast' is not a number"),
         ("NF/memory.csv", f"{MEMORY.replace('ipc,', '')}\n", "NF/memory.csv:1: ipc: column is missing"),
+        ("NF/memory.csv", f"{MEMORY}\n1_0{ROW[4:]}\n", "NF/memory.csv:2: flows: '1_0' is not a number"),
+        ("NF/memory.csv", f"{MEMORY}\n١٢{ROW[4:]}\n", "NF/memory.csv:2: flows: '١٢' is not a number"),
+        ("NF/memory.csv", MEMORY.replace(",", ";") + "\n", "NF/memory.csv:1: columns are separated by semicolons"),
         ("NF/memory.csv", "", "NF/memory.csv: is empty"),
         ("NF/nf.json", '{"name": "NF", "cores": 0}', "NF/nf.json: cores: "),
         ("testbed.json", "{", "testbed.json: "),
     ],
 )
-def test_broken_files_are_refused_with_their_place(tmp_path: Path, name: str, text: str, fault: str) -> None:
-    """Whatever file is broken, the fault names file, line and column."""
+def test_an_invalid_file_is_refused_with_line_and_column(tmp_path: Path, name: str, text: str, fault: str) -> None:
+    """Whichever file it is."""
     files = {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", name: text}
     with pytest.raises(InputError) as refused:
         read_profile(written(tmp_path, files))
     assert f"{tmp_path}/{fault}" in str(refused.value)
 
 
-def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path) -> None:
-    """Not a number, negative and zero come together, with their lines also after a blank one."""
+def test_all_faults_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
+    """Text, a negative number and zero, with the right lines also after a blank one."""
     rows = "\n".join([ROW.replace("800", "x"), "", ROW.replace("800", "-8"), ROW.replace("800", "0")])
     with pytest.raises(InputError) as refused:
         read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY}\n{rows}\n"}))
     assert [fault.line for fault in refused.value.faults] == [2, 4, 5]
 
 
-def test_notes_beside_the_numbers_do_no_harm(tmp_path: Path) -> None:
-    """A column that nobody asked for may hold text."""
+def test_a_further_column_may_hold_text(tmp_path: Path) -> None:
+    """Users keep notes in their tables."""
     text = f"{MEMORY},note\n{ROW},after lunch\n{ROW},\n"
     assert len(read_profile(written(tmp_path, {"NF/memory.csv": text})).nfs["NF"].memory) == 2
 
 
-def test_measurements_of_an_accelerator_that_nobody_uses_are_refused(tmp_path: Path) -> None:
-    """A table for an accelerator that nf.json does not name would be ignored silently."""
+def test_a_table_of_an_accelerator_that_the_nf_does_not_use_is_refused(tmp_path: Path) -> None:
+    """It would be ignored silently."""
     crypto = "flows,packet_size,competitor_service_ms,throughput_kpps\n1000,1500,0.002,300\n"
     files = {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/crypto.csv": crypto, "NF/nf.json": '{"name": "NF", "cores": 2}'}
     with pytest.raises(InputError, match="names no accelerator crypto"):
         read_profile(written(tmp_path, files))
 
 
-def test_what_is_not_text_is_a_fault(tmp_path: Path) -> None:
-    """Bytes that are no UTF-8 are refused, not a crash."""
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    """It is an input error."""
     written(tmp_path, {"NF/solo.csv": ""})
     (tmp_path / "NF" / "memory.csv").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="cannot be read as CSV"):
@@ -136,3 +139,14 @@ def test_a_folder_without_nfs_is_no_profile(tmp_path: Path) -> None:
         read_profile(tmp_path)
     with pytest.raises(InputError, match="is not a profile directory"):
         read_profile(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("names", [["co-locations.csv"], ["companies.csv"], ["co-locations.csv", "companies.csv"]])
+def test_co_locations_are_read_under_their_present_and_their_former_name(tmp_path: Path, names: list[str]) -> None:
+    """Where both exist, the present name counts."""
+    header, row = "run,nf,flows,packet_size,mtbr,throughput_kpps", "NF,1000,1500,0,800"
+    runs = {"co-locations.csv": "new", "companies.csv": "old"}
+    files = {f"NF/{name}": f"{header}\n{runs[name]},{row}\n" for name in names}
+    nf = read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", **files})).nfs["NF"]
+    assert list(nf.co_locations["run"]) == [runs[names[0]]]
+    assert nf.uses == ()

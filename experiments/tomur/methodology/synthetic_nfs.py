@@ -9,15 +9,15 @@ from experiments.registry import Setting
 from predictor import Models, train
 from profiler.profiling import profile
 from profiler.simulated import SimulatedTestbed
-from profiler.simulated.nfs import NFS, NfSpec, Pattern, headers, per_flow
+from profiler.simulated.nfs import NFS, NfSpec, ExecutionPattern, headers, per_flow
 from profiles.profile import read_profile
 
 QUOTA = 300
 """Runs per NF at every scale: with half as many, training cannot separate memory from regex contention."""
-PATTERNS: tuple[Pattern, ...] = ("pipeline", "run-to-completion")
+PATTERNS: tuple[ExecutionPattern, ...] = ("pipeline", "run-to-completion")
 
 
-def name_of(nf: str, pattern: Pattern) -> str:
+def name_of(nf: str, pattern: ExecutionPattern) -> str:
     """The name of a synthetic NF with that execution pattern."""
     return f"{nf}-{pattern}"
 

@@ -67,8 +67,8 @@ def test_two_regex_users_violate_a_usual_sla() -> None:
     monitor, nids = nf("FlowMonitor"), nf("NIDS")
     alone, twice, mixed = first([[monitor], [monitor, monitor], [monitor, nids]])
     assert max(twice, mixed) < 0.8 * alone
-    beside, by_itself = first([[nids, monitor], [nids]])
-    assert beside < 0.85 * by_itself
+    together, alone = first([[nids, monitor], [nids]])
+    assert together < 0.85 * alone
 
 
 def test_regex_drop_is_linear_then_flat() -> None:
@@ -162,8 +162,8 @@ def test_mem_benches_span_the_contention_of_three_nfs() -> None:
 
 def test_account_names_the_bottleneck_as_it_shifts_with_matches() -> None:
     """With mem-bench, FlowMonitor is bound by memory with few matches and by the regex engine with many."""
-    beside = [mem_bench(10, 100), regex_bench(300, 200)]
-    few, many = TESTBED.account([[nf("FlowMonitor", mtbr=80), *beside], [nf("FlowMonitor", mtbr=1000), *beside]])
+    benches = [mem_bench(10, 100), regex_bench(300, 200)]
+    few, many = TESTBED.account([[nf("FlowMonitor", mtbr=80), *benches], [nf("FlowMonitor", mtbr=1000), *benches]])
     assert (few[0].bottleneck, many[0].bottleneck) == ("memory", "regex")
     assert few[0].lost_kpps["memory"] > few[0].lost_kpps["regex"]
     assert many[0].lost_kpps["regex"] > many[0].lost_kpps["memory"]

@@ -62,7 +62,7 @@ def test_round_robin_serves_full_queues_equally_often(offered: tuple[float, ...]
 
 
 def test_two_queues_get_two_turns() -> None:
-    """A load with two full queues beside one with one full queue is served twice as often."""
+    """A load with two full queues next to one with one full queue is served twice as often."""
     turns = np.full((2, 1), 1e6)
     for _ in range(4):
         turns = turns_step(turns, column(9, 9), column(2, 1), column(1, 1))

@@ -36,10 +36,10 @@ def test_a_run_has_a_measurement_per_load_in_the_order_of_the_request() -> None:
     bench = BenchLoad.of("mem-bench", {"wss_mb": 8, "access_mops": 80, "write_share": 0.5})
     with ExecTestbed(FOREIGN) as testbed:
         alone = testbed.run([FIREWALL], noise=False).measurements
-        beside = testbed.run([FIREWALL, bench, bench], noise=False).measurements
-    assert len(beside) == 3
-    assert beside[0].throughput_kpps < alone[0].throughput_kpps
-    assert beside[1].counters.wss == pytest.approx(8)
+        together = testbed.run([FIREWALL, bench, bench], noise=False).measurements
+    assert len(together) == 3
+    assert together[0].throughput_kpps < alone[0].throughput_kpps
+    assert together[1].counters.wss == pytest.approx(8)
 
 
 def test_the_same_seed_gives_the_same_noise() -> None:
