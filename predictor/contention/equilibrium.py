@@ -24,6 +24,7 @@ from predictor.contention.composition import (
     run_to_completion,
 )
 from predictor.contention.memory import WORKING_SET
+from predictor.contention.subsets import lowest_over_subsets
 from predictor.contention.workload_table import WorkloadTable
 from profiles import Workload
 
@@ -112,16 +113,14 @@ class EquilibriumModel:
     def _cores(self, batch: CoLocationBatch) -> Array:
         """What each member's cores reach under the others' memory contention, before any queueing."""
         table, rows = self._table, batch.member[batch.occupied]
-        counters = table.competitors(batch.member)[batch.occupied]
-        contended = batch.contended[batch.occupied]
-        share = np.ones(len(rows))
-        for name, of_nf in table.by_nf(rows):
-            of_nf = of_nf & contended
-            model, which = table.models[name], rows[of_nf]
-            runs = model.memory_runs(counters[of_nf], table.traffic[which], table.counters[which, WORKING_SET])
-            share[of_nf] = model.memory_share(runs, table.base[which])
+        share = np.minimum(lowest_over_subsets(table, batch, self._memory_share)[batch.occupied], 1.0)
         reached: Array = 1.0 / (1.0 / (table.base[rows] * share) + table.match_ms[rows])
         return reached
+
+    def _memory_share(self, nf: str, rows: NDArray[np.intp], counters: Array) -> Array:
+        table, model = self._table, self._table.models[nf]
+        runs = model.memory_runs(counters, table.traffic[rows], table.counters[rows, WORKING_SET])
+        return model.memory_share(runs, table.base[rows])
 
     def _share_accelerators(
         self, member: NDArray[np.intp], solo: Array, cores: Array, throughput: Array

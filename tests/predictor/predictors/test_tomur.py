@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,29 @@ def test_company_properties(models: Models, co_location: list[Workload], order: 
         (again,) = predictor.throughput([[co_location[at] for at in shuffled]])
         np.testing.assert_array_equal(again, together[shuffled])
         np.testing.assert_array_equal(predictor.throughput([[co_location[0]]])[0], solo[:1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(co_location=st.lists(workloads, min_size=1, max_size=4), added=workloads)
+def test_a_further_competitor_never_speeds_an_nf_up(
+    models: Models, co_location: list[Workload], added: Workload
+) -> None:
+    """But where it may slow another competitor on an accelerator that the NF shares with that one."""
+    before, after = models.predictors["tomur"].throughput([co_location, [*co_location, added]])
+    for at, workload in enumerate(co_location):
+        others = [*co_location[:at], *co_location[at + 1 :]]
+        shared = {name for other in others for name in models.models[other.nf].accelerators}
+        if not shared & set(models.models[workload.nf].accelerators):
+            assert after[at] <= before[at] * (1 + 1e-6)
+
+
+def test_a_competitor_slowed_by_another_leaves_more_of_the_accelerator(models: Models) -> None:
+    """Memory contention slows a run-to-completion NF, which then uses less of the accelerator it shares."""
+    crypto, lookup, memory = (Workload(name, DEFAULT) for name in (CRYPTO.name, LOOKUP.name, PLAIN.name))
+    memory = replace(memory, traffic=TrafficProfile(2e5, 64, 0))
+    before, after = models.predictors["tomur"].throughput([[crypto, lookup], [crypto, lookup, memory, memory, memory]])
+    assert after[1] < before[1]
+    assert after[0] > 1.01 * before[0]
 
 
 def test_equal_nfs_in_a_company_are_told_equal(models: Models) -> None:

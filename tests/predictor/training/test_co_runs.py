@@ -70,7 +70,7 @@ def test_more_than_the_nic_holds_is_refused(made: Profile) -> None:
     """One number for several runs makes a company that no NIC holds."""
     one = NAMES[0]
     with pytest.raises(InputError, match=r"co-locations.csv: run: a run of 40 NFs takes \d+ cores of a NIC with \d+"):
-        _recorded(made, **{one.replace("-", "_"): _rows(1, [(one, 1.0 + n) for n in range(40)])})
+        train(_with(made, **{one.replace("-", "_"): _rows(1, [(one, 1.0 + n) for n in range(40)])}))
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
