@@ -32,7 +32,7 @@ def costs_differ(comparison: Comparison) -> bool:
 
 
 def is_marked(comparison: Comparison, evaluation: Evaluation) -> bool:
-    """Whether the plan looks better than it is beside the optimum."""
+    """Whether the plan looks better than it is next to the optimum."""
     return next(_reasons(comparison, evaluation), None) is not None
 
 

@@ -52,7 +52,7 @@ def execute(
     InputError, TestbedError, InvalidPlan
         From the first task that fails; finished results are kept.
     OSError
-        When a result cannot be written, say because the disk is full.
+        When a result cannot be written, for example on a full disk.
     """
     parts = [out / PARTS / f"{fingerprint(task)}.parquet" for task in tasks]
     missing = {part: task for part, task in zip(parts, tasks, strict=True) if not part.exists()}

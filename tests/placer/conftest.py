@@ -1,4 +1,4 @@
-"""Two small study files, for the tests of several rooms."""
+"""Two small study files, for tests of studies and of commands."""
 
 from __future__ import annotations
 

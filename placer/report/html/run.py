@@ -82,8 +82,8 @@ def _fewer_nics_at_lower_risk(comparison: Comparison, chosen: Evaluation) -> Ite
     """Plans with fewer NICs whose SLA violations, above the budget, a lower risk would reduce."""
     for one in comparison.evaluations:
         predictor, violations = one.plan.predictor, one.violations_pct or 0.0
-        heeds = predictor is not None and comparison.catalogue.supports_risk(predictor)
-        if heeds and one.nics < chosen.nics and violations > BUDGET_PCT:
+        supports_risk = predictor is not None and comparison.catalogue.supports_risk(predictor)
+        if supports_risk and one.nics < chosen.nics and violations > BUDGET_PCT:
             yield (
                 f"{plan_name(one)} uses {one.nics:,} NICs, but {violations:.1f} % of its instances violate their SLA, "
                 f"more than the budget of {BUDGET_PCT:g} %; a lower --risk reduces violations."

@@ -82,6 +82,20 @@ def test_run_on_a_full_disk(
     assert files(out) == []
 
 
+def test_a_page_that_fails_leaves_no_plan(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files are written when all of them are ready."""
+
+    def page_of_run(*arguments: object) -> None:
+        raise no_space()
+
+    monkeypatch.setattr("placer.report.html.page_of_run", page_of_run)
+    out = tmp_path / "out"
+    fails(monkeypatch, capsys, "run", trace, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
+    assert files(out) == []
+
+
 def test_reproduce_on_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
