@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import placer.optimal.moment_search
 from placer.evaluate.checks import check_plan, peak_nics, slas_kept
+from placer.evaluate.evaluation import evaluate
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
@@ -109,6 +110,7 @@ def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> 
     optimum = find_optimum(trace, Catalogue(tuple(kinds), (), ()), oracles, time_limit=5)
     check_plan(optimum.plan, trace, kinds)
     assert list(slas_kept(optimum.plan, oracles)) == []
+    assert evaluate(optimum.plan, kinds, oracles).violated == 0
     assert optimum.lower_bound <= optimum.cost + 1e-9
     assert optimum.nics_lower_bound <= optimum.nics
     return optimum
