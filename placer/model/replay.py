@@ -70,7 +70,7 @@ def replay_plan(plan: Plan, fleet: Fleet) -> Iterator[tuple[float, list[Nic]]]:
     arrivals = [placement.arrival for placement in plan.placements]
     following = chain((event.time for event in islice(events_of(arrivals), 1, None)), [None])
     changed: dict[str, Nic] = {}
-    for (event, nic), next_time in zip(replay(arrivals, fleet, choose), following, strict=True):
+    for (event, nic), next_time in zip(replay(arrivals, fleet, choose), following, strict=False):
         if nic is not None:
             changed[nic.id] = nic
         if next_time != event.time:

@@ -31,3 +31,8 @@ def test_a_plan_is_replayed_moment_by_moment() -> None:
         (time, [[one.nf for one in nic.co_location] for nic in nics]) for time, nics in replay_plan(plan, Fleet([KIND]))
     ]
     assert seen == [(0, [["a"]]), (1, [["b", "c"]])]
+
+
+def test_an_empty_plan_has_no_moments() -> None:
+    """Nothing arrives, so nothing is replayed."""
+    assert list(replay_plan(Plan("by hand", None, (), 0.0), Fleet([KIND]))) == []
