@@ -24,12 +24,12 @@ def disagreement(seed: int = 0) -> Callable[[NfProfile, pd.DataFrame], NDArray[n
 
     def uncertainty(nf: NfProfile, candidates: pd.DataFrame) -> NDArray[np.float64]:
         rng = np.random.default_rng([seed, len(nf.memory)])
-        known, unknown = _runs(nf.memory), _runs(candidates)
+        measured, possible = _runs(nf.memory), _runs(candidates)
         logarithm = np.log(nf.memory[THROUGHPUT].to_numpy(dtype=np.float64))
         predicted = []
         for member in range(MEMBERS):
             half = rng.random(len(logarithm)) < 0.5
-            predicted.append(MemoryModel.fit(known[half], logarithm[half], seed=member)(unknown))
+            predicted.append(MemoryModel.fit(measured[half], logarithm[half], seed=member)(possible))
         spread: NDArray[np.float64] = np.std(predicted, axis=0)
         return spread
 

@@ -15,7 +15,7 @@ def most_accesses(measured: Measurements, nf: str, seed: int) -> float:
     """Cache accesses per second that all but the rarest co-locations of profiled NFs exert on `nf`.
 
     Co-locations are drawn evenly from the NFs and their measured solo runs, as many as the NIC's cores admit. Infinite
-    when the profile does not say how many NFs a NIC holds, or what they do alone.
+    when the profile does not describe the NIC, or holds no solo runs.
     """
     solo = {name: access_rate(one.solo.counters) for name, one in measured.nfs.items() if len(one.solo)}
     if measured.nic_cores is None or not solo:

@@ -1,4 +1,4 @@
-"""Queues and service times of an NF, inferred from runs beside benches of known service time (Tomur, section 4.1.1)."""
+"""Queues and service times of an NF, from runs next to benches of known service time (Tomur, section 4.1.1)."""
 
 from __future__ import annotations
 

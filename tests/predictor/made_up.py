@@ -1,6 +1,6 @@
-"""Network functions made up for these tests, and the profile that somebody would measure of them.
+"""Network functions made up for these tests, and the profile that a testbed would measure of them.
 
-Accelerators are played through request by request and cores by time per packet, so that nothing here shares a formula
+Accelerators are simulated request by request and cores by time per packet, so that nothing here shares a formula
 with `predictor`.
 """
 
@@ -22,7 +22,7 @@ DEFAULT = TrafficProfile(16000, 1500, 600)
 
 @dataclass(frozen=True)
 class Engine:
-    """What one NF asks of one accelerator: queues, and ms per packet and per match."""
+    """How one NF uses one accelerator: queues, and ms per packet and per match."""
 
     queues: int
     packet_ms: float
@@ -57,7 +57,7 @@ def counters(accesses: float, wss: float) -> dict[str, float]:
 
 
 def play(nf: MadeUpNf, core_ms: float, traffic: TrafficProfile, rivals: dict[str, tuple[float, float]]) -> float:
-    """Throughput (kpps) beside a bench per accelerator, known by service time (ms) and offered rate (kpps, inf)."""
+    """Throughput (kpps) next to one bench per accelerator, of that service time (ms) and offered rate (kpps, inf)."""
     engines = [(engine, rivals.get(name, (0.0, 0.0))) for name, engine in nf.engines.items()]
     if nf.pipeline:
         return min([1 / core_ms] + [_filled(engine, engine.service_ms(traffic), rival) for engine, rival in engines])
@@ -113,7 +113,7 @@ def testbed(nfs: Sequence[MadeUpNf], cores: int = 6) -> TestbedDescription:
 
 
 def measure(nf: MadeUpNf, seed: int = 0, noise: float = 0.005) -> NfProfile:
-    """What a profile holds of one NF: solo, beside mem-bench, beside each accelerator's bench, beside all."""
+    """The profile of one NF: solo, next to mem-bench, next to each accelerator's bench, next to all."""
     rng = np.random.default_rng(seed)
     free: dict[str, tuple[float, float]] = {}
 

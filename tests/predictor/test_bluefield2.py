@@ -1,4 +1,4 @@
-"""Real measurements: trained on one set of files, judged on another that nothing was fitted to."""
+"""Real measurements: trained on one set of files, evaluated on another that nothing was fitted to."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from profiles.table import read_table
 
 @pytest.fixture(scope="module")
 def measured(shared_data: Path) -> Profile:
-    """FlowMonitor beside mem-bench, and its regex work alone."""
+    """FlowMonitor next to mem-bench, and its regex work alone."""
     return read_profile(shared_data / "flowmon-bf2")
 
 
 @pytest.fixture(scope="module")
 def runs(shared_data: Path) -> pd.DataFrame:
-    """FlowMonitor beside mem-bench and regex-bench together."""
+    """FlowMonitor next to mem-bench and regex-bench together."""
     table, faults = read_table(shared_data / "flowmon-bf2" / "validation.csv", [])
     assert not faults
     return table
@@ -49,7 +49,7 @@ def test_accuracy(trained: Models, runs: pd.DataFrame) -> None:
     assert np.abs(_errors(trained, runs, "slomo")).mean() > 0.4
 
 
-def test_memory_model_is_at_fault_beside_the_light_bench(measured: Profile, runs: pd.DataFrame) -> None:
+def test_memory_model_errs_next_to_the_light_bench(measured: Profile, runs: pd.DataFrame) -> None:
     """Where memory binds (194 matches/MB, light bench), memory.csv alone is too high, and the other file amends it.
 
     The two files disagree: at flow counts around the default one memory.csv holds runs a tenth faster than those of the
@@ -66,8 +66,8 @@ def test_memory_model_is_at_fault_beside_the_light_bench(measured: Profile, runs
     assert _errors(train(measured, ["tomur"]), light).mean() < 0.75 * _errors(alone, light).mean()
 
 
-def test_queue_model_is_at_fault_beside_the_heavy_bench(trained: Models, runs: pd.DataFrame) -> None:
-    """Beside the heavy bench only the accelerator binds, and it takes longer than both service times together say.
+def test_queue_model_errs_next_to_the_heavy_bench(trained: Models, runs: pd.DataFrame) -> None:
+    """Next to the heavy bench only the accelerator binds, and it takes longer than both service times together.
 
     The excess is the same at both match rates and whatever mem-bench does, so neither memory nor composition is to
     blame; the lighter benches show none of it, so neither is round robin: this bench's published service time is short.

@@ -1,4 +1,4 @@
-"""Models on disk: what is written is what is read, and what does not fit is refused."""
+"""Models on disk: what is written is what is read; other formats and damaged files are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
 
 
 def test_round_trip(models: Models, saved: Path) -> None:
-    """Loaded models answer the same to the bit, know the same, and save as the same bytes."""
+    """Loaded models predict the same to the bit, describe the same NFs, and save as the same bytes."""
     loaded = load_models(saved)
     for name, predictor in models.predictors.items():
         np.testing.assert_array_equal(
@@ -105,7 +105,7 @@ def _pickled(folder: Path) -> None:
         (_pickled, "does not hold models that can be read"),
     ],
 )
-def test_what_does_not_fit_is_refused(saved: Path, spoil: object, message: str) -> None:
+def test_damaged_models_are_refused(saved: Path, spoil: object, message: str) -> None:
     """One fault that names the place, and a hint to train again."""
     spoil(saved)  # type: ignore[operator]
     with pytest.raises(InputError, match=message) as refused:
@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_refused(saved: Path, spoil: object, message: str) 
 
 
 def test_range_is_checked(models: Models) -> None:
-    """An unknown NF and traffic outside the profiled range are told with the column; the rest is fine."""
+    """Faults of an unknown NF and of traffic outside the profiled range name the column."""
     assert models.check(CO_LOCATION[0]) == []
     assert models.check(Workload("Firewall", DEFAULT))[0][0] == "nf"
     wrong = models.check(Workload(PLAIN.name, TrafficProfile(1e6, 1500, 2000)))
@@ -133,8 +133,8 @@ def test_demand_alone(models: Models) -> None:
     assert 0 < lookup.accelerators["crypto"] < 1
 
 
-def test_cores_that_nobody_told_are_refused() -> None:
-    """Without nf.json and testbed.json, cores are not known, and the refusal says what to write."""
+def test_unknown_cores_are_refused() -> None:
+    """Without nf.json and testbed.json, cores are not known, and the refusal names the file to write."""
     made = profile([PLAIN])
     bare = replace(made, testbed=None, nfs={PLAIN.name: replace(made.nfs[PLAIN.name], description=None)})
     with pytest.raises(InputError, match=r"plain/nf\.json: is missing, so its cores are not known"):

@@ -1,4 +1,4 @@
-"""Profiled, trained and judged on the simulated card: NFs that the predictor knows nothing of but their runs."""
+"""Profiled, trained and evaluated on the simulated card, of which the predictor reads measured runs only."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _co_locations(count: int, seed: int = 0, names: Sequence[str] = NAMES) -> li
 
 @pytest.fixture(scope="module")
 def errors(trained: Models) -> dict[str, np.ndarray]:
-    """Per predictor, relative errors on fresh companies against the noise-free truth."""
+    """Per predictor, relative errors on fresh co-locations against the noise-free truth."""
     co_locations = _co_locations(120)
     truth = [
         [one.throughput_kpps for one in run.measurements]
@@ -58,7 +58,7 @@ def errors(trained: Models) -> dict[str, np.ndarray]:
     }
 
 
-def test_random_traffic_in_random_company(errors: dict[str, np.ndarray]) -> None:
+def test_random_traffic_in_random_co_locations(errors: dict[str, np.ndarray]) -> None:
     """Tomur within 3.7 % on average, SLOMO several times worse."""
     tomur, slomo = (100 * np.abs(errors[name]).mean() for name in ("tomur", "slomo"))
     assert tomur <= 3.7
@@ -75,7 +75,7 @@ def test_patterns_and_queues(trained: Models) -> None:
 
 @pytest.mark.parametrize("nf", ["FlowMonitor", "NIDS", "IPCompGateway"])
 def test_service_times_over_all_traffic(trained: Models, nf: str) -> None:
-    """Each accelerator's time per packet is told within a tenth or 50 ns at any traffic, also where it never binds."""
+    """Each accelerator's time per packet, inferred within a tenth or 50 ns at any traffic, even where it never binds."""
     traffic = np.random.default_rng(5).uniform((1, 64, 0), (500_000, 1500, 1100), (200, 3))
     for use in trained.models[nf].execution.uses:
         engine = BLUEFIELD_2.engines[use.name]
@@ -91,7 +91,7 @@ def recorded() -> Models:
 
 @pytest.fixture(scope="module")
 def fresh() -> dict[str, tuple[list[list[Workload]], np.ndarray]]:
-    """Companies of all NFs at random traffic, with flows drawn in two ways, and at default traffic; and the truth."""
+    """Co-locations of all NFs at random traffic, flows drawn in two ways, and at default traffic; and the truth."""
     hosted = [nf.name for nf in SimulatedTestbed().describe().nfs]
     even = _co_locations(700, 3, hosted)
     default = SimulatedTestbed().describe().traffic
@@ -118,22 +118,24 @@ def _of_any_magnitude(traffic: TrafficProfile) -> TrafficProfile:
 
 
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
-def test_intervals_hold_on_fresh_companies(
+def test_intervals_hold_on_fresh_co_locations(
     recorded: Models, fresh: dict[str, tuple[list[list[Workload]], np.ndarray]], coverage: float
 ) -> None:
-    """The share of true throughputs within intervals is what was promised, within 3 points, on some 4,000 instances.
+    """The share of true throughputs within intervals is the coverage, within 3 points, on some 4,000 instances.
 
     At default traffic alone, where errors are smaller than the noise of measurements, intervals are wider than they
     need to be: up to 10 points more.
     """
     for name, most in (("random", 0.03), ("default", 0.1)):
         co_locations, truth = fresh[name]
-        told = [one for parts in recorded.predictors["tomur"].predict(co_locations, coverage=coverage) for one in parts]
-        low, high = (np.array([getattr(one, end) for one in told]) for end in ("low_kpps", "high_kpps"))
+        predicted = [
+            one for parts in recorded.predictors["tomur"].predict(co_locations, coverage=coverage) for one in parts
+        ]
+        low, high = (np.array([getattr(one, end) for one in predicted]) for end in ("low_kpps", "high_kpps"))
         assert -0.03 <= np.mean((low <= truth) & (truth <= high)) - coverage <= most, name
 
 
-def test_real_company_lessens_the_error(
+def test_measured_co_locations_lessen_the_error(
     recorded: Models, fresh: dict[str, tuple[list[list[Workload]], np.ndarray]]
 ) -> None:
     """Below 1 % on average at random and 0.6 % at default traffic, a quarter less than without correction."""
@@ -153,8 +155,8 @@ def test_at_risk_no_more_fall_short(
     """Of throughputs that 5, 10 or 20 % may fall short of, no more do, within 3 points."""
     for risk in (0.05, 0.1, 0.2):
         for co_locations, truth in fresh.values():
-            told = np.concatenate(recorded.predictors["tomur"].throughput(co_locations, risk=risk))
-            assert (truth < told).mean() <= risk + 0.03
+            promised = np.concatenate(recorded.predictors["tomur"].throughput(co_locations, risk=risk))
+            assert (truth < promised).mean() <= risk + 0.03
 
 
 def test_a_further_competitor_hardly_ever_speeds_an_nf_up(recorded: Models) -> None:
@@ -174,7 +176,7 @@ def test_a_further_competitor_hardly_ever_speeds_an_nf_up(recorded: Models) -> N
 
 
 def test_nothing_jumps_where_contention_exceeds_what_nfs_exert(trained: Models) -> None:
-    """From just below the most that companies of NFs exert to just above, no prediction moves by over 2 %."""
+    """From just below the most that co-located NFs exert to just above, no prediction moves by over 2 %."""
     for name, model in trained.models.items():
         at = np.array([[1.2, 3e9, 0.7, 0.3, 1.2e9, 5e8, 8.0]] * 2)
         at[:, 2:4] *= model.memory.most_accesses * np.array([[0.999], [1.001]])

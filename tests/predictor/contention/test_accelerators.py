@@ -25,18 +25,18 @@ def test_equal_queues_reach_equal_throughput() -> None:
     assert_allclose(limits(_row(0.5, 2.0), _row(1, 1), _row(9, 9)), [[0.4, 0.4]])
 
 
-def test_light_competitor_takes_what_it_asks() -> None:
-    """A competitor with 2 ms that asks for 0.1 kpps leaves 0.8 of the time: 0.8 kpps at 1 ms (equation 8)."""
+def test_light_competitor_takes_its_demand() -> None:
+    """A competitor of 2 ms that demands 0.1 kpps leaves 0.8 of the time: 0.8 kpps at 1 ms (equation 8)."""
     assert_allclose(limits(_row(1.0, 2.0), _row(1, 1), _row(9, 0.1))[0, 0], 0.8)
 
 
 def test_own_demand_does_not_limit_what_the_accelerator_allows() -> None:
-    """The limit answers what an NF would reach if only the accelerator held it back."""
+    """The limit is the throughput of an NF that only the accelerator limits."""
     assert_allclose(limits(_row(1.0, 1.0), _row(1, 1), _row(0.01, 9))[0, 0], 0.5)
 
 
-def test_unused_accelerator_limits_nobody() -> None:
-    """Zero queues: no limit, and no share for it in anybody else's turn."""
+def test_unused_accelerator_limits_no_nf() -> None:
+    """Zero queues: no limit, and no share in the turn of another NF."""
     assert_allclose(limits(_row(1.0, 0.0), _row(1, 0), _row(9, 9)), [[1.0, np.inf]])
 
 
@@ -44,7 +44,7 @@ def test_unused_accelerator_limits_nobody() -> None:
     st.lists(st.tuples(st.floats(0.1, 3), st.integers(1, 4), st.floats(0.01, 5)), min_size=1, max_size=5),
 )
 def test_water_filling_uses_the_accelerator_exactly(members: list[tuple[float, int, float]]) -> None:
-    """At the answer for member i, its own turns and min(n u, demand) of the others fill the accelerator's time."""
+    """At the limit of member i, its own turns and min(n u, demand) of the others fill the accelerator's time."""
     service, queues, demand = (np.array([part], dtype=np.float64) for part in zip(*members, strict=True))
     for i, allowed in enumerate(limits(service, queues, demand)[0]):
         others = np.arange(len(members)) != i
@@ -56,7 +56,7 @@ def test_water_filling_uses_the_accelerator_exactly(members: list[tuple[float, i
 @pytest.mark.parametrize(
     ("queues", "service", "rate", "expected"),
     [
-        (1, 0.0, np.nan, 1.0),  # nobody competes
+        (1, 0.0, np.nan, 1.0),  # no competitor
         (1, 2.0, np.nan, 3.0),  # saturating: t + S
         (2, 2.0, np.nan, 2.0),  # two queues wait once for both: t + S/2
         (1, 2.0, 0.1, 1.25),  # light: t / (1 - 0.2)
@@ -69,8 +69,8 @@ def test_time_beside_a_bench(queues: int, service: float, rate: float, expected:
     assert_allclose(time_next_to_bench(np.ones(1), queues, np.array([service]), np.array([rate])), expected)
 
 
-def test_bench_formula_and_company_formula_agree() -> None:
-    """One saturating competitor: the sum over competitors and the company tell the same."""
+def test_bench_formula_and_co_location_formula_agree() -> None:
+    """One saturating competitor: the formula for sums and the one for co-locations agree."""
     time = time_next_to_bench(np.array([0.7]), 2, np.array([1.5]), np.array([np.nan]))
     assert_allclose(limits(_row(0.7, 1.5), _row(2, 1), _row(9, 9))[0, 0], 1 / time[0])
 

@@ -1,4 +1,4 @@
-"""Corrections from measured company."""
+"""Corrections by measured co-locations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _with_co_runs(made: Profile, factor: float, count: int, seed: int = 0) -> Pr
 
 
 def test_co_runs_correct_the_prediction_near_them() -> None:
-    """A bench that is 8 % heavier than told: corrected where measured, said so, and left alone far away."""
+    """A bench that is 8 % heavier than its profile states: corrected and marked near the co-runs, not far away."""
     made = profile([CRYPTO])
     plain, corrected = (train(one, ["tomur"]) for one in (made, _with_co_runs(made, 0.92, 12)))
     co_location = [Workload(CRYPTO.name, DEFAULT)] * 2
@@ -41,7 +41,7 @@ def test_co_runs_correct_the_prediction_near_them() -> None:
     assert after.throughput_kpps == pytest.approx(before.throughput_kpps, rel=0.02)
 
 
-def test_co_runs_that_tell_nothing_change_nothing() -> None:
+def test_co_runs_with_noise_alone_change_nothing() -> None:
     """Errors that are only noise are not learnt."""
     made = profile([CRYPTO])
     assert train(_with_co_runs(made, 1.0, 12), ["tomur"]).models[CRYPTO.name].calibration is None

@@ -23,7 +23,7 @@ SOLO = np.array([100.0])
         ("min", [20.0, 50.0], 50.0),
     ],
 )
-def test_by_hand(name: str, drops: list[float], expected: float) -> None:
+def test_compositions_by_hand(name: str, drops: list[float], expected: float) -> None:
     """Throughput of a solo throughput of 100 kpps."""
     assert_allclose(COMPOSITIONS[name](SOLO, np.array([drops])), [expected])
 

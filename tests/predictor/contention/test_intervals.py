@@ -1,4 +1,4 @@
-"""How far predictions are told to err."""
+"""Intervals and quantiles of prediction errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _drawn(
 
 
 def test_quantiles_by_hand() -> None:
-    """Of 19 errors -0.9 to 0.9, 95 % lie within the largest and 5 % below the smallest; fewer cannot tell."""
+    """Of 19 errors -0.9 to 0.9, 95 % lie within the largest and 5 % below the smallest; 18 are too few."""
     errors = np.arange(-9, 10) / 10
     anywhere = _conditions((1.0, 64.0, 0.0), 0.5)
     spread, fewer = ErrorModel.even(SCALE, errors), ErrorModel.even(SCALE, errors[:18])
@@ -78,7 +78,7 @@ def test_coverage_on_fresh_errors(coverage: float) -> None:
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
 @pytest.mark.parametrize("noise", [0.0, 0.007])
 def test_noise_is_taken_off(coverage: float, noise: float) -> None:
-    """Learnt from 80 runs of each of 10 NFs, intervals hold the share of true errors that they say, within 3 points.
+    """Learnt from 80 runs of each of 10 NFs, intervals hold their share of the true errors within 3 points.
 
     With noise as large as the errors, the share is that or up to 5 points more; at default traffic, where errors are
     half as large as far away and smaller than the noise, up to 7 points more.
@@ -122,7 +122,7 @@ def test_nfs_that_err_differently_get_intervals_of_their_own() -> None:
     assert 1 - low["erratic"] > 2 * (1 - low["steady"])
 
 
-def test_a_spread_survives_as_arrays() -> None:
+def test_an_error_model_survives_as_arrays() -> None:
     """What is saved is what is loaded."""
     errors = {
         "nf": HeldOutErrors(

@@ -1,4 +1,4 @@
-"""Companies: what holds whatever the models say."""
+"""Predictions of co-locations: properties that hold for any models."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _at_default(*names: str) -> list[Workload]:
 
 @settings(max_examples=40, deadline=None)
 @given(co_location=st.lists(workloads, min_size=1, max_size=5), order=st.randoms(use_true_random=False))
-def test_company_properties(models: Models, co_location: list[Workload], order: object) -> None:
-    """Positive, never above solo, alone exactly solo, and the same in whatever order the company is given."""
+def test_properties_of_co_locations(models: Models, co_location: list[Workload], order: object) -> None:
+    """Positive, never above solo, alone exactly solo, and the same in whatever order the members are given."""
     for predictor in models.predictors.values():
         (together,) = predictor.throughput([co_location])
         solo = predictor.solo(co_location)
@@ -67,8 +67,8 @@ def test_a_competitor_slowed_by_another_leaves_more_of_the_accelerator(models: M
     assert after[0] > 1.01 * before[0]
 
 
-def test_equal_nfs_in_a_company_are_told_equal(models: Models) -> None:
-    """To the last bit, wherever they sit; drawn at random, one company in some hundred told them an ulp apart."""
+def test_equal_nfs_in_a_co_location_are_predicted_equal(models: Models) -> None:
+    """To the last bit, at any position; without care, one random co-location in some hundred differs by an ulp."""
     rng = np.random.default_rng(0)
 
     def some(name: str) -> Workload:
@@ -76,12 +76,12 @@ def test_equal_nfs_in_a_company_are_told_equal(models: Models) -> None:
 
     for _ in range(300):
         twin, others = some(CRYPTO.name), [some(NAMES[at]) for at in rng.integers(3, size=2)]
-        (told,) = models.predictors["tomur"].throughput([[twin, *others, twin]])
-        assert told[0] == told[-1]
+        (predicted,) = models.predictors["tomur"].throughput([[twin, *others, twin]])
+        assert predicted[0] == predicted[-1]
 
 
 def test_batch_is_the_same_as_one_by_one(models: Models) -> None:
-    """Companies of different sizes in one batch, an empty one among them, do not touch one another."""
+    """Co-locations of different sizes in one batch, an empty one among them, do not affect one another."""
     tomur = models.predictors["tomur"]
     co_locations = [_at_default(*names) for names in ((NAMES[0],), NAMES, (), (NAMES[1], NAMES[1]), NAMES[1:])]
     for co_location, batched in zip(co_locations, tomur.throughput(co_locations), strict=True):
@@ -96,7 +96,7 @@ def test_two_pipelines_on_one_accelerator_share_it_evenly(models: Models) -> Non
     np.testing.assert_allclose(together, 1 / (2 * service), rtol=0.03)
 
 
-def test_beside_a_bench_run_to_completion_adds_waits(models: Models) -> None:
+def test_next_to_a_bench_run_to_completion_adds_waits(models: Models) -> None:
     """Memory and accelerator contention together, against a request-by-request run."""
     table = pd.DataFrame(
         [{**DEFAULT.as_dict(), **counters(1.2e8, 12.0), "competitor_service_ms": service} for service in (2e-3, 5e-3)]
@@ -108,7 +108,7 @@ def test_beside_a_bench_run_to_completion_adds_waits(models: Models) -> None:
 
 
 def test_prediction_can_be_taken_apart(models: Models) -> None:
-    """Drops are told per resource that the NF uses; a pipeline's throughput is solo less the largest."""
+    """There is a drop per resource that the NF uses; a pipeline's throughput is solo less the largest."""
     co_location = _at_default(*NAMES)
     for workload, part in zip(co_location, models.predictors["tomur"].predict([co_location])[0], strict=True):
         assert list(part.drops) == ["memory", *models.models[workload.nf].accelerators]
@@ -123,7 +123,7 @@ def test_prediction_can_be_taken_apart(models: Models) -> None:
 
 
 def test_strawmen_share_the_resource_models(models: Models) -> None:
-    """Beside the same contention `sum` predicts no more than the NF's pattern, and `min` no less."""
+    """Under the same contention `sum` predicts no more than the NF's pattern, and `min` no less."""
     table = pd.DataFrame([{**DEFAULT.as_dict(), **counters(1.2e8, 12.0), "competitor_service_ms": 2e-3}])
     for nf in (CRYPTO.name, LOOKUP.name):
         least, own, most = (
@@ -134,7 +134,7 @@ def test_strawmen_share_the_resource_models(models: Models) -> None:
     assert least < own < most
 
 
-def test_risk_lowers_what_is_promised(models: Models) -> None:
+def test_a_smaller_risk_lowers_the_prediction(models: Models) -> None:
     """The smaller the risk, the lower; alone it stays what it is."""
     tomur, co_location = models.predictors["tomur"], [_at_default(*NAMES), _at_default(NAMES[0])]
     usual, wary, wariest = (
@@ -167,7 +167,7 @@ def test_unknown_nf_is_refused(models: Models) -> None:
 
 
 def test_ten_thousand_predictions_take_well_under_a_second(models: Models) -> None:
-    """A batch of 2,500 companies of four, all distinct workloads known."""
+    """A batch of 2,500 co-locations of four, whose workloads were all seen before."""
     rng = np.random.default_rng(0)
     known = [
         Workload(str(rng.choice(NAMES)), TrafficProfile(float(rng.integers(1, 200000)), 1500, 600)) for _ in range(60)
@@ -184,7 +184,7 @@ def _contention(**changed: float) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"l2crd": float("nan")}, "contention:2: l2crd: nan is not a number of at least 0"),
         ({"wss": -1.0}, "contention:2: wss: -1.0 is not a number of at least 0"),
@@ -192,17 +192,17 @@ def _contention(**changed: float) -> pd.DataFrame:
         ({"competitor_service_ms": -1.0}, "contention:2: competitor_service_ms: -1.0 is not"),
     ],
 )
-def test_contention_that_cannot_be_is_refused(models: Models, changed: dict[str, float], said: str) -> None:
-    """By every predictor, with row and column, instead of a wrong answer."""
+def test_impossible_contention_is_refused(models: Models, changed: dict[str, float], message: str) -> None:
+    """By every predictor, with row and column, instead of a wrong prediction."""
     for predictor in models.predictors.values():
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             predictor.predict_contention(CRYPTO.name, _contention(**changed))
         with pytest.raises(InputError, match="ipc: is missing"):
             predictor.predict_contention(CRYPTO.name, _contention().drop(columns="ipc"))
 
 
 def test_contention_can_be_taken_apart(models: Models) -> None:
-    """The throughput is the array's, a drop is told per resource, and the interval is around it."""
+    """The throughput is the array's, there is a drop per resource, and the interval is around it."""
     table = pd.concat([_contention(), _contention(competitor_service_ms=0.0), _contention(flows=1e6)])
     tomur = models.predictors["tomur"]
     parts = tomur.contention_details(CRYPTO.name, table, coverage=0.8)

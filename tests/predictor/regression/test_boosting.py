@@ -14,7 +14,7 @@ def _made_up(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rng.normal(size=(ROWS, 4)), 0.05 * rng.standard_normal(ROWS), np.arange(ROWS)
 
 
-def test_a_step_that_something_else_left_is_learnt() -> None:
+def test_a_step_in_the_residuals_is_learnt() -> None:
     """Most of a step is found, and what remained of runs left out is little more than their noise."""
     features, noise, settings = _made_up()
     left = np.where(features[:, 1] > 0, 0.3, -0.3) + noise
@@ -31,8 +31,8 @@ def test_noise_is_not_learnt() -> None:
     assert max(stages) < 20
 
 
-def test_a_setting_known_again_is_no_reward() -> None:
-    """Forty settings, each off by a deviation of its own, tell nothing of any other; told apart, they would seem to."""
+def test_memorised_settings_are_not_rewarded() -> None:
+    """Forty settings, each with a deviation of its own, do not predict one another."""
     features, noise, _ = _made_up()
     settings = np.repeat(np.arange(40), ROWS // 40)
     left = np.random.default_rng(1).normal(size=40)[settings] + noise

@@ -40,8 +40,8 @@ def test_one_setting_measured_often_does_not_outvote_the_trend() -> None:
     outputs = np.concatenate([line + 0.02 * rng.standard_normal(40), 0.7 + 0.002 * rng.standard_normal(50)])[:, None]
     settings = np.concatenate([np.arange(40), np.full(50, 99)])
     middle = np.array([[0.5]])
-    told, untold = GaussianProcess.fit(inputs, outputs, settings), GaussianProcess.fit(inputs, outputs)
-    assert abs(told(middle)[0, 0] - 0.5) < 0.5 * abs(untold(middle)[0, 0] - 0.5)
+    grouped, ungrouped = GaussianProcess.fit(inputs, outputs, settings), GaussianProcess.fit(inputs, outputs)
+    assert abs(grouped(middle)[0, 0] - 0.5) < 0.5 * abs(ungrouped(middle)[0, 0] - 0.5)
 
 
 def test_left_out_is_what_a_fit_without_the_setting_would_miss() -> None:

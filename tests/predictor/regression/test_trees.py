@@ -1,4 +1,4 @@
-"""Flattened trees answer as scikit-learn does."""
+"""Flattened trees predict as scikit-learn does."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_equal_to_scikit_learn(settings: dict[str, int]) -> None:
     """The mean of two ensembles, on values met in training and others, to 1e-9."""
     features, target = _data()
     models = [GradientBoostingRegressor(**settings, random_state=s).fit(features, target) for s in (0, 1)]
-    asked = np.concatenate([features, np.random.default_rng(1).normal(size=(3000, 5)) * [2, 2e6, 2e-3, 2e9, 1]])
-    expected = np.mean([model.predict(asked) for model in models], axis=0)
-    np.testing.assert_allclose(Trees.of(models).predict(asked), expected, rtol=0, atol=1e-9)
+    inputs = np.concatenate([features, np.random.default_rng(1).normal(size=(3000, 5)) * [2, 2e6, 2e-3, 2e9, 1]])
+    expected = np.mean([model.predict(inputs) for model in models], axis=0)
+    np.testing.assert_allclose(Trees.of(models).predict(inputs), expected, rtol=0, atol=1e-9)
 
 
 def test_thresholds_are_met_in_single_precision() -> None:
@@ -32,8 +32,8 @@ def test_thresholds_are_met_in_single_precision() -> None:
     features, target = _data()
     model = GradientBoostingRegressor(n_estimators=20).fit(features, target)
     thresholds = model.estimators_[0, 0].tree_.threshold
-    asked = np.repeat(thresholds, 5)[:, None] * (1 + np.linspace(-2e-8, 2e-8, 7))[None, :]
-    rows = np.repeat(asked.reshape(-1, 1), 5, axis=1)
+    inputs = np.repeat(thresholds, 5)[:, None] * (1 + np.linspace(-2e-8, 2e-8, 7))[None, :]
+    rows = np.repeat(inputs.reshape(-1, 1), 5, axis=1)
     np.testing.assert_allclose(Trees.of([model]).predict(rows), model.predict(rows), rtol=0, atol=1e-9)
 
 
@@ -45,14 +45,14 @@ def test_larger_trees_are_refused() -> None:
 
 
 def test_round_trip() -> None:
-    """Arrays and back: the same answers, to the bit."""
+    """Arrays and back: the same predictions, to the bit."""
     features, target = _data()
     trees = Trees.of([GradientBoostingRegressor(n_estimators=10).fit(features, target)])
     np.testing.assert_array_equal(Trees.from_arrays(trees.as_arrays()).predict(features), trees.predict(features))
 
 
-def test_none_is_zero() -> None:
-    """No trees answer zero."""
+def test_no_trees_predict_zero() -> None:
+    """An ensemble without trees predicts zero."""
     np.testing.assert_array_equal(Trees.none(3).predict(np.ones((4, 3))), np.zeros(4))
 
 
@@ -73,7 +73,7 @@ def test_arrays_that_are_no_trees_are_refused(name: str, spoilt: Callable[[np.nd
         Trees.from_arrays({**arrays, name: spoilt(arrays[name])})
 
 
-def test_a_row_is_answered_the_same_wherever_it_stands() -> None:
+def test_the_position_of_a_row_does_not_change_its_value() -> None:
     """Blocks and what is left over at their end round alike, to the bit."""
     features, target = _data(700)
     trees = Trees.of([GradientBoostingRegressor(n_estimators=10).fit(features, target)])

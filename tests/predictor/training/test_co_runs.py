@@ -1,4 +1,4 @@
-"""Runs in real company as people record them."""
+"""Measured co-locations as people record them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = (CRYPTO.name, LOOKUP.name, PLAIN.name)
 
 @pytest.fixture(scope="module")
 def made() -> Profile:
-    """Three made-up NFs, without company."""
+    """Three made-up NFs, without co-locations."""
     return profile([PLAIN, CRYPTO, LOOKUP])
 
 
@@ -43,7 +43,7 @@ def _recorded(
     return recorded_co_locations(_with(made, **tables), warnings.append), warnings
 
 
-def test_a_run_is_one_wherever_it_stands_and_however_it_is_sorted(made: Profile) -> None:
+def test_a_run_in_two_folders_counts_once_in_any_order(made: Profile) -> None:
     """Written into the folders of both NFs, each first in its own, a run is one run; the same again is a repeat."""
     one, other = NAMES[:2]
     first = [(one, 100.0), (other, 200.0)]
@@ -57,8 +57,8 @@ def test_a_run_is_one_wherever_it_stands_and_however_it_is_sorted(made: Profile)
     )
 
 
-def test_strangers_are_named(made: Profile) -> None:
-    """Companies with NFs that are not in the profile are left out, and these are named; an NF alone is no company."""
+def test_co_locations_with_nfs_outside_the_profile_are_left_out(made: Profile) -> None:
+    """A warning names the NFs that are missing; an NF alone is no co-location."""
     one = NAMES[0]
     rows = [*_rows(1, [(one, 1.0), ("Stranger", 2.0)]), *_rows(2, [(one, 3.0)])]
     co_locations, warnings = _recorded(made, **{one.replace("-", "_"): rows})
@@ -66,8 +66,8 @@ def test_strangers_are_named(made: Profile) -> None:
     assert warnings == ["1 of 1 co-locations left out: no profile of Stranger"]
 
 
-def test_more_than_the_nic_holds_is_refused(made: Profile) -> None:
-    """One number for several runs makes a company that no NIC holds."""
+def test_a_run_that_exceeds_the_nic_is_refused(made: Profile) -> None:
+    """One number for several runs makes a co-location that no NIC holds."""
     one = NAMES[0]
     with pytest.raises(InputError, match=r"co-locations.csv: run: a run of 40 NFs takes \d+ cores of a NIC with \d+"):
         train(_with(made, **{one.replace("-", "_"): _rows(1, [(one, 1.0 + n) for n in range(40)])}))
@@ -79,14 +79,14 @@ def test_wrong_units_are_refused(made: Profile, factor: float) -> None:
     models = train(made, ["tomur"])
     co_location = [Workload(name, DEFAULT) for name in NAMES[:2]]
     predicted = models.predictors["tomur"].throughput([co_location])[0].tolist()
-    told = [(one.nf, kpps * factor) for one, kpps in zip(co_location, predicted, strict=True)]
-    rows = [row for run in range(6) for row in _rows(run, [(nf, kpps * (1 + run / 100)) for nf, kpps in told])]
+    measured = [(one.nf, kpps * factor) for one, kpps in zip(co_location, predicted, strict=True)]
+    rows = [row for run in range(6) for row in _rows(run, [(nf, kpps * (1 + run / 100)) for nf, kpps in measured])]
     with pytest.raises(InputError, match="times as fast as"):
         train(_with(made, **{NAMES[0].replace("-", "_"): rows}), ["tomur"])
 
 
 def test_noise_is_each_nf_s_own(made: Profile) -> None:
-    """An NF of which repeats differ by 3 % is told so, and the others, of which they differ by 0.3 %, are not."""
+    """An NF whose repeats differ by 3 % gets that noise; the others, with 0.3 %, get theirs."""
     rng = np.random.default_rng(0)
     noisy, *quiet = NAMES
     scale = {noisy: 0.03, **dict.fromkeys(quiet, 0.003)}
@@ -102,8 +102,8 @@ def test_noise_is_each_nf_s_own(made: Profile) -> None:
         assert noise[name] == pytest.approx(0.003**2, rel=0.4)
 
 
-def test_rows_of_one_company_are_known_as_such(made: Profile) -> None:
-    """Two equal NFs in a company are two rows of one company, to be left out together."""
+def test_rows_of_one_co_location_share_a_number(made: Profile) -> None:
+    """Two equal NFs in a co-location are two rows of it, to be left out together."""
     models = train(made, ["tomur"]).models
     one = NAMES[0]
     co_locations = {

@@ -16,7 +16,7 @@ from tests.predictor.made_up import CRYPTO, DEFAULT, Engine, MadeUpNf, measure, 
 @pytest.mark.parametrize("engines", [1, 2])
 @pytest.mark.parametrize("queues", [1, 2])
 def test_pattern_and_queues_are_found(pipeline: bool, engines: int, queues: int) -> None:
-    """NFs with memory and one or two accelerators, one or two queues each: both are told right, with the evidence."""
+    """Pattern, queues and evidence of NFs with one or two accelerators, and one or two queues on each."""
     uses = {f"engine{at}": Engine(queues, 3e-4 * (1 + at), 4e-4 * (1 + 0.5 * at)) for at in range(engines)}
     found = train(profile([MadeUpNf("nf", pipeline, 7e-4, uses)], seed=queues), ["tomur"]).completed_nf_json["nf"]
     assert found["execution_pattern"] == ("pipeline" if pipeline else "run-to-completion")
@@ -43,15 +43,15 @@ def test_solo_throughput_over_traffic(models: Models) -> None:
         np.testing.assert_allclose(predicted, expected, rtol=0.02)
 
 
-def test_without_nf_json_one_queue_and_a_pipeline_are_assumed_and_said() -> None:
-    """A profile written by hand, with neither testbed.json nor nf.json, trains; what was assumed is told."""
+def test_without_nf_json_one_queue_and_a_pipeline_are_assumed_with_a_warning() -> None:
+    """A profile written by hand, with neither testbed.json nor nf.json, trains, with a warning of what was assumed."""
     serial = MadeUpNf("nf", False, 8e-4, {"crypto": Engine(2, 3e-4, 5e-4)})
     made = profile([serial])
     by_hand = replace(made, testbed=None, nfs={"nf": replace(made.nfs["nf"], description=None)})
-    said: list[str] = []
-    found = train(by_hand, ["tomur"], warn=said.append).completed_nf_json["nf"]
+    warnings: list[str] = []
+    found = train(by_hand, ["tomur"], warn=warnings.append).completed_nf_json["nf"]
     assert (found["execution_pattern"], found["queues"]) == ("pipeline", {"crypto": 1})
-    assert said == ["nf: no nf.json, one queue per accelerator and a pipeline are assumed"]
+    assert warnings == ["nf: no nf.json, one queue per accelerator and a pipeline are assumed"]
 
 
 @pytest.mark.parametrize(
