@@ -82,8 +82,8 @@ def command_line(context: typer.Context) -> str:
         source = context.get_parameter_source(str(parameter.name))
         if parameter.name in NOT_OF_THE_PAGE or source is None or source.name != "COMMANDLINE":
             continue
-        told = context.params[str(parameter.name)]
-        for value in told if isinstance(told, (list, tuple)) else [told]:
+        given = context.params[str(parameter.name)]
+        for value in given if isinstance(given, (list, tuple)) else [given]:
             option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
             words += [*option, f"{value:.12g}" if isinstance(value, float) else str(value)]
     return f"{shlex.join(words)} --report FILE.html"

@@ -186,7 +186,7 @@ def _by(column: str, table: pd.DataFrame, known: Sequence[str] = ()) -> alt.Colo
 def _labelled(column: str, title: str, table: pd.DataFrame) -> alt.X:
     """An axis with space for a label after the longest bar, on a narrow page, too."""
     longest = float(table[column].max())
-    scale = alt.Scale(domain=[0, longest * LABEL_SPACE], nice=False) if longest > 0 else alt.Undefined
+    scale = alt.Scale(domain=[0, longest * LABEL_SPACE if longest > 0 else 1], nice=False)
     return alt.X(f"{column}:Q", title=title, axis=alt.Axis(tickCount=5), scale=scale)
 
 
