@@ -19,6 +19,7 @@ from placer.online.events import (
     Drain,
     Fail,
     FleetEvent,
+    Lookup,
     Move,
     Rebalance,
     Refused,
@@ -98,16 +99,16 @@ class Engine:
     def _arrive(self, event: Arrive) -> Decision:
         tenant = event.tenant
         before = self._find(tenant.id)
-        if before == tenant:  # sent again, because the answer was lost
-            return self._where(Where(tenant.id))
         if before is not None:
+            if before == tenant:  # sent again, because the answer was lost
+                return self._where(Where(tenant.id))
             raise Refused(f"'{tenant.id}' is here already, with another NF, traffic or SLA; send a change")
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
         self.selector.observe(tenant)
         nic = self._place(tenant)
         if nic is not None:
-            return Decision("placed", (Move(tenant.id, None, nic.id),), nic=nic.id)
+            return Decision("placed", (Move(tenant.id, None, nic.id),))
         reasons = tuple(self.selector.reasons(tenant))
         return Decision("queued" if self._enqueue(tenant) else "rejected", reasons=reasons)
 
@@ -184,11 +185,11 @@ class Engine:
         moves = Rebalancer(self.fleet, self.oracles, self.selector).moves(event)
         return Decision("rebalanced" if moves else "as-it-was", (*moves, *self._place_waiting()))
 
-    def _where(self, event: Where) -> Decision:
+    def _where(self, event: Where) -> Lookup:
         nic = self.fleet.nic_of(event.id)
         if nic is not None:
-            return Decision("placed", nic=nic.id, changes=False)
-        return Decision("queued" if event.id in self.waiting else "unknown", changes=False)
+            return Lookup("placed", found_on=nic.id)
+        return Lookup("queued" if event.id in self.waiting else "unknown")
 
     def _place(self, tenant: Tenant) -> Nic | None:
         choice = self.selector.choose(tenant)

@@ -118,8 +118,7 @@ class Decision:
     ----------
     status
         `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change; `failed`,
-        `drained`, `draining` (some tenants fit nowhere else) or `returned` for a NIC; `rebalanced` or `as-it-was`;
-        `placed`, `queued` or `unknown` where an instance was looked up.
+        `drained`, `draining` (some tenants fit nowhere else) or `returned` for a NIC; `rebalanced` or `as-it-was`.
     moves
         Every instance that changed its NIC, in order.
     at_risk
@@ -128,10 +127,6 @@ class Decision:
         Instances that lost their NIC and fit on no other.
     reasons
         Where an arrival fits on no NIC: why, by class of NICs.
-    nic
-        The NIC of an instance that arrived or was looked up.
-    changes
-        Whether anything changed; what changed nothing is not logged.
     """
 
     status: str
@@ -140,8 +135,23 @@ class Decision:
     queued: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
-    nic: str | None = None
-    changes: bool = True
+
+    @property
+    def nic(self) -> str | None:
+        """The NIC that an arrival was placed on."""
+        return self.moves[0].target if self.moves else None
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Decision):
+    """Where an instance runs: its status is `placed`, `queued` or `unknown`. Nothing changed, so it is not logged."""
+
+    found_on: str | None = None
+
+    @property
+    def nic(self) -> str | None:
+        """The NIC of the instance."""
+        return self.found_on
 
 
 class Refused(Exception):

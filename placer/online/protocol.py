@@ -214,8 +214,7 @@ def read_decision(line: str) -> Decision:
     answer = json.loads(line)
     moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
     at_risk, queued, rejected = (tuple(answer.get(key, ())) for key in _IDS)
-    nic = answer["nic"] if answer["event"] == "arrive" else None
-    return Decision(answer["status"], moves, at_risk, queued, rejected, nic=nic)
+    return Decision(answer["status"], moves, at_risk, queued, rejected)
 
 
 def refusal_line(refused: Refused) -> str:

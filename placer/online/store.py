@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 
 from placer.model.fleet import Fleet, NicKind, Tenant
-from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Move
+from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Lookup, Move
 from placer.online.protocol import decision_line, event_line
 from placer.online.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet
 from profiles import InputError
@@ -79,7 +79,7 @@ class State:
 
     def record(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
         """Write what the event changed; it is on disk once committed."""
-        if not decision.changes:
+        if isinstance(decision, Lookup):
             return
         self._begin()
         self._write_nics(event, decision, fleet)

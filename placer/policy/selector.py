@@ -70,7 +70,8 @@ class Selector:
 
     def choose(self, tenant: Tenant, *, opens: bool = True) -> Nic | NicKind | None:
         """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""
-        self._ensure_known(tenant)
+        if self._is_new(tenant):
+            self._include(tenant.workload)
         best: tuple[float, Nic] | None = None
         for index in self.indexes:
             found = index.best(tenant)
@@ -99,12 +100,14 @@ class Selector:
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
-        self._ensure_known(tenant)
+        if self._is_new(tenant):
+            self._include(tenant.workload)
         return sum((index.tally(tenant) for index in self.indexes), Tally(0, 0, 0))
 
     def reasons(self, tenant: Tenant) -> list[Reason]:
         """Why no NIC takes the tenant: classes of NICs in use, the largest first, then kinds that could be opened."""
-        self._ensure_known(tenant)
+        if self._is_new(tenant):
+            self._include(tenant.workload)
         found = [reason for index in self.indexes for reason in index.reasons(tenant)]
         found.sort(key=lambda reason: -reason.nics)
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
@@ -153,10 +156,6 @@ class Selector:
     def _is_new(self, tenant: Tenant) -> bool:
         """Whether co-locations are predicted in advance, but none with the workload of the tenant."""
         return tenant.workload not in self._workloads and not self._sampled
-
-    def _ensure_known(self, tenant: Tenant) -> None:
-        if self._is_new(tenant):
-            self._include(tenant.workload)
 
     def _include(self, new: Workload) -> None:
         """Build the indexes anew for the known workloads and the new one.

@@ -7,7 +7,7 @@ import pytest
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.online.engine import QUEUE, Engine
-from placer.online.events import Arrive, Change, Depart, Drain, Fail, Refused, Return, Where
+from placer.online.events import Arrive, Change, Depart, Drain, Fail, Lookup, Refused, Return, Where
 from placer.policy.rejection import Cause
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, WORST_FIT, Rule, rule_of
 from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
@@ -134,8 +134,8 @@ def test_a_repeated_arrival_is_answered_with_its_placement() -> None:
     for identity in "123":
         arrive(one, identity, "d")
     placed, queued = (one.handle(Arrive(Tenant(i, Workload("d", TRAFFIC), Sla(max_drop=0.5)))) for i in "13")
-    assert (placed.status, placed.nic, placed.moves, placed.changes) == ("placed", "nic-1", (), False)
-    assert (queued.status, queued.nic, queued.moves, queued.changes) == ("queued", None, (), False)
+    assert (placed.status, placed.nic, placed.moves) == ("placed", "nic-1", ())
+    assert (queued.status, queued.nic, queued.moves) == ("queued", None, ())
     for workload, drop in ((Workload("a", TRAFFIC), 0.5), (Workload("d", TRAFFIC), 0.4)):
         with pytest.raises(Refused, match="'1' is here already"):
             one.handle(Arrive(Tenant("1", workload, Sla(max_drop=drop))))
@@ -148,4 +148,4 @@ def test_where_names_the_nic_and_changes_nothing() -> None:
         arrive(one, identity, "d")
     found = [one.handle(Where(identity)) for identity in "134"]
     assert [(where.status, where.nic) for where in found] == [("placed", "nic-1"), ("queued", None), ("unknown", None)]
-    assert not any(where.changes for where in found)
+    assert all(isinstance(where, Lookup) for where in found)
