@@ -75,7 +75,7 @@ def test_patterns_and_queues(trained: Models) -> None:
 
 @pytest.mark.parametrize("nf", ["FlowMonitor", "NIDS", "IPCompGateway"])
 def test_service_times_over_all_traffic(trained: Models, nf: str) -> None:
-    """Each accelerator's time per packet, inferred within a tenth or 50 ns at any traffic, even where it never binds."""
+    """The inferred time per packet is right within a tenth or 50 ns at any traffic, whether it binds or not."""
     traffic = np.random.default_rng(5).uniform((1, 64, 0), (500_000, 1500, 1100), (200, 3))
     for use in trained.models[nf].execution.uses:
         engine = BLUEFIELD_2.engines[use.name]
