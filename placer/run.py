@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -21,8 +21,9 @@ from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.certificate import refuse_uncertifiable, write_certificate
 from placer.optimal.trace_optimum import find_optimum
 from placer.progress import Progress
-from placer.strategies import STRATEGIES, NamedStrategy, find_strategy
+from placer.strategies import STRATEGIES, VARIANT, NamedStrategy, find_strategy
 from profiles import Fault, InputError
+from profiles.faults import suggestion
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,8 @@ def choose_strategies(names: Sequence[str | NamedStrategy]) -> list[NamedStrateg
         try:
             chosen.append(None if name == OPTIMAL else find_strategy(name) if isinstance(name, str) else name)
         except InputError as refused:
-            faults += refused.faults
+            hint = suggestion(str(name), (*STRATEGIES, OPTIMAL))
+            faults += [replace(fault, hint=hint) if VARIANT not in str(name) else fault for fault in refused.faults]
     if faults:
         raise InputError(faults)
     order = {name: place for place, name in enumerate(STRATEGIES)}

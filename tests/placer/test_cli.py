@@ -1,4 +1,4 @@
-"""The command line as a whole: what it loads, how it fails."""
+"""The command line as a whole: help, version, and how it fails."""
 
 from __future__ import annotations
 
@@ -18,35 +18,6 @@ from profiler.testbed import TestbedError
 from profiles import InputError
 
 REPO = Path(__file__).parents[2]
-
-HEAVY = {"numpy", "pandas", "scipy", "sklearn", "numba", "ortools", "altair", "matplotlib", "pydantic", "vl_convert"}
-
-
-def loaded_by(*arguments: str) -> set[str]:
-    """Which of the heavy libraries a command loads."""
-    program = (
-        "import sys\nfrom placer.cli import app\n"
-        f"try:\n    app({list(arguments)!r})\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
-        "print(*sys.modules, file=sys.stderr)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=REPO)
-    return HEAVY & set(done.stderr.splitlines()[-1].split())
-
-
-def test_help_loads_nothing_heavy() -> None:
-    assert loaded_by("--help") == set()
-
-
-def test_run_loads_no_charts() -> None:
-    assert not loaded_by("run", "traces/arrivals-500.csv", "--strategy", "monopolization", "--quiet") & {
-        "altair", "matplotlib", "vl_convert", "sklearn",
-    }  # fmt: skip
-
-
-def test_predict_loads_no_solver_and_no_charts(tmp_path: Path) -> None:
-    scenarios = tmp_path / "one.jsonl"
-    scenarios.write_text('{"workloads": [{"name": "NAT"}]}\n')
-    assert not loaded_by("predict", "--scenarios", str(scenarios)) & {"ortools", "altair", "matplotlib", "sklearn"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
