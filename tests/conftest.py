@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# told before numpy is loaded: its threads wait for each other, and those of other tests
+# before numpy is loaded: its threads would wait for one another and for those of other tests
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"

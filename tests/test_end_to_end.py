@@ -34,30 +34,30 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "models"
 
 
-def test_a_foreign_testbed_is_planned_and_judged(models: Path, tmp_path: Path) -> None:
+def test_another_testbed_is_profiled_placed_and_evaluated(models: Path, tmp_path: Path) -> None:
     """Names, cores, NIC and ranges come from `describe`: twelve cores, one-core NFs, an accelerator called crypto."""
     trace, plan = tmp_path / "a.csv", tmp_path / "plan.csv"
     placer("generate", "--count", 60, "--nfs", ",".join(NFS), "--models", models, "--out", trace)
-    told = json.loads(
+    printed = json.loads(
         placer("run", trace, "--models", models, "--testbed", FOREIGN, "--format", "json", "--plan", plan, "--quiet")
     )
-    assert told["truth"] == "somewhere-else"
-    assert told["optimal"]["proven"]
+    assert printed["truth"] == "somewhere-else"
+    assert printed["optimal"]["proven"]
     assert {row["nic_model"] for row in csv.DictReader(plan.open(encoding="utf-8"))} == {"nfp-7000"}
-    tomur = next(row for row in told["strategies"] if row["predictor"] == "tomur")
+    tomur = next(row for row in printed["strategies"] if row["predictor"] == "tomur")
     assert tomur["nics"] < 60
     assert tomur["violated"] < 60 * 0.2
 
 
-def test_nobody_else_s_models_are_judged_on_the_simulated_card(models: Path, tmp_path: Path) -> None:
-    """Without --testbed, models of a foreign card have no ground truth."""
+def test_models_of_another_card_are_not_evaluated_on_the_simulated_card(models: Path, tmp_path: Path) -> None:
+    """Without --testbed, models of another card have no ground truth."""
     trace = tmp_path / "a.csv"
     placer("generate", "--count", 20, "--nfs", ",".join(NFS), "--models", models, "--out", trace)
     assert json.loads(placer("run", trace, "--models", models, "--format", "json", "--quiet"))["truth"] == "predicted"
 
 
-def test_foreign_predictions_are_near_the_foreign_truth(models: Path, tmp_path: Path) -> None:
-    """Mean error of 40 random companies at random traffic is below 5 %, with few runs even."""
+def test_predictions_for_another_testbed_are_near_its_measurements(models: Path, tmp_path: Path) -> None:
+    """The mean error of 40 random co-locations at random traffic is below 5 %, even with few runs."""
     from profiler.testbeds import open_testbed
     from profiles import TrafficProfile, Workload
 
@@ -83,11 +83,11 @@ def test_foreign_predictions_are_near_the_foreign_truth(models: Path, tmp_path: 
     assert sum(errors) / len(errors) < 0.05
 
 
-def test_company_tells_a_pattern_that_benches_cannot(models: Path) -> None:
-    """A gateway that runs to completion fits its benches as a pipeline as well; what it does to others decides."""
-    told = json.loads((models / "vpn-gateway" / "nf.json").read_text(encoding="utf-8"))
-    evidence = told["evidence"]
-    assert told["execution_pattern"] == "run-to-completion"
+def test_co_runs_reveal_an_execution_pattern_that_benches_cannot(models: Path) -> None:
+    """A gateway that runs to completion also fits its benches as a pipeline; co-runs decide."""
+    printed = json.loads((models / "vpn-gateway" / "nf.json").read_text(encoding="utf-8"))
+    evidence = printed["evidence"]
+    assert printed["execution_pattern"] == "run-to-completion"
     assert evidence["mape_pct"]["pipeline"] < 1.5 * evidence["mape_pct"]["run-to-completion"]
     in_co_locations = evidence["mape_in_co_locations_pct"]
     assert in_co_locations["pipeline"] > 1.5 * in_co_locations["run-to-completion"]

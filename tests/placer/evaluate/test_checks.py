@@ -33,7 +33,7 @@ A, B = arrival("1", 0, "d"), arrival("2", 1, "d", departure=4)
         (plan_of(Placement(A, "n", None), Placement(B)), "arrival 1: a NIC without a kind"),
     ],
 )
-def test_broken_plans_are_told(plan: Plan, fault: str) -> None:
+def test_every_fault_of_a_plan_is_named(plan: Plan, fault: str) -> None:
     """Each constraint's checker tells its fault."""
     with pytest.raises(InvalidPlan, match=fault):
         check_plan(plan, [A, B], NICS.kinds)
@@ -67,8 +67,8 @@ def test_a_nic_that_emptied_and_filled_again_counts_when_in_use() -> None:
     assert peak_nics(plan) == 1
 
 
-def test_slas_are_judged_in_every_company() -> None:
-    """c beside one b is within 10 %; the second b, which comes and goes, breaks it."""
+def test_slas_are_checked_in_every_co_location() -> None:
+    """c next to one b is within 10 %; the second b, which arrives and leaves, violates it."""
     c = arrival("c", 0, "c", 0.1)
     first, second = arrival("b1", 1, "b", 0.5), arrival("b2", 2, "b", 0.5, departure=3)
     kept = plan_of(*(Placement(a, "n", OWN) for a in (c, first)))

@@ -34,7 +34,7 @@ def test_a_co_location_counts_only_after_its_moment() -> None:
     assert list(slas_kept(evaluation.plan, [ToyOracle()])) == []
 
 
-def test_a_tenant_that_needs_a_neighbour_is_not_judged_before_it_arrives_at_the_same_time() -> None:
+def test_a_neighbour_that_arrives_at_the_same_time_counts_from_the_start() -> None:
     """An oracle by which a runs faster next to b: both arrive at 0 s, so a never runs alone."""
 
     class Helping(ToyOracle):

@@ -68,7 +68,7 @@ def test_stdin_reads_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_empty_traffic_cells_mean_the_default(tmp_path: Path) -> None:
-    """Traffic that is told is taken, empty cells are the default; both SLA kinds and departures are read."""
+    """Traffic in the file is used, empty cells are the default; both SLA kinds and departures are read."""
     text = "id,time,nf,flows,mtbr,sla_drop,sla_min_kpps,departure\na,0,NAT,500,,0.1,,\nb,0,ACL,,7,,250,60\n"
     first, second = read(written(tmp_path, text))
     assert first.workload.traffic == TrafficProfile(500, 1500, 600)
@@ -127,7 +127,7 @@ HEADER = "id,time,nf,flows,sla_drop,sla_min_kpps,departure\n"
     ],
 )
 def test_bad_files_are_refused_with_every_fault(tmp_path: Path, text: str, faults: list[str]) -> None:
-    """Each fault is told as FILE:LINE: column: what is wrong; all of a file at once."""
+    """Each fault is reported as FILE:LINE: column: what is wrong; all of a file at once."""
     path = written(tmp_path, text)
     with pytest.raises(InputError) as refused:
         read(path)
