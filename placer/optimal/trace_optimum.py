@@ -46,7 +46,9 @@ def find_optimum(
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
         found = _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
-    return found if found.proven else _exhaustive(found, arrivals, catalogue.kinds, oracles, deadline)
+    if found.proven:
+        return found
+    return _exhaustive(found, arrivals, catalogue.kinds, oracles, deadline + found.oracle_seconds)
 
 
 def _static(
@@ -59,11 +61,12 @@ def _static(
 ) -> BoundedPlan | None:
     """The static optimum, or a plan as good without violations while the NICs fill up; None where neither is found."""
     tenants = [arrival.tenant for arrival in arrivals]
-    solve = partial(optimal_plan, tenants, kinds, oracles, time_limit=time_limit, solver=solver)
-    optimum = solve(progress=progress)
+    solve = partial(optimal_plan, tenants, kinds, oracles, solver=solver)
+    optimum = solve(time_limit=time_limit, progress=progress)
+    remaining = max(time_limit - optimum.seconds, time_limit / 10)
     plan = _plan(arrivals, optimum)
     if not optimum.departure_safe and any(slas_kept(plan, oracles)):
-        safe = solve(departure_safe=True)
+        safe = solve(time_limit=remaining, departure_safe=True)
         plan = _plan(arrivals, safe)
         if len(safe.unplaced) > len(optimum.unplaced) or any(slas_kept(plan, oracles)):
             return None
@@ -80,7 +83,7 @@ def _static(
         oracle_seconds=optimum.oracle_seconds,
         scope="all arrivals at once",
         duals=optimum.duals,
-        shortfall=shortfall_of(optimum, tenants, kinds, oracles, seconds=time_limit / 2, solver=solver),
+        shortfall=shortfall_of(optimum, tenants, kinds, oracles, seconds=remaining / 2, solver=solver),
     )
 
 
