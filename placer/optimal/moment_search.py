@@ -1,10 +1,11 @@
-"""Exact search over the moments of a trace, by dynamic programming: no tenant moves, every SLA is met at every moment.
+"""Exhaustive search of all plans for a trace, by dynamic programming over its moments.
 
-The state after a moment is what each NIC in use carries. What happened before matters to what may follow only through
-the arrivals rejected and the peak of NICs in use, so of all decisions that lead to one state those are kept that reject
-fewest, and of these the ones with no higher peak of any kind. Tenants of one workload, SLA and departure are equal.
+No tenant moves, and every SLA is met after every moment: all departures and arrivals at one time form one moment. The
+state after a moment is the list of NICs in use with their tenants. Two sequences of decisions that lead to the same
+state differ only in the arrivals rejected and in the peaks of NICs in use. Only those are kept that reject the fewest
+and, of these, have peaks that no other is below. Tenants with the same workload, SLA and departure are interchangeable.
 
-States may be many. The search gives up after a number of them, and then proves nothing.
+A long trace has too many states: the search gives up after a number of decisions, and then proves nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.program import exact_cost
 
 MOST_STEPS = 100_000
-"""Decisions after which the search gives up."""
+"""The search gives up after this many decisions."""
 
 CarriedNic = tuple[int, tuple[int, ...]]
 """A NIC in use: the number of its kind, and the classes of its tenants, ascending."""
@@ -44,10 +45,10 @@ class Exhausted:
 
 
 class SearchStep(NamedTuple):
-    """One way to a state: the arrivals rejected, the peaks by pool, the last decision, and the step before it.
+    """A sequence of decisions: arrivals rejected, peaks of NICs in use by pool, the last decision, and the step before.
 
-    The decision is the NIC that the arrival joins as it was before, one without tenants for a new NIC, or None where
-    the arrival is rejected or nothing arrives.
+    The decision is the NIC that an arrival joins, with its tenants before that (none for a new NIC); None where the
+    arrival is rejected. A pool is one kind of NIC, or all of them where the number of NICs is minimised.
     """
 
     rejected: int
@@ -57,7 +58,7 @@ class SearchStep(NamedTuple):
 
 
 class _GaveUp(Exception):
-    """Too many decisions, or time is over."""
+    """Too many decisions, or the deadline is over."""
 
 
 def search_moments(
@@ -120,7 +121,7 @@ class _MomentSearch:
         return min(ends, key=self._value, default=None)
 
     def _after(self, layer: dict[State, list[SearchStep]], moment: Sequence[Event]) -> dict[State, list[SearchStep]]:
-        """The states after a moment, departures first, in which every SLA is met."""
+        """The states after a moment in which every SLA is met; departures come before arrivals."""
         gone = {self.class_of[event.index] for event in moment if event.departs}
         following: dict[State, list[SearchStep]] = {}
         for state, steps in layer.items():
@@ -163,7 +164,7 @@ class _MomentSearch:
                 yield nic, tuple(sorted([*rest, larger]))
 
     def _add(self, layer: dict[State, list[SearchStep]], state: State, steps: Sequence[SearchStep]) -> None:
-        """Add ways to a state that no known way dominates, in place of those that they dominate."""
+        """Add the steps that no known step to the state dominates, and drop those that they dominate."""
         known = layer.get(state, [])
         for step in steps:
             self.steps += 1
@@ -217,7 +218,7 @@ def _without(state: State, gone: set[int]) -> State:
 
 
 def _dominates(one: SearchStep, other: SearchStep) -> bool:
-    """Whether whatever follows the other is as good after this one."""
+    """Whether every sequel of the other step is as good after this one."""
     if one.rejected != other.rejected:
         return one.rejected < other.rejected
     return all(a <= b for a, b in zip(one.peaks, other.peaks, strict=True))
@@ -226,7 +227,7 @@ def _dominates(one: SearchStep, other: SearchStep) -> bool:
 def _placements(
     arrivals: Sequence[Arrival], merged: MergedKinds, class_of: Sequence[int], last: SearchStep
 ) -> list[Placement]:
-    """The plan that ends with this step; a NIC that is out of use is the next to be used."""
+    """The plan of these decisions; a NIC that is no longer in use is the next to be used."""
     decisions = _decisions(last)
     carried: dict[tuple[int, int], list[int]] = defaultdict(list)
     placements = [Placement(arrival) for arrival in arrivals]
