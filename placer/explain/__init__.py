@@ -1,1 +1,1 @@
-"""Why: candidates of an arrival, idle capacity by cause, the resource that limits an NF."""
+"""Why: the NICs that an arrival could go to, unused capacity by cause, the bottleneck of an NF."""

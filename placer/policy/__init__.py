@@ -1,1 +1,1 @@
-"""How an arrival is placed online: rules score the NICs that keep every SLA, indexes find them fast."""
+"""How an arrival is placed online: rules compare the NICs on which every SLA stays met, indexes find them fast."""

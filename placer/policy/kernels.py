@@ -119,7 +119,7 @@ def mark_reachable(pattern, above, members, kpps, required, reachable):  # type:
 
 @compiled
 def still_met(pattern, here, after, counts, sla_share):  # type: ignore[no-untyped-def]
-    """The probability that the SLAs of all who joined between `pattern` and `here` are also met in `after`."""
+    """The probability that all SLAs of the arrivals between `pattern` and `here` are also met in `after`."""
     chance = 1.0
     for other in range(counts.shape[1]):
         for _ in range(counts[here, other] - counts[pattern, other]):
