@@ -157,3 +157,12 @@ def test_the_installed_command_pipes(trace: Path) -> None:
         input=trace.read_bytes(), capture_output=True, check=True, cwd=REPO,
     )  # fmt: skip
     assert json.loads(done.stdout)["strategies"][0]["nics"] == 60
+
+
+def test_the_table_names_predictors_on_which_a_risk_has_no_effect(placer: Placer, trace: Path) -> None:
+    """Only where --risk is given and such a predictor is used."""
+    arguments = ("run", trace, "--strategy", "contention-aware", "--quiet")
+    last = placer(*arguments, "--risk", "0.05").stdout.splitlines()[-1]
+    assert last.startswith("slomo does not model its prediction error")
+    assert "slomo does" not in placer(*arguments, "--risk", "0.05", "--predictor", "tomur").stdout
+    assert "slomo does" not in placer(*arguments).stdout

@@ -34,7 +34,7 @@ A, B = arrival("1", 0, "d"), arrival("2", 1, "d", departure=4)
     ],
 )
 def test_every_fault_of_a_plan_is_named(plan: Plan, fault: str) -> None:
-    """Each constraint's checker tells its fault."""
+    """Each constraint's checker names its fault."""
     with pytest.raises(InvalidPlan, match=fault):
         check_plan(plan, [A, B], NICS.kinds)
 
