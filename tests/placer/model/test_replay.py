@@ -36,7 +36,3 @@ def test_a_plan_is_replayed_moment_by_moment() -> None:
 def test_an_empty_plan_has_no_moments() -> None:
     """Nothing arrives, so nothing is replayed."""
     assert list(replay_plan(Plan("by hand", None, (), 0.0), Fleet([KIND]))) == []
-
-
-def test_an_empty_plan_has_no_moments() -> None:
-    assert list(replay_plan(Plan("by hand", None, (), 0.0), Fleet([KIND]))) == []
