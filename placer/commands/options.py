@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from profiler.testbeds import known_testbeds
 from profiles import InputError
 
 ModelsDir = Annotated[
@@ -21,7 +22,7 @@ ModelsDir = Annotated[
 TestbedSpec = Annotated[
     str | None,
     typer.Option(
-        help="The ground truth: simulated, host, exec:COMMAND, replay:PROFILE or none. "
+        help=f"The ground truth: {known_testbeds()} or none. "
         "By default `simulated` for models of the simulated card, `none` for others.",
         show_default=False,
     ),
