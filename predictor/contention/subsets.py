@@ -46,17 +46,22 @@ def lowest_over_subsets(
     predicted
         Infinite where a member has no competitors.
     """
-    lowest = np.full(batch.member.shape, np.inf)
-    together = table.competitors(batch.member)
+    lowest, together = np.full(batch.member.shape, np.inf), table.competitors(batch.member)
+    groups = []
     for size in np.unique(batch.sizes[batch.sizes > 1]).tolist():
-        of_size = np.flatnonzero(batch.sizes == size)
-        member = batch.member[of_size, :size]
-        counters = _summed(table.counters[member], together[of_size, :size])
-        rows = np.repeat(member.ravel(), counters.shape[2])
-        flat, predicted = counters.reshape(-1, counters.shape[3]), np.empty(len(rows))
-        for name, of_nf in table.by_nf(rows):
-            predicted[of_nf] = predict(name, rows[of_nf], flat[of_nf])
-        lowest[of_size[:, None], np.arange(size)] = predicted.reshape(counters.shape[:3]).min(axis=2)
+        at = np.flatnonzero(batch.sizes == size)
+        groups.append((at, _summed(table.counters[batch.member[at, :size]], together[at, :size])))
+    if not groups:
+        return lowest
+    # one call per NF for all sizes: many small calls would cost more than the subsets
+    rows = np.concatenate([np.repeat(batch.member[at, : of.shape[1]].ravel(), of.shape[2]) for at, of in groups])
+    counters = np.concatenate([of.reshape(-1, of.shape[3]) for _, of in groups])
+    predicted = np.empty(len(rows))
+    for name, of_nf in table.by_nf(rows):
+        predicted[of_nf] = predict(name, rows[of_nf], counters[of_nf])
+    for at, of in groups:
+        of_group, predicted = np.split(predicted, [of.size // of.shape[3]])
+        lowest[at[:, None], np.arange(of.shape[1])] = of_group.reshape(of.shape[:3]).min(axis=2)
     return lowest
 
 

@@ -155,7 +155,6 @@ class NfMeasurements:
         )
 
 
-CoLocation = tuple[Workload, ...]
 
 
 @dataclass(frozen=True)
