@@ -10,7 +10,7 @@ run: .venv/.installed  ## Place the trace in the repo with every strategy.
 test: .venv/.installed-dev check  ## Lint, types, import rules, then the tests on all cores.
 	$(BIN)/pytest -n auto
 
-slow: .venv/.installed-dev  ## The studies that take minutes: 200 kills, 10,000 random optima.
+slow: .venv/.installed-dev  ## The tests that take minutes: 200 kills, 10,000 random optima.
 	$(BIN)/pytest -m slow
 
 check: .venv/.installed-dev
@@ -30,23 +30,23 @@ traces: .venv/.installed  ## Write the traces in the repo again.
 	$(BIN)/placer generate --count 500 --traffic mixed --seed 2 --out traces/arrivals-mixed.csv
 	$(BIN)/placer generate --count 500 --departures 1500 --seed 3 --out traces/arrivals-departures.csv
 
-# what the network functions in C are built and tested with, by Debian's names
+# Debian packages that build and test the network functions in C
 DEBIAN := meson ninja-build pkg-config gcc dpdk-dev libdpdk-dev libhyperscan-dev zlib1g-dev libpcap-dev libjansson-dev \
   libcmocka-dev valgrind clang libclang-rt-dev
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-deps:  ## Install what the network functions in C are built with (Debian, as root).
-	$(SUDO) apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $(DEBIAN)
+deps:  ## Install what builds the network functions in C (Debian, as root); waits while apt is locked.
+	for try in 1 2 3 4 5; do $(SUDO) apt-get update -qq && break; sleep 10; done
+	DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $(DEBIAN)
 
-# set up again each time, which takes half a second: what was missing the last time may be there now
+# configured each time, which takes half a second: a package that was missing may be installed now
 MESON = meson setup $(if $(wildcard $(1)/build.ninja),--reconfigure) $(1) nfs
 
 nfs:  ## Build the network functions in C and the host testbed.
 	$(call MESON,build/nfs)
 	ninja -C build/nfs
 
-cycles: nfs  ## What each network function costs per packet, beside a plain loop.
+cycles: nfs  ## Cycles per packet of each network function, compared with a plain loop.
 	build/nfs/cycles
 
 FUZZ_S ?= 60
@@ -71,5 +71,5 @@ clean:
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
-bench: .venv/.installed  ## Speed beside a peer in the same run.
+bench: .venv/.installed  ## Speed next to a peer in the same run.
 	$(BIN)/python -m benches

@@ -41,4 +41,4 @@ Load = Workload | BenchLoad
 """Anything that a testbed can run."""
 
 CoLocation = tuple[Workload, ...]
-"""NF workloads that share a NIC."""
+"""NF workloads that share a NIC; sorted where equal ones are to be recognised, since their order has no meaning."""

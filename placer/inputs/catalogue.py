@@ -66,7 +66,7 @@ def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
             testbeds[spec] = stack.enter_context(open_testbed(spec, timeout=cards.timeout))
         testbed = testbeds.get(spec)
         if testbed is not None:
-            _same_card(models, testbed.describe(), spec)
+            _same_card(models, table, testbed.describe(), spec)
         kinds.append(_kind(index, table, models, cards.fleet))
         models_of.append(models)
         testbeds_of.append(testbed)
@@ -84,8 +84,13 @@ def _own_testbed(models: Models) -> str:
         return SIMULATED if simulated.describe() == models.testbed else NONE
 
 
-def _same_card(models: Models, described: TestbedDescription, spec: str) -> None:
-    """Refuses to evaluate models of one card on another."""
+def _same_card(models: Models, table: NicTable | None, described: TestbedDescription, spec: str) -> None:
+    """Refuses to evaluate models or NICs of one card on another."""
+    if table is not None and table.model != described.nic.model:
+        message = f"is a {described.nic.model}, the fleet has a {table.model}"
+        raise InputError.of(
+            f"--testbed {spec}", message, hint="name that NIC's testbed with `testbed` in the fleet file"
+        )
     trained = models.testbed
     if trained is None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,9 @@ class NicTable(BaseModel):
 
 
 def read_fleet(path: Path) -> list[NicTable]:
-    """The `[[nic]]` tables of a fleet file; `models` folders are resolved against the file's own folder.
+    """The `[[nic]]` tables of a fleet file, equal ones as one with their counts added up.
+
+    `models` folders are resolved against the file's own folder.
 
     Raises
     ------
@@ -64,7 +67,18 @@ def read_fleet(path: Path) -> list[NicTable]:
         faults.append(Fault(name, line, "count", "the fleet has no NIC: every count is 0"))
     if faults:
         raise InputError(faults)
-    return [nic.model_copy(update={"models": _relative(path, nic.models)}) for nic in nics]
+    return _merged([nic.model_copy(update={"models": _relative(path, nic.models)}) for nic in nics])
+
+
+def _merged(nics: Sequence[NicTable]) -> list[NicTable]:
+    """Tables that differ only in their count become one: what takes time is the number of kinds, not of NICs."""
+    counts: dict[NicTable, list[int | None]] = {}
+    for nic in nics:
+        counts.setdefault(nic.model_copy(update={"count": None}), []).append(nic.count)
+    return [
+        nic.model_copy(update={"count": None if None in these else sum(filter(None, these))})
+        for nic, these in counts.items()
+    ]
 
 
 def _fault(name: str, text: str, number: int, wrong: ErrorDetails) -> Fault:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from predictor import Predictor
 from profiler.testbed import Testbed
-from profiles import Workload
+from profiles import CoLocation, Workload
 
-CoLocation = tuple[Workload, ...]
-"""The workloads that share a NIC, sorted: their order has no meaning, so equal co-locations are equal tuples."""
+__all__ = ["CoLocation", "Oracle", "PredictorOracle", "TestbedOracle", "co_location_of", "lowest_by_workload"]
 
 
 def co_location_of(workloads: Iterable[Workload]) -> CoLocation:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from placer.verify.certificate_file import Kind
-from profiles import Workload
-
-CoLocation = tuple[Workload, ...]
-"""Workloads that share a NIC, sorted."""
+from profiles import CoLocation, Workload
 
 Query = Callable[[int, Sequence[CoLocation]], Sequence[Sequence[float]]]
 """From the number of a NIC kind and co-locations, the throughputs (kpps) in each."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from placer.verify.query import CoLocation
 from predictor import Models
 from profiler.testbed import Testbed
-from profiles import InputError, TrafficProfile
+from profiles import CoLocation, InputError, TrafficProfile
 
 
 @dataclass(frozen=True, eq=False)

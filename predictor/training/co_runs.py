@@ -14,8 +14,8 @@ from predictor.contention.equilibrium import EquilibriumModel
 from predictor.contention.intervals import ABSURD
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
-from predictor.training.measurements import CoLocation, Measurements, Runs
-from profiles import InputError
+from predictor.training.measurements import Measurements, Runs
+from profiles import CoLocation, InputError
 from profiles.profile import THROUGHPUT
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.accelerators import TERMS, term_values
 from predictor.tables import contention_of, counters_of, traffic_of
-from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
+from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
 from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF, RUN, THROUGHPUT, service_column
 
 if TYPE_CHECKING:
@@ -153,8 +153,6 @@ class NfMeasurements:
                 name: (float(measured[:, at].min()), float(measured[:, at].max())) for at, name in enumerate(ATTRIBUTES)
             },
         )
-
-
 
 
 @dataclass(frozen=True)

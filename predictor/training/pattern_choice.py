@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.nf_model import NfModel
 from predictor.training.co_runs import compared_by_name
-from predictor.training.measurements import CoLocation
+from profiles import CoLocation
 
 Array = NDArray[np.float64]
 

@@ -10,6 +10,7 @@ from placer.optimal.bounded_plan import NAME as OPTIMAL
 from placer.report.html.page import Page, Tile
 from placer.report.html.run_sections import sections_of_run
 from placer.report.html.run_tables import peak_co_locations
+from placer.report.text.counts import counted_nics
 from placer.report.text.run import plan_name, risk_notes, truth_note
 from placer.report.wastage import BUDGET_PCT, is_marked, reference, wastage_notes, wastage_text
 from placer.run import Comparison
@@ -60,7 +61,7 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
     rejections = [f"{rejected:,} arrivals are rejected."] if rejected else []
     notes = [truth_note(comparison).replace("\n", " "), *risk_notes(comparison)]
     return (
-        f"{plan_name(chosen)} places {placed:,} NF instances on {chosen.nics:,} NICs.",
+        f"{plan_name(chosen)} places {placed:,} NF instances on {counted_nics(chosen.nics)}.",
         " ".join([violations, *rejections, _optimum_sentence(comparison)]),
         *wastage_notes(comparison, [chosen]),
         *_fewer_nics_at_lower_risk(comparison, chosen),
@@ -72,10 +73,11 @@ def _optimum_sentence(comparison: Comparison) -> str:
     optimum = comparison.optimum
     if optimum.plan.rejected:
         placed, rejected = len(optimum.plan.placed), optimum.plan.rejected
-        return f"The optimum places {placed:,} on {optimum.nics:,} NICs and rejects {rejected:,}."
+        return f"The optimum places {placed:,} on {counted_nics(optimum.nics)} and rejects {rejected:,}."
     if optimum.proven:
-        return f"The optimum is {optimum.nics:,} NICs, proven: no plan without SLA violations uses fewer."
-    return f"The optimum is between {optimum.nics_lower_bound:,} NICs, the lower bound, and {optimum.nics:,} NICs."
+        return f"The optimum is {counted_nics(optimum.nics)}, proven: no plan without SLA violations uses fewer."
+    bound = counted_nics(optimum.nics_lower_bound)
+    return f"The optimum is between {bound}, the lower bound, and {counted_nics(optimum.nics)}."
 
 
 def _fewer_nics_at_lower_risk(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
@@ -85,8 +87,8 @@ def _fewer_nics_at_lower_risk(comparison: Comparison, chosen: Evaluation) -> Ite
         supports_risk = predictor is not None and comparison.catalogue.supports_risk(predictor)
         if supports_risk and one.nics < chosen.nics and violations > BUDGET_PCT:
             yield (
-                f"{plan_name(one)} uses {one.nics:,} NICs, but {violations:.1f} % of its instances violate their SLA, "
-                f"more than the budget of {BUDGET_PCT:g} %; a lower --risk reduces violations."
+                f"{plan_name(one)} uses {counted_nics(one.nics)}, but {violations:.1f} % of its instances violate "
+                f"their SLA, more than the budget of {BUDGET_PCT:g} %; a lower --risk reduces violations."
             )
 
 

@@ -12,6 +12,7 @@ from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
 from placer.explain.waste import Waste
 from placer.model.oracle import CONTENTION
 from placer.policy.rejection import Cause
+from placer.report.text.counts import counted_nics
 from placer.report.text.table import text_table
 from profiles import Workload
 
@@ -61,7 +62,7 @@ def explanation_table(explanation: Explanation, *, everything: bool = False) -> 
         groups[_verdict_text(verdict), number if apart else None].append(verdict)
     rows = [_row(group) for group in sorted(groups.values(), key=_order)]
     subject = f"{arrival.id} ({_workload_text(arrival.workload)})"
-    head = f"{subject} {where}; it fits on {fitting:,} of {in_use:,} NICs in use.\n\n"
+    head = f"{subject} {where}; it fits on {fitting:,} of {counted_nics(in_use)} in use.\n\n"
     return head + text_table(["", "NICs", "names", "free cores", "verdict", "kpps predicted / required"], rows)
 
 
@@ -74,7 +75,9 @@ def waste_json(waste: Waste) -> str:
 def waste_table(waste: Waste) -> str:
     """A row per cause."""
     rows = [(cause_text(cause), f"{nics:.2f}", f"{100 * nics / waste.nics:.1f}") for cause, nics in waste.idle.items()]
-    head = f"{waste.nics:,} NICs in use at the peak; the cores of their tenants would fill {waste.filled:,.2f}.\n\n"
+    head = (
+        f"{counted_nics(waste.nics)} in use at the peak; the cores of their tenants would fill {waste.filled:,.2f}.\n\n"
+    )
     return head + text_table(["why capacity is unused", "NICs", "% of all"], rows)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from placer.evaluate.evaluation import Evaluation
 from placer.optimal.shortfall import Shortfall
+from placer.report.text.counts import counted, counted_nics
 from placer.report.text.table import text_table
 from placer.report.wastage import (
     BUDGET_PCT,
@@ -38,7 +39,7 @@ def as_table(comparison: Comparison) -> str:
         *wastage_notes(comparison, comparison.evaluations),
         _optimum_line(comparison),
         *([] if shortfall is None else [shortfall.sentence()]),
-        f"{len(comparison.arrivals):,} arrivals. {truth_note(comparison)}",
+        f"{counted(len(comparison.arrivals), 'arrival')}. {truth_note(comparison)}",
         *risk_notes(comparison),
     ]
     return text_table(headings, rows, words=2) + "\n".join(lines) + "\n"
@@ -116,7 +117,7 @@ def _row(comparison: Comparison, evaluation: Evaluation, costs: bool, marks: boo
 
 def _optimum_line(comparison: Comparison) -> str:
     optimum = comparison.optimum
-    nics, cost = f"{optimum.nics:,} NICs" if optimum.nics else "every arrival rejected", f"{optimum.cost:,.6g}"
+    nics, cost = counted_nics(optimum.nics) if optimum.nics else "every arrival rejected", f"{optimum.cost:,.6g}"
     if not optimum.proven:
         nics = f"between {optimum.nics_lower_bound:,} (lower bound) and {nics}"
         cost = f"between {optimum.lower_bound:,.6g} and {cost}"

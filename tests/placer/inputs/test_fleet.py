@@ -65,3 +65,10 @@ def test_a_missing_fleet_is_a_fault(tmp_path: Path) -> None:
     """A path that leads nowhere is refused like bad content."""
     with pytest.raises(InputError, match="No such file"):
         read_fleet(tmp_path / "nowhere.toml")
+
+
+def test_tables_that_differ_only_in_their_count_become_one(tmp_path: Path) -> None:
+    """A thousand tables of one NIC each cost no more time than one table of a thousand; without a count is no limit."""
+    same = '[[nic]]\nmodel = "a"\ncount = 1\n' * 1000
+    other = '[[nic]]\nmodel = "b"\ncount = 2\n[[nic]]\nmodel = "b"\n'
+    assert read_fleet(written(tmp_path, same + other)) == [NicTable(model="a", count=1000), NicTable(model="b")]
