@@ -167,7 +167,11 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
         arrivals = source
     else:
         arrivals = read_arrivals(source, catalogue.default_traffic, catalogue.check)
-    return catalogue, arrivals, choose_predictors(request.predictors, catalogue)
+    predictors = choose_predictors(request.predictors, catalogue)
+    for predictor in predictors:
+        for warning in catalogue.risk_warnings(predictor):
+            progress.say(warning)
+    return catalogue, arrivals, predictors
 
 
 def choose_strategies(names: Sequence[str | NamedStrategy]) -> list[NamedStrategy | None]:

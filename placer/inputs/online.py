@@ -29,4 +29,6 @@ def open_online(
         raise InputError.of(
             "--predictor", f"not in the models: {predictor}", hint=f"these models have {', '.join(known)}"
         )
+    for warning in catalogue.risk_warnings(predictor):
+        say(warning)
     return catalogue, catalogue.oracles(predictor)

@@ -53,6 +53,13 @@ class Catalogue:
         """Whether the risk changes what the predictor of that name predicts."""
         return any(models.predictors[predictor].supports_risk for models in self.models)
 
+    def risk_warnings(self, predictor: str) -> list[str]:
+        """Sentences for users where the risk is smaller than the predictor's measured errors support."""
+        if self.risk is None:
+            return []
+        warnings = [models.predictors[predictor].risk_warning(self.risk) for models in self.models]
+        return list(dict.fromkeys(f"{predictor}: {warning}" for warning in warnings if warning))
+
     def oracles(self, predictor: str) -> tuple[Oracle, ...]:
         """Per kind, what the predictor of that name expects, at the catalogue's risk; same models, same oracle."""
         oracles = {id(models): PredictorOracle(models.predictors[predictor], self.risk) for models in self.models}

@@ -166,3 +166,12 @@ def test_the_table_names_predictors_on_which_a_risk_has_no_effect(placer: Placer
     assert last.startswith("slomo does not model its prediction error")
     assert "slomo does" not in placer(*arguments, "--risk", "0.05", "--predictor", "tomur").stdout
     assert "slomo does" not in placer(*arguments).stdout
+
+
+def test_a_risk_below_the_measured_errors_is_placed_with_a_warning(placer: Placer, trace: Path) -> None:
+    """NFs still share NICs, and stderr says that errors were extrapolated."""
+    arguments = ("run", trace, "--predictor", "tomur", "--strategy", "contention-aware", "--format", "json")
+    ended = placer(*arguments, "--risk", "0.001")
+    assert json.loads(ended.stdout)["strategies"][0]["nics"] < 60
+    assert "tomur: risk 0.001 is below" in ended.stderr
+    assert "below" not in placer(*arguments, "--risk", "0.05").stderr
