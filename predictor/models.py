@@ -50,7 +50,7 @@ class Models:
         return tuple(self.models)
 
     def save(self, directory: Path) -> None:
-        """Write to `directory`, which then holds nothing else; the same models are the same bytes."""
+        """Write to `directory`, in place of the models there; the same models are the same bytes. Other files stay."""
         store.save(directory, self.predictors, self.testbed, self.default_traffic, self.models, self.seed)
 
     def check(self, workload: Workload) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,7 +40,7 @@ def save(
     models: Mapping[str, NfModel],
     seed: int,
 ) -> None:
-    """Write everything aside, then rename."""
+    """Write everything aside, then rename; other files in the folder stay."""
     with directory_aside(directory) as aside:
         for name, model in models.items():
             _save_nf(model, aside / name)
@@ -59,6 +60,21 @@ def save(
             "files": {path.relative_to(aside).as_posix(): _digest(path) for path in files},
         }
         write_json(manifest, aside / MANIFEST)
+        for path in _other_files(directory):
+            place = aside / path.relative_to(directory)
+            if not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, place)
+
+
+def _other_files(directory: Path) -> list[Path]:
+    """Files in a MODELS folder that training did not write, such as notes."""
+    try:
+        written = {MANIFEST, *json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]}
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return [path for path in files if path.relative_to(directory).as_posix() not in written]
 
 
 def load(directory: Path) -> Loaded:

@@ -41,6 +41,17 @@ def test_round_trip(models: Models, saved: Path) -> None:
     assert _bytes(saved.parent / "again") == _bytes(saved)
 
 
+def test_files_of_the_user_stay_where_models_are_saved_again(models: Models, saved: Path) -> None:
+    """Models of before are replaced, even those of an NF that is no longer there."""
+    (saved / "NOTES.md").write_text("trained on card 3", encoding="utf-8")
+    (saved / "plots").mkdir()
+    (saved / "plots" / "error.svg").write_text("<svg/>", encoding="utf-8")
+    before = _bytes(saved)
+    models.save(saved)
+    assert _bytes(saved) == before
+    load_models(saved)
+
+
 def test_same_profile_and_seed_are_the_same_bytes(tmp_path: Path) -> None:
     """Training twice writes the same files."""
     for name in ("one", "two"):
