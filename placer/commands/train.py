@@ -12,7 +12,10 @@ from placer.commands.options import Quiet, Seed
 ProfileDir = Annotated[
     Path, typer.Argument(help="A folder written by `placer profile`, or by hand.", show_default=False)
 ]
-Out = Annotated[Path, typer.Option(help="The MODELS folder to write. Models in it are replaced, other files stay.", show_default=False)]
+Out = Annotated[
+    Path,
+    typer.Option(help="The MODELS folder to write. Models in it are replaced, other files stay.", show_default=False),
+]
 Names = Annotated[
     list[str] | None,
     typer.Option(

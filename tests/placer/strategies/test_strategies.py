@@ -8,8 +8,8 @@ from placer.model.arrival import Arrival
 from placer.model.plan import Plan
 from placer.model.sla import Sla
 from placer.strategies import STRATEGIES, find_strategy
-from profiles import InputError, Workload
 from placer.testing.toy import TRAFFIC, ToyCatalogue, arrival, catalogue
+from profiles import InputError, Workload
 
 
 def place(strategy: str, arrivals: list[Arrival], nics: ToyCatalogue | None = None) -> Plan:
