@@ -1,4 +1,4 @@
-"""Places network functions on SmartNICs: few NICs, no SLA violated.
+"""Places network functions on as few SmartNICs as possible while meeting their SLAs.
 
     import placer
 

@@ -67,7 +67,7 @@ Version = Annotated[
 
 @app.callback()
 def commands(version: Version = False) -> None:
-    """Place network functions on SmartNICs: few NICs, no SLA violated."""
+    """Place network functions on as few SmartNICs as possible while meeting their SLAs."""
 
 
 def main() -> None:
