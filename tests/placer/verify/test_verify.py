@@ -239,7 +239,7 @@ def test_a_complete_plan_places_the_most_tenants(tmp_path_factory: pytest.TempPa
 
 
 def test_an_older_certificate_is_accepted(tmp_path: Path) -> None:
-    """Co-locations were called companies in certificates that were written earlier."""
+    """Older certificates have the value `companies` where newer ones have `co-locations`."""
     claims = certified(FOUR, [KIND], [PAIRS])
     claims["bound"]["over"] = "companies"
     assert faults_in(claims, tmp_path, [PAIRS]) == []
