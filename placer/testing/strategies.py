@@ -12,7 +12,7 @@ from placer.model.plan import Plan
 from placer.strategies import Strategy
 from placer.testing.toy import CORES, ToyCatalogue, arrival, catalogue
 
-TRACES = 20
+TRACES = 8
 PREDICTOR = "toy"
 
 FLEETS = {

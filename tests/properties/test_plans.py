@@ -47,6 +47,7 @@ def test_contention_aware_never_places_against_its_oracle(trace: list[Arrival], 
     assert list(slas_kept(plan, [ToyOracle() for _ in nics.kinds])) == []
 
 
+@settings(max_examples=40)
 @given(traces(), FLEETS)
 def test_evaluation_and_checker_find_the_same_violations(trace: list[Arrival], nics: Catalogue) -> None:
     """Whatever the plan, at whatever coinciding times: they share no code, only the definition of a moment."""

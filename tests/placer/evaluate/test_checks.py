@@ -23,8 +23,8 @@ A, B = arrival("1", 0, "d"), arrival("2", 1, "d", departure=4)
 @pytest.mark.parametrize(
     ("plan", "fault"),
     [
-        (plan_of(Placement(A, "n", OWN)), "arrival 2: decided 0 times"),
-        (plan_of(Placement(A, "n", OWN), Placement(A, "m", OWN), Placement(B)), "arrival 1: decided 2 times"),
+        (plan_of(Placement(A, "n", OWN)), "2, in the trace: decided 0 times"),
+        (plan_of(Placement(A, "n", OWN), Placement(A, "m", OWN), Placement(B)), "1, in the trace: decided 2 times"),
         (
             plan_of(Placement(A), Placement(B), Placement(arrival("9", 2, "a"))),
             "9, not in the trace: decided 1 times",

@@ -13,6 +13,6 @@ FOUR = Setting(scale=0.04)
 
 def test_two_processes_return_what_one_returns() -> None:
     """Four sequences give the same results in the same order on one and on two processes."""
-    serial, parallel = (list(each_sequence(FOUR, partial(_scores, count=40), jobs)) for jobs in (1, 2))
+    serial, parallel = (list(each_sequence(FOUR, partial(_scores, count=8), jobs)) for jobs in (1, 2))
     assert len(serial) == 4
     assert parallel == serial
