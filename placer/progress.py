@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar for tasks longer than a second on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: on a terminal, a bar for tasks longer than a second; elsewhere, a line every `LINE_EVERY_S`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Advance = Callable[[int, int], None]
 """Called with the number of finished steps and of all steps."""
 
 Stage = Callable[[str, int, int | None], None]
-"""Called with the name of a stage, the number of its finished steps, and of all its steps if that is known."""
+"""Called with the name of a stage, the number of its finished steps, and the number of all its steps if known."""
 
 
 class Progress:
@@ -45,13 +45,13 @@ class Progress:
 
     @contextmanager
     def task(self, name: str) -> Iterator[Advance]:
-        """A task; the caller reports finished steps to the function that it yields."""
+        """A task. The caller reports finished steps by calling the yielded function."""
         with self.stages() as stage:
             yield lambda done, total: stage(name, done, total)
 
     @contextmanager
     def stages(self, prefix: str = "") -> Iterator[Stage]:
-        """A task of several stages; the caller reports stage and finished steps to the function that it yields."""
+        """A task of several stages. The caller reports stage and finished steps by calling the yielded function."""
         if not self._console.is_terminal:
             yield self._lines(prefix)
             return

@@ -56,7 +56,7 @@ class Models:
     def check(self, workload: Workload) -> list[tuple[str, str]]:
         """What is wrong with a workload, as (column, message): an unknown NF, traffic outside the profiled range."""
         if workload.nf not in self.models:
-            return [("nf", f"'{workload.nf}' is not profiled, {suggestion(workload.nf, self.nfs)}")]
+            return [("nf", f"'{workload.nf}' is not profiled ({suggestion(workload.nf, self.nfs)})")]
         if not self.testbed:
             return []
         values = workload.traffic.as_dict()

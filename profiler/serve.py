@@ -1,4 +1,4 @@
-"""The answering side of the testbed protocol: serves any testbed on stdin and stdout.
+"""The server of the testbed protocol: serves any testbed on stdin and stdout.
 
 `python -m profiler.serve SPEC` serves the testbed that SPEC names, so that `exec:` can reach it.
 """
@@ -24,8 +24,8 @@ from profiles import InputError
 def serve(testbed: Testbed, stdin: IO[str], stdout: IO[str]) -> None:
     """Answer every line of `stdin` with one line on `stdout`, in order, until `stdin` ends.
 
-    A wrong request is answered with its faults (`bad-request`), a run that failed with the failure (`failed`); neither
-    ends the service.
+    An invalid request is answered with its errors (`bad-request`), a failed run with the reason (`failed`). The service
+    continues after both.
     """
     if isinstance(stdin, io.TextIOWrapper):
         stdin.reconfigure(errors="replace")
@@ -70,11 +70,11 @@ def _operation(testbed: Testbed, number: object, request: dict[str, Any]) -> str
                 raise ValueError("; ".join(faults))
             return run_answer(number, testbed.run(loads, noise=message.noise, seed=message.seed))
         case other:
-            raise ValueError(f"op {json.dumps(other)} not understood; describe and run are")
+            raise ValueError(f'unknown op {json.dumps(other)}: expected "describe" or "run"')
 
 
 def _lines(stdin: IO[str]) -> Iterator[str]:
-    """The lines of `stdin`; of one that is too long, the beginning, which is more than `LONGEST_LINE` characters."""
+    """The lines of `stdin`. A line that is too long is cut off after `LONGEST_LINE` + 1 characters."""
     while line := stdin.readline(LONGEST_LINE + 1):
         rest = line
         while rest and not rest.endswith("\n"):
@@ -83,7 +83,7 @@ def _lines(stdin: IO[str]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve the testbed that the one argument names; returns the exit status."""
+    """Serve the testbed that the argument names, and return the exit status."""
     if len(arguments) != 1:
         print("usage: python -m profiler.serve SPEC", file=sys.stderr)
         return 2

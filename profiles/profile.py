@@ -175,7 +175,7 @@ def read_profile(directory: Path) -> Profile:
     folders = sorted(path for path in directory.glob("[!.]*") if path.is_dir() and list(path.glob("*.csv")))
     nfs = {folder.name: _read_nf(folder, faults) for folder in folders}
     if not nfs and not faults:
-        faults.append(Fault(str(directory), None, None, "holds no NF: no folder with memory*.csv or solo.csv in it"))
+        faults.append(Fault(str(directory), None, None, "contains no NF: no folder with memory*.csv or solo.csv in it"))
     if faults:
         raise InputError(faults)
     return Profile(directory, testbed, benches, nfs)

@@ -19,7 +19,7 @@ from experiments.tomur.methodology.slomo import predictors
 TRAFFICS = 100
 WORKING_SET_MB = 10
 LEVELS = {"simulated, realistic": 40, "simulated, stronger": 100}
-"""Million accesses/s of mem-bench: as many as three co-located NFs can make, and more."""
+"""Million accesses/s of mem-bench: as many as three co-located NFs make at most, and more than that."""
 PREDICTORS = ("slomo", "tomur")
 
 PUBLISHED = {
@@ -72,7 +72,7 @@ def run(setting: Setting) -> Result:
 def _on_bluefield2(
     real: bluefield2.FlowMonitorRuns, setting: Setting
 ) -> Mapping[tuple[str, str, str], NDArray[np.float64]]:
-    """Errors on FlowMonitor at other flow counts than the default, by models that were not trained on the run."""
+    """Errors on FlowMonitor at flow counts other than the default, of models that were not trained on these runs."""
     flows = real.memory["flows"].to_numpy()
     held = flows != real.profile.default_traffic().flows
     errors: dict[str, list[NDArray[np.float64]]] = {name: [] for name in PREDICTORS}

@@ -71,7 +71,7 @@ static void destroy(void *of)
 
 static struct plain plain = {
 	.function = "FlowTracker",
-	.does = "rte_hash_lookup_bulk of a direction-independent key, which ends have sent",
+	.does = "rte_hash_lookup_bulk of a direction-independent key, record of the ends that sent",
 	.create = create,
 	.process = process,
 	.destroy = destroy,

@@ -1,8 +1,9 @@
 /*
- * NAT: hosts inside share a few external addresses (RFC 4787, RFC 5382 and RFC 5508).
+ * NAT: inside hosts share a few external addresses (RFC 4787, RFC 5382 and RFC 5508).
  *
  * Mapping and filtering are endpoint-independent; a host keeps one external address. Packets
- * between two inside hosts by external addresses are hairpinned, and so are ICMP errors about them.
+ * from one inside host to the external address of another one are hairpinned, and so are ICMP
+ * errors about them.
  * Not implemented: hairpinned ICMP queries (RFC 5508 requires them of Basic NAT only), fragments
  * (freed, counted), protocols without ports other than ICMP, and a router's work (time to live,
  * next hops).
@@ -23,8 +24,8 @@
 enum { SESSIONS, ADDRESSES, FIRST_ADDRESS, SEED, UDP_S, ICMP_S, TRANSITORY_S, ESTABLISHED_S };
 static const struct nf_parameter parameters[] = {
 	[SESSIONS] = {"sessions", "capacity of the table", 8, 1 << 22, 1 << 20},
-	[ADDRESSES] = {"addresses", "outside", 1, 256, 16},
-	[FIRST_ADDRESS] = {"first_address", "first external address, as a number; 203.0.113.0", 0,
+	[ADDRESSES] = {"addresses", "number of external addresses", 1, 256, 16},
+	[FIRST_ADDRESS] = {"first_address", "first external address, as a number (203.0.113.0)", 0,
 			   4294967040, RTE_IPV4(203, 0, 113, 0)},
 	[SEED] = {"seed", "seed of the order of ports; keep it secret to make ports unpredictable",
 		  0, 4294967295, 1},
@@ -59,7 +60,7 @@ static const struct nf_counter counters[] = {
 	[AGED] = {"aged", "sessions removed after a timeout"},
 	[EXHAUSTED] = {"exhausted", "packets freed because their address has no port left"},
 	[FULL] = {"full", "packets freed because the table is full"},
-	[UNMAPPED] = {"unmapped", "packets freed without a mapping"},
+	[UNMAPPED] = {"unmapped", "packets without a mapping, freed"},
 	[FRAGMENTS] = {"fragments", "freed"},
 	[UNSUPPORTED] = {"unsupported", "packets of unsupported protocols and ICMP types, freed"},
 	[OTHER] = {"other", "packets that are not IPv4, freed"},
@@ -185,7 +186,7 @@ static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 	struct sessions *sessions = nf->state;
 
 	/*
-	 * without a session, an outside host opens one: filtering is endpoint-independent (REQ-8)
+	 * a packet without a session passes, too: filtering is endpoint-independent (REQ-8)
 	 */
 	if (place >= 0)
 		session_seen(&sessions->sessions[place], false, tcp_flags(mbuf, packet),

@@ -21,8 +21,8 @@ struct task {
 	const bool *stop;
 	unsigned int n;
 	struct workload *workloads[MOST_LOADS];
-	struct accelerator
-		*engine; /* if there are no workloads; if NULL, too: keep the core busy */
+	/* Without workloads: the engine to serve; NULL: keep the core busy. */
+	struct accelerator *engine;
 };
 
 static int work(void *argument)
@@ -86,8 +86,8 @@ static void assign(struct co_run *co_run, const struct engines *engines)
 }
 
 /*
- * Create the instances after a block of memory that is then freed: in each round tables lie on
- * other pages, which a core's caches do not treat alike.
+ * Create the instances behind a block of memory that is freed afterwards, so that tables lie on
+ * different pages in each round: the position of a table in the caches changes throughput.
  */
 static int create_workloads(struct co_run *co_run, const struct engines *engines, uint64_t round)
 {
@@ -150,8 +150,8 @@ static void wait_for(const struct co_run *co_run, bool clients)
 }
 
 /*
- * Clients drain what engines still serve, so engines stop later. Queues are detached only after the
- * engines stopped: a preempted engine that holds the lock would block them forever.
+ * Engines stop after the clients, which wait for their last requests. Queues are detached only
+ * after the engines stopped: a preempted engine that holds the lock would block this forever.
  */
 void co_run_stop(struct co_run *co_run)
 {

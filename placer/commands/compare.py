@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Compare strategies, predictors, risks and fleets on many traces, by medians and ranges.
 
-    Every result is kept at once. If interrupted, the same command continues.
+    Every result is saved as soon as it is ready. The same command continues after an interrupt.
     """
     from placer.progress import Progress
     from placer.report.files import write_files

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Nf = Annotated[str, typer.Argument(metavar="NF", help="NF or NF:flows=N,packet_size=N,mtbr=N.", show_default=False)]
 Beside = Annotated[
-    list[str] | None, typer.Option(help="An NF on the same NIC, written as NF; repeatable.", show_default=False)
+    list[str] | None,
+    typer.Option(help="An NF on the same NIC, in the same format as NF; repeatable.", show_default=False),
 ]
 Along = Annotated[
     list[str] | None,

@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Explain where an arrival went: which NICs fit at that moment, and why the others did not.
 
-    Without ID: the capacity that is unused when most NICs are in use, by cause.
+    Without ID: the unused capacity by cause, when most NICs are in use.
     """
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of

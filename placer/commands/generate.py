@@ -31,11 +31,11 @@ SlaRange = Annotated[str, typer.Option("--sla", help="Smallest and largest allow
 Traffic = Annotated[
     str,
     typer.Option(
-        help="default: default traffic; mixed: one of nine traffic profiles each; unique: an own traffic profile each."
+        help="default: the default traffic; mixed: one of nine traffic profiles per NF; unique: a new profile per NF."
     ),
 ]
 Departures = Annotated[
-    float | None, typer.Option(min=0.001, help="Mean stay in seconds; without it no NF leaves.", show_default=False)
+    float | None, typer.Option(min=0.001, help="Mean stay in seconds; without it, no NF leaves.", show_default=False)
 ]
 ModelsDir = Annotated[
     Path | None, typer.Option("--models", help="Draw traffic from the range of these models.", show_default=False)

@@ -17,7 +17,9 @@ StateFile = Annotated[
 ]
 Backup = Annotated[
     Path | None,
-    typer.Option(help="Copy the state to this new file and exit; a service may use it meanwhile.", show_default=False),
+    typer.Option(
+        help="Copy the state to this new file and exit; a running service may keep using it.", show_default=False
+    ),
 ]
 WhenFull = Annotated[str, typer.Option(help="What happens to an arrival that fits on no NIC: reject or queue.")]
 
@@ -33,9 +35,10 @@ def command(
     risk: Risk = None,
     quiet: Quiet = False,
 ) -> None:
-    """Decide online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
+    """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
-    Events are arrive, depart, change, fail, drain, return, rebalance and where; answers come once they are on disk.
+    Events are arrive, depart, change, fail, drain, return, rebalance and where. With --state, an event is answered
+    after it is on disk.
     """
     from placer.inputs.catalogue import Cards
     from placer.inputs.online import open_online

@@ -29,25 +29,25 @@ TestbedSpec = Annotated[
 ]
 Fleet = Annotated[
     Path | None,
-    typer.Option(help="A TOML file with [[nic]] tables; by default NICs without limit.", show_default=False),
+    typer.Option(help="A TOML file with [[nic]] tables; by default, unlimited NICs.", show_default=False),
 ]
 OnePredictor = Annotated[
     str, typer.Option("--predictor", help="The predictor of throughput; tomur and slomo come with placer.")
 ]
 RuleName = Annotated[
-    str, typer.Option("--rule", help="Which of several feasible NICs: look-ahead, best-fit, first-fit or worst-fit.")
+    str, typer.Option("--rule", help="How to choose among feasible NICs: look-ahead, best-fit, first-fit or worst-fit.")
 ]
 Risk = Annotated[
     float | None,
     typer.Option(
         min=0.001,
         max=0.5,
-        help="The probability that an instance may violate its SLA, by the predictor's model of its own error: 0.22 by "
-        "default, 0.5 is the median prediction. slomo has no such model: no effect.",
+        help="The accepted probability that an instance violates its SLA, by the predictor's error model: 0.22 by "
+        "default; 0.5 uses the median prediction. No effect on slomo, which has no error model.",
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same bytes.")]
+Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same output.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a testbed may take for one answer.")]
 Jobs = Annotated[int, typer.Option(min=-1, help="Runs at a time on this machine; -1 is one per core.")]
 Parallel = Annotated[
@@ -55,18 +55,19 @@ Parallel = Annotated[
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(help="Address of a running cluster; without it one is started on this machine.", show_default=False),
+    typer.Option(help="Address of a running cluster; without it, one is started on this machine.", show_default=False),
 ]
-Report = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page for people.", show_default=False)]
+Report = Annotated[Path | None, typer.Option(help="Write a report: one self-contained HTML file.", show_default=False)]
 Plots = Annotated[
-    Path | None, typer.Option(help="Write the page's charts into this folder, as SVG and PNG.", show_default=False)
+    Path | None,
+    typer.Option(help="Write the charts of the report into this folder, as SVG and PNG.", show_default=False),
 ]
 NOT_OF_THE_PAGE = {
     "report", "plots", "quiet", "out", "plan", "certificate", "format", "jobs", "parallel", "cluster", "timeout"
 }  # fmt: skip
 """Options that change nothing on a page."""
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")]
 
 
 def one_of(option: str, value: str, known: Collection[str]) -> str:

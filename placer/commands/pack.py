@@ -10,7 +10,8 @@ import typer
 
 File = Annotated[Path, typer.Argument(help="Items and bins: a .vbp file.", show_default=False)]
 TimeLimit = Annotated[
-    float, typer.Option(min=0.1, help="Seconds; then the best packing found and its bound are printed.")
+    float,
+    typer.Option(min=0.1, help="Time limit in seconds. If it is reached, the best packing and its bound are printed."),
 ]
 Solver = Annotated[str, typer.Option(help="cp-sat, highs, pulp or pulp:NAME.")]
 

@@ -27,12 +27,12 @@ Contention = Annotated[
     typer.Option(help="CSV: traffic, the competitors' summed counters, competitor_service_ms.", show_default=False),
 ]
 PredictorName = Annotated[
-    str, typer.Option("--predictor", help="A predictor that the models hold; tomur and slomo come with placer.")
+    str, typer.Option("--predictor", help="A predictor in the models; tomur and slomo come with placer.")
 ]
 Format = Annotated[
     str | None,
     typer.Option(
-        help="json or table of --scenarios; csv, table or json of --contention. The first is the default.",
+        help="With --scenarios: json (default) or table. With --contention: csv (default), table or json.",
         show_default=False,
     ),
 ]
@@ -40,7 +40,7 @@ Extrapolate = Annotated[
     bool,
     typer.Option(
         "--extrapolate",
-        help="Also predict traffic outside the profiled range, and co-locations that the NIC has too few cores for.",
+        help="Also predict traffic outside the profiled range, and co-locations that need more cores than the NIC has.",
     ),
 ]
 Coverage = Annotated[
@@ -65,7 +65,7 @@ def command(
     if (scenarios is None) == (contention is None):
         raise InputError.of("placer predict", "give either --scenarios FILE, or --nf NAME --contention FILE")
     if contention is not None and nf is None:
-        raise InputError.of("--nf", "is missing", hint="--contention is of one NF")
+        raise InputError.of("--nf", "is missing", hint="--contention needs the NF: --nf NAME")
     formats = SCENARIO_FORMATS if scenarios else CONTENTION_FORMATS
     chosen = one_of("--format", format or formats[0], formats)
     progress = Progress()

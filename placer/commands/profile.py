@@ -19,7 +19,7 @@ TestbedSpec = Annotated[str | None, typer.Option(help=f"One of {known_testbeds()
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
 Nf = Annotated[
     list[str] | None,
-    typer.Option(help="An NF to profile; repeatable. By default, all of the testbed that fit its NIC."),
+    typer.Option(help="An NF to profile; repeatable. By default, all NFs of the testbed that fit on its NIC."),
 ]
 MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {known_methods()}.")]
 Quota = Annotated[

@@ -48,7 +48,7 @@ def command(
 
     chosen = rule_of(rule)
     if not state.is_file():
-        raise InputError.of("--state", f"{state} does not exist", hint="`placer online --state` makes it")
+        raise InputError.of("--state", f"{state} does not exist", hint="`placer online --state FILE` creates it")
     with ExitStack() as stack:
         cards = Cards(models=models, fleet=fleet, risk=risk)
         catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)

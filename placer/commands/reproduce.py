@@ -24,7 +24,8 @@ Scale = Annotated[float, typer.Option(min=0.001, help="Share of the full number 
 Measurements = Annotated[
     Path | None,
     typer.Option(
-        help="Folder of FlowMonitor measured on a BlueField-2: a profile and validation.csv.", show_default=False
+        help="Folder with measurements of FlowMonitor on a BlueField-2: a profile and validation.csv.",
+        show_default=False,
     ),
 ]
 List = Annotated[bool, typer.Option("--list", help="List the experiments.")]

@@ -26,18 +26,24 @@ Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for
 Strategy = Annotated[
     list[str] | None,
     typer.Option(
-        help="Repeatable; by default monopolization, greedy, contention-aware, optimal and what is installed. "
-        "contention-aware:RULE has another rule: look-ahead, best-fit, first-fit, worst-fit."
+        help="A strategy; repeatable. By default monopolization, greedy, contention-aware, optimal and installed ones. "
+        "contention-aware:RULE selects a rule: look-ahead, best-fit, first-fit, worst-fit."
     ),
 ]
-Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by default each in the models.")]
+Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default, all in the models.")]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write the NIC of every instance, as CSV.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
     Path | None, typer.Option(help="Write the optimum and its proof, for `placer verify`, as JSON.", show_default=False)
 ]
 Solver = Annotated[str, typer.Option(help="The solver of the optimum: cp-sat, highs, pulp or pulp:NAME.")]
-TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds for the optimum; then its bound is printed.")]
+TimeLimit = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        help="Time limit of the optimum, in seconds. If it is reached, the best plan and its bound are printed.",
+    ),
+]
 
 
 def command(

@@ -28,18 +28,20 @@ MOST_DRAWS = 100_000
 
 Arrivals = Annotated[Path, typer.Argument(help="Today's trace: CSV or .csv.gz.", show_default=False)]
 NextYear = Annotated[float, typer.Option(help="The arrivals to buy for, as a factor of today's.")]
-Growth = Annotated[str, typer.Option(help="Factors of the curve over arrivals.")]
+Growth = Annotated[str, typer.Option(help="Factors of today's arrivals on the growth curve.")]
 Slas = Annotated[
     str, typer.Option("--sla", help="Factors of the allowed drop; below 1 is tighter.", show_default=False)
 ]
 Flows = Annotated[str, typer.Option(help="Factors of the flow counts.", show_default=False)]
 PacketSize = Annotated[str, typer.Option(help="Factors of the packet sizes.", show_default=False)]
 Budget = Annotated[float, typer.Option(help="Allowed SLA violations, % of the instances.")]
-Strategy = Annotated[list[str] | None, typer.Option(help="Repeatable; by default greedy and contention-aware.")]
-Predictor = Annotated[list[str] | None, typer.Option(help="Repeatable; by default tomur.")]
+Strategy = Annotated[
+    list[str] | None, typer.Option(help="A strategy; repeatable. By default greedy and contention-aware.")
+]
+Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default tomur.")]
 Risks = Annotated[str, typer.Option("--risk", help="Risks to choose from.")]
 Fleets = Annotated[
-    list[Path] | None, typer.Option("--fleet", help="Repeatable: fleets to choose from.", show_default=False)
+    list[Path] | None, typer.Option("--fleet", help="A fleet to choose from; repeatable.", show_default=False)
 ]
 Draws = Annotated[int, typer.Option(help="Traces drawn for every point.")]
 Out = Annotated[
@@ -76,8 +78,8 @@ def command(
 ) -> None:
     """Recommend how many NICs to buy for next year, depending on growth, SLAs, traffic and NIC model.
 
-    The first line is the recommendation. Next year's arrivals are drawn from today's; 500 take a minute on two cores.
-    More --draws give better ranges and take longer. If interrupted, the same command continues.
+    The first line is the recommendation. Next year's arrivals are drawn from today's; 500 arrivals take a minute on two
+    cores. More --draws give more precise ranges and take longer. The same command continues after an interrupt.
     """
     from placer.progress import Progress
     from placer.report.files import write_files

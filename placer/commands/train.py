@@ -14,7 +14,7 @@ ProfileDir = Annotated[
 ]
 Out = Annotated[
     Path,
-    typer.Option(help="The MODELS folder to write. Models in it are replaced, other files stay.", show_default=False),
+    typer.Option(help="The MODELS folder to write. Models in it are replaced; other files stay.", show_default=False),
 ]
 Names = Annotated[
     list[str] | None,

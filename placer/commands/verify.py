@@ -19,17 +19,19 @@ One = TypeVar("One")
 File = Annotated[Path, typer.Argument(help="Written by `placer run --certificate`.", show_default=False)]
 Arrivals = Annotated[
     str | None,
-    typer.Option(help="The trace that the tenants must be the same as: CSV, .csv.gz or -.", show_default=False),
+    typer.Option(help="The trace that the tenants must match: CSV, .csv.gz or -.", show_default=False),
 ]
 Testbeds = Annotated[
     list[str] | None,
     typer.Option(
-        "--testbed", help="Testbed to query, once or once per kind of NIC; by default those that the file names."
+        "--testbed", help="Testbed to query; once for all NICs, or once per kind of NIC. By default, those in the file."
     ),
 ]
 ModelsDirs = Annotated[
     list[Path] | None,
-    typer.Option("--models", help="For a predicted optimum: its MODELS, once or once per kind of NIC."),
+    typer.Option(
+        "--models", help="For an optimum from predictions: its MODELS; once for all NICs, or once per kind of NIC."
+    ),
 ]
 
 
@@ -42,7 +44,7 @@ def command(
 ) -> None:
     """Check an optimum without its solver: the plan by querying the testbed, the bound by weak duality.
 
-    Exit status 1 when either is wrong; stderr lists what is wrong.
+    The exit status is 1 if a check fails; stderr lists the errors.
     """
     from placer.verify import completeness_of, faults_of, fleet_faults, read_certificate, trace_faults
 

@@ -31,7 +31,7 @@ class Waste:
     nics
         NICs in use.
     filled
-        NICs that the cores of the tenants would fill.
+        The used cores, counted in NICs.
     idle
         The difference in NICs by cause: `Cause.CORES`, the resource on which an NF would lose too much,
         `Cause.TIGHT_SLA`, or `Cause.ORDER`.

@@ -200,9 +200,9 @@ class _Rows:
         if time is None:
             return None
         if time < 0:
-            self._fault("time", f"{cells['time']} is before 0")
+            self._fault("time", f"{cells['time']} is below 0")
         elif time < self._time:
-            self._fault("time", f"{cells['time']} is before {self._time:g}, the row above", "sort the file by time")
+            self._fault("time", f"{cells['time']} is before {self._time:g} of the row above", "sort the file by time")
         self._time = max(self._time, time)
         return time
 

@@ -1,7 +1,7 @@
 """Feasibility: whether NFs can share a NIC with every SLA met, and with what margin.
 
 Every strategy, rule, optimum and explanation uses it. A margin is relative: 0.05 means 5 % more throughput than the
-SLA requires, below 0 the SLA is violated.
+SLA requires. Below 0, the SLA is violated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_wo
 from profiles import Workload
 
 LEAST_VIOLATION = -1e-12
-"""A violated SLA has at most this margin, however small the shortfall, so that rounding cannot hide it."""
+"""The largest margin of a violated SLA, so that rounding cannot hide a small shortfall."""
 
 
 def margin(required_kpps: float, throughput_kpps: float) -> float:
@@ -24,7 +24,7 @@ def margin(required_kpps: float, throughput_kpps: float) -> float:
 
 
 def tenant_margin(oracle: Oracle, co_location: CoLocation, tenant: Tenant) -> float:
-    """The tenant's margin above its SLA in the co-location; of equal workloads, the slowest counts."""
+    """The tenant's margin above its SLA in the co-location. Among equal workloads, the slowest counts."""
     required = tenant.sla.required_kpps(oracle.solo(tenant.workload))
     return margin(required, oracle.by_workload(co_location)[tenant.workload])
 

@@ -102,7 +102,7 @@ class Engine:
         if before is not None:
             if before == tenant:  # sent again, because the answer was lost
                 return self._where(Where(tenant.id))
-            raise Refused(f"'{tenant.id}' is here already, with another NF, traffic or SLA; send a change")
+            raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
         self.selector.observe(tenant)
@@ -116,14 +116,14 @@ class Engine:
         if self.waiting.pop(event.id, None) is not None:
             return Decision("left")
         if self.fleet.nic_of(event.id) is None:
-            raise Refused(f"'{event.id}' is not here")
+            raise Refused(f"'{event.id}' is not placed or queued")
         nic = self.fleet.remove(event.id)
         return Decision("left", (Move(event.id, nic.id, None), *self._place_waiting()))
 
     def _change(self, event: Change) -> Decision:
         before = self._find(event.id)
         if before is None:
-            raise Refused(f"'{event.id}' is not here")
+            raise Refused(f"'{event.id}' is not placed or queued")
         after = Tenant(event.id, event.workload or before.workload, event.sla or before.sla)
         if not any(kind.hosts(after.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{after.workload.nf}'")
@@ -239,7 +239,7 @@ class Engine:
     def _serving_nic(self, nic_id: str) -> Nic:
         nic = self.fleet.find(nic_id)
         if nic is None:
-            raise Refused(f"'{nic_id}' is not a NIC that was ever in use")
+            raise Refused(f"'{nic_id}' was never in use")
         if nic.service is Service.FAILED:
             raise Refused(f"'{nic_id}' failed before")
         return nic

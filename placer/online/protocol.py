@@ -162,7 +162,7 @@ class Reader:
     def _change(self, read: _Change) -> Change:
         before = self.workload_of(read.id)
         if before is None:
-            raise Refused(f"'{read.id}' is not here")
+            raise Refused(f"'{read.id}' is not placed or queued")
         if read.traffic is None and read.sla is None:
             raise Refused("changes nothing: give traffic or an SLA")
         workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)

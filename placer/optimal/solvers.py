@@ -133,7 +133,7 @@ def refuse_unknown(solver: str) -> None:
         pulp_solver.refuse_unknown(solver)
     elif solver not in SOLVERS:
         hint = f"solvers are {', '.join(SOLVERS)}, pulp or pulp:NAME"
-        raise InputError.of("--solver", f"'{solver}' is no integer solver", hint=hint)
+        raise InputError.of("--solver", f"'{solver}' is not an integer solver", hint=hint)
 
 
 def _through_pulp(

@@ -16,14 +16,14 @@ from placer.strategies.strategy import OnlineStrategy, register
 
 @register
 class ContentionAware(OnlineStrategy):
-    """A NIC on which every tenant, the arrival included, is predicted to keep its SLA; the rule chooses among them.
+    """Places an arrival where all tenants, with the arrival, are predicted to meet their SLAs; a rule selects the NIC.
 
     Parameters
     ----------
     oracles
-        Per kind, the throughputs; by default those of the predictor, at the catalogue's risk or `DEFAULT_RISK`.
+        Source of throughputs per kind of NIC; by default the predictor, at the catalogue's risk or `DEFAULT_RISK`.
     rule
-        Which of several NICs that fit.
+        Selects one of the NICs that fit.
     """
 
     name = "contention-aware"

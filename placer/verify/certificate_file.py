@@ -92,8 +92,12 @@ def read_certificate(path: Path) -> Certificate:
                 str(path), f"is of version {document['certificate']}, not {VERSION}", column="certificate"
             )
         return _certificate(document)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError.of(str(path), f"is no certificate ({type(error).__name__}: {error})") from error
+    except OSError as error:
+        raise InputError.of(str(path), error.strerror or str(error)) from error
+    except KeyError as error:
+        raise InputError.of(str(path), f"is not a certificate: key {error} is missing") from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError.of(str(path), f"is not a certificate ({type(error).__name__}: {error})") from error
 
 
 def _certificate(document: Mapping[str, Any]) -> Certificate:

@@ -9,8 +9,8 @@ import numpy as np
 from predictor.contention.nf_model import NfModel
 from predictor.training.measurements import NfMeasurements
 
-STRAY = 0.25
-"""The most that the relative error of one run counts."""
+LARGEST_ERROR = 0.25
+"""Larger relative errors of a run count as this, so that outliers do not decide."""
 
 
 def misfits_next_to_benches(measured: NfMeasurements, models: Sequence[NfModel]) -> list[float]:
@@ -24,5 +24,5 @@ def misfits_next_to_benches(measured: NfMeasurements, models: Sequence[NfModel])
         if len(pattern):
             predicted.append(model.throughput(pattern.counters, pattern.traffic, pattern.service_ms, pattern.rate_kpps))
         errors = np.abs(np.concatenate(predicted) / throughput - 1)
-        misfits.append(float(100 * np.mean(np.minimum(errors, STRAY))))
+        misfits.append(float(100 * np.mean(np.minimum(errors, LARGEST_ERROR))))
     return misfits

@@ -1,33 +1,39 @@
 """Adaptive profiling: Tomur's algorithm 1 (section 5.2), with decisions of our own where the paper leaves them open.
 
-1. *Prune* every attribute between whose ends throughput differs by less than `epsilon_0`.
+1. *Prune* every attribute if throughput at both ends of its range differs by less than `epsilon_0`.
 2. *Bisect* the ranges of the others where throughput changes by `epsilon_1` or more, with `LEVELS` random contention
    levels at each midpoint, for up to half of the quota.
-3. *Spread* what is left of the quota over the product of the ranges, densest where throughput was found to change,
-   a quarter of it at default traffic.
+3. *Spread* the rest of the quota over all combinations of the ranges, more densely where throughput changes; a quarter
+   of the rest is spent at default traffic.
 
 Decisions that the paper leaves open:
 
 - Throughput is compared alone *and* under the strongest memory contention, at each end and midpoint. A table that
   fits the cache while the NF is alone has an effect only under contention, so solo throughput by itself would prune it.
-- With several attributes, each is examined along lines on which the others are at their default, all smallest, and all
-  largest, and bisected along the first unless it matters more on another; step 3 then covers their combinations.
-  Bisecting boxes would cost runs exponential in the attributes; bisecting their diagonal would not separate them.
+- With several attributes, each is varied along three lines: with all others at their default, at their smallest and at
+  their largest value. It is bisected along the first line, unless it matters more on another one. Step 3 then covers
+  combinations. Bisecting boxes would need a number of runs exponential in the number of attributes; bisecting the
+  diagonal would not separate the attributes.
 - Ranges whose ends differ a hundredfold are halved on a logarithmic scale: data structures grow with the number of
   flows, and their effect ends at the first few percent of its range.
 - Changes are relative to solo throughput at default traffic. Both epsilons are 5 %, or four standard deviations of a
   difference when repeats show more noise than that allows.
-- An attribute whose change is within a quarter of epsilon is decided by the means of three runs at each end, because
-  with one run noise would decide; and every end is confirmed by a second run, because an outlier there would prune an
-  attribute that matters.
-- The largest changes are halved first, so that a small quota is spent where it reduces the error most.
+- If the change differs from epsilon by less than a quarter, the means of three runs at each end decide, because with
+  one run, noise would decide. Every end is confirmed by a second run, because an outlier could prune an attribute that
+  matters.
+- Intervals with the largest changes are halved first, so that a small quota is spent where it reduces the error most.
 - Default traffic is where most NFs will run, so many of the contention levels are measured there.
 
-Their effect, as mean error (%) on the grid of table 8 under contention that NFs cause, and beyond it, for six NFs
-under three seeds with 400 runs: as it is, 1.03 and 3.2; ranges halved on a linear scale, 3.6 and 5.5; nothing bisected,
-1.06 and 4.3 (with 200 runs 1.17 and 5.9, against 1.09 and 4.3); spread evenly, 1.03 and 3.3; no runs reserved for
-default traffic, 1.01 and 3.0, and less accuracy there. Repeats and pruning change nothing for these NFs: each of their
-attributes matters much or not at all.
+The effect of these decisions, as mean errors (%) on the grid of table 8, under contention that NFs cause / under
+stronger contention, for six NFs and three seeds with 400 runs:
+
+- as implemented: 1.03 / 3.2 (with 200 runs 1.09 / 4.3);
+- ranges halved on a linear scale: 3.6 / 5.5;
+- no bisection: 1.06 / 4.3 (with 200 runs 1.17 / 5.9);
+- even spread: 1.03 / 3.3;
+- no runs reserved for default traffic: 1.01 / 3.0, but lower accuracy at default traffic.
+
+Repeats and pruning change nothing for these NFs: each of their attributes matters much or not at all.
 """
 
 from __future__ import annotations
@@ -72,9 +78,9 @@ class Line:
     attribute, bounds
         The attribute and its range.
     base
-        The traffic on which it varies.
+        The traffic profile that holds the values of the other attributes.
     measured
-        Throughputs relative to solo at default traffic.
+        Throughputs relative to solo throughput at default traffic.
     """
 
     attribute: str
@@ -87,7 +93,7 @@ class Line:
         return traffic_with(self.base, {self.attribute: at(self.bounds, position)})
 
     def changes(self) -> list[tuple[float, float, float]]:
-        """Between each two neighbours: the largest change of throughput, and both positions."""
+        """For each pair of adjacent positions: the largest change of throughput, and both positions."""
         ends = sorted(self.measured)
         return [
             (max(abs(a - b) for a, b in zip(self.measured[start], self.measured[end], strict=True)), start, end)
@@ -119,7 +125,7 @@ def _noise(runs: NfRuns) -> tuple[float, float]:
 
 
 def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: float) -> list[Line]:
-    """For each attribute that matters, the line at default traffic unless it matters much more on another."""
+    """For each attribute that matters, the line at default traffic, unless it matters much more on another line."""
     lines = [
         Line(name, bounds, base)
         for name, bounds in runs.attributes.items()
@@ -137,7 +143,7 @@ def _prune(runs: NfRuns, views: Sequence[Contention], solo: float, epsilon: floa
 
 
 def _repeated_change(runs: NfRuns, line: Line, views: Sequence[Contention], solo: float) -> float:
-    """The change between the ends of a line by the means of several runs."""
+    """The change between the ends of a line, from the means of several runs."""
     low, high = (
         [np.mean(runs.check((line.traffic(position), view), REPEATS)) / solo for view in views]
         for position in (0.0, 1.0)
@@ -151,9 +157,9 @@ def _bases(base: TrafficProfile, ranges: Mapping[str, Range]) -> list[TrafficPro
 
 
 def _bisect(runs: NfRuns, lines: Sequence[Line], views: Sequence[Contention], solo: float, epsilon: float) -> None:
-    """Halve, in rounds, every interval over which throughput changes by `epsilon`, the widest changes first."""
+    """Halve, in rounds, every interval over which throughput changes by at least `epsilon`, largest change first."""
     keep = runs.left * (1 - BISECTED)
-    while salient := sorted(
+    while intervals := sorted(
         (
             (-change, number, start, end)
             for number, line in enumerate(lines)
@@ -163,10 +169,10 @@ def _bisect(runs: NfRuns, lines: Sequence[Line], views: Sequence[Contention], so
             and line.traffic((start + end) / 2) not in (line.traffic(start), line.traffic(end))
         )
     ):
-        affordable = max(int((runs.left - keep) / (len(views) + LEVELS)), 0) if math.isfinite(keep) else len(salient)
+        affordable = max(int((runs.left - keep) / (len(views) + LEVELS)), 0) if math.isfinite(keep) else len(intervals)
         if not affordable:
             return
-        middles = [(lines[number], (start + end) / 2) for _, number, start, end in salient[:affordable]]
+        middles = [(lines[number], (start + end) / 2) for _, number, start, end in intervals[:affordable]]
         _measure(runs, middles, views, solo)
         for line, middle in middles:
             runs.measure((line.traffic(middle), level) for level in runs.memory.mixtures(LEVELS))
@@ -188,7 +194,7 @@ def _measure(
 
 
 def spread(runs: NfRuns, lines: Sequence[Line], rng: Generator, *, keep: int = 0) -> None:
-    """Even coverage of all combinations, on scales stretched where throughput changes, until `keep` runs are left."""
+    """Cover all combinations evenly, on scales stretched where throughput changes, until only `keep` runs are left."""
     positions = EvenPoints(len(lines), rng)
     left = None
     while left != runs.left and runs.left > keep:
@@ -198,7 +204,7 @@ def spread(runs: NfRuns, lines: Sequence[Line], rng: Generator, *, keep: int = 0
 
 
 def spread_points(runs: NfRuns, lines: Sequence[Line], positions: EvenPoints, count: int) -> list[OperatingPoint]:
-    """The next `count` points of an even coverage, a part of them at default traffic."""
+    """The next `count` points of an even coverage; `AT_DEFAULT` of them are at default traffic."""
     spots = zip(
         *(_stretched(line, column) for line, column in zip(lines, positions.take(count).T, strict=True)), strict=True
     )
@@ -211,7 +217,7 @@ def spread_points(runs: NfRuns, lines: Sequence[Line], positions: EvenPoints, co
 
 
 def _stretched(line: Line, evenly: NDArray[np.float64]) -> list[float]:
-    """Positions on a line: half even over the line, half so that equal steps are equal changes of throughput."""
+    """Positions on a line, with a density half uniform and half proportional to the change of throughput."""
     changes = line.changes()
     total = sum(change for change, _, _ in changes)
     weights = [

@@ -1,4 +1,4 @@
-"""Random profiling: traffic and contention drawn uniformly, as Tomur's section 7.6 compares with."""
+"""Random profiling, the baseline of Tomur's section 7.6: traffic and contention are drawn uniformly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BATCH = 32
 class Random(Method):
     """Uniform over the declared ranges, no attribute pruned, until the quota is spent.
 
-    Solo throughput is known from the runs that happen to have no competitor.
+    Solo throughput is known only from runs that were drawn without a competitor.
     """
 
     alone = 0.0

@@ -1,4 +1,4 @@
-"""Measurement noise that depends on a seed and the loads only."""
+"""Measurement noise that depends only on a seed and on the loads."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def factors(keys: Sequence[bytes], loads: int) -> Array:
     keys
         Per co-location, what its noise depends on.
     loads
-        Places per co-location. The first places get the same factors however many follow.
+        Loads per co-location. The factors of a load do not depend on how many loads follow it.
     """
     draws = 7 * loads
     bits = b"".join(hashlib.shake_256(key).digest(8 * draws) for key in keys)
     uniform = (np.frombuffer(bits, dtype="<u8") >> np.uint64(11)).astype(np.float64)
     normal = ndtri((uniform + 0.5) * 2.0**-53).reshape(len(keys), loads, 7).transpose(2, 1, 0)
-    independent = np.stack([normal[0], normal[1], normal[1], *normal[2:]])
+    per_quantity = np.stack([normal[0], normal[1], normal[1], *normal[2:]])  # ipc and irt share their noise
     spreads = np.array([THROUGHPUT_SPREAD, *COUNTER_SPREADS])[:, np.newaxis, np.newaxis]
-    drawn: Array = np.exp(spreads * independent)
+    drawn: Array = np.exp(spreads * per_quantity)
     return drawn

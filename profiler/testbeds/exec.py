@@ -76,7 +76,7 @@ class ExecTestbed(Testbed):
         except TimeoutError:
             raise self._failed(f"gave no answer to request {number} within {self._timeout:g} s") from None
         if line is None:
-            raise self._failed(f"ended while request {number} was open")
+            raise self._failed(f"ended before it answered request {number}")
         answer = self._parsed(line, number)
         if answer["ok"] is False:
             raise self._refusal(answer.get("error"), number)
@@ -120,8 +120,9 @@ class ExecTestbed(Testbed):
         status = self._program.end(polite=False)
         if status is not None:
             what += f" (exit status {status})"
-        lines = "".join(f"\n  {line}" for line in self._program.last_lines) or " nothing"
-        return TestbedError(f"testbed `{self._command}` {what}; its last lines on stderr:{lines}")
+        lines = "".join(f"\n  {line}" for line in self._program.last_lines)
+        said = f"its last lines on stderr:{lines}" if lines else "it printed nothing on stderr"
+        return TestbedError(f"testbed `{self._command}` {what}; {said}")
 
 
 @TESTBEDS.register("exec")

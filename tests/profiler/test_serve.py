@@ -42,8 +42,8 @@ def test_a_served_testbed_answers_as_in_the_same_process() -> None:
     [
         ("flows", "not JSON"),  # not JSON
         ("[]", "not a JSON object"),  # not a request
-        ('{"id": 7}', "op null not understood"),  # no operation
-        ('{"id": 7, "op": "reboot"}', 'op "reboot" not understood'),  # an unknown operation
+        ('{"id": 7}', "unknown op null"),  # no operation
+        ('{"id": 7, "op": "reboot"}', 'unknown op "reboot"'),  # an unknown operation
         ('{"id": 7, "op": "run"}', "workloads: Field required"),  # no workloads
         ('{"id": 7, "op": "run", "workloads": []}', "workloads: List should have at least 1"),  # an empty list
         ('{"id": 7, "op": "run", "workloads": [{"kind": "vm"}]}', "workloads.0"),  # neither NF nor bench

@@ -135,7 +135,7 @@ def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_without_nfs_is_no_profile(tmp_path: Path) -> None:
     """Neither an empty folder nor a missing one is a profile."""
-    with pytest.raises(InputError, match="holds no NF"):
+    with pytest.raises(InputError, match="contains no NF"):
         read_profile(tmp_path)
     with pytest.raises(InputError, match="is not a profile directory"):
         read_profile(tmp_path / "nowhere")

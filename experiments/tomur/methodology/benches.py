@@ -1,4 +1,4 @@
-"""Runs of an NF co-located with contention benches, and what predictors receive about the benches (section 6)."""
+"""Runs of an NF co-located with contention benches, and the inputs of predictors for them (section 6)."""
 
 from __future__ import annotations
 
@@ -96,21 +96,21 @@ def _row(traffic: TrafficProfile, contention: Contention, card: SimulatedTestbed
 
 def _levels(loads: Sequence[BenchLoad], setting: Setting, card: SimulatedTestbed) -> Mapping[BenchLoad, BenchLevel]:
     """Counters and rates of each bench alone. A run without rate limit gives its service time."""
-    unlimited = [BenchLoad.of(load.name, dict(load.parameters) | _no_rate(load)) for load in loads]
-    alone = [run.measurements[0] for run in card.run_many([[load] for load in loads], seed=setting.seed)]
-    fastest = [run.measurements[0] for run in card.run_many([[load] for load in unlimited], seed=setting.seed)]
+    without_limit = [BenchLoad.of(load.name, dict(load.parameters) | _no_rate(load)) for load in loads]
+    limited = [run.measurements[0] for run in card.run_many([[load] for load in loads], seed=setting.seed)]
+    saturated = [run.measurements[0] for run in card.run_many([[load] for load in without_limit], seed=setting.seed)]
     levels = {}
-    for load, here, most in zip(loads, alone, fastest, strict=True):
+    for load, run, fastest in zip(loads, limited, saturated, strict=True):
         accelerator = None if load.name == MEMORY else load.name.removesuffix("-bench")
         rate = dict(load.parameters).get(RATE, 0.0)
         levels[load] = BenchLevel(
             load,
             1,
-            here.counters,
-            here.throughput_kpps,
+            run.counters,
+            run.throughput_kpps,
             accelerator,
-            1 / most.throughput_kpps if accelerator else 0.0,
-            rate if 0 < rate < most.throughput_kpps else math.nan,
+            1 / fastest.throughput_kpps if accelerator else 0.0,
+            rate if 0 < rate < fastest.throughput_kpps else math.nan,
         )
     return levels
 

@@ -20,7 +20,7 @@ def as_table(diagnosis: Diagnosis) -> str:
     lines = [
         f"{workload_text(diagnosis.workload)}, {co_located_with(diagnosis)}: the bottleneck is {reading.bottleneck}.",
         f"Predicted throughput {reading.predicted_kpps:,.0f} kpps, {reading.solo_kpps:,.0f} kpps alone. "
-        f"Throughput drop by contention for one resource alone: {', '.join(drops) or 'none'}.",
+        f"Throughput drop if only one resource were contended: {', '.join(drops) or 'none'}.",
     ]
     if reading.true_bottleneck is not None:
         lines.append(f"On the simulated card: {reading.true_kpps:,.0f} kpps, bottleneck {reading.true_bottleneck}.")

@@ -75,9 +75,7 @@ def waste_json(waste: Waste) -> str:
 def waste_table(waste: Waste) -> str:
     """A row per cause."""
     rows = [(cause_text(cause), f"{nics:.2f}", f"{100 * nics / waste.nics:.1f}") for cause, nics in waste.idle.items()]
-    head = (
-        f"{counted_nics(waste.nics)} in use at the peak; the cores of their tenants would fill {waste.filled:,.2f}.\n\n"
-    )
+    head = f"{counted_nics(waste.nics)} in use at the peak; the used cores amount to {waste.filled:,.2f} NICs.\n\n"
     return head + text_table(["why capacity is unused", "NICs", "% of all"], rows)
 
 

@@ -44,7 +44,7 @@ def test_a_name_in_the_wrong_case_is_answered_with_the_right_one(placer: Placer,
     """Of an NF and of a predictor."""
     predict = ("predict", "--models", models, "--scenarios", _scenario(tmp_path / "s.jsonl", "Plain", 1))
     status, _, err = placer(*predict)
-    assert status == 2 and "nf: 'Plain' is not profiled, did you mean plain?" in err
+    assert status == 2 and "nf: 'Plain' is not profiled (did you mean plain?)" in err
     status, _, err = placer(*predict, "--predictor", "Tomur")
     assert status == 2 and "--predictor: 'Tomur' is not in the models\nhint: did you mean tomur?" in err
     status, _, err = placer("train", tmp_path, "--out", tmp_path / "out", "--predictor", "slow")

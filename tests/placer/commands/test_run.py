@@ -92,7 +92,7 @@ def test_a_bad_trace_places_nothing(placer: Placer, trace: Path, tmp_path: Path)
     ended = placer("run", trace, "--plan", tmp_path / "plan.csv")
     assert (ended.status, ended.stdout) == (2, "")
     lines = ended.stderr.splitlines()
-    assert lines[0].startswith(f"{trace}:62: nf: 'NTA' is not profiled, did you mean NAT?")
+    assert lines[0].startswith(f"{trace}:62: nf: 'NTA' is not profiled (did you mean NAT?)")
     assert lines[1] == f"{trace}:63: id: 'nf-01' is already on line 2"
     assert lines[2] == f"{trace}:63: sla_drop: 7 is not in [0, 1)"
     assert lines[3:] == ["hint: ids must be unique", "hint: 0.1 allows a drop of 10 %"]

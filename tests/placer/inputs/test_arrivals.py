@@ -93,8 +93,8 @@ HEADER = "id,time,nf,flows,sla_drop,sla_min_kpps,departure\n"
         # identity and order
         (HEADER + "a,0,NAT,,0.1,,\na,1,NAT,,0.1,,\n", ["3: id: 'a' is already on line 2"]),
         (HEADER + ",0,NAT,,0.1,,\n", ["2: id: is empty"]),
-        (HEADER + "a,5,NAT,,0.1,,\nb,4,NAT,,0.1,,\n", ["3: time: 4 is before 5, the row above"]),
-        (HEADER + "a,-1,NAT,,0.1,,\n", ["2: time: -1 is before 0"]),
+        (HEADER + "a,5,NAT,,0.1,,\nb,4,NAT,,0.1,,\n", ["3: time: 4 is before 5 of the row above"]),
+        (HEADER + "a,-1,NAT,,0.1,,\n", ["2: time: -1 is below 0"]),
         (HEADER + "a,,NAT,,0.1,,\n", ["2: time: is empty"]),
         (HEADER + "a,0,,,0.1,,\n", ["2: nf: is empty"]),
         # service level agreements

@@ -160,7 +160,7 @@ def test_a_repeated_arrival_is_answered_with_its_placement(tmp_path: Path) -> No
     )  # fmt: skip
     assert again == first | {"moves": []}
     assert (where["status"], where["nic"]) == ("placed", "nic-1")
-    assert other == {"ok": False, "error": "'a' is here already, with another NF, traffic or SLA; send a change"}
+    assert other == {"ok": False, "error": "'a' already exists with another NF, traffic or SLA; send a change"}
     assert len(audited(state)) == 1
 
 

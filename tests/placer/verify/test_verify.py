@@ -190,7 +190,7 @@ def test_values_without_meaning_are_rejected(tmp_path: Path, part: tuple[str | i
     for key in part[:-1]:
         place = place[key]
     place[part[-1]] = claims
-    with pytest.raises(InputError, match=r"is no certificate"):
+    with pytest.raises(InputError, match=r"is not a certificate"):
         faults_in(whole, tmp_path, [PAIRS])
 
 
