@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TextIO
 
 from placer.evaluate.checks import check_plan
@@ -13,12 +12,12 @@ from placer.evaluate.evaluation import Evaluation, evaluate
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
-from placer.model.catalogue import Catalogue
+from placer.model.catalogue import PREDICTED, Catalogue
 from placer.model.oracle import Oracle
 from placer.optimal import refuse_unknown
 from placer.optimal.bounded_plan import NAME as OPTIMAL
 from placer.optimal.bounded_plan import BoundedPlan
-from placer.optimal.certificate import refuse_uncertifiable, write_certificate
+from placer.optimal.certificate import certificate_json, refuse_uncertifiable
 from placer.optimal.trace_optimum import find_optimum
 from placer.progress import Progress
 from placer.strategies import STRATEGIES, VARIANT, NamedStrategy, find_strategy
@@ -45,7 +44,7 @@ class RunRequest:
     solver
         The integer solver of the optimum: `cp-sat`, `highs`, `pulp` or `pulp:NAME`.
     certificate
-        Where to write the optimum with its proof; None writes none.
+        Whether the optimum is to be certified: a trace that has no certificate is refused before it is placed.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -55,7 +54,7 @@ class RunRequest:
     seed: int = 0
     time_limit: float = 60.0
     solver: str = "cp-sat"
-    certificate: Path | None = None
+    certificate: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +97,11 @@ class Comparison(Evaluations):
     judge: str
     optimum: BoundedPlan
 
+    def certificate(self) -> str:
+        """The optimum with its proof, as `placer verify` reads it."""
+        predictor = self.judge if self.truth == PREDICTED else None
+        return certificate_json(self.arrivals, self.catalogue, self.optimum, predictor)
+
     def wastage_pct(self, evaluation: Evaluation) -> float | None:
         """NICs beyond the optimum, or beyond its lower bound where it is not proven, in %; None where that is 0."""
         return _beyond(evaluation.nics, self.optimum.nics if self.optimum.proven else self.optimum.nics_lower_bound)
@@ -127,14 +131,12 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
     refuse_unknown(request.solver)
     with ExitStack() as stack:
         catalogue, arrivals, predictors = _read(request, stack, progress)
-        if request.certificate is not None:
+        if request.certificate:
             refuse_uncertifiable(arrivals)
         truth = catalogue.truth()
         judges = truth or catalogue.oracles(predictors[0])
         evaluations = list(_online(chosen, predictors, arrivals, catalogue, truth, progress))
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
-        if request.certificate is not None:
-            write_certificate(request.certificate, arrivals, catalogue, optimum, None if truth else predictors[0])
         if None in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
             evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))

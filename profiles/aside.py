@@ -19,7 +19,15 @@ RENAME_EXCHANGE = 2
 
 @contextmanager
 def file_aside(target: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `target` when the block ends well and is removed when it does not."""
+    """A path to write to, which becomes `target` when the block ends well and is removed when it does not.
+
+    A link stays, and what it points to is replaced; a device or a pipe stays, and gets the content.
+    """
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with _copied_into(target) as aside:
+            yield aside
+        return
+    target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
@@ -33,12 +41,23 @@ def file_aside(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def _copied_into(device: Path) -> Iterator[Path]:
+    """A path to write to, whose content is written to a device or a pipe when the block ends well."""
+    with tempfile.TemporaryDirectory() as folder:
+        aside = Path(folder) / "content"
+        yield aside
+        with aside.open("rb") as content, device.open("wb") as out:
+            shutil.copyfileobj(content, out)
+
+
+@contextmanager
 def directory_aside(target: Path) -> Iterator[Path]:
     """An empty directory to fill, which replaces `target` when the block ends well and is removed when it does not.
 
     Everything in the old `target` is removed. Where the file system can exchange two directories (Linux), `target` is
     never missing.
     """
+    target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:

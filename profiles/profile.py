@@ -20,6 +20,7 @@ from profiles.description import NfDescription, TestbedDescription
 from profiles.faults import Fault, InputError
 from profiles.table import read_table, write_table
 from profiles.traffic import ATTRIBUTES, TrafficProfile
+from profiles.validation import worded
 
 TRAFFIC_COLUMNS = list(ATTRIBUTES)
 COUNTER_COLUMNS = list(COUNTERS)
@@ -208,7 +209,7 @@ def _read_nf_description(path: Path, faults: list[Fault]) -> NfDescription | Non
 
 
 def _faults_of(error: ValidationError, path: Path) -> list[Fault]:
-    return [Fault(str(path), None, ".".join(map(str, wrong["loc"])) or None, wrong["msg"]) for wrong in error.errors()]
+    return [Fault(str(path), None, ".".join(map(str, wrong["loc"])) or None, worded(wrong)) for wrong in error.errors()]
 
 
 def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -89,6 +89,17 @@ def command_line(context: typer.Context) -> str:
             option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
             words += [*option, f"{value:.12g}" if isinstance(value, float) else str(value)]
     return f"{shlex.join(words)} --report FILE.html"
+
+
+def refuse_same_files(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
+    """InputError when a file to write is also read, or written twice; by option."""
+    used = {path.resolve(): option for option, path in read.items() if path is not None}
+    for option, path in written.items():
+        if path is None or (path.exists() and not path.is_file()):
+            continue
+        if path.resolve() in used:
+            raise InputError.of(option, f"{path} is the file of {used[path.resolve()]}, too", hint="name another file")
+        used[path.resolve()] = option
 
 
 def refuse_unwritable(option: str, path: Path | None) -> None:

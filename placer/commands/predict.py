@@ -64,6 +64,8 @@ def command(
 
     if (scenarios is None) == (contention is None):
         raise InputError.of("placer predict", "give either --scenarios FILE, or --nf NAME --contention FILE")
+    if scenarios is not None and nf is not None:
+        raise InputError.of("--nf", "is for --contention; scenarios name their NFs")
     if contention is not None and nf is None:
         raise InputError.of("--nf", "is missing", hint="--contention needs the NF: --nf NAME")
     formats = SCENARIO_FORMATS if scenarios else CONTENTION_FORMATS

@@ -19,6 +19,7 @@ from placer.commands.options import (
     Timeout,
     command_line,
     one_of,
+    refuse_same_files,
     refuse_unwritable,
 )
 
@@ -78,9 +79,10 @@ def command(
     from placer.run import RunRequest, run
 
     render = FORMATS[one_of("--format", format, FORMATS)]
-    refuse_unwritable("--plan", plan)
-    refuse_unwritable("--certificate", certificate)
-    refuse_unwritable("--report", report)
+    outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
+    for option, path in outputs.items():
+        refuse_unwritable(option, path)
+    refuse_same_files(outputs, {"ARRIVALS": Path(arrivals), "--fleet": fleet})
     request = RunRequest(
         arrivals=arrivals,
         strategies=tuple(strategy or ()),
@@ -89,11 +91,13 @@ def command(
         seed=seed,
         time_limit=time_limit,
         solver=solver,
-        certificate=certificate,
+        certificate=certificate is not None,
     )
     comparison = run(request, Progress(quiet=quiet))
     text = render(comparison)
     files = {} if plan is None else {plan: plans_csv(comparison).encode()}
+    if certificate is not None:
+        files[certificate] = comparison.certificate().encode()
     if report is not None or plots is not None:
         from placer.report.html import page_files, page_of_run
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placer.inputs.fleet import NicTable, read_fleet
-from placer.inputs.models import Say, open_models
+from placer.inputs.models import RECORDED, RECORDED_OF, Say, open_models
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from predictor import Models
@@ -16,7 +16,6 @@ from profiler.testbeds import open_testbed
 from profiles import InputError, TestbedDescription
 
 NONE = "none"
-SIMULATED = "simulated"
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Cards:
     Parameters
     ----------
     models
-        A MODELS folder; None means the models of the recorded simulated BlueField-2.
+        A MODELS folder; None means the models of the recorded simulated card: the testbed's, or else the BlueField-2.
     fleet
         A fleet file; None means unlimited NICs of the model that the models were trained on.
     testbed
@@ -53,15 +52,18 @@ def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
         When a file is refused, or when models, fleet and testbed are of different cards.
     """
     tables = read_fleet(cards.fleet) if cards.fleet else [None]
-    opened: dict[str | None, Models] = {}
+    opened: dict[Path | str, Models] = {}
     testbeds: dict[str, Testbed] = {}
     kinds, models_of, testbeds_of, specs = [], [], [], []
     for index, table in enumerate(tables):
-        folder = table.models if table and table.models else None
-        if folder not in opened:
-            opened[folder] = open_models(Path(folder) if folder else cards.models, say)
-        models = opened[folder]
-        spec = (table.testbed if table else None) or cards.testbed or _own_testbed(models)
+        folder = Path(table.models) if table and table.models else cards.models
+        named = (table.testbed if table else None) or cards.testbed
+        recorded = RECORDED_OF.get(named or "", RECORDED)
+        source = folder or recorded
+        if source not in opened:
+            opened[source] = open_models(folder, say, recorded)
+        models = opened[source]
+        spec = named or _own_testbed(models)
         if spec != NONE and spec not in testbeds:
             testbeds[spec] = stack.enter_context(open_testbed(spec, timeout=cards.timeout))
         testbed = testbeds.get(spec)
@@ -80,8 +82,11 @@ def _own_testbed(models: Models) -> str:
     """The simulated card for models that were trained on it; no other models are evaluated on it."""
     if models.testbed is None or not models.testbed.simulated:
         return NONE
-    with open_testbed(SIMULATED, timeout=60.0) as simulated:
-        return SIMULATED if simulated.describe() == models.testbed else NONE
+    for spec in RECORDED_OF:
+        with open_testbed(spec) as simulated:
+            if simulated.describe() == models.testbed:
+                return spec
+    return NONE
 
 
 def _same_card(models: Models, table: NicTable | None, described: TestbedDescription, spec: str) -> None:

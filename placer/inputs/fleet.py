@@ -9,8 +9,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic_core import ErrorDetails
 
-from placer.inputs.toml import line_of, read_toml, worded
+from placer.inputs.toml import line_of, read_toml
 from profiles import Fault, InputError
+from profiles.validation import worded
 
 TABLE = "nic"
 MOST_NICS = 1_000_000_000

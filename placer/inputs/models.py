@@ -17,12 +17,14 @@ from profiles import InputError
 from profiles.profile import read_profile
 
 RECORDED = "bluefield-2-simulated"
+RECORDED_OF = {"simulated": RECORDED, "simulated:contended": "bluefield-2-contended-simulated"}
+"""The recorded profile of each simulated card, by the SPEC of its testbed."""
 
 Say = Callable[[str], None]
 
 
-def open_models(directory: Path | None, say: Say) -> Models:
-    """The models in `directory`; without one, those of the recorded simulated BlueField-2.
+def open_models(directory: Path | None, say: Say, recorded: str = RECORDED) -> Models:
+    """The models in `directory`; without one, those of a recorded simulated card.
 
     Parameters
     ----------
@@ -30,6 +32,8 @@ def open_models(directory: Path | None, say: Say) -> Models:
         A MODELS folder, or None.
     say
         Called with a message before what takes time.
+    recorded
+        The name of the recorded profile.
 
     Raises
     ------
@@ -38,12 +42,12 @@ def open_models(directory: Path | None, say: Say) -> Models:
     """
     if directory is not None:
         return load_models(directory)
-    with as_file(files("traces") / RECORDED) as recorded:
-        home = platformdirs.user_cache_path("nf-placer") / f"models-{_fingerprint(recorded)}"
+    with as_file(files("traces") / recorded) as profile:
+        home = platformdirs.user_cache_path("nf-placer") / f"models-{_fingerprint(profile)}"
         with contextlib.suppress(InputError):
             return load_models(home)
-        say(f"training the models of the recorded simulated BlueField-2 into {home} (once)")
-        train(read_profile(recorded)).save(home)
+        say(f"training the models of the recorded profile {recorded} into {home} (once)")
+        train(read_profile(profile)).save(home)
     return load_models(home)
 
 

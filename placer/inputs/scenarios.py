@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from placer.inputs.toml import worded
 from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
 from profiles.faults import suggestion
+from profiles.text import read_text
+from profiles.validation import worded
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from predictor import Models
 
-LARGEST_FILE = 1_000_000_000
+LARGEST_FILE = 100_000_000
 """Bytes."""
 LARGEST_VALUE = 1e15
 """Above every measurement; arithmetic with larger numbers overflows."""
@@ -155,15 +156,7 @@ def read_contention(models: Models, nf: str, path: Path, *, extrapolate: bool = 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, with their numbers from 1."""
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError.of(str(path), f"is larger than {LARGEST_FILE:,} bytes")
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError.of(str(path), error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise InputError.of(str(path), "is not UTF-8 text") from error
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(read_text(path, LARGEST_FILE).split("\n"), start=1):
         if line.strip():
             yield number, line
 

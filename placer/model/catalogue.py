@@ -13,6 +13,8 @@ from profiles import TrafficProfile, Workload
 
 BYTES_PER_MB = 1e6
 DEFAULT_PREDICTOR = "tomur"
+PREDICTED = "predicted"
+"""The name of the ground truth where there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ class Catalogue:
         """The ground truth: `simulated` for a simulated card, names of testbeds, or `predicted` where there is none."""
         testbeds = [testbed.describe() for testbed in self.testbeds if testbed is not None]
         if len(testbeds) < len(self.kinds):
-            return "predicted"
+            return PREDICTED
         names = ["simulated" if testbed.simulated else testbed.name for testbed in testbeds]
         return ", ".join(dict.fromkeys(names))
 

@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
-from pathlib import Path
 from typing import Any
 
 from placer.model.arrival import Arrival
@@ -18,7 +17,6 @@ from placer.model.fleet import NicKind
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.cores_bound import cores_duals
 from profiles import InputError
-from profiles.aside import file_aside
 
 VERSION = 1
 DECIMALS = 12
@@ -40,13 +38,11 @@ def refuse_uncertifiable(arrivals: Sequence[Arrival]) -> None:
         raise InputError.of("--certificate", "the trace has departures: its bound is that of one moment")
 
 
-def write_certificate(
-    path: Path, arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: BoundedPlan, predictor: str | None
-) -> None:
-    """Write plan, bound and dual values aside, then rename."""
-    document = certificate(arrivals, catalogue, optimum, predictor)
-    with file_aside(path) as aside:
-        aside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+def certificate_json(
+    arrivals: Sequence[Arrival], catalogue: Catalogue, optimum: BoundedPlan, predictor: str | None
+) -> str:
+    """The certificate as a file holds it."""
+    return json.dumps(certificate(arrivals, catalogue, optimum, predictor), indent=1) + "\n"
 
 
 def certificate(

@@ -27,6 +27,7 @@ from placer.optimal.program import IntegerProgram
 from placer.optimal.prove import solve
 from placer.optimal.size_bound import size_bound
 from profiles import InputError
+from profiles.text import read_text
 
 FEW_SETS = 200_000
 """With more sets of items that fit a bin than this, they are generated as needed first."""
@@ -34,6 +35,7 @@ FEW_SETS = 200_000
 MOST_SETS = 3_000_000
 """More sets than this are never listed."""
 
+LARGEST_FILE = 100_000_000
 LARGEST = 2**40
 """Numbers up to this add up without overflow."""
 
@@ -84,9 +86,9 @@ def read_vbp(path: Path) -> Packing:
         If the file is no such file, or an item fits no bin.
     """
     try:
-        numbers = [int(word) for word in path.read_text(encoding="utf-8").split()]
-    except (OSError, ValueError) as error:
-        raise _refused(path, f"not a .vbp file of whole numbers ({error})") from error
+        numbers = [int(word) for word in read_text(path, LARGEST_FILE).split()]
+    except ValueError as error:
+        raise _refused(path, "is not a .vbp file: it holds whole numbers only") from error
     if max(map(abs, numbers), default=0) > LARGEST:
         raise _refused(path, f"{max(numbers, key=abs)} is too large a number")
     dimensions = numbers[0] if numbers else 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from profiles import InputError, TrafficProfile, Workload
+from profiles.text import read_text
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -26,6 +27,8 @@ CO_LOCATIONS = "co-locations"
 CORES = "cores"
 OLDER = {"companies": CO_LOCATIONS}
 """Words of certificates written earlier."""
+
+LARGEST_FILE = 1_000_000_000
 
 
 class TenantClass(NamedTuple):
@@ -82,7 +85,7 @@ def read_certificate(path: Path) -> Certificate:
     """
     try:
         document = json.loads(
-            path.read_text(encoding="utf-8"),
+            read_text(path, LARGEST_FILE),
             parse_float=Decimal,
             parse_constant=_no_number,
             object_pairs_hook=_unique,
@@ -92,8 +95,6 @@ def read_certificate(path: Path) -> Certificate:
                 str(path), f"is of version {document['certificate']}, not {VERSION}", column="certificate"
             )
         return _certificate(document)
-    except OSError as error:
-        raise InputError.of(str(path), error.strerror or str(error)) from error
     except KeyError as error:
         raise InputError.of(str(path), f"is not a certificate: key {error} is missing") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

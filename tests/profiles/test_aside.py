@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,27 @@ def _write_and_be_killed(target: Path, renames: int) -> None:
 
 def _texts(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+    target, link = tmp_path / "plan.csv", tmp_path / "latest.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    with file_aside(link) as aside:
+        aside.write_text("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_pipe_stays_and_gets_the_content(tmp_path: Path) -> None:
+    """As does a device: `--plan /dev/stdout` must not replace it by a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received: list[str] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_text()))
+    reader.start()
+    with file_aside(pipe) as aside:
+        aside.write_text("new")
+    reader.join(10)
+    assert received == ["new"]
+    assert pipe.is_fifo()

@@ -56,4 +56,4 @@ def test_a_bad_file_is_refused(
     assert ended(monkeypatch, "pack", file) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "words.vbp: not a .vbp file of whole numbers" in printed.err
+    assert "words.vbp: is not a .vbp file: it holds whole numbers only" in printed.err

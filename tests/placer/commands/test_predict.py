@@ -122,7 +122,7 @@ def test_bad_scenarios_are_refused_whole(placer: Placer, tmp_path: Path) -> None
     for line, printed in (
         (1, "nf: 'NTA' is not profiled"),
         (2, "flows: 9e+09 is outside"),
-        (3, "Invalid JSON"),
+        (3, "is not JSON"),
         (4, "workloads: "),
     ):
         place = f"{scenarios}:{line}: "

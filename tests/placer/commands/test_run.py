@@ -175,3 +175,27 @@ def test_a_risk_below_the_measured_errors_is_placed_with_a_warning(placer: Place
     assert json.loads(ended.stdout)["strategies"][0]["nics"] < 60
     assert "tomur: risk 0.001 is below" in ended.stderr
     assert "below" not in placer(*arguments, "--risk", "0.05").stderr
+
+
+@pytest.mark.parametrize("option", ["--plan", "--certificate", "--report"])
+def test_no_output_may_replace_the_trace(placer: Placer, trace: Path, option: str) -> None:
+    before = trace.read_bytes()
+    ended = placer("run", trace, option, trace)
+    assert (ended.status, ended.stdout) == (2, "")
+    assert f"{option}: {trace} is the file of ARRIVALS, too" in ended.stderr
+    assert trace.read_bytes() == before
+
+
+def test_two_outputs_may_not_be_one_file(placer: Placer, trace: Path, tmp_path: Path) -> None:
+    ended = placer("run", trace, "--plan", tmp_path / "a", "--report", tmp_path / "a")
+    assert ended.status == 2
+    assert "--report: " in ended.stderr and "is the file of --plan, too" in ended.stderr
+
+
+def test_if_one_output_cannot_be_written_none_is(placer: Placer, trace: Path, tmp_path: Path) -> None:
+    """The certificate does not stay where the plan's folder vanished meanwhile."""
+    certificate = tmp_path / "c.json"
+    arguments = ("--certificate", certificate, "--plan", "/proc/self/plan.csv")
+    ended = placer("run", trace, "--strategy", "optimal", *arguments)
+    assert ended.status in (1, 2)
+    assert not certificate.exists()

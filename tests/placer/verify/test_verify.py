@@ -459,13 +459,12 @@ def test_a_predicted_optimum_is_checked_by_its_predictor(
     verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a testbed the models are queried; an unknown NF or a missing predictor is rejected."""
-    trace, file = tmp_path / "arrivals.csv", tmp_path / "c.json"
+    trace = tmp_path / "arrivals.csv"
     trace.write_text(
         "\n".join(["id,time,nf,sla_drop", *(f"{nf}{i},0,{nf},0.1" for nf in ("ACL", "NAT") for i in (1, 2))])
     )
-    request = RunRequest(str(trace), strategies=("optimal",), cards=Cards(testbed="none"), certificate=file)
-    run(request, Progress(quiet=True))
-    claims = json.loads(file.read_text())
+    request = RunRequest(str(trace), strategies=("optimal",), cards=Cards(testbed="none"), certificate=True)
+    claims = json.loads(run(request, Progress(quiet=True)).certificate())
     assert (claims["predictor"], claims["fleet"][0]["testbed"]) == ("tomur", "none")
     assert verify(claims, "--arrivals", str(trace)) == 0
     assert "by the throughputs of the predictor tomur" in capsys.readouterr().out

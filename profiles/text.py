@@ -1,0 +1,37 @@
+"""Reading text that people and other programs write, within a limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profiles.faults import InputError
+
+
+def read_text(path: Path, largest: int) -> str:
+    """The text of a file, with or without byte order mark.
+
+    Parameters
+    ----------
+    path
+        A file, a pipe or a device: it is read up to the limit.
+    largest
+        Most bytes.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, is larger, or is not UTF-8.
+    """
+    name = str(path)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(largest + 1)
+    except OSError as error:
+        raise InputError.of(name, error.strerror or str(error)) from error
+    if len(raw) > largest:
+        raise InputError.of(name, f"is larger than {largest:,} bytes")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise InputError.of(name, "is not UTF-8 text", line=line, hint="save the file as UTF-8") from error

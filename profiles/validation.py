@@ -1,0 +1,63 @@
+"""What is wrong with a value that people wrote, in plain words instead of those of the validation library."""
+
+from __future__ import annotations
+
+from pydantic_core import ErrorDetails
+
+LONGEST = 80
+
+WORDS = {
+    "extra_forbidden": "unknown key",
+    "missing": "is missing",
+    "greater_than": "{input} is not above {gt}",
+    "greater_than_equal": "{input} is below {ge}",
+    "less_than": "{input} is not below {lt}",
+    "less_than_equal": "{input} is above {le}",
+    "finite_number": "{input} is not a finite number",
+    "int_parsing_size": "the number is too large",
+    "bool_type": "{input!r} is not true or false",
+    "float_type": "{input!r} is not a number",
+    "float_parsing": "{input!r} is not a number",
+    "int_type": "{input!r} is not a whole number",
+    "int_parsing": "{input!r} is not a whole number",
+    "int_from_float": "{input} is not a whole number",
+    "string_type": "{input!r} is not text",
+    "string_too_short": "is empty",
+    "literal_error": "{input!r} is not one of {expected}",
+    "union_tag_invalid": "{tag!r} is not one of {expected_tags}",
+    "union_tag_not_found": "is missing its {discriminator}",
+    "model_type": "{input!r} is not an object",
+    "model_attributes_type": "{input!r} is not an object",
+    "dict_type": "{input!r} is not an object",
+    "list_type": "{input!r} is not a list",
+    "json_invalid": "is not JSON: {error}",
+    "tuple_type": "{input!r} is not a list",
+    "too_short": "is too short: there must be {min_length}",
+    "too_long": "is too long: there may be {max_length}",
+}
+"""What is wrong with a value, by pydantic's name of it."""
+
+
+def worded(wrong: ErrorDetails) -> str:
+    """What is wrong with a value, in words for the author of the file."""
+    known = WORDS.get(wrong["type"])
+    if known is None:
+        return wrong["msg"].removeprefix("Value error, ")
+    return known.format(input=_Shortened(wrong["input"]), **wrong.get("ctx", {}))
+
+
+class _Shortened:
+    """A value as it is printed in messages: at most `LONGEST` characters."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return _shortened(repr(self.value))
+
+    def __str__(self) -> str:
+        return _shortened(str(self.value))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
