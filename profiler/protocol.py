@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, Val
 
 from profiler.testbed import Measurement, Run
 from profiles import BenchLoad, Counters, Load, TrafficProfile, Workload
+from profiles.validation import worded
 
 PROTOCOL = 1
 BAD_REQUEST = "bad-request"
@@ -143,8 +144,8 @@ def error_answer(number: object, code: str, message: str) -> str:
 
 def faults_of(error: ValidationError) -> list[str]:
     """What is wrong with a message, `key.key: what` per fault; of very many, the first and how many more."""
-    faults = error.errors(include_url=False, include_context=False, include_input=False)
-    shown = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in faults[:SHOWN_FAULTS]]
+    faults = error.errors(include_url=False)
+    shown = [f"{_place(fault['loc'])}: {worded(fault)}" for fault in faults[:SHOWN_FAULTS]]
     return shown if len(faults) <= SHOWN_FAULTS else [*shown, f"... and {len(faults) - SHOWN_FAULTS} more"]
 
 

@@ -44,7 +44,7 @@ def test_a_served_testbed_answers_as_in_the_same_process() -> None:
         ("[]", "not a JSON object"),  # not a request
         ('{"id": 7}', "unknown op null"),  # no operation
         ('{"id": 7, "op": "reboot"}', 'unknown op "reboot"'),  # an unknown operation
-        ('{"id": 7, "op": "run"}', "workloads: Field required"),  # no workloads
+        ('{"id": 7, "op": "run"}', "workloads: is missing"),  # no workloads
         ('{"id": 7, "op": "run", "workloads": []}', "workloads: List should have at least 1"),  # an empty list
         ('{"id": 7, "op": "run", "workloads": [{"kind": "vm"}]}', "workloads.0"),  # neither NF nor bench
         ('{"id": 7, "op": "run", "workloads": [{"kind": "nf", "name": "x", "traffic": {"flows": 1}}]}', "packet_size"),
@@ -55,8 +55,8 @@ def test_a_served_testbed_answers_as_in_the_same_process() -> None:
         (f'{{"id": 7, "op": "run", "workloads": [{NF.replace("64", "NaN")}]}}', "finite"),  # not a number
         (f'{{"id": 7, "op": "run", "workloads": [{NF}, {NF}, {NF}, {NF}]}}', "needs 8 cores, the NIC has 6"),
         (f'{{"id": 7, "op": "run", "seed": "x", "workloads": [{NF}]}}', "seed"),  # a seed is a number
-        (RUN_WITH_FLOWS.replace("FLOWS", '"10"'), "traffic.flows: Input should be a valid"),  # text is no number
-        (RUN_WITH_FLOWS.replace("FLOWS", "true"), "traffic.flows: Input should be a valid"),  # nor is true
+        (RUN_WITH_FLOWS.replace("FLOWS", '"10"'), "traffic.flows: '10' is not a number"),  # text is no number
+        (RUN_WITH_FLOWS.replace("FLOWS", "true"), "traffic.flows: True is not a number"),  # nor is true
         ("[" * 100_000, "JSON that is nested too deeply"),
         ("1" * (LONGEST_LINE + 1), "a line of more than 4,194,304 characters"),
     ],

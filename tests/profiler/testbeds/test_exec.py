@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_noise() -> None:
         ("--nan-after 1", r"workloads.0.throughput_kpps: .*finite"),  # not a measurement
         ("--zero-after 1", r"workloads.0.throughput_kpps: .*greater than 0"),  # no throughput at all
         ("--short-after 1", r"0 workloads answered, 1 requested"),  # one workload lost
-        ("--no-counter-after 1", r"workloads.0.counters.wss: Field required"),  # six counters
+        ("--no-counter-after 1", r"workloads.0.counters.wss: is missing"),  # six counters
     ],
 )
 def test_a_faulty_testbed_is_reported_with_its_last_lines(flags: str, message: str) -> None:
@@ -143,11 +143,11 @@ def test_an_answer_of_unbounded_length_is_refused(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"nfs": [{"name": f"nf-{i}", "cores": 1} for i in range(20_000)]}, "nfs: Tuple should have at most 1000"),
-        ({"nic": {"model": "m", "cores": 10**9}}, "nic.cores: Input should be less than or equal to 1024"),
+        ({"nic": {"model": "m", "cores": 10**9}}, "nic.cores: 1000000000 is above 1024"),
         ({"nic": {"model": "m", "cores": "8"}}, "nic.cores: Value error, '8' is not a number"),
         ({"nic": {"model": "m", "cores": True}}, "nic.cores: Value error, True is not a number"),
         ({"attributes": {"flows": ["1", 9]}}, "attributes.flows.0: Value error, '1' is not a number"),
-        ({"attributes": {"flows": [1, 1e300]}}, "attributes.flows.1: Input should be less than or equal"),
+        ({"attributes": {"flows": [1, 1e300]}}, "attributes.flows.1: 1e\\+300 is above"),
         ({"default_traffic": {"flows": "4000", "packet_size": 64}}, "default_traffic.flows: Value error, '4000'"),
         ({"nfs": [{"name": "a\x1b[2J", "cores": 1}]}, "nfs.0.name: String should match pattern"),
         ({"nfs": [{"name": "n" * 300, "cores": 1}]}, "nfs.0.name: Value error, more than 200 bytes"),
