@@ -1,7 +1,8 @@
-"""Reading text that people and other programs write, within a limit."""
+"""Reading text and numbers that people and other programs write, within limits."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from profiles.faults import InputError
@@ -35,3 +36,12 @@ def read_text(path: Path, largest: int) -> str:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise InputError.of(name, "is not UTF-8 text", line=line, hint="save the file as UTF-8") from error
+
+
+def number_of(text: str) -> float | None:
+    """The finite number that a text is; None for all else, `1_0` and digits of other scripts included."""
+    try:
+        value = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -19,6 +19,7 @@ from placer.commands.options import (
     refuse_unwritable,
 )
 from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
+from profiles.text import number_of
 
 if TYPE_CHECKING:
     from placer.model.catalogue import Catalogue
@@ -90,10 +91,10 @@ def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
     hint = "as in FlowMonitor:flows=16000,mtbr=80"
     for part in filter(None, settings.split(",")):
         attribute, _, value = part.partition("=")
-        try:
-            traffic[one_of(option, attribute.strip(), ATTRIBUTES)] = float(value)
-        except ValueError:
-            raise InputError.of(option, f"'{value}' is not a number", column=attribute, hint=hint) from None
+        number = number_of(value)
+        if number is None:
+            raise InputError.of(option, f"'{value}' is not a number", column=attribute, hint=hint)
+        traffic[one_of(option, attribute.strip(), ATTRIBUTES)] = number
     workload = Workload(name, TrafficProfile.from_mapping(traffic))
     for column, message in catalogue.check(workload):
         raise InputError.of(option, message, column=column)

@@ -14,6 +14,7 @@ import typer
 from placer.commands.options import Seed, one_of
 from profiles import InputError
 from profiles.faults import suggestion
+from profiles.text import number_of
 from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
 
 if TYPE_CHECKING:
@@ -91,13 +92,10 @@ def _names(text: str | None, testbed: TestbedDescription, default: tuple[str, ..
 
 def _range(text: str) -> tuple[float, float]:
     low, _, high = text.partition("-")
-    try:
-        bounds = float(low), float(high or low)
-    except ValueError:
-        bounds = (1.0, 0.0)
-    if not 0 <= bounds[0] <= bounds[1] < 1:
+    smallest, largest = number_of(low), number_of(high or low)
+    if smallest is None or largest is None or not 0 <= smallest <= largest < 1:
         raise InputError.of("--sla", f"'{text}' is not a range of drops within [0, 1)", hint="as in --sla 0.05-0.20")
-    return bounds
+    return smallest, largest
 
 
 def _description(models: Path | None) -> TestbedDescription:

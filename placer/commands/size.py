@@ -22,6 +22,7 @@ from placer.commands.options import (
     refuse_unwritable,
 )
 from profiles import InputError
+from profiles.text import number_of
 
 LARGEST_FACTOR = 1000.0
 MOST_DRAWS = 100_000
@@ -131,10 +132,7 @@ def _within(option: str, value: float, least: float, most: float) -> float:
 
 def _factors(option: str, text: str, most: float = LARGEST_FACTOR) -> tuple[float, ...]:
     """The numbers of a list with commas; InputError when one is not above 0 or too large."""
-    try:
-        factors = tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        factors = (0.0,)
+    factors = tuple(number_of(part.strip()) or 0.0 for part in text.split(",") if part.strip())
     if any(not 0 < factor <= most for factor in factors):
         raise InputError.of(
             option, f"'{text}' is not a list of numbers above 0 and at most {most:g}", hint="as in 0.5,1,2"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import math
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import BinaryIO, TextIO
 from placer.model.arrival import Arrival
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
+from profiles.text import number_of
 
 REQUIRED = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
@@ -170,14 +170,10 @@ class _Rows:
         cell = cells.get(column, "")
         if not cell:
             return None
-        try:
-            value = float(cell) if cell.isascii() and "_" not in cell else math.nan
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
+        value = number_of(cell)
+        if value is None:
             hint = "write decimals with a point: 0.1" if "," in cell else None
             self._fault(column, f"'{cell}' is not a number", hint)
-            return None
         return value
 
     def _identity(self, cells: Mapping[str, str]) -> str:

@@ -36,6 +36,7 @@ def test_generate_writes_what_run_reads(placer: Placer, tmp_path: Path) -> None:
     ("arguments", "printed"),
     [
         (["--sla", "0.2-0.1"], "--sla: '0.2-0.1' is not a range"),
+        (["--sla", "0.0_5-0.2"], "--sla: '0.0_5-0.2' is not a range"),
         (["--nfs", ","], "--nfs: names no NF"),
         (["--traffic", "heavy"], "--traffic: 'heavy' is not understood"),
     ],
