@@ -24,7 +24,7 @@ EXECUTABLE = {".pkl", ".pickle", ".joblib", ".py", ".pyc", ".so", ".dill"}
 
 
 def check_predictor(name: str, profile: Profile | None = None) -> None:
-    """Train a registered predictor and hold its answers to what all answers have in common.
+    """Train a registered predictor and check the facts that hold for every predictor.
 
     Throughputs are positive and finite, one per workload; neither the order in a co-location nor the batch changes
     them; intervals contain them; what is saved executes nothing and answers the same when loaded; NFs that are not in

@@ -73,7 +73,9 @@ def waste_json(waste: Waste) -> str:
 
 
 def waste_table(waste: Waste) -> str:
-    """A row per cause."""
+    """A row per cause of unused capacity."""
+    if not waste.idle:
+        return f"{counted_nics(waste.nics)} in use at the peak; every core is used.\n"
     rows = [(cause_text(cause), f"{nics:.2f}", f"{100 * nics / waste.nics:.1f}") for cause, nics in waste.idle.items()]
     head = f"{counted_nics(waste.nics)} in use at the peak; the used cores amount to {waste.filled:,.2f} NICs.\n\n"
     return head + text_table(["why capacity is unused", "NICs", "% of all"], rows)

@@ -52,3 +52,7 @@ def test_every_cause_has_words_for_people() -> None:
     """A resource of contention has its name."""
     assert set(CAUSES) == set(Cause)
     assert cause_text("contention") == "contention"
+
+
+def test_a_fleet_without_unused_capacity_gets_a_sentence() -> None:
+    assert waste_table(Waste(1, 1.0, {})) == "1 NIC in use at the peak; every core is used.\n"
