@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
-from placer.inputs.toml import worded
 from placer.model.fleet import Tenant
 from placer.model.sla import Sla
 from placer.online.events import (
@@ -27,6 +26,7 @@ from placer.online.events import (
     Where,
 )
 from profiles import TrafficProfile, Workload
+from profiles.validation import worded
 
 SHOWN = 20
 """Classes of NICs whose reasons an answer lists, the largest first."""
@@ -42,14 +42,16 @@ Check = Callable[[Workload], Sequence[tuple[str, str]]]
 """What is wrong with a workload, as (column, message)."""
 
 
-def printable(name: str) -> str:
-    """The name, if it has no line break, escape code or other control character; else ValueError."""
+def usable_name(name: str) -> str:
+    """The name, if it is not blank and has no line break, escape code or other control character; else ValueError."""
+    if not name.strip():
+        raise ValueError("is empty")
     if not name.isprintable():
         raise ValueError(f"{name!r} has a line break or another control character")
     return name
 
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(printable)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
 
 

@@ -63,7 +63,7 @@ def test_the_same_seed_gives_the_same_noise() -> None:
         ("--garbage-after 1", r"not JSON: Segmentation fault"),  # garbage
         ("--wrong-id-after 1", r"answered request 1 with id 2"),  # out of order
         ("--nan-after 1", r"workloads.0.throughput_kpps: .*finite"),  # not a measurement
-        ("--zero-after 1", r"workloads.0.throughput_kpps: .*greater than 0"),  # no throughput at all
+        ("--zero-after 1", r"workloads.0.throughput_kpps: .* is not above 0"),  # no throughput at all
         ("--short-after 1", r"0 workloads answered, 1 requested"),  # one workload lost
         ("--no-counter-after 1", r"workloads.0.counters.wss: is missing"),  # six counters
     ],
@@ -142,15 +142,15 @@ def test_an_answer_of_unbounded_length_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"nfs": [{"name": f"nf-{i}", "cores": 1} for i in range(20_000)]}, "nfs: Tuple should have at most 1000"),
+        ({"nfs": [{"name": f"nf-{i}", "cores": 1} for i in range(20_000)]}, "nfs: is too long: there may be 1000"),
         ({"nic": {"model": "m", "cores": 10**9}}, "nic.cores: 1000000000 is above 1024"),
-        ({"nic": {"model": "m", "cores": "8"}}, "nic.cores: Value error, '8' is not a number"),
-        ({"nic": {"model": "m", "cores": True}}, "nic.cores: Value error, True is not a number"),
-        ({"attributes": {"flows": ["1", 9]}}, "attributes.flows.0: Value error, '1' is not a number"),
-        ({"attributes": {"flows": [1, 1e300]}}, "attributes.flows.1: 1e\\+300 is above"),
-        ({"default_traffic": {"flows": "4000", "packet_size": 64}}, "default_traffic.flows: Value error, '4000'"),
-        ({"nfs": [{"name": "a\x1b[2J", "cores": 1}]}, "nfs.0.name: String should match pattern"),
-        ({"nfs": [{"name": "n" * 300, "cores": 1}]}, "nfs.0.name: Value error, more than 200 bytes"),
+        ({"nic": {"model": "m", "cores": "8"}}, "nic.cores: '8' is not a number"),
+        ({"nic": {"model": "m", "cores": True}}, "nic.cores: True is not a number"),
+        ({"attributes": {"flows": ["1", 9]}}, "attributes.flows.0: '1' is not a number"),
+        ({"attributes": {"flows": [1, 1e300]}}, "attributes.flows.1: 1e+300 is above"),
+        ({"default_traffic": {"flows": "4000", "packet_size": 64}}, "default_traffic.flows: '4000'"),
+        ({"nfs": [{"name": "a\x1b[2J", "cores": 1}]}, "nfs.0.name: 'a\\x1b[2J' is not of the form"),
+        ({"nfs": [{"name": "n" * 300, "cores": 1}]}, "nfs.0.name: more than 200 bytes"),
     ],
 )  # fmt: skip
 def test_a_description_without_bounds_is_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
