@@ -62,7 +62,7 @@ def command(
     with ExitStack() as stack:
         cards = Cards(models=models, fleet=fleet, risk=risk)
         catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
-        saved = stack.enter_context(State(state, catalogue.kinds)) if state else None
+        saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check)) if state else None
         running, waiting = (saved.fleet, saved.waiting) if saved else (Running(catalogue.kinds), [])
         engine = Engine(running, oracles, chosen, when_full=when_full, waiting=waiting)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)

@@ -52,7 +52,7 @@ def command(
     with ExitStack() as stack:
         cards = Cards(models=models, fleet=fleet, risk=risk)
         catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
-        saved = stack.enter_context(State(state, catalogue.kinds))
+        saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check))
         engine = Engine(saved.fleet, oracles, chosen, waiting=saved.waiting)
         event = Rebalance(budget, move_cost, risk_worth)
         decision = engine.handle(event)

@@ -8,13 +8,19 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import lru_cache
 
 from placer.model.feasibility import fits
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.sla import Sla
+from placer.online.protocol import Check
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 
 FORMAT = "1"
+
+MOST_NICS = 1_000_000_000
+MOST_PLACES = 10**15
+"""Largest number of a NIC, and largest place in the order of arrival."""
 
 SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -25,6 +31,9 @@ CREATE TABLE tenants (
 );
 CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
 """
+
+CHECKED = 100_000
+"""Different workloads whose check is remembered while a state is read."""
 
 TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
 
@@ -54,10 +63,16 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
         raise InputError.of(name, "is not the state of a fleet", hint="name a new file, or one that this command made")
     if wrong:
         raise InputError.of(name, f"lacks the tables of a state: {', '.join(wrong)}", hint="restore a backup")
+    foreign = list(file.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"))
+    if foreign:
+        hint = "this command makes neither triggers nor views: restore a backup"
+        raise InputError([Fault(name, None, None, f"has a {kind} {title!r}", hint) for kind, title in foreign])
 
 
-def read_saved_fleet(file: sqlite3.Connection, name: str, kinds: Sequence[NicKind]) -> tuple[Fleet, list[Tenant]]:
-    """The fleet as it was after the last event, and its queue.
+def read_saved_fleet(
+    file: sqlite3.Connection, name: str, kinds: Sequence[NicKind], check: Check
+) -> tuple[Fleet, list[Tenant]]:
+    """The fleet as it was after the last event, and its queue; `check` lists what is wrong with a workload.
 
     Raises
     ------
@@ -70,7 +85,7 @@ def read_saved_fleet(file: sqlite3.Connection, name: str, kinds: Sequence[NicKin
     if known != _facts(kinds):
         hint = "give the --fleet and --models that it was made with; counts and costs may change"
         raise InputError.of(name, "is the state of another fleet", hint=hint)
-    rows = _Rows(name, kinds)
+    rows = _Rows(name, kinds, check)
     nics = {nic.id: nic for nic in rows.nics(file)}
     placed: dict[str, list[Tenant]] = defaultdict(list)
     waiting = []
@@ -91,10 +106,11 @@ def read_saved_fleet(file: sqlite3.Connection, name: str, kinds: Sequence[NicKin
 class _Rows:
     """Reads the rows, and collects what is wrong with them."""
 
-    def __init__(self, name: str, kinds: Sequence[NicKind]) -> None:
+    def __init__(self, name: str, kinds: Sequence[NicKind], check: Check) -> None:
         self.faults: list[Fault] = []
         self._name = name
         self._kinds = tuple(kinds)
+        self._check = lru_cache(CHECKED)(check)
 
     def nics(self, file: sqlite3.Connection) -> Iterator[Nic]:
         """Every NIC that was ever in use, without tenants."""
@@ -105,8 +121,10 @@ class _Rows:
             self._check_id(where, nic_id)
             if not isinstance(kind, int) or not 0 <= kind < len(self._kinds):
                 self._fault(where, f"kind {kind!r} is not one of {len(self._kinds)} of the fleet")
-            if not isinstance(number, int) or number < 1 or numbers[number]:
-                self._fault(where, f"number {number!r} is not a whole number of its own")
+            if not _is_whole(number, MOST_NICS) or numbers[number]:
+                self._fault(where, f"number {number!r} is not a whole number of its own from 1 to {MOST_NICS:,}")
+            elif nic_id != f"nic-{number}":
+                self._fault(where, f"number {number} is not that of its id")
             if service not in services:
                 self._fault(where, f"service {service!r} is not one of {', '.join(services)}")
             if len(self.faults) == before:
@@ -117,10 +135,12 @@ class _Rows:
 
     def tenants(self, file: sqlite3.Connection, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
-        for row in file.execute(f"SELECT {TENANT_COLUMNS} FROM tenants ORDER BY place"):
-            identity, nic_id, nf, *numbers = row
+        for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):
+            place, identity, nic_id, nf, *numbers = row
             where, before = f"tenants {identity!r}", len(self.faults)
             self._check_id(where, identity)
+            if not _is_whole(place, MOST_PLACES):
+                self._fault(where, f"place {place!r} is not a whole number from 1 to {MOST_PLACES:,}")
             self._check_nf(where, nf, nic_id, nics)
             for attribute, value in zip(ATTRIBUTES, numbers, strict=False):
                 if not _is_number(value) or value < 0:
@@ -128,8 +148,9 @@ class _Rows:
             drop, least = numbers[len(ATTRIBUTES) :]
             self._check_sla(where, drop, least)
             if len(self.faults) == before:
-                traffic = TrafficProfile(*numbers[: len(ATTRIBUTES)])
-                yield nic_id, Tenant(identity, Workload(nf, traffic), Sla(drop, least))
+                workload = Workload(nf, TrafficProfile(*numbers[: len(ATTRIBUTES)]))
+                self._check_workload(where, workload)
+                yield nic_id, Tenant(identity, workload, Sla(drop, least))
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
         """Every NIC has the cores for its tenants, and a failed one has no tenants."""
@@ -152,6 +173,11 @@ class _Rows:
         if not isinstance(nf, str) or not any(kind.hosts(Workload(nf, TrafficProfile(0, 0))) for kind in kinds):
             self._fault(where, f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
 
+    def _check_workload(self, where: str, workload: Workload) -> None:
+        hint = "restore a backup, or give the --models that the state was made with"
+        for column, message in self._check(workload):
+            self._fault(where, f"{column} {message}", hint)
+
     def _check_sla(self, where: str, drop: object, least: object) -> None:
         if (drop is None) == (least is None):
             self._fault(where, f"has not one SLA: sla_drop {drop!r}, sla_min_kpps {least!r}")
@@ -160,8 +186,8 @@ class _Rows:
         elif least is not None and not (_is_number(least) and least > 0):  # type: ignore[operator]
             self._fault(where, f"sla_min_kpps {least!r} is not a number above 0")
 
-    def _fault(self, where: str, message: str) -> None:
-        self.faults.append(Fault(self._name, None, where, message, "restore a backup"))
+    def _fault(self, where: str, message: str, hint: str = "restore a backup") -> None:
+        self.faults.append(Fault(self._name, None, where, message, hint))
 
 
 def _facts(kinds: Sequence[NicKind]) -> dict[str, str]:
@@ -177,6 +203,10 @@ def _columns(file: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
         for table in tables
         if not table.startswith("sqlite_")
     }
+
+
+def _is_whole(value: object, largest: int) -> bool:
+    return isinstance(value, int) and 1 <= value <= largest
 
 
 def _is_number(value: object) -> bool:

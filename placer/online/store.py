@@ -18,7 +18,7 @@ from types import TracebackType
 
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Lookup, Move
-from placer.online.protocol import decision_line, event_line
+from placer.online.protocol import Check, decision_line, event_line
 from placer.online.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet
 from profiles import InputError
 from profiles.aside import file_aside
@@ -39,6 +39,8 @@ class State:
         Is made if it does not exist.
     kinds
         The kinds of the fleet.
+    check
+        Lists what is wrong with the workload of a tenant, such as traffic outside the profiled range.
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class State:
         When the file is something else, damaged, of another fleet, or in use.
     """
 
-    def __init__(self, path: Path, kinds: Sequence[NicKind]) -> None:
+    def __init__(self, path: Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> None:
         self.path = path
         self._open = False
         with _refusing(path):
@@ -63,7 +65,8 @@ class State:
                 self._file.execute("PRAGMA journal_mode = TRUNCATE")
                 self._file.execute("PRAGMA synchronous = FULL")
                 check_tables(self._file, str(path))
-                self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds)
+                self._refuse_unwritable()
+                self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check)
             except BaseException:
                 self._release()
                 raise
@@ -116,6 +119,12 @@ class State:
             self.commit()
         finally:
             self._release()
+
+    def _refuse_unwritable(self) -> None:
+        """Write and undo it: some damage is only found on writing."""
+        self._file.execute("BEGIN IMMEDIATE")
+        self._file.execute("INSERT INTO log (event, answer) VALUES ('', '')")
+        self._file.execute("ROLLBACK")
 
     def _release(self) -> None:
         """Close without a commit."""
@@ -231,6 +240,9 @@ def _refusing(path: Path) -> Iterator[None]:
     """Refuse a file that cannot be opened or that SQLite cannot read; a full disk stays a failure."""
     try:
         yield
+    except UnicodeDecodeError as error:  # the message of SQLite quotes damaged text
+        message = error.object.decode(errors="replace")
+        raise InputError.of(str(path), f"is not the state of a fleet: {message}") from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorname", "").startswith(FAILURES):
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import sqlite3
 from contextlib import closing
@@ -18,6 +19,13 @@ from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
 from profiles import InputError, Workload
 
 KINDS = catalogue((1, 1.0)).kinds
+PAGE = 4096
+MOST_FLOWS = 1e6
+
+
+def profiled(workload: Workload) -> list[tuple[str, str]]:
+    """Refuses more flows than were profiled."""
+    return [("flows", "is outside the profiled range")] if workload.traffic.flows > MOST_FLOWS else []
 
 
 def arrivals(state: State, *identities: str) -> None:
@@ -136,6 +144,20 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         ("UPDATE nics SET kind = 99", "nics 'nic-1': kind 99 is not one of 1"),
         ("UPDATE nics SET kind = 'x'", "kind 'x' is not one of"),
         ("UPDATE nics SET number = 0", "number 0 is not"),
+        (
+            "UPDATE nics SET number = 9223372036854775807",
+            "nics 'nic-1': number 9223372036854775807 is not .* 1 to 1,000",
+        ),
+        ("UPDATE nics SET number = 2", "nics 'nic-1': number 2 is not that of its id"),
+        ("INSERT INTO nics VALUES ('nic-6', 0, 2, 'up')", "nics 'nic-6': number 2 is not that of its id"),
+        ("UPDATE tenants SET place = -1 WHERE id = '1'", "tenants '1': place -1 is not"),
+        (
+            "UPDATE tenants SET place = 9223372036854775807 WHERE id = '3'",
+            "tenants '3': place 9223372036854775807 is not",
+        ),
+        ("UPDATE tenants SET flows = 1e12 WHERE id = '2'", "tenants '2': flows is outside the profiled range"),
+        ("CREATE VIEW v AS SELECT * FROM tenants", "has a view 'v'"),
+        ("CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM tenants; END", "has a trigger 't'"),
         ("INSERT INTO nics VALUES ('other', 0, 1, 'up')", "number 1 is not a whole number of its own"),
         ("UPDATE nics SET service = 'asleep'", "service 'asleep' is not one of up, draining, failed"),
         ("UPDATE nics SET service = 'failed'", "nics 'nic-1': failed, but has tenants"),
@@ -151,8 +173,33 @@ def test_what_makes_no_sense_in_a_state_is_refused_by_name(change: str, message:
         file.execute(change)
     before = saved.read_bytes()
     with pytest.raises(InputError, match=message):
-        State(saved, KINDS)
+        State(saved, KINDS, profiled)
     assert saved.read_bytes() == before
+
+
+def test_a_state_with_flipped_bits_works_or_is_refused(saved: Path, tmp_path: Path) -> None:
+    """Sixty copies with bits flipped anywhere, and every byte of the schema, whose text SQLite quotes in messages."""
+    content, rng = saved.read_bytes(), random.Random(3)
+    used = [at for at, byte in enumerate(content) if byte]
+    damages = [[(rng.choice(used), 1 << rng.randrange(8)) for _ in range(rng.choice((1, 3, 10)))] for _ in range(60)]
+    damages += [[(at, 0x80)] for at in used if at < PAGE]
+    refused = 0
+    for number, damage in enumerate(damages):
+        copy = bytearray(content)
+        for at, bit in damage:
+            copy[at] ^= bit
+        path = tmp_path / f"{number}.db"
+        path.write_bytes(copy)
+        try:
+            with State(path, KINDS) as state:
+                arrivals(state, "4")
+                assert len(list(state.log())) > 0
+        except InputError as error:
+            refused += 1
+            assert all(str(fault).startswith(f"{path}: ") for fault in error.faults)
+            assert all(str(fault).isprintable() for fault in error.faults)
+        path.unlink()
+    assert refused > 60
 
 
 def test_damaged_pages_are_refused(saved: Path) -> None:
