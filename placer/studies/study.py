@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 from pydantic_core import ErrorDetails
 
 from placer.inputs.arrivals import MOST_ARRIVALS
-from placer.inputs.toml import line_of, read_toml, worded
+from placer.inputs.toml import line_of, read_toml
 from profiles import Fault, InputError
+from profiles.validation import worded
 from traces.arrivals import TABLE_2_NFS, TRAFFICS
 
 TABLE = "trace"

@@ -16,6 +16,7 @@ from placer.studies.growth import arrivals_csv
 from placer.studies.run_task import RunTask, Value, at_each_risk
 from placer.studies.study import UNLIMITED, Study, TraceSpec
 from profiles import InputError
+from profiles.faults import suggestion
 from traces.arrivals import Recipe, generate
 
 
@@ -66,8 +67,10 @@ def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue) -> Iterator[str]:
         yield arrivals_csv(read_arrivals(trace.file, catalogue.default_traffic, catalogue.check))
         return
     described = catalogue.models[0].testbed
-    if unknown := [nf for nf in trace.nfs if nf not in catalogue.models[0].nfs]:
-        raise InputError.of("trace.nfs", f"not profiled: {', '.join(unknown)}")
+    known = catalogue.models[0].nfs
+    if unknown := [nf for nf in trace.nfs if nf not in known]:
+        hint = suggestion(unknown[0], known)
+        raise InputError.of("trace.nfs", f"not profiled: {', '.join(unknown)}", hint=hint)
     if trace.traffic != "default" and described is None:
         raise InputError.of("trace.traffic", "the models came from a profile that declares no range of traffic")
     for draw in range(trace.draws):

@@ -89,6 +89,7 @@ def test_files_are_relative_to_the_study(tmp_path: Path) -> None:
         ('[[trace]]\nfile = "nowhere.csv"', "nowhere.csv: No such file"),
         ('fleets = ["a/one.toml", "one.toml"]\n[[trace]]', "fleets: two fleets are called one"),
         ('[[trace]]\nnfs = ["NTA"]', "trace.nfs: not profiled: NTA"),
+        ('[[trace]]\nnfs = ["Nat"]', "trace.nfs: not profiled: Nat\nhint: did you mean NAT?"),
         ('strategies = ["luck"]\n[[trace]]', "--strategy: 'luck' is not a strategy"),
     ],
 )
