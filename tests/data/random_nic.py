@@ -20,7 +20,7 @@ ROLES = (
 ENGINES = ("crypto", "regex", "compression", "checksum", "dedup", "pattern")
 MATCHING = ("regex", "pattern")
 EXTRA_PARAMETERS = {"crypto": ("key_rounds", 10, 14), "compression": ("level", 1, 9)}
-SHARES = {"by-cores": (0, 0, 1), "by-references": (1, 0, 0), "by-working-set": (0, 1, 0), "by-both": (0.5, 0.5, 0)}
+SHARES = {"by-cores": (0.25, 0.25, 0.5), "by-references": (1, 0, 0), "by-working-set": (0, 1, 0), "by-both": (0.5, 0.5, 0)}
 WAITS = ("linear", "convex", "knee")
 DISCIPLINES = ("round-robin", "changeover", "equal-time")
 
@@ -146,8 +146,9 @@ class Nic:
 
     def _draw_nfs(self, draw, names):
         count = draw.randint(8, 12)
-        cores = draw.choices((1, 2, 3), weights=(6, 2, 0) if self.cores < 8 else (4, 4, 2), k=count)
-        cores[0] = 1
+        weights = (6, 2, 0) if self.cores < 8 else (3, 5, 2) if self.cores < 12 else (1, 4, 5)
+        cores = draw.choices((1, 2, 3), weights, k=count)
+        cores[0] = min(3, self.cores // 4)
         roles = [f"{draw.choice(PLACES)}-{role}" for role in draw.sample(ROLES, count)]
         uses = [draw.sample(names, 1 if draw.random() < 0.8 else len(names)) if names else [] for _ in range(count)]
         uses = [used if draw.random() < 0.5 else [] for used in uses]

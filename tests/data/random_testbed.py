@@ -4,7 +4,7 @@
 The seed draws the hardware (cores, clock, cache, memory bandwidth, accelerators), the NFs with their costs per packet,
 the ranges of traffic and benches, the noise, and how resources are shared:
 
-- cache: in proportion to cores (as ways are assigned), to references, to working sets, or to both;
+- cache: mostly by cores (as ways are assigned), by references, by working sets, or by both;
 - memory: access time grows linearly with the bandwidth used, convexly, or only above a knee;
 - accelerators: one request per queue in turn, the same with a cost of changing tenants, or equal time.
 

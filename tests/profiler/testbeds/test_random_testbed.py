@@ -172,7 +172,7 @@ def test_a_random_testbed_is_profiled_placed_and_evaluated(tmp_path: Path) -> No
     placer("train", profile, "--out", models, "--quiet")
     placer("generate", "--count", 60, "--models", models, "--out", trace)
     printed = json.loads(placer("run", trace, "--models", models, "--testbed", spec(3), "--format", "json", "--quiet"))
-    assert printed["truth"] == "random-3"
+    assert printed["truth"] == "simulated"
     assert printed["optimal"]["proven"]
     assert 2.5 < 60 / printed["optimal"]["nics"] < 4.5
     tomur = next(row for row in printed["strategies"] if row["predictor"] == "tomur")
