@@ -20,7 +20,13 @@ ROLES = (
 ENGINES = ("crypto", "regex", "compression", "checksum", "dedup", "pattern")
 MATCHING = ("regex", "pattern")
 EXTRA_PARAMETERS = {"crypto": ("key_rounds", 10, 14), "compression": ("level", 1, 9)}
-SHARES = {"by-cores": (0.25, 0.25, 0.5), "by-references": (1, 0, 0), "by-working-set": (0, 1, 0), "by-both": (0.5, 0.5, 0)}
+SHARES = {
+    "by-cores": (0.25, 0.25, 0.5),
+    "by-references": (1, 0, 0),
+    "by-working-set": (0, 1, 0),
+    "by-both": (0.5, 0.5, 0),
+}
+"""Exponents of references, working set and cores in the weight by which the cache is shared."""
 WAITS = ("linear", "convex", "knee")
 DISCIPLINES = ("round-robin", "changeover", "equal-time")
 
