@@ -144,7 +144,17 @@ def profile(
 
 
 def journal_of(out: Path) -> Path:
-    """Where the journal of a profile directory is: next to it, so that the directory holds nothing but the profile."""
+    """Where the journal of a profile directory is: next to it, so that the directory holds nothing but the profile.
+
+    Raises
+    ------
+    InputError
+        When nothing can be next to `out`.
+    """
+    if out.name in ("", ".."):  # `.` has no name
+        out = out.resolve()
+    if not out.name:
+        raise InputError.of("--out", f"{out} cannot hold a profile: its journal is kept next to it")
     return out.with_name(f"{out.name}.journal.sqlite")
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 import uuid
+import weakref
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,8 @@ class Program:
 
     The program gets a session of its own, and an environment variable that marks it and every process that it starts.
     By the mark, `end` also finds processes that moved to a session of their own or lost their parent. A process that
-    drops its environment, runs as another user or on another machine is not found.
+    drops its environment, runs as another user or on another machine is not found. A program that was not ended, as
+    after a signal at a bad moment, is killed when this process exits.
 
     Parameters
     ----------
@@ -55,6 +57,7 @@ class Program:
 
     def __init__(self, command: str, on_stderr: Callable[[str], None] = lambda line: None) -> None:
         self._mark = f"{MARK}{uuid.uuid4().hex}"
+        self._abandoned = weakref.finalize(self, _kill_marked, self._mark)
         self._process = _start(command, self._mark)
         self._requests: queue.Queue[str | None] = queue.Queue()
         self._answers: queue.Queue[str | None] = queue.Queue(maxsize=UNREAD_LINES)
@@ -101,11 +104,10 @@ class Program:
         if status is None:
             self._signal_all(signal.SIGTERM)
             self._wait(GRACE_S)
-        for _ in range(KILL_ROUNDS):  # again: a process may start another one meanwhile
-            if not self._signal_all(signal.SIGKILL):
-                break
-            time.sleep(0.01)
+        self._signal_all(signal.SIGKILL)
+        _kill_marked(self._mark)
         self._process.wait()
+        self._abandoned.detach()
         self._drain.join(GRACE_S)
         while self._reader.is_alive() and not self._answers.empty():
             self._answers.get_nowait()  # a reader that waits for room in the queue can end
@@ -117,15 +119,11 @@ class Program:
         except subprocess.TimeoutExpired:
             return None
 
-    def _signal_all(self, number: signal.Signals) -> int:
-        """Signal the program's process group and all that bear its mark; returns how many of the latter there were."""
+    def _signal_all(self, number: signal.Signals) -> None:
+        """Signal the program's process group and all that bear its mark."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
-        marked = _marked_processes(self._mark)
-        for process in marked:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process, number)
-        return len(marked)
+        _signal_marked(self._mark, number)
 
 
 def shortened(text: str, longest: int = 200) -> str:
@@ -180,6 +178,23 @@ def _keep_last(stderr: IO[str], last_lines: deque[str], on_stderr: Callable[[str
         while line := stderr.readline(LONGEST_DIAGNOSTIC):
             last_lines.append(shortened(line, LONGEST_DIAGNOSTIC))
             on_stderr(last_lines[-1])
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill all processes that bear the mark."""
+    for _ in range(KILL_ROUNDS):  # again: a process may start another one meanwhile
+        if not _signal_marked(mark, signal.SIGKILL):
+            break
+        time.sleep(0.01)
+
+
+def _signal_marked(mark: str, number: signal.Signals) -> int:
+    """Signal all processes that bear the mark; returns how many there were."""
+    marked = _marked_processes(mark)
+    for process in marked:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)
+    return len(marked)
 
 
 def _marked_processes(mark: str) -> list[int]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,6 +95,7 @@ def _profile(
     from profiler.testbeds import open_testbed
 
     with (
+        _ended_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("profiling") as advance,
     ):
@@ -106,3 +111,23 @@ def _profile(
             suggest=disagreement(seed),
         )
     progress.say(f"profile written: {out}")
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the block as Ctrl-C does, so that the testbed's processes are ended as well."""
+    former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heeded = [number for number, handler in former.items() if handler == signal.SIG_DFL]
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for one in heeded:
+            signal.signal(one, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in heeded:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, former[number])
