@@ -35,8 +35,8 @@ WORDS = {
     "list_type": "{input!r} is not a list",
     "json_invalid": "is not JSON: {error}",
     "tuple_type": "{input!r} is not a list",
-    "too_short": "is too short: there must be {min_length}",
-    "too_long": "is too long: there may be {max_length}",
+    "too_short": "is too short: there must be at least {min_length}",
+    "too_long": "is too long: there may be at most {max_length}",
 }
 """What is wrong with a value, by pydantic's name of it."""
 

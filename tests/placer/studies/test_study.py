@@ -75,7 +75,7 @@ def test_files_are_relative_to_the_study(tmp_path: Path) -> None:
         ("[[trace]]\ncount = 1e308", ":2: trace.1.count: "),
         ("[[trace]]\ncount = '4'", ":2: trace.1.count: '4' is not a whole number"),
         ("[[trace]]\ncount = true", ":2: trace.1.count: True is not a whole number"),
-        ("[[trace]]\nnfs = []", ":2: trace.1.nfs: is too short"),
+        ("[[trace]]\nnfs = []", ":2: trace.1.nfs: is too short: there must be at least 1"),
         ("[[trace]]\ndraws = 1000000", ":2: trace.1.draws: 1000000 is above 100000"),
         ("[[trace]]\ncount = 20000000\ndraws = 2", "count times draws is 40,000,000 arrivals, the limit is 20,000,000"),
         ("[[trace]]\nmean_stay_s = 1e308", ":2: trace.1.mean_stay_s: 1e+308 is above 1000000000"),
