@@ -45,10 +45,7 @@ def test_a_served_testbed_answers_as_in_the_same_process() -> None:
         ('{"id": 7}', "unknown op null"),  # no operation
         ('{"id": 7, "op": "reboot"}', 'unknown op "reboot"'),  # an unknown operation
         ('{"id": 7, "op": "run"}', "workloads: is missing"),  # no workloads
-        (
-            '{"id": 7, "op": "run", "workloads": []}',
-            "workloads: is too short: there must be at least 1",
-        ),  # an empty list
+        ('{"id": 7, "op": "run", "workloads": []}', "workloads: is too short: there must be at least 1"),
         ('{"id": 7, "op": "run", "workloads": [{"kind": "vm"}]}', "workloads.0"),  # neither NF nor bench
         ('{"id": 7, "op": "run", "workloads": [{"kind": "nf", "name": "x", "traffic": {"flows": 1}}]}', "packet_size"),
         (f'{{"id": 7, "op": "run", "workloads": [{NF.replace("counter", "NAT")}]}}', "NF NAT is not known"),
