@@ -30,7 +30,10 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, replay:PROFILE, simulated"),
         ("", "--testbed: names no testbed\nhint: one of exec:COMMAND"),
         ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
-        ("simulated:fast", "--testbed: simulated takes nothing after a colon, got 'fast'"),
+        (
+            "simulated:fast",
+            "--testbed: there is no simulated card 'fast'\nhint: simulated or simulated:contended",
+        ),
     ],
 )
 def test_a_spec_that_opens_nothing_is_refused(spec: str, message: str) -> None:
