@@ -19,11 +19,12 @@ check: .venv/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-profile: .venv/.installed  ## Record the profile of the simulated BlueField-2 again; the same seed gives the same bytes.
-	rm -rf build/bluefield-2-simulated
+profile: .venv/.installed  ## Record the profiles of the simulated cards again; the same seed gives the same bytes.
+	rm -rf build/bluefield-2-simulated* build/bluefield-2-contended-simulated*
 	$(BIN)/placer profile --testbed simulated --out build/bluefield-2-simulated --seed 0
-	rm -rf traces/bluefield-2-simulated
-	cp -r build/bluefield-2-simulated traces/bluefield-2-simulated
+	$(BIN)/placer profile --testbed simulated:contended --out build/bluefield-2-contended-simulated --seed 0
+	rm -rf traces/bluefield-2-simulated traces/bluefield-2-contended-simulated
+	cp -r build/bluefield-2-simulated build/bluefield-2-contended-simulated traces
 
 traces: .venv/.installed  ## Write the traces in the repo again.
 	$(BIN)/placer generate --count 500 --seed 1 --out traces/arrivals-500.csv
