@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,11 @@ def test_a_signal_ends_the_testbed_with_every_process_that_it_started(
     program.write_text(BUSY, encoding="utf-8")
     described = json.dumps(description().model_dump(mode="json"))
     spec = f"exec:{sys.executable} {program} {processes} {ready} '{described}'"
+    heeded = partial(signal.signal, number, signal.SIG_DFL)  # a shell ignores some signals in the background
     command = subprocess.Popen(
-        [*PLACER, "--testbed", spec, "--out", str(tmp_path / "p")], stderr=subprocess.PIPE, encoding="utf-8"
-    )
+        [*PLACER, "--testbed", spec, "--out", str(tmp_path / "p")],
+        stderr=subprocess.PIPE, encoding="utf-8", preexec_fn=heeded,
+    )  # fmt: skip
     while not (ready if busy else processes).exists():
         assert command.poll() is None
         time.sleep(0.01)
