@@ -27,7 +27,7 @@ STDIN = "-"
 MOST_ARRIVALS = 20_000_000
 LONGEST_LINE = 65_536
 MOST_FAULTS = 10_000
-"""Reading stops after this many faults; all are counted up to here, the first of them are shown."""
+"""Reading stops after this many faults; the first of them are shown, and how many more were found."""
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = "\ufeff"

@@ -65,8 +65,8 @@ def test_a_fault_of_the_program_keeps_its_traceback() -> None:
     assert failure_of(KeyError("pct")) is None
 
 
-def test_a_full_disk_leaves_no_file_behind(tmp_path: Path) -> None:
-    """/dev/full refuses every write; the plan is written aside, so nothing half-written appears."""
+def test_standard_output_on_a_full_disk_is_one_line() -> None:
+    """/dev/full refuses every write; files on a full disk are tested with the commands."""
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     command = [

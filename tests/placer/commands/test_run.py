@@ -193,9 +193,12 @@ def test_two_outputs_may_not_be_one_file(placer: Placer, trace: Path, tmp_path: 
 
 
 def test_if_one_output_cannot_be_written_none_is(placer: Placer, trace: Path, tmp_path: Path) -> None:
-    """The certificate does not stay where the plan's folder vanished meanwhile."""
-    certificate = tmp_path / "c.json"
-    arguments = ("--certificate", certificate, "--plan", "/proc/self/plan.csv")
-    ended = placer("run", trace, "--strategy", "optimal", *arguments)
-    assert ended.status in (1, 2)
+    """Neither certificate nor plan stays where charts were to go into a folder that is a file."""
+    certificate, plan, plots = tmp_path / "c.json", tmp_path / "plan.csv", tmp_path / "plots"
+    plots.write_text("a file")
+    outputs = ("--certificate", certificate, "--plan", plan, "--plots", plots)
+    ended = placer("run", trace, "--strategy", "optimal", *outputs)
+    assert (ended.status, ended.stdout) == (1, "")
+    assert ended.stderr.splitlines()[-1].startswith("error: ")
     assert not certificate.exists()
+    assert not plan.exists()
