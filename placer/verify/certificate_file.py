@@ -98,7 +98,7 @@ def read_certificate(path: Path) -> Certificate:
     except KeyError as error:
         raise InputError.of(str(path), f"is not a certificate: key {error} is missing") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError.of(str(path), f"is not a certificate ({type(error).__name__}: {error})") from error
+        raise InputError.of(str(path), f"is not a certificate: {error}") from error
 
 
 def _certificate(document: Mapping[str, Any]) -> Certificate:
