@@ -9,6 +9,7 @@ from typing import TextIO
 
 from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import Evaluation, evaluate
+from placer.evaluate.expected_violations import expected_violations_pct
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
@@ -229,7 +230,8 @@ def _online(
                 plan = strategy.build(catalogue, predictor).place(arrivals, advance)
             check_plan(plan, arrivals, catalogue.kinds)
             predicted = None if predictor is None else catalogue.oracles(predictor)
-            yield evaluate(plan, catalogue.kinds, truth, predicted)
+            evaluation = evaluate(plan, catalogue.kinds, truth, predicted)
+            yield replace(evaluation, expected_violations_pct=expected_violations_pct(plan, catalogue, predictor))
 
 
 def _optimum(

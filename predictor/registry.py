@@ -81,6 +81,16 @@ class Predictor(ABC):
             When given, the throughput that at most this share of workloads is expected to fall short of.
         """
 
+    def shortfall(
+        self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
+    ) -> list[NDArray[np.float64]]:
+        """The probability that the throughput of each workload is below what it requires (kpps), by co-location.
+
+        0 or 1 for a predictor that does not estimate its errors.
+        """
+        predicted = self.throughput(co_locations)
+        return [(kpps < np.asarray(need)).astype(float) for kpps, need in zip(predicted, required_kpps, strict=True)]
+
     @abstractmethod
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """As `throughput`, with the parts of each prediction, and intervals that hold for a share `coverage`."""

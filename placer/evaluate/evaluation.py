@@ -47,6 +47,8 @@ class Evaluation:
         Per placed arrival, by id, its stay by the ground truth; None without a ground truth.
     expected
         Per placed arrival, by id, its stay as the strategy's own predictor expects it; None without a predictor.
+    expected_violations_pct
+        Instances expected to violate their SLA, per 100 placed, by the errors of a predictor; None where not known.
     """
 
     plan: Plan
@@ -54,6 +56,7 @@ class Evaluation:
     cost: float
     stays: dict[str, Stay] | None
     expected: dict[str, Stay] | None
+    expected_violations_pct: float | None = None
 
     @property
     def violated(self) -> int | None:

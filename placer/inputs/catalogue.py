@@ -8,7 +8,7 @@ from pathlib import Path
 
 from placer.inputs.fleet import NicTable, read_fleet
 from placer.inputs.models import RECORDED, RECORDED_OF, Say, open_models
-from placer.model.catalogue import Catalogue
+from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
 from placer.model.fleet import NicKind
 from predictor import Models
 from profiler.testbed import Testbed
@@ -34,6 +34,8 @@ class Cards:
         The share of instances that may be expected to violate their SLA; None uses the median prediction.
     timeout
         Seconds that a testbed may take for one answer.
+    budget_pct
+        Instances that may be expected to violate their SLA, per 100; None means the default where no risk is given.
     """
 
     models: Path | None = None
@@ -41,6 +43,7 @@ class Cards:
     testbed: str | None = None
     risk: float | None = None
     timeout: float = 60.0
+    budget_pct: float | None = None
 
 
 def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
@@ -75,7 +78,9 @@ def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
         specs.append(spec)
     if any(testbed is None for testbed in testbeds_of) and any(testbeds_of):
         say("not every NIC of the fleet has a testbed: there is no ground truth, so the optimum is a predicted one")
-    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), cards.risk, tuple(specs))
+    asked = DEFAULT_BUDGET_PCT if cards.budget_pct is None else cards.budget_pct
+    budget_pct = asked if cards.risk is None else None
+    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), cards.risk, tuple(specs), budget_pct)
 
 
 def _own_testbed(models: Models) -> str:

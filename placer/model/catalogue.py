@@ -13,6 +13,8 @@ from profiles import TrafficProfile, Workload
 
 BYTES_PER_MB = 1e6
 DEFAULT_PREDICTOR = "tomur"
+DEFAULT_BUDGET_PCT = 2.0
+"""SLA violations that are accepted where nothing else is asked, per 100 instances."""
 PREDICTED = "predicted"
 """The name of the ground truth where there is none."""
 
@@ -33,6 +35,9 @@ class Catalogue:
         The share of instances that may be expected to violate their SLA; None uses the median prediction.
     specs
         Per kind, the SPEC of its testbed; `none` where there is none.
+    budget_pct
+        Instances that may be expected to violate their SLA, per 100; strategies choose the risk to stay inside. None
+        where the risk is given.
     """
 
     kinds: tuple[NicKind, ...]
@@ -40,6 +45,7 @@ class Catalogue:
     testbeds: tuple[Testbed | None, ...]
     risk: float | None = None
     specs: tuple[str, ...] = ()
+    budget_pct: float | None = None
 
     @property
     def default_traffic(self) -> TrafficProfile:

@@ -32,12 +32,15 @@ class Plan:
         One per arrival, in order of arrival.
     seconds
         Time for all decisions.
+    risk
+        The share of cases that fall short of the predictions it used; None where it used none, or the median.
     """
 
     strategy: str
     predictor: str | None
     placements: tuple[Placement, ...]
     seconds: float
+    risk: float | None = None
 
     @property
     def placed(self) -> list[Placement]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
+from placer.model.plan import Plan
 from placer.policy.rules import LOOK_AHEAD, RULES, Rule
 from placer.policy.selector import Selector
+from placer.progress import Advance
+from placer.strategies.budget import within_budget
 from placer.strategies.strategy import OnlineStrategy, register
 
 
@@ -21,7 +26,7 @@ class ContentionAware(OnlineStrategy):
     Parameters
     ----------
     oracles
-        Source of throughputs per kind of NIC; by default the predictor, at the catalogue's risk or `DEFAULT_RISK`.
+        Source of throughputs per kind of NIC; by default the predictor, at a risk that keeps the catalogue's budget.
     rule
         Selects one of the NICs that fit.
     """
@@ -39,13 +44,27 @@ class ContentionAware(OnlineStrategy):
         rule: Rule = LOOK_AHEAD,
     ) -> None:
         super().__init__(catalogue, predictor)
-        if oracles is None:
-            if predictor is None:
-                raise ValueError("contention-aware needs a predictor or oracles.")
-            risk = DEFAULT_RISK if catalogue.risk is None else catalogue.risk
-            oracles = replace(catalogue, risk=risk).oracles(predictor)
-        self.oracles = oracles
+        if oracles is None and predictor is None:
+            raise ValueError("contention-aware needs a predictor or oracles.")
+        self.given = oracles
+        self.oracles = oracles or self._oracles_at(DEFAULT_RISK if catalogue.risk is None else catalogue.risk)
         self.rule = rule
+
+    def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
+        """The plan at the catalogue's risk; without one, at the largest risk that is expected to keep the budget."""
+        if self.given is not None or self.predictor is None:
+            return super().place(arrivals, progress)
+        began = time.perf_counter()
+
+        def place_at(risk: float) -> Plan:
+            self.oracles = self._oracles_at(risk)
+            return replace(super(ContentionAware, self).place(arrivals, progress), risk=risk)
+
+        plan = within_budget(self.catalogue, self.predictor, place_at)
+        return replace(plan, seconds=time.perf_counter() - began)
+
+    def _oracles_at(self, risk: float) -> tuple[Oracle, ...]:
+        return replace(self.catalogue, risk=risk).oracles(self.predictor or "")
 
     def begin(self, fleet: Fleet) -> None:
         self._selector = Selector(fleet, self.oracles, self.rule)

@@ -1,0 +1,90 @@
+"""How many instances of a plan are expected to violate their SLA, by how far a predictor errs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import Fleet, Tenant
+from placer.model.oracle import CoLocation
+from placer.model.plan import Plan
+from placer.model.replay import replay_plan
+from predictor import Predictor
+from profiles import Workload
+
+Case = tuple[int, CoLocation, Workload]
+"""What a prediction is of: the kind's index, the co-location, and the workload."""
+
+
+@dataclass(frozen=True)
+class ExpectedViolations:
+    """SLA violations of a plan, per 100 placed instances.
+
+    Parameters
+    ----------
+    mean_pct
+        Their expectation.
+    spread_pct
+        Their standard deviation. The error of a prediction belongs to a workload in a co-location and is repeated on
+        every NIC with that co-location, so that many NICs of few co-locations spread more.
+    """
+
+    mean_pct: float
+    spread_pct: float
+
+
+def expected_violations_pct(plan: Plan, catalogue: Catalogue, predictor: str | None = None) -> float | None:
+    """`expected_violations` by the plan's predictor, or else by that of this name, or else by the first; per cent."""
+    known = catalogue.predictors()
+    by = plan.predictor or predictor or (known[0] if known else None)
+    return expected_violations(plan, catalogue, by).mean_pct if by else None
+
+
+def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> ExpectedViolations:
+    """The SLA violations to expect; of all co-locations of an instance's stay the most likely violation counts."""
+    placed = len(plan.placed)
+    if not placed:
+        return ExpectedViolations(0.0, 0.0)
+    worst: dict[str, tuple[float, Case]] = {}
+    for kind, groups in _groups_by_kind(plan, catalogue).items():
+        for co_location, tenants, shares in _shortfalls(groups, catalogue.models[kind].predictors[predictor]):
+            for tenant, share in zip(tenants, shares, strict=True):
+                if tenant.id not in worst or share > worst[tenant.id][0]:
+                    worst[tenant.id] = share, (kind, co_location, tenant.workload)
+    together: dict[Case, list[float]] = defaultdict(list)
+    for share, case in worst.values():
+        together[case].append(share)
+    mean = sum(share for share, _ in worst.values())
+    # instances of one case fail together, as far as their requirements are alike
+    variance = sum(len(of) ** 2 * float(np.mean(of)) * (1.0 - float(np.mean(of))) for of in together.values())
+    return ExpectedViolations(100.0 * mean / placed, 100.0 * float(np.sqrt(variance)) / placed)
+
+
+def _shortfalls(
+    groups: Iterable[tuple[Tenant, ...]], predictor: Predictor
+) -> Iterator[tuple[CoLocation, tuple[Tenant, ...], list[float]]]:
+    """Per group of tenants its co-location, and the probability that each tenant falls short of its SLA."""
+    groups = list(groups)
+    workloads = sorted({tenant.workload for tenants in groups for tenant in tenants})
+    solo = dict(zip(workloads, predictor.solo(workloads).tolist(), strict=True))
+    required = [[tenant.sla.required_kpps(solo[tenant.workload]) for tenant in tenants] for tenants in groups]
+    co_locations = [tuple(tenant.workload for tenant in tenants) for tenants in groups]
+    for co_location, tenants, shares in zip(
+        co_locations, groups, predictor.shortfall(co_locations, required), strict=True
+    ):
+        yield co_location, tenants, shares.tolist()
+
+
+def _groups_by_kind(plan: Plan, catalogue: Catalogue) -> dict[int, list[tuple[Tenant, ...]]]:
+    """Per kind, every set of tenants that ever shares a NIC, in order of workload."""
+    groups: dict[int, dict[tuple[str, ...], tuple[Tenant, ...]]] = defaultdict(dict)
+    for _, changed in replay_plan(plan, Fleet(catalogue.kinds)):
+        for nic in changed:
+            ordered = tuple(sorted(nic.tenants, key=lambda tenant: tenant.workload))
+            if ordered:
+                groups[nic.kind.index][tuple(tenant.id for tenant in ordered)] = ordered
+    return {kind: list(of_kind.values()) for kind, of_kind in groups.items()}
