@@ -17,6 +17,7 @@ from predictor.contention.calibration import Calibration
 from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
 from predictor.contention.memory import MemoryModel
+from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import SoloModel
 from predictor.registry import PREDICTORS, Predictor
@@ -24,7 +25,9 @@ from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
 from profiles.profile import write_json
 
-FORMAT = 4
+FORMAT = 5
+READABLE = (4, FORMAT)
+"""Format 4 has no corrections by neighbours."""
 MANIFEST = "models.json"
 MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
 HINT = "train them again with `placer train PROFILE --out MODELS`"
@@ -115,6 +118,8 @@ def _save_nf(model: NfModel, folder: Path) -> None:
     write_arrays(folder / "errors.npz", model.error_model.as_arrays())
     if model.calibration:
         write_arrays(folder / "calibration.npz", model.calibration.as_arrays())
+    if model.neighbours:
+        write_arrays(folder / "neighbours.npz", model.neighbours.as_arrays())
     if model.solo:
         write_arrays(folder / "solo.npz", model.solo.as_arrays())
 
@@ -125,7 +130,7 @@ def _load_nf(folder: Path) -> NfModel:
         AcceleratorUse(name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())))
         for name, queues in found["queues"].items()
     )
-    solo, calibration = (folder / f"{part}.npz" for part in ("solo", "calibration"))
+    solo, calibration, neighbours = (folder / f"{part}.npz" for part in ("solo", "calibration", "neighbours"))
     return NfModel(
         name=found["name"],
         cores=found["cores"],
@@ -136,6 +141,7 @@ def _load_nf(folder: Path) -> NfModel:
         evidence=found["evidence"]["mape_pct"],
         evidence_in_co_location=found["evidence"]["mape_in_co_locations_pct"],
         calibration=Calibration.from_arrays(read_arrays(calibration)) if calibration.exists() else None,
+        neighbours=NeighbourCorrection.from_arrays(read_arrays(neighbours)) if neighbours.exists() else None,
         error_model=ErrorModel.from_arrays(read_arrays(folder / "errors.npz")),
     )
 
@@ -150,8 +156,9 @@ def _manifest(directory: Path) -> dict[str, Any]:
         made, files = manifest["format"], dict(manifest["files"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError.of(str(path), "is damaged", hint=HINT) from error
-    if made != FORMAT:
-        raise InputError.of(str(path), f"format {made}, only format {FORMAT} is understood", column="format", hint=HINT)
+    if made not in READABLE:
+        understood = " and ".join(map(str, READABLE))
+        raise InputError.of(str(path), f"format {made}, only {understood} are understood", column="format", hint=HINT)
     for name, digest in files.items():
         if not (directory / name).is_file():
             raise InputError.of(str(directory / name), "is missing", hint=HINT)

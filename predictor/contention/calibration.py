@@ -7,7 +7,7 @@ out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +36,36 @@ class Conditions:
         Predicted share of solo throughput, shape (N,).
     pressure
         Per accelerator, the competitors' service demand in units of the NF's own service time, shape (N, accelerators).
+    neighbours
+        Which NFs share the NIC, as `NeighbourInputs` describes them, one row each; NaN where only sums are known.
     """
 
     traffic: Array
     kept: Array
     pressure: Array
+    neighbours: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
-    def of(cls, traffic: Array, kpps: Array, solo_kpps: Array, competitor_ms: Array, own_ms: Array) -> Conditions:
+    def of(
+        cls,
+        traffic: Array,
+        kpps: Array,
+        solo_kpps: Array,
+        competitor_ms: Array,
+        own_ms: Array,
+        neighbours: Array | None = None,
+    ) -> Conditions:
         """The conditions of predictions of `kpps` for NFs that reach `solo_kpps` alone, shape (N,).
 
         Traffic is of shape (N, 3), the service times of the competitors and the NF are of shape (N, accelerators).
         """
-        return cls(traffic, kpps / solo_kpps, competitor_ms / np.maximum(own_ms, 1e-12))
+        known = np.full((len(kpps), 1), np.nan) if neighbours is None else neighbours
+        return cls(traffic, kpps / solo_kpps, competitor_ms / np.maximum(own_ms, 1e-12), known)
+
+    @property
+    def named(self) -> NDArray[np.bool_]:
+        """Whether it is known which NFs share the NIC, shape (N,)."""
+        return np.asarray(np.isfinite(self.neighbours).all(axis=1), dtype=np.bool_)
 
     def inputs(self) -> Array:
         """As coordinates, shape (N, 4 + accelerators)."""

@@ -24,6 +24,7 @@ from predictor.contention.composition import (
     run_to_completion,
 )
 from predictor.contention.memory import WORKING_SET
+from predictor.contention.neighbours import NeighbourInputs
 from predictor.contention.subsets import lowest_over_subsets
 from predictor.contention.workload_table import WorkloadTable
 from profiles import Workload
@@ -101,6 +102,7 @@ class EquilibriumModel:
         table, batch = self._table, equilibrium.batch
         turns = np.where(batch.occupied[:, :, None], (table.queues * table.service)[batch.member], 0.0)
         others = turns.sum(axis=1, keepdims=True) - turns
+        neighbours = NeighbourInputs(table.nf, table.deviation, len(table.names))
         positions = np.nonzero(batch.contended if among is None else among)
         for name, rows in table.by_nf(batch.member[positions]):
             model, where = table.models[name], tuple(axis[rows] for axis in positions)
@@ -108,7 +110,8 @@ class EquilibriumModel:
             columns = [table.accelerators.index(accelerator) for accelerator in model.accelerators]
             own, competitors = table.service[which][:, columns], others[where][:, columns]
             throughput, solo = equilibrium.throughput[where], equilibrium.solo[where]
-            yield name, where, Conditions.of(table.traffic[which], throughput, solo, competitors, own)
+            near = neighbours.of(batch.member, where)
+            yield name, where, Conditions.of(table.traffic[which], throughput, solo, competitors, own, near)
 
     def _cores(self, batch: CoLocationBatch) -> Array:
         """What each member's cores reach under the others' memory contention, before any queueing."""

@@ -77,9 +77,14 @@ class TrafficScale:
         low, high = (_coordinates(np.array([[measured[name][end] for name in ATTRIBUTES]]))[0] for end in (0, 1))
         return cls(_coordinates(default[None, :])[0], np.maximum(high - low, 1.0))
 
+    def deviation(self, traffic: Array) -> Array:
+        """How far traffic is from default, as a share of the measured range, shape (N, 3)."""
+        deviation: Array = (_coordinates(traffic) - self.default) / self.width
+        return deviation
+
     def distance(self, conditions: Conditions) -> Array:
         """What the spread grows with: distance from default traffic, 0 to 1, and the drop, shape (N, 2)."""
-        away = np.sqrt((((_coordinates(conditions.traffic) - self.default) / self.width) ** 2).sum(axis=1))
+        away = np.sqrt((self.deviation(conditions.traffic) ** 2).sum(axis=1))
         drop = np.maximum(1.0 - conditions.kept, 0.0)
         return np.column_stack([np.minimum(away / FAR, 1.0), np.log((NEGLIGIBLE + drop) / TYPICAL)])
 
@@ -133,36 +138,52 @@ class ErrorModel:
         """The spread of each prediction, shape (N,)."""
         return spread_of(np.log(self.usual) + self.scale.distance(conditions) @ self.growth)
 
-    def interval(self, conditions: Conditions, coverage: float) -> tuple[Array, Array] | None:
+    def interval(
+        self, conditions: Conditions, coverage: float, left: Array | float = 1.0
+    ) -> tuple[Array, Array] | None:
         """Factors below and above predictions between which a share `coverage` of cases lies; None for too few errors.
 
-        Each of shape (N,).
+        Each of shape (N,). `left` is the share of the usual spread that is left where co-locations were measured.
         """
         size = np.abs(self.standard)
         order = np.argsort(size, kind="stable")
         rank = int(np.searchsorted(_shares(self.weight[order]), coverage - 1e-12))
         if rank == len(size):
             return None
-        width = size[order[rank]] * self.at(conditions)
+        width = size[order[rank]] * self.at(conditions) * left
         return np.exp(-width), np.exp(width)
 
-    def lower(self, conditions: Conditions, risk: float) -> Array:
+    def lower(self, conditions: Conditions, risk: float, left: Array | float = 1.0) -> Array:
         """The factor below predictions that at most a share `risk` of cases falls short of, shape (N,).
 
-        Below `least_risk` it is extrapolated.
+        Below `least_risk` it is extrapolated. `left` as `interval` takes it.
         """
+        spread = self.at(conditions) * left
         rank = int(np.searchsorted(_shares(self.weight), risk + 1e-12, side="right"))
         if rank:
-            factors: Array = np.exp(self.standard[rank - 1] * self.at(conditions))
+            factors: Array = np.exp(self.standard[rank - 1] * spread)
             return factors
-        return self._extrapolated(conditions, risk)
+        return self._extrapolated(spread, risk)
 
-    def _extrapolated(self, conditions: Conditions, risk: float) -> Array:
+    def shortfall(self, conditions: Conditions, factor: Array, left: Array | float = 1.0) -> Array:
+        """The probability that throughput is below `factor` times the prediction, shape (N,); `left` as in `interval`.
+
+        Between measured errors by their shares; beyond them by Student's t of variance 1.
+        """
+        from scipy.special import stdtr
+
+        standard = np.log(np.maximum(factor, 1e-12)) / (self.at(conditions) * left)
+        tail: Array = stdtr(FREEDOM, standard / np.sqrt((FREEDOM - 2) / FREEDOM))
+        if not len(self.standard):
+            return tail
+        measured = np.interp(standard, self.standard, _shares(self.weight))
+        return np.where(standard < self.standard[0], np.minimum(tail, measured), measured)
+
+    def _extrapolated(self, spread: Array, risk: float) -> Array:
         """The quantile of Student's t of variance 1; not above the smallest measured error, not absurdly far below."""
         from scipy.special import stdtrit
 
         smallest = float(self.standard[0]) if len(self.standard) else 0.0
-        spread = self.at(conditions)
         measured = np.exp(min(smallest, 0.0) * spread)
         tail = np.exp(np.sqrt((FREEDOM - 2) / FREEDOM) * stdtrit(FREEDOM, min(risk, 0.5)) * spread)
         factors: Array = np.minimum(np.maximum(tail, 1.0 / ABSURD), measured)

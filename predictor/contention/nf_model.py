@@ -14,6 +14,7 @@ from predictor.contention.composition import COMPOSITIONS, Composition
 from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
 from predictor.contention.memory import MemoryModel, MemoryRuns
+from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.solo import SoloModel
 from profiles import ATTRIBUTES, TrafficProfile
 
@@ -44,6 +45,8 @@ class NfModel:
         The same of all NFs in measured co-locations, where benches did not distinguish the patterns.
     calibration
         Correction by measured co-runs; None when there are none, or they do not help.
+    neighbours
+        Correction by measured co-locations of which the members are known; None where too few were measured.
     error_model
         How far predictions err.
     """
@@ -57,6 +60,7 @@ class NfModel:
     evidence: Mapping[str, float] = field(default_factory=dict)
     evidence_in_co_location: Mapping[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None
+    neighbours: NeighbourCorrection | None = None
     error_model: ErrorModel = field(default_factory=ErrorModel.unknown)
 
     @cached_property
@@ -121,6 +125,15 @@ class NfModel:
         share = self.memory_share(self.memory_runs(counters, traffic), base)
         memory = np.maximum(solo - self.execution.unqueued(base * share, traffic), 0.0)
         return np.column_stack([memory, self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)])
+
+    def by_neighbours(self, conditions: Conditions) -> tuple[Array, Array]:
+        """The factor for each prediction, and the share of the usual spread that is left, both of shape (N,)."""
+        factor, left = np.ones(len(conditions.kept)), np.ones(len(conditions.kept))
+        named = conditions.named
+        if self.neighbours and named.any():
+            error, left[named] = self.neighbours(conditions.neighbours[named])
+            factor[named] = np.exp(error * self.error_model.at(conditions)[named])
+        return factor, left
 
     def conditions(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Conditions:
         """The conditions of `predicted` throughput, shape (N,); the rest as `throughput` takes it."""

@@ -15,7 +15,7 @@ from profiles.faults import suggestion
 
 Array = NDArray[np.float64]
 
-ARRAYS = ("nf", "pipeline", "traffic", "counters", "base", "match_ms", "solo", "queues", "service")
+ARRAYS = ("nf", "pipeline", "traffic", "deviation", "counters", "base", "match_ms", "solo", "queues", "service")
 
 
 class WorkloadTable:
@@ -29,6 +29,8 @@ class WorkloadTable:
         Position of the NF in `names`, shape (workloads,).
     pipeline
         Whether its execution pattern is pipeline, shape (workloads,).
+    deviation
+        Of the traffic from default, as a share of the profiled range, shape (workloads, 3).
     traffic, counters
         Shapes (workloads, 3) and (workloads, 7); counters are NaN where the NF was not measured alone.
     base, match_ms, solo
@@ -46,6 +48,7 @@ class WorkloadTable:
         self.nf: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self.pipeline: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
+        self.deviation = np.zeros((0, 3))
         self.base, self.match_ms, self.solo = np.zeros(0), np.zeros(0), np.zeros(0)
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
@@ -124,6 +127,7 @@ class WorkloadTable:
     def _fill(self, model: NfModel, rows: NDArray[np.intp]) -> None:
         traffic, execution = self.traffic[rows], model.execution
         self.pipeline[rows] = execution.pattern == PIPELINE
+        self.deviation[rows] = model.error_model.scale.deviation(traffic)
         self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan
         self.base[rows] = model.base_kpps(traffic)
         self.match_ms[rows] = 0.0 if execution.pattern == PIPELINE else execution.match_ms(traffic)

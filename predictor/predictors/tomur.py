@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+MEASURED_NEAR = 0.7
+"""Share of the usual spread below which measured co-locations count as correcting a prediction."""
 NOTICEABLE = 0.005
 """Share of throughput from which a drop makes its resource the bottleneck."""
 
@@ -77,23 +79,38 @@ class TomurPredictor(Predictor):
     def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
         """Throughput (kpps) of every workload; with `risk`, what that share falls short of at most."""
         equilibrium = self._model.solve(co_locations)
-        needed = self._corrections or risk is not None
-        conditions = list(self._model.conditions(equilibrium)) if needed else []
-        throughput, _ = self._corrected(equilibrium, conditions)
+        conditions = list(self._model.conditions(equilibrium)) if self._composition is None or risk is not None else []
+        throughput, _, left = self._corrected(equilibrium, conditions)
         if risk is not None:
             for name, at, of_nf in conditions:
-                throughput[at] *= np.minimum(self._nfs[name].error_model.lower(of_nf, risk), 1.0)
+                throughput[at] *= np.minimum(self._nfs[name].error_model.lower(of_nf, risk, left[at]), 1.0)
         return equilibrium.batch.in_given_order(throughput)
+
+    def shortfall(
+        self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
+    ) -> list[Array]:
+        """As `Predictor.shortfall`, by the error models; 0 or 1 for a workload that is alone."""
+        equilibrium = self._model.solve(co_locations)
+        batch, conditions = equilibrium.batch, list(self._model.conditions(equilibrium))
+        throughput, _, left = self._corrected(equilibrium, conditions)
+        required = np.zeros(throughput.shape)
+        for row, (needs, size) in enumerate(zip(required_kpps, batch.sizes.tolist(), strict=True)):
+            required[row, :size] = np.asarray(needs)[batch.order[row, :size]]
+        short = (throughput < required).astype(np.float64)
+        for name, at, of_nf in conditions:
+            factor = required[at] / throughput[at]
+            short[at] = self._nfs[name].error_model.shortfall(of_nf, factor, left[at])
+        return batch.in_given_order(short)
 
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """Throughput, the drop on each resource, the bottleneck, and an interval of that coverage."""
         equilibrium = self._model.solve(co_locations)
         batch, conditions = equilibrium.batch, list(self._model.conditions(equilibrium))
-        throughput, calibrated = self._corrected(equilibrium, conditions)
+        throughput, calibrated, left = self._corrected(equilibrium, conditions)
         low, high = np.ones(throughput.shape), np.ones(throughput.shape)
         alone = self._model.conditions(equilibrium, batch.occupied & ~batch.contended)
         for name, at, of_nf in [*conditions, *alone]:
-            low[at], high[at] = self._factors(name, of_nf, coverage)
+            low[at], high[at] = self._factors(name, of_nf, coverage, left[at])
         parts = (throughput, equilibrium.solo, calibrated, low, high)
         columns = [*(part[:, :, None] for part in parts), equilibrium.drops, equilibrium.bound]
         rows = batch.in_given_order(np.concatenate(columns, axis=2))
@@ -144,19 +161,26 @@ class TomurPredictor(Predictor):
 
     def _corrected(
         self, equilibrium: Equilibrium, conditions: Sequence[tuple[str, Positions, Conditions]]
-    ) -> tuple[Array, NDArray[np.bool_]]:
-        """Throughput corrected by measured co-runs, and where these are near enough to count as correcting it."""
+    ) -> tuple[Array, NDArray[np.bool_], Array]:
+        """Throughput corrected by measured co-runs, where these are near enough to count as correcting it, and the
+        share of the usual spread that is left."""
         corrected, near = equilibrium.throughput.copy(), np.zeros(equilibrium.throughput.shape, dtype=bool)
-        for name, at, of_nf in conditions:
+        left = np.ones(corrected.shape)
+        for name, at, of_nf in conditions if not self._composition else ():
             if correction := self._corrections.get(name):
                 corrected[at] *= correction(of_nf)
                 near[at] = correction.applies(of_nf)
-        return np.minimum(corrected, equilibrium.solo), near
+            factor, left[at] = self._nfs[name].by_neighbours(of_nf)
+            corrected[at] *= factor
+            near[at] |= left[at] < MEASURED_NEAR
+        return np.minimum(corrected, equilibrium.solo), near, left
 
-    def _factors(self, nf: str, conditions: Conditions, coverage: float) -> tuple[Array, Array]:
+    def _factors(
+        self, nf: str, conditions: Conditions, coverage: float, left: Array | float = 1.0
+    ) -> tuple[Array, Array]:
         """Factors below and above predictions; NaN where too few errors are known."""
         unknown = np.full(len(conditions.kept), np.nan)
-        return self._nfs[nf].error_model.interval(conditions, coverage) or (unknown, unknown)
+        return self._nfs[nf].error_model.interval(conditions, coverage, left) or (unknown, unknown)
 
     def _prediction(
         self,

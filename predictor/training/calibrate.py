@@ -1,4 +1,4 @@
-"""What real co-locations add to trained models: a correction, and how far predictions err."""
+"""What real co-locations add to trained models: corrections, and how far predictions err."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from predictor.contention.calibration import Calibration
 from predictor.contention.intervals import ErrorModel, HeldOutErrors, TrafficScale
+from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.nf_model import NfModel
 from predictor.training.co_runs import ComparedRuns, compared_next_to_benches, compared_with
-from predictor.training.error_models import fit_error_models
+from predictor.training.error_models import fit_error_models, restandardised
 from predictor.training.measurements import Measurements
+from predictor.training.neighbours import fit_neighbours
 
 Array = NDArray[np.float64]
 
@@ -22,7 +24,10 @@ ENOUGH = 20
 
 
 def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
-    """The models with a correction, where real co-locations were measured and it helps, and with an error model.
+    """The models with corrections, where real co-locations were measured and they help, and with error models.
+
+    First a correction by the conditions of predictions, which helps everywhere; then, in units of the spread that is
+    left, one by the NFs that share the NIC, which answers measured co-locations as measured.
 
     Without real co-locations, errors next to benches that were left out of training are used.
 
@@ -31,9 +36,12 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
     InputError
         When measured co-locations contradict the other runs beyond belief.
     """
-    compared, of_benches = compared_with(measured, models), compared_next_to_benches(measured, models)
     default = np.array(measured.default_traffic.as_tuple())
     scales = {name: TrafficScale.of(default, model.measured) for name, model in models.items()}
+    models = {
+        name: replace(model, error_model=ErrorModel.even(scales[name], np.zeros(0))) for name, model in models.items()
+    }
+    compared, of_benches = compared_with(measured, models), compared_next_to_benches(measured, models)
     calibrations: dict[str, Calibration | None] = {}
     held_out: dict[str, HeldOutErrors] = {}
     error_models: dict[str, ErrorModel] = {}
@@ -47,11 +55,32 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
         of_co_runs = [_left(calibrations[name], rows)] if rows else []
         errors = [model.memory.errors, of_benches[name].error, *of_co_runs]
         error_models[name] = ErrorModel.even(scales[name], np.concatenate(errors))
-    error_models |= fit_error_models(held_out, scales)
+    fitted = fit_error_models(held_out, scales)
+    neighbours = {
+        name: fit for name, model in fitted.items()
+        if (fit := _neighbours(tuple(models), compared[name], calibrations[name], model))
+    }  # fmt: skip
+    error_models |= restandardised(fitted, neighbours)
     return {
-        name: replace(model, calibration=calibrations[name], error_model=error_models[name])
+        name: replace(
+            model,
+            calibration=calibrations[name],
+            neighbours=neighbours.get(name),
+            error_model=error_models[name],
+        )
         for name, model in models.items()
     }
+
+
+def _neighbours(
+    names: tuple[str, ...], rows: ComparedRuns, calibration: Calibration | None, errors: ErrorModel
+) -> NeighbourCorrection | None:
+    """The correction by the NFs that share the NIC, of what the calibration leaves, in usual spreads."""
+    left = rows.error - np.log(calibration(rows.conditions)) if calibration else rows.error
+    spread, named = errors.at(rows.conditions), rows.conditions.named
+    return fit_neighbours(
+        names, rows.conditions.neighbours[named], (left / spread)[named], (rows.noise / spread**2)[named]
+    )
 
 
 def _left(calibration: Calibration | None, rows: ComparedRuns) -> Array:

@@ -48,14 +48,20 @@ class ComparedRuns:
     @classmethod
     def joined(cls, parts: Sequence[ComparedRuns]) -> ComparedRuns:
         """The rows of all parts, in order."""
-        conditions = Conditions(
-            *(
-                np.concatenate([getattr(one.conditions, name) for one in parts])
-                for name in ("traffic", "kept", "pressure")
-            )
+        traffic, kept, pressure = (
+            np.concatenate([getattr(one.conditions, name) for one in parts]) for name in ("traffic", "kept", "pressure")
         )
+        conditions = Conditions(traffic, kept, pressure, _stacked([one.conditions.neighbours for one in parts]))
         rest = (np.concatenate([getattr(one, name) for one in parts]) for name in ("error", "noise", "co_location"))
         return cls(conditions, *rest)
+
+
+def _stacked(parts: Sequence[Array]) -> Array:
+    """The rows of all parts, filled up with NaN to the same width."""
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate(
+        [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=np.nan) for part in parts]
+    )
 
 
 def compared_by_name(

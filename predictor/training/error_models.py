@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from predictor.contention.intervals import FREEDOM, LEAST, ErrorModel, HeldOutErrors, TrafficScale, spread_of
+from predictor.contention.neighbours import NeighbourCorrection
 
 Array = NDArray[np.float64]
 
@@ -86,3 +88,18 @@ def _most_likely(
     shared, own = unpack(likely)
     found = shared + own
     return found[:, 0], found[:, 1:]
+
+
+def restandardised(
+    models: Mapping[str, ErrorModel], corrections: Mapping[str, NeighbourCorrection]
+) -> dict[str, ErrorModel]:
+    """The models with the standardised errors that the corrections leave, of all NFs together."""
+    left = [correction.left_out() for correction in corrections.values()]
+    if not left:
+        return dict(models)
+    error, variance = (np.concatenate(parts) for parts in zip(*left, strict=True))
+    noise = np.concatenate([correction.noise for correction in corrections.values()])
+    standard = error / np.sqrt(variance + noise)
+    order = np.argsort(standard, kind="stable")
+    weight = variance / (variance + noise)
+    return {name: replace(model, standard=standard[order], weight=weight[order]) for name, model in models.items()}
