@@ -1,4 +1,4 @@
-"""Co-locations of NFs to run: what benches cannot represent, and how large prediction errors are.
+"""Co-locations of NFs at random traffic: what benches cannot represent, and how large prediction errors are.
 
 The models learn from benches, and benches only resemble NFs. A few runs of co-located NFs let training correct the
 difference, and measure the error of predictions where they will be used. One run measures every NF in it, so few
@@ -18,12 +18,9 @@ from profiler.sampling import at, traffic_ranges, traffic_with, whole
 from profiler.testbed import Run
 from profiles import CoLocation, NfDescription, TestbedDescription, TrafficProfile, Workload
 
-SHARE = 0.15
-"""Of an NF's quota, for runs with other NFs."""
 TIMES = 2
 AGREE = 0.1
 """Relative difference of two runs of a co-location from which a third is made."""
-KINDS_OF_TRAFFIC = 3
 
 
 def draw_co_locations(
@@ -31,17 +28,21 @@ def draw_co_locations(
 ) -> list[CoLocation]:
     """`count` co-locations of `nf`, which comes first, with a random number of random NFs that fit.
 
-    A third runs at default traffic, where most NFs will run. The others run at random traffic, different for each NF:
-    half of them even in the logarithm of the flows, half even in their number, because either may be what users have.
+    Traffic differs for each NF: half of the co-locations are even in the logarithm of the flows, half in their number,
+    because either may be what users have. Those at default traffic are chosen by `deciding`.
     """
     fitting = [one for one in description.nfs if one.cores + nf.cores <= description.nic.cores]
     if not fitting:
         return []
-    return [_co_location(description, nf, fitting, index % KINDS_OF_TRAFFIC, rng) for index in range(count)]
+    return [_co_location(description, nf, fitting, index % 2 == 0, rng) for index in range(count)]
 
 
 def _co_location(
-    description: TestbedDescription, nf: NfDescription, partners: Sequence[NfDescription], kind: int, rng: Generator
+    description: TestbedDescription,
+    nf: NfDescription,
+    partners: Sequence[NfDescription],
+    by_magnitude: bool,
+    rng: Generator,
 ) -> CoLocation:
     free = description.nic.cores - nf.cores
     most = free // min(one.cores for one in partners)
@@ -51,20 +52,18 @@ def _co_location(
         if one.cores <= free:
             members.append(one)
             free -= one.cores
-    return tuple(Workload(one.name, _traffic(description, kind, rng)) for one in members)
+    return tuple(Workload(one.name, _traffic(description, by_magnitude, rng)) for one in members)
 
 
-def _traffic(description: TestbedDescription, kind: int, rng: Generator) -> TrafficProfile:
-    if kind == 0:
-        return description.traffic
+def _traffic(description: TestbedDescription, by_magnitude: bool, rng: Generator) -> TrafficProfile:
     ranges = traffic_ranges(description)
-    positions = {name: float(position) for name, position in zip(ranges, rng.random(len(ranges)), strict=True)}
-    by_magnitude = {name: at(ranges[name], position) for name, position in positions.items()}
-    evenly = {
-        name: whole(ranges[name], float(np.interp(position, (0, 1), ranges[name])))
-        for name, position in positions.items()
-    }
-    return traffic_with(description.traffic, by_magnitude if kind == 1 else evenly)
+    values = {}
+    for name, position in zip(ranges, rng.random(len(ranges)).tolist(), strict=True):
+        bounds = ranges[name]
+        values[name] = (
+            at(bounds, position) if by_magnitude else whole(bounds, float(np.interp(position, (0, 1), bounds)))
+        )
+    return traffic_with(description.traffic, values)
 
 
 def agree(one: Run, other: Run) -> bool:

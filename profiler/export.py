@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from profiler.contention import BenchLevels, Contention, OperatingPoint
 from profiler.nf_runs import NfRuns, least_work
-from profiler.testbed import Measurement, TestbedError
-from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile
+from profiler.testbed import Measurement, Run, TestbedError
+from profiles import COUNTERS, CoLocation, InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.aside import files_aside
 from profiles.profile import (
     COUNTER_COLUMNS,
@@ -90,8 +91,23 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
         memory=_table([one for one in measured if is_memory(one)], _competitors_counters),
         accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
-        co_locations=_co_location_table(runs),
+        co_locations=_co_location_table(runs.co_locations),
     )
+
+
+def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[tuple[CoLocation, Run]]) -> list[NfProfile]:
+    """The profiles with further runs of co-locations, each in the folder of its first NF that is among them."""
+    found: dict[str, list[tuple[CoLocation, Run]]] = {one.name: [] for one in profiles}
+    for co_location, run in runs:
+        if folder := next((one.nf for one in co_location if one.nf in found), None):
+            found[folder].append((co_location, run))
+    return [_with_co_locations(one, found[one.name]) for one in profiles]
+
+
+def _with_co_locations(nf: NfProfile, runs: Sequence[tuple[CoLocation, Run]]) -> NfProfile:
+    known = nf.co_locations
+    further = _co_location_table(runs, int(known[RUN].max()) + 1 if len(known) else 0)
+    return replace(nf, co_locations=pd.concat([known, further], ignore_index=True)) if len(further) else nf
 
 
 def memory_table(points: Iterable[OperatingPoint]) -> pd.DataFrame:
@@ -116,11 +132,11 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT, *services])
 
 
-def _co_location_table(runs: NfRuns) -> pd.DataFrame:
-    """`co-locations.csv`: a row per NF of each run."""
+def _co_location_table(runs: Iterable[tuple[CoLocation, Run]], first: int = 0) -> pd.DataFrame:
+    """`co-locations.csv`: a row per NF of each run; runs are numbered from `first`."""
     rows = [
         {RUN: number, NF: workload.nf, **workload.traffic.as_dict(), THROUGHPUT: measured.throughput_kpps}
-        for number, (co_location, run) in enumerate(runs.co_locations)
+        for number, (co_location, run) in enumerate(runs, first)
         for workload, measured in zip(co_location, run.measurements, strict=True)
     ]
     return pd.DataFrame(rows)

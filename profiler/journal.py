@@ -24,8 +24,6 @@ from profiles import Counters, InputError, Load, TestbedDescription
 
 SCHEMA = 2
 BATCH = 64
-BENCHES, REPEATS, REFERENCE = "/benches", "/again", "/reference"
-"""The purpose of runs, other than those of one NF, which carry its name; a name holds no slash."""
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS origin (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -115,10 +113,10 @@ class Journal:
         with self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)", rows)
 
-    def plan(self, nfs: Iterable[str], method: str, quota: int | None) -> None:
-        """Record what will be measured, for `placer profile --status`."""
+    def plan(self, parts: Iterable[tuple[str, str, int | None]]) -> None:
+        """Record NF, method and runs (None for no limit) of what will be measured, for `placer profile --status`."""
         with self._transaction() as database:
-            database.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, 0)", [(nf, method, quota) for nf in nfs])
+            database.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, 0)", list(parts))
 
     def finished(self, nf: str) -> None:
         """Record that an NF is measured completely."""

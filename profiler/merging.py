@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from profiler.journal_faults import journal_faults
+from profiler.purposes import TOGETHER
 from profiles import Fault, InputError
 
 DIFFERENCES = {"schema": "another version of the journal", "testbed": "another testbed", "seed": "another seed"}
@@ -22,7 +23,8 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     """Add the runs of the journal `other` to that at `path`, in the open transaction; returns how many were new.
 
     Runs that both hold must have the same answer. On real cards two measurements never have, so two machines begin
-    with copies of one journal that holds the benches.
+    with copies of one journal that holds the benches. Co-locations of several NFs may be run on both machines, since
+    no other run depends on them: the answer at `path` stays.
 
     Raises
     ------
@@ -37,7 +39,11 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
         plan = read.execute("SELECT nf, method, quota, done FROM plan").fetchall()
     _refuse_other_origin(dict(database.execute("SELECT name, value FROM origin")), origin, path, other)
     known = dict(database.execute("SELECT request, answer FROM runs"))
-    conflicts = [request for request, answer, _, _ in runs if known.get(request, answer) != answer]
+    conflicts = [
+        request
+        for request, answer, _, purpose in runs
+        if known.get(request, answer) != answer and not purpose.startswith(TOGETHER)
+    ]
     if conflicts:
         raise InputError(
             [Fault(str(other), None, None, f"another answer than in {path}: {_shown(r)}", HINT) for r in conflicts]

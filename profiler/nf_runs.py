@@ -13,7 +13,8 @@ from profiler.contention import ALONE, Contention, OperatingPoint
 from profiler.memory_contention import MemoryContention
 from profiler.outliers import ConfirmedTestbed, doubtful
 from profiler.sampling import Range, traffic_ranges, traffic_with
-from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
+from profiler.testbed import Measurement, Run
+from profiler.working_runs import WorkingRuns
 from profiles import CoLocation, Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 REPEAT_SEEDS = 1_000_003
@@ -23,8 +24,6 @@ COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
 """Competitors' counters below which contention has hardly any effect."""
 ROUNDS = 3
 AGREEING = 3
-MOST_FAILURES = 2
-"""Co-locations that may fail one after another before the testbed itself is taken to have failed."""
 REPEATED_SHARE = 4
 """One run in four may be repeated because it is doubtful."""
 
@@ -73,7 +72,7 @@ class NfRuns:
         self._quota = quota
         self._runs: dict[OperatingPoint, list[Measurement]] = {}
         self._count = 0
-        self._failures = 0
+        self._working = WorkingRuns(testbed.first, done)
         self.co_locations: list[tuple[CoLocation, Run]] = []
         """Every run with other NFs; repeats of a co-location are further entries."""
         self.nf = nf
@@ -148,39 +147,20 @@ class NfRuns:
     def measure_co_locations(self, co_locations: Sequence[CoLocation]) -> None:
         """Run each co-location twice, outside the quota for benches; where the runs disagree, a third one decides.
 
-        Not every pair of NFs can share a testbed: co-locations that are refused, or fail at every attempt, are left
-        out with a message.
+        Co-locations that do not work on the testbed are left out with a message.
 
         Raises
         ------
         TestbedError
             When several co-locations fail one after another: then the testbed is at fault.
         """
-        first = self._working(co_locations, self._seed)
-        second = dict(self._working([co_location for co_location, _ in first], self._seed + REPEAT_SEEDS))
+        first = self._working.run(co_locations, self._seed)
+        second = dict(self._working.run([co_location for co_location, _ in first], self._seed + REPEAT_SEEDS))
         both = [(co_location, run) for co_location, run in first if co_location in second]
         if left_out := len(co_locations) - len(both):
             self._notify(f"{self.nf.name}: {left_out} of {len(co_locations)} co-locations do not run here; left out")
         for co_location, run in both:
             self.co_locations += [(co_location, one) for one in self._two_alike(co_location, run, second[co_location])]
-
-    def _working(self, co_locations: Sequence[CoLocation], seed: int) -> list[tuple[CoLocation, Run]]:
-        """A run of each co-location that works on the testbed; those that do not are found by halving."""
-        try:
-            runs = list(zip(co_locations, self._testbed.first.run_many(co_locations, seed=seed), strict=True))
-        except TestbedChanged:
-            raise
-        except TestbedError as error:
-            if len(co_locations) > 1:
-                half = len(co_locations) // 2
-                return [*self._working(co_locations[:half], seed), *self._working(co_locations[half:], seed)]
-            self._failures += not isinstance(error, RunRefused)
-            if self._failures > MOST_FAILURES:
-                raise
-            return []
-        self._failures = 0
-        self._done(len(runs))
-        return runs
 
     def _two_alike(self, co_location: CoLocation, first: Run, second: Run) -> tuple[Run, Run]:
         if agree(first, second):

@@ -1,11 +1,13 @@
-"""Offline profiling of NFs, as in Tomur's appendix F.2: the benches alone, then each NF alone and under contention."""
+"""Offline profiling of NFs, as in Tomur's appendix F.2: the benches alone, then each NF alone and under contention.
+
+Co-locations of NFs that decide a placement are measured last (`deciding`); the paper has no such step.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import zlib
 from collections.abc import Callable, Sequence
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,26 +16,24 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from profiler.accelerators import accelerator_points, pattern_points
-from profiler.co_runs import SHARE, TIMES, draw_co_locations
+from profiler.co_runs import TIMES, draw_co_locations
 from profiler.contention import ALONE, BenchLevels, OperatingPoint, alone_runs, measure_benches
-from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable
-from profiler.journal import BENCHES, Journal
+from profiler.deciding import measure_deciding
+from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable, with_co_locations
+from profiler.journal import Journal
 from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
 from profiler.method import QUOTA, Method
 from profiler.methods import find_method
 from profiler.nf_runs import NfRuns, QuotaSpent, solo_points
 from profiler.outliers import ConfirmedTestbed
+from profiler.purposes import BENCHES, TOGETHER
+from profiler.quota import SOLO_REPEATS, QuotaShares, divide, refuse_large
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.faults import suggestion
 from profiles.profile import NfProfile
-
-SOLO_REPEATS = 3
-LEAST = 20
-"""Fewest runs left for a method to choose."""
-LARGEST_QUOTA = 1_000_000
 
 Suggest = Callable[[NfProfile, pd.DataFrame], NDArray[np.float64]]
 """Gets what is measured of an NF so far and candidates (traffic and competitors' counters); returns for each how
@@ -100,7 +100,9 @@ def profile(
         When the journal or the directory cannot be written; what was measured before stays.
     """
     chosen = find_method(method)
-    _refuse_numbers(quota, seed)
+    refuse_large(quota)
+    if seed < 0:
+        raise InputError.of("--seed", f"{seed} is negative")
     description = testbed.describe()
     refuse_unwritable(description)
     refuse_taken(out, journal_of(out))
@@ -109,15 +111,19 @@ def profile(
     with Journal(journal_of(out)) as journal, threadpool_limits(1):
         journal.claim(description, seed)
         known = len(journal)
-        journal.plan([nf.name for nf in targets], method, quota or chosen.quota)
         stack = TestbedStack(testbed, journal, seed, notify)
         steps = _Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
         confirmed = stack.part(BENCHES)
         benches = measure_benches(confirmed, seed, steps.done)
         neighbours = measure_neighbours(confirmed, seed, steps.done)
+        shares = {}
         for nf in targets:
             memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, np.random.default_rng(seed))
-            _refuse_small(nf, quota or chosen.quota, len(_bench_points(description, nf, benches, memory)))
+            shares[nf.name] = divide(
+                nf.name, quota or chosen.quota, len(_bench_points(description, nf, benches, memory))
+            )
+        together = sum(one.deciding for one in shares.values())
+        journal.plan([*((nf, method, one.own) for nf, one in shares.items()), (TOGETHER, "", together)])
         profiles = []
         for nf in targets:
             profiles.append(
@@ -127,7 +133,7 @@ def profile(
                     benches,
                     chosen,
                     neighbours,
-                    quota=quota,
+                    shares=shares[nf.name],
                     seed=seed,
                     done=steps.done,
                     notify=notify,
@@ -135,11 +141,15 @@ def profile(
                 )
             )
             journal.finished(nf.name)
+        deciding = measure_deciding(
+            stack.part(TOGETHER), list(shares), together, seed=seed, done=steps.done, notify=notify
+        )
+        journal.finished(TOGETHER)
         if stack.outliers:
             notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
         if len(journal) == known:
             notify(f"nothing to measure: {known:,} runs are recorded")
-    export(out, description, benches, profiles)
+    export(out, description, benches, with_co_locations(profiles, deciding.all()))
     return out
 
 
@@ -177,18 +187,16 @@ def profile_nf(
     method: Method,
     neighbours: Sequence[Neighbour] = (),
     *,
-    quota: int | None = None,
+    shares: QuotaShares,
     seed: int = 0,
     done: Callable[[int], None] = lambda runs: None,
     notify: Notify = lambda message: None,
     suggest: Suggest | None = None,
 ) -> NfProfile:
-    """Everything that is measured of one NF: alone, with each kind of bench and both, and with other NFs.
+    """Everything that is measured of one NF: alone, with each kind of bench and both, and at random with other NFs.
 
     Raises
     ------
-    InputError
-        When the quota is too small.
     TestbedError
         When the testbed fails.
     """
@@ -196,15 +204,12 @@ def profile_nf(
     of_nf = [seed, zlib.crc32(nf.name.encode())]
     rng = np.random.default_rng(of_nf)
     memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
-    quota = quota or method.quota
-    pairs = _for_co_locations(quota or QUOTA) // TIMES
-    co_locations = draw_co_locations(description, nf, pairs, np.random.default_rng([*of_nf, 1]))
-    for_benches = None if quota is None else quota - TIMES * len(co_locations)
+    co_locations = draw_co_locations(description, nf, shares.random // TIMES, np.random.default_rng([*of_nf, 1]))
+    for_benches = None if shares.own is None else shares.own - TIMES * len(co_locations)
     runs = NfRuns(testbed, nf, memory, quota=for_benches, seed=seed, done=done, notify=notify)
     if suggest is not None:
         runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
     points = _bench_points(description, nf, benches, memory)
-    _refuse_small(nf, quota, len(points))
     runs.repeat((description.traffic, ALONE), SOLO_REPEATS)
     runs.measure(points, confirm=True)
     runs.measure(solo_points(_solo_traffics(description, int(min(runs.left, QUOTA) * method.alone), rng)))
@@ -255,25 +260,6 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
     for one in too_large:
         notify(f"{one}: left out")
     return [nf for nf in wanted if nf.cores <= cores]
-
-
-def _refuse_numbers(quota: int | None, seed: int) -> None:
-    if seed < 0:
-        raise InputError.of("--seed", f"{seed} is negative")
-    if quota is not None and quota > LARGEST_QUOTA:
-        raise InputError.of("--quota", f"{quota:,} runs are more than {LARGEST_QUOTA:,}")
-
-
-def _refuse_small(nf: NfDescription, quota: int | None, fixed: int) -> None:
-    """InputError when the quota leaves a method too few runs after the `fixed` ones and its share of co-locations."""
-    needed = fixed + SOLO_REPEATS + LEAST
-    if quota is not None and quota - _for_co_locations(quota) < needed:
-        least = next(enough for enough in count(needed) if enough - _for_co_locations(enough) >= needed)
-        raise InputError.of("--quota", f"{quota} runs are too few for {nf.name}", hint=f"it needs at least {least}")
-
-
-def _for_co_locations(quota: int) -> int:
-    return int(quota * SHARE) // TIMES * TIMES
 
 
 class _Steps:

@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from profiler.contention import alone_runs
-from profiler.journal import BENCHES, REFERENCE, REPEATS
 from profiler.journal_faults import journal_faults
+from profiler.purposes import BENCHES, REFERENCE, REPEATS, TOGETHER
 from profiles import InputError, TestbedDescription
 
 PAUSE_S = 600.0
@@ -20,14 +20,14 @@ PAUSE_S = 600.0
 
 @dataclass(frozen=True)
 class ProfilingPart:
-    """The progress of the benches, or of one NF.
+    """The progress of the benches, of one NF, or of co-locations of several.
 
     Parameters
     ----------
     name
-        `benches`, or the NF.
+        `benches`, the NF, or `co-locations`.
     method
-        The method that chooses its runs; empty for benches.
+        The method that chooses the runs of an NF; else empty.
     recorded
         Runs in the journal.
     planned
@@ -123,10 +123,13 @@ def read_status(journal: Path) -> ProfilingStatus:
         description.name,
         (
             _benches(description, counts, plan),
-            *(ProfilingPart(nf, method, counts.get(nf, 0), quota, bool(done)) for nf, method, quota, done in plan),
+            *(
+                ProfilingPart(_shown_part(part), method, counts.get(part, 0), quota, bool(done))
+                for part, method, quota, done in sorted(plan, key=lambda row: str(row[0]) == TOGETHER)
+            ),
         ),
-        counts.get(REPEATS, 0),
-        counts.get(REFERENCE, 0),
+        counts.get(REPEATS, 0) + counts.get(TOGETHER + REPEATS, 0),
+        counts.get(REFERENCE, 0) + counts.get(TOGETHER + REFERENCE, 0),
         _run_s(times),
     )
 
@@ -153,6 +156,10 @@ def _benches(description: TestbedDescription, counts: Mapping[str, int], plan: S
     """Benches come first, so they are done as soon as an NF has runs of its own."""
     started = any(counts.get(nf.name) for nf in description.nfs)
     return ProfilingPart("benches", "", counts.get(BENCHES, 0), alone_runs(description), bool(plan) and started)
+
+
+def _shown_part(part: str) -> str:
+    return "co-locations" if part == TOGETHER else part
 
 
 def _run_s(times: Sequence[tuple[float, float]]) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from profiler.drift import DriftReference, SteadyTestbed
-from profiler.journal import REFERENCE, REPEATS, Journal, JournaledTestbed
+from profiler.journal import Journal, JournaledTestbed
 from profiler.outliers import ConfirmedTestbed
+from profiler.purposes import REFERENCE, REPEATS, TOGETHER
 from profiler.testbed import Testbed
 
 
@@ -34,12 +35,13 @@ class TestbedStack:
         self._confirmed: list[ConfirmedTestbed] = []
 
     def part(self, purpose: str) -> ConfirmedTestbed:
-        """The testbed for the benches, which come first, or for one NF."""
-        readings = self._journaled(REFERENCE)
+        """The testbed for the benches, which come first, for one NF, or for co-locations of several."""
+        prefix = purpose if purpose == TOGETHER else ""
+        readings = self._journaled(prefix + REFERENCE)
         reference = DriftReference(readings, self._seed, self._notify, since=self._first, part=purpose)
         self._first = self._first or reference
         first = SteadyTestbed(self._journaled(purpose), reference)
-        repeats = SteadyTestbed(self._journaled(REPEATS), reference)
+        repeats = SteadyTestbed(self._journaled(prefix + REPEATS), reference)
         self._confirmed.append(ConfirmedTestbed(first, repeats))
         return self._confirmed[-1]
 

@@ -167,6 +167,8 @@ class Measurements:
         Per accelerator, runs of its bench alone: traffic, shape (N, 3), and service time (ms), shape (N,).
     co_locations
         Per co-location of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members).
+    alone
+        Per workload that co-locations.csv has alone, throughput (kpps) of its runs, shape (runs,).
     default_traffic
         The default traffic of the profile.
     nic_cores
@@ -178,6 +180,7 @@ class Measurements:
     nfs: Mapping[str, NfMeasurements]
     benches: Mapping[str, tuple[Array, Array]]
     co_locations: Mapping[CoLocation, Array]
+    alone: Mapping[Workload, Array]
     default_traffic: TrafficProfile
     nic_cores: int | None
     described_cores: Mapping[str, int]
@@ -207,6 +210,7 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
         },
         benches=_bench_runs(profile),
         co_locations=recorded_co_locations(profile, warn),
+        alone=recorded_alone(profile),
         default_traffic=profile.default_traffic(),
         nic_cores=testbed.nic.cores if testbed else None,
         described_cores=cores,
@@ -229,6 +233,16 @@ def recorded_co_locations(profile: Profile, warn: Callable[[str], None]) -> dict
         missing = sorted({one.nf for co_location in found for one in co_location} - set(profile.nfs))
         warn(f"{left_out} of {len(found)} co-locations left out: no profile of {', '.join(missing)}")
     return known
+
+
+def recorded_alone(profile: Profile) -> dict[Workload, Array]:
+    """As `Measurements.alone`. Of an NF without a profile, nothing is returned."""
+    found: dict[Workload, dict[float, None]] = defaultdict(dict)
+    for nf in profile.nfs.values():
+        for co_location, kpps in _recorded_runs(nf):
+            if len(co_location) == 1 and co_location[0].nf in profile.nfs:
+                found[co_location[0]][kpps[0]] = None
+    return {workload: np.array(list(runs)) for workload, runs in found.items()}
 
 
 def _bench_runs(profile: Profile) -> dict[str, tuple[Array, Array]]:

@@ -27,6 +27,7 @@ from profiler.methods import find_method
 from profiler.nf_runs import least_work
 from profiler.outliers import ConfirmedTestbed
 from profiler.profiling import profile_nf
+from profiler.quota import QuotaShares
 from profiler.sampling import at, traffic_ranges, traffic_with
 from profiles import COUNTERS, Load, TrafficProfile, Workload
 
@@ -163,7 +164,7 @@ def errors(nf: str, method: str, quota: int, seed: int, runs: int) -> GridErrors
         levels,
         find_method(method),
         neighbours,
-        quota=quota,
+        shares=QuotaShares(quota, random=0, deciding=0),
         seed=seed,
         suggest=disagreement(seed),
     )

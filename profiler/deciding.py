@@ -1,0 +1,157 @@
+"""Co-locations that decide a placement: NFs at default traffic that keep most of their throughput side by side.
+
+Most NFs run at default traffic, and a placement packs them as long as each keeps its SLA, a share of its solo
+throughput. So the co-locations that matter are those in which every NF keeps about three quarters or more, and they are
+few: throughput does not rise with one more NF, so a co-location is run only if all its parts kept `KEEP`.
+
+1. *Alone*: each NF, repeated until the standard error is `SOLO_ERROR`, since every SLA is relative to it.
+2. *Level by level*: all pairs, then each co-location of k + 1 NFs whose parts of k NFs all kept `KEEP`, until no
+   further one fits the cores. If a level has more than there are runs left, those expected to keep most are run.
+3. *Repeats* of co-locations in which the slowest NF keeps `BAND`, evenly, with the runs that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from profiler.co_location_runs import CoLocationRuns, without
+from profiler.outliers import ConfirmedTestbed
+from profiles import CoLocation, TestbedDescription, Workload
+
+KEEP = 0.75
+BAND = (0.75, 0.97)
+"""The share that the slowest NF keeps where SLAs are decided."""
+SOLO_ERROR = 0.0015
+"""Relative standard error of solo throughput."""
+SOLO_RUNS = (6, 40)
+"""Fewest and most solo runs of an NF."""
+OTHERS_SOLO_RUNS = 3
+"""Solo runs of an NF that is not profiled now, and only runs beside those that are."""
+SOLO_SHARE = 0.25
+"""Of all runs, at most for NFs alone."""
+MOST_REPEATS = 40
+"""Runs of one co-location: by then, errors are smaller than those of solo throughput."""
+
+
+def measure_deciding(
+    testbed: ConfirmedTestbed,
+    targets: Collection[str],
+    most: int,
+    *,
+    seed: int = 0,
+    done: Callable[[int], None] = lambda runs: None,
+    notify: Callable[[str], None] = lambda message: None,
+) -> CoLocationRuns:
+    """Run the co-locations at default traffic, with at least one of `targets`, that decide a placement.
+
+    Parameters
+    ----------
+    testbed
+        Where they run.
+    targets
+        The NFs that are profiled.
+    most
+        The most runs; repeats of doubtful runs are not counted.
+    seed
+        Of the noise of a simulated testbed.
+    done
+        Called with the number of runs, after each batch.
+    notify
+        Called with a message about what was left out.
+
+    Raises
+    ------
+    TestbedError
+        When the testbed fails.
+    """
+    description = testbed.describe()
+    runs = CoLocationRuns(testbed, most=most, seed=seed, done=done, crowded=KEEP)
+    workloads = sorted(Workload(nf.name, description.traffic) for nf in description.fitting_nfs)
+    _measure_alone(runs, workloads, targets, most)
+    level: list[CoLocation] = [(one,) for one in workloads if runs.count((one,))]
+    alone = len(runs.refused)
+    while runs.left > 0 and (level := _next_level(runs, level, workloads, targets, description)):
+        runs.measure(level)
+        level = [one for one in level if _keeps(runs, one)]
+    if len(runs.refused) > alone:
+        notify(f"{len(runs.refused) - alone} co-locations at default traffic do not run here; left out")
+    _repeat(runs)
+    return runs
+
+
+def _measure_alone(runs: CoLocationRuns, workloads: Sequence[Workload], targets: Collection[str], most: int) -> None:
+    """Each NF until its solo throughput is known well enough, or the share of runs for it is spent."""
+    keep = max(runs.left - max(int(SOLO_SHARE * most), len(workloads)), 0)
+    fewest, largest = SOLO_RUNS
+    wanted = [(one,) for one in workloads]
+    while any(one[0].nf in targets for one in wanted) and runs.left - len(wanted) >= keep:
+        runs.measure(wanted)
+        wanted = [one for one in wanted if one not in runs.refused]
+        if any(runs.count(one) < fewest for one in wanted if one[0].nf in targets):
+            wanted = [one for one in wanted if one[0].nf in targets or runs.count(one) < OTHERS_SOLO_RUNS]
+            continue
+        noise = {one: _noise(runs, one) for one in wanted}
+        usual = float(np.median(list(noise.values()))) if noise else 0.0
+        # the noise of few runs is itself uncertain: an NF is taken to have the usual noise at least
+        wanted = [
+            one
+            for one in wanted
+            if runs.count(one) < largest and max(noise[one], usual) / runs.count(one) ** 0.5 > SOLO_ERROR
+        ]
+
+
+def _noise(runs: CoLocationRuns, alone: CoLocation) -> float:
+    kpps = runs.throughputs(alone)[:, 0]
+    return float(kpps.std(ddof=1) / kpps.mean())
+
+
+def _next_level(
+    runs: CoLocationRuns,
+    level: Sequence[CoLocation],
+    workloads: Sequence[Workload],
+    targets: Collection[str],
+    description: TestbedDescription,
+) -> list[CoLocation]:
+    """Each co-location with one NF more than those of `level`, all of whose parts are in it; most promising first.
+
+    Parts without a target are not run, and exclude nothing.
+    """
+    kept = set(level)
+    cores = {nf.name: nf.cores for nf in description.nfs}
+
+    def wanted(co_location: CoLocation) -> bool:
+        if sum(cores[one.nf] for one in co_location) > description.nic.cores:
+            return False
+        parts = {without(co_location, (at,)) for at in range(len(co_location))}
+        return _has(co_location, targets) and all(part in kept or not _has(part, targets) for part in parts)
+
+    larger = {tuple(sorted((*one, other))) for one in level for other in workloads}
+    return sorted(filter(wanted, larger), key=lambda one: (-_expected_slowest(runs, one), one))
+
+
+def _has(co_location: CoLocation, targets: Collection[str]) -> bool:
+    return any(one.nf in targets for one in co_location)
+
+
+def _keeps(runs: CoLocationRuns, co_location: CoLocation) -> bool:
+    slowest = runs.slowest(co_location)
+    return slowest is not None and slowest >= KEEP
+
+
+def _expected_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
+    """The share of its solo throughput that the slowest NF is expected to keep, by the parts; 1 without any."""
+    solo = {one: runs.throughputs((one,)).mean() for one in co_location if runs.count((one,))}
+    shares = [float(kpps / solo[one]) for one, kpps in runs.expected(co_location).items() if one in solo]
+    return min(shares, default=1.0)
+
+
+def _repeat(runs: CoLocationRuns) -> None:
+    """Spend what is left evenly on the co-locations in which SLAs are decided; the slowest first in the last round."""
+    low, high = BAND
+    measured = {one: runs.slowest(one) for one in dict.fromkeys(one for one, _ in runs.all()) if len(one) > 1}
+    close = sorted((share, one) for one, share in measured.items() if share is not None and low <= share <= high)
+    while close and runs.left > 0:
+        runs.measure([one for _, one in close])
+        close = [(share, one) for share, one in close if runs.count(one) < MOST_REPEATS and one not in runs.refused]

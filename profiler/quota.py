@@ -1,0 +1,74 @@
+"""How the runs of an NF are divided: benches, co-locations at random traffic, co-locations that decide a placement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+from profiler.co_runs import TIMES
+from profiler.method import QUOTA
+from profiles import InputError
+
+DECIDING = 0.45
+"""Of an NF's quota, for co-locations at default traffic that decide a placement."""
+MOST_OF_FREE = 0.6
+"""Of the runs beyond those that every method needs, at most for these co-locations; it matters for small quotas."""
+RANDOM = 0.1
+"""Of an NF's quota, for co-locations at random traffic."""
+SOLO_REPEATS = 3
+LEAST = 20
+"""Fewest runs left for a method to choose."""
+LARGEST_QUOTA = 1_000_000
+
+
+@dataclass(frozen=True)
+class QuotaShares:
+    """The runs of one NF.
+
+    Parameters
+    ----------
+    benches
+        Alone and with benches; None for no limit.
+    random
+        With other NFs at random traffic.
+    deciding
+        What the NF adds to the runs of the co-locations that decide a placement.
+    """
+
+    benches: int | None
+    random: int
+    deciding: int
+
+    @property
+    def own(self) -> int | None:
+        """Runs of the NF itself; None for no limit."""
+        return None if self.benches is None else self.benches + self.random
+
+
+def divide(nf: str, quota: int | None, fixed: int) -> QuotaShares:
+    """The shares of `quota`, when `fixed` runs are the same for every method.
+
+    Raises
+    ------
+    InputError
+        When the quota leaves a method too few runs.
+    """
+    needed = fixed + SOLO_REPEATS + LEAST
+    if quota is None:
+        return QuotaShares(None, _random(QUOTA), int(DECIDING * QUOTA))
+    free = quota - _random(quota) - needed
+    if free < 0:
+        least = next(enough for enough in count(needed) if enough - _random(enough) >= needed)
+        raise InputError.of("--quota", f"{quota} runs are too few for {nf}", hint=f"it needs at least {least}")
+    deciding = int(min(DECIDING * quota, MOST_OF_FREE * free))
+    return QuotaShares(quota - _random(quota) - deciding, _random(quota), deciding)
+
+
+def refuse_large(quota: int | None) -> None:
+    """InputError when the quota would take years."""
+    if quota is not None and quota > LARGEST_QUOTA:
+        raise InputError.of("--quota", f"{quota:,} runs are more than {LARGEST_QUOTA:,}")
+
+
+def _random(quota: int) -> int:
+    return int(quota * RANDOM) // TIMES * TIMES
