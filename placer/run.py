@@ -9,7 +9,6 @@ from typing import TextIO
 
 from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import Evaluation, evaluate
-from placer.evaluate.expected_violations import expected_violations_pct
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
@@ -20,6 +19,7 @@ from placer.optimal.bounded_plan import NAME as OPTIMAL
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.certificate import certificate_json, refuse_uncertifiable
 from placer.optimal.trace_optimum import find_optimum
+from placer.placing import BudgetVariation, Placing, with_expected
 from placer.progress import Progress
 from placer.strategies import STRATEGIES, VARIANT, NamedStrategy, find_strategy
 from profiles import Fault, InputError
@@ -46,6 +46,9 @@ class RunRequest:
         The integer solver of the optimum: `cp-sat`, `highs`, `pulp` or `pulp:NAME`.
     certificate
         Whether the optimum is to be certified: a trace that has no certificate is refused before it is placed.
+    vary_budget
+        Whether strategies that keep a budget of SLA violations are also placed without one, and where they miss it
+        with smaller ones.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -56,6 +59,7 @@ class RunRequest:
     time_limit: float = 60.0
     solver: str = "cp-sat"
     certificate: bool = False
+    vary_budget: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,11 +96,20 @@ class Comparison(Evaluations):
         Whose throughputs the optimum uses: the ground truth, or the predictor of this name where there is none.
     optimum
         The plan that wastage is measured against.
+    variations
+        Per strategy that keeps a budget of SLA violations, its plans at other budgets; empty unless requested.
     """
 
     seed: int
     judge: str
     optimum: BoundedPlan
+    variations: tuple[BudgetVariation, ...] = ()
+
+    @property
+    def plans(self) -> tuple[Evaluation, ...]:
+        """Every plan that can be chosen: of each strategy the requested one, followed by the more careful ones."""
+        careful = {id(one.asked): [plan for _, plan in one.more_careful] for one in self.variations}
+        return tuple(plan for one in self.evaluations for plan in (one, *careful.get(id(one), ())))
 
     def certificate(self) -> str:
         """The optimum with its proof, as `placer verify` reads it."""
@@ -136,14 +149,18 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
             refuse_uncertifiable(arrivals)
         truth = catalogue.truth()
         judges = truth or catalogue.oracles(predictors[0])
-        evaluations = list(_online(chosen, predictors, arrivals, catalogue, truth, progress))
+        placing = Placing(arrivals, truth, progress)
+        evaluations = list(_online(chosen, predictors, catalogue, placing))
+        variations = tuple(_variations(evaluations if request.vary_budget else (), chosen, catalogue, placing))
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
         if None in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
-            evaluations.append(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges))
+            best = evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges)
+            evaluations.append(with_expected(best, catalogue))
         name = catalogue.truth_name()
         judge = name if truth else predictors[0]
-        return Comparison(tuple(arrivals), name, tuple(evaluations), catalogue, request.seed, judge, optimum)
+        plans = tuple(evaluations)
+        return Comparison(tuple(arrivals), name, plans, catalogue, request.seed, judge, optimum, variations)
 
 
 def run_online(request: RunRequest, progress: Progress) -> Evaluations:
@@ -159,7 +176,8 @@ def run_online(request: RunRequest, progress: Progress) -> Evaluations:
         raise InputError.of("--strategy", f"{OPTIMAL} is not an online strategy")
     with ExitStack() as stack:
         catalogue, arrivals, predictors = _read(request, stack, progress)
-        evaluations = tuple(_online(chosen, predictors, arrivals, catalogue, catalogue.truth(), progress))
+        placing = Placing(arrivals, catalogue.truth(), progress)
+        evaluations = tuple(_online(chosen, predictors, catalogue, placing))
         return Evaluations(tuple(arrivals), catalogue.truth_name(), evaluations, catalogue)
 
 
@@ -219,19 +237,22 @@ def choose_predictors(names: Sequence[str], catalogue: Catalogue) -> list[str]:
 def _online(
     chosen: Sequence[NamedStrategy | None],
     predictors: Sequence[str],
-    arrivals: Sequence[Arrival],
     catalogue: Catalogue,
-    truth: Sequence[Oracle] | None,
-    progress: Progress,
+    placing: Placing,
 ) -> Iterator[Evaluation]:
     for strategy in filter(None, chosen):
         for predictor in predictors if strategy.needs_predictor else [None]:
-            with progress.task(strategy.name if predictor is None else f"{strategy.name}, {predictor}") as advance:
-                plan = strategy.build(catalogue, predictor).place(arrivals, advance)
-            check_plan(plan, arrivals, catalogue.kinds)
-            predicted = None if predictor is None else catalogue.oracles(predictor)
-            evaluation = evaluate(plan, catalogue.kinds, truth, predicted)
-            yield replace(evaluation, expected_violations_pct=expected_violations_pct(plan, catalogue, predictor))
+            yield placing.evaluated(strategy, predictor, catalogue)
+
+
+def _variations(
+    evaluations: Sequence[Evaluation], chosen: Sequence[NamedStrategy | None], catalogue: Catalogue, placing: Placing
+) -> Iterator[BudgetVariation]:
+    """The variations of the plans that were made for the catalogue's budget."""
+    strategies = {one.name: one for one in chosen if one is not None}
+    for asked in evaluations:
+        if catalogue.budget_pct is not None and asked.plan.risk is not None:
+            yield placing.varied(asked, strategies[asked.plan.strategy], catalogue)
 
 
 def _optimum(

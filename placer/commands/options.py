@@ -37,13 +37,21 @@ OnePredictor = Annotated[
 RuleName = Annotated[
     str, typer.Option("--rule", help="How to choose among feasible NICs: look-ahead, best-fit, first-fit or worst-fit.")
 ]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        help="SLA violations to accept, in % of the instances: contention-aware chooses its margins so that its plan "
+        "is expected to stay below.",
+        show_default="2",
+    ),
+]
 Risk = Annotated[
     float | None,
     typer.Option(
         min=0.001,
         max=0.5,
-        help="The accepted probability that an instance violates its SLA, by the predictor's error model: 0.22 by "
-        "default; 0.5 uses the median prediction. No effect on slomo, which has no error model.",
+        help="Instead of --budget, the margin itself: the share of cases that fall short of the throughput that "
+        "placement uses; 0.5 uses the median prediction. No effect on slomo, which has no error model.",
         show_default=False,
     ),
 ]
@@ -75,6 +83,17 @@ def one_of(option: str, value: str, known: Collection[str]) -> str:
     if value not in known:
         raise InputError.of(option, f"'{value}' is not understood", hint=f"it is one of {', '.join(known)}")
     return value
+
+
+def refuse_bad_budget(budget: float | None, risk: float | None = None, option: str = "--budget") -> None:
+    """InputError when the budget (%) is out of range, or given together with a risk."""
+    if budget is None:
+        return
+    if not 0 < budget <= 100:
+        raise InputError.of(option, f"{budget:g} is not above 0 and at most 100", hint="as in 2, for 2 % of instances")
+    if risk is not None:
+        hint = f"{option} chooses the risk by itself: give one of the two"
+        raise InputError.of(option, "is given together with --risk", hint=hint)
 
 
 def command_line(context: typer.Context) -> str:

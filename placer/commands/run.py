@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from placer.commands.options import (
+    Budget,
     Fleet,
     ModelsDir,
     Plots,
@@ -19,6 +20,7 @@ from placer.commands.options import (
     Timeout,
     command_line,
     one_of,
+    refuse_bad_budget,
     refuse_same_files,
     refuse_unwritable,
 )
@@ -60,6 +62,7 @@ def command(
     report: Report = None,
     plots: Plots = None,
     format: Format = "table",
+    budget: Budget = None,
     risk: Risk = None,
     time_limit: TimeLimit = 60.0,
     solver: Solver = "cp-sat",
@@ -79,6 +82,7 @@ def command(
     from placer.run import RunRequest, run
 
     render = FORMATS[one_of("--format", format, FORMATS)]
+    refuse_bad_budget(budget, risk)
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():
         refuse_unwritable(option, path)
@@ -87,11 +91,12 @@ def command(
         arrivals=arrivals,
         strategies=tuple(strategy or ()),
         predictors=tuple(predictor or ()),
-        cards=Cards(models, fleet, testbed, risk, timeout),
+        cards=Cards(models, fleet, testbed, risk, timeout, budget),
         seed=seed,
         time_limit=time_limit,
         solver=solver,
         certificate=certificate is not None,
+        vary_budget=True,
     )
     comparison = run(request, Progress(quiet=quiet))
     text = render(comparison)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from placer.evaluate.evaluation import Evaluation
+from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.run import Comparison
-
-BUDGET_PCT = 2.0
-"""SLA violations, in % of the placed instances, up to which a plan is acceptable."""
 
 MARK = "*"
 """Follows the wastage of a plan that must not be compared with the optimum."""
@@ -16,9 +14,16 @@ MARK = "*"
 EPSILON = 1e-9
 
 
-def keeps_budget(evaluation: Evaluation) -> bool | None:
+def budget_of(comparison: Comparison) -> float:
+    """SLA violations up to which a plan is acceptable, %: as requested, or the default where a risk was given."""
+    budget = comparison.catalogue.budget_pct
+    return DEFAULT_BUDGET_PCT if budget is None else budget
+
+
+def keeps_budget(comparison: Comparison, evaluation: Evaluation) -> bool | None:
     """Whether the plan's SLA violations are within the budget; None without a ground truth."""
-    return None if evaluation.violations_pct is None else evaluation.violations_pct <= BUDGET_PCT
+    violations = evaluation.violations_pct
+    return None if violations is None else violations <= budget_of(comparison)
 
 
 def reference(comparison: Comparison) -> str:
@@ -56,8 +61,8 @@ def wastage_notes(comparison: Comparison, evaluations: Sequence[Evaluation]) -> 
 
 def _reasons(comparison: Comparison, evaluation: Evaluation) -> Iterator[str]:
     optimum = comparison.optimum
-    if keeps_budget(evaluation) is False:
-        yield f"more than {BUDGET_PCT:g} % SLA violations"
+    if keeps_budget(comparison, evaluation) is False:
+        yield f"more than {budget_of(comparison):g} % SLA violations"
     elif evaluation.violated and _below_reference(comparison, evaluation):
         yield "fewer NICs only through SLA violations"
     if evaluation.plan.rejected > optimum.plan.rejected:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from placer.evaluate.evaluation import Evaluation
 from placer.inputs.arrivals import STDIN
-from placer.optimal.bounded_plan import NAME as OPTIMAL
 from placer.report.html.page import Page, Tile
 from placer.report.html.run_sections import sections_of_run
 from placer.report.html.run_tables import peak_co_locations
 from placer.report.text.counts import counted_nics
-from placer.report.text.run import plan_name, risk_notes, truth_note
-from placer.report.wastage import BUDGET_PCT, is_marked, reference, wastage_notes, wastage_text
+from placer.report.text.recommendation import budget_cost, missed_budget, plan_name, recommended_plan
+from placer.report.text.run import risk_notes, truth_note
+from placer.report.wastage import is_marked, reference, wastage_notes, wastage_text
 from placer.run import Comparison
 
 INPUT = "standard input"
@@ -29,27 +27,13 @@ def page_of_run(comparison: Comparison, trace: str) -> Page:
         Name of the trace.
     """
     trace = INPUT if trace == STDIN else trace
-    chosen = chosen_plan(comparison)
+    chosen = recommended_plan(comparison)
     return Page(
         title=f"Placement of {len(comparison.arrivals):,} NFs: {trace}",
         summary=_summary(comparison, chosen),
         tiles=_tiles(comparison, chosen),
         sections=tuple(sections_of_run(comparison, chosen)),
     )
-
-
-def chosen_plan(comparison: Comparison) -> Evaluation:
-    """The plan to choose: it rejects fewest arrivals, then keeps the budget of SLA violations, then costs least.
-
-    The optimum is not a choice, because it knows all arrivals in advance.
-    """
-    online = [one for one in comparison.evaluations if one.plan.strategy != OPTIMAL]
-    return min(online or comparison.evaluations, key=_rank)
-
-
-def _rank(one: Evaluation) -> tuple[int, float, float]:
-    violations = one.violations_pct or 0.0
-    return one.plan.rejected, max(violations - BUDGET_PCT, 0.0), one.cost
 
 
 def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
@@ -64,7 +48,8 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
         f"{plan_name(chosen)} places {placed:,} NF instances on {counted_nics(chosen.nics)}.",
         " ".join([violations, *rejections, _optimum_sentence(comparison)]),
         *wastage_notes(comparison, [chosen]),
-        *_fewer_nics_at_lower_risk(comparison, chosen),
+        *missed_budget(comparison, chosen),
+        *budget_cost(comparison, chosen),
         " ".join(notes),
     )
 
@@ -78,18 +63,6 @@ def _optimum_sentence(comparison: Comparison) -> str:
         return f"The optimum is {counted_nics(optimum.nics)}, proven: no plan without SLA violations uses fewer."
     bound = counted_nics(optimum.nics_lower_bound)
     return f"The optimum is between {bound}, the lower bound, and {counted_nics(optimum.nics)}."
-
-
-def _fewer_nics_at_lower_risk(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
-    """Plans with fewer NICs whose SLA violations, above the budget, a lower risk would reduce."""
-    for one in comparison.evaluations:
-        predictor, violations = one.plan.predictor, one.violations_pct or 0.0
-        supports_risk = predictor is not None and comparison.catalogue.supports_risk(predictor)
-        if supports_risk and one.nics < chosen.nics and violations > BUDGET_PCT:
-            yield (
-                f"{plan_name(one)} uses {counted_nics(one.nics)}, but {violations:.1f} % of its instances violate "
-                f"their SLA, more than the budget of {BUDGET_PCT:g} %; a lower --risk reduces violations."
-            )
 
 
 def _tiles(comparison: Comparison, chosen: Evaluation) -> tuple[Tile, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ from placer.model.oracle import Oracle, PredictorOracle
 from placer.policy.rules import LOOK_AHEAD
 from placer.report.html import charts, run_tables
 from placer.report.html.page import Chart, Figure, Section
-from placer.report.text.run import plan_name
+from placer.report.text.recommendation import plan_name
 from placer.report.wastage import (
     is_marked,
     wastage_notes,
@@ -24,7 +25,7 @@ from placer.strategies.contention_aware import ContentionAware
 
 def sections_of_run(comparison: Comparison, chosen: Evaluation) -> Iterator[Section]:
     """All sections, in reading order; `chosen` is the plan that those of a single plan show."""
-    names = [plan_name(one) for one in comparison.evaluations]
+    names = [plan_name(one) for one in comparison.plans]
     cores = max((kind.cores for kind in comparison.catalogue.kinds), default=1)
     yield _strategies(comparison)
     yield over_time_section(run_tables.nics_over_time(comparison), *_reference_line(comparison))
@@ -49,7 +50,7 @@ def _bars(comparison: Comparison) -> pd.DataFrame:
             "wastage": wastage_text(comparison.wastage_pct(one), is_marked(comparison, one)),
             "pct": one.violations_pct,
         }
-        for one in comparison.evaluations
+        for one in comparison.plans
     )
 
 
@@ -67,7 +68,7 @@ def _strategies(comparison: Comparison) -> Section:
         tuple(figures),
         run_tables.strategies_table(comparison).dropna(axis="columns", how="all"),
         expanded=True,
-        notes=tuple(wastage_notes(comparison, comparison.evaluations)),
+        notes=tuple(wastage_notes(comparison, comparison.plans)),
     )
 
 
@@ -117,12 +118,14 @@ def _of_predictor(comparison: Comparison, chosen: Evaluation) -> Iterator[Sectio
     predictor = chosen.plan.predictor
     if predictor is None:
         return
-    oracles: Sequence[Oracle] = ContentionAware(comparison.catalogue, predictor).oracles
+    catalogue = comparison.catalogue
+    at_its_risk = catalogue if chosen.plan.risk is None else replace(catalogue, risk=chosen.plan.risk)
+    oracles: Sequence[Oracle] = ContentionAware(at_its_risk, predictor).oracles
     predictors = [oracle for oracle in oracles if isinstance(oracle, PredictorOracle)]
     if len(predictors) == len(oracles):
         yield from drops_section(run_tables.drops(chosen.plan, predictors), predictor, plan_name(chosen))
-    if chosen.plan.strategy == ContentionAware.name:
-        waste = waste_of(comparison.arrivals, comparison.catalogue.kinds, oracles, LOOK_AHEAD)
+    if chosen.plan.strategy.startswith(ContentionAware.name):
+        waste = waste_of(comparison.arrivals, catalogue.kinds, oracles, LOOK_AHEAD)
         yield idle_section(run_tables.idle_capacity(waste), waste.nics)
 
 

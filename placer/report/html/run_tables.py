@@ -14,7 +14,7 @@ from placer.model.fleet import Fleet, NicKind
 from placer.model.oracle import CoLocation, PredictorOracle
 from placer.model.plan import Plan
 from placer.model.replay import replay_plan
-from placer.report.text.run import plan_name
+from placer.report.text.recommendation import plan_name
 from placer.report.wastage import (
     MARK,
     costs_differ,
@@ -41,18 +41,19 @@ def strategies_table(comparison: Comparison) -> pd.DataFrame:
             "note": f"{MARK} not comparable" if is_marked(comparison, one) else None,
             "SLA violations": one.violated,
             "SLA violations, %": one.violations_pct,
+            "expected, %": one.expected_violations_pct,
             "rejected": one.plan.rejected,
             "cost": one.cost,
             **({"cost wastage, %": comparison.cost_wastage_pct(one)} if costs else {}),
         }
-        for one in comparison.evaluations
+        for one in comparison.plans
     )
 
 
 def nics_over_time(comparison: Comparison) -> pd.DataFrame:
     """`strategy`, `time` (s) and `nics` in use from then on; of many moments, the maximum of each interval."""
     curves = [pd.DataFrame(columns=["time", "nics", "strategy"])]
-    for one in comparison.evaluations:
+    for one in comparison.plans:
         fleet = _empty_fleet(one.plan)
         moments = [(time, len(fleet.nics)) for time, _ in replay_plan(one.plan, fleet)]
         curve = pd.DataFrame(moments, columns=["time", "nics"])
@@ -77,7 +78,7 @@ def peak_co_locations(plan: Plan) -> NicStates:
 def occupancy(comparison: Comparison) -> pd.DataFrame:
     """`strategy`, `nf` and the `cores` that NFs of that name use on the average NIC at the peak."""
     rows = []
-    for one in comparison.evaluations:
+    for one in comparison.plans:
         nics = peak_co_locations(one.plan)
         cores: Counter[str] = Counter()
         for kind, co_location in nics.values():
@@ -103,7 +104,7 @@ def co_locations(plan: Plan) -> pd.DataFrame:
 def predicted_and_true(comparison: Comparison) -> pd.DataFrame:
     """`strategy`, `nf`, lowest `predicted` and `true` throughput in % of alone, and how many `instances` are equal."""
     rows = []
-    for one in comparison.evaluations:
+    for one in comparison.plans:
         if one.plan.predictor is None or one.stays is None or one.expected is None:
             continue
         for placement in one.plan.placed:

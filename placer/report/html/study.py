@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.report.html import Figure, Page, Section, Tile, charts
 from placer.report.text.study import NOTE, interval_text, option_name, over_budget, truth_sentence
-from placer.report.wastage import BUDGET_PCT, MARK
+from placer.report.wastage import MARK
 from placer.studies.statistics import MIDDLE
 from placer.studies.study import UNLIMITED
 
@@ -76,14 +77,14 @@ def _best(statistics: pd.DataFrame) -> str:
     options = online.assign(option=[option_name(row) for _, row in online.iterrows()]).groupby("option", sort=False)
     wastage, violations = options["wastage_pct"].mean(), options["violations_mean_pct"].max()
     # unknown SLA violations, where there is no ground truth, exclude no strategy
-    acceptable = (violations.fillna(0.0) <= BUDGET_PCT) & (options["rejected_high"].max() == 0)
+    acceptable = (violations.fillna(0.0) <= DEFAULT_BUDGET_PCT) & (options["rejected_high"].max() == 0)
     kept = wastage[acceptable].dropna()
     if not acceptable.any():
-        return f"No strategy places every arrival with at most {BUDGET_PCT:g} % SLA violations."
+        return f"No strategy places every arrival with at most {DEFAULT_BUDGET_PCT:g} % SLA violations."
     if kept.empty:
         return "Wastage is unknown: there is no optimum to compare with."
     best = str(kept.idxmin())
-    budget = f"with at most {BUDGET_PCT:g} % SLA violations"
+    budget = f"with at most {DEFAULT_BUDGET_PCT:g} % SLA violations"
     if len(statistics[["trace", "fleet"]].drop_duplicates()) == 1:
         return f"Least wastage {budget}: {best}, {kept.min():+.1f} % (median)."
     return f"Least wastage {budget} on every trace: {best}, {kept.min():+.1f} % (mean of the medians)."

@@ -11,9 +11,9 @@ from typing import Any
 from placer.evaluate.evaluation import Evaluation
 from placer.optimal.shortfall import Shortfall
 from placer.report.text.counts import counted, counted_nics
+from placer.report.text.recommendation import asked_budget, recommendation_lines, recommended_plan, variation_of
 from placer.report.text.table import text_table
 from placer.report.wastage import (
-    BUDGET_PCT,
     costs_differ,
     is_marked,
     keeps_budget,
@@ -23,20 +23,23 @@ from placer.report.wastage import (
 )
 from placer.run import Comparison
 
+EXPECTED = "expected"
+"""Heading of the SLA violations that the predictor expects, next to the measured ones."""
+
 
 def as_table(comparison: Comparison) -> str:
     """A table that reads without colour, then the optimum, the ground truth, and what else the reader must know."""
-    costs = costs_differ(comparison)
+    costs, expected = costs_differ(comparison), _expects_violations(comparison)
     headings = [
         "strategy", "predictor", "NICs", *(["cost"] if costs else []), "wastage", *(["cost wastage"] if costs else []),
-        "SLA violations", "rejected", "decisions/s",
+        "SLA violations", *([EXPECTED] if expected else []), "rejected", "decisions/s",
     ]  # fmt: skip
-    marks = any(is_marked(comparison, evaluation) for evaluation in comparison.evaluations)
-    rows = [_row(comparison, evaluation, costs, marks) for evaluation in comparison.evaluations]
+    rows = [_row(comparison, evaluation) for evaluation in comparison.plans]
     shortfall = comparison.optimum.shortfall
     lines = [
         "",
-        *wastage_notes(comparison, comparison.evaluations),
+        *recommendation_lines(comparison),
+        *wastage_notes(comparison, comparison.plans),
         _optimum_line(comparison),
         *([] if shortfall is None else [shortfall.sentence()]),
         f"{counted(len(comparison.arrivals), 'arrival')}. {truth_note(comparison)}",
@@ -69,12 +72,6 @@ FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as
 """Renderers by the name of their format."""
 
 
-def plan_name(evaluation: Evaluation) -> str:
-    """The strategy of a plan, with its predictor where it has one."""
-    plan = evaluation.plan
-    return f"{plan.strategy}, {plan.predictor}" if plan.predictor else plan.strategy
-
-
 def truth_note(comparison: Comparison) -> str:
     """Where the ground truth comes from, in a sentence or two."""
     if comparison.truth == "predicted":
@@ -95,9 +92,14 @@ def risk_notes(comparison: Comparison) -> list[str]:
     return [f"{name} does not model its prediction error: --risk {catalogue.risk:g} has no effect." for name in without]
 
 
-def _row(comparison: Comparison, evaluation: Evaluation, costs: bool, marks: bool) -> list[str]:
-    """The cells of a plan; `marks`: some plan is marked, so the wastage of others is aligned with it."""
-    marked, violations = is_marked(comparison, evaluation), evaluation.violations_pct
+def _expects_violations(comparison: Comparison) -> bool:
+    return any(one.expected_violations_pct is not None for one in comparison.evaluations)
+
+
+def _row(comparison: Comparison, evaluation: Evaluation) -> list[str]:
+    """The cells of a plan; where some plan is marked, the wastage of others is aligned with it."""
+    costs, marked = costs_differ(comparison), is_marked(comparison, evaluation)
+    marks = any(is_marked(comparison, one) for one in comparison.plans)
     nics, cost = (
         wastage_text(pct, marked) + ("  " if marks and not marked else "")
         for pct in (comparison.wastage_pct(evaluation), comparison.cost_wastage_pct(evaluation))
@@ -109,7 +111,8 @@ def _row(comparison: Comparison, evaluation: Evaluation, costs: bool, marks: boo
         *([f"{evaluation.cost:,.6g}"] if costs else []),
         nics,
         *([cost] if costs else []),
-        "unknown" if violations is None else f"{violations:.1f} %",
+        _percent(evaluation.violations_pct, "unknown"),
+        *([_percent(evaluation.expected_violations_pct, "-")] if _expects_violations(comparison) else []),
         f"{evaluation.plan.rejected:,}",
         f"{_decisions_per_s(evaluation):,.0f}",
     ]
@@ -145,6 +148,7 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
             **({} if optimum.shortfall is None else {"shortfall": _shortfall(optimum.shortfall)}),
         },
         "strategies": [_strategy(comparison, evaluation) for evaluation in comparison.evaluations],
+        "recommended": _recommended(comparison),
     }
 
 
@@ -156,15 +160,29 @@ def _strategy(comparison: Comparison, evaluation: Evaluation) -> dict[str, Any]:
         "wastage_pct": _rounded(comparison.wastage_pct(evaluation)),
         "wastage_against": reference(comparison).replace(" ", "_"),
         "sla_violations_pct": _rounded(evaluation.violations_pct),
+        "expected_violations_pct": _rounded(evaluation.expected_violations_pct),
         "violated": evaluation.violated,
         "rejected": evaluation.plan.rejected,
         "seconds": round(evaluation.plan.seconds, 4),
         "decisions_per_s": round(_decisions_per_s(evaluation), 1),
         "cost": _whole(evaluation.cost),
         "cost_wastage_pct": _rounded(comparison.cost_wastage_pct(evaluation)),
-        "budget_pct": BUDGET_PCT,
-        "keeps_budget": keeps_budget(evaluation),
+        "budget_pct": comparison.catalogue.budget_pct,
+        "keeps_budget": None if comparison.catalogue.budget_pct is None else keeps_budget(comparison, evaluation),
+        "risk": evaluation.plan.risk,
         "comparable": not is_marked(comparison, evaluation),
+    }
+
+
+def _recommended(comparison: Comparison) -> dict[str, Any]:
+    """The plan to choose, which may be one for a smaller budget than the requested one."""
+    chosen = recommended_plan(comparison)
+    variation = variation_of(comparison, chosen)
+    return {
+        **_strategy(comparison, chosen),
+        "strategy": (chosen if variation is None else variation.asked).plan.strategy,
+        "asked_budget_pct": asked_budget(comparison, chosen),
+        "nics_without_margin": None if variation is None else variation.without_margin.nics,
     }
 
 
@@ -181,6 +199,10 @@ def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
 
 def _decisions_per_s(evaluation: Evaluation) -> float:
     return len(evaluation.plan.placements) / max(evaluation.plan.seconds, 1e-9)
+
+
+def _percent(value: float | None, unknown: str) -> str:
+    return unknown if value is None else f"{value:.1f} %"
 
 
 def _rounded(value: float | None) -> float | None:

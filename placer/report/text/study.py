@@ -7,13 +7,14 @@ from typing import Any
 
 import pandas as pd
 
+from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.report.text.table import text_table
-from placer.report.wastage import BUDGET_PCT, MARK
+from placer.report.wastage import MARK
 from placer.studies.statistics import BY, MIDDLE
 
 UNKNOWN = "unknown"
 
-NOTE = f"{MARK} not comparable with the optimum: more than {BUDGET_PCT:g} % SLA violations."
+NOTE = f"{MARK} not comparable with the optimum: more than {DEFAULT_BUDGET_PCT:g} % SLA violations."
 INTERVALS = "Medians over the draws, means of SLA violations; in parentheses the range of at least four draws in five."
 
 
@@ -66,7 +67,7 @@ def interval_text(row: pd.Series[Any], figure: str) -> str:
 
 def over_budget(statistics: pd.DataFrame) -> pd.Series[bool]:
     """Per row, whether the mean of SLA violations is above the budget."""
-    return statistics["violations_mean_pct"] > BUDGET_PCT
+    return statistics["violations_mean_pct"] > DEFAULT_BUDGET_PCT
 
 
 def truth_sentence(results: pd.DataFrame) -> str:

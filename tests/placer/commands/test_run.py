@@ -12,8 +12,17 @@ from pathlib import Path
 import pytest
 
 from tests.placer.commands.conftest import Placer
+from traces.arrivals import Recipe, generate
 
 REPO = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    """Twenty arrivals."""
+    path = tmp_path / "short.csv"
+    path.write_text("".join(generate(Recipe(count=20, seed=5))), encoding="utf-8")
+    return path
 
 
 def test_run_compares_all_strategies(placer: Placer, trace: Path, tmp_path: Path) -> None:
@@ -148,6 +157,52 @@ def test_less_risk_violates_fewer_slas_on_more_nics(placer: Placer, trace: Path)
     )
     assert lower["nics"] >= higher["nics"]
     assert lower["violated"] <= higher["violated"]
+
+
+def test_a_plan_is_made_for_the_budget(placer: Placer, short: Path) -> None:
+    """Every strategy has the budget, what is expected and whether it was kept; only plans for it have a risk."""
+    ended = placer("run", short, "--budget", 5, "--format", "json")
+    assert ended.status == 0
+    rows = json.loads(ended.stdout)["strategies"]
+    for row in rows:
+        assert row["budget_pct"] == 5
+        assert row["keeps_budget"] is (row["sla_violations_pct"] <= 5)
+        assert (row["expected_violations_pct"] is None) is (row["predictor"] == "slomo")
+        assert (row["risk"] is not None) is (row["predictor"] == "tomur")
+
+
+def test_a_risk_replaces_the_budget(placer: Placer, short: Path) -> None:
+    """The budget is null, and so is whether it was kept; the default is 2."""
+    only = ("--strategy", "contention-aware", "--predictor", "tomur", "--format", "json")
+    (row,) = json.loads(placer("run", short, "--risk", 0.3, *only).stdout)["strategies"]
+    assert (row["budget_pct"], row["keeps_budget"], row["risk"]) == (None, None, 0.3)
+    (row,) = json.loads(placer("run", short, "--testbed", "none", *only).stdout)["strategies"]
+    assert (row["budget_pct"], row["keeps_budget"]) == (2, None)
+
+
+def test_csv_and_table_have_the_expected_violations(placer: Placer, short: Path) -> None:
+    only = ("run", short, "--strategy", "greedy", "--budget", "3")
+    (row,) = csv.DictReader(io.StringIO(placer(*only, "--format", "csv").stdout))
+    assert row["budget_pct"] == "3.0" and float(row["expected_violations_pct"]) >= 0
+    heading, _, *others = placer(*only).stdout.splitlines()
+    assert "SLA violations  expected  rejected" in heading and len(heading) <= 100
+    assert others[1].startswith("Recommended: greedy, ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (["--budget", "0"], "--budget: 0 is not above 0 and at most 100\nhint: "),
+        (["--budget", "101"], "--budget: 101 is not above 0 and at most 100\nhint: "),
+        (["--budget", "nan"], "--budget: nan is not above 0 and at most 100\nhint: "),
+        (["--budget", "2", "--risk", "0.1"], "--budget: is given together with --risk\nhint: "),
+    ],
+)
+@pytest.mark.parametrize("command", ["run"])
+def test_a_bad_budget_is_refused(placer: Placer, short: Path, command: str, arguments: list[str], printed: str) -> None:
+    ended = placer(command, short, *arguments)
+    assert (ended.status, ended.stdout) == (2, "")
+    assert printed in ended.stderr
 
 
 def test_the_installed_command_pipes(trace: Path) -> None:

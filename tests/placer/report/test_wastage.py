@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,16 @@ def evaluation(name: str, nics: int, cost: float, violated: int, rejected: int =
     return Evaluation(Plan(name, None, tuple(placements), 0.1), nics, cost, stays, None)
 
 
-def comparison(*evaluations: Evaluation, optimum: Evaluation | None = None, proven: bool = True) -> Comparison:
+def comparison(
+    *evaluations: Evaluation, optimum: Evaluation | None = None, proven: bool = True, budget_pct: float | None = 2.0
+) -> Comparison:
     """Plans against an optimum of 10 NICs and cost 20, or a lower bound of 8 NICs and cost 16."""
     best = optimum or evaluation("optimal", 10, 20.0, 0)
     bound, nics_bound = (best.cost, best.nics) if proven else (16.0, 8)
     bounded = BoundedPlan(best.plan, best.nics, best.cost, bound, nics_bound, proven, 0.1, 0.2, "all arrivals at once")
-    return Comparison(tuple(TRACE), "simulated", evaluations, Catalogue(KINDS, (), ()), 0, "simulated", bounded)
+    return Comparison(
+        tuple(TRACE), "simulated", evaluations, Catalogue(KINDS, (), (), budget_pct=budget_pct), 0, "simulated", bounded
+    )
 
 
 def test_wastage_is_relative_to_the_optimum() -> None:
@@ -78,6 +83,27 @@ def test_a_plan_that_looks_better_than_it_is_is_marked(
     assert row["comparable"] is not marked
     assert row["keeps_budget"] is (violated <= 2)
     assert ("*" in as_table(comparison(one))) is marked
+
+
+def test_the_budget_of_the_request_marks() -> None:
+    """Of 100 instances, five violations keep a budget of 5 % and not one of 4 %; with a risk the default of 2 marks."""
+    one = evaluation("greedy", 12, 20.0, 5)
+    for budget, keeps, marked in ((5.0, True, False), (4.0, False, True), (None, None, True)):
+        compared = comparison(one, budget_pct=budget)
+        (row,) = json.loads(as_json(compared))["strategies"]
+        assert (row["budget_pct"], row["keeps_budget"], row["comparable"]) == (budget, keeps, not marked)
+    assert "more than 4 % SLA violations" in as_table(comparison(one, budget_pct=4.0))
+    assert "more than 2 % SLA violations" in as_table(comparison(one, budget_pct=None))
+
+
+def test_expected_violations_stand_next_to_the_measured_ones() -> None:
+    """Where no plan has any, there is no column."""
+    one = replace(evaluation("greedy", 12, 20.0, 5), expected_violations_pct=1.25)
+    heading, row = as_table(comparison(one, evaluation("random", 12, 20.0, 0))).splitlines()[:2]
+    assert re.split(r" {2,}", heading)[6:8] == ["SLA violations", "expected"]
+    assert re.split(r" {2,}", row)[6:8] == ["5.0 %", "1.2 %"]
+    assert "expected" not in as_table(comparison(evaluation("greedy", 12, 20.0, 5)))
+    assert json.loads(as_json(comparison(one)))["strategies"][0]["expected_violations_pct"] == 1.25
 
 
 def test_the_table_marks_wastage_and_explains_the_mark() -> None:

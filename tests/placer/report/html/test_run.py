@@ -63,7 +63,7 @@ def test_the_summary_begins_with_the_decision(page: Page, comparison: Comparison
 
 
 def test_a_plan_with_fewer_nics_but_too_many_violations_is_named(comparison: Comparison) -> None:
-    """Where Tomur's plan violates too many SLAs another is chosen, and the page hints at a lower risk."""
+    """Where Tomur's plan violates too many SLAs another is chosen, and the page hints at a lower budget."""
     violating = [
         replace(one, stays={name: replace(stay, sla_met=False) for name, stay in (one.stays or {}).items()})
         if one.plan.predictor
@@ -72,9 +72,9 @@ def test_a_plan_with_fewer_nics_but_too_many_violations_is_named(comparison: Com
     ]
     summary = page_of_run(replace(comparison, evaluations=tuple(violating)), "t.csv").summary
     assert summary[0].startswith("greedy places ")
-    (hint,) = [sentence for sentence in summary if "a lower --risk" in sentence]
+    (hint,) = [sentence for sentence in summary if "a lower --budget" in sentence]
     assert hint.startswith("contention-aware, tomur uses ")
-    assert not any("a lower --risk" in sentence for sentence in page_of_run(comparison, "t.csv").summary)
+    assert not any("a lower --budget" in sentence for sentence in page_of_run(comparison, "t.csv").summary)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""Places a trace by one strategy, at the requested budget of SLA violations and at others, and evaluates each plan.
+
+How often a predictor errs is known only as far as it was measured, so a plan that is expected to keep a budget may miss
+it by the ground truth. Then the strategy is asked to be more careful, which costs fewer NICs than another strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from placer.evaluate.checks import check_plan
+from placer.evaluate.evaluation import Evaluation, evaluate
+from placer.evaluate.expected_violations import expected_violations_pct
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.oracle import Oracle
+from placer.progress import Progress
+from placer.strategies import NamedStrategy
+
+DIVISORS = (2, 4, 8)
+"""Fractions of the budget that are tried one after the other: a half, a quarter, an eighth."""
+
+MEDIAN_RISK = 0.5
+"""The risk at which placement uses the median prediction, without a margin."""
+
+
+@dataclass(frozen=True)
+class BudgetVariation:
+    """A plan that was made for a budget, and the plans of its strategy at other budgets.
+
+    Parameters
+    ----------
+    asked
+        The plan for the requested budget.
+    more_careful
+        Plans with the smaller budget (%) that they were made for, the larger first; empty where `asked` keeps its own.
+    without_margin
+        The plan by the median prediction.
+    """
+
+    asked: Evaluation
+    more_careful: tuple[tuple[float, Evaluation], ...]
+    without_margin: Evaluation
+
+
+@dataclass(frozen=True)
+class Placing:
+    """What is the same for every strategy.
+
+    Parameters
+    ----------
+    arrivals
+        The trace.
+    truth
+        Per kind of NIC, the ground truth; None where there is none.
+    progress
+        Where progress goes.
+    """
+
+    arrivals: Sequence[Arrival]
+    truth: Sequence[Oracle] | None
+    progress: Progress
+
+    def evaluated(self, strategy: NamedStrategy, predictor: str | None, catalogue: Catalogue) -> Evaluation:
+        """The strategy's plan, checked and evaluated."""
+        with self.progress.task(strategy.name if predictor is None else f"{strategy.name}, {predictor}") as advance:
+            plan = strategy.build(catalogue, predictor).place(self.arrivals, advance)
+        if predictor is None or not catalogue.supports_risk(predictor):
+            plan = replace(plan, risk=None)  # the risk had no effect
+        check_plan(plan, self.arrivals, catalogue.kinds)
+        predicted = None if predictor is None else catalogue.oracles(predictor)
+        return with_expected(evaluate(plan, catalogue.kinds, self.truth, predicted), catalogue)
+
+    def varied(self, asked: Evaluation, strategy: NamedStrategy, catalogue: Catalogue) -> BudgetVariation:
+        """The plans of a strategy whose plan for the catalogue's budget is `asked`, at other budgets."""
+        predictor = asked.plan.predictor
+        named = replace(strategy, name=f"{strategy.name} without margin")
+        without = self.evaluated(named, predictor, replace(catalogue, risk=MEDIAN_RISK, budget_pct=None))
+        return BudgetVariation(asked, tuple(self._more_careful(asked, strategy, catalogue)), without)
+
+    def _more_careful(
+        self, asked: Evaluation, strategy: NamedStrategy, catalogue: Catalogue
+    ) -> Iterator[tuple[float, Evaluation]]:
+        """Plans for smaller budgets until one keeps the catalogue's by the ground truth."""
+        budget, last = catalogue.budget_pct, asked
+        for divisor in DIVISORS:
+            if budget is None or last.violations_pct is None or last.violations_pct <= budget:
+                return
+            smaller = budget / divisor
+            named = replace(strategy, name=f"{strategy.name} at budget {smaller:g} %")
+            last = self.evaluated(named, asked.plan.predictor, replace(catalogue, budget_pct=smaller))
+            yield smaller, last
+
+
+def with_expected(evaluation: Evaluation, catalogue: Catalogue) -> Evaluation:
+    """With the SLA violations to expect, by the plan's predictor or else the first; unknown without an error model."""
+    by = evaluation.plan.predictor or catalogue.predictors()[0]
+    if not catalogue.supports_risk(by):
+        return evaluation
+    return replace(evaluation, expected_violations_pct=expected_violations_pct(evaluation.plan, catalogue, by))

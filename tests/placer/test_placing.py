@@ -1,0 +1,53 @@
+"""Plans at other budgets than the requested one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from placer import placing
+from placer.evaluate.evaluation import Evaluation
+from placer.model.catalogue import Catalogue
+from placer.placing import Placing
+from placer.progress import Progress
+from placer.strategies import NamedStrategy, find_strategy
+from tests.placer.report.test_wastage import KINDS, evaluation
+
+
+def variation_of(violated: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> placing.BudgetVariation:
+    """The variation at a budget of 2 % where the plans, the asked one first, violate so many of 100 SLAs."""
+    left = iter(violated[1:])
+
+    def evaluated(self: Placing, strategy: NamedStrategy, predictor: str | None, catalogue: Catalogue) -> Evaluation:
+        one = evaluation(strategy.name, 10, 10.0, 9 if catalogue.risk else next(left))
+        return replace(one, plan=replace(one.plan, risk=catalogue.risk or catalogue.budget_pct))
+
+    monkeypatch.setattr(Placing, "evaluated", evaluated)
+    asked = evaluation("contention-aware", 10, 10.0, violated[0])
+    catalogue = Catalogue(KINDS, (), (), budget_pct=2.0)
+    return Placing([], None, Progress(quiet=True)).varied(asked, find_strategy("contention-aware"), catalogue)
+
+
+def test_a_plan_that_keeps_its_budget_is_not_made_more_careful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the plan without a margin is made."""
+    varied = variation_of([2], monkeypatch)
+    assert varied.more_careful == ()
+    assert (varied.without_margin.plan.strategy, varied.without_margin.plan.risk) == (
+        "contention-aware without margin", 0.5,
+    )  # fmt: skip
+
+
+def test_smaller_budgets_are_tried_until_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A half misses the budget, a quarter keeps it, an eighth is not tried."""
+    varied = variation_of([6, 4, 1], monkeypatch)
+    assert [(budget, one.plan.strategy, one.violated) for budget, one in varied.more_careful] == [
+        (1.0, "contention-aware at budget 1 %", 4),
+        (0.5, "contention-aware at budget 0.5 %", 1),
+    ]
+
+
+def test_an_eighth_is_the_smallest_budget_that_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    varied = variation_of([9, 9, 9, 9, 0], monkeypatch)
+    assert [budget for budget, _ in varied.more_careful] == [1.0, 0.5, 0.25]
