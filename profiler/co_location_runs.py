@@ -39,6 +39,8 @@ class CoLocationRuns:
     ----------
     testbed
         Where they run. Its repeats are not counted.
+    known
+        What ran there before.
     most
         The most runs.
     seed
@@ -53,13 +55,14 @@ class CoLocationRuns:
         self,
         testbed: ConfirmedTestbed,
         *,
+        known: Workload,
         most: int,
         seed: int,
         done: Callable[[int], None],
         crowded: float = 0.0,
     ) -> None:
         self._testbed = testbed
-        self._working = WorkingRuns(testbed.first, done)
+        self._working = WorkingRuns(testbed.first, known, done)
         self._seed = seed
         self._crowded = crowded
         self.left = most

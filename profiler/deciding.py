@@ -67,39 +67,43 @@ def measure_deciding(
         When the testbed fails.
     """
     description = testbed.describe()
-    runs = CoLocationRuns(testbed, most=most, seed=seed, done=done, crowded=KEEP)
     workloads = sorted(Workload(nf.name, description.traffic) for nf in description.fitting_nfs)
-    _measure_alone(runs, workloads, targets, most)
-    level: list[CoLocation] = [(one,) for one in workloads if runs.count((one,))]
-    alone = len(runs.refused)
+    known = next(one for one in workloads if one.nf in targets)
+    runs = CoLocationRuns(testbed, known=known, most=most, seed=seed, done=done, crowded=KEEP)
+    alone: list[CoLocation] = [(one,) for one in workloads]
+    _measure_alone(runs, [one for one in alone if _has(one, targets)], [one for one in alone if not _has(one, targets)])
+    level = [one for one in alone if runs.count(one)]
+    refused = len(runs.refused)
     while runs.left > 0 and (level := _next_level(runs, level, workloads, targets, description)):
         runs.measure(level)
         level = [one for one in level if _keeps(runs, one)]
-    if len(runs.refused) > alone:
-        notify(f"{len(runs.refused) - alone} co-locations at default traffic do not run here; left out")
+    if len(runs.refused) > refused:
+        notify(f"{len(runs.refused) - refused} co-locations at default traffic do not run here; left out")
     _repeat(runs)
     return runs
 
 
-def _measure_alone(runs: CoLocationRuns, workloads: Sequence[Workload], targets: Collection[str], most: int) -> None:
-    """Each NF until its solo throughput is known well enough, or the share of runs for it is spent."""
-    keep = max(runs.left - max(int(SOLO_SHARE * most), len(workloads)), 0)
+def _measure_alone(runs: CoLocationRuns, targets: Sequence[CoLocation], others: Sequence[CoLocation]) -> None:
+    """Each target until its solo throughput is known well enough, or the share of runs for it is spent; others a few
+    times."""
+    keep = runs.left - max(int(SOLO_SHARE * runs.left), len(targets))
     fewest, largest = SOLO_RUNS
-    wanted = [(one,) for one in workloads]
-    while any(one[0].nf in targets for one in wanted) and runs.left - len(wanted) >= keep:
+    wanted = list(targets)
+    while wanted and runs.left - len(wanted) >= max(keep, 0):
         runs.measure(wanted)
         wanted = [one for one in wanted if one not in runs.refused]
-        if any(runs.count(one) < fewest for one in wanted if one[0].nf in targets):
-            wanted = [one for one in wanted if one[0].nf in targets or runs.count(one) < OTHERS_SOLO_RUNS]
+        if any(runs.count(one) < fewest for one in wanted):
             continue
         noise = {one: _noise(runs, one) for one in wanted}
-        usual = float(np.median(list(noise.values()))) if noise else 0.0
         # the noise of few runs is itself uncertain: an NF is taken to have the usual noise at least
+        usual = float(np.median(list(noise.values()))) if noise else 0.0
         wanted = [
             one
             for one in wanted
             if runs.count(one) < largest and max(noise[one], usual) / runs.count(one) ** 0.5 > SOLO_ERROR
         ]
+    for _ in range(OTHERS_SOLO_RUNS):
+        runs.measure(others)
 
 
 def _noise(runs: CoLocationRuns, alone: CoLocation) -> float:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from profiler.testbed import Run, Testbed, TestbedError, TestbedWrapper
+from profiler.testbed import Run, Testbed, TestbedChanged, TestbedWrapper
 from profiles import Load, TestbedDescription, Workload
 
 EVERY_RUNS = 50
@@ -118,7 +118,7 @@ class DriftReference:
         drift = median(self._readings[-WINDOW:]) / median(self._since._readings[:WINDOW])
         shown = f"the reference run is {100 * (drift - 1):+.1f} % off its beginning"
         if abs(drift - 1) > MOST:
-            raise TestbedError(
+            raise TestbedChanged(
                 f"testbed drifts: {shown}, more than the {100 * MOST:g} % that can be corrected; let it settle, then "
                 "profile into another --out"
             )

@@ -72,7 +72,7 @@ class NfRuns:
         self._quota = quota
         self._runs: dict[OperatingPoint, list[Measurement]] = {}
         self._count = 0
-        self._working = WorkingRuns(testbed.first, done)
+        self._working = WorkingRuns(testbed.first, Workload(nf.name, self._description.traffic), done)
         self.co_locations: list[tuple[CoLocation, Run]] = []
         """Every run with other NFs; repeats of a co-location are further entries."""
         self.nf = nf

@@ -24,7 +24,7 @@ class RunRefused(TestbedError):
 
 
 class TestbedChanged(TestbedError):
-    """A testbed that describes itself differently after a restart: its measurements belong to another profile."""
+    """A testbed that describes itself differently after a restart, or drifted far: it belongs to another profile."""
 
     __test__ = False
 

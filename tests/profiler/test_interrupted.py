@@ -18,7 +18,8 @@ from profiler.profiling import journal_of, merge, profile
 from profiler.status import as_text, read_status
 from profiler.testbed import TestbedError
 from profiler.testbeds import open_testbed
-from profiles import InputError
+from profiles import InputError, Workload
+from tests.profiler.folders import bytes_of
 from tests.profiler.foreign import FOREIGN
 from tests.profiler.toy_testbed import ToyTestbed, description
 
@@ -43,7 +44,7 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path, kills: int) -> N
     for name, spec in (("killed", _exec(log)), ("whole", _exec(tmp_path / "undisturbed"))):
         with open_testbed(spec) as testbed:
             profile(testbed, tmp_path / name, nfs=["tls-proxy"], quota=150)
-    assert _bytes(tmp_path / "killed") == _bytes(tmp_path / "whole")
+    assert bytes_of(tmp_path / "killed") == bytes_of(tmp_path / "whole")
     logged, once = _logged(log), _logged(tmp_path / "undisturbed")
     assert set(logged) == set(once) and set(once.values()) == {1}
     assert sum(logged.values()) - len(logged) <= kills
@@ -64,6 +65,41 @@ def _kill_in_the_middle(log: Path, out: Path, rng: random.Random, most: int) -> 
     process.wait()
 
 
+@pytest.mark.parametrize("after", [1, 40, 100])
+def test_a_profiling_is_resumed_after_the_testbed_failed(tmp_path: Path, after: int) -> None:
+    """Its measurements are kept, and the same call ends in the same bytes as an undisturbed one."""
+    undisturbed = ToyTestbed()
+    profile(undisturbed, tmp_path / "whole", quota=60)
+    with pytest.raises(TestbedError):
+        profile(ToyTestbed(fails_after=after), tmp_path / "broken", quota=60)
+    assert not (tmp_path / "broken").exists()
+    second = ToyTestbed()
+    profile(second, tmp_path / "broken", quota=60)
+    assert len(second.requests) == len(undisturbed.requests) - after
+    assert bytes_of(tmp_path / "broken") == bytes_of(tmp_path / "whole")
+
+
+def test_a_killed_profiling_is_resumed(tmp_path: Path) -> None:
+    """After kill -9, the same command ends in the same bytes as an undisturbed run."""
+    command = (
+        "import sys; from pathlib import Path; from profiler.profiling import profile; "
+        "from profiler.testbeds import open_testbed; "
+        "profile(open_testbed(sys.argv[1]), Path(sys.argv[2]), nfs=['tls-proxy'], quota=150)"
+    )
+    spec = f"exec:{FOREIGN}"
+    for wait in (0.1, 0.3):
+        process = subprocess.Popen([sys.executable, "-c", command, spec, tmp_path / "killed"], start_new_session=True)
+        while not journal_of(tmp_path / "killed").exists():
+            time.sleep(0.01)
+        time.sleep(wait)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for name in ("killed", "whole"):
+        with open_testbed(spec) as testbed:
+            profile(testbed, tmp_path / name, nfs=["tls-proxy"], quota=150)
+    assert bytes_of(tmp_path / "killed") == bytes_of(tmp_path / "whole")
+
+
 def test_a_second_call_reports_that_nothing_is_left(tmp_path: Path) -> None:
     """When all is measured the testbed is only described; a message has the number of recorded runs."""
     messages: list[str] = []
@@ -78,14 +114,16 @@ def test_a_second_call_reports_that_nothing_is_left(tmp_path: Path) -> None:
 def test_status_reports_what_is_done_and_what_is_left(tmp_path: Path) -> None:
     """In the middle there is a rest; at the end nothing is left."""
     with pytest.raises(TestbedError):
-        profile(ToyTestbed(TWO_NFS, fails_after=330), tmp_path / "p", quota=60)
+        profile(ToyTestbed(TWO_NFS, fails_after=284), tmp_path / "p", quota=60)
     status = read_status(journal_of(tmp_path / "p"))
-    benches, counter, other = status.parts
-    assert (benches.done, counter.done, other.done) == (True, True, False)
-    assert counter.planned == other.planned == 60
-    assert status.recorded == 330
-    assert other.left == 60 - other.recorded > 0
-    assert status.left is not None and status.left >= other.left
+    benches, counter, other, together = status.parts
+    assert (benches.done, counter.done, other.done, together.done) == (True, True, True, False)
+    assert counter.planned is not None and other.planned is not None and together.planned is not None
+    assert counter.planned + other.planned + together.planned == 2 * 60
+    assert (together.name, together.recorded) == ("co-locations", 0)
+    assert status.recorded == 284
+    assert together.left == together.planned > 0
+    assert status.left is not None and status.left >= together.left
     assert "left: about" in as_text(status)
     profile(ToyTestbed(TWO_NFS), tmp_path / "p", quota=60)
     assert as_text(read_status(journal_of(tmp_path / "p"))).endswith("left: nothing\n")
@@ -121,14 +159,17 @@ def test_a_status_without_a_journal_is_refused(tmp_path: Path) -> None:
 
 
 def test_journals_of_two_machines_make_one_profile(tmp_path: Path) -> None:
-    """Each machine profiles an NF; merged, the profile of both is written without a run, to the byte as from one."""
+    """Each machine profiles an NF; merged, only co-locations for which their runs did not suffice are run."""
     for machine, nf in (("a", "counter"), ("b", "other")):
         profile(ToyTestbed(TWO_NFS), tmp_path / machine, nfs=[nf], quota=60)
     profile(ToyTestbed(TWO_NFS), tmp_path / "both", quota=60)
     assert merge(tmp_path / "a", journal_of(tmp_path / "b")) > 30
     assert merge(tmp_path / "a", journal_of(tmp_path / "b")) == 0
-    profile(ToyTestbed(TWO_NFS, fails_after=0), tmp_path / "a", quota=60)
-    assert _bytes(tmp_path / "a") == _bytes(tmp_path / "both")
+    testbed = ToyTestbed(TWO_NFS)
+    profile(testbed, tmp_path / "a", quota=60)
+    assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "both")
+    assert len(testbed.requests) < 20
+    assert all(isinstance(load, Workload) for loads in testbed.requests for load in loads)
 
 
 def test_contradicting_journals_are_not_merged(tmp_path: Path) -> None:
@@ -160,7 +201,3 @@ def _exec(log: Path) -> str:
 def _logged(log: Path) -> Counter[str]:
     """How often each run was requested; a line that a kill cut short does not count."""
     return Counter(line for line in log.read_text().splitlines() if line.endswith("]]"))
-
-
-def _bytes(directory: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
