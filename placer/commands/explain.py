@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, Risk, RuleName, one_of
+from placer.commands.options import (
+    Budget,
+    Fleet,
+    ModelsDir,
+    OnePredictor,
+    Quiet,
+    RecordedCard,
+    Risk,
+    RuleName,
+    one_of,
+    refuse_bad_budget,
+)
 
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
 Id = Annotated[str | None, typer.Argument(help="The arrival to explain; without it, why capacity is unused.")]
@@ -23,15 +34,18 @@ def command(
     all: All = False,
     models: ModelsDir = None,
     predictor: OnePredictor = "tomur",
+    testbed: RecordedCard = None,
     fleet: Fleet = None,
     rule: RuleName = "look-ahead",
+    budget: Budget = None,
     risk: Risk = None,
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
     """Explain where an arrival went: which NICs fit at that moment, and why the others did not.
 
-    Without ID: the unused capacity by cause, when most NICs are in use.
+    Without ID: the unused capacity by cause, when most NICs are in use. Placed is as by contention-aware of `placer
+    run`: at the risk at which the trace is expected to keep the budget.
     """
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of
@@ -40,14 +54,19 @@ def command(
     from placer.inputs.online import open_online
     from placer.policy.rules import rule_of
     from placer.progress import Progress
+    from placer.report.text.budget import chosen_risk
     from placer.report.text.explanation import explanation_json, explanation_table, waste_json, waste_table
+    from placer.strategies.online_risk import oracles_within_budget
 
     one_of("--format", format, ("table", "json"))
-    chosen = rule_of(rule)
+    refuse_bad_budget(budget, risk)
+    chosen, progress = rule_of(rule), Progress(quiet=quiet)
     with ExitStack() as stack:
-        cards = Cards(models=models, fleet=fleet, risk=risk)
-        catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
+        cards = Cards(models, fleet, testbed, risk, budget_pct=budget)
+        catalogue = open_online(cards, stack, progress.say, predictor)
         trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check)
+        used, oracles = oracles_within_budget(catalogue, predictor, trace, chosen)
+        progress.say(chosen_risk(catalogue, used, "this trace"))
         if id is None and not every:
             waste = waste_of(trace, catalogue.kinds, oracles, chosen)
             typer.echo(waste_json(waste) if format == "json" else waste_table(waste), nl=False)

@@ -9,7 +9,19 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, Risk, RuleName, one_of, refuse_unwritable
+from placer.commands.options import (
+    Budget,
+    Fleet,
+    ModelsDir,
+    OnePredictor,
+    Quiet,
+    RecordedCard,
+    Risk,
+    RuleName,
+    one_of,
+    refuse_bad_budget,
+    refuse_unwritable,
+)
 
 StateFile = Annotated[
     Path | None,
@@ -29,16 +41,18 @@ def command(
     backup: Backup = None,
     models: ModelsDir = None,
     predictor: OnePredictor = "tomur",
+    testbed: RecordedCard = None,
     fleet: Fleet = None,
     rule: RuleName = "look-ahead",
     when_full: WhenFull = "reject",
+    budget: Budget = None,
     risk: Risk = None,
     quiet: Quiet = False,
 ) -> None:
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
     Events are arrive, depart, change, fail, drain, return, rebalance and where. With --state, an event is answered
-    after it is on disk.
+    after it is on disk. At the start, typical arrivals choose the risk that is expected to keep the budget.
     """
     from placer.inputs.catalogue import Cards
     from placer.inputs.online import open_online
@@ -48,11 +62,14 @@ def command(
     from placer.online.store import State, back_up
     from placer.policy.rules import rule_of
     from placer.progress import Progress
+    from placer.report.text.budget import chosen_risk
     from placer.service.jsonlines import serve
+    from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
     from profiles import InputError
 
     one_of("--when-full", when_full, WHEN_FULL)
-    chosen = rule_of(rule)
+    refuse_bad_budget(budget, risk)
+    chosen, progress = rule_of(rule), Progress(quiet=quiet)
     refuse_unwritable("--state", state)
     if backup is not None:
         if state is None:
@@ -60,10 +77,13 @@ def command(
         back_up(state, backup)
         return
     with ExitStack() as stack:
-        cards = Cards(models=models, fleet=fleet, risk=risk)
-        catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
+        cards = Cards(models, fleet, testbed, risk, budget_pct=budget)
+        catalogue = open_online(cards, stack, progress.say, predictor)
         saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check)) if state else None
         running, waiting = (saved.fleet, saved.waiting) if saved else (Running(catalogue.kinds), [])
+        tenants = [*running.all_tenants(), *waiting]
+        used, oracles = oracles_within_budget(catalogue, predictor, typical_arrivals(catalogue, tenants), chosen)
+        progress.say(chosen_risk(catalogue, used, "arrivals like its tenants" if tenants else "typical arrivals"))
         engine = Engine(running, oracles, chosen, when_full=when_full, waiting=waiting)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         serve(sys.stdin.buffer, sys.stdout, engine, reader, saved)

@@ -13,10 +13,14 @@ import typer
 from profiler.testbeds import known_testbeds
 from profiles import InputError
 
+RECORDED_TESTBEDS = ("simulated", "simulated:contended")
+"""Testbeds whose recorded profiles come with placer."""
+
 ModelsDir = Annotated[
     Path | None,
     typer.Option(
-        help="A folder written by `placer train`; by default the recorded simulated BlueField-2.", show_default=False
+        help="A folder written by `placer train`; by default the recorded models of the simulated card.",
+        show_default=False,
     ),
 ]
 TestbedSpec = Annotated[
@@ -25,6 +29,14 @@ TestbedSpec = Annotated[
         help=f"The ground truth: {known_testbeds()} or none. "
         "By default `simulated` for models of the simulated card, `none` for others.",
         show_default=False,
+    ),
+]
+RecordedCard = Annotated[
+    str | None,
+    typer.Option(
+        "--testbed",
+        help=f"Without --models: use the recorded models of this testbed, {' or '.join(RECORDED_TESTBEDS)}.",
+        show_default="simulated",
     ),
 ]
 Fleet = Annotated[

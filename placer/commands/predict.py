@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import ModelsDir, one_of
+from placer.commands.options import ModelsDir, RecordedCard, one_of
 from profiles import InputError
 from profiles.faults import suggestion
 
@@ -50,6 +50,7 @@ Coverage = Annotated[
 
 def command(
     models: ModelsDir = None,
+    testbed: RecordedCard = None,
     scenarios: ScenariosFile = None,
     nf: Nf = None,
     contention: Contention = None,
@@ -59,7 +60,7 @@ def command(
     coverage: Coverage = 0.9,
 ) -> None:
     """Predict the throughput of every NF of a co-location, or of one NF under given contention."""
-    from placer.inputs.models import open_models
+    from placer.inputs.models import open_models, recorded_of
     from placer.progress import Progress
 
     if (scenarios is None) == (contention is None):
@@ -71,7 +72,7 @@ def command(
     formats = SCENARIO_FORMATS if scenarios else CONTENTION_FORMATS
     chosen = one_of("--format", format or formats[0], formats)
     progress = Progress()
-    trained = open_models(models, progress.say)
+    trained = open_models(models, progress.say, recorded_of(testbed))
     if predictor not in trained.predictors:
         hint = suggestion(predictor, trained.predictors)
         raise InputError.of("--predictor", f"'{predictor}' is not in the models", hint=hint)

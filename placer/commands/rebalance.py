@@ -8,10 +8,28 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, Risk, RuleName
+from placer.commands.options import (
+    Fleet,
+    ModelsDir,
+    OnePredictor,
+    Quiet,
+    RecordedCard,
+    Risk,
+    RuleName,
+    refuse_bad_budget,
+)
 
 StateFile = Annotated[Path, typer.Option("--state", help="The fleet, as kept by `placer online`.", show_default=False)]
 Budget = Annotated[int, typer.Option(min=0, help="Largest number of moves.")]
+SlaBudget = Annotated[
+    float | None,
+    typer.Option(
+        "--sla-budget",
+        help="SLA violations to accept, in % of the instances: the risk is chosen so that they are expected to stay "
+        "below.",
+        show_default="2",
+    ),
+]
 MoveCost = Annotated[float, typer.Option(min=0.0, help="What a move costs, in units of NIC cost.")]
 RiskWorth = Annotated[
     float, typer.Option(min=0.0, help="What ending an expected SLA violation is worth, in units of NIC cost.")
@@ -27,8 +45,10 @@ def command(
     apply: Apply = False,
     models: ModelsDir = None,
     predictor: OnePredictor = "tomur",
+    testbed: RecordedCard = None,
     fleet: Fleet = None,
     rule: RuleName = "look-ahead",
+    sla_budget: SlaBudget = None,
     risk: Risk = None,
     quiet: Quiet = False,
 ) -> None:
@@ -44,15 +64,21 @@ def command(
     from placer.online.store import State
     from placer.policy.rules import rule_of
     from placer.progress import Progress
+    from placer.report.text.budget import chosen_risk
+    from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
     from profiles import InputError
 
-    chosen = rule_of(rule)
+    refuse_bad_budget(sla_budget, risk, "--sla-budget")
+    chosen, progress = rule_of(rule), Progress(quiet=quiet)
     if not state.is_file():
         raise InputError.of("--state", f"{state} does not exist", hint="`placer online --state FILE` creates it")
     with ExitStack() as stack:
-        cards = Cards(models=models, fleet=fleet, risk=risk)
-        catalogue, oracles = open_online(cards, stack, Progress(quiet=quiet).say, predictor)
+        cards = Cards(models, fleet, testbed, risk, budget_pct=sla_budget)
+        catalogue = open_online(cards, stack, progress.say, predictor)
         saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check))
+        tenants = [*saved.fleet.all_tenants(), *saved.waiting]
+        used, oracles = oracles_within_budget(catalogue, predictor, typical_arrivals(catalogue, tenants), chosen)
+        progress.say(chosen_risk(catalogue, used, "arrivals like its tenants" if tenants else "typical arrivals"))
         engine = Engine(saved.fleet, oracles, chosen, waiting=saved.waiting)
         event = Rebalance(budget, move_cost, risk_worth)
         decision = engine.handle(event)

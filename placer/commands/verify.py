@@ -24,7 +24,9 @@ Arrivals = Annotated[
 Testbeds = Annotated[
     list[str] | None,
     typer.Option(
-        "--testbed", help="Testbed to query; once for all NICs, or once per kind of NIC. By default, those in the file."
+        "--testbed",
+        help="Testbed to query; once for all NICs, or once per kind of NIC. By default, those in the file. For an "
+        "optimum from predictions without --models: the simulated card whose recorded models are used.",
     ),
 ]
 ModelsDirs = Annotated[
@@ -68,21 +70,37 @@ def _sources(
     certificate: Certificate, testbeds: Sequence[str], folders: Sequence[Path], timeout: float, stack: ExitStack
 ) -> list[ThroughputSource]:
     """The source of throughputs for each kind of NIC."""
-    from placer.inputs.models import open_models
-    from placer.verify.source import predictor_source, testbed_source
+    from placer.inputs.models import RECORDED_OF
+    from placer.verify.source import testbed_source
     from profiler.testbeds import open_testbed
 
     kinds = len(certificate.kinds)
-    if certificate.predictor is not None and not testbeds:
-        chosen: Sequence[Path | None] = folders or [None]
-        opened = [open_models(folder, lambda line: typer.echo(line, err=True)) for folder in chosen]
-        each = _each("--models", opened, kinds)
-        return [predictor_source(one, certificate.predictor, certificate.risk) for one in each]
-    specs = _each("--testbed", testbeds, kinds) if testbeds else _without_programs(certificate.testbeds)
+    specs = _each("--testbed", testbeds, kinds) if testbeds else certificate.testbeds
+    only_recorded = not folders and all(spec in RECORDED_OF for spec in testbeds)
+    if certificate.predictor is not None and (not testbeds or only_recorded):
+        return _predictors(certificate, certificate.predictor, specs, folders)
+    specs = specs if testbeds else _without_programs(specs)
     by_spec = {
         spec: testbed_source(stack.enter_context(open_testbed(spec, timeout=timeout))) for spec in dict.fromkeys(specs)
     }
     return [by_spec[spec] for spec in specs]
+
+
+def _predictors(
+    certificate: Certificate, predictor: str, specs: Sequence[str], folders: Sequence[Path]
+) -> list[ThroughputSource]:
+    """The predictor for each kind of NIC: of the folders, or of the recorded models of the simulated cards."""
+    from placer.inputs.models import RECORDED, RECORDED_OF, open_models
+    from placer.verify.source import predictor_source
+
+    kinds = len(certificate.kinds)
+    each: Sequence[Path | None] = _each("--models", folders, kinds) if folders else [None] * kinds
+    named = list(zip(each, (RECORDED_OF.get(spec, RECORDED) for spec in specs), strict=True))
+    opened = {
+        (folder, recorded): open_models(folder, lambda line: typer.echo(line, err=True), recorded)
+        for folder, recorded in dict.fromkeys(named)
+    }
+    return [predictor_source(opened[one], predictor, certificate.risk) for one in named]
 
 
 def _each(option: str, given: Sequence[One], kinds: int) -> Sequence[One]:

@@ -51,6 +51,22 @@ def open_models(directory: Path | None, say: Say, recorded: str = RECORDED) -> M
     return load_models(home)
 
 
+def recorded_of(testbed: str | None) -> str:
+    """The recorded profile of the simulated card that `testbed` names; of the BlueField-2 for None.
+
+    Raises
+    ------
+    InputError
+        When it names another testbed.
+    """
+    if testbed is None:
+        return RECORDED
+    if testbed not in RECORDED_OF:
+        hint = f"it is one of {', '.join(RECORDED_OF)}; for other NICs give --models"
+        raise InputError.of("--testbed", f"there are no recorded models of '{testbed}'", hint=hint)
+    return RECORDED_OF[testbed]
+
+
 def _fingerprint(recorded: Path) -> str:
     """A digest of the recorded profile and of the code that trains on it."""
     digest = hashlib.sha256()

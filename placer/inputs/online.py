@@ -6,24 +6,24 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from placer.inputs.catalogue import NONE, Cards, open_catalogue
-from placer.inputs.models import Say
+from placer.inputs.models import Say, recorded_of
 from placer.model.catalogue import DEFAULT_PREDICTOR, Catalogue
-from placer.model.oracle import DEFAULT_RISK, Oracle
 from profiles import InputError
 
 
-def open_online(
-    cards: Cards, stack: ExitStack, say: Say, predictor: str = DEFAULT_PREDICTOR
-) -> tuple[Catalogue, tuple[Oracle, ...]]:
-    """The catalogue, without testbeds, and an oracle per kind; the risk is `DEFAULT_RISK` unless the cards name one.
+def open_online(cards: Cards, stack: ExitStack, say: Say, predictor: str = DEFAULT_PREDICTOR) -> Catalogue:
+    """The catalogue for placement by that predictor, without a ground truth.
+
+    The cards' testbed only names the recorded models that are used where the cards have no others.
 
     Raises
     ------
     InputError
         When a file is refused, or the models have no such predictor.
     """
-    risk = DEFAULT_RISK if cards.risk is None else cards.risk
-    catalogue = open_catalogue(replace(cards, risk=risk, testbed=NONE), stack, say)
+    recorded_of(cards.testbed)
+    named = cards.testbed if cards.models is None else None
+    catalogue = open_catalogue(replace(cards, testbed=named or NONE), stack, say)
     known = catalogue.predictors()
     if predictor not in known:
         raise InputError.of(
@@ -31,4 +31,4 @@ def open_online(
         )
     for warning in catalogue.risk_warnings(predictor):
         say(warning)
-    return catalogue, catalogue.oracles(predictor)
+    return catalogue

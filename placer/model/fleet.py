@@ -121,6 +121,11 @@ class Fleet:
         """How many tenants are placed."""
         return len(self._home)
 
+    def all_tenants(self) -> Iterator[Tenant]:
+        """Every placed tenant."""
+        for nic in self.nics.values():
+            yield from nic.tenants
+
     def in_use(self, kind: NicKind) -> int:
         """How many NICs of the kind are in use."""
         return self._in_use[kind.index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,9 @@ import pytest
 from traces.arrivals import Recipe, generate
 
 REPO = Path(__file__).parents[3]
+
+GIVEN = ("--risk", 0.22)
+"""Saves the time to choose a risk where a test is about something else."""
 
 
 def placer(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -44,20 +48,20 @@ def test_a_fleet_continues_from_its_state_and_is_rebalanced(trace: Path, tmp_pat
         rows = list(csv.DictReader(file))
     state, copy = tmp_path / "fleet.db", tmp_path / "copy.db"
     arrive = [{"event": "arrive", "id": r["id"], "nf": r["nf"], "sla_drop": float(r["sla_drop"])} for r in rows]
-    came = lines_of("online", "--state", state, stdin="\n".join(map(json.dumps, arrive)))
+    came = lines_of("online", "--state", state, *GIVEN, stdin="\n".join(map(json.dumps, arrive)))
     assert {answer["status"] for answer in came} == {"placed"}
     leave = [{"event": "depart", "id": row["id"]} for row in rows[::2]]
-    left = lines_of("online", "--state", state, stdin="\n".join(map(json.dumps, leave)))
+    left = lines_of("online", "--state", state, *GIVEN, stdin="\n".join(map(json.dumps, leave)))
     assert {answer["status"] for answer in left} == {"left"}
     assert lines_of("online", "--state", state, "--backup", copy) == []
-    (planned,) = lines_of("rebalance", "--state", state, "--budget", 50)
-    (done,) = lines_of("rebalance", "--state", state, "--budget", 50, "--apply")
-    (again,) = lines_of("rebalance", "--state", copy, "--budget", 50, "--apply")
+    (planned,) = lines_of("rebalance", "--state", state, "--budget", 50, *GIVEN)
+    (done,) = lines_of("rebalance", "--state", state, "--budget", 50, "--apply", *GIVEN)
+    (again,) = lines_of("rebalance", "--state", copy, "--budget", 50, "--apply", *GIVEN)
     assert planned == done == again
     assert done["status"] == "rebalanced"
     moved = done["moves"][-1]  # type: ignore[index]
     more = [{"event": "rebalance", "budget": 50}, {"event": "where", "id": moved["id"]}]
-    twice, where = lines_of("online", "--state", state, stdin="\n".join(map(json.dumps, more)))
+    twice, where = lines_of("online", "--state", state, *GIVEN, stdin="\n".join(map(json.dumps, more)))
     assert twice["status"] == "as-it-was"
     assert where["nic"] == moved["to"]
 
@@ -90,10 +94,50 @@ def test_explanations_agree_with_the_plan(trace: Path, tmp_path: Path) -> None:
 
 def test_unused_capacity_and_one_arrival_are_explained_as_tables(trace: Path) -> None:
     """An unknown id and an unknown rule are refused."""
-    assert "order of arrival" in placer("explain", trace).stdout
-    short, long = placer("explain", trace, "nf-40").stdout, placer("explain", trace, "nf-40", "--all").stdout
+    assert "order of arrival" in placer("explain", trace, *GIVEN).stdout
+    short, long = (
+        placer("explain", trace, "nf-40", *GIVEN).stdout,
+        placer("explain", trace, "nf-40", "--all", *GIVEN).stdout,
+    )
     assert "free cores" in short
     assert len(long.splitlines()) > len(short.splitlines())
     refused = placer("explain", trace, "unknown"), placer("explain", trace, "--rule", "dice")
     assert [ended.returncode for ended in refused] == [2, 2]
     assert "look-ahead" in refused[1].stderr
+
+
+def test_the_risk_of_a_budget_is_reported(trace: Path, tmp_path: Path) -> None:
+    """On stderr at the start: chosen by typical arrivals, by arrivals like the tenants of a state, or given."""
+    state = tmp_path / "fleet.db"
+    arrive = json.dumps({"event": "arrive", "id": "a", "nf": "ACL", "sla_drop": 0.1})
+    begun = placer("online", "--state", state, "--budget", 5, stdin=arrive)
+    assert re.search(
+        r"^risk 0\.\d+, chosen by typical arrivals for a budget of 5 % SLA violations$", begun.stderr, re.M
+    )
+    assert "budget" not in begun.stdout
+    again = placer("online", "--state", state)
+    assert re.search(r"^risk 0\.\d+, chosen by arrivals like its tenants for a budget of 2 % SLA ", again.stderr, re.M)
+    moved = placer("rebalance", "--state", state, "--budget", 3, "--sla-budget", 1)
+    assert "chosen by arrivals like its tenants for a budget of 1 % SLA violations" in moved.stderr
+    assert json.loads(moved.stdout)["budget"] == 3
+    assert "risk 0.1, as given" in placer("online", "--risk", 0.1).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (["online", "--budget", "0"], "--budget: 0 is not above 0 and at most 100"),
+        (["online", "--budget", "1", "--risk", "0.1"], "--budget: is given together with --risk"),
+        (["rebalance", "--sla-budget", "101"], "--sla-budget: 101 is not above 0 and at most 100"),
+        (["rebalance", "--sla-budget", "1", "--risk", "0.1"], "--sla-budget: is given together with --risk"),
+        (["online", "--testbed", "host"], "--testbed: there are no recorded models of 'host'"),
+    ],
+)
+def test_bad_budgets_and_testbeds_are_refused(tmp_path: Path, arguments: list[str], printed: str) -> None:
+    """Exit status 2 with a hint, before a state is made."""
+    state = tmp_path / "fleet.db"
+    ended = placer(*arguments, "--state", state)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert printed in ended.stderr
+    assert "hint: " in ended.stderr
+    assert not state.exists()

@@ -148,3 +148,16 @@ def test_predictions_under_measured_contention_have_drops_and_intervals(placer: 
     assert printed["calibrated"] == [True] and "measured co-runs corrected 1 of 1 predictions" in ended.stderr
     shown = placer(*command, "--format", "table").stdout
     assert "regex" in shown and "calibrated" in shown
+
+
+def test_a_simulated_card_has_its_own_recorded_models(placer: Placer, tmp_path: Path) -> None:
+    """`--testbed` names the card; a testbed without recorded models is refused."""
+    scenarios = _scenario(tmp_path / "s.jsonl", "NAT", 1)
+    alone = [
+        json.loads(placer("predict", "--scenarios", scenarios, *testbed).stdout)["solo_kpps"]
+        for testbed in ((), ("--testbed", "simulated"), ("--testbed", "simulated:contended"))
+    ]
+    assert alone[0] == alone[1] != alone[2]
+    status, out, err = placer("predict", "--scenarios", scenarios, "--testbed", "host")
+    assert (status, out) == (2, "")
+    assert "there are no recorded models of 'host'\nhint: it is one of simulated, simulated:contended" in err

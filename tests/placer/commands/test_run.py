@@ -198,7 +198,7 @@ def test_csv_and_table_have_the_expected_violations(placer: Placer, short: Path)
         (["--budget", "2", "--risk", "0.1"], "--budget: is given together with --risk\nhint: "),
     ],
 )
-@pytest.mark.parametrize("command", ["run"])
+@pytest.mark.parametrize("command", ["run", "explain"])
 def test_a_bad_budget_is_refused(placer: Placer, short: Path, command: str, arguments: list[str], printed: str) -> None:
     ended = placer(command, short, *arguments)
     assert (ended.status, ended.stdout) == (2, "")

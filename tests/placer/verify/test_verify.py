@@ -468,6 +468,10 @@ def test_a_predicted_optimum_is_checked_by_its_predictor(
     assert (claims["predictor"], claims["fleet"][0]["testbed"]) == ("tomur", "none")
     assert verify(claims, "--arrivals", str(trace)) == 0
     assert "by the throughputs of the predictor tomur" in capsys.readouterr().out
+    assert verify(claims, "--testbed", "simulated") == 0
+    assert "by the throughputs of the predictor tomur" in capsys.readouterr().out
+    assert verify(claims, "--testbed", "simulated:contended") == 1
+    assert "the NIC of the predictor tomur" in capsys.readouterr().err
     claims["plan"]["nics"].append({"kind": 0, "tenants": [claims["plan"]["nics"][0]["tenants"].pop()]})
     assert verify(claims) == 1
     claims["predictor"] = "oracle of Delphi"

@@ -12,7 +12,7 @@ from profiles import InputError
 
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:
     assert list(TESTBEDS) == ["exec", "host", "replay", "simulated"]
-    assert known_testbeds() == "exec:COMMAND, host, replay:PROFILE, simulated"
+    assert known_testbeds() == "exec:COMMAND, host, replay:PROFILE, simulated, simulated:contended"
 
 
 @pytest.mark.parametrize("timeout", [math.nan, math.inf, 0.0, -1.0, 1e300])
@@ -27,7 +27,7 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         ("simulator", "--testbed: 'simulator' is not a testbed\nhint: did you mean simulated?"),
         ("Exec:ssh bf2", "--testbed: 'Exec' is not a testbed\nhint: did you mean exec?"),
         ("lab", "--testbed: 'lab' is not a testbed\nhint: one of exec, host, replay, simulated"),
-        ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, replay:PROFILE, simulated"),
+        ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, replay:PROFILE, simulated, "),
         ("", "--testbed: names no testbed\nhint: one of exec:COMMAND"),
         ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
         (

@@ -1,0 +1,52 @@
+"""The risk of placement where nothing of the arrivals is known in advance: one that suits typical arrivals.
+
+`placer online` decides on each event as it comes. So that its plans are expected to keep a budget of SLA violations, a
+typical trace is placed before it starts, and the risk of that plan is used from then on.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from placer.inputs.arrivals import read_arrivals
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import Tenant
+from placer.model.oracle import Oracle
+from placer.policy.rules import Rule
+from placer.strategies.contention_aware import ContentionAware
+from profiles import Workload
+from traces.arrivals import Recipe, generate
+
+TYPICAL = 500
+"""Arrivals of a typical trace."""
+
+
+def oracles_within_budget(
+    catalogue: Catalogue, predictor: str, arrivals: Sequence[Arrival], rule: Rule
+) -> tuple[float | None, tuple[Oracle, ...]]:
+    """The risk at which these arrivals are expected to keep the catalogue's budget, and per kind the oracle at it.
+
+    A given risk is kept. The risk is None where it has no effect.
+    """
+    if not catalogue.supports_risk(predictor):
+        return None, catalogue.oracles(predictor)
+    risk = catalogue.risk
+    if risk is None:
+        risk = ContentionAware(catalogue, predictor, rule=rule).place(arrivals).risk
+    return risk, replace(catalogue, risk=risk).oracles(predictor)
+
+
+def typical_arrivals(catalogue: Catalogue, tenants: Sequence[Tenant] = ()) -> list[Arrival]:
+    """Arrivals like these tenants; without tenants a trace as of `placer generate`, of all NFs at default traffic."""
+    if not tenants:
+        known = dict.fromkeys(nf for kind in catalogue.kinds for nf in kind.cores_of)
+        nfs = tuple(nf for nf in known if not catalogue.check(Workload(nf, catalogue.default_traffic)))
+        text = io.StringIO("".join(generate(Recipe(count=TYPICAL if nfs else 0, nfs=nfs))))
+        return read_arrivals(text, catalogue.default_traffic, catalogue.check)
+    draw = random.Random(0)
+    sampled = draw.sample(tenants, TYPICAL) if len(tenants) > TYPICAL else draw.choices(tenants, k=TYPICAL)
+    return [Arrival(str(number), float(number), one.workload, one.sla) for number, one in enumerate(sampled)]
