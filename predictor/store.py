@@ -16,6 +16,7 @@ from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.calibration import Calibration
 from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
+from predictor.contention.measured_alone import MeasuredAlone
 from predictor.contention.memory import MemoryModel
 from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.nf_model import NfModel
@@ -118,6 +119,8 @@ def _save_nf(model: NfModel, folder: Path) -> None:
     write_arrays(folder / "errors.npz", model.error_model.as_arrays())
     if model.calibration:
         write_arrays(folder / "calibration.npz", model.calibration.as_arrays())
+    if model.alone:
+        write_arrays(folder / "alone.npz", model.alone.as_arrays())
     if model.neighbours:
         write_arrays(folder / "neighbours.npz", model.neighbours.as_arrays())
     if model.solo:
@@ -130,7 +133,9 @@ def _load_nf(folder: Path) -> NfModel:
         AcceleratorUse(name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())))
         for name, queues in found["queues"].items()
     )
-    solo, calibration, neighbours = (folder / f"{part}.npz" for part in ("solo", "calibration", "neighbours"))
+    solo, calibration, alone, neighbours = (
+        folder / f"{part}.npz" for part in ("solo", "calibration", "alone", "neighbours")
+    )
     return NfModel(
         name=found["name"],
         cores=found["cores"],
@@ -141,6 +146,7 @@ def _load_nf(folder: Path) -> NfModel:
         evidence=found["evidence"]["mape_pct"],
         evidence_in_co_location=found["evidence"]["mape_in_co_locations_pct"],
         calibration=Calibration.from_arrays(read_arrays(calibration)) if calibration.exists() else None,
+        alone=MeasuredAlone.from_arrays(read_arrays(alone)) if alone.exists() else None,
         neighbours=NeighbourCorrection.from_arrays(read_arrays(neighbours)) if neighbours.exists() else None,
         error_model=ErrorModel.from_arrays(read_arrays(folder / "errors.npz")),
     )

@@ -93,7 +93,9 @@ class EquilibriumModel:
         throughput[~sharing], drops[~sharing] = solo[~sharing], 0.0
         for values in (throughput, drops, bound):
             _equalise_twins(batch.member, values)
-        return Equilibrium(batch, np.minimum(throughput, solo), solo, drops, bound)
+        factor = np.where(batch.occupied, table.factor[batch.member], 1.0)
+        each = factor[:, :, None]
+        return Equilibrium(batch, np.minimum(throughput, solo) * factor, solo * factor, drops * each, bound * each)
 
     def conditions(
         self, equilibrium: Equilibrium, among: NDArray[np.bool_] | None = None

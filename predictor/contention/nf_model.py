@@ -13,6 +13,7 @@ from predictor.contention.calibration import Calibration, Conditions
 from predictor.contention.composition import COMPOSITIONS, Composition
 from predictor.contention.execution import Execution
 from predictor.contention.intervals import ErrorModel
+from predictor.contention.measured_alone import MeasuredAlone
 from predictor.contention.memory import MemoryModel, MemoryRuns
 from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.solo import SoloModel
@@ -45,6 +46,8 @@ class NfModel:
         The same of all NFs in measured co-locations, where benches did not distinguish the patterns.
     calibration
         Correction by measured co-runs; None when there are none, or they do not help.
+    alone
+        Factors on throughput where it was measured alone; None where noise is not known.
     neighbours
         Correction by measured co-locations of which the members are known; None where too few were measured.
     error_model
@@ -60,6 +63,7 @@ class NfModel:
     evidence: Mapping[str, float] = field(default_factory=dict)
     evidence_in_co_location: Mapping[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None
+    alone: MeasuredAlone | None = None
     neighbours: NeighbourCorrection | None = None
     error_model: ErrorModel = field(default_factory=ErrorModel.unknown)
 
@@ -78,7 +82,15 @@ class NfModel:
         return (self.solo or self.memory).kpps(traffic)
 
     def solo_kpps(self, traffic: Array) -> Array:
-        """Throughput alone on the NIC."""
+        """Throughput alone on the NIC, as measured where it was."""
+        return self.modelled_solo_kpps(traffic) * self.factor(traffic)
+
+    def factor(self, traffic: Array) -> Array:
+        """What measurements alone make of every modelled throughput at that traffic."""
+        return self.alone.factor(traffic) if self.alone else np.ones(len(traffic))
+
+    def modelled_solo_kpps(self, traffic: Array) -> Array:
+        """Throughput alone on the NIC by the resource models."""
         nothing = np.zeros((len(traffic), len(self.execution.uses)))
         return self.execution.throughput(self.base_kpps(traffic), traffic, nothing, nothing)
 
@@ -121,10 +133,11 @@ class NfModel:
 
     def drops(self, counters: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
         """The drop that contention for memory, then for each accelerator, causes alone, shape (N, 1 + accelerators)."""
-        solo, base = self.solo_kpps(traffic), self.base_kpps(traffic)
+        solo, base = self.modelled_solo_kpps(traffic), self.base_kpps(traffic)
         share = self.memory_share(self.memory_runs(counters, traffic), base)
         memory = np.maximum(solo - self.execution.unqueued(base * share, traffic), 0.0)
-        return np.column_stack([memory, self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)])
+        lost = np.column_stack([memory, self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)])
+        return lost * self.factor(traffic)[:, None]
 
     def by_neighbours(self, conditions: Conditions) -> tuple[Array, Array]:
         """The factor for each prediction, and the share of the usual spread that is left, both of shape (N,)."""
@@ -132,7 +145,11 @@ class NfModel:
         named = conditions.named
         if self.neighbours and named.any():
             error, left[named] = self.neighbours(conditions.neighbours[named])
-            factor[named] = np.exp(error * self.error_model.at(conditions)[named])
+            usual = self.error_model.at(conditions)[named]
+            factor[named] = np.exp(error * usual)
+            if self.alone:
+                # an SLA is relative to the throughput alone, so its error counts, too
+                left[named] = np.hypot(left[named], self.alone.spread_at(conditions.traffic[named]) / usual)
         return factor, left
 
     def conditions(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Conditions:

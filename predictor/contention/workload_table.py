@@ -15,7 +15,19 @@ from profiles.faults import suggestion
 
 Array = NDArray[np.float64]
 
-ARRAYS = ("nf", "pipeline", "traffic", "deviation", "counters", "base", "match_ms", "solo", "queues", "service")
+ARRAYS = (
+    "nf",
+    "pipeline",
+    "traffic",
+    "deviation",
+    "counters",
+    "base",
+    "match_ms",
+    "solo",
+    "factor",
+    "queues",
+    "service",
+)
 
 
 class WorkloadTable:
@@ -34,7 +46,10 @@ class WorkloadTable:
     traffic, counters
         Shapes (workloads, 3) and (workloads, 7); counters are NaN where the NF was not measured alone.
     base, match_ms, solo
-        `NfModel.base_kpps`, time that matches add to run-to-completion, and `NfModel.solo_kpps`, shape (workloads,).
+        `NfModel.base_kpps`, time that matches add to run-to-completion, and `NfModel.modelled_solo_kpps`, shape
+        (workloads,).
+    factor
+        `NfModel.factor`, shape (workloads,).
     queues, service
         Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
     """
@@ -49,7 +64,7 @@ class WorkloadTable:
         self.pipeline: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
         self.deviation = np.zeros((0, 3))
-        self.base, self.match_ms, self.solo = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.base, self.match_ms, self.solo, self.factor = np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
 
@@ -66,7 +81,12 @@ class WorkloadTable:
     def solo_of(self, workloads: Sequence[Workload]) -> Array:
         """Throughput (kpps) of each workload alone."""
         rows = self.rows(workloads)
-        return self.solo[rows]
+        return self.alone[rows]
+
+    @property
+    def alone(self) -> Array:
+        """Throughput (kpps) of each row alone, as measured where it was."""
+        return self.solo * self.factor
 
     def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
         """The co-locations, their members by their rows."""
@@ -131,7 +151,7 @@ class WorkloadTable:
         self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan
         self.base[rows] = model.base_kpps(traffic)
         self.match_ms[rows] = 0.0 if execution.pattern == PIPELINE else execution.match_ms(traffic)
-        self.solo[rows] = model.solo_kpps(traffic)
+        self.solo[rows], self.factor[rows] = model.modelled_solo_kpps(traffic), model.factor(traffic)
         for use, time in zip(execution.uses, execution.service_ms(traffic).T, strict=True):
             column = self.accelerators.index(use.name)
             self.queues[rows, column], self.service[rows, column] = use.queues, time

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.calibration import Calibration
 from predictor.contention.intervals import ErrorModel, HeldOutErrors, TrafficScale
-from predictor.contention.neighbours import NeighbourCorrection
+from predictor.contention.measured_alone import MeasuredAlone
 from predictor.contention.nf_model import NfModel
 from predictor.training.co_runs import ComparedRuns, compared_next_to_benches, compared_with
 from predictor.training.error_models import fit_error_models, restandardised
@@ -41,6 +41,7 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
     models = {
         name: replace(model, error_model=ErrorModel.even(scales[name], np.zeros(0))) for name, model in models.items()
     }
+    models = {name: replace(model, alone=_measured_alone(model, measured)) for name, model in models.items()}
     compared, of_benches = compared_with(measured, models), compared_next_to_benches(measured, models)
     calibrations: dict[str, Calibration | None] = {}
     held_out: dict[str, HeldOutErrors] = {}
@@ -56,11 +57,16 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
         errors = [model.memory.errors, of_benches[name].error, *of_co_runs]
         error_models[name] = ErrorModel.even(scales[name], np.concatenate(errors))
     fitted = fit_error_models(held_out, scales)
-    neighbours = {
-        name: fit for name, model in fitted.items()
-        if (fit := _neighbours(tuple(models), compared[name], calibrations[name], model))
-    }  # fmt: skip
-    error_models |= restandardised(fitted, neighbours)
+    neighbours, optimism = {}, {}
+    for name, errors_of in fitted.items():
+        rows, calibration = compared[name], calibrations[name]
+        named, spread = rows.conditions.named, errors_of.at(rows.conditions)
+        kept = _kept(calibration, rows)
+        standard, noise = (kept / spread)[named], (rows.noise / spread**2)[named]
+        if found := fit_neighbours(tuple(models), rows.conditions.neighbours[named], standard, noise):
+            neighbours[name] = found
+            optimism[name] = ((_left(calibration, rows) - kept) / spread)[named]
+    error_models |= restandardised(fitted, neighbours, optimism)
     return {
         name: replace(
             model,
@@ -72,15 +78,17 @@ def calibrated(models: Mapping[str, NfModel], measured: Measurements) -> dict[st
     }
 
 
-def _neighbours(
-    names: tuple[str, ...], rows: ComparedRuns, calibration: Calibration | None, errors: ErrorModel
-) -> NeighbourCorrection | None:
-    """The correction by the NFs that share the NIC, of what the calibration leaves, in usual spreads."""
-    left = rows.error - np.log(calibration(rows.conditions)) if calibration else rows.error
-    spread, named = errors.at(rows.conditions), rows.conditions.named
-    return fit_neighbours(
-        names, rows.conditions.neighbours[named], (left / spread)[named], (rows.noise / spread**2)[named]
-    )
+def _measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlone | None:
+    of_nf = measured.nfs[model.name].alone
+    further = [(one.traffic.as_tuple(), runs) for one, runs in measured.alone.items() if one.nf == model.name]
+    traffic = np.concatenate([of_nf.traffic, *(np.tile(at, (len(runs), 1)) for at, runs in further)])
+    kpps = np.concatenate([of_nf.throughput, *(runs for _, runs in further)])
+    return MeasuredAlone.fit(traffic, np.log(kpps / model.modelled_solo_kpps(traffic))) if len(traffic) else None
+
+
+def _kept(calibration: Calibration | None, rows: ComparedRuns) -> Array:
+    """The error of each row that the calibration, which was fitted to it, leaves."""
+    return rows.error - np.log(calibration(rows.conditions)) if calibration else rows.error
 
 
 def _left(calibration: Calibration | None, rows: ComparedRuns) -> Array:

@@ -91,13 +91,17 @@ def _most_likely(
 
 
 def restandardised(
-    models: Mapping[str, ErrorModel], corrections: Mapping[str, NeighbourCorrection]
+    models: Mapping[str, ErrorModel], corrections: Mapping[str, NeighbourCorrection], optimism: Mapping[str, Array]
 ) -> dict[str, ErrorModel]:
-    """The models with the standardised errors that the corrections leave, of all NFs together."""
+    """The models with the standardised errors that the corrections leave, of all NFs together.
+
+    `optimism` is by how much more each row errs, in usual spreads, when it is left out of the first correction, too.
+    """
     left = [correction.left_out() for correction in corrections.values()]
     if not left:
         return dict(models)
     error, variance = (np.concatenate(parts) for parts in zip(*left, strict=True))
+    error = error + np.concatenate([optimism[name] for name in corrections])
     noise = np.concatenate([correction.noise for correction in corrections.values()])
     standard = error / np.sqrt(variance + noise)
     order = np.argsort(standard, kind="stable")

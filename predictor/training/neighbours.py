@@ -17,7 +17,7 @@ TUNED_ON = 250
 ITERATIONS = 40
 TYPICAL = {"counts": 2.0, "traffic": 0.5, "own": 0.5, "smooth": 0.7, "apart": 0.1}
 """Typical lengths, and variances in squared spreads."""
-SPREAD = {"counts": 1.0, "traffic": 1.0, "own": 1.0, "smooth": 1.0, "apart": 1.0}
+SPREAD = {"counts": 0.5, "traffic": 1.0, "own": 1.0, "smooth": 1.0, "apart": 1.0}
 """How far they are from that between NFs and NICs (standard deviation of the natural logarithm)."""
 BOUND = 4.0
 """Largest distance from typical values (natural logarithm)."""
