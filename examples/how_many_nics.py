@@ -21,7 +21,7 @@ study = Study(
     seed=1,
     strategies=("greedy", "contention-aware"),
     predictors=("tomur",),
-    risks=(0.05, 0.5),
+    budgets=(2.0, 0.5),
     trace=(TraceSpec(count=30, draws=2),),
 )
 results = execute(tasks_of_study(study, print), Path("study"))
@@ -33,7 +33,7 @@ assert pd.read_parquet("study/results.parquet").equals(results)
 # %% Today's trace, grown: what to buy for half as many arrivals again, with at most 2 % SLA violations.
 trace = Path("today.csv")
 trace.write_text("".join(generate(Recipe(count=30, seed=2))), encoding="utf-8")
-sizing = Sizing(str(trace), next_year=1.5, growth=(1.0, 2.0), risks=(0.05,), draws=2)
+sizing = Sizing(str(trace), next_year=1.5, growth=(1.0, 2.0), budgets=(1.0,), draws=2)
 recommendation = recommendation_of(size(sizing, Path("size"), Progress()), sizing)
 print(recommendation_line(recommendation, sizing))
 

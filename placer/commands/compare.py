@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placer.commands.options import (
+    Budget,
     Cluster,
     Jobs,
     Parallel,
@@ -16,8 +18,13 @@ from placer.commands.options import (
     Report,
     command_line,
     one_of,
+    refuse_bad_budget,
     refuse_unwritable,
 )
+from profiles import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study: a TOML file.", show_default=False)]
 Out = Annotated[Path | None, typer.Option(help="The folder for results; by default results/STUDY.", show_default=False)]
@@ -27,6 +34,7 @@ Format = Annotated[str, typer.Option(help="table, json or csv.")]
 def command(
     context: typer.Context,
     study: StudyFile,
+    budget: Budget = None,
     out: Out = None,
     jobs: Jobs = -1,
     parallel: Parallel = None,
@@ -36,25 +44,40 @@ def command(
     plots: Plots = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare strategies, predictors, risks and fleets on many traces, by medians and ranges.
+    """Compare strategies, predictors, budgets and fleets on many traces, by medians and ranges.
 
-    Every result is saved as soon as it is ready. The same command continues after an interrupt.
+    Unless the study lists budgets, contention-aware is also placed for smaller ones where it misses the budget. Every
+    result is saved as soon as it is ready. The same command continues after an interrupt.
     """
+    from placer.model.catalogue import DEFAULT_BUDGET_PCT
+    from placer.placing import DIVISORS
     from placer.progress import Progress
     from placer.report.files import write_files
-    from placer.report.text.study import FORMATS
+    from placer.report.text.study import FORMATS, misses_budget
     from placer.studies import BY, cluster_executor, execute, local_executor, read_study, summarize, tasks_of_study
     from placer.studies.execute import RESULTS
 
+    refuse_bad_budget(budget)
     render = FORMATS[one_of("--format", format, FORMATS)]
     folder = out or Path("results") / study.stem
     refuse_unwritable("--out", folder / RESULTS)
     refuse_unwritable("--report", report)
     executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
     progress = Progress(quiet=quiet)
-    tasks = tasks_of_study(read_study(study), progress.say)
-    with progress.task(study.stem) as advance:
-        results = execute(tasks, folder, executor=executor, advance=advance)
+    read = read_study(study)
+    if budget is not None and read.risks:
+        raise InputError.of("--budget", f"{study} has risks", hint="a budget chooses the risk by itself: leave out one")
+
+    def evaluated(budgets: Sequence[float]) -> pd.DataFrame:
+        tasks = tasks_of_study(read.model_copy(update={"budgets": tuple(budgets)}), progress.say)
+        with progress.task(study.stem) as advance:
+            return execute(tasks, folder, executor=executor, advance=advance)
+
+    asked = read.budgets if budget is None else (budget,)
+    results = evaluated(asked)
+    if misses_budget(summarize(results, BY)) and (budget is not None or not read.budgets):
+        largest = DEFAULT_BUDGET_PCT if budget is None else budget
+        results = evaluated([largest, *(largest / divisor for divisor in DIVISORS)])
     progress.say(f"written: {folder / RESULTS}")
     statistics = summarize(results, BY)
     text = render(statistics)

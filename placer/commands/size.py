@@ -19,6 +19,7 @@ from placer.commands.options import (
     TestbedSpec,
     command_line,
     one_of,
+    refuse_bad_budget,
     refuse_unwritable,
 )
 from profiles import InputError
@@ -35,12 +36,20 @@ Slas = Annotated[
 ]
 Flows = Annotated[str, typer.Option(help="Factors of the flow counts.", show_default=False)]
 PacketSize = Annotated[str, typer.Option(help="Factors of the packet sizes.", show_default=False)]
-Budget = Annotated[float, typer.Option(help="Allowed SLA violations, % of the instances.")]
+Budget = Annotated[float, typer.Option(help="SLA violations to accept, in % of the instances.")]
 Strategy = Annotated[
     list[str] | None, typer.Option(help="A strategy; repeatable. By default greedy and contention-aware.")
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default tomur.")]
-Risks = Annotated[str, typer.Option("--risk", help="Risks to choose from.")]
+Budgets = Annotated[
+    str,
+    typer.Option(
+        help="Budgets that contention-aware is asked to keep, at most --budget. By default --budget, and where it "
+        "misses that, a half, a quarter and an eighth of it.",
+        show_default=False,
+    ),
+]
+Risks = Annotated[str | None, typer.Option("--risk", hidden=True)]
 Fleets = Annotated[
     list[Path] | None, typer.Option("--fleet", help="A fleet to choose from; repeatable.", show_default=False)
 ]
@@ -62,7 +71,8 @@ def command(
     budget: Budget = 2.0,
     strategy: Strategy = None,
     predictor: Predictor = None,
-    risk: Risks = "0.05,0.25,0.5",
+    budgets: Budgets = "",
+    risk: Risks = None,
     fleet: Fleets = None,
     draws: Draws = 5,
     models: ModelsDir = None,
@@ -89,6 +99,10 @@ def command(
     from placer.studies.execute import RESULTS
     from placer.studies.sizing import Sizing, size
 
+    refuse_bad_budget(budget)
+    if risk is not None:
+        hint = "--budgets 2,1,0.5 lists budgets that contention-aware is asked to keep"
+        raise InputError.of("--risk", "is chosen by the budget", hint=hint)
     render = FORMATS[one_of("--format", format, FORMATS)]
     folder = out or Path("results") / f"size-{arrivals.stem}"
     refuse_unwritable("--out", folder / RESULTS)
@@ -100,10 +114,10 @@ def command(
         sla=_factors("--sla", sla),
         flows=_factors("--flows", flows),
         packet_size=_factors("--packet-size", packet_size),
-        budget_pct=_within("--budget", budget, 0, 100),
+        budget_pct=budget,
         strategies=tuple(strategy or Sizing.strategies),
         predictors=tuple(predictor or Sizing.predictors),
-        risks=_factors("--risk", risk, most=0.5),
+        budgets=_factors("--budgets", budgets, most=budget),
         fleets=tuple(fleet or ()),
         draws=int(_within("--draws", draws, 1, MOST_DRAWS)),
         seed=seed,

@@ -23,7 +23,9 @@ from profiles.aside import file_aside
 PROGRAM = ("placer", "predictor", "profiler", "profiles", "traces")
 PARTS, RESULTS = "parts", "results.parquet"
 
-NUMBERS = ("draw", "risk", "cost", "violations_pct", "wastage_pct", "violated")
+NUMBERS = (
+    "draw", "budget_pct", "risk", "cost", "violations_pct", "expected_violations_pct", "wastage_pct", "violated",
+)  # fmt: skip
 """Columns that are numbers even where a part of the study has no values."""
 
 

@@ -1,4 +1,4 @@
-"""A run of a study: one trace on one fleet at one risk, with everything that its results depend on."""
+"""A run of a study: one trace on one fleet for one budget, with everything that its results depend on."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from placer.evaluate.evaluation import Evaluation
 from placer.inputs.catalogue import Cards
-from placer.model.catalogue import Catalogue
-from placer.model.oracle import DEFAULT_RISK
+from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
 from placer.optimal.bounded_plan import NAME as OPTIMAL
 from placer.progress import Progress
 from placer.run import Comparison, Evaluations, RunRequest, run, run_online
@@ -30,7 +29,7 @@ class RunTask:
     trace
         The arrivals as CSV text, because a task may run on another machine.
     cards
-        The NICs, their models, the ground truth and the risk.
+        The NICs, their models, the ground truth, and the budget of SLA violations or the risk.
     strategies, predictors
         Names; empty means all.
     time_limit
@@ -65,18 +64,25 @@ def run_task(task: RunTask) -> list[Row]:
     )
     with_optimum = task.with_optimum or not task.strategies or OPTIMAL in task.strategies
     evaluations = (run if with_optimum else run_online)(request, Progress(quiet=True))
-    return [{**task.labels, **_results(evaluations, one, task.cards.risk)} for one in evaluations.evaluations]
+    return [{**task.labels, **_results(evaluations, one)} for one in evaluations.evaluations]
 
 
-def at_each_risk(task: RunTask, risks: Sequence[float], catalogue: Catalogue) -> Iterator[RunTask]:
-    """The task at each risk, at the default where none is given; strategies and predictors without risk run once."""
-    for number, risk in enumerate(dict.fromkeys(risks) or (None,)):
+def variants(
+    task: RunTask, catalogue: Catalogue, *, budgets: Sequence[float] = (), risks: Sequence[float] = ()
+) -> Iterator[RunTask]:
+    """The task for each budget, the largest first, then at each risk; for the default budget where none is given.
+
+    Strategies and predictors on which neither has an effect run once.
+    """
+    asked: list[tuple[float | None, float | None]] = [(budget, None) for budget in sorted(set(budgets), reverse=True)]
+    asked += [(None, risk) for risk in dict.fromkeys(risks)]
+    for number, (budget, risk) in enumerate(asked or [(DEFAULT_BUDGET_PCT, None)]):
         if number == 1:
             strategies = tuple(name for name in task.strategies if uses_predictor(name))
             predictors = tuple(name for name in task.predictors if catalogue.supports_risk(name))
             task = replace(task, strategies=strategies, predictors=predictors)
         if task.strategies and task.predictors:
-            yield replace(task, cards=replace(task.cards, risk=risk))
+            yield replace(task, cards=replace(task.cards, budget_pct=budget, risk=risk))
 
 
 def uses_predictor(strategy: str) -> bool:
@@ -84,17 +90,21 @@ def uses_predictor(strategy: str) -> bool:
     return strategy != OPTIMAL and find_strategy(strategy).needs_predictor
 
 
-def _results(evaluations: Evaluations, one: Evaluation, risk: float | None) -> Row:
+def _results(evaluations: Evaluations, one: Evaluation) -> Row:
+    catalogue = evaluations.catalogue
+    given = catalogue.risk if _supports_risk(evaluations, one) else None
     return {
         "strategy": one.plan.strategy,
         "predictor": one.plan.predictor,
-        "risk": (DEFAULT_RISK if risk is None else risk) if _supports_risk(evaluations, one) else None,
+        "budget_pct": catalogue.budget_pct,
+        "risk": given if one.plan.risk is None else one.plan.risk,
         "arrivals": len(evaluations.arrivals),
         "nics": one.nics,
         "cost": float(one.cost),
         "rejected": one.plan.rejected,
         "violated": one.violated,
         "violations_pct": one.violations_pct,
+        "expected_violations_pct": one.expected_violations_pct,
         **_against_optimum(evaluations, one),
         "truth": evaluations.truth,
     }

@@ -1,6 +1,7 @@
 """Sizing: how many NICs a fleet needs as its trace grows, and which option is cheapest within a budget of violations.
 
-Every option is evaluated at next year's arrivals. The curves of an option use only the risk that is best there.
+Every option is evaluated at next year's arrivals. Where contention-aware misses the budget there, it is asked to keep
+smaller ones. The curves of an option use only the budget that is best there.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from placer.inputs.arrivals import MOST_ARRIVALS, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.models import Say
 from placer.model.catalogue import Catalogue
+from placer.placing import DIVISORS, MEDIAN_RISK
 from placer.progress import Progress
 from placer.run import choose_predictors, strategy_names
 from placer.studies.execute import execute
 from placer.studies.executors import Executor
 from placer.studies.growth import Growth, arrivals_csv, grow
-from placer.studies.run_task import RunTask, Value, at_each_risk
+from placer.studies.run_task import RunTask, Value, variants
 from placer.studies.statistics import summarize
 from placer.studies.study_tasks import fleet_name, refuse_same_names
 from profiles import InputError
@@ -31,7 +33,7 @@ from profiles import InputError
 TODAY = "today"
 """The axis of the unchanged trace; the other axes are the fields of `Growth`."""
 
-OPTION = ("fleet", "strategy", "predictor", "risk")
+OPTION = ("fleet", "strategy", "predictor", "budget_pct", "risk")
 """Columns of what a planner can choose."""
 
 POINT = ("axis", "factor")
@@ -56,8 +58,9 @@ class Sizing:
         Factors of the other curves, all at next year's arrivals; empty draws none.
     budget_pct
         Allowed SLA violations, % of the instances.
-    strategies, predictors, risks, fleets
-        The options; risks and fleets as of a study.
+    strategies, predictors, budgets, fleets
+        The options; fleets as of a study. Budgets are what contention-aware is asked to keep, at most `budget_pct`;
+        empty means `budget_pct`, and smaller ones where it misses that.
     draws
         How many traces are drawn for every point.
     seed
@@ -77,7 +80,7 @@ class Sizing:
     budget_pct: float = 2.0
     strategies: tuple[str, ...] = ("greedy", "contention-aware")
     predictors: tuple[str, ...] = ("tomur",)
-    risks: tuple[float, ...] = (0.05, 0.25, 0.5)
+    budgets: tuple[float, ...] = ()
     fleets: tuple[Path, ...] = ()
     draws: int = 5
     seed: int = 0
@@ -93,7 +96,7 @@ class Recommendation:
     Parameters
     ----------
     option
-        Fleet, strategy, predictor and risk, by column name.
+        Fleet, strategy, predictor, and the budget that it was asked to keep, by column name.
     today
         NICs that the option needs for today's trace.
     nics, low, high
@@ -104,6 +107,10 @@ class Recommendation:
         Arrivals rejected next year, at most in nine draws in ten.
     within_budget
         Whether it keeps the budget and rejects no arrival; False where no option does.
+    expected_violations_pct
+        SLA violations to expect next year, as a mean; None where not known.
+    without_margin
+        NICs that the same strategy needs next year by its median prediction, `high`; None where it has no margin.
     """
 
     option: dict[str, Value]
@@ -114,6 +121,8 @@ class Recommendation:
     violations_pct: float | None
     rejected: int
     within_budget: bool
+    expected_violations_pct: float | None = None
+    without_margin: int | None = None
 
     @property
     def more(self) -> int:
@@ -132,26 +141,32 @@ def size(sizing: Sizing, out: Path, progress: Progress, *, executor: Executor | 
     tasks = option_tasks(sizing, progress.say)
     with progress.task("options") as advance:
         options = execute(tasks, out, executor=executor, advance=advance)
+    if not sizing.budgets and misses_budget(options_of(options, sizing)):
+        tasks += option_tasks(sizing, progress.say, [sizing.budget_pct / divisor for divisor in DIVISORS])
+        with progress.task("smaller budgets") as advance:
+            options = execute(tasks, out, executor=executor, advance=advance)
     tasks += curve_tasks(sizing, options_of(options, sizing), progress.say)
     with progress.task("curves") as advance:
         return execute(tasks, out, executor=executor, advance=advance)
 
 
-def option_tasks(sizing: Sizing, say: Say) -> list[RunTask]:
-    """Every option, for today's trace and for next year's."""
+def option_tasks(sizing: Sizing, say: Say, smaller: Sequence[float] = ()) -> list[RunTask]:
+    """Every option, for today's trace and for next year's; with `smaller`, only those for these budgets."""
     strategies = strategy_names(sizing.strategies)
     tasks: list[RunTask] = []
     for cards, catalogue in _catalogues(sizing, say):
         predictors = tuple(choose_predictors(sizing.predictors, catalogue))
         for labels, text in _traces(sizing, cards, catalogue, [_today(), _next_year(sizing)]):
-            task = _task(sizing, labels, text, cards, strategies, predictors)
-            tasks += at_each_risk(task, sizing.risks, catalogue)
+            task = RunTask(labels, text, cards, strategies, predictors, sizing.time_limit, with_optimum=False)
+            budgets = sizing.budgets or (sizing.budget_pct, *smaller)
+            every = list(variants(task, catalogue, budgets=budgets, risks=() if smaller else (MEDIAN_RISK,)))
+            tasks += every[1:] if smaller else every
     return tasks
 
 
 def curve_tasks(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[RunTask]:
-    """Every other point, at the best risk of every fleet, strategy and predictor."""
-    best = best_risks(options)
+    """Every other point, for the best budget of every fleet, strategy and predictor."""
+    best = best_budgets(options)
     points = [point for point in points_of(sizing) if point != _next_year(sizing)]
     tasks: list[RunTask] = []
     for cards, catalogue in _catalogues(sizing, say):
@@ -159,9 +174,10 @@ def curve_tasks(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[RunTask
         for labels, text in _traces(sizing, cards, catalogue, points):
             for option in of_fleet[list(OPTION)].to_dict("records"):
                 predictor = sizing.predictors[0] if pd.isna(option["predictor"]) else option["predictor"]
-                risks = () if pd.isna(option["risk"]) else (option["risk"],)
-                task = _task(sizing, labels, text, cards, (option["strategy"],), (predictor,))
-                tasks += at_each_risk(task, risks, catalogue)
+                task = RunTask(
+                    labels, text, cards, (option["strategy"],), (predictor,), sizing.time_limit, with_optimum=False
+                )
+                tasks += variants(task, catalogue, budgets=(option["budget_pct"],))
     return tasks
 
 
@@ -178,10 +194,11 @@ def points_of(sizing: Sizing) -> list[Point]:
 
 def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
     """The cheapest option next year that keeps the budget and rejects no arrival; else the one closest to that."""
-    best = _best(options_of(results, sizing))
-    violations = best["violations_mean_pct"]
+    options = options_of(results, sizing)
+    best = _best(options[~options["without_margin"]])
+    violations, expected = best["violations_mean_pct"], best["expected_violations_pct"]
     return Recommendation(
-        option={name: None if pd.isna(best[name]) else best[name] for name in OPTION},
+        option={name: None if pd.isna(best[name]) else best[name] for name in (*OPTION, "chosen_risk")},
         today=int(best["today"]),
         nics=int(best["nics"]),
         low=int(best["nics_low"]),
@@ -189,23 +206,36 @@ def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
         violations_pct=None if pd.isna(violations) else float(violations),
         rejected=int(best["rejected_high"]),
         within_budget=bool(best["within_budget"]),
+        expected_violations_pct=None if pd.isna(expected) else float(expected),
+        without_margin=_without_margin(options, best),
     )
 
 
 def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
-    """A row per option: its statistics next year, its NICs `today`, and whether it is `within_budget`."""
+    """A row per option: its statistics next year, its NICs `today`, and whether it is `within_budget`.
+
+    Plans by the median prediction, `without_margin`, are not for choice; they show what the budget costs.
+    """
     statistics = summarize(results, (*POINT, *OPTION))
     then = statistics[(statistics["axis"] == "arrivals") & (statistics["factor"] == sizing.next_year)]
     now = statistics[statistics["axis"] == TODAY].set_index(list(OPTION))["nics"].rename("today")
     table = then.merge(now, left_on=list(OPTION), right_index=True)
-    # unknown SLA violations, where there is no ground truth, exclude no option
-    few = table["violations_mean_pct"].fillna(0.0) <= sizing.budget_pct
-    return table.assign(within_budget=few & (table["rejected_high"] == 0)).reset_index(drop=True)
+    # without a ground truth the expected SLA violations count, and unknown ones exclude no option
+    few = table["violations_mean_pct"].fillna(table["expected_violations_pct"]).fillna(0.0) <= sizing.budget_pct
+    within = few & (table["rejected_high"] == 0)
+    return table.assign(within_budget=within, without_margin=table["risk"].notna()).reset_index(drop=True)
 
 
-def best_risks(options: pd.DataFrame) -> pd.DataFrame:
+def misses_budget(options: pd.DataFrame) -> bool:
+    """Whether an option that chooses its risk by a budget has too many SLA violations; rows of `options_of`."""
+    chooses = options["chosen_risk"].notna() & ~options["without_margin"]
+    return bool((chooses & ~options["within_budget"]).any())
+
+
+def best_budgets(options: pd.DataFrame) -> pd.DataFrame:
     """The best option next year of every fleet, strategy and predictor; rows of `options_of`."""
-    groups = options.groupby([name for name in OPTION if name != "risk"], sort=False, dropna=False)
+    options = options[~options["without_margin"]]
+    groups = options.groupby(["fleet", "strategy", "predictor"], sort=False, dropna=False)
     return options.loc[[_best(rows).name for _, rows in groups]]
 
 
@@ -217,16 +247,12 @@ def _best(options: pd.DataFrame) -> pd.Series[Any]:
     return kept.sort_values(["cost_high", "violations_mean_pct"]).iloc[0]
 
 
-def _task(
-    sizing: Sizing,
-    labels: dict[str, Value],
-    text: str,
-    cards: Cards,
-    strategies: tuple[str, ...],
-    predictors: tuple[str, ...],
-) -> RunTask:
-    """A run without the optimum: what to buy depends on what the options need."""
-    return RunTask(labels, text, cards, strategies, predictors, sizing.time_limit, with_optimum=False)
+def _without_margin(options: pd.DataFrame, best: pd.Series[Any]) -> int | None:
+    """NICs of the same strategy by its median prediction."""
+    same = options[options["without_margin"]]
+    for name in ("fleet", "strategy", "predictor"):
+        same = same[same[name] == best[name]]
+    return None if same.empty else int(same["nics_high"].iloc[0])
 
 
 def _today() -> Point:

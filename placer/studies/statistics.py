@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 LOW, HIGH = 0.1, 0.9
 """Quantiles between which at least four draws in five lie."""
 
-BY = ("trace", "fleet", "strategy", "predictor", "risk")
+BY = ("trace", "fleet", "strategy", "predictor", "budget_pct", "risk")
 """Columns that identify the rows of a study; what differs within a group are its draws."""
 
 COUNTS = ("nics", "rejected")
@@ -36,10 +37,14 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     table
-        Columns `by`, `draws`, and `FIGURE`, `FIGURE_low`, `FIGURE_high` of `FIGURES`; at most a tenth of the draws is
-        below low, and at most a tenth above high. The median of counts is the upper one, so that it is enough for half
-        of the draws. `violations_mean_pct` is the mean of `violations_pct` over the draws.
+        Columns `by`, of which `risk` holds only given ones, `draws`, and `FIGURE`, `FIGURE_low`, `FIGURE_high` of
+        `FIGURES`; at most a tenth of the draws is below low, and at most a tenth above high. The median of counts is
+        the upper one, so that it is enough for half of the draws. `violations_mean_pct` and `expected_violations_pct`
+        are means over the draws, `chosen_risk` is the median of the risks that were used, and `keeps_budget` whether
+        the mean of SLA violations is at most `budget_pct`; None where either is unknown.
     """
+    results = _with_all_columns(results)
+    results["risk"] = results["used_risk"].where(results["budget_pct"].isna())
     groups = results.groupby(list(by), sort=False, dropna=False)
     table = groups.size().rename("draws").to_frame()
     for figure in FIGURES:
@@ -48,7 +53,19 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         table[f"{figure}_low"] = of.quantile(LOW, interpolation="lower")
         table[f"{figure}_high"] = of.quantile(HIGH, interpolation="higher")
     table["violations_mean_pct"] = groups["violations_pct"].mean()
+    table["expected_violations_pct"] = groups["expected_violations_pct"].mean()
+    table["chosen_risk"] = groups["used_risk"].median()
+    budget, violations = groups["budget_pct"].max(), table["violations_mean_pct"]
+    kept = (violations <= budget).astype(object)
+    table["keeps_budget"] = kept.where(budget.notna() & violations.notna(), None)
     return table.reset_index().sort_values(list(by), key=_sort_key, kind="stable", ignore_index=True)
+
+
+def _with_all_columns(results: pd.DataFrame) -> pd.DataFrame:
+    """A copy with the columns of budgets, which results of earlier versions lack; `used_risk` is chosen or given."""
+    missing = {name: np.nan for name in ("budget_pct", "risk", "expected_violations_pct") if name not in results}
+    copy = results.assign(**missing)
+    return copy.assign(used_risk=copy["risk"].astype(float), budget_pct=copy["budget_pct"].astype(float))
 
 
 def _sort_key(values: pd.Series[Any]) -> pd.Series[Any]:

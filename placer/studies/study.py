@@ -1,4 +1,4 @@
-"""Study files: which strategies, predictors, risks and fleets on which traces, in TOML (docs/formats.md)."""
+"""Study files: which strategies, predictors, budgets and fleets on which traces, in TOML (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ LONGEST_S = 1e9
 LARGEST_SEED = 2**63 - 1
 
 Share = Annotated[FiniteFloat, Field(strict=True, ge=0, lt=1)]
+BudgetValue = Annotated[FiniteFloat, Field(strict=True, gt=0, le=100)]
 RiskValue = Annotated[FiniteFloat, Field(strict=True, gt=0, le=0.5)]
 Seconds = Annotated[FiniteFloat, Field(strict=True, gt=0, le=LONGEST_S)]
 
@@ -83,8 +84,9 @@ class Study(_Table):
         Seed of all draws.
     strategies, predictors
         Names; empty means all.
-    risks
-        Risks of the strategies that use a predictor; empty means the default.
+    budgets, risks
+        Budgets of SLA violations (%), or else risks, of the strategies that use a predictor; empty means the default
+        budget.
     fleets
         Fleet files; empty means unlimited NICs.
     models, testbed, time_limit
@@ -96,12 +98,19 @@ class Study(_Table):
     seed: Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)] = 0
     strategies: tuple[str, ...] = ()
     predictors: tuple[str, ...] = ()
+    budgets: tuple[BudgetValue, ...] = ()
     risks: tuple[RiskValue, ...] = ()
     fleets: tuple[str, ...] = ()
     models: str | None = None
     testbed: str | None = None
     time_limit: Seconds = 60.0
     trace: Annotated[tuple[TraceSpec, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _has_budgets_or_risks(self) -> Self:
+        if self.budgets and self.risks:
+            raise ValueError("budgets and risks are both given: a budget chooses the risk by itself, leave out one")
+        return self
 
     @model_validator(mode="after")
     def _traces_fit(self) -> Self:

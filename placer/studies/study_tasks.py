@@ -1,4 +1,4 @@
-"""The runs of a study: its traces, generated or read, on every fleet at every risk."""
+"""The runs of a study: its traces, generated or read, on every fleet for every budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from placer.inputs.models import Say
 from placer.model.catalogue import Catalogue
 from placer.run import choose_predictors, strategy_names
 from placer.studies.growth import arrivals_csv
-from placer.studies.run_task import RunTask, Value, at_each_risk
+from placer.studies.run_task import RunTask, Value, variants
 from placer.studies.study import UNLIMITED, Study, TraceSpec
 from profiles import InputError
 from profiles.faults import suggestion
@@ -21,7 +21,7 @@ from traces.arrivals import Recipe, generate
 
 
 def tasks_of_study(study: Study, say: Say) -> list[RunTask]:
-    """Every run of the study, ordered by fleet, trace, draw and risk; all input is read and checked first.
+    """Every run of the study, ordered by fleet, trace, draw, and budget or risk; all input is read and checked first.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def tasks_of_study(study: Study, say: Say) -> list[RunTask]:
             for draw, text in enumerate(_texts(trace, study.seed, catalogue)):
                 labels: dict[str, Value] = {"trace": trace.label, "draw": draw, "fleet": fleet_name(cards.fleet)}
                 task = RunTask(labels, text, cards, strategies, predictors, study.time_limit)
-                tasks += at_each_risk(task, study.risks, catalogue)
+                tasks += variants(task, catalogue, budgets=study.budgets, risks=study.risks)
     return tasks
 
 

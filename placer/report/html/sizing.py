@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from placer.report.html import Figure, Page, Section, Tile, charts
-from placer.report.text.sizing import AXES, curves_of, fleet_option_name, recommendation_line
+from placer.report.text.sizing import AXES, budget_cost, curves_of, fleet_option_name, recommendation_line
 from placer.report.text.study import UNKNOWN, truth_sentence
 from placer.studies.sizing import Sizing, options_of, recommendation_of
 
@@ -18,6 +18,7 @@ def page_of_sizing(results: pd.DataFrame, sizing: Sizing) -> Page:
         title=f"NICs to buy: {sizing.arrivals}",
         summary=(
             recommendation_line(recommendation, sizing),
+            *budget_cost(recommendation, sizing),
             f"Next year's arrivals are drawn from today's, {sizing.draws} times. "
             "Ranges hold at least four draws in five; the recommended number is enough for at least nine in ten.",
             truth_sentence(results),
@@ -47,6 +48,7 @@ def options_section(options: pd.DataFrame, sizing: Sizing) -> Section:
             "to": table["nics_high"],
             "cost": table["cost_high"],
             "SLA violations, %": table["violations_mean_pct"],
+            "expected, %": table["expected_violations_pct"],
             "within budget": table["within_budget"].map({True: "yes", False: "no"}),
         }
     )

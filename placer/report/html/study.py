@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pandas as pd
 
-from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.report.html import Figure, Page, Section, Tile, charts
-from placer.report.text.study import NOTE, interval_text, option_name, over_budget, truth_sentence
+from placer.report.text.study import (
+    interval_text,
+    marked_notes,
+    option_name,
+    over_budget,
+    recommendation,
+    truth_sentence,
+)
 from placer.report.wastage import MARK
 from placer.studies.statistics import MIDDLE
 from placer.studies.study import UNLIMITED
@@ -34,7 +40,7 @@ def page_of_study(name: str, statistics: pd.DataFrame, results: pd.DataFrame) ->
     groups, traces = statistics.groupby(["trace", "fleet"], sort=False), statistics["trace"].nunique()
     return Page(
         title=f"Study: {name}",
-        summary=(_best(statistics), truth_sentence(results)),
+        summary=(recommendation(statistics), truth_sentence(results)),
         tiles=(
             Tile(f"{len(results):,}", "plans"),
             Tile(f"{traces:,}", "kind of trace" if traces == 1 else "kinds of traces"),
@@ -59,35 +65,13 @@ def study_section(number: int, rows: pd.DataFrame) -> Section:
     ]
     draws = int(rows["draws"].max())
     text = "One draw." if draws == 1 else f"{draws:,} draws."
-    notes = (NOTE,) if over_budget(rows).any() else ()
-    return Section(slug, title, text, tuple(figures), _numbers(middle), notes=notes)
+    return Section(slug, title, text, tuple(figures), _numbers(middle), notes=marked_notes(rows))
 
 
 def _proven(results: pd.DataFrame) -> str:
     """The share of proven optima: one per trace and fleet, however many strategies were compared with it."""
     optima = results.drop_duplicates(["trace", "fleet", "draw"])["proven"].dropna()
     return f"{100 * optima.mean():.0f} %" if len(optima) else "–"
-
-
-def _best(statistics: pd.DataFrame) -> str:
-    """The strategy of least wastage among those that keep the budget of SLA violations and reject no arrival."""
-    online = statistics[statistics["strategy"] != "optimal"]
-    if online.empty:
-        return "The study holds the optimum only, no strategy to compare with it."
-    options = online.assign(option=[option_name(row) for _, row in online.iterrows()]).groupby("option", sort=False)
-    wastage, violations = options["wastage_pct"].mean(), options["violations_mean_pct"].max()
-    # unknown SLA violations, where there is no ground truth, exclude no strategy
-    acceptable = (violations.fillna(0.0) <= DEFAULT_BUDGET_PCT) & (options["rejected_high"].max() == 0)
-    kept = wastage[acceptable].dropna()
-    if not acceptable.any():
-        return f"No strategy places every arrival with at most {DEFAULT_BUDGET_PCT:g} % SLA violations."
-    if kept.empty:
-        return "Wastage is unknown: there is no optimum to compare with."
-    best = str(kept.idxmin())
-    budget = f"with at most {DEFAULT_BUDGET_PCT:g} % SLA violations"
-    if len(statistics[["trace", "fleet"]].drop_duplicates()) == 1:
-        return f"Least wastage {budget}: {best}, {kept.min():+.1f} % (median)."
-    return f"Least wastage {budget} on every trace: {best}, {kept.min():+.1f} % (mean of the medians)."
 
 
 def _numbers(middle: pd.DataFrame) -> pd.DataFrame:
@@ -99,4 +83,6 @@ def _numbers(middle: pd.DataFrame) -> pd.DataFrame:
             table["note"] = over_budget(middle).map({True: f"{MARK} not comparable", False: ""})
         if (middle[f"{figure}_low"] != middle[f"{figure}_high"]).any() and middle[figure].notna().all():
             table[f"{heading.removesuffix(', %')}: range"] = middle.apply(interval_text, axis=1, figure=figure)
+        if figure == "violations_pct" and middle["expected_violations_pct"].notna().any():
+            table["expected, %"] = middle["expected_violations_pct"]
     return table

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
+from placer.report.text.counts import counted_nics
 from placer.report.text.study import UNKNOWN, option_name
 from placer.report.text.table import text_table
 from placer.studies.sizing import (
@@ -16,7 +17,7 @@ from placer.studies.sizing import (
     TODAY,
     Recommendation,
     Sizing,
-    best_risks,
+    best_budgets,
     options_of,
     recommendation_of,
 )
@@ -48,13 +49,23 @@ def recommendation_line(recommendation: Recommendation, sizing: Sizing) -> str:
     return f"{warning}{buy} for {sizing.next_year:g} times the arrivals: {need}, placed by {option}; {violations}."
 
 
+def budget_cost(recommendation: Recommendation, sizing: Sizing) -> Iterator[str]:
+    """What the budget costs in NICs next year, against the same strategy by the median prediction."""
+    without = recommendation.without_margin
+    if without is None:
+        return
+    more = recommendation.high - without
+    costs = f"costs {counted_nics(more)}" if more > 0 else "costs no NIC"
+    yield f"The budget of {sizing.budget_pct:g} % {costs} next year: without a margin, {without:,} are needed."
+
+
 def fleet_option_name(option: pd.Series[Any]) -> str:
-    """Strategy, predictor and risk, and the fleet where one is given."""
+    """Strategy, predictor and budget, and the fleet where one is given."""
     return option_name(option) + ("" if option["fleet"] == UNLIMITED else f" on {option['fleet']}")
 
 
 def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
-    """The recommendation, then a row per point and option: every option for next year, elsewhere the best risk."""
+    """The recommendation, then a row per point and option: every option for next year, elsewhere the best budget."""
     rows = [
         [
             AXES[row["axis"]],
@@ -68,8 +79,9 @@ def as_table(results: pd.DataFrame, sizing: Sizing) -> str:
         for _, row in points_of(results).iterrows()
     ]
     headings = ["axis", "factor", "option", "NICs", "range of four draws in five", "SLA violations %", "rejected"]
-    line = recommendation_line(recommendation_of(results, sizing), sizing)
-    return f"{line}\n\n{text_table(headings, rows, words=3)}"
+    recommendation = recommendation_of(results, sizing)
+    lines = "\n".join([recommendation_line(recommendation, sizing), *budget_cost(recommendation, sizing)])
+    return f"{lines}\n\n{text_table(headings, rows, words=3)}"
 
 
 def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
@@ -77,7 +89,7 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
     recommendation = recommendation_of(results, sizing)
     document = {
         "answer": {
-            **recommendation.option,
+            **_asked(recommendation.option),
             "next_year": sizing.next_year,
             "today_nics": recommendation.today,
             "more_nics": recommendation.more,
@@ -86,12 +98,24 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
             "nics_high": recommendation.high,
             "sla_violations_pct": recommendation.violations_pct,
             "rejected": recommendation.rejected,
+            "expected_violations_pct": recommendation.expected_violations_pct,
+            "nics_without_margin": recommendation.without_margin,
             "budget_pct": sizing.budget_pct,
+            "keeps_budget": None
+            if recommendation.violations_pct is None
+            else recommendation.violations_pct <= sizing.budget_pct,
             "within_budget": recommendation.within_budget,
         },
         "curves": json.loads(summarize(results, (*POINT, *OPTION)).to_json(orient="records", double_precision=6)),
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _asked(option: Mapping[str, Any]) -> dict[str, Any]:
+    """The option with the budget that it was asked to keep, and the median of the risks that it chose."""
+    named = {key: option[key] for key in ("fleet", "strategy", "predictor")}
+    chosen = option["chosen_risk"]
+    return {**named, "asked_budget_pct": None if chosen is None else option["budget_pct"], "risk": chosen}
 
 
 def as_csv(results: pd.DataFrame, sizing: Sizing) -> str:
@@ -113,5 +137,5 @@ def points_of(results: pd.DataFrame) -> pd.DataFrame:
 def curves_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
     """The rows of `points_of` of the options that have curves along every axis."""
     points = points_of(results)
-    best = best_risks(options_of(results, sizing))
+    best = best_budgets(options_of(results, sizing))
     return points[points["option"].isin([fleet_option_name(row) for _, row in best.iterrows()])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from placer.cli import app
+from placer.studies import RunTask
 
 
 def placer(*arguments: object) -> str:
@@ -27,8 +29,12 @@ def test_compare_prints_medians_and_writes_every_row(risky: Path, tmp_path: Path
     assert len(pd.read_parquet(out / "results.parquet")) == 4
     table = placer("compare", risky, "--out", out, "--report", page, "--quiet")
     assert table.splitlines()[0].split() == ["strategy", "predictor", "risk", "draws", "NICs", "wastage", "%", "SLA",
-                                             "violations", "%", "rejected"]  # fmt: skip
-    assert "Least wastage with at most 2 % SLA violations" in page.read_text(encoding="utf-8")
+                                             "violations", "%", "expected", "%", "rejected"]  # fmt: skip
+    recommended = next(
+        line for line in table.splitlines() if line.startswith("Least wastage with at most 2 % SLA viol")
+    )
+    assert recommended in page.read_text(encoding="utf-8")
+    assert {row["budget_pct"] for row in rows} == {None}
 
 
 @pytest.mark.parametrize("format", ["csv", "json"])
@@ -37,3 +43,53 @@ def test_csv_and_json_have_the_same_columns(study: Path, tmp_path: Path, format:
     output = placer("compare", study, "--out", tmp_path / "out", "--format", format, "--quiet")
     header = output.splitlines()[0].split(",") if format == "csv" else list(json.loads(output)[0])
     assert {"trace", "fleet", "strategy", "risk", "draws", "nics", "nics_low", "nics_high"} <= set(header)
+
+
+def test_a_study_is_placed_for_the_budget_of_the_command(study: Path, tmp_path: Path) -> None:
+    """Every row has it, with whether it was kept; Parquet has the columns."""
+    out = tmp_path / "out"
+    rows = json.loads(placer("compare", study, "--budget", 5, "--out", out, "--format", "json", "--quiet"))
+    for row in rows:
+        assert row["budget_pct"] == 5
+        assert row["keeps_budget"] is (row["violations_mean_pct"] <= 5)
+        assert row["expected_violations_pct"] >= 0
+    assert {"budget_pct", "expected_violations_pct", "risk"} <= set(pd.read_parquet(out / "results.parquet"))
+
+
+def test_a_missed_budget_is_followed_by_smaller_ones(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A half, a quarter and an eighth, unless the study lists its budgets."""
+    asked: list[float | None] = []
+
+    def executed(tasks: Sequence[RunTask], out: Path, **_: object) -> pd.DataFrame:
+        asked[:] = [task.cards.budget_pct for task in tasks]
+        fixed = {"trace": "t", "fleet": "unlimited", "strategy": "contention-aware", "predictor": "tomur", "nics": 9}
+        figures = {"wastage_pct": 1.0, "rejected": 0, "cost": 9.0, "draw": 0, "truth": "simulated", "risk": 0.1}
+        rows = [{**fixed, **figures, "budget_pct": one, "violations_pct": 2.0 * float(one or 0)} for one in set(asked)]
+        return pd.DataFrame(rows)
+
+    monkeypatch.setattr("placer.studies.execute", executed)
+    listed = study.with_name("listed.toml")
+    text = study.read_text(encoding="utf-8").replace('"greedy"', '"contention-aware"')
+    study.write_text(text.replace("draws = 3", ""), encoding="utf-8")
+    listed.write_text("budgets = [4]\n" + text, encoding="utf-8")
+    shown = placer("compare", study, "--out", tmp_path / "out", "--quiet")
+    assert sorted(set(asked), reverse=True) == [2.0, 1.0, 0.5, 0.25]
+    assert "Least wastage with at most 2 % SLA violations: contention-aware, tomur at budget " in shown
+    assert "No strategy" in placer("compare", listed, "--out", tmp_path / "out", "--quiet")
+    assert set(asked) == {4.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["--budget", "0"], "--budget: 0 is not above 0 and at most 100"),
+        (["--budget", "2"], "risky.toml has risks"),
+    ],
+)
+def test_a_bad_budget_is_refused(risky: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
+    """A study with risks has no budget."""
+    ended = CliRunner().invoke(app, ["compare", str(risky), "--out", str(tmp_path / "out"), *arguments])
+    assert fault in str(ended.exception)
+    assert not (tmp_path / "out").exists()

@@ -93,3 +93,21 @@ def test_statistics_keep_the_order_of_the_study(risky: Path, tmp_path: Path) -> 
     assert statistics["strategy"].tolist() == ["greedy", "contention-aware", "contention-aware", "optimal"]
     assert statistics["risk"].tolist()[1:3] == [0.05, 0.5]
     assert (statistics["draws"] == 1).all()
+
+
+def test_results_of_earlier_versions_are_summarized() -> None:
+    """They have no budgets: a risk was given, and whether a budget was kept is not known."""
+    figures = {"nics": 5, "wastage_pct": 0.0, "violations_pct": 1.0, "rejected": 0, "cost": 1.0}
+    named = {"trace": "t", "fleet": "f", "strategy": "s", "predictor": "tomur", "risk": 0.05}
+    (row,) = summarize(pd.DataFrame([{**named, **figures}]), BY).to_dict("records")
+    assert row["risk"] == row["chosen_risk"] == 0.05
+    assert row["keeps_budget"] is None and pd.isna(row["budget_pct"])
+
+
+def test_the_risks_that_a_budget_chose_are_draws_of_one_row() -> None:
+    """Two draws for one budget at two risks are one row with the median risk and the mean of what is expected."""
+    figures = {"nics": 5, "wastage_pct": 0.0, "violations_pct": 1.0, "rejected": 0, "cost": 1.0, "strategy": "s"}
+    rows = [{**figures, "budget_pct": 2.0, "risk": 0.1 * n, "expected_violations_pct": float(n)} for n in (1, 3)]
+    (row,) = summarize(pd.DataFrame(rows), ["strategy", "budget_pct", "risk"]).to_dict("records")
+    assert (row["draws"], row["expected_violations_pct"], row["keeps_budget"]) == (2, 2.0, True)
+    assert pd.isna(row["risk"]) and row["chosen_risk"] == pytest.approx(0.2)

@@ -11,8 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 from placer.cli import app
-from placer.report.text.sizing import curves_of, recommendation_line
-from placer.studies.sizing import Sizing, best_risks, option_tasks, options_of, points_of, recommendation_of
+from placer.report.text.sizing import budget_cost, curves_of, recommendation_line
+from placer.studies.sizing import (
+    Sizing,
+    best_budgets,
+    misses_budget,
+    option_tasks,
+    options_of,
+    points_of,
+    recommendation_of,
+)
 from profiles import InputError
 from tests.placer.commands.test_compare import placer
 from traces.arrivals import Recipe, generate
@@ -34,9 +42,9 @@ def results(*options: tuple[str, int, tuple[int, int], float, int]) -> pd.DataFr
     return pd.DataFrame(rows)
 
 
-def at_risk(rows: pd.DataFrame, risk: float) -> pd.DataFrame:
-    """The same rows for tomur at that risk."""
-    return rows.assign(predictor="tomur", risk=risk)
+def at_budget(rows: pd.DataFrame, budget: float | None) -> pd.DataFrame:
+    """The same rows for tomur, asked to keep that budget; None: by the median prediction."""
+    return rows.assign(predictor="tomur", budget_pct=budget, risk=0.1 if budget else 0.5)
 
 
 def test_the_cheapest_within_the_budget_is_bought() -> None:
@@ -94,18 +102,48 @@ def test_next_year_is_a_point_of_the_curve() -> None:
     assert (points[-1][2].arrivals, points[-1][2].sla) == (1.3, 0.5)
 
 
-def test_curves_use_the_best_risk() -> None:
-    """The curve of a strategy uses its risk within the budget; without one, the risk with fewest violations."""
+def test_curves_use_the_best_budget() -> None:
+    """The curve of a strategy uses what keeps the budget; where nothing does, what has fewest violations."""
     rows = pd.concat(
         [
-            at_risk(results(("one", 5, (10, 10), 3.0, 0), ("two", 5, (9, 9), 7.0, 0)), 0.5),
-            at_risk(results(("one", 5, (12, 12), 1.0, 0), ("two", 5, (9, 9), 6.0, 0)), 0.05),
-            at_risk(results(("one", 5, (14, 14), 0.0, 0), ("two", 5, (9, 9), 8.0, 0)), 0.01),
+            at_budget(results(("one", 5, (10, 10), 3.0, 0), ("two", 5, (9, 9), 7.0, 0)), 2.0),
+            at_budget(results(("one", 5, (12, 12), 1.0, 0), ("two", 5, (9, 9), 6.0, 0)), 1.0),
+            at_budget(results(("one", 5, (14, 14), 0.0, 0), ("two", 5, (9, 9), 8.0, 0)), 0.5),
         ]
     )
-    kept = best_risks(options_of(rows, SIZING))
-    assert kept[["strategy", "risk"]].to_numpy().tolist() == [["one", 0.05], ["two", 0.05]]
-    assert set(curves_of(rows, SIZING)["option"]) == {"one, tomur at risk 0.05", "two, tomur at risk 0.05"}
+    kept = best_budgets(options_of(rows, SIZING))
+    assert kept[["strategy", "budget_pct"]].to_numpy().tolist() == [["one", 1.0], ["two", 1.0]]
+    assert set(curves_of(rows, SIZING)["option"]) == {"one, tomur at budget 1 %", "two, tomur at budget 1 %"}
+
+
+def test_a_smaller_budget_is_recommended_before_a_dearer_strategy() -> None:
+    """Greedy keeps the budget with 30 NICs; asked to keep 1 %, the other strategy does with 13, without margin 10."""
+    aware = [
+        at_budget(results(("aware", 5, (11, 11), 4.0, 0)), 2.0),
+        at_budget(results(("aware", 6, (13, 13), 1.5, 0)), 1.0),
+        at_budget(results(("aware", 5, (10, 10), 1.0, 0)), None),
+    ]
+    rows = pd.concat([results(("greedy", 20, (30, 30), 0.0, 0)), *aware])
+    assert misses_budget(options_of(rows, SIZING))
+    recommendation = recommendation_of(rows, SIZING)
+    assert (recommendation.option["budget_pct"], recommendation.high, recommendation.without_margin) == (1.0, 13, 10)
+    assert "placed by aware, tomur at budget 1 %; 1.5 % SLA violations" in recommendation_line(recommendation, SIZING)
+    assert list(budget_cost(recommendation, SIZING)) == [
+        "The budget of 2 % costs 3 NICs next year: without a margin, 10 are needed."
+    ]
+    assert not misses_budget(options_of(pd.concat([rows[:3], *aware[1:]]), SIZING))
+
+
+def test_only_what_misses_the_budget_is_asked_to_be_more_careful(trace: Path, tmp_path: Path) -> None:
+    """First every option for the budget, and contention-aware without a margin; then the smaller budgets only."""
+    sizing = replace(SIZING, arrivals=str(trace), draws=1)
+    first, smaller = option_tasks(sizing, print), option_tasks(sizing, print, [1.0, 0.5])
+    assert [(task.cards.budget_pct, task.cards.risk, task.strategies) for task in first[:2]] == [
+        (2.0, None, ("greedy", "contention-aware")), (None, 0.5, ("contention-aware",)),
+    ]  # fmt: skip
+    assert [(task.cards.budget_pct, task.strategies) for task in smaller[:2]] == [
+        (1.0, ("contention-aware",)), (0.5, ("contention-aware",)),
+    ]  # fmt: skip
 
 
 def test_fleets_of_the_same_name_are_refused() -> None:
@@ -127,7 +165,7 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
     """Line, JSON and page agree; NICs with fewer cores are no fewer."""
     small = tmp_path / "four-cores.toml"
     small.write_text('[[nic]]\nmodel = "bluefield-2"\ncores = 4\n', encoding="utf-8")
-    common = ["size", trace, "--growth", "1", "--draws", "2", "--risk", "0.25", "--strategy", "contention-aware",
+    common = ["size", trace, "--growth", "1", "--draws", "2", "--budgets", "2", "--strategy", "contention-aware",
               "--out", tmp_path / "out", "--quiet"]  # fmt: skip
     page = tmp_path / "page.html"
     line = placer(*common, "--report", page).splitlines()[0]
@@ -135,10 +173,13 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
     assert line.startswith(f"Buy {answer['more_nics']} more NICs for 1.5 times the arrivals")
     html = page.read_text(encoding="utf-8").replace("&#39;", "'")
     assert line in html
-    assert f"size {trace} --growth 1 --strategy contention-aware --risk 0.25 --draws 2 --report FILE.html" in html
+    assert f"size {trace} --growth 1 --strategy contention-aware --budgets 2 --draws 2 --report FILE.html" in html
     narrow = json.loads(placer(*common, "--fleet", small, "--format", "json"))["answer"]
     assert narrow["fleet"] == "four-cores"
     assert narrow["nics"] >= answer["nics"]
+    assert (answer["budget_pct"], answer["asked_budget_pct"]) == (2, 2) and 0 < answer["risk"] <= 0.5
+    assert answer["keeps_budget"] is (answer["sla_violations_pct"] <= 2)
+    assert answer["expected_violations_pct"] >= 0 and answer["nics_without_margin"] <= answer["nics_high"]
 
 
 @pytest.mark.parametrize(
@@ -147,14 +188,15 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
         (["--next-year", "0"], "--next-year: 0 is not between 0.01 and 1000"),
         (["--next-year", "1e308"], "--next-year: 1e+308 is not between 0.01 and 1000"),
         (["--next-year", "nan"], "--next-year: nan is not between 0.01 and 1000"),
-        (["--budget", "-1"], "--budget: -1 is not between 0 and 100"),
-        (["--budget", "nan"], "--budget: nan is not between 0 and 100"),
+        (["--budget", "0"], "--budget: 0 is not above 0 and at most 100"),
+        (["--budget", "nan"], "--budget: nan is not above 0 and at most 100"),
+        (["--budget", "1", "--budgets", "2,1"], "--budgets: '2,1' is not a list of numbers above 0 and at most 1"),
         (["--draws", "0"], "--draws: 0 is not between 1 and 100000"),
         (["--draws", "99999999999999999999"], "--draws: 1e+20 is not between 1 and 100000"),
         (["--growth", "1,-2"], "--growth: '1,-2' is not a list of numbers above 0 and at most 1000"),
         (["--growth", "1e308"], "--growth: '1e308' is not a list of numbers above 0 and at most 1000"),
         (["--sla", "nan"], "--sla: 'nan' is not a list of numbers above 0 and at most 1000"),
-        (["--risk", "0.7"], "--risk: '0.7' is not a list of numbers above 0 and at most 0.5"),
+        (["--risk", "0.1,0.2"], "--risk: is chosen by the budget"),
         (
             ["--growth", "1000", "--draws", "9999"],
             "--draws: all draws of all points are 200,279,970 arrivals",

@@ -52,6 +52,19 @@ def test_files_are_relative_to_the_study(tmp_path: Path) -> None:
     assert task.cards.fleet == tmp_path / "few.toml"
 
 
+def test_a_study_is_every_draw_for_every_budget(study: Path, risky: Path) -> None:
+    """The largest budget first, for which strategies without a predictor run; the default is 2 %."""
+    risky.write_text(risky.read_text(encoding="utf-8").replace("risks = [0.05, 0.5]", "budgets = [1, 4]"))
+    tasks = tasks_of_study(read_study(risky), print)
+    assert [(task.cards.budget_pct, task.cards.risk, task.strategies) for task in tasks] == [
+        (4.0, None, ("greedy", "contention-aware", "optimal")), (1.0, None, ("contention-aware",)),
+    ]  # fmt: skip
+    assert {task.cards.budget_pct for task in tasks_of_study(read_study(study), print)} == {2.0}
+    (row,) = run_task(tasks[1])
+    assert row["budget_pct"] == 1.0
+    assert isinstance(row["risk"], float) and isinstance(row["expected_violations_pct"], float)
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -60,6 +73,9 @@ def test_files_are_relative_to_the_study(tmp_path: Path) -> None:
         ("sead = 1\n[[trace]]", "sead: unknown key"),
         ("sead = 1\n[[trace]]", "hint: keys of a study are seed, "),
         ("[[trace]]\ndrawz = 2", "hint: keys of [[trace]] are name, "),
+        ("budgets = [2, 0]\n[[trace]]", ":1: budgets.2: 0 is not above 0"),
+        ("budgets = [101]\n[[trace]]", ":1: budgets.1: 101 is above 100"),
+        ("budgets = [2]\nrisks = [0.1]\n[[trace]]", "budgets and risks are both given"),
         ("risks = [0.7]\n[[trace]]", ":1: risks.1: 0.7 is above 0.5"),
         ('[[trace]]\nfile = "a.csv"\ncount = 3', ":1: trace.1: a trace with a file takes no count"),
         ("seed = 2\n[[trace]]\n[[trace]]\nname = 'b'\ncount = 1.5", ":5: trace.2.count: 1.5 is not a whole number"),

@@ -7,7 +7,7 @@ import pytest
 
 from placer.report.html.page import render
 from placer.report.html.study import page_of_study
-from placer.report.text.study import NOTE, as_table
+from placer.report.text.study import as_table, marked_notes
 from placer.studies.statistics import BY, summarize
 
 
@@ -74,12 +74,14 @@ def test_wastage_with_too_many_violations_is_marked() -> None:
     rash, safe = as_table(statistics).splitlines()[1:3]
     assert "-20.0 *" in rash
     assert "*" not in safe
-    assert NOTE in as_table(statistics)
+    (note,) = marked_notes(statistics)
+    assert note == "* not comparable with the optimum: more than 2 % SLA violations."
+    assert note in as_table(statistics)
     (section,) = page_of_study("s", statistics, rows).sections
     assert section.table is not None
     assert section.table["note"].tolist() == ["* not comparable", ""]
-    assert section.notes == (NOTE,)
-    assert NOTE not in as_table(summarize(rows[1:], BY))
+    assert section.notes == (note,)
+    assert note not in as_table(summarize(rows[1:], BY))
 
 
 def test_a_study_without_wastage_and_truth_has_a_page() -> None:
@@ -97,3 +99,29 @@ def test_a_study_without_rows_has_a_page() -> None:
     page = page_of_study("s", summarize(rows, BY), rows)
     assert page.sections == ()
     assert render(page)
+
+
+def test_a_strategy_for_a_smaller_budget_is_recommended_before_another() -> None:
+    """The budget of a study is its largest; 3 % violations keep none of 2 %, so the plans for 1 % are the choice."""
+    fixed = {"predictor": "tomur", "risk": 0.1, "expected_violations_pct": 0.5}
+    rows = pd.concat(
+        [
+            results(("t", "greedy", 30.0, 0.0)).assign(budget_pct=2.0),
+            results(("t", "aware", 1.0, 3.0)).assign(budget_pct=2.0, **fixed),
+            results(("t", "aware", 2.0, 1.5)).assign(budget_pct=1.0, **fixed),
+        ],
+        ignore_index=True,
+    )
+    statistics = summarize(rows, BY)
+    text = as_table(statistics)
+    assert "Least wastage with at most 2 % SLA violations: aware, tomur at budget 1 %, +2.0 % (median)." in text
+    assert text.splitlines()[0].split()[2] == "budget_pct"
+    kept = {(row["strategy"], row["budget_pct"]): row["keeps_budget"] for row in statistics.to_dict("records")}
+    assert kept == {("greedy", 2.0): True, ("aware", 1.0): False, ("aware", 2.0): False}
+
+
+def test_without_a_ground_truth_the_expected_violations_of_a_study_count() -> None:
+    """A strategy that is expected to miss the budget is not recommended."""
+    rows = results(("t", "rash", 1.0, float("nan")), ("t", "safe", 4.0, float("nan")))
+    rows = rows.assign(expected_violations_pct=[5.0, 1.0], budget_pct=2.0)
+    assert page_of_study("s", summarize(rows, BY), rows).summary[0].endswith("safe, +4.0 % (median).")
