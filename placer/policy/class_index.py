@@ -1,63 +1,51 @@
-"""The class index: the NICs of one kind by class, where the co-locations of all workloads are predicted in advance.
+"""The class index: the NICs of one kind by class, where the useful co-locations are predicted in advance.
 
 Two NICs of a kind are in one class when they hold the same co-location and can become the same co-locations without
 violating an SLA of their tenants. Throughput and score of every possible arrival are computed once per class; a
-decision compares the classes, however many NICs there are. Classes are numbered by slots of the score arrays.
+decision compares the classes, however many NICs there are. A NIC whose co-location is not in the table violates an SLA
+already, and takes no arrival.
 """
 
 from __future__ import annotations
 
-import heapq
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 
 from placer.model.fleet import Nic, Tenant
-from placer.policy.forecast import uniform_forecast
-from placer.policy.kernels import (
-    INFEASIBLE,
-    NO_NIC,
-    Forecast,
-    JoinScores,
-    Scoring,
-    Scratch,
-    best_class,
-    expected_value,
-    mark_reachable,
-    score_joins,
-)
-from placer.policy.pattern_table import LEVELS, NONE, PatternTable
+from placer.policy.class_slots import NO_CLASS, ClassSlots
+from placer.policy.forecast import LEVELS, PriceForecast, core_shares
+from placer.policy.kernels import mark_reachable
+from placer.policy.pattern_table import NONE, Pattern, PatternTable
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
-
-NO_CLASS = -1
-"""The slot of NICs that no arrival can join."""
 
 UNOPENED = 0
 """The slot of a NIC that is not open yet."""
 
-CONTINUATION = 0.98
-"""Probability that another arrival comes to a NIC. Decisions hardly depend on it."""
+PIVOTS = 16
+"""Pivots per arrival while prices are renewed; each takes some 20 microseconds."""
 
-KEPT = 1_024
-"""Number of classes without NICs whose scores are kept."""
-
-ClassKey = tuple[int, bytes]
-"""A class: its pattern, and the flags of the patterns above that are reachable."""
+COMPARED = 2_000
+"""Patterns that are compared per arrival while classes are scored anew; each takes some 50 nanoseconds."""
 
 
 class ClassMember:
-    """A NIC in the index: its pattern, the column and required throughput (kpps) of each tenant, and its slot."""
+    """A NIC in the index: its pattern, and the column and required throughput (kpps) of each tenant."""
 
-    __slots__ = ("counted", "needs", "nic", "pattern", "slot")
+    __slots__ = ("counted", "needs", "nic", "pattern")
 
     def __init__(self, nic: Nic) -> None:
         self.nic = nic
         self.pattern = 0
+        self.counted: int | Pattern = 0
         self.needs: dict[str, tuple[int, float]] = {}
-        self.slot = NO_CLASS
-        self.counted = 0
+
+    @property
+    def columns(self) -> Pattern:
+        """The columns of its tenants, ascending."""
+        return tuple(sorted(column for column, _ in self.needs.values()))
 
 
 class ClassIndex:
@@ -66,46 +54,54 @@ class ClassIndex:
     Parameters
     ----------
     table
-        All co-locations of the kind.
+        The useful co-locations of the kind.
     rule
         How classes are compared.
     """
 
     def __init__(self, table: PatternTable, rule: Rule) -> None:
         self.table = table
-        self.rule = rule
         self._members: dict[int, ClassMember] = {}
         self._joined = table.joined.tolist()
-        self._bounds = table.levels.tolist()
         self._solo = table.solo.tolist()
         self._full = (table.joined == NONE).all(axis=1).tolist()
-        self._without = {(number, column): before for before, row in enumerate(self._joined)
-                         for column, number in enumerate(row) if number != NONE}  # fmt: skip
         patterns, width = len(table.counts), len(table.workloads)
         self._population = np.zeros(patterns, dtype=np.int64)
+        self._outside: Counter[Pattern] = Counter()
         self._required = np.zeros(width)
         self._reachable = np.zeros(patterns, dtype=np.bool_)
-        self._scratch = Scratch(np.zeros(patterns, dtype=np.int32), np.zeros(patterns))
-        self._scores = np.full((width * LEVELS, KEPT), INFEASIBLE, dtype=np.float32)
-        self._kpps = np.full((width, KEPT), -1.0)
-        self._lowest = np.full(KEPT, NO_NIC, dtype=np.int64)
-        self._sizes = np.zeros(KEPT, dtype=np.int64)
-        self._heaps: list[list[int]] = []
-        self._keys: list[ClassKey] = []
-        self._slots: dict[ClassKey, int] = {}
-        self._empty: dict[int, None] = {}
-        self._vacant: list[int] = []
-        self._rescore(None)
-        if width:
-            self._slot_of((0, np.ones(patterns, dtype=np.bool_).tobytes()))
+        self._forecast = PriceForecast(table) if rule.forecasts and width else None
+        prices = core_shares(table)
+        if rule.forecasts:
+            prices = prices._replace(worth=prices.worth[:0])
+        self._slots = ClassSlots(table, rule, prices)
+        self._slots.slot_of((0, np.ones(patterns, dtype=np.bool_).tobytes()))
 
-    def expect(self, recent: Iterable[Tenant]) -> None:
-        """Score all classes for arrivals like the recent ones."""
-        columns, solo = self.table.columns, self._solo
-        hosted = [(columns[t.workload], t.sla) for t in recent if t.workload in columns]
-        forecast = self.rule.forecast(self.table, [(column, sla.required_kpps(solo[column])) for column, sla in hosted])
-        if forecast is not None:
-            self._rescore(forecast)
+    def observe(self, tenant: Tenant) -> None:
+        """Count an arrival, and go on with the renewal of prices."""
+        if self._forecast is not None:
+            column = self.table.columns.get(tenant.workload)
+            if column is not None:
+                self._forecast.observe(column, tenant.sla.required_kpps(self._solo[column]))
+            prices = self._forecast.advance(PIVOTS)
+            if prices is not None:
+                self._slots.reprice(prices)
+            self._slots.advance(COMPARED)
+
+    def renew(self, *, at_once: bool = False) -> None:
+        """Begin to renew prices, or complete that."""
+        if self._forecast is not None:
+            self._forecast.renew()
+            while at_once and self._forecast.renewing:
+                prices = self._forecast.advance(PIVOTS)
+                if prices is not None:
+                    self._slots.reprice(prices)
+            if at_once:
+                self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
+
+    def covers(self, tenant: Tenant) -> bool:
+        """Whether all co-locations that are useful to the tenant are predicted."""
+        return self.table.covers(tenant)
 
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants."""
@@ -127,7 +123,10 @@ class ClassIndex:
         """Follow a tenant that left the NIC."""
         member = self._members[nic.number]
         column, _ = member.needs.pop(tenant.id)
-        member.pattern = self._without[member.pattern, column]
+        if member.pattern == NONE:
+            member.pattern = self.table.number_of.get(member.columns, NONE)
+        else:
+            member.pattern = self.table.part_of[member.pattern, column]
         self._classify(member)
 
     def close(self, nic: Nic) -> None:
@@ -142,9 +141,8 @@ class ClassIndex:
         if column is None:
             return None
         required = tenant.sla.required_kpps(self._solo[column])
-        row = self._row(column, required)
-        slot = best_class(self._scores, row, self._kpps, column, self._lowest, len(self._keys), required)
-        return None if slot < 0 else (float(self._scores[row, slot]), self._members[int(self._lowest[slot])].nic)
+        found = self._slots.best(column, required)
+        return None if found is None else (found[0], self._members[found[1]].nic)
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """None: `best` has compared all NICs."""
@@ -158,43 +156,45 @@ class ClassIndex:
         required = tenant.sla.required_kpps(self._solo[column])
         if required > self._solo[column]:
             return None
-        return float(self._scores[self._row(column, required), UNOPENED])
+        return self._slots.score(column, required, UNOPENED)
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
-        total, column = int(self._population[1:].sum()), self.table.columns.get(tenant.workload)
+        table, column = self.table, self.table.columns.get(tenant.workload)
+        total = int(self._population[1:].sum()) + self._outside.total()
         if column is None:
             return Tally(total, 0, 0)
-        required = tenant.sla.required_kpps(self._solo[column])
-        too_full = self.table.joined[1:, column] == NONE
-        fitting = self._kpps[column, : len(self._keys)] >= required
-        return Tally(
-            total, int(self._population[1:][too_full].sum()), int(self._sizes[: len(self._keys)][fitting].sum())
+        cores = table.kind.cores_of[tenant.workload.nf]
+        too_few = int(self._population[1:][table.free[1:] < cores].sum())
+        too_few += sum(
+            nics for pattern, nics in self._outside.items() if table.cores_taken(pattern) + cores > table.kind.cores
         )
+        required = tenant.sla.required_kpps(self._solo[column])
+        return Tally(total, too_few, self._slots.nics_that_fit(column, required))
 
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by co-location."""
         table, column = self.table, self.table.columns.get(tenant.workload)
-        for pattern, nics in enumerate(self._population.tolist()):
+        inside = zip(table.number_of, self._population.tolist(), strict=True)
+        for pattern, nics in (*inside, *self._outside.items()):
             if pattern and nics:
-                co_location = tuple(
-                    workload for workload, count in zip(table.workloads, table.counts[pattern], strict=True)
-                    for _ in range(count)
-                )  # fmt: skip
-                with_it = NONE if column is None else self._joined[pattern][column]
-                cause = Cause.NOT_HOSTED if column is None else Cause.CORES
-                if with_it != NONE and column is not None:
-                    own = table.kpps[with_it, column] < tenant.sla.required_kpps(self._solo[column])
-                    cause = Cause.ARRIVAL_SLA if own else Cause.TENANT_SLA
-                yield Reason(table.kind.model, co_location, nics, cause)
+                cause = Cause.NOT_HOSTED if column is None else self._cause(tenant, column, pattern)
+                yield Reason(table.kind.model, table.co_location(pattern), nics, cause)
 
-    def _row(self, column: int, required: float) -> int:
-        return column * LEVELS + min(bisect_left(self._bounds[column], required), LEVELS - 1)
+    def _cause(self, tenant: Tenant, column: int, pattern: Pattern) -> Cause:
+        table = self.table
+        if table.cores_taken((*pattern, column)) > table.kind.cores:
+            return Cause.CORES
+        own = table.kpps_with(pattern, column) < tenant.sla.required_kpps(self._solo[column])
+        return Cause.ARRIVAL_SLA if own else Cause.TENANT_SLA
 
     def _add(self, member: ClassMember, tenant: Tenant) -> None:
         column = self.table.columns[tenant.workload]
         member.needs[tenant.id] = column, tenant.sla.required_kpps(self._solo[column])
-        member.pattern = self._joined[member.pattern][column]
+        if member.pattern == NONE:
+            member.pattern = self.table.number_of.get(member.columns, NONE)
+        else:
+            member.pattern = self._joined[member.pattern][column]
 
     def _classify(self, member: ClassMember) -> None:
         """Find the class of the NIC as it is now, and move it there."""
@@ -203,7 +203,7 @@ class ClassIndex:
             self._remove(member)
             return
         slot = NO_CLASS
-        if not self._full[pattern]:
+        if pattern != NONE and not self._full[pattern]:
             strictest: dict[int, float] = {}
             for column, kpps in member.needs.values():
                 if kpps > strictest.get(column, 0.0):
@@ -214,102 +214,26 @@ class ClassIndex:
             above = table.above(pattern)
             found = mark_reachable(pattern, above, table.members, table.kpps, self._required, self._reachable)
             if found - bool(self._reachable[0]):
-                slot = self._slot_of((pattern, self._reachable[: len(above)].tobytes()))
+                slot = self._slots.slot_of((pattern, self._reachable[: len(above)].tobytes()))
         self._members[member.nic.number] = member
-        self._count(member, pattern)
-        self._move(member, slot)
+        self._count(member, member.columns if pattern == NONE else pattern)
+        self._slots.move(member.nic.number, slot)
 
     def _remove(self, member: ClassMember) -> None:
-        self._move(member, NO_CLASS)
+        self._slots.move(member.nic.number, NO_CLASS)
         self._count(member, 0)
         self._members.pop(member.nic.number, None)
 
-    def _count(self, member: ClassMember, pattern: int) -> None:
-        self._population[member.counted] -= 1
-        self._population[pattern] += 1
+    def _count(self, member: ClassMember, pattern: int | Pattern) -> None:
+        """Count the NIC under its pattern, which is a number if the table holds it."""
+        before = member.counted
         member.counted = pattern
-
-    def _move(self, member: ClassMember, slot: int) -> None:
-        before, number = member.slot, member.nic.number
-        if before == slot:
-            return
-        member.slot = slot
-        if before != NO_CLASS:
-            self._sizes[before] -= 1
-            if self._lowest[before] == number:
-                self._lowest[before] = self._lowest_in(before)
-            if not self._sizes[before]:
-                self._empty[before] = None
-        if slot != NO_CLASS:
-            heap = self._heaps[slot]
-            heapq.heappush(heap, number)
-            if len(heap) > 2 * self._sizes[slot] + KEPT:
-                self._heaps[slot] = sorted({n for n in heap if n in self._members and self._members[n].slot == slot})
-            self._lowest[slot] = min(self._lowest[slot], number)
-            self._sizes[slot] += 1
-            self._empty.pop(slot, None)
-
-    def _lowest_in(self, slot: int) -> int:
-        """The lowest NIC number in the class, after NICs that left it were taken off its heap."""
-        heap, members = self._heaps[slot], self._members
-        while heap:
-            member = members.get(heap[0])
-            if member is not None and member.slot == slot:
-                return heap[0]
-            heapq.heappop(heap)
-        return NO_NIC
-
-    def _slot_of(self, key: ClassKey) -> int:
-        """The slot of a class, which is scored when it is new."""
-        slot = self._slots.get(key)
-        if slot is None:
-            slot = self._free_slot()
-            self._slots[key] = slot
-            self._keys[slot] = key
-            self._score(key, slot)
-        return slot
-
-    def _rescore(self, forecast: Forecast | None) -> None:
-        """Score all classes by the forecast, in units of the value of an empty NIC; drop classes without NICs."""
-        self._forecast = uniform_forecast(self.table, ()) if forecast is None else forecast
-        value = 0.0 if forecast is None else self._value_of_an_empty_nic()
-        unit = self.table.kind.cost / value if value > 0 else 0.0
-        self._scoring = Scoring(self.rule.before * unit, self.rule.after * unit, CONTINUATION)
-        for slot in self._empty:
-            del self._slots[self._keys[slot]]
-            self._heaps[slot].clear()
-        self._vacant += self._empty
-        self._empty.clear()
-        for key, slot in self._slots.items():
-            self._score(key, slot)
-
-    def _score(self, key: ClassKey, slot: int) -> None:
-        pattern, reachable = key[0], np.frombuffer(key[1], dtype=np.bool_)
-        score_joins(pattern, self.table.above(pattern), reachable, self.table.arrays, self._forecast, self._scoring,
-                    self._scratch, JoinScores(self._scores, self._kpps), slot)  # fmt: skip
-
-    def _value_of_an_empty_nic(self) -> float:
-        everything = np.ones(len(self.table.counts), dtype=np.bool_)
-        return float(
-            expected_value(0, self.table.above(0), everything, self.table.arrays, self._forecast, CONTINUATION,
-                           self._scratch)
-        )  # fmt: skip
-
-    def _free_slot(self) -> int:
-        """A slot for a new class: one that was given up, the one without NICs for longest, or a new one."""
-        if self._vacant:
-            return self._vacant.pop()
-        if len(self._empty) > KEPT:
-            slot = next(iter(self._empty))
-            del self._empty[slot], self._slots[self._keys[slot]]
-            self._heaps[slot].clear()
-            return slot
-        slot = len(self._keys)
-        if slot == len(self._lowest):
-            self._scores = np.concatenate([self._scores, np.full_like(self._scores, INFEASIBLE)], axis=1)
-            self._kpps = np.concatenate([self._kpps, np.full_like(self._kpps, -1.0)], axis=1)
-            self._lowest = np.concatenate([self._lowest, np.full_like(self._lowest, NO_NIC)])
-            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
-        self._keys.append((0, b""))
-        self._heaps.append([])
-        return slot
+        if isinstance(before, tuple):
+            self._outside[before] -= 1
+            self._outside += Counter()
+        else:
+            self._population[before] -= 1
+        if isinstance(pattern, tuple):
+            self._outside[pattern] += 1
+        else:
+            self._population[pattern] += 1

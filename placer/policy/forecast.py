@@ -1,104 +1,176 @@
-"""The forecast: which arrivals to expect, and what placing each of them is worth.
+"""The forecast: which arrivals to expect, and what a slot of a NIC is worth to them.
 
-First fit leaves tight SLAs wherever they happened to land. Prices show which arrivals are hard to place: future
-arrivals are assumed to be like the recent ones, and the integer program over patterns of such arrivals, relaxed to
-fractions of NICs, has a dual price per arrival, high for tight SLAs and heavy NFs. The free capacity of a NIC is worth
-what its future arrivals are expected to save at these prices; an arrival goes where it reduces that value least.
+First fit leaves tight SLAs wherever they happened to land. Prices show which arrivals are hard to place: the program
+over patterns (`dual_simplex`), for a sample of arrivals like the recent ones, has a dual price per workload and SLA
+level, high for tight SLAs and heavy NFs. That is bid-price control (Talluri and van Ryzin, "An analysis of bid-price
+controls for network revenue management", Management Science 44, 1998): an arrival takes the capacity of which the loss
+is smallest at these prices.
 
-The prices of a single sample of arrivals are too extreme where patterns tie, so they are averaged over many samples.
+The prices of a single sample are too extreme where patterns tie, so losses are averaged over several samples. After
+few arrivals the forecast is smoothed: all workloads share the SLAs of all arrivals until they have enough of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linprog
 
-from placer.policy.kernels import Floats, Forecast
+from placer.policy.dual_simplex import PatternProgram
+from placer.policy.kernels import Floats, Ints
 from placer.policy.pattern_table import PatternTable
 
-Columns = NDArray[np.intp]
+SAMPLES = 8
+"""Number of samples of arrivals over which losses are averaged."""
 
-SAMPLES = 48
-ARRIVALS_AHEAD = 30
-THRESHOLDS = 16
-
-
-def uniform_forecast(table: PatternTable, recent: Sequence[tuple[int, float]]) -> Forecast:
-    """All workloads are equally likely and every SLA is met; each is worth the share of a NIC's cores that it takes."""
-    width = len(table.workloads)
-    return Forecast(np.full(width, 1 / max(width, 1)), (table.counts > 0).astype(np.float64), _core_shares(table))
+ARRIVALS_AHEAD = 240
+"""Arrivals in a sample."""
 
 
-def recent_arrivals_forecast(table: PatternTable, recent: Sequence[tuple[int, float]]) -> Forecast | None:
-    """Future arrivals are like the recent ones; None where none of those could run even alone.
+REMEMBERED = 4_096
+"""Number of recent arrivals from which future ones are forecast."""
+
+POOLED = 256
+"""Number of recent arrivals from which the SLAs of rare workloads are forecast."""
+
+QUANTILES = 64
+"""SLAs of all workloads together are smoothed to so many."""
+
+POOLED_WEIGHT = 8.0
+"""Arrivals of a workload that count as much as the SLAs of all workloads together."""
+
+EXTRA_ARRIVALS = 1.0
+"""Arrivals of every workload that are counted although they have not come."""
+
+PRICED = 16
+"""Number of SLA levels per workload that have a price of their own."""
+
+REFINED = 3
+"""Number of finer levels in each, by which arrivals are sorted when classes are scored."""
+
+LEVELS = PRICED * REFINED
+"""Number of levels into which SLAs of arrivals are sorted when classes are scored. Feasibility is always exact."""
+
+
+class Prices(NamedTuple):
+    """What instances are worth.
+
+    Parameters
+    ----------
+    worth
+        In each pattern, in NICs, shape (samples, patterns, workloads).
+    levels
+        Per workload the throughputs (kpps) that divide SLAs into levels, loosest first, shape (workloads, LEVELS).
+    level
+        The strictest level that a workload meets in each pattern, -1 where none, shape (patterns, workloads).
+    """
+
+    worth: Floats
+    levels: Floats
+    level: Ints
+
+
+class PriceForecast:
+    """Prices of the slots of one kind of NIC, renewed in small steps.
 
     Parameters
     ----------
     table
-        All patterns of one kind of NIC.
-    recent
-        Recent arrivals: the column of the workload, and the throughput (kpps) that it requires on this kind.
+        All patterns of the kind.
     """
-    columns = np.array([column for column, _ in recent], dtype=np.intp)
-    required = np.array([kpps for _, kpps in recent])
-    alone = required <= table.solo[columns] if len(columns) else np.zeros(0, dtype=bool)
-    columns, required = columns[alone], required[alone]
-    if not len(columns):
+
+    def __init__(self, table: PatternTable) -> None:
+        self.table = table
+        self._program = PatternProgram(table.counts, table.members, PRICED)
+        self._columns = np.zeros(REMEMBERED, dtype=np.intp)
+        self._shares = np.zeros(REMEMBERED)
+        self._seen = 0
+        self._solo = table.solo.tolist()
+        self._missing = 0
+        self._renewals = 0
+        self._worth: list[Floats] = []
+
+    @property
+    def renewing(self) -> bool:
+        """Whether prices are being renewed."""
+        return self._missing > 0
+
+    def observe(self, column: int, required: float) -> None:
+        """Count an arrival that requires so much throughput (kpps), unless that is not met even alone."""
+        if required <= self._solo[column]:
+            at = self._seen % REMEMBERED
+            self._columns[at], self._shares[at] = column, required / self._solo[column]
+            self._seen += 1
+
+    def renew(self) -> None:
+        """Begin to compute new prices, from the arrivals until now."""
+        if self._seen:
+            self._levels, self._probability = self._smoothed()
+            self._level = level_of(self.table, self._levels)
+            self._renewals += 1
+            self._random = np.random.default_rng(self._renewals)
+            self._program.restart(self._level // REFINED)
+            self._worth = []
+            self._missing = SAMPLES
+            self._draw()
+
+    def advance(self, pivots: int) -> Prices | None:
+        """Make up to so many pivots; returns new prices once they are complete."""
+        while self._missing and pivots > 0:
+            pivots = self._program.pivot(pivots)
+            if pivots < 0:
+                return None
+            self._worth.append(self._worth_of(self._program.prices()))
+            self._missing -= 1
+            if not self._missing:
+                return Prices(np.array(self._worth), self._levels, self._level)
+            self._draw()
         return None
-    prices = arrival_prices(table, columns, required)
-    arrival_share = np.bincount(columns, minlength=len(table.workloads)) / len(columns)
-    sla_share, value = np.zeros(table.kpps.shape), _core_shares(table)
-    for column in np.unique(columns):
-        mine = np.flatnonzero(columns == column)
-        mine = mine[np.argsort(required[mine], kind="stable")]
-        met = np.searchsorted(required[mine], table.kpps[:, column], side="right")
-        sla_share[:, column] = met / len(mine)
-        if prices is not None:
-            saved = np.concatenate([[0.0], np.cumsum(prices[mine])])
-            value[:, column] = saved[met] / np.maximum(met, 1)
-    return Forecast(arrival_share, np.where(table.counts > 0, sla_share, 0.0), value)
+
+    def _draw(self) -> None:
+        """Ask for slots for another sample of arrivals."""
+        drawn = self._random.multinomial(ARRIVALS_AHEAD, self._probability.ravel()).reshape(-1, PRICED)
+        self._program.demand(np.cumsum(drawn[:, ::-1], axis=1)[:, ::-1].astype(np.float64))
+
+    def _smoothed(self) -> tuple[Floats, Floats]:
+        """Levels of SLAs, and the probability of an arrival by workload and priced level, shape (workloads, PRICED)."""
+        columns, shares = self._columns[: self._seen], self._shares[: self._seen]
+        newest = (self._seen - 1 - np.arange(min(self._seen, POOLED))) % REMEMBERED
+        pooled = np.quantile(shares[newest], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+        levels = np.empty((len(self._solo), LEVELS))
+        probability = np.empty((len(self._solo), PRICED))
+        for column, solo in enumerate(self._solo):
+            own = shares[columns == column]
+            share = np.concatenate([own, pooled])
+            weight = np.concatenate([np.ones(len(own)), np.full(QUANTILES, POOLED_WEIGHT / QUANTILES)])
+            order = np.argsort(share, kind="stable")
+            share, weight = share[order], weight[order]
+            below = np.cumsum(weight) - weight
+            at = np.searchsorted(below, np.linspace(0.0, weight.sum(), LEVELS, endpoint=False), side="right") - 1
+            levels[column] = share[at] * solo
+            first = np.searchsorted(share, share[at[::REFINED]])
+            mass = np.diff(np.append(below[first], weight.sum()))
+            probability[column] = (len(own) + EXTRA_ARRIVALS) * mass / weight.sum()
+        return levels, probability / probability.sum()
+
+    def _worth_of(self, prices: Floats) -> Floats:
+        """The price of the slot of each workload in each pattern, 0 where there is none."""
+        level = self._level // REFINED
+        slots = np.take_along_axis(prices.T, np.maximum(level, 0).astype(np.intp), axis=0)
+        worth: Floats = np.where((self.table.counts > 0) & (level >= 0), slots, 0.0)
+        return worth
 
 
-def arrival_prices(table: PatternTable, columns: Columns, required: Floats) -> Floats | None:
-    """The share of a NIC that each arrival takes in an optimal placement, averaged over samples of the arrivals."""
-    present = np.zeros(len(table.workloads), dtype=bool)
-    present[columns] = True
-    useful = (table.counts > 0).any(axis=1) & ~((table.counts > 0) & ~present).any(axis=1)
-    counts, kpps = table.counts[useful].astype(np.float64), table.kpps[useful]
-    random = np.random.default_rng(len(columns))
-    total, found = np.zeros(len(columns)), 0
-    for _ in range(SAMPLES):
-        sampled = random.integers(len(columns), size=ARRIVALS_AHEAD)
-        duals = _duals(counts, kpps, columns[sampled], required[sampled])
-        if duals is not None:
-            found += 1
-            for column, threshold, dual in duals:
-                total[(columns == column) & (required >= threshold)] += dual
-    return total / found if found else None
+def level_of(table: PatternTable, levels: Floats) -> Ints:
+    """The strictest of the levels that each workload meets in each pattern, -1 where none."""
+    level = np.empty(table.counts.shape, dtype=np.int32)
+    for column, bounds in enumerate(levels):
+        level[:, column] = np.searchsorted(bounds, table.kpps[:, column], side="right") - 1
+    return level
 
 
-def _core_shares(table: PatternTable) -> Floats:
-    cores = [table.kind.cores_of[workload.nf] / table.kind.cores for workload in table.workloads]
-    return np.tile(np.array(cores), (len(table.counts), 1))
-
-
-def _duals(counts: Floats, kpps: Floats, columns: Columns, required: Floats) -> list[tuple[int, float, float]] | None:
-    """Dual prices by column and threshold of the relaxed program: min sum x, with enough slots above each threshold."""
-    rows, needed, thresholds = [], [], []
-    for column in np.unique(columns).tolist():
-        mine = np.sort(required[columns == column])
-        for threshold in np.unique(np.quantile(mine, np.linspace(0, 1, THRESHOLDS), method="lower")).tolist():
-            rows.append(np.where(kpps[:, column] >= threshold, counts[:, column], 0.0))
-            needed.append(len(mine) - float(np.searchsorted(mine, threshold, side="left")))
-            thresholds.append((column, threshold))
-    # for so small a program presolving takes longer than the simplex method itself
-    solved = linprog(
-        np.ones(len(counts)), A_ub=-np.array(rows), b_ub=-np.array(needed), method="highs", options={"presolve": False}
-    )
-    if solved.x is None:
-        return None
-    duals = (-solved.ineqlin.marginals).tolist()
-    return [(column, threshold, dual) for (column, threshold), dual in zip(thresholds, duals, strict=True)]
+def core_shares(table: PatternTable) -> Prices:
+    """Every instance is worth the share of a NIC's cores that it takes."""
+    cores = np.array([table.kind.cores_of[workload.nf] / table.kind.cores for workload in table.workloads])
+    levels = np.linspace(table.floor, table.solo, LEVELS, axis=1)
+    return Prices(np.where(table.counts > 0, cores, 0.0)[None, :, :], levels, level_of(table, levels))

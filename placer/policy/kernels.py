@@ -23,56 +23,6 @@ INFEASIBLE = np.float32(np.inf)
 Kernel = Callable[..., Any]
 
 
-class PatternArrays(NamedTuple):
-    """What kernels read of a `PatternTable`; the attributes have the same names there."""
-
-    counts: Ints
-    kpps: Floats
-    level: Ints
-    joined: Ints
-
-
-class Forecast(NamedTuple):
-    """Which arrivals to expect.
-
-    Parameters
-    ----------
-    arrival_share
-        Share of each workload among the arrivals, shape (workloads,).
-    sla_share
-        Share of a workload's instances whose SLA is met in a pattern, shape (patterns, workloads).
-    value
-        What placing one of those instances there saves on average, in NICs; shape of `sla_share`.
-    """
-
-    arrival_share: Floats
-    sla_share: Floats
-    value: Floats
-
-
-class Scoring(NamedTuple):
-    """How a class is scored.
-
-    Parameters
-    ----------
-    before, after
-        Weights of the expected value without and with the arrival.
-    continuation
-        Probability that another arrival comes to the NIC.
-    """
-
-    before: float
-    after: float
-    continuation: float
-
-
-class Scratch(NamedTuple):
-    """Memory that kernels overwrite, one element per pattern: its position among those above, and its value."""
-
-    position: Ints
-    value: Floats
-
-
 class JoinScores(NamedTuple):
     """What each arrival would find in each class of NICs.
 
@@ -118,70 +68,58 @@ def mark_reachable(pattern, above, members, kpps, required, reachable):  # type:
 
 
 @compiled
-def still_met(pattern, here, after, counts, sla_share):  # type: ignore[no-untyped-def]
-    """The probability that all SLAs of the arrivals between `pattern` and `here` are also met in `after`."""
-    chance = 1.0
-    for other in range(counts.shape[1]):
-        for _ in range(counts[here, other] - counts[pattern, other]):
-            if sla_share[here, other] > sla_share[after, other]:
-                chance *= sla_share[after, other] / sla_share[here, other]
-    return chance
+def added_worth(pattern, above, counts, members, worth):  # type: ignore[no-untyped-def]
+    """What the instances are worth that `above` has beyond `pattern`, in the slots of `above`."""
+    total = 0.0
+    for at in range(members.shape[1]):
+        column = members[above, at]
+        if column < 0:
+            break
+        total += (counts[above, column] - counts[pattern, column]) * worth[above, column]
+    return total
 
 
 @compiled
-def expected_value(pattern, above, reachable, patterns, forecast, continuation, scratch):  # type: ignore[no-untyped-def]
-    """The value that a NIC with this pattern can expect from future arrivals if it takes only those that pay.
+def free_capacity_value(pattern, above, reachable, counts, members, level, worth, then):  # type: ignore[no-untyped-def]
+    """The value of the free capacity of a NIC with this pattern: what the best pattern adds that it can become.
 
-    An arrival runs a workload with the probability `arrival_share`; its SLA is met in a pattern with the probability
-    `sla_share`, and it is worth `value` there. After each arrival, another one comes with the probability
-    `continuation`. `scratch.value` is filled for all patterns of `above`.
+    Added instances are worth `worth`, shape (patterns, workloads). The values that remain after an arrival of each
+    workload and SLA level joined are added to `then`; only patterns that meet this level remain.
     """
-    counts, joined, sla_share, worth = patterns.counts, patterns.joined, forecast.sla_share, scratch.value
-    width = counts.shape[1]
-    gains, chances = np.empty(width), np.empty(width)
+    most, now = np.zeros(then.shape), 0.0
     for place in range(len(above)):
-        scratch.position[above[place]] = place
-    for place in range(len(above) - 1, -1, -1):
-        worth[place] = 0.0
-        if place > 0 and not reachable[place]:
+        if not reachable[place]:
             continue
-        here, found = above[place], 0
-        for column in range(width):
-            after = joined[here, column]
-            if after < 0 or not reachable[scratch.position[after]]:
-                continue
-            chance = forecast.arrival_share[column] * sla_share[after, column]
-            chance *= still_met(pattern, here, after, counts, sla_share)
-            if chance <= 0.0:
-                continue
-            gain = forecast.value[after, column] + worth[scratch.position[after]]
-            at = found
-            while at > 0 and gains[at - 1] < gain:
-                gains[at], chances[at] = gains[at - 1], chances[at - 1]
-                at -= 1
-            gains[at], chances[at] = gain, chance
-            found += 1
-        earned = taken = 0.0
-        for at in range(found):
-            if gains[at] <= worth[place]:
+        here = above[place]
+        gain = added_worth(pattern, here, counts, members, worth)
+        now = max(now, gain)
+        for at in range(members.shape[1]):
+            column = members[here, at]
+            if column < 0:
                 break
-            earned += chances[at] * gains[at]
-            taken += chances[at]
-            worth[place] = continuation * earned / (1.0 - continuation * (1.0 - taken))
-    return worth[0]
+            step = level[here, column]
+            if counts[here, column] > counts[pattern, column] and step >= 0:
+                most[column, step] = max(most[column, step], gain - worth[here, column])
+    for column in range(then.shape[0]):
+        remaining = 0.0
+        for step in range(then.shape[1] - 1, -1, -1):
+            remaining = max(remaining, most[column, step])
+            then[column, step] += remaining
+    return now
 
 
 @compiled
-def score_joins(pattern, above, reachable, patterns, forecast, scoring, scratch, into, slot):  # type: ignore[no-untyped-def]
+def score_joins(pattern, above, reachable, counts, members, level, joined, kpps, worth, before, after, into, slot):  # type: ignore[no-untyped-def]
     """Write into column `slot` of `into` the score and the throughput of every possible arrival.
 
-    A score is the expected value now times `scoring.before`, plus the one with the arrival times `scoring.after`.
+    A score is the value of the free capacity now times `before`, plus that with the arrival times `after`, averaged
+    over the samples of `worth`.
     """
-    counts, kpps, level, joined = patterns.counts, patterns.kpps, patterns.level, patterns.joined
-    width, levels = counts.shape[1], into.scores.shape[0] // counts.shape[1]
-    now = expected_value(pattern, above, reachable, patterns, forecast, scoring.continuation, scratch)
-    beyond = np.empty(len(above), dtype=above.dtype)
-    within, still = np.empty(len(above), dtype=np.bool_), np.empty(len(above), dtype=np.bool_)
+    width, samples = counts.shape[1], max(len(worth), 1)
+    levels = into.scores.shape[0] // max(width, 1)
+    now, then = 0.0, np.zeros((width, levels))
+    for sample in range(len(worth)):
+        now += free_capacity_value(pattern, above, reachable, counts, members, level, worth[sample], then)
     for column in range(width):
         with_it = joined[pattern, column]
         if with_it < 0 or not reachable[np.searchsorted(above, with_it)]:
@@ -189,20 +127,9 @@ def score_joins(pattern, above, reachable, patterns, forecast, scoring, scratch,
             into.scores[column * levels : (column + 1) * levels, slot] = np.inf
             continue
         into.kpps[column, slot] = kpps[with_it, column]
-        found, counted, then = 0, -1, 0.0
-        for place in range(len(above)):
-            if counts[above[place], column] > counts[pattern, column]:
-                beyond[found], within[found] = above[place], reachable[place]
-                found += 1
-        for step in range(levels - 1, -1, -1):
-            remaining = 0
-            for place in range(found):
-                still[place] = within[place] and level[beyond[place], column] >= step
-                remaining += still[place]
-            if remaining != counted:
-                counted = remaining
-                then = expected_value(with_it, beyond[:found], still, patterns, forecast, scoring.continuation, scratch)
-            into.scores[column * levels + step, slot] = round((scoring.before * now + scoring.after * then) * 1e6) / 1e6
+        for step in range(levels):
+            score = (before * now + after * then[column, step]) / samples
+            into.scores[column * levels + step, slot] = round(score * 1e6) / 1e6
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 from placer.model.fleet import Nic, Tenant
@@ -12,8 +12,14 @@ from placer.policy.rejection import Reason, Tally
 class NicIndex(Protocol):
     """Finds a NIC of one kind for an arrival, among the NICs in use that take arrivals."""
 
-    def expect(self, recent: Iterable[Tenant]) -> None:
-        """Prefer NICs by what future arrivals are worth, which are like the recent ones."""
+    def observe(self, tenant: Tenant) -> None:
+        """Count an arrival: future arrivals are like the recent ones."""
+
+    def renew(self, *, at_once: bool = False) -> None:
+        """Begin to renew what future arrivals are worth, over the next arrivals or at once."""
+
+    def covers(self, tenant: Tenant) -> bool:
+        """Whether everything that a decision on the tenant needs is known."""
 
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants."""

@@ -1,73 +1,117 @@
-"""The pattern table: every co-location that a few workloads can form on one kind of NIC, with all throughputs."""
+"""The pattern table: the co-locations that a few workloads can form on one kind of NIC without violating every SLA.
+
+A co-location in which a workload keeps less than the loosest SLA accepts is of no use, and neither is one that contains
+it, because throughput does not rise with a further competitor. So co-locations are enumerated by size, each from
+smaller ones that are useful themselves (the a-priori principle of Agrawal and Srikant, "Fast algorithms for mining
+association rules", VLDB 1994), and throughputs are asked for one size at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from placer.model.fleet import NicKind
-from placer.model.oracle import Oracle
-from placer.policy.kernels import Floats, Ints, PatternArrays
+from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import CoLocation, Oracle
+from placer.model.sla import TOLERANCE
+from placer.policy.kernels import Floats, Ints
 from profiles import Workload
 
 MOST_PATTERNS = 4_000
-"""The largest number of co-locations that are predicted in advance."""
+"""The largest number of co-locations that a table holds."""
 
-LEVELS = 8
-"""Number of levels into which SLAs of arrivals are sorted when classes are scored. Feasibility is always exact."""
+QUERIED_PER_PATTERN = 3
+"""Co-locations that are asked for, at most, in multiples of those that a table may hold."""
 
 NONE = -1
 
+Pattern = tuple[int, ...]
+"""The columns of a co-location, ascending."""
+
+
+class TooManyPatterns(Exception):
+    """The workloads form more useful co-locations than a table may hold."""
+
 
 class PatternTable:
-    """All co-locations of `workloads` on NICs of `kind`; pattern 0 is the empty NIC.
+    """The useful co-locations of `workloads` on NICs of `kind`; pattern 0 is the empty NIC.
+
+    Parameters
+    ----------
+    kind
+        The kind of NIC.
+    workloads
+        All workloads; those that the kind does not host are left out.
+    oracle
+        Predicts the throughputs.
+    accepted_drop
+        Largest throughput drop, as a fraction, that an instance of a workload accepts; it runs alone at the given kpps.
+    most
+        Largest number of patterns.
 
     Attributes
     ----------
     columns
         Column of each workload.
+    number_of
+        Number of each pattern.
+    part_of
+        The pattern without one instance, by the pattern and the column of the instance.
     counts
         Instances of each workload, shape (patterns, workloads).
     members
         Columns of the distinct workloads, then -1, shape (patterns, most members).
     kpps
         Throughput of each workload, 0 where the pattern does not contain it; shape of `counts`.
-    solo
-        Throughput of each workload alone (kpps).
+    solo, floor
+        Throughput of each workload alone, and the least that an instance accepts (kpps).
+    free
+        Cores that are left, shape (patterns,).
     joined
-        The pattern with one more instance of a workload, -1 where cores do not suffice; shape of `counts`.
-    levels
-        Per workload the throughputs (kpps) that divide SLAs into levels, loosest first, shape (workloads, LEVELS).
-    level
-        The strictest level that a workload's throughput meets, -1 where none; shape of `counts`.
-    arrays
-        The arrays that kernels read.
+        The pattern with one more instance of a workload, -1 where there is none; shape of `counts`.
+
+    Raises
+    ------
+    TooManyPatterns
+        When there are more than `most`, or too many would have to be asked for.
     """
 
-    def __init__(self, kind: NicKind, workloads: Sequence[Workload], oracle: Oracle) -> None:
+    def __init__(
+        self,
+        kind: NicKind,
+        workloads: Iterable[Workload],
+        oracle: Oracle,
+        accepted_drop: Callable[[Workload, float], float] = lambda workload, solo: 1.0,
+        most: int = MOST_PATTERNS,
+    ) -> None:
         self.kind = kind
+        self.oracle = oracle
         self.workloads = tuple(sorted(workload for workload in workloads if kind.hosts(workload)))
         self.columns = {workload: column for column, workload in enumerate(self.workloads)}
-        cores = [kind.cores_of[workload.nf] for workload in self.workloads]
-        patterns = _patterns(cores, kind.cores)
-        number_of = {pattern: number for number, pattern in enumerate(patterns)}
+        alone = oracle.throughput([(workload,) for workload in self.workloads])
+        self.solo: Floats = np.array([kpps for (kpps,) in alone])
+        drops = map(accepted_drop, self.workloads, self.solo.tolist())
+        self.floor: Floats = self.solo * np.array([1.0 - drop for drop in drops]) * (1.0 - 2 * TOLERANCE)
+        self._cores = [kind.cores_of[workload.nf] for workload in self.workloads]
+        self.number_of: dict[Pattern, int] = {(): 0}
+        self._free = [kind.cores]
+        self.part_of: dict[tuple[int, int], int] = {}
+        lowest = self._enumerate(most)
         width = len(self.workloads)
-        self.counts = np.zeros((len(patterns), width), dtype=np.int32)
-        self.joined = np.full(self.counts.shape, NONE, dtype=np.int32)
-        for number, pattern in enumerate(patterns):
+        self.counts: Ints = np.zeros((len(lowest), width), dtype=np.int32)
+        self.joined: Ints = np.full(self.counts.shape, NONE, dtype=np.int32)
+        if self.part_of:
+            larger, column = np.array(list(self.part_of)).T
+            self.joined[list(self.part_of.values()), column] = larger
+        for number, pattern in enumerate(self.number_of):
             for column in pattern:
                 self.counts[number, column] += 1
-            for column in range(width):
-                self.joined[number, column] = number_of.get(tuple(sorted((*pattern, column))), NONE)
+        self.kpps: Floats = np.array(lowest).reshape(self.counts.shape)
+        self.free: Ints = np.array(self._free, dtype=np.int32)
         self.members = _members(self.counts)
-        self.kpps = self._predicted(patterns, oracle)
-        alone = self.joined[0] if width else np.zeros(0, dtype=np.int32)
-        self.solo = self.kpps[alone, np.arange(width)]
-        self.levels = np.array([_levels(self.kpps[self.counts[:, w] > 0, w]) for w in range(width)]).reshape(-1, LEVELS)
-        self.level = self._level()
-        self.arrays = PatternArrays(self.counts, self.kpps, self.level, self.joined)
         self._above: dict[int, Ints] = {}
+        self._beyond: dict[tuple[Pattern, int], float] = {}
 
     def above(self, pattern: int) -> Ints:
         """The patterns that contain this one, itself included, ascending."""
@@ -76,48 +120,77 @@ class PatternTable:
             self._above[pattern] = np.flatnonzero(contains).astype(np.int32)
         return self._above[pattern]
 
-    def _predicted(self, patterns: Sequence[tuple[int, ...]], oracle: Oracle) -> Floats:
-        kpps = np.zeros(self.counts.shape)
-        answers = oracle.throughput([tuple(self.workloads[column] for column in pattern) for pattern in patterns[1:]])
-        for number, (pattern, answer) in enumerate(zip(patterns[1:], answers, strict=True), start=1):
-            for column, got in zip(pattern, answer, strict=True):
-                before = kpps[number, column]
-                kpps[number, column] = min(got, before) if before else got
-        return kpps
+    def covers(self, tenant: Tenant) -> bool:
+        """Whether the table holds all co-locations that are useful to the tenant, or its kind does not host it."""
+        column = self.columns.get(tenant.workload)
+        if column is None:
+            return not self.kind.hosts(tenant.workload)
+        return bool(tenant.sla.required_kpps(self.solo[column]) >= self.floor[column])
 
-    def _level(self) -> Ints:
-        level = np.full(self.counts.shape, NONE, dtype=np.int32)
-        for column, bounds in enumerate(self.levels):
-            level[:, column] = np.searchsorted(bounds, self.kpps[:, column], side="right") - 1
-        return level
+    def co_location(self, pattern: Pattern) -> CoLocation:
+        """The workloads of a pattern."""
+        return tuple(self.workloads[column] for column in pattern)
 
+    def cores_taken(self, pattern: Pattern) -> int:
+        """Cores that the workloads of a pattern take, in the table or not."""
+        return sum(self._cores[column] for column in pattern)
 
-def too_many(kind: NicKind, workloads: Sequence[Workload], most: int = MOST_PATTERNS) -> bool:
-    """Whether these workloads form more than `most` co-locations on a NIC of the kind."""
-    ways = np.zeros(kind.cores + 1)
-    ways[0] = 1
-    for workload in workloads:
-        if kind.hosts(workload):
-            cores = max(kind.cores_of[workload.nf], 1)
-            for taken in range(cores, kind.cores + 1):
-                ways[taken] += ways[taken - cores]
-    return bool(ways.sum() > most)
+    def kpps_with(self, pattern: Pattern, column: int) -> float:
+        """Throughput of one more instance of a workload next to a pattern, in the table or not."""
+        joined = tuple(sorted((*pattern, column)))
+        if joined in self.number_of:
+            return float(self.kpps[self.number_of[joined], column])
+        key = joined, column
+        if key not in self._beyond:
+            self._beyond[key] = self.oracle.by_workload(self.co_location(joined))[self.workloads[column]]
+        return self._beyond[key]
 
+    def _enumerate(self, most: int) -> list[list[float]]:
+        """Number all useful patterns, smallest first; returns the throughput of each workload in each of them."""
+        width, queried = len(self.workloads), 0
+        lowest = [[0.0] * width]
+        level: list[Pattern] = [()]
+        floor = self.floor.tolist()
+        while level:
+            candidates = self._one_more(level)
+            queried += len(candidates)
+            if queried > QUERIED_PER_PATTERN * most:
+                raise TooManyPatterns
+            answers = self.oracle.throughput([self.co_location(pattern) for pattern in candidates])
+            level = []
+            for (pattern, smaller), answer in zip(candidates.items(), answers, strict=True):
+                if any(kpps < floor[column] for column, kpps in zip(pattern, answer, strict=True)):
+                    continue
+                level.append(pattern)
+                number = self.number_of[pattern] = len(lowest)
+                row = [0.0] * width
+                for column, kpps in zip(pattern, answer, strict=True):
+                    row[column] = min(kpps, row[column]) if row[column] else kpps
+                lowest.append(row)
+                self._free.append(self.kind.cores - self.cores_taken(pattern))
+                self.part_of.update(((number, column), part) for part, column in smaller)
+            if len(lowest) > most:
+                raise TooManyPatterns
+        return lowest
 
-def _patterns(cores: Sequence[int], free: int) -> list[tuple[int, ...]]:
-    """Sorted tuples of columns that together take at most `free` cores; a pattern comes after all that it contains."""
-    found: list[tuple[int, ...]] = []
-    stack: list[tuple[tuple[int, ...], int]] = [((), free)]
-    while stack:
-        pattern, left = stack.pop()
-        found.append(pattern)
-        first = pattern[-1] if pattern else 0
-        stack += [
-            ((*pattern, column), left - cores[column])
-            for column in range(len(cores) - 1, first - 1, -1)
-            if 0 < cores[column] <= left
-        ]
-    return sorted(found, key=len)
+    def _one_more(self, level: Sequence[Pattern]) -> dict[Pattern, list[tuple[int, int]]]:
+        """Patterns with one more member, all of whose parts are useful: numbers of these parts and missing columns."""
+        found = {}
+        for pattern in level:
+            free = self._free[self.number_of[pattern]]
+            for column in range(pattern[-1] if pattern else 0, len(self.workloads)):
+                if 0 < self._cores[column] <= free:
+                    candidate = (*pattern, column)
+                    smaller = [(self.number_of[pattern], column)]
+                    for at in range(len(pattern)):
+                        if pattern[at] != candidate[at + 1]:
+                            part = self.number_of.get(candidate[:at] + candidate[at + 1 :])
+                            if part is None:
+                                break
+                            smaller.append((part, pattern[at]))
+                    else:
+                        found[candidate] = smaller
+        return found
 
 
 def _members(counts: Ints) -> Ints:
@@ -127,11 +200,3 @@ def _members(counts: Ints) -> Ints:
         columns = np.flatnonzero(row)
         members[number, : len(columns)] = columns
     return members
-
-
-def _levels(kpps: Floats) -> Floats:
-    """Throughputs, ascending, that divide those of a workload into levels; the last is the highest of all."""
-    distinct = np.unique(kpps)
-    at = np.linspace(0, len(distinct) - 1, LEVELS).round().astype(int)
-    levels: Floats = distinct[at]
-    return levels

@@ -1,22 +1,14 @@
 """Rules: which NIC takes an arrival among those on which every SLA stays met, and when a new NIC is better.
 
-A rule forecasts arrivals and their value. The free capacity of a NIC is worth the value that the NIC can expect from
-them without violating an SLA. Rules differ in the forecast, and in how they weigh this value before and after the
-arrival joins.
+The free capacity of a NIC is worth what it adds in the best co-location that the NIC can become without violating an
+SLA. Rules differ in what an added instance is worth, and in how they weigh this value before and after the arrival.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from placer.policy.forecast import recent_arrivals_forecast, uniform_forecast
-from placer.policy.kernels import Forecast
-from placer.policy.pattern_table import PatternTable
 from profiles import InputError
-
-Recent = Sequence[tuple[int, float]]
-"""Recent arrivals: the column of the workload, and the throughput (kpps) that each requires."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +21,9 @@ class Rule:
         On the command line.
     before, after
         Weights in the score of the value of free capacity without and with the arrival.
-    forecast
-        The arrivals to expect, from the recent ones; None while there is too little to go by, then all NICs are equal.
+    forecasts
+        Whether an instance is worth the price of its slot to future arrivals, which are like the recent ones; all NICs
+        are equal while there is too little to go by. Else it is worth the cores that it takes.
     opening_cost
         What opening a NIC costs beyond the value that it loses, in units of NIC cost; None opens a NIC only when no
         NIC in use fits.
@@ -39,20 +32,20 @@ class Rule:
     name: str
     before: float
     after: float
-    forecast: Callable[[PatternTable, Recent], Forecast | None]
+    forecasts: bool = False
     opening_cost: float | None = None
 
 
-LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, recent_arrivals_forecast, opening_cost=0.1)
+LOOK_AHEAD = Rule("look-ahead", 1.0, -1.0, forecasts=True, opening_cost=0.06)
 """The NIC that loses least capacity for expected arrivals."""
 
-FIRST_FIT = Rule("first-fit", 0.0, 0.0, uniform_forecast)
+FIRST_FIT = Rule("first-fit", 0.0, 0.0)
 """The NIC that was opened first."""
 
-BEST_FIT = Rule("best-fit", 0.0, 1.0, uniform_forecast)
+BEST_FIT = Rule("best-fit", 0.0, 1.0)
 """The NIC with the least usable capacity left: cores that could still be used without violating an SLA."""
 
-WORST_FIT = Rule("worst-fit", 0.0, -1.0, uniform_forecast)
+WORST_FIT = Rule("worst-fit", 0.0, -1.0)
 """The NIC with the most usable capacity left."""
 
 RULES = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, WORST_FIT)}

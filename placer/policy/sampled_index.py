@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -65,8 +65,15 @@ class SampledIndex:
         self._nics: dict[int, SampledNic] = {}
         self._shelves: dict[tuple[int, int], dict[int, SampledNic]] = defaultdict(dict)
 
-    def expect(self, recent: Iterable[Tenant]) -> None:
+    def observe(self, tenant: Tenant) -> None:
         """Nothing changes: this index has no forecast."""
+
+    def renew(self, *, at_once: bool = False) -> None:
+        """Nothing changes: this index has no forecast."""
+
+    def covers(self, tenant: Tenant) -> bool:
+        """True: nothing is predicted in advance."""
+        return True
 
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Sequence
 
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
 from placer.policy.class_index import ClassIndex
+from placer.policy.forecast import REMEMBERED
 from placer.policy.nic_index import NicIndex
-from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, too_many
+from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, TooManyPatterns
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.sampled_index import SampledIndex
@@ -21,11 +23,34 @@ FORECAST_FROM = 10
 FEW = 8
 """Up to so many workloads, all co-locations are predicted in advance, even if every workload came only once."""
 
-REMEMBERED = 4_096
-"""Number of recent arrivals from which future ones are forecast."""
+RENEWED_AFTER = 25
+"""Arrivals after which the forecast is renewed at the earliest."""
 
 RENEWED_EVERY = 65_536
-"""Arrivals after which the forecast is renewed; until then, it is renewed whenever their number has doubled."""
+"""Arrivals after which the forecast is renewed at the latest; between, whenever a quarter more arrivals have come."""
+
+DROP_STEPS = 20
+"""The loosest SLA is rounded up to steps of 1 / DROP_STEPS of throughput, so that tables are seldom built anew."""
+
+
+class LoosestSlas:
+    """The loosest SLAs of all arrivals: the largest accepted drop, and per workload the least accepted throughput."""
+
+    def __init__(self) -> None:
+        self._drop = 0.0
+        self._least: dict[Workload, float] = {}
+
+    def include(self, tenant: Tenant) -> None:
+        """Take the SLA of a tenant into account."""
+        if tenant.sla.max_drop is not None:
+            self._drop = max(self._drop, tenant.sla.max_drop)
+        elif tenant.sla.min_kpps is not None:
+            self._least[tenant.workload] = min(tenant.sla.min_kpps, self._least.get(tenant.workload, math.inf))
+
+    def accepted_drop(self, workload: Workload, solo: float) -> float:
+        """The largest drop that an instance of the workload accepts, rounded up, where it runs alone at `solo` kpps."""
+        drop = max(self._drop, 1.0 - self._least.get(workload, math.inf) / solo) if solo > 0 else 1.0
+        return min(math.ceil(drop * DROP_STEPS - 1e-9) / DROP_STEPS, 1.0)
 
 
 class Selector:
@@ -40,7 +65,7 @@ class Selector:
     rule
         Which of several NICs.
     most_patterns
-        Largest number of co-locations that are predicted in advance.
+        Largest number of useful co-locations that are predicted in advance.
     """
 
     def __init__(
@@ -57,21 +82,24 @@ class Selector:
         self.rule = rule
         self.indexes: list[NicIndex] = []
         self._workloads: set[Workload] = set()
+        self._loosest = LoosestSlas()
         self._sampled = False
         self._recent: deque[Tenant] = deque(maxlen=REMEMBERED)
         fleet.observer = self
         present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
         self._recent.extend(present)
         self._arrivals = len(present)
-        self._renew_at = max(FORECAST_FROM, self._arrivals + min(self._arrivals, RENEWED_EVERY))
-        self._workloads.update(tenant.workload for tenant in present)
+        self._renew_at = max(FORECAST_FROM, self._next_renewal())
+        for tenant in present:
+            self._workloads.add(tenant.workload)
+            self._loosest.include(tenant)
         if present:
-            self._include(present[0].workload)
+            self._include(present[0])
 
     def choose(self, tenant: Tenant, *, opens: bool = True) -> Nic | NicKind | None:
         """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""
         if self._is_new(tenant):
-            self._include(tenant.workload)
+            self._include(tenant)
         best: tuple[float, Nic] | None = None
         for index in self.indexes:
             found = index.best(tenant)
@@ -88,26 +116,31 @@ class Selector:
         return best[1]
 
     def observe(self, tenant: Tenant) -> None:
-        """Count the tenant among the recent arrivals, and renew the forecast when their number has doubled."""
+        """Count the tenant among the recent arrivals, and renew the forecast now and then."""
         self._recent.append(tenant)
         self._arrivals += 1
+        if self._sampled:
+            self._loosest.include(tenant)
+        for index in self.indexes:
+            index.observe(tenant)
         if self._arrivals >= self._renew_at:
-            self._renew_at = self._arrivals + min(self._arrivals, RENEWED_EVERY)
+            self._renew_at = self._next_renewal()
             if self._sampled:
-                self._include(tenant.workload)
+                self._include(tenant)
             else:
-                self._forecast()
+                for index in self.indexes:
+                    index.renew()
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
         if self._is_new(tenant):
-            self._include(tenant.workload)
+            self._include(tenant)
         return sum((index.tally(tenant) for index in self.indexes), Tally(0, 0, 0))
 
     def reasons(self, tenant: Tenant) -> list[Reason]:
         """Why no NIC takes the tenant: classes of NICs in use, the largest first, then kinds that could be opened."""
         if self._is_new(tenant):
-            self._include(tenant.workload)
+            self._include(tenant)
         found = [reason for index in self.indexes for reason in index.reasons(tenant)]
         found.sort(key=lambda reason: -reason.nics)
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
@@ -123,7 +156,7 @@ class Selector:
         if nic.service is not Service.UP:
             return
         if self._is_new(tenant):
-            self._include(tenant.workload)
+            self._include(tenant)
         else:
             self.indexes[nic.kind.index].joined(nic, tenant)
 
@@ -139,7 +172,7 @@ class Selector:
                 self.indexes[nic.kind.index].close(nic)
         elif new := [tenant for tenant in nic.tenants if self._is_new(tenant)]:
             for tenant in new:
-                self._include(tenant.workload)
+                self._include(tenant)
         else:
             self.indexes[nic.kind.index].enter(nic)
 
@@ -153,43 +186,55 @@ class Selector:
                 return kind
         return None
 
+    def _next_renewal(self) -> int:
+        return self._arrivals + min(max(self._arrivals // 4, RENEWED_AFTER), RENEWED_EVERY)
+
     def _is_new(self, tenant: Tenant) -> bool:
-        """Whether co-locations are predicted in advance, but none with the workload of the tenant."""
-        return tenant.workload not in self._workloads and not self._sampled
-
-    def _include(self, new: Workload) -> None:
-        """Build the indexes anew for the known workloads and the new one.
-
-        Where these are too many, workloads that are no longer on any NIC are dropped; where they still are too many,
-        NICs are sampled.
-        """
-        self._workloads = self._workloads | {new}
-        if self._sampled or self._too_many():
-            self._workloads = {
-                tenant.workload for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()
-            }
-            self._workloads.add(new)
-        self._sampled = self._too_many()
-        both = list(zip(self.fleet.kinds, self.oracles, strict=True))
+        """Whether co-locations are predicted in advance, but not all that are useful to the tenant."""
         if self._sampled:
-            present = dict.fromkeys(tenant.workload for nic in self.fleet.nics.values() for tenant in nic.tenants)
-            for kind, oracle in both:
-                oracle.throughput([(workload,) for workload in present if kind.hosts(workload)])
-            self.indexes = [SampledIndex(kind, oracle, self.rule.after) for kind, oracle in both]
-        else:
-            known = sorted(self._workloads)
-            self.indexes = [ClassIndex(PatternTable(kind, known, oracle), self.rule) for kind, oracle in both]
+            return False
+        return not self.indexes or not all(index.covers(tenant) for index in self.indexes)
+
+    def _include(self, new: Tenant) -> None:
+        """Build the indexes anew for the known workloads and SLAs and those of a new tenant.
+
+        Where useful co-locations are too many, workloads that are no longer on any NIC are dropped; where they still
+        are too many, NICs are sampled.
+        """
+        self._loosest.include(new)
+        self._workloads.add(new.workload)
+        self._sampled = self._sampled or not self._predict_all()
+        if self._sampled:
+            present = [tenant for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()]
+            self._workloads = {tenant.workload for tenant in (*present, new)}
+            for tenant in present:
+                self._loosest.include(tenant)
+            self._sampled = not self._predict_all()
+        if self._sampled:
+            self.indexes = []
+            for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
+                oracle.throughput([(workload,) for workload in sorted(self._workloads) if kind.hosts(workload)])
+                self.indexes.append(SampledIndex(kind, oracle, self.rule.after))
         for nic in self.fleet.nics.values():
             if nic.service is Service.UP:
                 self.indexes[nic.kind.index].enter(nic)
-        self._forecast()
-
-    def _too_many(self) -> bool:
-        """Whether the workloads form too many co-locations, or hardly a workload came twice."""
-        return (len(self._workloads) > FEW and 2 * len(self._workloads) > self._arrivals) or any(
-            too_many(kind, list(self._workloads), self.most_patterns) for kind in self.fleet.kinds
-        )
-
-    def _forecast(self) -> None:
         for index in self.indexes:
-            index.expect(self._recent if self._arrivals >= FORECAST_FROM else ())
+            for tenant in self._recent:
+                index.observe(tenant)
+            if self._arrivals >= FORECAST_FROM:
+                index.renew(at_once=True)
+
+    def _predict_all(self) -> bool:
+        """Build class indexes for all workloads; False where they are too many, or hardly one came twice."""
+        different = len(self._workloads) > max(FEW, len({workload.nf for workload in self._workloads}))
+        if different and 2 * len(self._workloads) > self._arrivals:
+            return False
+        try:
+            tables = [
+                PatternTable(kind, self._workloads, oracle, self._loosest.accepted_drop, self.most_patterns)
+                for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True)
+            ]
+        except TooManyPatterns:
+            return False
+        self.indexes = [ClassIndex(table, self.rule) for table in tables]
+        return True

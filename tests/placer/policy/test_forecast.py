@@ -2,82 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
-from placer.model.fleet import NicKind
-from placer.model.oracle import CoLocation, Oracle
-from placer.policy.forecast import arrival_prices, recent_arrivals_forecast
-from placer.policy.kernels import Forecast, Scratch, expected_value, mark_reachable
-from placer.policy.pattern_table import PatternTable
-from profiles import TrafficProfile, Workload
-
-BIG, SMALL = (Workload(nf, TrafficProfile(1, 64)) for nf in ("big", "small"))
-KIND = NicKind(0, "toy", 4, {"big": 3, "small": 1})
+from placer.policy.forecast import LEVELS, PriceForecast, Prices, core_shares
+from placer.policy.kernels import free_capacity_value, mark_reachable
+from tests.placer.policy.toy_tables import TABLE
 
 
-class SmallSlowsSmall(Oracle):
-    """No contention, except that small NFs lose 20 % where they share a NIC."""
-
-    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        return [
-            [80.0 if w == SMALL and co_location.count(SMALL) > 1 else 100.0 for w in co_location]
-            for co_location in co_locations
-        ]
-
-
-TABLE = PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall())
-
-
-def forecast_of(*recent: tuple[int, int, float]) -> Forecast:
-    """The forecast from recent arrivals: how many, of which column, and the throughput (kpps) that they require."""
-    found = recent_arrivals_forecast(TABLE, [(column, kpps) for count, column, kpps in recent for _ in range(count)])
-    assert found is not None
-    return found
+def prices_of(*recent: tuple[int, int, float]) -> Prices:
+    """Prices from recent arrivals: how many, of which column, and the throughput (kpps) that they require."""
+    forecast = PriceForecast(TABLE)
+    for count, column, kpps in recent:
+        for _ in range(count):
+            forecast.observe(column, kpps)
+    forecast.renew()
+    while forecast.renewing:
+        prices = forecast.advance(1)
+    assert prices is not None
+    return prices
 
 
-def value_of(forecast: Forecast, big: int, small: int, *, required: tuple[float, float] = (0.0, 0.0)) -> float:
-    """The expected value of a NIC with these tenants, which require these throughputs (kpps)."""
-    pattern = TABLE.counts.tolist().index([big, small])
+def pattern_of(big: int, small: int) -> int:
+    """The number of a pattern."""
+    return TABLE.counts.tolist().index([big, small])
+
+
+def value_of(prices: Prices, big: int, small: int, *, required: tuple[float, float] = (0.0, 0.0)) -> float:
+    """The value of the free capacity of a NIC with these tenants, which require these throughputs (kpps)."""
+    pattern = pattern_of(big, small)
     above, reachable = TABLE.above(pattern), np.zeros(len(TABLE.counts), dtype=np.bool_)
     mark_reachable(pattern, above, TABLE.members, TABLE.kpps, np.array(required), reachable)
-    scratch = Scratch(np.zeros(len(reachable), dtype=np.int32), np.zeros(len(reachable)))
-    return float(expected_value(pattern, above, reachable, TABLE.arrays, forecast, 0.98, scratch))
+    counts, members, then = TABLE.counts, TABLE.members, np.zeros((2, LEVELS))
+    values = [
+        free_capacity_value(pattern, above, reachable, counts, members, prices.level, worth, then)
+        for worth in prices.worth
+    ]
+    return float(np.mean(values))
 
 
 def test_prices_add_up_to_the_nics_that_arrivals_need() -> None:
-    """Four small NFs share a NIC if each accepts 80 %, a quarter each; one with a tight SLA takes a whole NIC."""
-    column = np.ones(10, dtype=np.intp)
-    assert arrival_prices(TABLE, column, np.full(10, 50.0)) == pytest.approx(np.full(10, 0.25))
-    assert arrival_prices(TABLE, column, np.full(10, 90.0)) == pytest.approx(np.ones(10))
+    """Four small NFs share a NIC if each accepts 80 %, a quarter each; next to others with a tight SLA, none can."""
+    loose = prices_of((1_000, 1, 50.0))
+    assert loose.worth[:, pattern_of(0, 4), 1] == pytest.approx(0.25, abs=1e-3)
+    tight = prices_of((1_000, 1, 90.0))
+    assert tight.worth[:, pattern_of(0, 1), 1] == pytest.approx(1.0, abs=2e-3)
+    assert tight.worth[:, pattern_of(0, 4), 1].max() == 0.0
 
 
-def test_a_full_nic_has_no_expected_value_and_an_empty_one_almost_that_of_a_nic() -> None:
-    """A little less, because arrivals may cease."""
-    forecast = forecast_of((10, 1, 50.0))
-    assert value_of(forecast, 1, 1) == 0.0
-    assert value_of(forecast, 0, 4) == 0.0
-    assert 0.9 < value_of(forecast, 0, 0) < 1.0
-    assert 0.4 < value_of(forecast, 0, 2) < 0.5
+def test_no_pattern_is_worth_more_than_a_nic() -> None:
+    """Prices are a solution of the dual program, also for a mix of workloads and SLAs."""
+    worth = prices_of((40, 0, 50.0), (30, 1, 90.0), (30, 1, 60.0)).worth
+    assert (worth * TABLE.counts).sum(axis=2).max() <= 1.001
+    assert (worth * TABLE.counts).sum(axis=2).max(axis=1) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_free_cores_that_no_arrival_can_use_have_no_expected_value() -> None:
-    """A small NF that requires 90 kpps can share only with a big NF, and no big NF arrives."""
-    forecast = forecast_of((10, 1, 50.0))
-    assert value_of(forecast, 0, 1, required=(0.0, 90.0)) == 0.0
-    assert value_of(forecast_of((5, 0, 50.0), (5, 1, 50.0)), 0, 1, required=(0.0, 90.0)) > 0.3
+def test_a_full_nic_has_no_value_and_an_empty_one_that_of_a_nic() -> None:
+    """In between, it is worth what the best pattern adds."""
+    prices = prices_of((1_000, 1, 50.0))
+    assert value_of(prices, 1, 1) == 0.0
+    assert value_of(prices, 0, 4) == 0.0
+    assert value_of(prices, 0, 0) == pytest.approx(1.0, abs=1e-3)
+    assert value_of(prices, 0, 2) == pytest.approx(0.5, abs=1e-3)
+
+
+def test_free_cores_that_no_arrival_can_use_have_no_value() -> None:
+    """A small NF that requires 90 kpps can share only with a big NF."""
+    only_small = prices_of((1_000, 1, 50.0))
+    assert value_of(only_small, 0, 1) == pytest.approx(0.75, abs=1e-3)
+    assert value_of(only_small, 0, 1, required=(0.0, 90.0)) <= value_of(only_small, 0, 0) - 0.25 + 1e-3
+    both = prices_of((500, 0, 50.0), (500, 1, 50.0))
+    assert value_of(both, 0, 1, required=(0.0, 90.0)) > 0.7
 
 
 def test_free_cores_are_worth_more_to_arrivals_that_are_hard_to_place() -> None:
     """The core next to a big NF is worth most to small NFs with a tight SLA, which cannot share with each other."""
-    tight, loose = forecast_of((5, 0, 50.0), (40, 1, 90.0)), forecast_of((40, 0, 50.0), (5, 1, 50.0))
+    tight, loose = prices_of((50, 0, 50.0), (400, 1, 90.0)), prices_of((400, 0, 50.0), (50, 1, 50.0))
     assert value_of(tight, 1, 0) > 0.9
     assert value_of(loose, 1, 0) < 0.1
 
 
+def test_prices_do_not_depend_on_the_steps_in_which_they_are_computed() -> None:
+    """A pivot at a time, or all at once."""
+    forecast = PriceForecast(TABLE)
+    for _ in range(20):
+        forecast.observe(0, 60.0)
+        forecast.observe(1, 90.0)
+    forecast.renew()
+    at_once = forecast.advance(10_000)
+    assert at_once is not None
+    assert (at_once.worth == prices_of(*[(1, 0, 60.0), (1, 1, 90.0)] * 20).worth).all()
+
+
 def test_without_feasible_arrivals_there_is_no_forecast() -> None:
     """Neither from no arrivals, nor from those whose SLA is not met even alone."""
-    assert recent_arrivals_forecast(TABLE, []) is None
-    assert recent_arrivals_forecast(TABLE, [(0, 101.0)]) is None
+    forecast = PriceForecast(TABLE)
+    forecast.observe(0, 101.0)
+    forecast.renew()
+    assert not forecast.renewing
+    assert forecast.advance(10) is None
+
+
+def test_without_forecast_instances_are_worth_their_cores() -> None:
+    """A big NF takes three of four cores."""
+    prices = core_shares(TABLE)
+    assert prices.worth[0, pattern_of(1, 1)].tolist() == [0.75, 0.25]
+    assert value_of(prices, 0, 1) == 0.75

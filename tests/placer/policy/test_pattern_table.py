@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
-from placer.model.fleet import NicKind
-from placer.policy.pattern_table import too_many
+import pytest
+
+from placer.model.fleet import NicKind, Tenant
+from placer.model.sla import Sla
+from placer.policy.pattern_table import PatternTable, TooManyPatterns
 from profiles import TrafficProfile, Workload
-from tests.placer.policy.test_forecast import BIG, KIND, SMALL, TABLE
+from tests.placer.policy.toy_tables import BIG, KIND, SMALL, TABLE, SmallSlowsSmall
+
+
+def rows_of(table: PatternTable) -> list[tuple[int, ...]]:
+    """The counts of each pattern."""
+    return [tuple(row) for row in table.counts.tolist()]
 
 
 def test_the_table_holds_all_co_locations_with_the_empty_one_first() -> None:
     """Four cores hold up to four small NFs, or a big one with or without a small one."""
-    rows = [tuple(row) for row in TABLE.counts.tolist()]
+    rows = rows_of(TABLE)
     assert rows[0] == (0, 0)
     assert sorted(rows) == [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1)]
     assert TABLE.above(rows.index((1, 0))).tolist() == [rows.index((1, 0)), rows.index((1, 1))]
     assert TABLE.kpps[rows.index((0, 2))].tolist() == [0.0, 80.0]
+    assert TABLE.free.tolist() == [4 - 3 * big - small for big, small in rows]
+    assert TABLE.part_of[rows.index((1, 1)), 0] == rows.index((0, 1))
 
 
-def test_too_many_co_locations_are_counted_without_enumerating_them() -> None:
+def test_co_locations_that_violate_every_sla_are_left_out() -> None:
+    """Small NFs lose 20 % next to each other; where none accepts more than 10 %, they share with big ones only."""
+    table = PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall(), lambda workload, solo: 0.1)
+    assert sorted(rows_of(table)) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    accepting = {drop: table.covers(Tenant("1", SMALL, Sla(max_drop=drop))) for drop in (0.05, 0.1, 0.15)}
+    assert accepting == {0.05: True, 0.1: True, 0.15: False}
+    assert not table.covers(Tenant("1", Workload("small", TrafficProfile(2, 64)), Sla(max_drop=0.1)))
+    assert table.covers(Tenant("1", Workload("not hosted", TrafficProfile(1, 64)), Sla(max_drop=0.1)))
+
+
+def test_throughput_outside_the_table_is_asked_for() -> None:
+    """Two small NFs are not in the table, and each would get 80 kpps."""
+    table = PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall(), lambda workload, solo: 0.1)
+    small = table.columns[SMALL]
+    assert table.kpps_with((small,), small) == 80.0
+    assert table.kpps_with((), small) == 100.0
+
+
+def test_too_many_co_locations_are_refused_early() -> None:
     """Fifty-nine workloads of one core each form more co-locations on twelve cores than memory holds."""
     kind = NicKind(0, "wide", 12, {"small": 1})
     many = [Workload("small", TrafficProfile(i, 64)) for i in range(1, 60)]
-    assert too_many(kind, many)
-    assert not too_many(kind, many[:3])
-    assert not too_many(KIND, [BIG, SMALL], most=7)
-    assert too_many(KIND, [BIG, SMALL], most=6)
+    with pytest.raises(TooManyPatterns):
+        PatternTable(kind, many, SmallSlowsSmall())
+    assert len(PatternTable(kind, many[:3], SmallSlowsSmall()).counts) == 455
+    assert len(PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall(), most=7).counts) == 7
+    with pytest.raises(TooManyPatterns):
+        PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall(), most=6)

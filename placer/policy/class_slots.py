@@ -1,0 +1,170 @@
+"""The classes of NICs of one kind, with the score and the throughput of every possible arrival in each.
+
+A class is a pattern and the patterns above that its NICs can become. Classes are numbered by slots of the score arrays.
+When prices are renewed, classes are scored anew a few at a time, so that no decision waits for all of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+
+import numpy as np
+
+from placer.policy.forecast import LEVELS, Prices
+from placer.policy.kernels import INFEASIBLE, NO_NIC, JoinScores, best_class, score_joins
+from placer.policy.pattern_table import PatternTable
+from placer.policy.rules import Rule
+
+NO_CLASS = -1
+"""The slot of NICs that no arrival can join."""
+
+KEPT = 1_024
+"""Number of classes without NICs whose scores are kept."""
+
+ClassKey = tuple[int, bytes]
+"""A class: its pattern, and the flags of the patterns above that are reachable."""
+
+
+class ClassSlots:
+    """Scores by class, and the NICs of each class.
+
+    Parameters
+    ----------
+    table
+        All patterns of the kind.
+    rule
+        How classes are compared.
+    prices
+        What each instance is worth; without samples all classes score 0.
+    """
+
+    def __init__(self, table: PatternTable, rule: Rule, prices: Prices) -> None:
+        self.table = table
+        self._prices = prices
+        self._bounds = prices.levels.tolist()
+        self._before, self._after = rule.before * table.kind.cost, rule.after * table.kind.cost
+        width = len(table.workloads)
+        self._scores = np.full((width * LEVELS, KEPT), INFEASIBLE, dtype=np.float32)
+        self._kpps = np.full((width, KEPT), -1.0)
+        self._lowest = np.full(KEPT, NO_NIC, dtype=np.int64)
+        self._sizes = np.zeros(KEPT, dtype=np.int64)
+        self._heaps: list[list[int]] = []
+        self._keys: list[ClassKey] = []
+        self._slots: dict[ClassKey, int] = {}
+        self._slot_of_nic: dict[int, int] = {}
+        self._empty: dict[int, None] = {}
+        self._vacant: list[int] = []
+        self._stale: dict[int, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def slot_of(self, key: ClassKey) -> int:
+        """The slot of a class, which is scored when it is new."""
+        slot = self._slots.get(key)
+        if slot is None:
+            slot = self._free_slot()
+            self._slots[key] = slot
+            self._keys[slot] = key
+            self._score(slot)
+        return slot
+
+    def move(self, number: int, slot: int) -> None:
+        """Move the NIC of this number into another class."""
+        before = self._slot_of_nic.get(number, NO_CLASS)
+        if before == slot:
+            return
+        if slot == NO_CLASS:
+            del self._slot_of_nic[number]
+        else:
+            self._slot_of_nic[number] = slot
+        if before != NO_CLASS:
+            self._sizes[before] -= 1
+            if self._lowest[before] == number:
+                self._lowest[before] = self._lowest_in(before)
+            if not self._sizes[before]:
+                self._empty[before] = None
+        if slot != NO_CLASS:
+            heap = self._heaps[slot]
+            heapq.heappush(heap, number)
+            if len(heap) > 2 * self._sizes[slot] + KEPT:
+                self._heaps[slot] = sorted({n for n in heap if self._slot_of_nic.get(n) == slot})
+            self._lowest[slot] = min(self._lowest[slot], number)
+            self._sizes[slot] += 1
+            self._empty.pop(slot, None)
+
+    def best(self, column: int, required: float) -> tuple[float, int] | None:
+        """Lowest score and NIC number among classes in which an arrival gets what it requires (kpps)."""
+        row = self._row(column, required)
+        slot = best_class(self._scores, row, self._kpps, column, self._lowest, len(self._keys), required)
+        return None if slot < 0 else (float(self._scores[row, slot]), int(self._lowest[slot]))
+
+    def score(self, column: int, required: float, slot: int) -> float:
+        """The score of an arrival in one class."""
+        return float(self._scores[self._row(column, required), slot])
+
+    def nics_that_fit(self, column: int, required: float) -> int:
+        """How many NICs give an arrival what it requires (kpps)."""
+        used = len(self._keys)
+        return int(self._sizes[:used][self._kpps[column, :used] >= required].sum())
+
+    def reprice(self, prices: Prices) -> None:
+        """Take new prices; classes without NICs are dropped, the others are scored anew by `advance`."""
+        self._prices = prices
+        self._bounds = prices.levels.tolist()
+        for slot in self._empty:
+            self._give_up(slot)
+        self._vacant += self._empty
+        self._empty.clear()
+        self._stale = dict.fromkeys(self._slots.values())
+
+    def advance(self, patterns: int) -> None:
+        """Score classes anew until this many patterns were compared, or all are done."""
+        while self._stale and patterns > 0:
+            slot = next(iter(self._stale))
+            patterns -= len(self._keys[slot][1]) + LEVELS
+            self._score(slot)
+
+    def _row(self, column: int, required: float) -> int:
+        return column * LEVELS + max(bisect_right(self._bounds[column], required) - 1, 0)
+
+    def _score(self, slot: int) -> None:
+        self._stale.pop(slot, None)
+        table, (pattern, flags) = self.table, self._keys[slot]
+        score_joins(pattern, table.above(pattern), np.frombuffer(flags, dtype=np.bool_), table.counts, table.members,
+                    self._prices.level, table.joined, table.kpps, self._prices.worth, self._before, self._after,
+                    JoinScores(self._scores, self._kpps), slot)  # fmt: skip
+
+    def _lowest_in(self, slot: int) -> int:
+        """The lowest NIC number in the class, after NICs that left it were taken off its heap."""
+        heap = self._heaps[slot]
+        while heap:
+            if self._slot_of_nic.get(heap[0]) == slot:
+                return heap[0]
+            heapq.heappop(heap)
+        return NO_NIC
+
+    def _give_up(self, slot: int) -> None:
+        del self._slots[self._keys[slot]]
+        self._heaps[slot].clear()
+        self._stale.pop(slot, None)
+
+    def _free_slot(self) -> int:
+        """A slot for a new class: one that was given up, the one without NICs for longest, or a new one."""
+        if self._vacant:
+            return self._vacant.pop()
+        if len(self._empty) > KEPT:
+            slot = next(iter(self._empty))
+            del self._empty[slot]
+            self._give_up(slot)
+            return slot
+        slot = len(self._keys)
+        if slot == len(self._lowest):
+            self._scores = np.concatenate([self._scores, np.full_like(self._scores, INFEASIBLE)], axis=1)
+            self._kpps = np.concatenate([self._kpps, np.full_like(self._kpps, -1.0)], axis=1)
+            self._lowest = np.concatenate([self._lowest, np.full_like(self._lowest, NO_NIC)])
+            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
+        self._keys.append((0, b""))
+        self._heaps.append([])
+        return slot

@@ -1,0 +1,108 @@
+"""The selector: which NICs are compared, and when co-locations are predicted anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.sla import Sla
+from placer.policy.class_index import ClassIndex
+from placer.policy.rejection import Cause, Tally
+from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES, Rule
+from placer.policy.sampled_index import SampledIndex
+from placer.policy.selector import LoosestSlas, Selector
+from placer.testing.toy import SOLO, TRAFFIC, ToyOracle, catalogue
+from profiles import TrafficProfile, Workload
+
+KIND = catalogue((None, 1.0)).kinds[0]
+
+
+def tenant(identity: str, nf: str, sla: float | Sla) -> Tenant:
+    """A tenant with an SLA, or one that accepts a drop."""
+    return Tenant(identity, Workload(nf, TRAFFIC), sla if isinstance(sla, Sla) else Sla(max_drop=sla))
+
+
+def selector_of(*nics: list[Tenant], rule: Rule = FIRST_FIT) -> Selector:
+    """A selector over NICs with these tenants."""
+    fleet = Fleet([KIND])
+    for number, tenants in enumerate(nics, start=1):
+        fleet.adopt(Nic(f"nic-{number}", KIND, number), tenants)
+    return Selector(fleet, [ToyOracle()], rule)
+
+
+def placed(selector: Selector, arriving: Tenant) -> str:
+    """The NIC on which an arrival is placed."""
+    selector.observe(arriving)
+    choice = selector.choose(arriving)
+    assert choice is not None
+    nic = choice if isinstance(choice, Nic) else selector.fleet.open(choice)
+    selector.fleet.place(arriving, nic)
+    return nic.id
+
+
+def test_a_looser_sla_extends_what_is_predicted() -> None:
+    """Next to three others `c` loses 48 %: the fourth of them shares only where all accept that."""
+    selector = selector_of()
+    assert placed(selector, tenant("1", "c", 0.1)) == "nic-1"
+    assert placed(selector, tenant("2", "c", 0.1)) == "nic-2"
+    assert [placed(selector, tenant(str(number), "c", 0.5)) for number in range(3, 8)] == ["nic-3"] * 4 + ["nic-4"]
+
+
+def test_the_loosest_sla_is_rounded_up() -> None:
+    """To steps of 5 %; an SLA in kpps counts by its share of the throughput alone, and for its workload only."""
+    loosest = LoosestSlas()
+    for one in (tenant("1", "a", 0.07), tenant("2", "b", Sla(min_kpps=0.72 * SOLO["b"])), tenant("3", "b", 0.1)):
+        loosest.include(one)
+    drops = {nf: loosest.accepted_drop(Workload(nf, TRAFFIC), SOLO[nf]) for nf in "ab"}
+    assert drops == {"a": pytest.approx(0.1), "b": pytest.approx(0.3)}
+    assert loosest.accepted_drop(Workload("b", TRAFFIC), 0.5 * SOLO["b"]) == pytest.approx(0.1)
+
+
+def test_a_nic_that_violates_every_sla_takes_no_arrival_and_is_explained() -> None:
+    """Three `c` that accept 10 % lose 32 %: their NIC has two free cores, but no co-location in the table."""
+    selector = selector_of([tenant(str(number), "c", 0.1) for number in range(3)])
+    arriving = tenant("9", "b", 0.15)
+    assert placed(selector, arriving) == "nic-2"
+    selector.fleet.remove("9")
+    assert selector.tally(arriving) == Tally(1, 0, 0)
+    assert selector.tally(tenant("9", "d", 0.1)) == Tally(1, 1, 0)
+    assert selector.reasons(arriving)[0].cause == Cause.TENANT_SLA
+    assert selector.reasons(tenant("9", "d", 0.1))[0].cause == Cause.CORES
+
+
+def test_a_nic_takes_arrivals_again_once_its_slas_are_met() -> None:
+    """When two of three `c` have left, the other has the NIC alone."""
+    selector = selector_of([tenant(str(number), "c", 0.1) for number in range(3)])
+    selector.fleet.remove("0")
+    selector.fleet.remove("1")
+    assert placed(selector, tenant("9", "a", 0.1)) == "nic-1"
+
+
+def test_co_locations_that_violate_every_sla_do_not_count_against_the_limit() -> None:
+    """Twelve workloads form more than 200 co-locations by cores; few of them keep 95 %."""
+    for drop, index in ((0.01, ClassIndex), (0.9, SampledIndex)):
+        selector = Selector(Fleet([KIND]), [ToyOracle()], FIRST_FIT, most_patterns=200)
+        for number in range(40):
+            workload = Workload("abcd"[number % 4], TrafficProfile(1000 + number % 12, 1500, 0))
+            placed(selector, Tenant(str(number), workload, Sla(max_drop=drop)))
+        assert type(selector.indexes[0]) is index
+
+
+def test_the_tightest_class_that_fits_is_filled_first() -> None:
+    """Where only `b` and `d` arrive, a NIC with two `d` has room for one `b`, and looks-ahead keeps no NIC for it."""
+    for rule in (BEST_FIT, LOOK_AHEAD):
+        selector = selector_of(rule=rule)
+        for number in range(60):
+            selector.observe(tenant(f"before {number}", "bdd"[number % 3], 0.5))
+        homes = [placed(selector, tenant(str(number), "ddb"[number % 3], 0.5)) for number in range(30)]
+        assert len(set(homes)) == 10
+
+
+@pytest.mark.parametrize("rule", RULES.values())
+def test_the_same_arrivals_get_the_same_nics(rule: Rule) -> None:
+    """Prices are renewed by number of arrivals, not by the clock."""
+    plans = []
+    for _ in range(2):
+        selector = selector_of(rule=rule)
+        plans.append([placed(selector, tenant(str(n), "abcd"[n * n % 7 % 4], 0.05 * (n % 6))) for n in range(120)])
+    assert plans[0] == plans[1]
