@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placer.report.html import run_tables
-from placer.report.text.run import plan_name
+from placer.report.text.recommendation import plan_name
 from placer.run import Comparison
 
 
