@@ -68,6 +68,7 @@ def recommendation_lines(comparison: Comparison) -> Iterator[str]:
     option = f" (--budget {asked:g})" if asked not in (None, budget) else ""
     start = "Recommended" if kept else f"No plan keeps the budget of {budget:g} %; the closest one"
     yield f"{start}: {plan_name(chosen)}{option}, {counted_nics(chosen.nics)}, {of}."
+    yield from missed_budget(comparison, chosen)
     yield from budget_cost(comparison, chosen)
 
 
@@ -84,14 +85,21 @@ def budget_cost(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
 
 
 def missed_budget(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:
-    """Plans with fewer NICs than the chosen one whose SLA violations a smaller budget, or risk, would reduce."""
-    budget = budget_of(comparison)
-    option = "--risk" if comparison.catalogue.budget_pct is None else "--budget"
+    """Plans with fewer NICs than the chosen one that violate more SLAs than the budget, and what would help."""
+    budget, family = budget_of(comparison), variation_of(comparison, chosen)
     for one in comparison.evaluations:
-        predictor, violations = one.plan.predictor, one.violations_pct or 0.0
-        supports_risk = predictor is not None and comparison.catalogue.supports_risk(predictor)
-        if supports_risk and one.nics < chosen.nics and violations > budget:
-            yield (
-                f"{plan_name(one)} uses {counted_nics(one.nics)}, but {violations:.1f} % of its instances violate "
-                f"their SLA, more than the budget of {budget:g} %; a lower {option} reduces violations."
-            )
+        violations = one.violations_pct or 0.0
+        if one.plan.risk is not None and one.nics < chosen.nics and violations > budget:
+            start = f"{plan_name(one)} uses {counted_nics(one.nics)}, but {violations:.1f} % of its instances violate "
+            variation = variation_of(comparison, one)
+            yield f"{start}their SLA, more than the budget of {budget:g} %{_remedy(comparison, variation, family)}."
+
+
+def _remedy(comparison: Comparison, missed: BudgetVariation | None, kept: BudgetVariation | None) -> str:
+    """What reduces the violations of a plan; nothing is left to say where a more careful one of `kept` was chosen."""
+    if missed is None or not missed.more_careful:
+        option = "--risk" if comparison.catalogue.budget_pct is None else "--budget"
+        return f"; a lower {option} reduces violations"
+    if missed is kept:
+        return ""
+    return f", and so do those of its plans for smaller budgets, down to {missed.more_careful[-1][0]:g} %"

@@ -45,7 +45,11 @@ def test_a_more_careful_plan_is_recommended_before_another_strategy() -> None:
     assert lines[0] == (
         "Recommended: contention-aware at budget 0.5 %, tomur (--budget 0.5), 14 NICs, 1.0 % SLA violations."
     )
-    assert lines[1].startswith("The budget of 2 % costs 3 NICs: ")
+    assert lines[1:] == [
+        "contention-aware, tomur uses 12 NICs, but 3.0 % of its instances violate their SLA, more than the budget of "
+        "2 %.",
+        "The budget of 2 % costs 3 NICs: without a margin, the plan needs 11, with 9.0 % SLA violations.",
+    ]
     printed = json.loads(as_json(compared))
     assert [row["strategy"] for row in printed["strategies"]] == ["greedy", "contention-aware"]
     recommended = printed["recommended"]
@@ -55,7 +59,12 @@ def test_a_more_careful_plan_is_recommended_before_another_strategy() -> None:
 
 
 def test_another_strategy_is_recommended_where_no_careful_plan_keeps_the_budget() -> None:
-    assert recommended_plan(varied(9, ((1.0, 13, 8),))).plan.strategy == "greedy"
+    compared = varied(9, ((1.0, 13, 8),))
+    assert recommended_plan(compared).plan.strategy == "greedy"
+    assert list(recommendation_lines(compared))[1:] == [
+        "contention-aware, tomur uses 12 NICs, but 9.0 % of its instances violate their SLA, more than the budget of "
+        "2 %, and so do those of its plans for smaller budgets, down to 1 %."
+    ]
 
 
 def test_where_no_plan_keeps_the_budget_the_closest_one_is_named() -> None:
