@@ -35,8 +35,9 @@ RecordedCard = Annotated[
     str | None,
     typer.Option(
         "--testbed",
-        help=f"Without --models: use the recorded models of this testbed, {' or '.join(RECORDED_TESTBEDS)}.",
-        show_default="simulated",
+        help=f"Without --models: use the recorded models of this testbed, {' or '.join(RECORDED_TESTBEDS)}.  "
+        "[default: simulated]",
+        show_default=False,
     ),
 ]
 Fleet = Annotated[
@@ -53,8 +54,8 @@ Budget = Annotated[
     float | None,
     typer.Option(
         help="SLA violations to accept, in % of the instances: contention-aware chooses its margins so that its plan "
-        "is expected to stay below.",
-        show_default="2",
+        "is expected to stay below.  [default: 2]",
+        show_default=False,
     ),
 ]
 Risk = Annotated[

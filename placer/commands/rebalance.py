@@ -26,8 +26,8 @@ SlaBudget = Annotated[
     typer.Option(
         "--sla-budget",
         help="SLA violations to accept, in % of the instances: the risk is chosen so that they are expected to stay "
-        "below.",
-        show_default="2",
+        "below.  [default: 2]",
+        show_default=False,
     ),
 ]
 MoveCost = Annotated[float, typer.Option(min=0.0, help="What a move costs, in units of NIC cost.")]
