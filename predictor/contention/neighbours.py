@@ -24,6 +24,8 @@ from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
 
+LEAST_NOISE = 1e-4
+"""Variance of a measurement, in squared spreads, below which equal rows could not be told from one another."""
 SAME = 1e-9
 """Distance below which two rows are the same co-location."""
 ROWS_AT_ONCE = 1_024
@@ -104,7 +106,7 @@ class NeighbourCorrection:
         """The inverse of the Cholesky factor of the covariance of what was measured."""
         scaled = self.inputs / self.lengths
         measured = covariance(scaled, scaled, self.smooth, self.own)
-        measured[np.diag_indices(len(measured))] += self.noise
+        measured[np.diag_indices(len(measured))] += np.maximum(self.noise, LEAST_NOISE)
         factor = np.linalg.cholesky(measured)
         return np.linalg.inv(factor)
 

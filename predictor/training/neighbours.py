@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.neighbours import ROOT5, Lengths, NeighbourCorrection
+from predictor.contention.neighbours import LEAST_NOISE, ROOT5, Lengths, NeighbourCorrection
 from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ def _most_likely(nfs: int, inputs: Array, errors: Array, noise: Array) -> Array:
         decay = np.exp(-distance)
         like = (1 + distance * (1 + distance / 3)) * decay
         covariance = smooth * like + own * same
-        covariance[np.diag_indices(len(errors))] += noise
+        covariance[np.diag_indices(len(errors))] += np.maximum(noise, LEAST_NOISE)
         try:
             factor = cho_factor(covariance, lower=True)
         except LinAlgError:
