@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.gaussian_process import GaussianProcess
+from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
 
@@ -66,6 +67,14 @@ class Conditions:
     def named(self) -> NDArray[np.bool_]:
         """Whether it is known which NFs share the NIC, shape (N,)."""
         return np.asarray(np.isfinite(self.neighbours).all(axis=1), dtype=np.bool_)
+
+    def competitors(self, usual: float) -> Array:
+        """How many NFs share the NIC, `usual` where that is not known, shape (N,)."""
+        counted = (self.neighbours.shape[1] - len(ATTRIBUTES)) // (1 + len(ATTRIBUTES))
+        if counted < 1:
+            return np.full(len(self.kept), usual)
+        together = self.neighbours[:, :counted].sum(axis=1)
+        return np.where(np.isfinite(together), together, usual)
 
     def inputs(self) -> Array:
         """As coordinates, shape (N, 4 + accelerators)."""

@@ -31,10 +31,12 @@ from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
 
+DISTANCES = 3
 FAR = 0.3
 """Distance from default traffic, as a share of the ranges on a logarithmic scale, from which it counts as far."""
 NEGLIGIBLE, TYPICAL = 0.01, 0.05
 """Drops (as a fraction) that are negligible, and that are typical."""
+USUAL_COMPETITORS = 3.0
 LEAST, MOST = 1e-4, 1.0
 """Smallest and largest plausible spread of the logarithm."""
 UNKNOWN = 0.1
@@ -54,7 +56,7 @@ class HeldOutErrors:
     logarithm
         Measured over predicted, shape (N,).
     distance
-        As `TrafficScale.distance` returns it, shape (N, 2).
+        As `TrafficScale.distance` returns it, shape (N, 3).
     noise
         Variance of the measurement, 0 where it is not known, shape (N,).
     """
@@ -83,10 +85,11 @@ class TrafficScale:
         return deviation
 
     def distance(self, conditions: Conditions) -> Array:
-        """What the spread grows with: distance from default traffic, 0 to 1, and the drop, shape (N, 2)."""
+        """What the spread grows with: distance from default traffic, 0 to 1, drop, and competitors, shape (N, 3)."""
         away = np.sqrt((self.deviation(conditions.traffic) ** 2).sum(axis=1))
         drop = np.maximum(1.0 - conditions.kept, 0.0)
-        return np.column_stack([np.minimum(away / FAR, 1.0), np.log((NEGLIGIBLE + drop) / TYPICAL)])
+        competitors = np.log(np.maximum(conditions.competitors(USUAL_COMPETITORS), 1.0) / USUAL_COMPETITORS)
+        return np.column_stack([np.minimum(away / FAR, 1.0), np.log((NEGLIGIBLE + drop) / TYPICAL), competitors])
 
 
 def _coordinates(traffic: Array) -> Array:
@@ -105,7 +108,7 @@ class ErrorModel:
     usual
         The spread (of the logarithm) at default traffic and a typical drop.
     growth
-        The logarithm of how many times as large it is, per unit of distance. Shape (2,).
+        The logarithm of how many times as large it is, per unit of distance. Shape (3,).
     standard
         Errors divided by their spread, ascending, shape (M,).
     weight
@@ -122,7 +125,7 @@ class ErrorModel:
     def even(cls, scale: TrafficScale, errors: Array) -> ErrorModel:
         """Of errors, shape (N,), that are taken to be as large everywhere."""
         usual = float(np.clip(np.sqrt((errors**2).mean()), LEAST, MOST)) if len(errors) else UNKNOWN
-        return cls(scale, usual, np.zeros(2), np.sort(errors) / usual, np.ones(len(errors)))
+        return cls(scale, usual, np.zeros(DISTANCES), np.sort(errors) / usual, np.ones(len(errors)))
 
     @classmethod
     def unknown(cls) -> ErrorModel:
@@ -204,7 +207,8 @@ class ErrorModel:
     def from_arrays(cls, arrays: Mapping[str, Array]) -> ErrorModel:
         """The model that `as_arrays` returned."""
         scale = TrafficScale(arrays["default"], arrays["width"])
-        return cls(scale, float(arrays["usual"][0]), arrays["growth"], arrays["standard"], arrays["weight"])
+        growth = np.pad(arrays["growth"], (0, DISTANCES - len(arrays["growth"])))  # format 4 has the first two
+        return cls(scale, float(arrays["usual"][0]), growth, arrays["standard"], arrays["weight"])
 
 
 def _shares(weight: Array) -> Array:
