@@ -208,6 +208,7 @@ def _row(case: str, method: str, nics: int, times: _Times) -> dict[str, object]:
         "arrivals_per_s": round(len(times.arrivals) / times.arrivals.sum()),
         "median_us": round(1e6 * float(np.median(times.all)), 1),
         "p99_us": round(1e6 * float(np.percentile(times.all, 99)), 1),
+        "p9999_us": round(1e6 * float(np.percentile(times.all, 99.99)), 1),
         "longest_ms": round(1e3 * float(times.all.max()), 1),
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }

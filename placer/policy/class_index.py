@@ -25,7 +25,7 @@ UNOPENED = 0
 """The slot of a NIC that is not open yet."""
 
 PIVOTS = 16
-"""Pivots per arrival while prices are renewed; each takes some 20 microseconds."""
+"""Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
 
 COMPARED = 2_000
 """Patterns that are compared per arrival while classes are scored anew; each takes some 50 nanoseconds."""
@@ -62,6 +62,8 @@ class ClassIndex:
     def __init__(self, table: PatternTable, rule: Rule) -> None:
         self.table = table
         self._members: dict[int, ClassMember] = {}
+        self._last: Tenant | None = None
+        self._last_need: tuple[int, float] | None = None
         self._joined = table.joined.tolist()
         self._solo = table.solo.tolist()
         self._full = (table.joined == NONE).all(axis=1).tolist()
@@ -80,9 +82,9 @@ class ClassIndex:
     def observe(self, tenant: Tenant) -> None:
         """Count an arrival, and go on with the renewal of prices."""
         if self._forecast is not None:
-            column = self.table.columns.get(tenant.workload)
-            if column is not None:
-                self._forecast.observe(column, tenant.sla.required_kpps(self._solo[column]))
+            need = self._need(tenant)
+            if need is not None:
+                self._forecast.observe(*need)
             prices = self._forecast.advance(PIVOTS)
             if prices is not None:
                 self._slots.reprice(prices)
@@ -137,11 +139,10 @@ class ClassIndex:
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers, with its score; None when none keeps every SLA."""
-        column = self.table.columns.get(tenant.workload)
-        if column is None:
+        need = self._need(tenant)
+        if need is None:
             return None
-        required = tenant.sla.required_kpps(self._solo[column])
-        found = self._slots.best(column, required)
+        found = self._slots.best(*need)
         return None if found is None else (found[0], self._members[found[1]].nic)
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
@@ -150,13 +151,10 @@ class ClassIndex:
 
     def opening_score(self, tenant: Tenant) -> float | None:
         """The score of a new NIC; None when the SLA of the tenant would not be met there."""
-        column = self.table.columns.get(tenant.workload)
-        if column is None:
+        need = self._need(tenant)
+        if need is None or need[1] > self._solo[need[0]]:
             return None
-        required = tenant.sla.required_kpps(self._solo[column])
-        if required > self._solo[column]:
-            return None
-        return self._slots.score(column, required, UNOPENED)
+        return self._slots.score(*need, UNOPENED)
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
@@ -188,13 +186,22 @@ class ClassIndex:
         own = table.kpps_with(pattern, column) < tenant.sla.required_kpps(self._solo[column])
         return Cause.ARRIVAL_SLA if own else Cause.TENANT_SLA
 
+    def _need(self, tenant: Tenant) -> tuple[int, float] | None:
+        """The column of the tenant's workload and the throughput (kpps) that it requires; None for an unknown one."""
+        if tenant is not self._last:  # one decision asks several times
+            column = self.table.columns.get(tenant.workload)
+            self._last = tenant
+            self._last_need = None if column is None else (column, tenant.sla.required_kpps(self._solo[column]))
+        return self._last_need
+
     def _add(self, member: ClassMember, tenant: Tenant) -> None:
-        column = self.table.columns[tenant.workload]
-        member.needs[tenant.id] = column, tenant.sla.required_kpps(self._solo[column])
+        need = self._need(tenant)
+        assert need is not None
+        member.needs[tenant.id] = need
         if member.pattern == NONE:
             member.pattern = self.table.number_of.get(member.columns, NONE)
         else:
-            member.pattern = self._joined[member.pattern][column]
+            member.pattern = self._joined[member.pattern][need[0]]
 
     def _classify(self, member: ClassMember) -> None:
         """Find the class of the NIC as it is now, and move it there."""

@@ -9,6 +9,9 @@ Any basis keeps prices with which no pattern is worth more than a NIC. Hence ano
 and prices are usable wherever the method stops (Lemke, "The dual method of solving the linear programming problem",
 Naval Research Logistics 1, 1954). The leaving row is the one of steepest ascent (Forrest and Goldfarb, "Steepest-edge
 simplex algorithms for linear programming", Mathematical Programming 57, 1992).
+
+Rows of the basis inverse are kept as sums over the levels up to each. Then a pattern's column has one entry per
+workload, at its strictest level, and prices come out by the level that a slot meets.
 """
 
 from __future__ import annotations
@@ -34,20 +37,20 @@ class SimplexState(NamedTuple):
     ----------
     basic
         The column in each row of the basis: patterns, then the surplus of each row.
-    inverse
-        The inverse of the basis, shape (rows, rows).
+    sums
+        The inverse of the basis, summed over the levels of each workload up to each level, shape (rows, rows).
     used
         The value of each basic column: NICs, or surplus slots.
     price
-        The price of a slot per row, in NICs.
+        The price of a slot by the level that it meets, in NICs.
     reduced
         The reduced cost of each column.
     norm
-        Squared lengths of the rows of `inverse`.
+        Squared lengths of the rows of `sums`.
     """
 
     basic: NDArray[np.int64]
-    inverse: Floats
+    sums: Floats
     used: Floats
     price: Floats
     reduced: Floats
@@ -66,8 +69,9 @@ class PatternProgram:
     """
 
     def __init__(self, counts: Ints, members: Ints, levels: int) -> None:
-        self._counts = counts
-        self._members = members
+        self._members = np.maximum(members, 0)
+        self._amount = np.where(members >= 0, np.take_along_axis(counts, self._members, axis=1), 0).astype(np.float64)
+        self._workloads = counts.shape[1]
         self._levels = levels
         random = np.random.default_rng(len(counts))
         self._cost = 1.0 + PERTURBATION * random.random(len(counts))
@@ -77,34 +81,39 @@ class PatternProgram:
 
         `level` is the strictest level that each workload meets in each pattern, -1 where none; the shape of `counts`.
         """
-        rows, patterns = self._counts.shape[1] * self._levels, len(self._cost)
-        self._level = level
+        rows, patterns = self._workloads * self._levels, len(self._cost)
+        met = np.take_along_axis(level, self._members, axis=1)
+        self._slot = self._members * self._levels + np.maximum(met, 0)
+        self._offered = np.where(met >= 0, self._amount, 0.0)
+        sums: Floats = np.kron(-np.eye(self._workloads), np.triu(np.ones((self._levels, self._levels))))
         self._state = SimplexState(
-            np.arange(rows) + patterns, -np.eye(rows), np.zeros(rows), np.zeros(rows),
-            np.concatenate([self._cost, np.zeros(rows)]), np.ones(rows),
+            np.arange(rows) + patterns, sums, np.zeros(rows), np.zeros(rows),
+            np.concatenate([self._cost, np.zeros(rows)]), (sums**2).sum(axis=1),
         )  # fmt: skip
 
-    def demand(self, needed: Floats) -> None:
-        """Ask for `needed` slots of each workload that meet a level or a stricter one; shape (workloads, levels)."""
-        self._state.used[:] = self._state.inverse @ needed.ravel()
+    def demand(self, arrivals: Floats) -> None:
+        """Ask for slots for so many arrivals of each workload and level, shape (workloads, levels)."""
+        self._state.used[:] = self._state.sums @ arrivals.ravel()
 
     def pivot(self, steps: int) -> int:
         """Make at most so many pivots; returns the number of those left when an optimal basis is found, else -1."""
-        return int(make_pivots(self._counts, self._members, self._level, self._state, steps))
+        return int(make_pivots(self._slot, self._offered, self._levels, self._state, steps))
 
     def prices(self) -> Floats:
         """The price of a slot by the level that it meets, in NICs, shape (workloads, levels)."""
-        price = np.maximum(self._state.price, 0.0).reshape(-1, self._levels)
-        return np.cumsum(price, axis=1)
+        price: Floats = np.maximum(self._state.price, 0.0).reshape(-1, self._levels)
+        return price
 
 
 @compiled
-def make_pivots(counts, members, level, state, steps):  # type: ignore[no-untyped-def]
-    """Make up to `steps` pivots; returns how many were left at an optimal basis, -1 where there is none yet."""
-    basic, inverse, used, price, reduced, norm = state
-    rows, patterns, width = len(basic), len(counts), counts.shape[1]
-    levels = rows // max(width, 1)
-    prefix, entry, column = np.empty((width, levels)), np.empty(len(reduced)), np.empty(rows)
+def make_pivots(slot, offered, levels, state, steps):  # type: ignore[no-untyped-def]
+    """Make up to `steps` pivots; returns how many were left at an optimal basis, -1 where there is none yet.
+
+    A pattern offers `offered` instances at the places `slot` of a row of sums, shape (patterns, most members).
+    """
+    basic, sums, used, price, reduced, norm = state
+    rows, patterns = len(basic), len(slot)
+    entry, column = np.empty(len(reduced)), np.empty(rows)
     for step in range(steps):
         leaving, steepest = -1, 0.0
         for row in range(rows):
@@ -112,13 +121,12 @@ def make_pivots(counts, members, level, state, steps):  # type: ignore[no-untype
                 leaving, steepest = row, used[row] * used[row] / norm[row]
         if leaving < 0:
             return steps - step
-        entering, least = -1, np.inf
-        sum_over_levels(inverse[leaving], prefix)
+        entering, least, pivot_row = -1, np.inf, sums[leaving].copy()
         for number in range(len(reduced)):
             if number < patterns:
-                value = slots_offered(number, counts, members, level, prefix)
+                value = slots_offered(number, slot, offered, pivot_row)
             else:
-                value = -inverse[leaving, number - patterns]
+                value = -difference(pivot_row, number - patterns, levels)
             entry[number] = value
             if value < -TOLERANCE and max(reduced[number], 0.0) < least * -value:
                 entering, least = number, max(reduced[number], 0.0) / -value
@@ -127,53 +135,51 @@ def make_pivots(counts, members, level, state, steps):  # type: ignore[no-untype
         for number in range(len(reduced)):
             reduced[number] += least * entry[number]
         for row in range(rows):
-            price[row] -= least * inverse[leaving, row]
+            price[row] -= least * pivot_row[row]
             if entering < patterns:
-                sum_over_levels(inverse[row], prefix)
-                column[row] = slots_offered(entering, counts, members, level, prefix)
+                column[row] = slots_offered(entering, slot, offered, sums[row])
             else:
-                column[row] = -inverse[row, entering - patterns]
-        change_basis(leaving, column, inverse, used, norm)
+                column[row] = -difference(sums[row], entering - patterns, levels)
+        change_basis(leaving, column, sums, used, norm)
         basic[leaving] = entering
     return -1
 
 
 @compiled
-def sum_over_levels(row, prefix):  # type: ignore[no-untyped-def]
-    """Write into `prefix` the sums of a row over the levels of each workload up to each level."""
-    for workload in range(prefix.shape[0]):
-        total = 0.0
-        for at in range(prefix.shape[1]):
-            total += row[workload * prefix.shape[1] + at]
-            prefix[workload, at] = total
+def difference(row, at, levels):  # type: ignore[no-untyped-def]
+    """The element of a row that was summed over the levels of each workload."""
+    return row[at] - row[at - 1] if at % levels else row[at]
 
 
 @compiled
-def slots_offered(pattern, counts, members, level, prefix):  # type: ignore[no-untyped-def]
-    """The sum of `prefix` over the slots of a pattern, each at the level that it meets."""
+def slots_offered(pattern, slot, offered, row):  # type: ignore[no-untyped-def]
+    """The sum over the slots of a pattern of the elements of `row` at the levels that they meet."""
     total = 0.0
-    for at in range(members.shape[1]):
-        workload = members[pattern, at]
-        if workload < 0:
-            break
-        if level[pattern, workload] >= 0:
-            total += counts[pattern, workload] * prefix[workload, level[pattern, workload]]
+    for at in range(slot.shape[1]):
+        total += offered[pattern, at] * row[slot[pattern, at]]
     return total
 
 
 @compiled
-def change_basis(leaving, column, inverse, used, norm):  # type: ignore[no-untyped-def]
-    """Let a column enter the basis in row `leaving`; `column` is the inverse times that column."""
+def change_basis(leaving, column, sums, used, norm):  # type: ignore[no-untyped-def]
+    """Let a column enter the basis in row `leaving`; `column` is the inverse of the basis times that column."""
     pivot = column[leaving]
     used[leaving] /= pivot
-    inverse[leaving] /= pivot
+    sums[leaving] /= pivot
     norm[leaving] /= pivot * pivot
+    pivot_row = sums[leaving].copy()
     for row in range(len(used)):
-        if row == leaving or column[row] == 0.0:
+        share = column[row]
+        if row == leaving or share == 0.0:
             continue
-        used[row] -= column[row] * used[leaving]
-        length = 0.0
-        for at in range(len(used)):
-            inverse[row, at] -= column[row] * inverse[leaving, at]
-            length += inverse[row, at] * inverse[row, at]
-        norm[row] = length
+        used[row] -= share * used[leaving]
+        changed = sums[row]
+        # four sums side by side, because one alone waits for every addition
+        first = second = third = fourth = 0.0
+        for at in range(0, len(used) - 3, 4):
+            one, two = changed[at] - share * pivot_row[at], changed[at + 1] - share * pivot_row[at + 1]
+            three, four = changed[at + 2] - share * pivot_row[at + 2], changed[at + 3] - share * pivot_row[at + 3]
+            changed[at], changed[at + 1], changed[at + 2], changed[at + 3] = one, two, three, four
+            first, second = first + one * one, second + two * two
+            third, fourth = third + three * three, fourth + four * four
+        norm[row] = max(first + second + third + fourth, TOLERANCE)

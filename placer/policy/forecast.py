@@ -130,7 +130,7 @@ class PriceForecast:
     def _draw(self) -> None:
         """Ask for slots for another sample of arrivals."""
         drawn = self._random.multinomial(ARRIVALS_AHEAD, self._probability.ravel()).reshape(-1, PRICED)
-        self._program.demand(np.cumsum(drawn[:, ::-1], axis=1)[:, ::-1].astype(np.float64))
+        self._program.demand(drawn.astype(np.float64))
 
     def _smoothed(self) -> tuple[Floats, Floats]:
         """Levels of SLAs, and the probability of an arrival by workload and priced level, shape (workloads, PRICED)."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import CoLocation, Oracle
+from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_workload
 from placer.model.sla import TOLERANCE
 from placer.policy.kernels import Floats, Ints
 from profiles import Workload
@@ -49,6 +49,8 @@ class PatternTable:
         Largest throughput drop, as a fraction, that an instance of a workload accepts; it runs alone at the given kpps.
     most
         Largest number of patterns.
+    before
+        A table of the same kind and oracle, whose answers are used again where it has no other workloads.
 
     Attributes
     ----------
@@ -84,10 +86,16 @@ class PatternTable:
         oracle: Oracle,
         accepted_drop: Callable[[Workload, float], float] = lambda workload, solo: 1.0,
         most: int = MOST_PATTERNS,
+        before: PatternTable | None = None,
     ) -> None:
         self.kind = kind
         self.oracle = oracle
-        self.workloads = tuple(sorted(workload for workload in workloads if kind.hosts(workload)))
+        self._known: dict[Pattern, tuple[float, ...]] = {}
+        hosted = {workload for workload in workloads if kind.hosts(workload)}
+        known: tuple[Workload, ...] = ()
+        if before is not None and hosted.issuperset(before.workloads):
+            self._known, known = before._known, before.workloads
+        self.workloads: tuple[Workload, ...] = (*known, *sorted(hosted.difference(known)))
         self.columns = {workload: column for column, workload in enumerate(self.workloads)}
         alone = oracle.throughput([(workload,) for workload in self.workloads])
         self.solo: Floats = np.array([kpps for (kpps,) in alone])
@@ -129,7 +137,7 @@ class PatternTable:
 
     def co_location(self, pattern: Pattern) -> CoLocation:
         """The workloads of a pattern."""
-        return tuple(self.workloads[column] for column in pattern)
+        return co_location_of(self.workloads[column] for column in pattern)
 
     def cores_taken(self, pattern: Pattern) -> int:
         """Cores that the workloads of a pattern take, in the table or not."""
@@ -156,22 +164,31 @@ class PatternTable:
             queried += len(candidates)
             if queried > QUERIED_PER_PATTERN * most:
                 raise TooManyPatterns
-            answers = self.oracle.throughput([self.co_location(pattern) for pattern in candidates])
+            self._ask([pattern for pattern in candidates if pattern not in self._known])
             level = []
-            for (pattern, smaller), answer in zip(candidates.items(), answers, strict=True):
-                if any(kpps < floor[column] for column, kpps in zip(pattern, answer, strict=True)):
-                    continue
-                level.append(pattern)
-                number = self.number_of[pattern] = len(lowest)
+            for pattern, smaller in candidates.items():
                 row = [0.0] * width
-                for column, kpps in zip(pattern, answer, strict=True):
-                    row[column] = min(kpps, row[column]) if row[column] else kpps
-                lowest.append(row)
-                self._free.append(self.kind.cores - self.cores_taken(pattern))
-                self.part_of.update(((number, column), part) for part, column in smaller)
+                for column, kpps in zip(pattern, self._known[pattern], strict=True):
+                    if kpps < floor[column]:
+                        break
+                    row[column] = kpps
+                else:
+                    level.append(pattern)
+                    number = self.number_of[pattern] = len(lowest)
+                    lowest.append(row)
+                    self._free.append(self._free[smaller[0][0]] - self._cores[smaller[0][1]])
+                    self.part_of.update(((number, column), part) for part, column in smaller)
             if len(lowest) > most:
                 raise TooManyPatterns
         return lowest
+
+    def _ask(self, patterns: Sequence[Pattern]) -> None:
+        """Learn the throughput of every member of the patterns; of equal ones, the slowest counts."""
+        co_locations = [self.co_location(pattern) for pattern in patterns]
+        answers = self.oracle.throughput(co_locations)
+        for pattern, co_location, answer in zip(patterns, co_locations, answers, strict=True):
+            lowest = lowest_by_workload(co_location, answer)
+            self._known[pattern] = tuple(lowest[self.workloads[column]] for column in pattern)
 
     def _one_more(self, level: Sequence[Pattern]) -> dict[Pattern, list[tuple[int, int]]]:
         """Patterns with one more member, all of whose parts are useful: numbers of these parts and missing columns."""

@@ -27,7 +27,14 @@ RENEWED_AFTER = 25
 """Arrivals after which the forecast is renewed at the earliest."""
 
 RENEWED_EVERY = 65_536
-"""Arrivals after which the forecast is renewed at the latest; between, whenever a quarter more arrivals have come."""
+"""Arrivals after which the forecast is renewed at the latest."""
+
+TURNOVER_WEIGHT = 10.0
+"""How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
+rule's opening cost, where as many leave as arrive."""
+
+RENEWED_GROWTH = 0.25
+"""Between, the forecast is renewed when this share more arrivals have come."""
 
 DROP_STEPS = 20
 """The loosest SLA is rounded up to steps of 1 / DROP_STEPS of throughput, so that tables are seldom built anew."""
@@ -81,6 +88,8 @@ class Selector:
         self.oracles = oracles
         self.rule = rule
         self.indexes: list[NicIndex] = []
+        self._covered: Tenant | None = None
+        self._tables: Sequence[PatternTable | None] = [None] * len(fleet.kinds)
         self._workloads: set[Workload] = set()
         self._loosest = LoosestSlas()
         self._sampled = False
@@ -89,6 +98,7 @@ class Selector:
         present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
         self._recent.extend(present)
         self._arrivals = len(present)
+        self._departures = 0
         self._renew_at = max(FORECAST_FROM, self._next_renewal())
         for tenant in present:
             self._workloads.add(tenant.workload)
@@ -111,7 +121,7 @@ class Selector:
             new = self._cheapest_new(tenant)
             if new is not None and new.count is None:
                 opening = self.indexes[new.index].opening_score(tenant)
-                if opening is not None and best[0] > opening + self.rule.opening_cost * new.cost:
+                if opening is not None and best[0] > opening + self._opening_cost() * new.cost:
                     return new
         return best[1]
 
@@ -162,6 +172,7 @@ class Selector:
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC."""
+        self._departures += 1
         if nic.service is Service.UP:
             self.indexes[nic.kind.index].left(nic, tenant)
 
@@ -186,14 +197,22 @@ class Selector:
                 return kind
         return None
 
+    def _opening_cost(self) -> float:
+        """What opening a NIC costs beyond the value that it loses, in units of its cost."""
+        turnover = min(self._departures / max(self._arrivals, 1), 1.0)
+        return (self.rule.opening_cost or 0.0) * (1.0 + TURNOVER_WEIGHT * turnover)
+
     def _next_renewal(self) -> int:
-        return self._arrivals + min(max(self._arrivals // 4, RENEWED_AFTER), RENEWED_EVERY)
+        return self._arrivals + min(max(int(self._arrivals * RENEWED_GROWTH), RENEWED_AFTER), RENEWED_EVERY)
 
     def _is_new(self, tenant: Tenant) -> bool:
         """Whether co-locations are predicted in advance, but not all that are useful to the tenant."""
-        if self._sampled:
+        if self._sampled or (tenant is self._covered and self.indexes):
             return False
-        return not self.indexes or not all(index.covers(tenant) for index in self.indexes)
+        if self.indexes and all(index.covers(tenant) for index in self.indexes):
+            self._covered = tenant
+            return False
+        return True
 
     def _include(self, new: Tenant) -> None:
         """Build the indexes anew for the known workloads and SLAs and those of a new tenant.
@@ -201,6 +220,7 @@ class Selector:
         Where useful co-locations are too many, workloads that are no longer on any NIC are dropped; where they still
         are too many, NICs are sampled.
         """
+        self._covered = None
         self._loosest.include(new)
         self._workloads.add(new.workload)
         self._sampled = self._sampled or not self._predict_all()
@@ -231,10 +251,11 @@ class Selector:
             return False
         try:
             tables = [
-                PatternTable(kind, self._workloads, oracle, self._loosest.accepted_drop, self.most_patterns)
-                for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True)
+                PatternTable(kind, self._workloads, oracle, self._loosest.accepted_drop, self.most_patterns, before)
+                for kind, oracle, before in zip(self.fleet.kinds, self.oracles, self._tables, strict=True)
             ]
         except TooManyPatterns:
             return False
+        self._tables = tables
         self.indexes = [ClassIndex(table, self.rule) for table in tables]
         return True
