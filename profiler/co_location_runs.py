@@ -14,16 +14,17 @@ unless one replaces an outlier.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from profiler.journal import RecordedRun
 from profiler.outliers import AGREE, REPEAT_SEEDS, ConfirmedTestbed
-from profiler.testbed import Run
+from profiler.testbed import Measurement, Run
 from profiler.working_runs import WorkingRuns
-from profiles import CoLocation, Workload
+from profiles import CoLocation, Counters, Workload
 
 RUN_SEEDS = 1_000_003
 FIRST_SEED = 16
@@ -49,6 +50,8 @@ class CoLocationRuns:
         Called with the number of runs, after each batch.
     crowded
         The smallest share of its solo throughput that every NF of a pair keeps where the pair excludes nothing.
+    first
+        The number of the first run of a co-location; runs of equal numbers have equal noise on a simulated testbed.
     """
 
     def __init__(
@@ -60,14 +63,17 @@ class CoLocationRuns:
         seed: int,
         done: Callable[[int], None],
         crowded: float = 0.0,
+        first: int = FIRST_SEED,
     ) -> None:
         self._testbed = testbed
         self._working = WorkingRuns(testbed.first, known, done)
         self._seed = seed
         self._crowded = crowded
+        self._first = first
         self.left = most
         self.refused: set[CoLocation] = set()
         """Co-locations that do not run on the testbed."""
+        self._known: dict[CoLocation, list[Run]] = defaultdict(list)
         self._runs: dict[CoLocation, list[Run]] = {}
         self._requests: dict[CoLocation, int] = defaultdict(int)
         self._means: dict[CoLocation, dict[Workload, float]] = {}
@@ -85,7 +91,7 @@ class CoLocationRuns:
         for co_location in working[: self.left]:
             batches[self._requests[co_location]].append(co_location)
         for number, batch in sorted(batches.items()):
-            seed = self._seed + RUN_SEEDS * (FIRST_SEED + number)
+            seed = self._seed + RUN_SEEDS * (self._first + number)
             answered = dict(self._working.run(batch, seed))
             self.refused.update(one for one in batch if one not in answered)
             self.left -= len(answered)
@@ -93,7 +99,8 @@ class CoLocationRuns:
                 self._requests[co_location] += 1
             for co_location, runs in self._settled(answered, seed).items():
                 self._runs[co_location] = runs
-                self._means[co_location] = _by_workload(co_location, np.mean(list(map(_kpps, runs)), axis=0))
+                all_of_it = [*self._known.get(co_location, ()), *runs]
+                self._means[co_location] = _by_workload(co_location, np.mean(list(map(_kpps, all_of_it)), axis=0))
 
     def count(self, co_location: CoLocation) -> int:
         """How many runs of the co-location are kept."""
@@ -129,11 +136,20 @@ class CoLocationRuns:
                 expected[workload] = float(np.mean(found))
         return expected
 
-    def all(self) -> Iterator[tuple[CoLocation, Run]]:
-        """Every run that is kept; several runs of a co-location follow one another."""
+    def all(self) -> Iterator[RecordedRun]:
+        """Every run that is kept, with throughputs (kpps); several runs of a co-location follow one another."""
         for co_location, runs in self._runs.items():
             for run in runs:
-                yield co_location, run
+                yield co_location, tuple(one.throughput_kpps for one in run.measurements)
+
+    def remember(self, runs: Iterable[RecordedRun]) -> None:
+        """Compare with these earlier runs, too; they are neither counted nor kept."""
+        for co_location, kpps in runs:
+            members = sorted(zip(co_location, kpps, strict=True))
+            run = Run(tuple(Measurement(one, Counters()) for _, one in members))
+            self._known[tuple(workload for workload, _ in members)].append(run)
+        for co_location, known in self._known.items():
+            self._means[co_location] = _by_workload(co_location, np.mean(list(map(_kpps, known)), axis=0))
 
     def _settled(self, answered: dict[CoLocation, Run], seed: int) -> dict[CoLocation, list[Run]]:
         """The runs of each co-location with its new run, without outliers."""
@@ -144,9 +160,9 @@ class CoLocationRuns:
             repeats = self._testbed.repeats.run_many(doubted, seed=seed + REPEAT_SEEDS * repeat) if doubted else []
             for one, run in zip(doubted, repeats, strict=True):
                 further[one].append(run)
-            doubted = [one for one in doubted if not _alike([*counted[one], *further[one]])]
+            doubted = [one for one in doubted if not _alike([*self._known.get(one, ()), *counted[one], *further[one]])]
         for one, repeated in further.items():
-            kept = _without_outliers(counted[one], repeated)
+            kept = _without_outliers(self._known.get(one, ()), counted[one], repeated)
             self._testbed.outliers += sum(run not in kept for run in counted[one])
             counted[one] = kept
         return counted
@@ -199,11 +215,11 @@ def _alike(runs: Sequence[Run]) -> bool:
     return bool((high - low <= AGREE * high).all())
 
 
-def _without_outliers(counted: Sequence[Run], repeats: Sequence[Run]) -> list[Run]:
+def _without_outliers(known: Sequence[Run], counted: Sequence[Run], repeats: Sequence[Run]) -> list[Run]:
     """Those of `counted` near the median of all; repeats near it replace the others, as far as there are any."""
     everything = [*counted, *repeats]
     kpps = np.array([_kpps(run) for run in everything])
-    middle = np.median(kpps, axis=0)
+    middle = np.median([*kpps, *map(_kpps, known)], axis=0)
     away = (abs(kpps - middle) / np.maximum(kpps, middle)).max(axis=1)
     near = [run for run, distance in zip(everything, away, strict=True) if distance <= AGREE]
     return near[: len(counted)] or [everything[int(away.argmin())]]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from profiler.contention import BenchLevels, Contention, OperatingPoint
+from profiler.journal import RecordedRun
 from profiler.nf_runs import NfRuns, least_work
-from profiler.testbed import Measurement, Run, TestbedError
-from profiles import COUNTERS, CoLocation, InputError, NfDescription, TestbedDescription, TrafficProfile
+from profiler.testbed import Measurement, TestbedError
+from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile, Workload
 from profiles.aside import files_aside
 from profiles.profile import (
+    CO_LOCATIONS,
     COUNTER_COLUMNS,
     FIRST_RATE,
     FIRST_SERVICE,
@@ -28,7 +30,7 @@ from profiles.profile import (
     service_column,
     write_json,
 )
-from profiles.table import write_table
+from profiles.table import SIGNIFICANT, write_table
 
 _Measured = tuple[TrafficProfile, Contention, Sequence[Measurement]]
 
@@ -91,23 +93,54 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
         memory=_table([one for one in measured if is_memory(one)], _competitors_counters),
         accelerators=accelerators,
         pattern=_table(mixed, _demand_on_all(nf)) if mixed else pd.DataFrame(),
-        co_locations=_co_location_table(runs.co_locations),
+        co_locations=_co_location_table(_recorded(runs)),
     )
 
 
-def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[tuple[CoLocation, Run]]) -> list[NfProfile]:
-    """The profiles with further runs of co-locations, each in the folder of its first NF that is among them."""
-    found: dict[str, list[tuple[CoLocation, Run]]] = {one.name: [] for one in profiles}
-    for co_location, run in runs:
+def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[RecordedRun]) -> list[NfProfile]:
+    """The profiles with further runs of co-locations, each in the folder of its first NF that is among them.
+
+    A run that is there already is not added again.
+    """
+    found: dict[str, list[RecordedRun]] = {one.name: [] for one in profiles}
+    for co_location, kpps in runs:
         if folder := next((one.nf for one in co_location if one.nf in found), None):
-            found[folder].append((co_location, run))
+            found[folder].append((co_location, kpps))
     return [_with_co_locations(one, found[one.name]) for one in profiles]
 
 
-def _with_co_locations(nf: NfProfile, runs: Sequence[tuple[CoLocation, Run]]) -> NfProfile:
+def write_co_locations(out: Path, profiles: Sequence[NfProfile]) -> None:
+    """Write `co-locations.csv` of each NF into the profile directory `out`; all other files stay."""
+    with files_aside(out) as aside:
+        for one in profiles:
+            write_table(one.co_locations, aside / one.name / f"{CO_LOCATIONS}.csv")
+
+
+def _with_co_locations(nf: NfProfile, runs: Sequence[RecordedRun]) -> NfProfile:
     known = nf.co_locations
-    further = _co_location_table(runs, int(known[RUN].max()) + 1 if len(known) else 0)
-    return replace(nf, co_locations=pd.concat([known, further], ignore_index=True)) if len(further) else nf
+    there = set(recorded_runs(nf)) if runs else set()
+    new = [run for run in runs if (run[0], rounded(run[1])) not in there]
+    if not new:
+        return nf
+    names = [str(name) for name in known[RUN]] if len(known) else []
+    first = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
+    joined = pd.concat([known, _co_location_table(new, first)], ignore_index=True)
+    return replace(nf, co_locations=joined.assign(**{RUN: joined[RUN].astype(str)}))  # users may name runs
+
+
+def recorded_runs(nf: NfProfile) -> Iterator[RecordedRun]:
+    """The runs in an NF's `co-locations.csv`, rounded as they are written."""
+    for _, rows in nf.co_locations.groupby(RUN, sort=False) if len(nf.co_locations) else ():
+        traffics = rows[TRAFFIC_COLUMNS].to_numpy(dtype=float).tolist()
+        workloads = (
+            Workload(str(name), TrafficProfile(*traffic)) for name, traffic in zip(rows[NF], traffics, strict=True)
+        )
+        yield tuple(workloads), rounded(rows[THROUGHPUT])
+
+
+def rounded(kpps: Iterable[float]) -> tuple[float, ...]:
+    """Throughputs as files have them."""
+    return tuple(float(SIGNIFICANT % one) for one in kpps)
 
 
 def memory_table(points: Iterable[OperatingPoint]) -> pd.DataFrame:
@@ -132,12 +165,17 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT, *services])
 
 
-def _co_location_table(runs: Iterable[tuple[CoLocation, Run]], first: int = 0) -> pd.DataFrame:
+def _recorded(runs: NfRuns) -> Iterator[RecordedRun]:
+    for co_location, run in runs.co_locations:
+        yield co_location, tuple(one.throughput_kpps for one in run.measurements)
+
+
+def _co_location_table(runs: Iterable[RecordedRun], first: int = 0) -> pd.DataFrame:
     """`co-locations.csv`: a row per NF of each run; runs are numbered from `first`."""
     rows = [
-        {RUN: number, NF: workload.nf, **workload.traffic.as_dict(), THROUGHPUT: measured.throughput_kpps}
-        for number, (co_location, run) in enumerate(runs, first)
-        for workload, measured in zip(co_location, run.measurements, strict=True)
+        {RUN: number, NF: workload.nf, **workload.traffic.as_dict(), THROUGHPUT: one}
+        for number, (co_location, kpps) in enumerate(runs, first)
+        for workload, one in zip(co_location, kpps, strict=True)
     ]
     return pd.DataFrame(rows)
 

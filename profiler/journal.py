@@ -20,16 +20,20 @@ from profiler.journal_faults import journal_faults
 from profiler.lock import hold
 from profiler.merging import merge
 from profiler.testbed import Measurement, Run, Testbed, TestbedWrapper, refuse_invalid
-from profiles import Counters, InputError, Load, TestbedDescription
+from profiles import CoLocation, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
 
 SCHEMA = 2
 BATCH = 64
+
+RecordedRun = tuple[CoLocation, tuple[float, ...]]
+"""A run of NFs: the workloads, and the throughput (kpps) of each, as in co-locations.csv."""
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS origin (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs
     (request TEXT PRIMARY KEY, answer TEXT NOT NULL, measured_at REAL NOT NULL, purpose TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS plan (nf TEXT PRIMARY KEY, method TEXT NOT NULL, quota INTEGER, done INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS kept (run TEXT PRIMARY KEY);
 """
 
 
@@ -118,10 +122,26 @@ class Journal:
         with self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, 0)", list(parts))
 
-    def finished(self, nf: str) -> None:
-        """Record that an NF is measured completely."""
+    def finished(self, part: str, kept: Iterable[RecordedRun] = ()) -> None:
+        """Record that an NF, or another part, is measured completely; `kept` are runs that every profile will have."""
         with self._transaction() as database:
-            database.execute("UPDATE plan SET done = 1 WHERE nf = ?", (nf,))
+            database.execute("UPDATE plan SET done = 1 WHERE nf = ?", (part,))
+            database.executemany("INSERT OR IGNORE INTO kept VALUES (?)", [(_as_json(run),) for run in kept])
+
+    def kept(self) -> list[RecordedRun]:
+        """The runs that every profile will have, in the order in which they were kept."""
+        rows = self._select("SELECT run FROM kept ORDER BY rowid")
+        try:
+            return [_from_json(run) for (run,) in rows]
+        except (TypeError, ValueError, KeyError):
+            raise InputError.of(str(self.path), "journal is damaged: a run that it keeps cannot be read") from None
+
+    def parts(self) -> dict[str, tuple[str, int | None, bool]]:
+        """Method, runs and whether it is done of each part of the plan."""
+        rows = self._select("SELECT nf, method, quota, done FROM plan ORDER BY rowid")
+        return {
+            part: (method, None if quota is None else int(quota), bool(int(done))) for part, method, quota, done in rows
+        }
 
     def add_journal(self, other: Path) -> int:
         """Add the runs of another journal; returns how many were new.
@@ -212,6 +232,17 @@ class JournaledTestbed(TestbedWrapper):
 def canonical(loads: Sequence[Load], noise: bool, seed: int | None) -> str:
     """The request as the journal stores it: the loads, and what their noise is drawn from."""
     return json.dumps({"workloads": [load.as_request() for load in loads], "noise": noise, "seed": seed})
+
+
+def _as_json(run: RecordedRun) -> str:
+    workloads, kpps = run
+    return json.dumps({"workloads": [one.as_request() for one in workloads], "throughput_kpps": kpps})
+
+
+def _from_json(text: str) -> RecordedRun:
+    fields = json.loads(text)
+    workloads = (Workload(one["name"], TrafficProfile.from_mapping(one["traffic"])) for one in fields["workloads"])
+    return tuple(workloads), tuple(float(kpps) for kpps in fields["throughput_kpps"])
 
 
 def _parsed(answer: str) -> Run:

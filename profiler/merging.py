@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from profiler.journal_faults import journal_faults
-from profiler.purposes import TOGETHER
+from profiler.purposes import of_co_locations
 from profiles import Fault, InputError
 
 DIFFERENCES = {"schema": "another version of the journal", "testbed": "another testbed", "seed": "another seed"}
@@ -37,12 +37,14 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
         origin = dict(read.execute("SELECT name, value FROM origin"))
         runs = read.execute("SELECT request, answer, measured_at, purpose FROM runs").fetchall()
         plan = read.execute("SELECT nf, method, quota, done FROM plan").fetchall()
+        tables = read.execute("SELECT name FROM sqlite_master WHERE name = 'kept'").fetchall()
+        kept = read.execute("SELECT run FROM kept").fetchall() if tables else []
     _refuse_other_origin(dict(database.execute("SELECT name, value FROM origin")), origin, path, other)
     known = dict(database.execute("SELECT request, answer FROM runs"))
     conflicts = [
         request
         for request, answer, _, purpose in runs
-        if known.get(request, answer) != answer and not purpose.startswith(TOGETHER)
+        if known.get(request, answer) != answer and not of_co_locations(purpose)
     ]
     if conflicts:
         raise InputError(
@@ -51,6 +53,7 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     database.executemany("INSERT OR IGNORE INTO origin VALUES (?, ?)", origin.items())
     database.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", runs)
     database.executemany("INSERT OR IGNORE INTO plan VALUES (?, ?, ?, ?)", plan)
+    database.executemany("INSERT OR IGNORE INTO kept VALUES (?)", kept)
     return sum(request not in known for request, *_ in runs)
 
 

@@ -145,11 +145,12 @@ def profile(
             stack.part(TOGETHER), list(shares), together, seed=seed, done=steps.done, notify=notify
         )
         journal.finished(TOGETHER)
+        kept = journal.kept()
         if stack.outliers:
             notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
         if len(journal) == known:
             notify(f"nothing to measure: {known:,} runs are recorded")
-    export(out, description, benches, with_co_locations(profiles, deciding.all()))
+    export(out, description, benches, with_co_locations(profiles, [*deciding.all(), *kept]))
     return out
 
 

@@ -1,7 +1,17 @@
 """What a run in the journal was made for.
 
 Runs of one NF carry its name, and a name holds no slash. Repeats and readings of the reference run during the runs of
-co-locations of several NFs carry both purposes, `TOGETHER` first.
+co-locations of several NFs carry both purposes, that of the co-locations first.
 """
 
-BENCHES, TOGETHER, REPEATS, REFERENCE = "/benches", "/together", "/again", "/reference"
+BENCHES, TOGETHER, FURTHER, REPEATS, REFERENCE = "/benches", "/together", "/further", "/again", "/reference"
+
+
+def further(number: int) -> str:
+    """The purpose of the further runs of this number, counted from 1."""
+    return f"{FURTHER}-{number}"
+
+
+def of_co_locations(purpose: str) -> bool:
+    """Whether a run was made for co-locations of several NFs, on which no other run depends."""
+    return purpose.startswith((TOGETHER, FURTHER))

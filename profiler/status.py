@@ -11,7 +11,7 @@ from pathlib import Path
 
 from profiler.contention import alone_runs
 from profiler.journal_faults import journal_faults
-from profiler.purposes import BENCHES, REFERENCE, REPEATS, TOGETHER
+from profiler.purposes import BENCHES, FURTHER, REFERENCE, REPEATS, TOGETHER, of_co_locations
 from profiles import InputError, TestbedDescription
 
 PAUSE_S = 600.0
@@ -124,12 +124,14 @@ def read_status(journal: Path) -> ProfilingStatus:
         (
             _benches(description, counts, plan),
             *(
-                ProfilingPart(_shown_part(part), method, counts.get(part, 0), quota, bool(done))
-                for part, method, quota, done in sorted(plan, key=lambda row: str(row[0]) == TOGETHER)
+                ProfilingPart(
+                    _shown_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)
+                )
+                for part, method, quota, done in sorted(plan, key=lambda row: of_co_locations(str(row[0])))
             ),
         ),
-        counts.get(REPEATS, 0) + counts.get(TOGETHER + REPEATS, 0),
-        counts.get(REFERENCE, 0) + counts.get(TOGETHER + REFERENCE, 0),
+        sum(runs for purpose, runs in counts.items() if purpose.endswith(REPEATS)),
+        sum(runs for purpose, runs in counts.items() if purpose.endswith(REFERENCE)),
         _run_s(times),
     )
 
@@ -159,7 +161,7 @@ def _benches(description: TestbedDescription, counts: Mapping[str, int], plan: S
 
 
 def _shown_part(part: str) -> str:
-    return "co-locations" if part == TOGETHER else part
+    return "co-locations" if part == TOGETHER else part.replace(f"{FURTHER}-", "for arrivals ")
 
 
 def _run_s(times: Sequence[tuple[float, float]]) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from profiler.drift import DriftReference, SteadyTestbed
 from profiler.journal import Journal, JournaledTestbed
 from profiler.outliers import ConfirmedTestbed
-from profiler.purposes import REFERENCE, REPEATS, TOGETHER
+from profiler.purposes import REFERENCE, REPEATS, of_co_locations
 from profiler.testbed import Testbed
 
 
@@ -36,7 +36,7 @@ class TestbedStack:
 
     def part(self, purpose: str) -> ConfirmedTestbed:
         """The testbed for the benches, which come first, for one NF, or for co-locations of several."""
-        prefix = purpose if purpose == TOGETHER else ""
+        prefix = purpose if of_co_locations(purpose) else ""
         readings = self._journaled(prefix + REFERENCE)
         reference = DriftReference(readings, self._seed, self._notify, since=self._first, part=purpose)
         self._first = self._first or reference

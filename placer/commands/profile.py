@@ -46,11 +46,27 @@ Merge = Annotated[
     ),
 ]
 
+For = Annotated[
+    str | None,
+    typer.Option(
+        "--for",
+        help="Arrivals (CSV). Adds runs to an existing profile, of the co-locations on which the placement of such "
+        "arrivals hinges: in rounds, plan, measure, train. --quota is then the number of runs over all NFs.",
+        show_default=False,
+    ),
+]
+ModelsOf = Annotated[
+    Path | None,
+    typer.Option("--models", help="With --for: the MODELS folder, trained from the profile.", show_default=False),
+]
+
 
 def command(
     out: Out,
     testbed: TestbedSpec = None,
     nf: Nf = None,
+    arrivals: For = None,
+    models: ModelsOf = None,
     method: MethodName = "adaptive",
     quota: Quota = None,
     timeout: Timeout = 60.0,
@@ -76,6 +92,13 @@ def command(
         return
     if testbed is None:
         raise InputError.of("--testbed", "is missing", hint=f"one of {known_testbeds()}")
+    if arrivals is not None:
+        if nf or method != "adaptive":
+            raise InputError.of("--for", "chooses the runs: it goes with neither --nf nor --method")
+        _profile_for(arrivals, models, testbed, out, quota, timeout, seed, progress)
+        return
+    if models is not None:
+        raise InputError.of("--models", "goes with --for only")
     _profile(testbed, out, nf, method, quota, timeout, seed, progress)
 
 
@@ -111,6 +134,41 @@ def _profile(
             suggest=disagreement(seed),
         )
     progress.say(f"profile written: {out}")
+
+
+def _profile_for(
+    arrivals: str,
+    models: Path | None,
+    testbed: str,
+    out: Path,
+    quota: int | None,
+    timeout: float,
+    seed: int,
+    progress: Progress,
+) -> None:
+    from placer.measuring.opening import open_rounds
+    from placer.report.text.measuring import as_table
+    from profiler.further import profile_further, refuse_quota
+    from profiler.retry import RetryingTestbed
+    from profiler.testbeds import open_testbed
+
+    if models is None:
+        raise InputError.of("--models", "is missing", hint="--for plans with the models that `placer train` wrote")
+    if quota is None:
+        raise InputError.of("--quota", "is missing", hint="with --for, it is the number of runs over all NFs")
+    refuse_quota(quota)
+    rounds, key = open_rounds(arrivals, models, out, progress.say)
+    with (
+        _ended_by_signals(),
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task("measuring") as advance,
+    ):
+        profile = profile_further(
+            card, out, rounds.choose, key=key, most=quota, seed=seed, progress=advance, notify=progress.say
+        )
+        rounds.finish(profile)
+    progress.say(f"runs added to {out}; `placer train {out} --out MODELS` uses them")
+    typer.echo(as_table(rounds.rounds), nl=False)
 
 
 @contextmanager

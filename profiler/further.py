@@ -1,0 +1,183 @@
+"""Further runs of co-locations on an existing profile, chosen in rounds by somebody who plans with the profile so far.
+
+The runs are in the journal of the profile, and a killed call is resumed by the same call: the choices are repeated, and
+what is in the journal is not run again. The directory changes when all is measured. A profiling that is continued
+later, with more NFs or a larger quota, keeps these runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from profiler.co_location_runs import FIRST_SEED, CoLocationRuns
+from profiler.export import recorded_runs, rounded, with_co_locations, write_co_locations
+from profiler.journal import Journal, RecordedRun
+from profiler.profiling import Done, Notify, journal_of
+from profiler.purposes import BENCHES, FURTHER, further
+from profiler.testbed import Testbed
+from profiler.testbed_stack import TestbedStack
+from profiles import CoLocation, InputError, TestbedDescription, Workload
+from profiles.profile import Profile, read_profile
+
+ROUNDS = 5
+LEAST = 2 * ROUNDS
+"""Fewest further runs: planning takes longer than they do."""
+LARGEST = 10_000_000
+SEEDS_EACH = 1000
+"""Runs of one co-location with noise of their own, for each time that further runs are made."""
+
+Choose = Callable[[Profile, int, Set[CoLocation]], Sequence[CoLocation]]
+"""Gets the profile so far, the runs of the next round and the co-locations that do not run on the testbed; returns the
+co-locations to run, sorted, one several times for repeats. None ends the rounds."""
+
+
+def profile_further(
+    testbed: Testbed,
+    out: Path,
+    choose: Choose,
+    *,
+    key: str,
+    most: int,
+    seed: int = 0,
+    progress: Done | None = None,
+    notify: Notify = lambda message: None,
+) -> Profile:
+    """Add up to `most` runs of co-locations to the profile directory `out`; returns the profile with them.
+
+    Parameters
+    ----------
+    testbed
+        The testbed of the profile.
+    out
+        The profile directory; its journal is made where there is none.
+    choose
+        Chooses the runs of each round. It must choose the same for the same profile.
+    key
+        What they are chosen for. A call with the key of an unfinished one resumes it.
+    most
+        The most runs, over all NFs; repeats of doubtful runs are not counted.
+    seed
+        Of the noise of a simulated testbed.
+    progress
+        Called after every batch of runs.
+    notify
+        Called with messages: outliers, drift, what is left out.
+
+    Raises
+    ------
+    InputError
+        When `out` is no profile of this testbed, or `most` is too small or too large.
+    TestbedError
+        When the testbed fails; what it measured before is in the journal.
+    OSError
+        When the journal or the directory cannot be written.
+    """
+    refuse_quota(most)
+    profile, description = read_profile(out), testbed.describe()
+    _refuse_other_testbed(profile, description, out)
+    with Journal(journal_of(out)) as journal, threadpool_limits(1):
+        journal.claim(description, seed)
+        former = journal.kept()
+        if all_of_it := _unwritten(profile, former):  # a kill came between the last run and the directory
+            notify(f"{out}: runs that were measured before are written; nothing was run")
+            return _write(out, profile, all_of_it)
+        part, number = _begin(journal, key, most)
+        stack = TestbedStack(testbed, journal, seed, notify)
+        stack.part(BENCHES)  # drift counts from there
+        runs = CoLocationRuns(
+            stack.part(part),
+            known=_known(profile, description),
+            most=most,
+            seed=seed,
+            done=_Counted(progress, most).done,
+            first=FIRST_SEED + SEEDS_EACH * number,
+        )
+        runs.remember(run for nf in profile.nfs.values() for run in recorded_runs(nf))
+        _measure(profile, runs, choose, most)
+        if runs.refused:
+            notify(f"{len(runs.refused)} co-locations do not run here; left out")
+        if stack.outliers:
+            notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
+        measured = [(co_location, rounded(kpps)) for co_location, kpps in runs.all()]
+        journal.finished(part, measured)
+    return _write(out, profile, measured)
+
+
+def with_runs(profile: Profile, runs: Iterable[RecordedRun]) -> Profile:
+    """The profile with further runs of co-locations."""
+    nfs = with_co_locations(list(profile.nfs.values()), runs)
+    return replace(profile, nfs={one.name: one for one in nfs})
+
+
+def refuse_quota(most: int) -> None:
+    """InputError when there are too few runs for the rounds, or more than a testbed makes in years."""
+    if most < LEAST:
+        raise InputError.of("--quota", f"{most} runs are too few", hint=f"{ROUNDS} rounds need at least {LEAST}")
+    if most > LARGEST:
+        raise InputError.of("--quota", f"{most:,} runs are more than {LARGEST:,}")
+
+
+def _measure(profile: Profile, runs: CoLocationRuns, choose: Choose, most: int) -> None:
+    """The rounds: in each, what is chosen by the profile so far."""
+    for number in range(ROUNDS):
+        end = most - most * (number + 1) // ROUNDS
+        so_far = with_runs(profile, ((one, rounded(kpps)) for one, kpps in runs.all()))
+        wanted = Counter(choose(so_far, runs.left - end, frozenset(runs.refused)))
+        if not wanted:
+            return
+        while wanted and runs.left > end:
+            runs.measure(list(wanted)[: runs.left - end])
+            wanted = +Counter({one: times - 1 for one, times in wanted.items()})
+
+
+def _begin(journal: Journal, key: str, most: int) -> tuple[str, int]:
+    """The part of the journal for these runs, with its number: an unfinished one of the same key, or else a new one."""
+    parts = {part: row for part, row in journal.parts().items() if part.startswith(FURTHER)}
+    unfinished = [part for part, (method, quota, done) in parts.items() if (method, quota, done) == (key, most, False)]
+    number = 1 + (list(parts).index(unfinished[0]) if unfinished else len(parts))
+    journal.plan([(further(number), key, most)])
+    return further(number), number
+
+
+def _unwritten(profile: Profile, kept: Sequence[RecordedRun]) -> list[RecordedRun]:
+    """The runs that the journal keeps, if the directory lacks any."""
+    there = {run for nf in profile.nfs.values() for run in recorded_runs(nf)}
+    return [run for run in kept if run not in there and any(one.nf in profile.nfs for one in run[0])]
+
+
+def _write(out: Path, profile: Profile, runs: Sequence[RecordedRun]) -> Profile:
+    written = with_runs(profile, runs)
+    write_co_locations(out, [nf for name, nf in written.nfs.items() if nf is not profile.nfs[name]])
+    return written
+
+
+def _known(profile: Profile, description: TestbedDescription) -> Workload:
+    """An NF that ran on the testbed before."""
+    return next(Workload(nf.name, description.traffic) for nf in description.fitting_nfs if nf.name in profile.nfs)
+
+
+def _refuse_other_testbed(profile: Profile, description: TestbedDescription, out: Path) -> None:
+    if profile.testbed != description:
+        known = profile.testbed.name if profile.testbed else "a testbed that is not described"
+        raise InputError.of("--testbed", f"is {description.name}, {out} is a profile of {known}")
+    if not any(nf.name in profile.nfs for nf in description.fitting_nfs):
+        raise InputError.of("--out", f"{out} has no NF of the testbed")
+
+
+class _Counted:
+    """Adds up runs for the progress callback."""
+
+    def __init__(self, progress: Done | None, most: int) -> None:
+        self._progress = progress
+        self._most = most
+        self._runs = 0
+
+    def done(self, runs: int) -> None:
+        self._runs += runs
+        if self._progress:
+            self._progress(self._runs, max(self._runs, self._most))
