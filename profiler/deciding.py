@@ -7,7 +7,8 @@ few: throughput does not rise with one more NF, so a co-location is run only if 
 1. *Alone*: each NF, repeated until the standard error is `SOLO_ERROR`, since every SLA is relative to it.
 2. *Level by level*: all pairs, then each co-location of k + 1 NFs whose parts of k NFs all kept `KEEP`, until no
    further one fits the cores. If a level has more than there are runs left, those expected to keep most are run.
-3. *Repeats* of co-locations in which the slowest NF keeps `BAND`, evenly, with the runs that are left.
+3. *Repeats* of co-locations in which the slowest NF keeps `BAND`, with the runs that are left: where a repeat reduces
+   most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from profiles import CoLocation, TestbedDescription, Workload
 KEEP = 0.75
 BAND = (0.75, 0.97)
 """The share that the slowest NF keeps where SLAs are decided."""
-SOLO_ERROR = 0.0015
+SOLO_ERROR = 0.001
 """Relative standard error of solo throughput."""
-SOLO_RUNS = (6, 40)
+SOLO_RUNS = (6, 120)
 """Fewest and most solo runs of an NF."""
 OTHERS_SOLO_RUNS = 3
 """Solo runs of an NF that is not profiled now, and only runs beside those that are."""
 SOLO_SHARE = 0.25
 """Of all runs, at most for NFs alone."""
+ROUNDS = 8
+"""The share of the co-locations that is repeated before it is decided again which are worth most."""
 MOST_REPEATS = 40
 """Runs of one co-location: by then, errors are smaller than those of solo throughput."""
 
@@ -152,10 +155,27 @@ def _expected_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
 
 
 def _repeat(runs: CoLocationRuns) -> None:
-    """Spend what is left evenly on the co-locations in which SLAs are decided; the slowest first in the last round."""
+    """Spend what is left on the co-locations in which SLAs are decided, each time where a run is worth most.
+
+    A run more reduces the variance of a mean of n by 1 / (n (n + 1)). The same runs follow from Neyman's allocation:
+    as many as the square root of the weight.
+    """
     low, high = BAND
     measured = {one: runs.slowest(one) for one in dict.fromkeys(one for one, _ in runs.all()) if len(one) > 1}
-    close = sorted((share, one) for one, share in measured.items() if share is not None and low <= share <= high)
-    while close and runs.left > 0:
-        runs.measure([one for _, one in close])
-        close = [(share, one) for share, one in close if runs.count(one) < MOST_REPEATS and one not in runs.refused]
+    weights = {one: _chance(runs, one) for one, share in measured.items() if share is not None and low <= share <= high}
+    while runs.left > 0:
+        worth = {
+            one: weight / (runs.count(one) * (runs.count(one) + 1))
+            for one, weight in weights.items()
+            if one not in runs.refused and runs.count(one) < MOST_REPEATS
+        }
+        if not worth:
+            return
+        runs.measure(sorted(worth, key=lambda one: (-worth[one], one))[: max(len(worth) // ROUNDS, 1)])
+
+
+def _chance(runs: CoLocationRuns, co_location: CoLocation) -> float:
+    """The probability that SLAs drawn evenly up to a drop of 1 - `KEEP` allow the co-location."""
+    kept = runs.throughputs(co_location).mean(axis=0)
+    solo = [runs.throughputs((one,)).mean() for one in co_location]
+    return float(np.prod(np.clip((kept / solo - KEEP) / (1.0 - KEEP), 0.0, 1.0)))

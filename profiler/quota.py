@@ -9,8 +9,10 @@ from profiler.co_runs import TIMES
 from profiler.method import QUOTA
 from profiles import InputError
 
-DECIDING = 0.45
-"""Of an NF's quota, for co-locations at default traffic that decide a placement."""
+DECIDING = (0.2, 0.5)
+"""Of an NF's quota, at least and at most for co-locations at default traffic that decide a placement."""
+ENOUGH = 240
+"""Runs alone and with benches from which further ones teach the models little; what is beyond goes to co-locations."""
 MOST_OF_FREE = 0.6
 """Of the runs beyond those that every method needs, at most for these co-locations; it matters for small quotas."""
 RANDOM = 0.1
@@ -55,12 +57,12 @@ def divide(nf: str, quota: int | None, fixed: int) -> QuotaShares:
     """
     needed = fixed + SOLO_REPEATS + LEAST
     if quota is None:
-        return QuotaShares(None, _random(QUOTA), int(DECIDING * QUOTA))
+        return QuotaShares(None, _random(QUOTA), _deciding(QUOTA))
     free = quota - _random(quota) - needed
     if free < 0:
         least = next(enough for enough in count(needed) if enough - _random(enough) >= needed)
         raise InputError.of("--quota", f"{quota} runs are too few for {nf}", hint=f"it needs at least {least}")
-    deciding = int(min(DECIDING * quota, MOST_OF_FREE * free))
+    deciding = int(min(_deciding(quota), MOST_OF_FREE * free))
     return QuotaShares(quota - _random(quota) - deciding, _random(quota), deciding)
 
 
@@ -68,6 +70,11 @@ def refuse_large(quota: int | None) -> None:
     """InputError when the quota would take years."""
     if quota is not None and quota > LARGEST_QUOTA:
         raise InputError.of("--quota", f"{quota:,} runs are more than {LARGEST_QUOTA:,}")
+
+
+def _deciding(quota: int) -> int:
+    least, most = (int(share * quota) for share in DECIDING)
+    return min(max(quota - _random(quota) - ENOUGH, least), most)
 
 
 def _random(quota: int) -> int:

@@ -65,7 +65,8 @@ class NeighbourCorrection:
     lengths
         Per column of the inputs, shape (4 * NFs + 3,).
     smooth, own
-        Variance of what resembles other co-locations, and of each co-location's own deviation, in squared spreads.
+        Variance of what resembles other co-locations, and of the own deviation of a co-location with two competitors,
+        in squared spreads.
     inputs
         Of the measured co-locations, as `inputs_of` returns them, shape (N, 4 * NFs + 3).
     errors
@@ -87,11 +88,12 @@ class NeighbourCorrection:
         mean, deviation = np.zeros(len(inputs)), np.empty(len(inputs))
         for start in range(0, len(inputs), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
-            near = covariance(inputs[part] / self.lengths, self.inputs / self.lengths, self.smooth, self.own)
+            own = self.own * loneliness(inputs[part])
+            near = covariance(inputs[part] / self.lengths, self.inputs / self.lengths, self.smooth, own)
             inverse = self._inverse_factor
             mean[part] = near @ self._weights
             explained = ((near @ inverse.T) ** 2).sum(axis=1)
-            deviation[part] = np.sqrt(np.maximum(self.smooth + self.own - explained, SAME))
+            deviation[part] = np.sqrt(np.maximum(self.smooth + own - explained, SAME))
         return mean, deviation
 
     def left_out(self) -> tuple[Array, Array]:
@@ -105,7 +107,7 @@ class NeighbourCorrection:
     def _inverse_factor(self) -> Array:
         """The inverse of the Cholesky factor of the covariance of what was measured."""
         scaled = self.inputs / self.lengths
-        measured = covariance(scaled, scaled, self.smooth, self.own)
+        measured = covariance(scaled, scaled, self.smooth, self.own * loneliness(self.inputs))
         measured[np.diag_indices(len(measured))] += np.maximum(self.noise, LEAST_NOISE)
         factor = np.linalg.cholesky(measured)
         return np.linalg.inv(factor)
@@ -137,8 +139,21 @@ class NeighbourCorrection:
         return cls(names, lengths, float(variances[0]), float(variances[1]), inputs, errors, noise)
 
 
-def covariance(left: Array, right: Array, smooth: float, own: float) -> Array:
-    """Covariance of errors at rows of inputs that were divided by their lengths, shape (len(left), len(right))."""
+def loneliness(inputs: Array) -> Array:
+    """How much more variance of its own a co-location has the fewer competitors there are, 1 for two, shape (N,).
+
+    With few, each one more changes much: pairs resemble larger co-locations less than those resemble each other.
+    """
+    counted = (inputs.shape[1] - len(ATTRIBUTES)) // (1 + len(ATTRIBUTES))
+    fewer: Array = (2.0 / np.maximum(inputs[:, :counted].sum(axis=1), 1.0)) ** 2
+    return fewer
+
+
+def covariance(left: Array, right: Array, smooth: float, own: Array) -> Array:
+    """Covariance of errors at rows of inputs that were divided by their lengths, shape (len(left), len(right)).
+
+    `own` is the variance of each row of `left` by itself, shape (len(left),).
+    """
     used = (left != 0).any(axis=0) | (right != 0).any(axis=0)
     left, right = left[:, used], right[:, used]
     squared = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2.0 * left @ right.T
@@ -147,7 +162,8 @@ def covariance(left: Array, right: Array, smooth: float, own: float) -> Array:
     squared[rows, columns] = ((left[rows] - right[columns]) ** 2).sum(axis=1)
     squared = np.maximum(squared, 0.0)
     distance = ROOT5 * np.sqrt(squared)
-    near: Array = smooth * (1 + distance * (1 + distance / 3)) * np.exp(-distance) + own * (squared < SAME**2)
+    near: Array = smooth * (1 + distance * (1 + distance / 3)) * np.exp(-distance)
+    near += own[:, None] * (squared < SAME**2)
     return near
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.neighbours import LEAST_NOISE, ROOT5, Lengths, NeighbourCorrection
+from predictor.contention.neighbours import LEAST_NOISE, ROOT5, Lengths, NeighbourCorrection, loneliness
 from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ def _most_likely(nfs: int, inputs: Array, errors: Array, noise: Array) -> Array:
     from scipy.optimize import minimize
 
     apart = _apart(nfs, inputs)
-    same = (np.add.reduce(apart) < 1e-12).astype(np.float64)
+    same = (np.add.reduce(apart) < 1e-12) * loneliness(inputs)[:, None]
     moving = [at for at, squared in enumerate(apart) if squared.any()]
     typical = np.log(
         [*[TYPICAL["counts"]] * nfs, TYPICAL["traffic"], TYPICAL["own"], TYPICAL["smooth"], TYPICAL["apart"]]
