@@ -1,0 +1,96 @@
+"""`placer profile --for`: plan, measure, train."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from placer.measuring.opening import open_rounds
+from placer.report.text.measuring import as_table
+from predictor import train
+from profiler.further import ROUNDS, profile_further
+from profiler.profiling import profile
+from profiles import InputError
+from profiles.profile import read_profile
+from tests.placer.commands.conftest import Placer, placer
+from tests.profiler.crowd_testbed import CrowdTestbed
+from tests.profiler.folders import bytes_of
+
+__all__ = ["placer"]
+
+ARRIVALS = "id,time,nf,flows,sla_drop,departure\n" + "".join(
+    f"i{at},{10 * at},{('heavy', 'light', 'middle')[at % 3]},{(1000, 3000)[at % 2]},{0.05 + 0.01 * (at % 15)},"
+    f"{10 * at + 90 if at % 2 else ''}\n"
+    for at in range(24)
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a profile, its models, and arrivals at two traffic profiles that come and go."""
+    folder = tmp_path_factory.mktemp("rounds")
+    profile(CrowdTestbed(), folder / "profile", quota=80)
+    train(read_profile(folder / "profile"), ["tomur"]).save(folder / "models")
+    (folder / "arrivals.csv").write_text(ARRIVALS)
+    return folder
+
+
+def test_runs_are_spent_in_rounds_and_reported(trained: Path, tmp_path: Path) -> None:
+    """A line after each round; the same call elsewhere ends in the same table and bytes."""
+    tables = []
+    for name in ("a", "b"):
+        out, lines = tmp_path / name, list[str]()
+        shutil.copytree(trained / "profile", out)
+        rounds, key = open_rounds(str(trained / "arrivals.csv"), trained / "models", out, lines.append)
+        testbed = CrowdTestbed()
+        rounds.finish(profile_further(testbed, out, rounds.choose, key=key, most=30))
+        assert sum(one.runs for one in rounds.rounds) <= 30
+        assert all(one.runs == one.co_locations + one.repeats > 0 for one in rounds.rounds)
+        assert 1 <= len(rounds.rounds) <= ROUNDS
+        assert [line.split(":")[0] for line in lines] == [f"round {one + 1}" for one in range(len(rounds.rounds))]
+        assert any(load.traffic.flows == 3000 for loads in testbed.requests for load in loads)
+        tables.append(as_table(rounds.rounds))
+    assert tables[0] == tables[1] and "largest change %" in tables[0]
+    assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b") != bytes_of(trained / "profile")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"--models": None}, "--models: is missing"),
+        ({"--quota": None}, "--quota: is missing"),
+        ({"--quota": 3}, "--quota: 3 runs are too few"),
+        ({"--nf": "light"}, "--for: chooses the runs"),
+        ({"--method": "random"}, "--for: chooses the runs"),
+        ({"--out": "nowhere"}, "is not a profile directory"),
+        ({"--for": "strange.csv"}, "'stranger' is not profiled"),
+        ({"--for": "missing.csv"}, "missing.csv"),
+        ({"--for": None}, "--models: goes with --for only"),
+        ({"--testbed": "simulated"}, "--testbed: is"),  # another card than the profile's
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    trained: Path, placer: Placer, monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], message: str
+) -> None:
+    """With exit status 2; the profile stays as it is."""
+    monkeypatch.chdir(trained)
+    (trained / "strange.csv").write_text("id,time,nf,sla_drop\na,0,stranger,0.1\n")
+    before = bytes_of(trained / "profile")
+    options: dict[str, object] = {
+        "--testbed": "simulated", "--out": "profile", "--for": "arrivals.csv", "--models": "models", "--quota": 20,
+    } | changed  # fmt: skip
+    arguments = [part for name, value in options.items() if value is not None for part in (name, value)]
+    ended = placer("profile", *arguments)
+    assert ended.status == 2
+    assert message in ended.stderr
+    assert bytes_of(trained / "profile") == before
+
+
+def test_an_nf_that_is_not_in_the_profile_is_refused(trained: Path, tmp_path: Path) -> None:
+    """The models know it, but they cannot be trained again."""
+    shutil.copytree(trained / "profile", tmp_path / "p")
+    shutil.rmtree(tmp_path / "p" / "heavy")
+    with pytest.raises(InputError, match=r"--for: .* has no profile of heavy"):
+        open_rounds(str(trained / "arrivals.csv"), trained / "models", tmp_path / "p", lambda line: None)
