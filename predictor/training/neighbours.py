@@ -18,8 +18,11 @@ ITERATIONS = 40
 TYPICAL = {"counts": 2.0, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.3}
 """Typical lengths, and variances in squared spreads."""
 SPREAD = {"counts": 0.2, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.5}
-"""How far they are from that between NFs and NICs (standard deviation of the natural logarithm). Looser priors fit a few
-dozen co-locations too closely: of throughputs that 5 % may fall short of, 9 % then did on fresh co-locations."""
+"""How far they are from that between NFs and NICs (standard deviation of the natural logarithm).
+
+Looser priors fit a few dozen co-locations too closely: of throughputs that 5 % may fall short of, 9 % then did on fresh
+co-locations.
+"""
 BOUND = 4.0
 """Largest distance from typical values (natural logarithm)."""
 

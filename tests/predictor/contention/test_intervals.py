@@ -88,7 +88,7 @@ def test_noise_is_taken_off(coverage: float, noise: float) -> None:
     for _ in range(6):
         truths = {
             f"nf{n}": ErrorModel(
-                SCALE, 0.005 * np.exp(0.4 * rng.normal()), np.array([0.7, 0.1]), np.zeros(0), np.zeros(0)
+                SCALE, 0.005 * np.exp(0.4 * rng.normal()), np.array([0.7, 0.1, 0.0]), np.zeros(0), np.zeros(0)
             )
             for n in range(10)
         }
