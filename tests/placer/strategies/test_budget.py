@@ -1,0 +1,71 @@
+"""A budget of SLA violations chooses the risk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from placer.evaluate.expected_violations import ExpectedViolations
+from placer.model.plan import Plan
+from placer.strategies import budget
+from placer.strategies.budget import RISKS, within_budget
+from placer.testing.toy import ToyCatalogue, catalogue
+
+
+class Risky(ToyCatalogue):
+    """A catalogue whose predictor knows its errors."""
+
+    def supports_risk(self, predictor: str) -> bool:
+        return True
+
+
+def _asked(budget_pct: float | None, risk: float | None = None) -> Risky:
+    return Risky(catalogue().kinds, (), (), risk, (), budget_pct)
+
+
+def _place(risk: float) -> Plan:
+    return Plan("contention-aware", "toy", (), 0.0, risk)
+
+
+def _expect(monkeypatch: pytest.MonkeyPatch, per_risk: float, spread: float) -> list[float]:
+    """Let plans violate `per_risk` % per unit of risk; returns the risks that were tried."""
+    tried: list[float] = []
+
+    def expected(plan: Plan, catalogue: ToyCatalogue, predictor: str) -> ExpectedViolations:
+        tried.append(plan.risk or 0.0)
+        return ExpectedViolations(per_risk * (plan.risk or 0.0), spread)
+
+    monkeypatch.setattr(budget, "expected_violations", expected)
+    return tried
+
+
+@pytest.mark.parametrize("budget_pct", [0.15, 1.0, 2.0, 5.0])
+def test_the_largest_risk_within_the_budget_is_taken(monkeypatch: pytest.MonkeyPatch, budget_pct: float) -> None:
+    """At 10 % of violations per unit of risk; and no more than five plans are made."""
+    tried = _expect(monkeypatch, 10.0, 0.0)
+    plan = within_budget(_asked(budget_pct), "toy", _place)
+    assert plan.risk == max(risk for risk in RISKS if 10.0 * risk <= budget_pct)
+    assert len(tried) <= 5
+
+
+def test_errors_that_repeat_make_placement_more_careful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spread of the expectation leaves less of the budget."""
+    _expect(monkeypatch, 10.0, 0.0)
+    even = within_budget(_asked(2.0), "toy", _place).risk or 0.0
+    _expect(monkeypatch, 10.0, 1.0)
+    assert (within_budget(_asked(2.0), "toy", _place).risk or 0.0) < even
+
+
+def test_where_no_risk_keeps_the_budget_the_smallest_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan is as careful as it can be."""
+    _expect(monkeypatch, 1000.0, 0.0)
+    assert within_budget(_asked(1.0), "toy", _place).risk == RISKS[-1]
+
+
+def test_a_given_risk_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a budget nothing is tried."""
+    tried = _expect(monkeypatch, 10.0, 0.0)
+    assert within_budget(_asked(None, 0.1), "toy", _place).risk == 0.1
+    assert within_budget(replace(_asked(None), risk=None), "toy", _place).risk == budget.DEFAULT_RISK
+    assert not tried
