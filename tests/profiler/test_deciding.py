@@ -55,20 +55,19 @@ def test_a_co_location_is_run_where_all_its_parts_keep_enough() -> None:
 @pytest.mark.parametrize(("noise", "runs"), [(0.001, SOLO_RUNS[0]), (0.05, SOLO_RUNS[1])])
 def test_an_nf_alone_is_repeated_until_its_throughput_is_known(noise: float, runs: int) -> None:
     """A steady testbed needs few solo runs, a noisy one the most."""
-    found = counted(measured(CrowdTestbed(noise=noise), most=1000))
+    found = counted(measured(CrowdTestbed(noise=noise), most=4 * SOLO_RUNS[1] * len(ALL)))
     assert {found[(one,)] for one in LOADS} == {runs}
 
 
-def test_runs_that_are_left_repeat_the_close_co_locations_evenly() -> None:
-    """Those in which the slowest NF keeps 0.75 to 0.97 of its solo throughput; the others are run once."""
+def test_runs_that_are_left_repeat_the_co_locations_that_slas_may_allow() -> None:
+    """Those in which the slowest NF keeps 0.75 to 0.97, more often where more SLAs allow them; others once."""
     runs = measured(CrowdTestbed(), most=150)
     assert runs.left == 0
     found = counted(runs)
     low, high = BAND
-    close = {nfs: times for nfs, times in found.items() if len(nfs) > 1 and low + 0.01 < kept(nfs) < high - 0.01}
     far = [times for nfs, times in found.items() if len(nfs) > 1 and not low - 0.01 < kept(nfs) < high + 0.01]
-    assert min(close.values()) > 1 and max(close.values()) - min(close.values()) <= 1
     assert set(far) == {1}
+    assert found["light", "middle"] > found["middle", "middle"] > found["middle", "middle", "middle"] > 1
 
 
 def test_the_most_promising_are_run_where_not_all_can_be() -> None:
