@@ -18,7 +18,7 @@ from placer.model.plan import Plan
 RISKS = (0.5, 0.35, 0.25, 0.18, 0.13, 0.09, 0.065, 0.045, 0.03, 0.02, 0.014, 0.01, 0.007, 0.005)
 """Risks that are tried, the least careful first."""
 
-REPEATED = 1.0
+REPEATED = 0.7
 """Standard deviations by which the expected violations must stay below the budget."""
 
 
