@@ -6,13 +6,13 @@ When prices are renewed, classes are scored anew a few at a time, so that no dec
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_right
 
 import numpy as np
 
 from placer.policy.forecast import LEVELS, Prices
 from placer.policy.kernels import INFEASIBLE, NO_NIC, JoinScores, best_class, score_joins
+from placer.policy.lowest_numbers import LowestNumbers
 from placer.policy.pattern_table import PatternTable
 from placer.policy.rules import Rule
 
@@ -49,7 +49,7 @@ class ClassSlots:
         self._kpps = np.full((width, KEPT), -1.0)
         self._lowest = np.full(KEPT, NO_NIC, dtype=np.int64)
         self._sizes = np.zeros(KEPT, dtype=np.int64)
-        self._heaps: list[list[int]] = []
+        self._numbers: list[LowestNumbers] = []
         self._keys: list[ClassKey] = []
         self._slots: dict[ClassKey, int] = {}
         self._slot_of_nic: dict[int, int] = {}
@@ -81,15 +81,14 @@ class ClassSlots:
             self._slot_of_nic[number] = slot
         if before != NO_CLASS:
             self._sizes[before] -= 1
+            self._numbers[before].size -= 1
             if self._lowest[before] == number:
-                self._lowest[before] = self._lowest_in(before)
+                lowest = self._numbers[before].lowest()
+                self._lowest[before] = NO_NIC if lowest is None else lowest
             if not self._sizes[before]:
                 self._empty[before] = None
         if slot != NO_CLASS:
-            heap = self._heaps[slot]
-            heapq.heappush(heap, number)
-            if len(heap) > 2 * self._sizes[slot] + KEPT:
-                self._heaps[slot] = sorted({n for n in heap if self._slot_of_nic.get(n) == slot})
+            self._numbers[slot].add(number)
             self._lowest[slot] = min(self._lowest[slot], number)
             self._sizes[slot] += 1
             self._empty.pop(slot, None)
@@ -136,18 +135,9 @@ class ClassSlots:
                     self._prices.level, table.joined, table.kpps, self._prices.worth, self._before, self._after,
                     JoinScores(self._scores, self._kpps), slot)  # fmt: skip
 
-    def _lowest_in(self, slot: int) -> int:
-        """The lowest NIC number in the class, after NICs that left it were taken off its heap."""
-        heap = self._heaps[slot]
-        while heap:
-            if self._slot_of_nic.get(heap[0]) == slot:
-                return heap[0]
-            heapq.heappop(heap)
-        return NO_NIC
-
     def _give_up(self, slot: int) -> None:
         del self._slots[self._keys[slot]]
-        self._heaps[slot].clear()
+        self._numbers[slot] = LowestNumbers(slot, self._slot_of_nic)
         self._stale.pop(slot, None)
 
     def _free_slot(self) -> int:
@@ -166,5 +156,5 @@ class ClassSlots:
             self._lowest = np.concatenate([self._lowest, np.full_like(self._lowest, NO_NIC)])
             self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
         self._keys.append((0, b""))
-        self._heaps.append([])
+        self._numbers.append(LowestNumbers(slot, self._slot_of_nic))
         return slot

@@ -85,7 +85,9 @@ class PatternProgram:
         met = np.take_along_axis(level, self._members, axis=1)
         self._slot = self._members * self._levels + np.maximum(met, 0)
         self._offered = np.where(met >= 0, self._amount, 0.0)
-        sums: Floats = np.kron(-np.eye(self._workloads), np.triu(np.ones((self._levels, self._levels))))
+        sums: Floats = np.kron(-np.eye(self._workloads), np.triu(np.ones((self._levels, self._levels)))).astype(
+            np.float64
+        )
         self._state = SimplexState(
             np.arange(rows) + patterns, sums, np.zeros(rows), np.zeros(rows),
             np.concatenate([self._cost, np.zeros(rows)]), (sums**2).sum(axis=1),

@@ -27,7 +27,7 @@ ARRIVALS_AHEAD = 240
 """Arrivals in a sample."""
 
 
-REMEMBERED = 4_096
+REMEMBERED = 2_048
 """Number of recent arrivals from which future ones are forecast."""
 
 POOLED = 256

@@ -146,3 +146,42 @@ def best_class(scores, row, kpps, column, lowest_nic, classes, required):  # typ
             if score < least or (score == least and lowest_nic[slot] < number):
                 at, least, number = slot, score, lowest_nic[slot]
     return at
+
+
+@compiled
+def preferred_nics(number, free, margin, left, own, accepted, least_slack, cores, weights, most):  # type: ignore[no-untyped-def]
+    """Up to `most` places of NICs with enough cores, best first by estimated score.
+
+    Arrays have an element per place: the NIC's number, its free cores, the smallest margin of its tenants, what the
+    arrival would leave of it, and what it would lose itself of the margin `accepted` that it has alone. The value of
+    free capacity is the number of NFs that fit: free cores or the smallest margin, each times its weight, whichever is
+    less; the other weights are those of the value before and after. NICs on which an SLA would be violated by the
+    estimate come last.
+    """
+    per_core, per_margin, before, after = weights
+    places, scores, found = np.empty(most, dtype=np.int64), np.empty(most), 0
+    for place in range(len(number)):
+        if number[place] < 0 or free[place] < cores:
+            continue
+        slack = min(left[place], own[place] + accepted)
+        if slack < least_slack:
+            continue
+        now = min(free[place] * per_core, max(margin[place], 0.0) * per_margin)
+        then = min((free[place] - cores) * per_core, max(slack, 0.0) * per_margin)
+        score = before * now + after * then
+        if slack < 0.0:
+            score = 1e6 - slack
+        if found == most:
+            last = found - 1
+            if score > scores[last] or (score == scores[last] and number[place] > number[places[last]]):
+                continue
+        else:
+            found += 1
+        at = found - 1
+        while at > 0 and (
+            scores[at - 1] > score or (scores[at - 1] == score and number[places[at - 1]] > number[place])
+        ):
+            places[at], scores[at] = places[at - 1], scores[at - 1]
+            at -= 1
+        places[at], scores[at] = place, score
+    return places[:found]

@@ -234,7 +234,7 @@ class Selector:
             self.indexes = []
             for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
                 oracle.throughput([(workload,) for workload in sorted(self._workloads) if kind.hosts(workload)])
-                self.indexes.append(SampledIndex(kind, oracle, self.rule.after))
+                self.indexes.append(SampledIndex(kind, oracle, self.rule))
         for nic in self.fleet.nics.values():
             if nic.service is Service.UP:
                 self.indexes[nic.kind.index].enter(nic)

@@ -1,0 +1,76 @@
+"""The sampled index and its estimate of interference, on toy NICs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.sla import Sla
+from placer.policy.interference import Interference
+from placer.policy.rejection import Cause
+from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, Rule
+from placer.policy.sampled_index import SampledIndex
+from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
+from profiles import Workload
+
+KIND = catalogue((None, 1.0)).kinds[0]
+
+
+def tenant(identity: str, nf: str, drop: float) -> Tenant:
+    """A tenant that accepts a drop."""
+    return Tenant(identity, Workload(nf, TRAFFIC), Sla(max_drop=drop))
+
+
+def index_of(*nics: list[Tenant], rule: Rule = FIRST_FIT) -> SampledIndex:
+    """An index over NICs with these tenants, numbered from 1."""
+    fleet, index = Fleet([KIND]), SampledIndex(KIND, ToyOracle(), rule)
+    for number, tenants in enumerate(nics, start=1):
+        nic = Nic(f"nic-{number}", KIND, number)
+        fleet.adopt(nic, tenants)
+        index.enter(nic)
+    return index
+
+
+def chosen(index: SampledIndex, arriving: Tenant) -> str | None:
+    """The id of the NIC that the index finds."""
+    found = index.best(arriving)
+    return None if found is None else found[1].id
+
+
+def test_losses_are_learned_from_predictions() -> None:
+    """`a` loses 5 % per neighbour `b`, and `b` 1 % per `a`."""
+    interference = Interference(KIND)
+    a, b = interference.number_of["a"], interference.number_of["b"]
+    for _ in range(200):
+        interference.learn([a, b, b], [math.log(0.9), math.log(0.98), math.log(0.98)])
+    assert interference.loss[a, b] == pytest.approx(-math.log(0.9) / 2, rel=0.01)
+    assert interference.loss[b] @ [one in (a, b) for one in range(4)] == pytest.approx(-math.log(0.98), rel=0.01)
+
+
+def test_full_nics_are_filled_first() -> None:
+    """Next to two `d` two cores are free, next to one five; both keep every SLA."""
+    nics = [[tenant("1", "d", 0.5)], [tenant("2", "d", 0.5), tenant("3", "d", 0.5)]]
+    assert chosen(index_of(*nics, rule=BEST_FIT), tenant("9", "b", 0.5)) == "nic-2"
+    assert chosen(index_of(*nics, rule=FIRST_FIT), tenant("9", "b", 0.5)) == "nic-1"
+    assert chosen(index_of(*nics, rule=LOOK_AHEAD), tenant("9", "b", 0.5)) == "nic-2"
+
+
+def test_nics_that_violate_an_sla_are_passed_over_however_many_they_are() -> None:
+    """Forty NICs with a `c` that accepts nothing do not hide the one on which `b` fits."""
+    nics = [[tenant(str(number), "c", 0.0)] for number in range(40)]
+    assert chosen(index_of(*nics), tenant("x", "b", 0.5)) is None
+    assert chosen(index_of(*nics, [tenant("y", "d", 0.5)]), tenant("x", "b", 0.5)) == "nic-41"
+
+
+def test_an_arrival_that_no_nic_takes_is_explained_by_free_cores() -> None:
+    """Two `d` leave two cores, which `d` does not fit; four are free next to two `c` that accept nothing."""
+    index = index_of([tenant("1", "d", 0.5), tenant("2", "d", 0.5)], [tenant("3", "c", 0.0), tenant("4", "c", 0.0)])
+    arriving = tenant("9", "d", 0.5)
+    assert index.last_resort(arriving) is None
+    assert [(reason.nics, reason.cause) for reason in index.reasons(arriving)] == [
+        (1, Cause.CORES),
+        (1, Cause.SAMPLED_SLA),
+    ]
+    assert (index.tally(arriving).too_few_cores, index.tally(arriving).fit) == (1, None)
