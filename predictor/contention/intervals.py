@@ -161,21 +161,24 @@ class ErrorModel:
 
         Below `least_risk` it is extrapolated. `left` as `interval` takes it.
         """
-        spread = self.at(conditions) * left
+        return self.lower_by(self.at(conditions) * left, risk)
+
+    def lower_by(self, spread: Array, risk: float) -> Array:
+        """As `lower`, for predictions of that spread, shape (N,)."""
         rank = int(np.searchsorted(_shares(self.weight), risk + 1e-12, side="right"))
         if rank:
             factors: Array = np.exp(self.standard[rank - 1] * spread)
             return factors
         return self._extrapolated(spread, risk)
 
-    def shortfall(self, conditions: Conditions, factor: Array, left: Array | float = 1.0) -> Array:
-        """The probability that throughput is below `factor` times the prediction, shape (N,); `left` as in `interval`.
+    def shortfall_by(self, spread: Array, factor: Array) -> Array:
+        """The probability that throughput is below `factor` times a prediction of that spread, both of shape (N,).
 
         Between measured errors by their shares; beyond them by Student's t of variance 1.
         """
         from scipy.special import stdtr
 
-        standard = np.log(np.maximum(factor, 1e-12)) / (self.at(conditions) * left)
+        standard = np.log(np.maximum(factor, 1e-12)) / spread
         tail: Array = stdtr(FREEDOM, standard / np.sqrt((FREEDOM - 2) / FREEDOM))
         if not len(self.standard):
             return tail

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 
 MEASURED_NEAR = 0.7
 """Share of the usual spread below which measured co-locations count as correcting a prediction."""
+SOLVED = 100_000
+"""Co-locations whose throughputs are kept for the next question."""
 NOTICEABLE = 0.005
 """Share of throughput from which a drop makes its resource the bottleneck."""
 
@@ -53,6 +55,7 @@ class TomurPredictor(Predictor):
         self._model = EquilibriumModel(self._table, self._composition)
         known = {name: model.calibration for name, model in nfs.items() if model.calibration}
         self._corrections = {} if composition else known
+        self._solved: dict[tuple[Workload, ...], Array] = {}
 
     @classmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
@@ -78,29 +81,45 @@ class TomurPredictor(Predictor):
 
     def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
         """Throughput (kpps) of every workload; with `risk`, what that share falls short of at most."""
-        equilibrium = self._model.solve(co_locations)
-        conditions = list(self._model.conditions(equilibrium)) if self._composition is None or risk is not None else []
-        throughput, _, left = self._corrected(equilibrium, conditions)
+        kpps, spread, nf, sizes = self._estimates(co_locations)
         if risk is not None:
-            for name, at, of_nf in conditions:
-                throughput[at] *= np.minimum(self._nfs[name].error_model.lower(of_nf, risk, left[at]), 1.0)
-        return equilibrium.batch.in_given_order(throughput)
+            for name, at in _by_nf(nf):
+                kpps[at] *= np.minimum(self._nfs[name].error_model.lower_by(spread[at], risk), 1.0)
+        return np.split(kpps, np.cumsum(sizes)[:-1]) if sizes else []
 
     def shortfall(
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
     ) -> list[Array]:
         """As `Predictor.shortfall`, by the error models; 0 or 1 for a workload that is alone."""
-        equilibrium = self._model.solve(co_locations)
-        batch, conditions = equilibrium.batch, list(self._model.conditions(equilibrium))
-        throughput, _, left = self._corrected(equilibrium, conditions)
-        required = np.zeros(throughput.shape)
-        for row, (needs, size) in enumerate(zip(required_kpps, batch.sizes.tolist(), strict=True)):
-            required[row, :size] = np.asarray(needs)[batch.order[row, :size]]
-        short = (throughput < required).astype(np.float64)
-        for name, at, of_nf in conditions:
-            factor = required[at] / throughput[at]
-            short[at] = self._nfs[name].error_model.shortfall(of_nf, factor, left[at])
-        return batch.in_given_order(short)
+        kpps, spread, nf, sizes = self._estimates(co_locations)
+        required = np.array([need for needs in required_kpps for need in needs], dtype=np.float64)
+        short = (kpps < required).astype(np.float64)
+        for name, at in _by_nf(nf):
+            known = at[spread[at] > 0]
+            short[known] = self._nfs[name].error_model.shortfall_by(spread[known], required[known] / kpps[known])
+        return np.split(short, np.cumsum(sizes)[:-1]) if sizes else []
+
+    def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> tuple[Array, Array, list[str], list[int]]:
+        """Of every workload, one after the other, throughput (kpps), its spread and NF; and the co-locations' sizes.
+
+        Placement asks for the same co-locations at several risks, so what was solved is kept.
+        """
+        keys = [tuple(co_location) for co_location in co_locations]
+        if len(self._solved) > SOLVED:
+            self._solved.clear()
+        if missing := [key for key in dict.fromkeys(keys) if key not in self._solved]:
+            equilibrium = self._model.solve(missing)
+            conditions = list(self._model.conditions(equilibrium))
+            throughput, _, left = self._corrected(equilibrium, conditions)
+            spread = np.zeros(throughput.shape)
+            for name, at, of_nf in conditions:
+                spread[at] = self._nfs[name].error_model.at(of_nf) * left[at]
+            rows = equilibrium.batch.in_given_order(np.stack([throughput, spread], axis=2))
+            self._solved.update(zip(missing, rows, strict=True))
+        rows = [self._solved[key] for key in keys]
+        both = np.concatenate(rows) if rows else np.zeros((0, 2))
+        nf = [workload.nf for key in keys for workload in key]
+        return both[:, 0].copy(), both[:, 1], nf, [len(key) for key in keys]
 
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """Throughput, the drop on each resource, the bottleneck, and an interval of that coverage."""
@@ -206,6 +225,14 @@ class TomurPredictor(Predictor):
             extrapolated=model.is_extrapolated(workload.traffic),
             calibrated=bool(calibrated),
         )
+
+
+def _by_nf(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """Each NF and where it is named."""
+    distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    numbers = np.array([distinct[name] for name in names], dtype=np.intp)
+    for name, number in distinct.items():
+        yield name, np.flatnonzero(numbers == number)
 
 
 def _known(kpps: float) -> float | None:
