@@ -20,6 +20,10 @@ RISKS = (0.5, 0.35, 0.25, 0.18, 0.13, 0.09, 0.065, 0.045, 0.03, 0.02, 0.014, 0.0
 
 REPEATED = 0.7
 """Standard deviations by which the expected violations must stay below the budget."""
+GUESS = 0.06
+"""The risk that usually keeps a budget of 1 %, and in proportion others."""
+PROPORTIONAL = 3
+"""Plans until which the next risk is guessed in proportion."""
 
 
 def within_budget(catalogue: Catalogue, predictor: str, place: Callable[[float], Plan]) -> Plan:
@@ -36,14 +40,22 @@ def within_budget(catalogue: Catalogue, predictor: str, place: Callable[[float],
     """
     if catalogue.budget_pct is None or not catalogue.supports_risk(predictor):
         return place(DEFAULT_RISK if catalogue.risk is None else catalogue.risk)
-    low, high = 0, len(RISKS) - 1
+    low, high, at = 0, len(RISKS) - 1, _index(GUESS * catalogue.budget_pct)
     plans: dict[int, Plan] = {}
     while low < high:
-        middle = (low + high) // 2
-        plans[middle] = place(RISKS[middle])
-        expected = expected_violations(plans[middle], catalogue, predictor)
-        if expected.mean_pct + REPEATED * expected.spread_pct <= catalogue.budget_pct:
-            high = middle
+        plans[at] = place(RISKS[at])
+        expected = expected_violations(plans[at], catalogue, predictor)
+        careful = expected.mean_pct + REPEATED * expected.spread_pct
+        if careful <= catalogue.budget_pct:
+            high = at
         else:
-            low = middle + 1
+            low = at + 1
+        # violations grow about as the risk does; after a few tries that were off, halving is surer
+        proportional = _index(RISKS[at] * catalogue.budget_pct / max(careful, 1e-9))
+        at = min(max(proportional if len(plans) < PROPORTIONAL else (low + high) // 2, low), max(high - 1, low))
     return plans[low] if low in plans else place(RISKS[low])
+
+
+def _index(risk: float) -> int:
+    """The position in `RISKS` of the largest that is not above this one; else of the smallest."""
+    return next((at for at, one in enumerate(RISKS) if one <= risk + 1e-12), len(RISKS) - 1)
