@@ -24,7 +24,7 @@ from placer.policy.rules import Rule
 UNOPENED = 0
 """The slot of a NIC that is not open yet."""
 
-PIVOTS = 16
+PIVOTS = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
 
 COMPARED = 2_000
@@ -75,7 +75,7 @@ class ClassIndex:
         self._forecast = PriceForecast(table) if rule.forecasts and width else None
         prices = core_shares(table)
         if rule.forecasts:
-            prices = prices._replace(worth=prices.worth[:0])
+            prices = prices._replace(worth=np.zeros_like(prices.worth))
         self._slots = ClassSlots(table, rule, prices)
         self._slots.slot_of((0, np.ones(patterns, dtype=np.bool_).tobytes()))
 

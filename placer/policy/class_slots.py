@@ -36,7 +36,7 @@ class ClassSlots:
     rule
         How classes are compared.
     prices
-        What each instance is worth; without samples all classes score 0.
+        What each instance is worth.
     """
 
     def __init__(self, table: PatternTable, rule: Rule, prices: Prices) -> None:

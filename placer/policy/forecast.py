@@ -6,7 +6,8 @@ level, high for tight SLAs and heavy NFs. That is bid-price control (Talluri and
 controls for network revenue management", Management Science 44, 1998): an arrival takes the capacity of which the loss
 is smallest at these prices.
 
-The prices of a single sample are too extreme where patterns tie, so losses are averaged over several samples. After
+The prices of a single sample are too extreme where patterns tie, so they are averaged over several samples: an NF that
+is scarce in some of them and plentiful in others has a price between. After
 few arrivals the forecast is smoothed: all workloads share the SLAs of all arrivals until they have enough of their own.
 """
 
@@ -20,10 +21,10 @@ from placer.policy.dual_simplex import PatternProgram
 from placer.policy.kernels import Floats, Ints
 from placer.policy.pattern_table import PatternTable
 
-SAMPLES = 8
-"""Number of samples of arrivals over which losses are averaged."""
+SAMPLES = 24
+"""Number of samples of arrivals over which prices are averaged."""
 
-ARRIVALS_AHEAD = 240
+ARRIVALS_AHEAD = 60
 """Arrivals in a sample."""
 
 
@@ -58,7 +59,7 @@ class Prices(NamedTuple):
     Parameters
     ----------
     worth
-        In each pattern, in NICs, shape (samples, patterns, workloads).
+        In each pattern, in NICs, shape (patterns, workloads).
     levels
         Per workload the throughputs (kpps) that divide SLAs into levels, loosest first, shape (workloads, LEVELS).
     level
@@ -88,7 +89,7 @@ class PriceForecast:
         self._solo = table.solo.tolist()
         self._missing = 0
         self._renewals = 0
-        self._worth: list[Floats] = []
+        self._worth: Floats = np.zeros(table.counts.shape)
 
     @property
     def renewing(self) -> bool:
@@ -110,7 +111,7 @@ class PriceForecast:
             self._renewals += 1
             self._random = np.random.default_rng(self._renewals)
             self._program.restart(self._level // REFINED)
-            self._worth = []
+            self._worth = np.zeros(self.table.counts.shape)
             self._missing = SAMPLES
             self._draw()
 
@@ -120,10 +121,10 @@ class PriceForecast:
             pivots = self._program.pivot(pivots)
             if pivots < 0:
                 return None
-            self._worth.append(self._worth_of(self._program.prices()))
+            self._worth += self._worth_of(self._program.prices())
             self._missing -= 1
             if not self._missing:
-                return Prices(np.array(self._worth), self._levels, self._level)
+                return Prices(self._worth / SAMPLES, self._levels, self._level)
             self._draw()
         return None
 
@@ -173,4 +174,4 @@ def core_shares(table: PatternTable) -> Prices:
     """Every instance is worth the share of a NIC's cores that it takes."""
     cores = np.array([table.kind.cores_of[workload.nf] / table.kind.cores for workload in table.workloads])
     levels = np.linspace(table.floor, table.solo, LEVELS, axis=1)
-    return Prices(np.where(table.counts > 0, cores, 0.0)[None, :, :], levels, level_of(table, levels))
+    return Prices(np.where(table.counts > 0, cores, 0.0), levels, level_of(table, levels))

@@ -84,9 +84,10 @@ def free_capacity_value(pattern, above, reachable, counts, members, level, worth
     """The value of the free capacity of a NIC with this pattern: what the best pattern adds that it can become.
 
     Added instances are worth `worth`, shape (patterns, workloads). The values that remain after an arrival of each
-    workload and SLA level joined are added to `then`; only patterns that meet this level remain.
+    workload and SLA level joined are written into `then`; only patterns that meet this level remain.
     """
-    most, now = np.zeros(then.shape), 0.0
+    now = 0.0
+    then[:] = 0.0
     for place in range(len(above)):
         if not reachable[place]:
             continue
@@ -99,12 +100,12 @@ def free_capacity_value(pattern, above, reachable, counts, members, level, worth
                 break
             step = level[here, column]
             if counts[here, column] > counts[pattern, column] and step >= 0:
-                most[column, step] = max(most[column, step], gain - worth[here, column])
+                then[column, step] = max(then[column, step], gain - worth[here, column])
     for column in range(then.shape[0]):
         remaining = 0.0
         for step in range(then.shape[1] - 1, -1, -1):
-            remaining = max(remaining, most[column, step])
-            then[column, step] += remaining
+            remaining = max(remaining, then[column, step])
+            then[column, step] = remaining
     return now
 
 
@@ -112,14 +113,12 @@ def free_capacity_value(pattern, above, reachable, counts, members, level, worth
 def score_joins(pattern, above, reachable, counts, members, level, joined, kpps, worth, before, after, into, slot):  # type: ignore[no-untyped-def]
     """Write into column `slot` of `into` the score and the throughput of every possible arrival.
 
-    A score is the value of the free capacity now times `before`, plus that with the arrival times `after`, averaged
-    over the samples of `worth`.
+    A score is the value of the free capacity now times `before`, plus that with the arrival times `after`.
     """
-    width, samples = counts.shape[1], max(len(worth), 1)
+    width = counts.shape[1]
     levels = into.scores.shape[0] // max(width, 1)
-    now, then = 0.0, np.zeros((width, levels))
-    for sample in range(len(worth)):
-        now += free_capacity_value(pattern, above, reachable, counts, members, level, worth[sample], then)
+    then = np.empty((width, levels))
+    now = free_capacity_value(pattern, above, reachable, counts, members, level, worth, then)
     for column in range(width):
         with_it = joined[pattern, column]
         if with_it < 0 or not reachable[np.searchsorted(above, with_it)]:
@@ -128,7 +127,7 @@ def score_joins(pattern, above, reachable, counts, members, level, joined, kpps,
             continue
         into.kpps[column, slot] = kpps[with_it, column]
         for step in range(levels):
-            score = (before * now + after * then[column, step]) / samples
+            score = before * now + after * then[column, step]
             into.scores[column * levels + step, slot] = round(score * 1e6) / 1e6
 
 
