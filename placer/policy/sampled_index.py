@@ -169,25 +169,23 @@ class SampledIndex:
     def _best_of(self, tenant: Tenant, batches: Sequence[int], least_slack: float) -> tuple[float, Nic] | None:
         if not self.kind.hosts(tenant.workload) or not self._nics:
             return None
-        solo = self._solo(tenant)
-        required = self._required(tenant)
-        if required > solo:
-            return None
-        nf, accepted = self._nf(tenant.workload), self._margin_of(solo, required)
+        nf, drop = self._nf(tenant.workload), tenant.sla.max_drop
+        # an accepted drop is a margin whatever the throughput alone, which is then asked for together with the NICs
+        accepted = self._margin_of(1.0, 1.0 - drop) if drop is not None else self._alone(tenant)
         places = preferred_nics(
             self._number[: self._used], self._free, self._margin, self._left[nf], self._own[nf], accepted, least_slack,
             self.kind.cores_of[tenant.workload.nf], self._weights(), sum(batches),
         )  # fmt: skip
         first = 0
         for size in batches:
-            scored = self._scored(places[first : first + size].tolist(), tenant, required)
+            scored = self._scored(places[first : first + size].tolist(), tenant)
             first += size
             if scored:
                 score, number = min(scored)
                 return score, self._nics[number].nic
         return None
 
-    def _scored(self, places: Sequence[int], tenant: Tenant, required: float) -> list[tuple[float, int]]:
+    def _scored(self, places: Sequence[int], tenant: Tenant) -> list[tuple[float, int]]:
         """The scores of the NICs on which every SLA is met, with their numbers."""
         candidates = [self._nics[int(self._number[place])] for place in places]
         co_locations = [
@@ -195,7 +193,10 @@ class SampledIndex:
             for sampled in candidates
         ]
         nf, scored = self._nf(tenant.workload), []
-        answers = self.oracle.throughput(co_locations)
+        if not candidates:
+            return []
+        answers = self.oracle.throughput([*co_locations, (tenant.workload,)])[:-1]
+        required = self._required(tenant)
         for co_location, answer in zip(co_locations[:LEARNED], answers, strict=False):
             logs = [
                 math.log(max(kpps, 1e-9) / self.oracle.solo(one)) for one, kpps in zip(co_location, answer, strict=True)
@@ -206,7 +207,7 @@ class SampledIndex:
             left = min(self._margin_of(lowest[workload], needed) for workload, needed, _ in sampled.tenants.values())
             own = self._margin_of(lowest[tenant.workload], required)
             self._left[nf, place] = left
-            self._own[nf, place] = own - self._margin_of(self._solo(tenant), required)
+            self._own[nf, place] = own - self._alone(tenant)
             kept = all(lowest[workload] >= needed for workload, needed, _ in sampled.tenants.values())
             if kept and lowest[tenant.workload] >= required:
                 per_core, per_margin, before, after = self._weights()
@@ -230,6 +231,10 @@ class SampledIndex:
 
     def _required(self, tenant: Tenant) -> float:
         return tenant.sla.required_kpps(self._solo(tenant))
+
+    def _alone(self, tenant: Tenant) -> float:
+        """The margin of the tenant alone on the NIC, in logarithms."""
+        return self._margin_of(self._solo(tenant), self._required(tenant))
 
     def _margin_of(self, kpps: float, required: float) -> float:
         """How far a throughput is above the required one, in logarithms."""
