@@ -25,7 +25,7 @@ from profiles import ATTRIBUTES
 Array = NDArray[np.float64]
 
 LEAST_NOISE = 1e-4
-"""Variance of a measurement, in squared spreads, below which equal rows could not be told from one another."""
+"""Variance of a measurement, in squared spreads, below which equal rows could not be distinguished."""
 SAME = 1e-9
 """Distance below which two rows are the same co-location."""
 ROWS_AT_ONCE = 1_024

@@ -126,7 +126,7 @@ def test_a_later_profiling_keeps_further_runs(made: Path, tmp_path: Path) -> Non
 
 
 def test_what_is_refused_is_left_out(made: Path, tmp_path: Path) -> None:
-    """The next round is told so, and a message has their number."""
+    """The next round gets them, and a message has their number."""
     out, chooser, messages = copied(made, tmp_path), five(), list[str]()
     testbed = CrowdTestbed(refuses=lambda nfs: nfs == ("light", "middle"))
     chooser = Chooser([(LIGHT, MIDDLE), (LIGHT, SLOW)], [(LIGHT, SLOW)])

@@ -48,7 +48,7 @@ def test_three_on_one_nic_and_one_alone() -> None:
 
 
 def test_the_worst_moment_of_a_stay_counts() -> None:
-    """Two share a NIC until one leaves: both were at a tenth, whoever comes afterwards."""
+    """Two share a NIC until one leaves: both were at a tenth, whatever comes afterwards."""
     plan = _plan((arrival("1", 0, "a", departure=5), "x"), (arrival("2", 1, "b"), "x"), (arrival("3", 6, "c"), "y"))
     assert expected_violations(plan, _catalogue(), "toy").mean_pct == pytest.approx(100 * 0.2 / 3)
 

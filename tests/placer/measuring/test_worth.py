@@ -19,7 +19,7 @@ SLA = Sla(max_drop=0.1)
 
 
 class Guess:
-    """Every NF has 1000 kpps alone; in company the given share, with an interval of +- the given width."""
+    """Every NF has 1000 kpps alone; side by side the given share, with an interval of +- the given width."""
 
     def __init__(self, kept: Mapping[CoLocation, float], width: float = 0.05, solo_width: float = 0.0) -> None:
         self._kept = kept
