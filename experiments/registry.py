@@ -1,6 +1,7 @@
 """The registry of experiments: what an experiment receives, what it returns, and how it is found by name.
 
-An experiment is one file `tableN.py` or `figureN.py` in the folder of its paper. Putting the file there registers it.
+An experiment is one file in the folder of its paper: `tableN.py`, `figureN.py`, or any name for what the paper does not
+have. Putting the file there registers it.
 The registry differs from `profiles.registry`: experiments lie in one folder per paper and are listed in the paper's
 order.
 """
@@ -109,13 +110,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of a paper, and the function that reproduces it."""
+    """A table or figure of a paper, or a further experiment, and the function that makes it."""
 
     paper: Paper
     name: str
     title: str
     run: Callable[[Setting], Result]
 
+
+KINDS = ("table", "figure")
 
 _registered: dict[str, Experiment] = {}
 
@@ -141,10 +144,11 @@ def experiment(
 
 
 def all_experiments() -> list[Experiment]:
-    """The experiments of every paper: tables before figures, each by number."""
-    for module in pkgutil.walk_packages([str(Path(__file__).parent)], "experiments."):
-        if re.fullmatch(r"(table|figure)\d+(_[a-z]+)?", module.name.rpartition(".")[2]):
-            import_module(module.name)
+    """The experiments of every paper: tables, then figures, each by number, then others by name."""
+    for folder in pkgutil.iter_modules([str(Path(__file__).parent)], "experiments."):
+        if folder.ispkg and hasattr(package := import_module(folder.name), "PAPER"):
+            for module in pkgutil.iter_modules(package.__path__, f"{folder.name}."):
+                import_module(module.name)
     return sorted(_registered.values(), key=_order)
 
 
@@ -195,6 +199,7 @@ def _unknown(name: str, known: Sequence[Experiment]) -> InputError:
     return InputError.of("NAME", f"'{name}' is not an experiment", hint=f"one of {', '.join(near)}, or all")
 
 
-def _order(one: Experiment) -> tuple[str, bool, int, str]:
-    number = re.search(r"\d+", one.name)
-    return one.paper.name, "figure" in one.name, int(number.group()) if number else 0, one.name
+def _order(one: Experiment) -> tuple[str, int, int, str]:
+    match = re.match(r"(table|figure)(\d+)", one.name)
+    kind, number = (KINDS.index(match[1]), int(match[2])) if match else (len(KINDS), 0)
+    return one.paper.name, kind, number, one.name

@@ -45,12 +45,12 @@ def score_table(
 
 
 def with_means(table: pd.DataFrame, published: Mapping[str, Scores]) -> pd.DataFrame:
-    """The table with one more row per predictor: the means over its NFs on the simulated card."""
+    """The table with one more row per testbed and predictor: the means over its NFs."""
     rows = []
-    for predictor, theirs in published.items():
-        of = table[(table["predictor"] == predictor) & (table["testbed"] == "simulated")]
+    for key, of in table.groupby(["testbed", "predictor"], sort=False):
+        testbed, predictor = map(str, key)
         ours = tuple(float(of[metric].mean()) for metric in METRICS)
-        rows.append(_row("mean", predictor, "simulated", int(of["runs"].sum()), ours, theirs))
+        rows.append(_row("mean", predictor, testbed, int(of["runs"].sum()), ours, published[predictor]))
     return pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
 
 

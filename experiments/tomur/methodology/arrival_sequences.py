@@ -2,21 +2,72 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
 from typing import TextIO, TypeVar
 
 import joblib
 
 from experiments.registry import Setting
+from experiments.tomur.methodology.simulated_card import TESTBEDS, trained
+from placer.evaluate.evaluation import evaluate
+from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.oracle import Oracle
+from placer.model.plan import Plan
+from placer.optimal import optimal_plan
 from traces.arrivals import Recipe, generate
 
 SEQUENCES = 100
 ARRIVALS = 500
 
 Evaluated = TypeVar("Evaluated")
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedFleet:
+    """Unlimited NICs of one simulated card.
+
+    Parameters
+    ----------
+    catalogue
+        The card, its models and its testbed, with the default budget of SLA violations.
+    truth
+        The card's noise-free throughputs.
+    """
+
+    catalogue: Catalogue
+    truth: tuple[Oracle, ...]
+
+    def arrivals(self, seed: int, count: int = ARRIVALS) -> list[Arrival]:
+        """The sequence of that seed."""
+        return read_arrivals(sequence(seed, count), self.catalogue.default_traffic, self.catalogue.check)
+
+    def fewest_nics(self, arrivals: list[Arrival]) -> int:
+        """NICs of the optimum by the card's noise-free throughputs."""
+        return len(optimal_plan([one.tenant for one in arrivals], self.catalogue.kinds, self.truth).nics)
+
+    def score(self, plan: Plan, fewest: int) -> tuple[float, float]:
+        """Wastage (%) relative to the optimum's NICs, and SLA violations (%), by the card's noise-free throughputs."""
+        evaluation = evaluate(plan, self.catalogue.kinds, self.truth)
+        return 100.0 * (evaluation.nics / fewest - 1.0), evaluation.violations_pct or 0.0
+
+
+@cache
+def fleet_of(testbed: str) -> SimulatedFleet:
+    """The card of that SPEC, opened once in a process: oracles cache throughputs over all its sequences."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    catalogue = open_catalogue(Cards(testbed=testbed), stack, lambda message: None)
+    truth = catalogue.truth()
+    assert truth is not None
+    return SimulatedFleet(catalogue, truth)
 
 
 def sequence(seed: int, count: int = ARRIVALS) -> TextIO:
@@ -37,9 +88,8 @@ def each_sequence(setting: Setting, evaluate: Callable[[int], Evaluated], jobs: 
         Number of processes; -1 means one per core, 1 stays in this process.
     """
     sequences = setting.count(SEQUENCES)
-    # train missing models here once, not in every process
-    with ExitStack() as stack:
-        open_catalogue(Cards(), stack, setting.say)
+    for testbed in TESTBEDS:
+        trained(setting, testbed)  # train missing models here once, not in every process
     calls = (joblib.delayed(evaluate)(setting.seed * SEQUENCES + number) for number in range(sequences))
     for done, result in enumerate(joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), start=1):
         yield result

@@ -1,50 +1,61 @@
-"""The simulated BlueField-2, and the models trained on its recorded profile."""
+"""The simulated cards, and the models trained on their recorded profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.registry import Setting
-from placer.inputs.models import open_models
+from placer.inputs.models import open_models, recorded_of
 from predictor import Models, TomurPredictor
 from profiler.simulated import SimulatedTestbed
-from profiler.testbed import Run
+from profiler.testbed import Run, Testbed
+from profiler.testbeds import open_testbed
 from profiles import Load, TrafficProfile
 
 Array = NDArray[np.float64]
 
 TESTBED = "simulated"
+"""The simulated BlueField-2: the SPEC of the card of most experiments."""
+TESTBEDS = (TESTBED, "simulated:contended")
+"""The SPECs of both cards. On the second, NFs contend as much as in the upper half of the paper's figure 1."""
 CARD = SimulatedTestbed()
 DEFAULT: TrafficProfile = CARD.describe().traffic
 
-
-_cached: list[Models] = []
-
-
-def trained(setting: Setting) -> Models:
-    """Models trained on the recorded profile of the simulated BlueField-2; cached."""
-    if not _cached:
-        _cached.append(open_models(None, setting.say))
-    return _cached[0]
+_cached: dict[str, Models] = {}
 
 
-def tomur(setting: Setting) -> TomurPredictor:
-    """Tomur as the paper trains it, on runs with benches only: without the calibration on runs with co-located NFs."""
-    return TomurPredictor({name: replace(model, calibration=None) for name, model in trained(setting).models.items()})
+@cache
+def card_of(testbed: str) -> Testbed:
+    """The card of that SPEC, opened once."""
+    return CARD if testbed == TESTBED else open_testbed(testbed)
 
 
-def truth(co_locations: Sequence[Sequence[Load]], card: SimulatedTestbed = CARD) -> Array:
+def trained(setting: Setting, testbed: str = TESTBED) -> Models:
+    """Models trained on the recorded profile of a simulated card; cached."""
+    if testbed not in _cached:
+        _cached[testbed] = open_models(None, setting.say, recorded_of(testbed))
+    return _cached[testbed]
+
+
+def tomur(setting: Setting, testbed: str = TESTBED) -> TomurPredictor:
+    """Tomur as the paper trains it, on runs with benches only: without the corrections by co-located NFs."""
+    models = trained(setting, testbed).models
+    return TomurPredictor({name: replace(model, calibration=None, neighbours=None) for name, model in models.items()})
+
+
+def truth(co_locations: Sequence[Sequence[Load]], card: Testbed = CARD) -> Array:
     """Noise-free throughput (kpps) of the first load of each co-location."""
     return _first(card.run_many(co_locations, noise=False))
 
 
-def measured_kpps(co_locations: Sequence[Sequence[Load]], seed: int) -> Array:
+def measured_kpps(co_locations: Sequence[Sequence[Load]], seed: int, card: Testbed = CARD) -> Array:
     """Measured throughput (kpps) of the first load of each co-location, with noise."""
-    return _first(CARD.run_many(co_locations, seed=seed))
+    return _first(card.run_many(co_locations, seed=seed))
 
 
 def _first(runs: Sequence[Run]) -> Array:

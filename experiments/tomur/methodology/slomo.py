@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 
 from experiments.registry import Setting
-from experiments.tomur.methodology.simulated_card import CARD, DEFAULT, measured_kpps, tomur, trained
+from experiments.tomur.methodology.simulated_card import (
+    DEFAULT,
+    TESTBED,
+    card_of,
+    measured_kpps,
+    tomur,
+    trained,
+)
 from predictor import Models, Predictor, SlomoPredictor
 from profiler.contention import measure_benches
 from profiler.memory_contention import MemoryContention, measure_neighbours
@@ -21,32 +28,33 @@ from profiles.profile import THROUGHPUT, NfProfile, Profile
 RUNS = 400
 
 
-def predictors(setting: Setting) -> dict[str, Predictor]:
+def predictors(setting: Setting, testbed: str = TESTBED) -> dict[str, Predictor]:
     """The baseline and Tomur, both trained as in the paper."""
-    return {"slomo": slomo(setting), "tomur": tomur(setting)}
+    return {"slomo": slomo(setting, testbed), "tomur": tomur(setting, testbed)}
 
 
-_cached: dict[tuple[int, int], SlomoPredictor] = {}
+_cached: dict[tuple[str, int, int], SlomoPredictor] = {}
 
 
-def slomo(setting: Setting) -> SlomoPredictor:
+def slomo(setting: Setting, testbed: str = TESTBED) -> SlomoPredictor:
     """SLOMO for every NF of the card; cached."""
-    key = setting.seed, setting.count(RUNS, least=60)
+    key = testbed, setting.seed, setting.count(RUNS, least=60)
     if key not in _cached:
-        setting.say("training SLOMO at default traffic on the simulated BlueField-2")
-        _cached[key] = _train(trained(setting), *key)
+        setting.say(f"training SLOMO at default traffic on the card `{testbed}`")
+        _cached[key] = _train(trained(setting, testbed), *key)
     return _cached[key]
 
 
-def _train(models: Models, seed: int, count: int) -> SlomoPredictor:
-    benches = measure_benches(CARD, seed, lambda runs: None)
-    neighbours = measure_neighbours(CARD, seed, lambda runs: None)
-    free = CARD.describe().nic.cores - max(models.cores(nf) for nf in models.nfs)
+def _train(models: Models, testbed: str, seed: int, count: int) -> SlomoPredictor:
+    card = card_of(testbed)
+    benches = measure_benches(card, seed, lambda runs: None)
+    neighbours = measure_neighbours(card, seed, lambda runs: None)
+    free = card.describe().nic.cores - max(models.cores(nf) for nf in models.nfs)
     contentions = MemoryContention(benches.memory, free, np.random.default_rng(seed), neighbours).draw(count)
     inputs = pd.DataFrame([DEFAULT.as_dict() | one.counters.as_dict() for one in contentions])
     measured = {}
     for nf in models.nfs:
-        throughput = measured_kpps([[Workload(nf, DEFAULT), *one.loads] for one in contentions], seed)
+        throughput = measured_kpps([[Workload(nf, DEFAULT), *one.loads] for one in contentions], seed, card)
         measured[nf] = NfProfile(nf, None, inputs.iloc[:0], inputs.assign(**{THROUGHPUT: throughput}))
-    profile = Profile(source=Path(), testbed=CARD.describe(), benches=pd.DataFrame(), nfs=measured)
+    profile = Profile(source=Path(), testbed=card.describe(), benches=pd.DataFrame(), nfs=measured)
     return SlomoPredictor.train(profile, models.models, seed=seed, warn=lambda message: None)

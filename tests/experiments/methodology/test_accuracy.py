@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.methodology.accuracy import errors_pct, is_worse, score_table, scores
+from experiments.methodology.accuracy import errors_pct, is_worse, score_table, scores, with_means
 
 
 def test_scores_are_the_mape_and_the_shares_within_5_and_10_percent() -> None:
@@ -20,6 +20,19 @@ def test_the_verdict_names_the_worse_metrics() -> None:
         {("NAT", "tomur", "simulated"): np.array([4.0, 8.0, 12.0])}, {("NAT", "tomur"): (7.0, 33.3, 80.0)}
     )
     assert table["verdict"].tolist() == ["worse: MAPE, ±10 %"]
+
+
+def test_every_testbed_has_its_own_means() -> None:
+    """Errors of 2 and 4 % on one card and 9 % on another: means of 3 and 9 %, each beside the published one."""
+    errors = {
+        ("NAT", "tomur", "one"): np.array([2.0]),
+        ("ACL", "tomur", "one"): np.array([4.0]),
+        ("NAT", "tomur", "two"): np.array([9.0]),
+    }
+    table = with_means(score_table(errors, {}), {"tomur": (3.7, 70.8, 95.9)})
+    means = table[table["nf"] == "mean"].set_index("testbed")
+    assert means["mape_pct"].to_dict() == pytest.approx({"one": 3.0, "two": 9.0})
+    assert means["published_mape_pct"].tolist() == [3.7, 3.7]
 
 
 @pytest.mark.parametrize(

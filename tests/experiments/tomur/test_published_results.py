@@ -29,10 +29,12 @@ def test_composition_follows_the_execution_pattern() -> None:
 
 
 def test_tomur_beats_slomo_where_several_resources_are_contended() -> None:
-    """Table 2: the mean error of SLOMO is at least three times Tomur's, which is at most the published one."""
-    means = _table("table2").set_index(["nf", "predictor"])["mape_pct"]["mean"]
-    assert means["tomur"] <= 3.7
-    assert means["slomo"] >= 3 * means["tomur"]
+    """Table 2, on both cards: SLOMO's mean error is at least three times Tomur's, which is about the published one."""
+    table = _table("table2").set_index(["nf", "testbed", "predictor"])["mape_pct"]["mean"]
+    for testbed, most in (("simulated", 3.7), ("simulated:contended", 4.0)):
+        means = table[testbed]
+        assert means["tomur"] <= most
+        assert means["slomo"] >= 3 * means["tomur"]
 
 
 def test_slomo_is_accurate_with_memory_contention_alone() -> None:
