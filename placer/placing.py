@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import Evaluation, evaluate
 from placer.evaluate.expected_violations import expected_violations_pct
+from placer.measuring.measured_plan import NAME as MEASURED
+from placer.measuring.measured_plan import plan_by_measuring
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import Oracle
@@ -71,6 +73,17 @@ class Placing:
         check_plan(plan, self.arrivals, catalogue.kinds)
         predicted = None if predictor is None else catalogue.oracles(predictor)
         return with_expected(evaluate(plan, catalogue.kinds, self.truth, predicted), catalogue)
+
+    def measured(self, catalogue: Catalogue, predictor: str, most: int, seed: int) -> Evaluation:
+        """The contention-aware plan by at most `most` runs on the catalogue's testbeds, checked and evaluated."""
+        with self.progress.task(f"{MEASURED}, {predictor}") as advance:
+            found = plan_by_measuring(
+                self.arrivals, catalogue, predictor, most, seed=seed, say=self.progress.say, progress=advance
+            )
+        check_plan(found.plan, self.arrivals, catalogue.kinds)
+        predicted = found.catalogue.oracles(predictor)
+        evaluation = with_expected(evaluate(found.plan, catalogue.kinds, self.truth, predicted), found.catalogue)
+        return replace(evaluation, measured_runs=found.runs, measured_pct=found.measured_pct)
 
     def varied(self, asked: Evaluation, strategy: NamedStrategy, catalogue: Catalogue) -> BudgetVariation:
         """The plans of a strategy whose plan for the catalogue's budget is `asked`, at other budgets."""

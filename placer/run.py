@@ -11,6 +11,7 @@ from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import Evaluation, evaluate
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
+from placer.measuring.measured_plan import refuse_unmeasurable
 from placer.model.arrival import Arrival
 from placer.model.catalogue import PREDICTED, Catalogue
 from placer.model.oracle import Oracle
@@ -49,6 +50,8 @@ class RunRequest:
     vary_budget
         Whether strategies that keep a budget of SLA violations are also placed without one, and where they miss it
         with smaller ones.
+    measure
+        Runs to spend at most on a plan whose co-locations are measured on the testbed; None makes no such plan.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -60,6 +63,7 @@ class RunRequest:
     solver: str = "cp-sat"
     certificate: bool = False
     vary_budget: bool = False
+    measure: int | None = None
 
 
 @dataclass(frozen=True)
@@ -147,11 +151,14 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         catalogue, arrivals, predictors = _read(request, stack, progress)
         if request.certificate:
             refuse_uncertifiable(arrivals)
+        by_measuring = None if request.measure is None else refuse_unmeasurable(catalogue, predictors)
         truth = catalogue.truth()
         judges = truth or catalogue.oracles(predictors[0])
         placing = Placing(arrivals, truth, progress)
         evaluations = list(_online(chosen, predictors, catalogue, placing))
         variations = tuple(_variations(evaluations if request.vary_budget else (), chosen, catalogue, placing))
+        if request.measure is not None and by_measuring is not None:
+            evaluations.append(placing.measured(catalogue, by_measuring, request.measure, request.seed))
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
         if None in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)

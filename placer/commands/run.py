@@ -34,6 +34,15 @@ Strategy = Annotated[
     ),
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default, all in the models.")]
+Measure = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Spend at most this many runs on the testbed to measure the co-locations of a contention-aware plan, "
+        "which becomes another row; needs --testbed.",
+        show_default=False,
+    ),
+]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write the NIC of every instance, as CSV.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
@@ -64,6 +73,7 @@ def command(
     format: Format = "table",
     budget: Budget = None,
     risk: Risk = None,
+    measure: Measure = None,
     time_limit: TimeLimit = 60.0,
     solver: Solver = "cp-sat",
     timeout: Timeout = 60.0,
@@ -97,6 +107,7 @@ def command(
         solver=solver,
         certificate=certificate is not None,
         vary_budget=True,
+        measure=measure,
     )
     comparison = run(request, Progress(quiet=quiet))
     text = render(comparison)

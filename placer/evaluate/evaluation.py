@@ -49,6 +49,9 @@ class Evaluation:
         Per placed arrival, by id, its stay as the strategy's own predictor expects it; None without a predictor.
     expected_violations_pct
         Instances expected to violate their SLA, per 100 placed, by the errors of a predictor; None where not known.
+    measured_runs, measured_pct
+        For a plan that was made by measuring, the runs, and the share of instances (%) all of whose co-locations were
+        measured; None for other plans.
     """
 
     plan: Plan
@@ -57,6 +60,8 @@ class Evaluation:
     stays: dict[str, Stay] | None
     expected: dict[str, Stay] | None
     expected_violations_pct: float | None = None
+    measured_runs: int | None = None
+    measured_pct: float | None = None
 
     @property
     def violated(self) -> int | None:

@@ -50,8 +50,8 @@ def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> Exp
     if not placed:
         return ExpectedViolations(0.0, 0.0)
     worst: dict[str, tuple[float, Case]] = {}
-    for kind, groups in _groups_by_kind(plan, catalogue).items():
-        for co_location, tenants, shares in _shortfalls(groups, catalogue.models[kind].predictors[predictor]):
+    for kind, groups in groups_by_kind(plan, catalogue).items():
+        for co_location, tenants, shares in shortfalls(groups, catalogue.models[kind].predictors[predictor]):
             for tenant, share in zip(tenants, shares, strict=True):
                 if tenant.id not in worst or share > worst[tenant.id][0]:
                     worst[tenant.id] = share, (kind, co_location, tenant.workload)
@@ -64,7 +64,7 @@ def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> Exp
     return ExpectedViolations(100.0 * mean / placed, 100.0 * float(np.sqrt(variance)) / placed)
 
 
-def _shortfalls(
+def shortfalls(
     groups: Iterable[tuple[Tenant, ...]], predictor: Predictor
 ) -> Iterator[tuple[CoLocation, tuple[Tenant, ...], list[float]]]:
     """Per group of tenants its co-location, and the probability that each tenant falls short of its SLA."""
@@ -79,7 +79,7 @@ def _shortfalls(
         yield co_location, tenants, shares.tolist()
 
 
-def _groups_by_kind(plan: Plan, catalogue: Catalogue) -> dict[int, list[tuple[Tenant, ...]]]:
+def groups_by_kind(plan: Plan, catalogue: Catalogue) -> dict[int, list[tuple[Tenant, ...]]]:
     """Per kind, every set of tenants that ever shares a NIC, in order of workload."""
     groups: dict[int, dict[tuple[str, ...], tuple[Tenant, ...]]] = defaultdict(dict)
     for _, changed in replay_plan(plan, Fleet(catalogue.kinds)):

@@ -9,7 +9,7 @@ from placer.report.html.run_sections import sections_of_run
 from placer.report.html.run_tables import peak_co_locations
 from placer.report.text.counts import counted_nics
 from placer.report.text.recommendation import budget_cost, missed_budget, plan_name, recommended_plan
-from placer.report.text.run import risk_notes, truth_note
+from placer.report.text.run import measured_notes, risk_notes, truth_note
 from placer.report.wastage import is_marked, reference, wastage_notes, wastage_text
 from placer.run import Comparison
 
@@ -50,6 +50,7 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
         *wastage_notes(comparison, [chosen]),
         *missed_budget(comparison, chosen),
         *budget_cost(comparison, chosen),
+        *measured_notes(comparison),
         " ".join(notes),
     )
 

@@ -11,7 +11,13 @@ from typing import Any
 from placer.evaluate.evaluation import Evaluation
 from placer.optimal.shortfall import Shortfall
 from placer.report.text.counts import counted, counted_nics
-from placer.report.text.recommendation import asked_budget, recommendation_lines, recommended_plan, variation_of
+from placer.report.text.recommendation import (
+    asked_budget,
+    plan_name,
+    recommendation_lines,
+    recommended_plan,
+    variation_of,
+)
 from placer.report.text.table import text_table
 from placer.report.wastage import (
     costs_differ,
@@ -43,6 +49,7 @@ def as_table(comparison: Comparison) -> str:
         _optimum_line(comparison),
         *([] if shortfall is None else [shortfall.sentence()]),
         f"{counted(len(comparison.arrivals), 'arrival')}. {truth_note(comparison)}",
+        *measured_notes(comparison),
         *risk_notes(comparison),
     ]
     return text_table(headings, rows, words=2) + "\n".join(lines) + "\n"
@@ -82,6 +89,16 @@ def truth_note(comparison: Comparison) -> str:
     if comparison.truth == "simulated":
         return "SLA violations are measured on the simulated card, not on hardware."
     return f"SLA violations are measured by the testbed {comparison.truth}."
+
+
+def measured_notes(comparison: Comparison) -> list[str]:
+    """Where a plan was made by measuring, how far it rests on that."""
+    return [
+        f"{plan_name(one)}: {counted(one.measured_runs, 'run')} measured; {one.measured_pct:.0f} % of the instances "
+        "are on NICs whose co-locations were measured."
+        for one in comparison.plans
+        if one.measured_runs is not None and one.measured_pct is not None
+    ]
 
 
 def risk_notes(comparison: Comparison) -> list[str]:
@@ -171,7 +188,12 @@ def _strategy(comparison: Comparison, evaluation: Evaluation) -> dict[str, Any]:
         "keeps_budget": None if comparison.catalogue.budget_pct is None else keeps_budget(comparison, evaluation),
         "risk": evaluation.plan.risk,
         "comparable": not is_marked(comparison, evaluation),
+        **({} if not measured_notes(comparison) else _measured(evaluation)),
     }
+
+
+def _measured(evaluation: Evaluation) -> dict[str, Any]:
+    return {"measured_runs": evaluation.measured_runs, "measured_pct": _rounded(evaluation.measured_pct)}
 
 
 def _recommended(comparison: Comparison) -> dict[str, Any]:
