@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import expected_violations, groups_by_kind, shortfalls
+from placer.measuring.card_runs import CardRuns
 from placer.measuring.measured_predictor import MeasuredPredictor
-from placer.measuring.measurements import Measurements
 from placer.measuring.needs import Needs, OnCard, needs_of
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
@@ -134,22 +134,22 @@ class _Rounds:
         self._former: Plan | None = None
         first = {id(testbed): at for at, testbed in reversed(list(enumerate(catalogue.testbeds)))}
         self._cards = [first[id(testbed)] for testbed in catalogue.testbeds]
-        self._measurements = {
-            card: Measurements(testbed, seed) for card, testbed in enumerate(catalogue.testbeds)
+        self._runs = {
+            card: CardRuns(testbed, seed) for card, testbed in enumerate(catalogue.testbeds)
             if testbed is not None and card in self._cards
         }  # fmt: skip
 
     @property
     def _measured(self) -> set[OnCard]:
-        return {(card, one) for card, measurements in self._measurements.items() for one in measurements.co_locations}
+        return {(card, one) for card, runs in self._runs.items() for one in runs.co_locations}
 
     def _needs(self, plan: Plan) -> Needs:
         return needs_of(plan, self._predicted.kinds, self._cards)
 
     def measure(self, chosen: Sequence[OnCard]) -> None:
         """Run each once."""
-        for card, measurements in self._measurements.items():
-            measurements.measure([co_location for on, co_location in chosen if on == card])
+        for card, runs in self._runs.items():
+            runs.measure([co_location for on, co_location in chosen if on == card])
 
     def placed(self) -> MeasuredPlan:
         """The plan of this round: of those that cost about as much, the one of which most was measured."""
@@ -166,7 +166,7 @@ class _Rounds:
         near = [at for at, cost in enumerate(costs) if cost <= (1.0 + WORTH) * min(costs)]
         best = min(near, key=lambda at: (-shares[at], costs[at]))
         self._former = plans[best]
-        runs = sum(one.total for one in self._measurements.values())
+        runs = sum(one.total for one in self._runs.values())
         return MeasuredPlan(replace(plans[best], strategy=NAME), catalogue, shares[best], runs)
 
     def _still_holds(self, former: Plan, plan: Plan, catalogue: Catalogue) -> bool:
@@ -180,7 +180,7 @@ class _Rounds:
         """Per card, measured co-location and tenant of the plan the probability that its SLA is violated."""
         for kind, groups in groups_by_kind(plan, catalogue).items():
             card, predictor = self._cards[kind], catalogue.models[kind].predictors[self._predictor]
-            measured = self._measurements[card]
+            measured = self._runs[card]
             known = [tenants for tenants in groups if tuple(one.workload for one in tenants) in measured]
             for co_location, tenants, shares in shortfalls(known, predictor):
                 for tenant, share in zip(tenants, shares, strict=True):
@@ -191,7 +191,7 @@ class _Rounds:
         made = {}
         for card, models in zip(self._cards, self._predicted.models, strict=True):
             if (card, id(models)) not in made:
-                known = MeasuredPredictor(models.predictors[self._predictor], self._measurements[card])
+                known = MeasuredPredictor(models.predictors[self._predictor], self._runs[card])
                 made[card, id(models)] = replace(models, predictors={**models.predictors, self._predictor: known})
         models_of = zip(self._cards, self._predicted.models, strict=True)
         return replace(self._predicted, models=tuple(made[card, id(models)] for card, models in models_of))
@@ -199,7 +199,7 @@ class _Rounds:
     def _of_measured(self, catalogue: Catalogue, risk: float | None) -> Plan:
         """The plan of measured co-locations only, and of instances alone."""
         oracles = replace(catalogue, risk=risk, budget_pct=None).oracles(self._predictor)
-        only = [_OnlyMeasured(one, self._measurements[card]) for one, card in zip(oracles, self._cards, strict=True)]
+        only = [_OnlyMeasured(one, self._runs[card]) for one, card in zip(oracles, self._cards, strict=True)]
         return replace(ContentionAware(catalogue, self._predictor, only).place(self._arrivals), risk=risk)
 
     def next_runs(self, current: MeasuredPlan, most: int) -> list[OnCard]:
@@ -215,7 +215,7 @@ class _Rounds:
         doubt: Counter[OnCard] = Counter()
         for card, co_location, tenant, share in self._measured_shares(current.plan, current.catalogue):
             if IN_DOUBT < share < 1.0 - IN_DOUBT:
-                measured, alone = self._measurements[card], (tenant.workload,)
+                measured, alone = self._runs[card], (tenant.workload,)
                 relative = tenant.sla.max_drop is not None and alone in measured
                 doubt[card, min([co_location, *([alone] if relative else [])], key=measured.runs)] += 1
         return sorted(doubt, key=lambda one: (-doubt[one], one))
@@ -224,15 +224,15 @@ class _Rounds:
 class _OnlyMeasured(Oracle):
     """Lets no SLA be kept in a co-location that was not measured; an instance alone runs anywhere."""
 
-    def __init__(self, known: Oracle, measurements: Measurements) -> None:
+    def __init__(self, known: Oracle, runs: CardRuns) -> None:
         super().__init__()
         self._known = known
-        self._measurements = measurements
+        self._runs = runs
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         answers = self._known.throughput(co_locations)
         return [
-            kpps if len(one) == 1 or one in self._measurements else [UNMEASURED * value for value in kpps]
+            kpps if len(one) == 1 or one in self._runs else [UNMEASURED * value for value in kpps]
             for one, kpps in zip(co_locations, answers, strict=True)
         ]
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from placer.measuring.measurements import Measurements
+from placer.measuring.card_runs import CardRuns
 from predictor import Prediction, Predictor
 from profiles import CoLocation, Workload
 
@@ -44,14 +44,14 @@ class MeasuredPredictor(Predictor):
     ----------
     predicted
         The predictor.
-    measurements
+    runs
         What was measured. Make another predictor after further runs.
     """
 
-    def __init__(self, predicted: Predictor, measurements: Measurements) -> None:
+    def __init__(self, predicted: Predictor, runs: CardRuns) -> None:
         self.predicted = predicted
-        self.measurements = measurements
-        self._noise = measurements.noise
+        self.runs = runs
+        self._noise = runs.noise
         self._estimates: dict[CoLocation, dict[Workload, tuple[float, float]]] = {}
 
     @property
@@ -102,7 +102,7 @@ class MeasuredPredictor(Predictor):
     def _measured(self, co_locations: Sequence[Sequence[Workload]]) -> dict[int, list[tuple[float, float]]]:
         """By place, of each measured co-location: per workload the logarithm of its throughput, and its deviation."""
         keys = [tuple(sorted(one)) for one in co_locations]
-        places = [at for at, key in enumerate(keys) if key in self.measurements]
+        places = [at for at, key in enumerate(keys) if key in self.runs]
         self._estimate(sorted({keys[at] for at in places} - self._estimates.keys()))
         return {at: [self._estimates[keys[at]][one] for one in co_locations[at]] for at in places}
 
@@ -113,9 +113,9 @@ class MeasuredPredictor(Predictor):
         median = self.predicted.throughput(missing)
         lower = self.predicted.throughput(missing, risk=ONE_DEVIATION)
         alone = {(one,) for key in missing if len(key) > 1 for one in key}
-        self._estimate(sorted(key for key in alone if key in self.measurements and key not in self._estimates))
+        self._estimate(sorted(key for key in alone if key in self.runs and key not in self._estimates))
         for key, kpps, low in zip(missing, median, lower, strict=True):
-            measured, per_run = self.measurements.mean_log(key), self._noise**2 / self.measurements.runs(key)
+            measured, per_run = self.runs.mean_log(key), self._noise**2 / self.runs.runs(key)
             found = {}
             for workload, expected, below in zip(key, kpps.tolist(), low.tolist(), strict=True):
                 spread = max(math.log(expected / max(below, 1e-9)), LEAST_DEVIATION) ** 2

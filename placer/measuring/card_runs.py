@@ -17,7 +17,7 @@ ASSUMED = 4
 """The weight of that assumption, in repeats."""
 
 
-class Measurements:
+class CardRuns:
     """Runs on a testbed, with noise as a user has it.
 
     Parameters
