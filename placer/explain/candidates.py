@@ -103,7 +103,7 @@ def explain(
     if only is not None and all(arrival.id != only for arrival in arrivals):
         raise InputError.of("ID", f"'{only}' is not among the arrivals")
     fleet = Fleet(kinds)
-    selector = Selector(fleet, oracles, rule)
+    selector = Selector(fleet, oracles, rule, arrivals=len(arrivals))
     verdicts: dict[int, tuple[Verdict, ...]] = {}
 
     def choose(index: int) -> Nic | NicKind | None:

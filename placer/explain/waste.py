@@ -63,7 +63,7 @@ def _fleets(
 ) -> Iterator[Fleet]:
     """The same fleet before the first event of the trace, and after each."""
     fleet = Fleet(kinds)
-    selector = Selector(fleet, oracles, rule)
+    selector = Selector(fleet, oracles, rule, arrivals=len(arrivals))
 
     def choose(index: int) -> Nic | NicKind | None:
         selector.observe(arrivals[index].tenant)

@@ -101,6 +101,14 @@ class ClassIndex:
             if at_once:
                 self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
 
+    def close_with(self, arrivals: int) -> None:
+        """Take prices for so many last arrivals."""
+        if self._forecast is not None:
+            prices = self._forecast.closing(arrivals, self._slots.open_classes())
+            if prices is not None:
+                self._slots.reprice(prices)
+                self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
+
     def covers(self, tenant: Tenant) -> bool:
         """Whether all co-locations that are useful to the tenant are predicted."""
         return self.table.covers(tenant)

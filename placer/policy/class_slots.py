@@ -10,6 +10,7 @@ from bisect import bisect_right
 
 import numpy as np
 
+from placer.policy.closing import OpenClass
 from placer.policy.forecast import LEVELS, Prices
 from placer.policy.kernels import INFEASIBLE, NO_NIC, JoinScores, best_class, score_joins
 from placer.policy.lowest_numbers import LowestNumbers
@@ -107,6 +108,16 @@ class ClassSlots:
         """How many NICs give an arrival what it requires (kpps)."""
         used = len(self._keys)
         return int(self._sizes[:used][self._kpps[column, :used] >= required].sum())
+
+    def open_classes(self) -> list[OpenClass]:
+        """The classes that have NICs."""
+        found = []
+        for (pattern, flags), slot in self._slots.items():
+            if self._sizes[slot]:
+                above = self.table.above(pattern)
+                reachable = above[np.frombuffer(flags, dtype=np.bool_)]
+                found.append(OpenClass(pattern, reachable[reachable != pattern], int(self._sizes[slot])))
+        return found
 
     def reprice(self, prices: Prices) -> None:
         """Take new prices; classes without NICs are dropped, the others are scored anew by `advance`."""

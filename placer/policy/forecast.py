@@ -13,10 +13,13 @@ few arrivals the forecast is smoothed: all workloads share the SLAs of all arriv
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from placer.policy.closing import SAMPLES as CLOSING_SAMPLES
+from placer.policy.closing import OpenClass, closing_prices
 from placer.policy.dual_simplex import PatternProgram
 from placer.policy.kernels import Floats, Ints
 from placer.policy.pattern_table import PatternTable
@@ -127,6 +130,24 @@ class PriceForecast:
                 return Prices(self._worth / SAMPLES, self._levels, self._level)
             self._draw()
         return None
+
+    def closing(self, arrivals: int, classes: Sequence[OpenClass]) -> Prices | None:
+        """Prices for the last arrivals of a trace, given the open NICs; a renewal that is under way is given up."""
+        if not self._seen:
+            return None
+        self._missing = 0
+        levels, probability = self._smoothed()
+        self._level = level_of(self.table, levels)
+        random = np.random.default_rng(arrivals)
+        worth, found = np.zeros(self.table.counts.shape), 0
+        for _ in range(CLOSING_SAMPLES):
+            drawn = random.multinomial(arrivals, probability.ravel()).reshape(probability.shape).astype(np.float64)
+            level = np.where(self._level >= 0, self._level // REFINED, -1).astype(np.intp)
+            prices = closing_prices(self.table, level, classes, drawn)
+            if prices is not None:
+                worth += self._worth_of(prices)
+                found += 1
+        return Prices(worth / found, levels, self._level) if found else None
 
     def _draw(self) -> None:
         """Ask for slots for another sample of arrivals."""

@@ -93,6 +93,9 @@ class SampledIndex:
         """True: nothing is predicted in advance."""
         return True
 
+    def close_with(self, arrivals: int) -> None:
+        """Nothing changes: NICs are filled one after the other anyway."""
+
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants, whose margins are estimated."""
         sampled = SampledNic(nic, self._new_place())

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
 from placer.policy.class_index import ClassIndex
+from placer.policy.closing import CLOSING, CLOSING_STEP
 from placer.policy.forecast import REMEMBERED
 from placer.policy.nic_index import NicIndex
 from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, TooManyPatterns
@@ -73,6 +74,8 @@ class Selector:
         Which of several NICs.
     most_patterns
         Largest number of useful co-locations that are predicted in advance.
+    arrivals
+        How many arrivals come in all; None where that is not known.
     """
 
     def __init__(
@@ -82,7 +85,9 @@ class Selector:
         rule: Rule = LOOK_AHEAD,
         *,
         most_patterns: int = MOST_PATTERNS,
+        arrivals: int | None = None,
     ) -> None:
+        self._length = arrivals
         self.fleet = fleet
         self.most_patterns = most_patterns
         self.oracles = oracles
@@ -140,6 +145,7 @@ class Selector:
             else:
                 for index in self.indexes:
                     index.renew()
+        self._close()
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
@@ -197,8 +203,27 @@ class Selector:
                 return kind
         return None
 
+    def _close(self) -> None:
+        """Near the end of a trace of known length, count the open NICs."""
+        left = self._closing()
+        if left and left % CLOSING_STEP == 0:
+            for index in self.indexes:
+                index.close_with(left)
+
+    def _closing(self) -> int:
+        """How many arrivals are left, the present one included, where these are the last; else 0.
+
+        Only where nobody leaves, and for one kind of NIC: else arrivals fill other capacity, too.
+        """
+        if self._length is None or self._departures or len(self.fleet.kinds) > 1 or self._arrivals < FORECAST_FROM:
+            return 0
+        left = self._length - self._arrivals + 1
+        return left if 0 < left <= CLOSING else 0
+
     def _opening_cost(self) -> float:
         """What opening a NIC costs beyond the value that it loses, in units of its cost."""
+        if self._closing():
+            return 0.0
         turnover = min(self._departures / max(self._arrivals, 1), 1.0)
         return (self.rule.opening_cost or 0.0) * (1.0 + TURNOVER_WEIGHT * turnover)
 

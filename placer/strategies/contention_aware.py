@@ -49,25 +49,32 @@ class ContentionAware(OnlineStrategy):
         self.given = oracles
         self.oracles = oracles or self._oracles_at(DEFAULT_RISK if catalogue.risk is None else catalogue.risk)
         self.rule = rule
+        self._length: int | None = None
 
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         """The plan at the catalogue's risk; without one, at the largest risk that is expected to keep the budget."""
         if self.given is not None or self.predictor is None:
+            self._length = len(arrivals)
             return super().place(arrivals, progress)
         began = time.perf_counter()
-
-        def place_at(risk: float) -> Plan:
-            self.oracles = self._oracles_at(risk)
-            return replace(super(ContentionAware, self).place(arrivals, progress), risk=risk)
-
-        plan = within_budget(self.catalogue, self.predictor, place_at)
+        # the last arrivals take longest, and hardly change how careful placement must be
+        risk = self.catalogue.risk
+        if risk is None:
+            risk = within_budget(self.catalogue, self.predictor, lambda risk: self._place_at(risk, arrivals, None)).risk
+        plan = self._place_at(DEFAULT_RISK if risk is None else risk, arrivals, len(arrivals), progress)
         return replace(plan, seconds=time.perf_counter() - began)
+
+    def _place_at(
+        self, risk: float, arrivals: Sequence[Arrival], length: int | None, progress: Advance | None = None
+    ) -> Plan:
+        self.oracles, self._length = self._oracles_at(risk), length
+        return replace(super().place(arrivals, progress), risk=risk)
 
     def _oracles_at(self, risk: float) -> tuple[Oracle, ...]:
         return replace(self.catalogue, risk=risk).oracles(self.predictor or "")
 
     def begin(self, fleet: Fleet) -> None:
-        self._selector = Selector(fleet, self.oracles, self.rule)
+        self._selector = Selector(fleet, self.oracles, self.rule, arrivals=self._length)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         self._selector.observe(tenant)
