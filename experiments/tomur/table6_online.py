@@ -121,7 +121,7 @@ def _row(key: Key, values: np.ndarray, scores: Scores) -> dict[str, object]:
         "risk": "" if key.risk is None else f"{key.risk:g}",
         "wastage_pct": wastage,
         "std_dev": float(values[:, 0].std(ddof=1)) if len(values) > 1 else np.nan,
-        "above_noise_free": wastage - float(noise_free[:, 0].mean()),
+        "above_noise_free": wastage - noise_free.mean(axis=0).tolist()[0],
         "sla_violations_pct": violations,
         "published_wastage_pct": theirs[0],
         "published_sla_violations_pct": theirs[1],
