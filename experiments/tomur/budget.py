@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from experiments.methodology.accuracy import is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
-from experiments.tomur.methodology.arrival_sequences import ARRIVALS, SEQUENCES, each_sequence, fleet_of
+from experiments.tomur.methodology.arrival_sequences import ARRIVALS, LENGTH_NOTE, SEQUENCES, each_sequence, fleet_of
 from experiments.tomur.methodology.simulated_card import TESTBEDS
 from placer.evaluate.expected_violations import expected_violations
 from placer.strategies.contention_aware import ContentionAware
@@ -68,6 +68,7 @@ def run(setting: Setting) -> Result:
         (
             f"{setting.count(SEQUENCES)} sequences of {ARRIVALS} arrivals on each card. Wastage is relative to the "
             "proven optimum.",
+            LENGTH_NOTE,
             "Column noise_free_wastage_pct: the wastage of the same rule with the card's exact throughputs. It places "
             "without SLA violations; what it wastes is due to placing NFs one by one.",
             "Column expected_violations_pct: what the predictor's own errors let expect. Placement chooses the largest "

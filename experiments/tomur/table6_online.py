@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from experiments.methodology.accuracy import is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
-from experiments.tomur.methodology.arrival_sequences import ARRIVALS, SEQUENCES, each_sequence, fleet_of
+from experiments.tomur.methodology.arrival_sequences import ARRIVALS, LENGTH_NOTE, SEQUENCES, each_sequence, fleet_of
 from experiments.tomur.methodology.simulated_card import TESTBEDS
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
 from placer.model.oracle import Oracle
@@ -68,6 +68,7 @@ def run(setting: Setting) -> Result:
             "Wastage is relative to the proven optimum.",
             f"Rows of {PREDICTOR} without a risk are placed for the default budget of {DEFAULT_BUDGET_PCT:g} % SLA "
             "violations.",
+            LENGTH_NOTE,
             "Column above_noise_free: the additional wastage, in percentage points, compared with the same rule and "
             "exact throughputs on the same sequences. A negative value comes with SLA violations.",
             "Column risk: the accepted probability that an NF instance violates its SLA, estimated from the "

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from experiments.methodology.accuracy import is_worse, verdict_on
 from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
-from experiments.tomur.methodology.arrival_sequences import ARRIVALS, each_sequence, sequence
+from experiments.tomur.methodology.arrival_sequences import ARRIVALS, LENGTH_NOTE, each_sequence, sequence
 from experiments.tomur.methodology.simulated_card import TESTBEDS
 from placer.inputs.catalogue import Cards
 from placer.model.catalogue import DEFAULT_BUDGET_PCT
@@ -69,6 +69,7 @@ def run(setting: Setting) -> Result:
             f"{sum(optimum.proven for optimum in optima)} of {len(optima)} optima are proven. Solving took "
             f"{np.median(seconds):.2f} s (median) and at most {max(seconds):.2f} s.",
             f"Contention-aware with Tomur places for the default budget of {DEFAULT_BUDGET_PCT:g} % SLA violations.",
+            LENGTH_NOTE,
             "Our greedy also counts accelerator time and cache. The paper does not publish what its greedy counts. "
             "Wastage depends on how strongly the NFs of a card contend.",
             "Column nfs_per_nic: arrivals per NIC. The published number follows from the wastage of monopolization.",

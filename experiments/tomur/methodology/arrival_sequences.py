@@ -26,6 +26,7 @@ from traces.arrivals import Recipe, generate
 
 SEQUENCES = 100
 ARRIVALS = 500
+LENGTH_NOTE = "Look-ahead, the default rule, knows how many arrivals a sequence has, but not which ones come."
 
 Evaluated = TypeVar("Evaluated")
 
