@@ -17,7 +17,7 @@ from experiments.tomur import HARDWARE, PAPER, SIMULATED
 from experiments.tomur.methodology import bluefield2
 from experiments.tomur.methodology.co_locations import co_locations_of
 from experiments.tomur.methodology.simulated_card import CARD as HOSTED
-from experiments.tomur.methodology.simulated_card import tomur, trained, truth
+from experiments.tomur.methodology.simulated_card import tomur, trained, truth, uncorrected
 from experiments.tomur.methodology.slomo import slomo
 from experiments.tomur.methodology.synthetic_nfs import CARD, name_of, trained_synthetic
 from predictor import Predictor, TomurPredictor
@@ -116,7 +116,7 @@ def _single_resource_measured(real: bluefield2.FlowMonitorRuns) -> Mapping[str, 
 
 
 def _compositions(setting: Setting) -> Mapping[tuple[str, str], float]:
-    models = {**trained(setting).models, **trained_synthetic(setting).models}
+    models = {**uncorrected(trained(setting)), **uncorrected(trained_synthetic(setting))}
     mapes = {}
     for nf, version in VERSIONS.items():
         co_locations = _contended(version, setting)

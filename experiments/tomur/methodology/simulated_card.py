@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from experiments.registry import Setting
 from placer.inputs.models import open_models, recorded_of
 from predictor import Models, TomurPredictor
+from predictor.contention.nf_model import NfModel
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run, Testbed
 from profiler.testbeds import open_testbed
@@ -43,9 +44,13 @@ def trained(setting: Setting, testbed: str = TESTBED) -> Models:
 
 
 def tomur(setting: Setting, testbed: str = TESTBED) -> TomurPredictor:
-    """Tomur as the paper trains it, on runs with benches only: without the corrections by co-located NFs."""
-    models = trained(setting, testbed).models
-    return TomurPredictor({name: replace(model, calibration=None, neighbours=None) for name, model in models.items()})
+    """Tomur as the paper trains it, on runs with benches only."""
+    return TomurPredictor(uncorrected(trained(setting, testbed)))
+
+
+def uncorrected(models: Models) -> dict[str, NfModel]:
+    """The NF models without their corrections by measured co-locations, which hold among the NFs of one profile."""
+    return {name: replace(model, calibration=None, neighbours=None) for name, model in models.models.items()}
 
 
 def truth(co_locations: Sequence[Sequence[Load]], card: Testbed = CARD) -> Array:
