@@ -72,7 +72,7 @@ def run(setting: Setting) -> Result:
             "Column noise_free_wastage_pct: the wastage of the same rule with the card's exact throughputs. It places "
             "without SLA violations; what it wastes is due to placing NFs one by one.",
             "Column expected_violations_pct: what the predictor's own errors let expect. Placement chooses the largest "
-            "risk at which this, plus a margin for errors that repeat, stays within the budget.",
+            "risk at which this, with a reserve, stays within the budget.",
             "Column std_error: standard error of the mean SLA violations over the sequences.",
             "Column kept_pct: the share of sequences whose SLA violations stay within the budget.",
             "Column risk: the median of the risks that were chosen.",

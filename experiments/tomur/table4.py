@@ -11,7 +11,7 @@ from experiments.registry import Result, Setting, experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
 from experiments.tomur.methodology import bluefield2
 from experiments.tomur.methodology.benches import random_accelerator_bench, random_mem_bench, run_with_benches
-from experiments.tomur.methodology.simulated_card import DEFAULT
+from experiments.tomur.methodology.simulated_card import DEFAULT, uncorrected
 from experiments.tomur.methodology.synthetic_nfs import CARD, NF1_AND_NF2, trained_synthetic
 from predictor import Models, TomurPredictor
 from profiler.simulated.nfs import NfSpec
@@ -62,7 +62,9 @@ def _on_card(models: Models, nf: NfSpec, setting: Setting) -> dict[str, object]:
     ]
     measured = run_with_benches(nf.name, runs, setting, CARD)
     mapes = {
-        name: errors_pct(measured.predicted(TomurPredictor(models.models, composition=way)), measured.truth).mean()
+        name: errors_pct(
+            measured.predicted(TomurPredictor(uncorrected(models), composition=way)), measured.truth
+        ).mean()
         for name, way in COMPOSITIONS.items()
     }
     group = nf.name.split("-")[0]
