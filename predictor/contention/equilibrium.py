@@ -81,7 +81,7 @@ class EquilibriumModel:
         table, batch = self._table, self._table.batch(co_locations)
         shape = (*batch.member.shape, 1 + len(table.accelerators))
         solo, cores = np.ones(shape[:2]), np.ones(shape[:2])
-        solo[batch.occupied] = table.solo[batch.member[batch.occupied]]
+        solo[batch.occupied] = table.modelled_solo[batch.member[batch.occupied]]
         cores[batch.occupied] = self._cores(batch)
         drops, bound = np.zeros(shape), np.full(shape, np.inf)
         drops[:, :, 0], bound[:, :, 0] = np.maximum(solo - cores, 0.0), cores

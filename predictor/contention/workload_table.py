@@ -23,7 +23,7 @@ ARRAYS = (
     "counters",
     "base",
     "match_ms",
-    "solo",
+    "modelled_solo",
     "factor",
     "queues",
     "service",
@@ -45,7 +45,7 @@ class WorkloadTable:
         Of the traffic from default, as a share of the profiled range, shape (workloads, 3).
     traffic, counters
         Shapes (workloads, 3) and (workloads, 7); counters are NaN where the NF was not measured alone.
-    base, match_ms, solo
+    base, match_ms, modelled_solo
         `NfModel.base_kpps`, time that matches add to run-to-completion, and `NfModel.modelled_solo_kpps`, shape
         (workloads,).
     factor
@@ -64,7 +64,7 @@ class WorkloadTable:
         self.pipeline: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
         self.deviation = np.zeros((0, 3))
-        self.base, self.match_ms, self.solo, self.factor = np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
+        self.base, self.match_ms, self.modelled_solo, self.factor = (np.zeros(0) for _ in range(4))
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
 
@@ -81,12 +81,12 @@ class WorkloadTable:
     def solo_of(self, workloads: Sequence[Workload]) -> Array:
         """Throughput (kpps) of each workload alone."""
         rows = self.rows(workloads)
-        return self.alone[rows]
+        return self.solo[rows]
 
     @property
-    def alone(self) -> Array:
-        """Throughput (kpps) of each row alone, as measured where it was."""
-        return self.solo * self.factor
+    def solo(self) -> Array:
+        """Throughput (kpps) of each workload alone, as measured where it was, shape (workloads,)."""
+        return self.modelled_solo * self.factor
 
     def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
         """The co-locations, their members by their rows."""
@@ -151,7 +151,7 @@ class WorkloadTable:
         self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan
         self.base[rows] = model.base_kpps(traffic)
         self.match_ms[rows] = 0.0 if execution.pattern == PIPELINE else execution.match_ms(traffic)
-        self.solo[rows], self.factor[rows] = model.modelled_solo_kpps(traffic), model.factor(traffic)
+        self.modelled_solo[rows], self.factor[rows] = model.modelled_solo_kpps(traffic), model.factor(traffic)
         for use, time in zip(execution.uses, execution.service_ms(traffic).T, strict=True):
             column = self.accelerators.index(use.name)
             self.queues[rows, column], self.service[rows, column] = use.queues, time

@@ -93,7 +93,7 @@ class SlomoPredictor(Predictor):
     def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
         """Throughput (kpps) of every workload; `risk` has no effect, since SLOMO does not estimate its errors."""
         table, batch = self._table, self._table.batch(co_locations)
-        throughput = np.where(batch.occupied, table.alone[batch.member], 0.0)
+        throughput = np.where(batch.occupied, table.solo[batch.member], 0.0)
         contended = batch.contended
         counters, rows = table.competitors(batch.member)[contended], batch.member[contended]
         predicted = np.zeros(len(rows))
