@@ -134,7 +134,7 @@ def test_predictions_under_measured_contention_have_drops_and_intervals(placer: 
     rows = tmp_path / "c.csv"
     rows.write_text(
         "note,flows,packet_size,mtbr,ipc,irt,l2crd,l2cwr,memrd,memwr,wss,competitor_service_ms\n"
-        "mine,16000,1500,600,1.2,3e9,4e7,2e7,1.2e9,5e8,8,0.0008\n",
+        "mine,16000,1500,600,1.2,3e9,4e7,2e7,1.2e9,5e8,8,0.0005\n",
         encoding="utf-8",
     )
     command = ("predict", "--nf", "FlowMonitor", "--contention", rows)
