@@ -22,7 +22,7 @@ from scipy.stats import t as student
 
 from benches.bench import register
 from placer.evaluate.evaluation import Evaluation, evaluate
-from placer.evaluate.expected_violations import expected_violations_pct
+from placer.evaluate.expected_violations import expected_violations
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
@@ -115,7 +115,7 @@ def evaluated(
     for budget in BUDGETS:
         asked = replace(catalogue, budget_pct=budget)
         plan = ContentionAware(asked, "tomur").place(arrivals)
-        expected = expected_violations_pct(plan, catalogue, "tomur")
+        expected = expected_violations(plan, catalogue, "tomur").mean_pct
         yield budget, replace(evaluate(plan, catalogue.kinds, truth), expected_violations_pct=expected)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import Evaluation, evaluate
-from placer.evaluate.expected_violations import expected_violations_pct
+from placer.evaluate.expected_violations import expected_violations
 from placer.measuring.measured_plan import NAME as MEASURED
 from placer.measuring.measured_plan import plan_by_measuring
 from placer.model.arrival import Arrival
@@ -111,4 +111,4 @@ def with_expected(evaluation: Evaluation, catalogue: Catalogue) -> Evaluation:
     by = evaluation.plan.predictor or catalogue.predictors()[0]
     if not catalogue.supports_risk(by):
         return evaluation
-    return replace(evaluation, expected_violations_pct=expected_violations_pct(evaluation.plan, catalogue, by))
+    return replace(evaluation, expected_violations_pct=expected_violations(evaluation.plan, catalogue, by).mean_pct)

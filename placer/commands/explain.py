@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """Explain where an arrival went: which NICs fit at that moment, and why the others did not.
 
-    Without ID: the unused capacity by cause, when most NICs are in use. Placed is as by contention-aware of `placer
-    run`: at the risk at which the trace is expected to keep the budget.
+    Without ID: the unused capacity by cause, when most NICs are in use. NFs are placed as by contention-aware in
+    `placer run`: at the risk at which the trace is expected to keep the budget.
     """
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of

@@ -37,13 +37,6 @@ class ExpectedViolations:
     spread_pct: float
 
 
-def expected_violations_pct(plan: Plan, catalogue: Catalogue, predictor: str | None = None) -> float | None:
-    """`expected_violations` by the plan's predictor, or else by that of this name, or else by the first; per cent."""
-    known = catalogue.predictors()
-    by = plan.predictor or predictor or (known[0] if known else None)
-    return expected_violations(plan, catalogue, by).mean_pct if by else None
-
-
 def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> ExpectedViolations:
     """The SLA violations to expect; of all co-locations of an instance's stay the most likely violation counts."""
     placed = len(plan.placed)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.contention.neighbours import competitors
 from predictor.regression.gaussian_process import GaussianProcess
-from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
 
@@ -70,10 +70,9 @@ class Conditions:
 
     def competitors(self, usual: float) -> Array:
         """How many NFs share the NIC, `usual` where that is not known, shape (N,)."""
-        counted = (self.neighbours.shape[1] - len(ATTRIBUTES)) // (1 + len(ATTRIBUTES))
-        if counted < 1:
+        if not len(self.neighbours):
             return np.full(len(self.kept), usual)
-        together = self.neighbours[:, :counted].sum(axis=1)
+        together = competitors(self.neighbours)
         return np.where(np.isfinite(together), together, usual)
 
     def inputs(self) -> Array:

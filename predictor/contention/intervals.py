@@ -156,22 +156,18 @@ class ErrorModel:
         width = size[order[rank]] * self.at(conditions) * left
         return np.exp(-width), np.exp(width)
 
-    def lower(self, conditions: Conditions, risk: float, left: Array | float = 1.0) -> Array:
-        """The factor below predictions that at most a share `risk` of cases falls short of, shape (N,).
+    def lower(self, spread: Array, risk: float) -> Array:
+        """The factor below predictions of that spread that at most a share `risk` of cases falls short of, shape (N,).
 
-        Below `least_risk` it is extrapolated. `left` as `interval` takes it.
+        Below `least_risk` it is extrapolated.
         """
-        return self.lower_by(self.at(conditions) * left, risk)
-
-    def lower_by(self, spread: Array, risk: float) -> Array:
-        """As `lower`, for predictions of that spread, shape (N,)."""
         rank = int(np.searchsorted(_shares(self.weight), risk + 1e-12, side="right"))
         if rank:
             factors: Array = np.exp(self.standard[rank - 1] * spread)
             return factors
         return self._extrapolated(spread, risk)
 
-    def shortfall_by(self, spread: Array, factor: Array) -> Array:
+    def shortfall(self, spread: Array, factor: Array) -> Array:
         """The probability that throughput is below `factor` times a prediction of that spread, both of shape (N,).
 
         Between measured errors by their shares; beyond them by Student's t of variance 1.

@@ -13,8 +13,8 @@ everything measured, the correction fades and the usual spread remains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -33,28 +33,6 @@ ROOT5 = 5**0.5
 
 
 @dataclass(frozen=True)
-class Lengths:
-    """How far apart co-locations are whose errors hardly resemble each other.
-
-    Parameters
-    ----------
-    counts
-        Per NF, instances, shape (NFs,).
-    traffic, own
-        Summed deviation of the neighbours' traffic from default, and the NF's own, as a share of the profiled range.
-    """
-
-    counts: Array
-    traffic: float
-    own: float
-
-    def per_column(self) -> Array:
-        """One length per column of inputs."""
-        width = len(ATTRIBUTES)
-        return np.concatenate([self.counts, np.full(width * len(self.counts), self.traffic), np.full(width, self.own)])
-
-
-@dataclass(frozen=True)
 class NeighbourCorrection:
     """The correction of one NF's predictions.
 
@@ -63,7 +41,8 @@ class NeighbourCorrection:
     names
         The NFs whose instances are counted.
     lengths
-        Per column of the inputs, shape (4 * NFs + 3,).
+        Per column of the inputs, how far apart co-locations are whose errors hardly resemble each other, shape
+        (4 * NFs + 3,).
     smooth, own
         Variance of what resembles other co-locations, and of the own deviation of a co-location with two competitors,
         in squared spreads.
@@ -144,9 +123,15 @@ def loneliness(inputs: Array) -> Array:
 
     With few, each one more changes much: pairs resemble larger co-locations less than those resemble each other.
     """
-    counted = (inputs.shape[1] - len(ATTRIBUTES)) // (1 + len(ATTRIBUTES))
-    fewer: Array = (2.0 / np.maximum(inputs[:, :counted].sum(axis=1), 1.0)) ** 2
+    fewer: Array = (2.0 / np.maximum(competitors(inputs), 1.0)) ** 2
     return fewer
+
+
+def competitors(inputs: Array) -> Array:
+    """How many NFs share the NIC with each row's, NaN where that is not known, shape (N,)."""
+    counted = (inputs.shape[1] - len(ATTRIBUTES)) // (1 + len(ATTRIBUTES))
+    together: Array = inputs[:, :counted].sum(axis=1) if counted > 0 else np.full(len(inputs), np.nan)
+    return together
 
 
 def covariance(left: Array, right: Array, smooth: float, own: Array) -> Array:
@@ -184,11 +169,10 @@ class NeighbourInputs:
     nf: NDArray[np.intp]
     deviation: Array
     nfs: int
-    _columns: Sequence[str] = field(default=ATTRIBUTES, repr=False)
 
     def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Array:
         """One row per position (co-location, place) of the workloads `member`, -1 where there is none."""
-        width = len(self._columns)
+        width = len(ATTRIBUTES)
         occupied = member >= 0
         counts = np.zeros((len(member), self.nfs))
         traffic = np.zeros((len(member), self.nfs, width))

@@ -84,7 +84,7 @@ class TomurPredictor(Predictor):
         kpps, spread, nf, sizes = self._estimates(co_locations)
         if risk is not None:
             for name, at in _by_nf(nf):
-                kpps[at] *= np.minimum(self._nfs[name].error_model.lower_by(spread[at], risk), 1.0)
+                kpps[at] *= np.minimum(self._nfs[name].error_model.lower(spread[at], risk), 1.0)
         return np.split(kpps, np.cumsum(sizes)[:-1]) if sizes else []
 
     def shortfall(
@@ -96,7 +96,7 @@ class TomurPredictor(Predictor):
         short = (kpps < required).astype(np.float64)
         for name, at in _by_nf(nf):
             known = at[spread[at] > 0]
-            short[known] = self._nfs[name].error_model.shortfall_by(spread[known], required[known] / kpps[known])
+            short[known] = self._nfs[name].error_model.shortfall(spread[known], required[known] / kpps[known])
         return np.split(short, np.cumsum(sizes)[:-1]) if sizes else []
 
     def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> tuple[Array, Array, list[str], list[int]]:

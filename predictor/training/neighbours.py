@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.neighbours import LEAST_NOISE, ROOT5, Lengths, NeighbourCorrection, loneliness
+from predictor.contention.neighbours import LEAST_NOISE, ROOT5, NeighbourCorrection, loneliness
 from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
@@ -42,7 +42,8 @@ def fit_neighbours(names: Sequence[str], inputs: Array, errors: Array, noise: Ar
     every = -(-len(errors) // TUNED_ON)
     found = _most_likely(len(names), inputs[::every], errors[::every], noise[::every])
     counts, (traffic, own, smooth, apart) = found[: len(names)], found[len(names) :]
-    lengths = Lengths(counts, float(traffic), float(own)).per_column()
+    width = len(ATTRIBUTES)
+    lengths = np.concatenate([counts, np.full(width * len(names), traffic), np.full(width, own)])
     return NeighbourCorrection(tuple(names), lengths, float(smooth), float(apart), inputs, errors, noise)
 
 

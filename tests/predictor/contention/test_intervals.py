@@ -36,8 +36,8 @@ def test_quantiles_by_hand() -> None:
     spread, fewer = ErrorModel.even(SCALE, errors), ErrorModel.even(SCALE, errors[:18])
     assert np.concatenate(spread.interval(anywhere, 0.95) or ()) == pytest.approx(np.exp([-0.9, 0.9]))
     assert fewer.interval(anywhere, 0.95) is None
-    assert spread.lower(anywhere, 0.05) == pytest.approx(np.exp(-0.9))
-    assert fewer.lower(anywhere, 0.06) == pytest.approx(np.exp(-0.9))
+    assert spread.lower(spread.at(anywhere), 0.05) == pytest.approx(np.exp(-0.9))
+    assert fewer.lower(fewer.at(anywhere), 0.06) == pytest.approx(np.exp(-0.9))
     assert ErrorModel.even(SCALE, np.zeros(0)).interval(anywhere, 0.5) is None
 
 
@@ -47,7 +47,7 @@ def test_risks_below_the_measured_errors_are_extrapolated() -> None:
     model = ErrorModel.even(SCALE, np.arange(-9, 9) / 100)
     assert model.least_risk == pytest.approx(1 / 19)
     risks = (0.2, 0.1, 0.053, 0.03, 0.01, 0.001, 1e-6, 1e-12)
-    factors = [float(model.lower(conditions, risk)[0]) for risk in risks]
+    factors = [float(model.lower(model.at(conditions), risk)[0]) for risk in risks]
     assert factors == sorted(factors, reverse=True)
     assert factors[2] == pytest.approx(np.exp(-0.09))
     assert 0.75 < factors[5] < factors[4] < np.exp(-0.09)
@@ -58,8 +58,8 @@ def test_without_measured_errors_a_tenth_is_assumed() -> None:
     """An NF of which no error is known is predicted at a risk as well, with a spread of 10 %."""
     conditions = _conditions((1.0, 64.0, 0.0), 0.5)
     assert ErrorModel.unknown().least_risk == 1.0
-    assert 0.8 < ErrorModel.unknown().lower(conditions, 0.05)[0] < 0.95
-    assert ErrorModel.unknown().lower(conditions, 0.5) == pytest.approx(1.0)
+    assert 0.8 < ErrorModel.unknown().lower(ErrorModel.unknown().at(conditions), 0.05)[0] < 0.95
+    assert ErrorModel.unknown().lower(ErrorModel.unknown().at(conditions), 0.5) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
@@ -118,7 +118,7 @@ def test_nfs_that_err_differently_get_intervals_of_their_own() -> None:
         for name, scale in (("steady", 0.005), ("erratic", 0.02))
     }
     spreads = fit_error_models(errors, dict.fromkeys(errors, SCALE))
-    low = {name: float(spread.lower(conditions, 0.05)[0]) for name, spread in spreads.items()}
+    low = {name: float(spread.lower(spread.at(conditions), 0.05)[0]) for name, spread in spreads.items()}
     assert 1 - low["erratic"] > 2 * (1 - low["steady"])
 
 
@@ -133,4 +133,4 @@ def test_an_error_model_survives_as_arrays() -> None:
     again = ErrorModel.from_arrays(spread.as_arrays())
     here = _conditions((1000.0, 500.0, 100.0), 0.8)
     assert spread.interval(here, 0.9) == again.interval(here, 0.9)
-    assert spread.lower(here, 0.1) == again.lower(here, 0.1)
+    assert spread.lower(spread.at(here), 0.1) == again.lower(again.at(here), 0.1)
