@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from placer.evaluate.checks import peak_nics
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Tenant
@@ -65,21 +66,10 @@ def usage_of(arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str, 
             careless = replace(catalogue, risk=risk, budget_pct=None)
             plans.append((WEIGHT_LESS_CAREFUL, ContentionAware(careless, predictor).place(arrivals)))
     weights: Counter[Use] = Counter()
-    for weight, plan in plans:
-        for use, nics in _uses(plan, catalogue).items():
+    for weight, other in plans:
+        for use, nics in _uses(other, catalogue).items():
             weights[use] += weight * nics  # type: ignore[assignment]
     return Usage(plan, dict(weights))
-
-
-def peak_nics(plan: Plan) -> int:
-    """The most NICs that the plan uses at one time."""
-    in_use: set[str] = set()
-    most = 0
-    for _, changed in replay_plan(plan, Fleet(tuple(dict.fromkeys(one.kind for one in plan.placed if one.kind)))):
-        for nic in changed:
-            (in_use.add if nic.tenants else in_use.discard)(nic.id)
-        most = max(most, len(in_use))
-    return most
 
 
 def _resampled(arrivals: Sequence[Arrival], seed: int) -> Iterator[list[Arrival]]:

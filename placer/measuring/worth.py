@@ -63,8 +63,8 @@ class _Candidate:
         """The expected gain of one more run after `runs` more."""
         variance = np.array(self.deviation) ** 2
         if runs:
-            variance = variance * (noise**2 / runs) / (variance + noise**2 / runs)
-        moved = variance / np.sqrt(variance + noise**2)
+            variance = variance * (noise**2 / runs) / np.maximum(variance + noise**2 / runs, 1e-24)
+        moved = variance / np.maximum(np.sqrt(variance + noise**2), 1e-12)
         away = np.abs(np.array(self.distance)) / np.maximum(moved, 1e-12)
         density = np.exp(-(away**2) / 2) / math.sqrt(2 * math.pi)
         gain = moved * np.maximum(density - away * ndtr(-away), 0.0)

@@ -31,8 +31,10 @@ PROPORTIONAL = 3
 """Plans until which the next risk is guessed in proportion."""
 
 
-def within_budget(catalogue: Catalogue, predictor: str, place: Callable[[float], Plan]) -> Plan:
-    """The plan of the largest risk that is expected to keep the catalogue's budget; else that of the smallest risk.
+def risk_within_budget(catalogue: Catalogue, predictor: str, place: Callable[[float], Plan]) -> float:
+    """The largest risk whose plan is expected to keep the catalogue's budget; else the smallest.
+
+    The catalogue's own risk where it has one, and the default where a predictor does not estimate its errors.
 
     Parameters
     ----------
@@ -44,21 +46,21 @@ def within_budget(catalogue: Catalogue, predictor: str, place: Callable[[float],
         Makes the plan of a risk.
     """
     if catalogue.budget_pct is None or not catalogue.supports_risk(predictor):
-        return place(DEFAULT_RISK if catalogue.risk is None else catalogue.risk)
-    low, high, at = 0, len(RISKS) - 1, _index(GUESS * catalogue.budget_pct)
-    plans: dict[int, Plan] = {}
+        return DEFAULT_RISK if catalogue.risk is None else catalogue.risk
+    low, high, tries = 0, len(RISKS) - 1, 0
+    at = min(_index(GUESS * catalogue.budget_pct), high - 1)
     while low < high:
-        plans[at] = place(RISKS[at])
-        expected = expected_violations(plans[at], catalogue, predictor)
+        expected = expected_violations(place(RISKS[at]), catalogue, predictor)
         careful = SELECTED * expected.mean_pct + REPEATED * expected.spread_pct
         if careful <= catalogue.budget_pct:
             high = at
         else:
             low = at + 1
         # violations grow about as the risk does; after a few tries that were off, halving is surer
+        tries += 1
         proportional = _index(RISKS[at] * catalogue.budget_pct / max(careful, 1e-9))
-        at = min(max(proportional if len(plans) < PROPORTIONAL else (low + high) // 2, low), max(high - 1, low))
-    return plans[low] if low in plans else place(RISKS[low])
+        at = min(max(proportional if tries < PROPORTIONAL else (low + high) // 2, low), max(high - 1, low))
+    return RISKS[low]
 
 
 def _index(risk: float) -> int:

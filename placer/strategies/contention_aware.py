@@ -15,7 +15,7 @@ from placer.model.plan import Plan
 from placer.policy.rules import LOOK_AHEAD, RULES, Rule
 from placer.policy.selector import Selector
 from placer.progress import Advance
-from placer.strategies.budget import within_budget
+from placer.strategies.budget import risk_within_budget
 from placer.strategies.strategy import OnlineStrategy, register
 
 
@@ -57,12 +57,15 @@ class ContentionAware(OnlineStrategy):
             self._length = len(arrivals)
             return super().place(arrivals, progress)
         began = time.perf_counter()
-        # the last arrivals take longest, and hardly change how careful placement must be
-        risk = self.catalogue.risk
-        if risk is None:
-            risk = within_budget(self.catalogue, self.predictor, lambda risk: self._place_at(risk, arrivals, None)).risk
-        plan = self._place_at(DEFAULT_RISK if risk is None else risk, arrivals, len(arrivals), progress)
+        plan = self._place_at(self.risk_for(arrivals), arrivals, len(arrivals), progress)
         return replace(plan, seconds=time.perf_counter() - began)
+
+    def risk_for(self, arrivals: Sequence[Arrival]) -> float:
+        """The catalogue's risk; without one, the largest at which these arrivals are expected to keep the budget."""
+        # the last arrivals take longest, and hardly change how careful placement must be
+        return risk_within_budget(
+            self.catalogue, self.predictor or "", lambda risk: self._place_at(risk, arrivals, None)
+        )
 
     def _place_at(
         self, risk: float, arrivals: Sequence[Arrival], length: int | None, progress: Advance | None = None

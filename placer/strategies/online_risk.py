@@ -34,9 +34,7 @@ def oracles_within_budget(
     """
     if not catalogue.supports_risk(predictor):
         return None, catalogue.oracles(predictor)
-    risk = catalogue.risk
-    if risk is None:
-        risk = ContentionAware(catalogue, predictor, rule=rule).place(arrivals).risk
+    risk = ContentionAware(catalogue, predictor, rule=rule).risk_for(arrivals)
     return risk, replace(catalogue, risk=risk).oracles(predictor)
 
 

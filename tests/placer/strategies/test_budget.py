@@ -9,7 +9,7 @@ import pytest
 from placer.evaluate.expected_violations import ExpectedViolations
 from placer.model.plan import Plan
 from placer.strategies import budget
-from placer.strategies.budget import RISKS, SELECTED, within_budget
+from placer.strategies.budget import RISKS, SELECTED, risk_within_budget
 from placer.testing.toy import ToyCatalogue, catalogue
 
 
@@ -44,28 +44,29 @@ def _expect(monkeypatch: pytest.MonkeyPatch, per_risk: float, spread: float) -> 
 def test_the_largest_risk_within_the_budget_is_taken(monkeypatch: pytest.MonkeyPatch, budget_pct: float) -> None:
     """At 10 % of violations per unit of risk; and no more than five plans are made."""
     tried = _expect(monkeypatch, 10.0, 0.0)
-    plan = within_budget(_asked(budget_pct), "toy", _place)
-    assert plan.risk == max(risk for risk in RISKS if SELECTED * 10.0 * risk <= budget_pct)
+    risk = risk_within_budget(_asked(budget_pct), "toy", _place)
+    assert risk == max(one for one in RISKS if SELECTED * 10.0 * one <= budget_pct)
     assert len(tried) <= 5
 
 
 def test_errors_that_repeat_make_placement_more_careful(monkeypatch: pytest.MonkeyPatch) -> None:
     """A spread of the expectation leaves less of the budget."""
     _expect(monkeypatch, 10.0, 0.0)
-    even = within_budget(_asked(2.0), "toy", _place).risk or 0.0
+    even = risk_within_budget(_asked(2.0), "toy", _place)
     _expect(monkeypatch, 10.0, 1.0)
-    assert (within_budget(_asked(2.0), "toy", _place).risk or 0.0) < even
+    assert risk_within_budget(_asked(2.0), "toy", _place) < even
 
 
 def test_where_no_risk_keeps_the_budget_the_smallest_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is as careful as it can be."""
-    _expect(monkeypatch, 1000.0, 0.0)
-    assert within_budget(_asked(1.0), "toy", _place).risk == RISKS[-1]
+    _expect(monkeypatch, 1000.0, 0.3)
+    for budget_pct in (1.0, 0.125, 0.001):
+        assert risk_within_budget(_asked(budget_pct), "toy", _place) == RISKS[-1]
 
 
 def test_a_given_risk_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a budget nothing is tried."""
     tried = _expect(monkeypatch, 10.0, 0.0)
-    assert within_budget(_asked(None, 0.1), "toy", _place).risk == 0.1
-    assert within_budget(replace(_asked(None), risk=None), "toy", _place).risk == budget.DEFAULT_RISK
+    assert risk_within_budget(_asked(None, 0.1), "toy", _place) == 0.1
+    assert risk_within_budget(replace(_asked(None), risk=None), "toy", _place) == budget.DEFAULT_RISK
     assert not tried
