@@ -15,7 +15,7 @@ from placer.measuring.worth import choose_runs
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from predictor import Models, train
-from predictor.training.measurements import recorded_alone, recorded_co_locations
+from predictor.training.recorded import recorded_alone, recorded_co_locations
 from profiles import CoLocation
 from profiles.profile import Profile
 

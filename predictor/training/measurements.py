@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.accelerators import TERMS, term_values
 from predictor.tables import contention_of, counters_of, traffic_of
+from predictor.training.recorded import recorded_alone, recorded_co_locations
 from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
 from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF, RUN, THROUGHPUT, service_column
 
@@ -217,34 +217,6 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
     )
 
 
-def recorded_co_locations(profile: Profile, warn: Callable[[str], None]) -> dict[CoLocation, Array]:
-    """As `Measurements.co_locations`. A run that stands in the folders of several of its NFs is one run."""
-    found: dict[CoLocation, dict[tuple[float, ...], None]] = defaultdict(dict)
-    for nf in profile.nfs.values():
-        for co_location, kpps in _recorded_runs(nf):
-            if len(co_location) > 1:
-                found[co_location][kpps] = None
-    known = {
-        co_location: np.array(list(runs))
-        for co_location, runs in found.items()
-        if all(one.nf in profile.nfs for one in co_location)
-    }
-    if left_out := len(found) - len(known):
-        missing = sorted({one.nf for co_location in found for one in co_location} - set(profile.nfs))
-        warn(f"{left_out} of {len(found)} co-locations left out: no profile of {', '.join(missing)}")
-    return known
-
-
-def recorded_alone(profile: Profile) -> dict[Workload, Array]:
-    """As `Measurements.alone`. Of an NF without a profile, nothing is returned."""
-    found: dict[Workload, dict[float, None]] = defaultdict(dict)
-    for nf in profile.nfs.values():
-        for co_location, kpps in _recorded_runs(nf):
-            if len(co_location) == 1 and co_location[0].nf in profile.nfs:
-                found[co_location[0]][kpps[0]] = None
-    return {workload: np.array(list(runs)) for workload, runs in found.items()}
-
-
 def _bench_runs(profile: Profile) -> dict[str, tuple[Array, Array]]:
     runs = {}
     for accelerator in sorted({name for nf in profile.nfs.values() for name in nf.uses}):
@@ -274,20 +246,6 @@ def _first_of_equals(runs: Runs) -> NDArray[np.bool_]:
     first = np.zeros(len(runs), dtype=bool)
     first[np.unique(values, axis=0, return_index=True)[1]] = True
     return first
-
-
-def _recorded_runs(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
-    """Each recorded run in an NF's folder: the workloads, sorted, and the throughput (kpps) of each."""
-    if not len(nf.co_locations):
-        return
-    table = nf.co_locations
-    members = [
-        (Workload(str(name), TrafficProfile(*traffic)), kpps)
-        for name, traffic, kpps in zip(table[NF], traffic_of(table).tolist(), table[THROUGHPUT], strict=True)
-    ]
-    for rows in table.groupby(RUN, sort=False).indices.values():
-        run = sorted(members[row] for row in rows)
-        yield tuple(workload for workload, _ in run), tuple(kpps for _, kpps in run)
 
 
 def _overfull_runs(profile: Profile, nf: NfProfile) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ import pytest
 
 from predictor import train
 from predictor.training.co_runs import _noise, compared_by_name
-from predictor.training.measurements import recorded_co_locations
+from predictor.training.recorded import recorded_alone, recorded_co_locations
 from profiles import InputError, Workload
 from profiles.profile import Profile
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, profile
@@ -55,6 +55,27 @@ def test_a_run_in_two_folders_counts_once_in_any_order(made: Profile) -> None:
     assert sorted(map(tuple, runs.tolist())) == sorted(
         [tuple(kpps for _, kpps in sorted(first)), tuple(kpps for _, kpps in sorted([(one, 101.0), (other, 203.0)]))]
     )
+
+
+def test_repeats_without_noise_are_repeats(made: Profile) -> None:
+    """Two runs of one folder with equal throughputs are two, also where the other folder holds one of them again."""
+    one, other = NAMES[:2]
+    pair, alone = [(one, 100.0), (other, 200.0)], [(one, 110.0)]
+    here = [row for run, members in enumerate([pair, pair, alone, alone, alone]) for row in _rows(run, members)]
+    tables = {one.replace("-", "_"): here, other.replace("-", "_"): _rows("a", pair[::-1])}
+    ((_, runs),) = _recorded(made, **tables)[0].items()
+    assert runs.tolist() == [[kpps for _, kpps in sorted(pair)]] * 2
+    assert recorded_alone(_with(made, **tables)) == {Workload(one, DEFAULT): pytest.approx([110.0] * 3)}
+
+
+def test_a_testbed_without_noise_is_answered_as_measured_alone(made: Profile) -> None:
+    """An NF that was run alone three times with the same result, 4 % above its model, has that throughput."""
+    elsewhere = replace(DEFAULT, flows=12_345.0)  # the profile has other runs at default traffic
+    workload = Workload(NAMES[0], elsewhere)
+    kpps = 1.04 * float(train(made, ["tomur"]).predictors["tomur"].solo([workload])[0])
+    runs = [{**row, **elsewhere.as_dict()} for run in range(3) for row in _rows(run, [(workload.nf, kpps)])]
+    models = train(_with(made, **{workload.nf.replace("-", "_"): runs}), ["tomur"])
+    assert models.predictors["tomur"].solo([workload])[0] == pytest.approx(kpps, rel=1e-6)
 
 
 def test_co_locations_with_nfs_outside_the_profile_are_left_out(made: Profile) -> None:
