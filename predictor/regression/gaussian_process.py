@@ -4,16 +4,20 @@ Measurements at one setting may share a deviation: repeats agree better than set
 has noise per measurement and per setting, and estimates both from the data, so that many measurements at one setting do
 not outweigh the trend through all others.
 
-SciPy is imported where functions are fitted; evaluating them needs NumPy alone.
+SciPy is imported where functions are fitted; evaluating them, by compiled code in `processes`, does not need it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from predictor.regression.compiled import padded
+from predictor.regression.processes import ROOT5, Processes, write_nearness, write_values
 
 Array = NDArray[np.float64]
 
@@ -30,8 +34,6 @@ NOISE, NOISES, NOISE_SPREAD = 1e-2, (1e-6, 1.0), 5.0
 SHARED, SHARED_SPREAD = 1e-3, 2.0
 """Typical variance that measurements of one setting share, and its spread (natural log)."""
 ITERATIONS = 60
-ROOT5 = 5**0.5
-ROWS_AT_ONCE = 512
 ARRAYS = ("low", "high", "scale", "noise", "points", "weights", "mean", "anchored")
 
 
@@ -141,10 +143,9 @@ class GaussianProcess:
 
     def nearness(self, inputs: Array) -> Array:
         """The similarity of each of `inputs` to the most similar measured point, from 0 to 1, shape (N,)."""
-        if not len(self.points):
-            return np.zeros(len(inputs))
-        near: Array = _matern(_squared((inputs - self.low) * self.scale, self.points)).max(axis=1)
-        return near
+        nearness = np.empty(len(inputs))
+        write_nearness(self._processes, np.ascontiguousarray(inputs, dtype=np.float64), nearness)
+        return nearness
 
     def _covariance(self, settings: NDArray[np.intp] | None) -> Array:
         covariance = _matern(_squared(self.points, self.points))
@@ -156,26 +157,43 @@ class GaussianProcess:
 
     def __call__(self, inputs: Array) -> Array:
         """The functions at `inputs`, shape (N, inputs): shape (N, outputs)."""
-        values = np.tile(self.mean, (len(inputs), 1))
-        if len(self.points):
-            for start in range(0, len(inputs), ROWS_AT_ONCE):
-                part = slice(start, start + ROWS_AT_ONCE)
-                here = inputs[part] if self.anchored else np.clip(inputs[part], self.low, self.high)
-                near = _matern(_squared((here - self.low) * self.scale, self.points))
-                # summed row by row: a matrix product rounds a row by its position
-                for output, weights in enumerate(self.weights.T):
-                    values[part, output] += (near * weights).sum(axis=1)
+        values = np.empty((len(inputs), len(self.mean)))
+        write_values(self._processes, np.ascontiguousarray(inputs, dtype=np.float64), values)
         return values
+
+    @cached_property
+    def _processes(self) -> Processes:
+        return side_by_side([self])
 
     def as_arrays(self) -> dict[str, Array]:
         """What was learnt, as plain arrays."""
         return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in ARRAYS}
 
     @classmethod
+    def none(cls, inputs: int) -> GaussianProcess:
+        """The function that is zero everywhere."""
+        nothing = np.zeros(inputs)
+        return cls(nothing, nothing, nothing, np.zeros(2), np.zeros((0, inputs)), np.zeros((0, 1)), np.zeros(1), True)
+
+    @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> GaussianProcess:
         """The functions that `as_arrays` returned."""
         low, high, scale, noise, points, weights, mean, anchored = (arrays[name] for name in ARRAYS)
         return cls(low, high, scale, noise, points, weights, mean, bool(anchored))
+
+
+def side_by_side(processes: Sequence[GaussianProcess]) -> Processes:
+    """The processes as compiled code reads them."""
+    return Processes(
+        low=padded([one.low for one in processes]),
+        high=padded([one.high for one in processes]),
+        scale=padded([one.scale for one in processes]),
+        points=padded([one.points.T for one in processes]),
+        weights=padded([one.weights.T for one in processes]),
+        mean=padded([one.mean for one in processes]),
+        anchored=np.array([one.anchored for one in processes], dtype=np.bool_),
+        size=np.array([len(one.points) for one in processes], dtype=np.int64),
+    )
 
 
 def _same(settings: NDArray[np.intp] | None, count: int) -> Array | None:

@@ -1,0 +1,51 @@
+"""What compiled kernels share: an exponential, sums, and arrays padded to one shape."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from predictor.regression.compiled import dot, exponential, padded
+from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.processes import value_of
+
+
+@given(st.floats(-700, 0))
+def test_the_exponential_is_that_of_the_library(exponent: float) -> None:
+    """To two units in the last place."""
+    assert exponential(exponent) == pytest.approx(math.exp(exponent), rel=5e-16, abs=0)
+
+
+def test_the_exponential_of_very_little_is_nothing() -> None:
+    """Below the smallest normal number, and of minus infinity."""
+    assert exponential(0.0) == 1.0
+    assert 0.0 <= exponential(-800.0) < 1e-300
+    assert 0.0 <= exponential(-math.inf) < 1e-300
+
+
+def test_a_dot_product_ends_where_it_should() -> None:
+    """Only the first two products count."""
+    assert dot(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]), 2) == 14.0
+
+
+def test_padding_is_zero() -> None:
+    """A shorter array is filled up at its ends."""
+    both = padded([np.ones((1, 2)), np.ones((2, 1))])
+    assert both.tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
+
+
+def test_a_process_is_the_same_next_to_a_larger_one() -> None:
+    """Of two inputs and ten points next to one of three inputs and thirty points; what pads it has no effect."""
+    rng = np.random.default_rng(0)
+    large, small = (
+        GaussianProcess.fit(inputs, np.sin(inputs.sum(axis=1, keepdims=True)))
+        for inputs in (rng.uniform(0, 3, (30, 3)), rng.uniform(0, 3, (10, 2)))
+    )
+    row = np.array([1.0, 2.0, 1e9])
+    both = side_by_side([large, small])
+    assert value_of(both, 1, row, np.empty(30)) == pytest.approx(small(row[None, :2])[0, 0], rel=1e-12)
+    assert value_of(side_by_side([GaussianProcess.none(2)]), 0, row, np.empty(0)) == 0.0
