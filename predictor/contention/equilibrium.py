@@ -23,7 +23,7 @@ from predictor.contention.composition import (
     pipeline,
     run_to_completion,
 )
-from predictor.contention.memory import WORKING_SET
+from predictor.contention.memory_logarithm import WORKING_SET
 from predictor.contention.neighbours import NeighbourInputs
 from predictor.contention.subsets import lowest_over_subsets
 from predictor.contention.workload_table import WorkloadTable

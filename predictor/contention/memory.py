@@ -22,27 +22,29 @@ correct that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.contention.memory_logarithm import (
+    INPUTS,
+    READS,
+    WRITES,
+    MemoryModels,
+    write_inputs_of_all,
+    write_logarithms,
+)
 from predictor.regression.boosting import boost
-from predictor.regression.gaussian_process import GaussianProcess
-from predictor.regression.trees import Trees
+from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.trees import Trees, forests_of
 from profiles import COUNTERS
 
 Array = NDArray[np.float64]
 
 ENOUGH = 10
-READS, WRITES, WORKING_SET = (COUNTERS.index(name) for name in ("l2crd", "l2cwr", "wss"))
-ACCESS_UNIT = 1e6
-WORKING_SET_UNIT = 0.3
-"""Accesses per second and MB below which contention is negligible: the scales are linear below, logarithmic above."""
-FADED = 1.5
-"""Multiple of `most_accesses` from which only the trees beyond count; they fade in from there."""
-FULL, SPILLED_UNIT = 3.0, 0.05
-"""MB of which half does not fit into the cache, and the share that does not fit below which it is negligible."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +74,20 @@ class MemoryRuns:
 
     def contention(self) -> Array:
         """Inputs of the trend, shape (N, 6)."""
-        return np.column_stack(
-            [
-                np.log1p(self.accesses() / ACCESS_UNIT),
-                # beyond the size of the cache, a larger working set slows others hardly more
-                np.log1p(self.counters[:, WORKING_SET] / (self.counters[:, WORKING_SET] + FULL) / SPILLED_UNIT),
-                np.log1p(self.own_wss / WORKING_SET_UNIT),
-                np.log(np.maximum(self.traffic[:, :2], 1.0)),
-                self.traffic[:, 2],
-            ]
-        )
+        inputs = np.empty((len(self.counters), INPUTS))
+        write_inputs_of_all(*self.contiguous(), inputs)
+        return inputs
 
     def features(self) -> Array:
         """Inputs of the trees: the seven counters and the traffic attributes, shape (N, 10)."""
         return np.concatenate([self.counters, self.traffic], axis=1)
+
+    def contiguous(self) -> tuple[Array, Array, Array]:
+        """Counters, traffic and working set as compiled code reads them."""
+        counters, traffic, own_wss = (
+            np.ascontiguousarray(one, dtype=np.float64) for one in (self.counters, self.traffic, self.own_wss)
+        )
+        return counters, traffic, own_wss
 
 
 @dataclass(frozen=True)
@@ -149,14 +151,13 @@ class MemoryModel:
 
     def __call__(self, runs: MemoryRuns) -> Array:
         """The logarithm at each row."""
-        logarithm = self.trend(runs.contention())[:, 0]
-        excess = np.log(np.maximum(runs.accesses(), 1.0)) - np.log(self.most_accesses)
-        beyond = np.clip(excess / np.log(FADED), 0.0, 1.0)
-        for weight, trees in ((1.0 - beyond, self.within), (beyond, self.beyond)):
-            rows = weight > 0
-            if rows.any():
-                logarithm[rows] += weight[rows] * trees.predict(runs[rows].features())
+        logarithm = np.empty(len(runs.counters))
+        write_logarithms(self._models, 0, *runs.contiguous(), logarithm)
         return logarithm
+
+    @cached_property
+    def _models(self) -> MemoryModels:
+        return memory_models([self])
 
     def as_arrays(self) -> dict[str, Array]:
         """What was learnt, as plain arrays."""
@@ -181,6 +182,16 @@ class MemoryModel:
             Trees.from_arrays(beyond),
             arrays["errors"],
         )
+
+
+def memory_models(models: Sequence[MemoryModel]) -> MemoryModels:
+    """The models as compiled code reads them."""
+    return MemoryModels(
+        trend=side_by_side([model.trend for model in models]),
+        within=forests_of([model.within for model in models]),
+        beyond=forests_of([model.beyond for model in models]),
+        most_accesses=np.array([model.most_accesses for model in models]),
+    )
 
 
 def access_rate(counters: Array) -> Array:

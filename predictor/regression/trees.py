@@ -1,19 +1,19 @@
 """Boosted regression trees as flat arrays, evaluated for many rows at once.
 
 Training is scikit-learn's. Every tree is laid out as a full binary tree, so that evaluating one is the same sequence of
-comparisons for every row, which the compiler turns into vector instructions over blocks of rows. Numba compiles it on
-the first evaluation and caches it on disk; importing this module compiles nothing.
+comparisons for every row, which the compiler turns into vector instructions over blocks of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from predictor.regression.compiled import compiled, padded
 
 if TYPE_CHECKING:
     from sklearn.ensemble import GradientBoostingRegressor
@@ -78,7 +78,7 @@ class Trees:
         if len(self.leaves) and len(rows):
             # scikit-learn compares single-precision values with double-precision thresholds
             columns = np.ascontiguousarray(rows.T.astype(np.float32).astype(np.float64))
-            _compiled()(columns, self.tested, self.thresholds, self.leaves, predicted)
+            add_leaves(columns, self.tested, self.thresholds, self.leaves, predicted)
         return predicted
 
     def as_arrays(self) -> dict[str, Array]:
@@ -128,9 +128,32 @@ class Trees:
             below += [(children[0], 2 * place + 1), (children[1], 2 * place + 2)]
 
 
-def _add_leaves(
-    columns: Array, tested: NDArray[np.int64], thresholds: Array, leaves: Array, total: Array
-) -> None:  # pragma: no cover - runs compiled
+class Forests(NamedTuple):
+    """Ensembles side by side, as compiled code reads them: the attributes of `Trees` along a further first axis.
+
+    `size` is how many trees each has, shape (ensembles,).
+    """
+
+    base: Array
+    tested: NDArray[np.int64]
+    thresholds: Array
+    leaves: Array
+    size: NDArray[np.int64]
+
+
+def forests_of(ensembles: Sequence[Trees]) -> Forests:
+    """The ensembles as compiled code reads them."""
+    return Forests(
+        base=np.array([one.base for one in ensembles]),
+        tested=padded([one.tested for one in ensembles]),
+        thresholds=padded([one.thresholds for one in ensembles]),
+        leaves=padded([one.leaves for one in ensembles]),
+        size=np.array([len(one.leaves) for one in ensembles], dtype=np.int64),
+    )
+
+
+@compiled
+def add_leaves(columns, tested, thresholds, leaves, total):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Add to `total`, shape (N,), the leaf of every tree that each of `columns`, shape (features, N), falls into."""
     for start in range(0, len(total), ROWS_AT_ONCE):
         end = min(start + ROWS_AT_ONCE, len(total))
@@ -159,12 +182,11 @@ def _add_leaves(
                 block[row] += right if x0[row] > t0 else left
 
 
-@cache
-def _compiled() -> Callable[..., None]:
-    """`_add_leaves` as machine code; where nothing may be written it is compiled anew in every process."""
-    from numba import njit
-
-    try:
-        return cast("Callable[..., None]", njit(cache=True)(_add_leaves))
-    except RuntimeError:
-        return cast("Callable[..., None]", njit()(_add_leaves))
+@compiled
+def write_sums(forests, which, columns, total):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write into `total` the prediction of one ensemble for each of `columns`, shape (features, N)."""
+    total[:] = forests.base[which]
+    size = forests.size[which]
+    add_leaves(
+        columns, forests.tested[which, :size], forests.thresholds[which, :size], forests.leaves[which, :size], total
+    )

@@ -1,0 +1,84 @@
+"""The memory model as compiled code evaluates it: for the runs of one NF, row by row."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.regression.compiled import compiled
+from predictor.regression.processes import Processes, value_of
+from predictor.regression.trees import Forests, write_sums
+from profiles import COUNTERS
+
+Array = NDArray[np.float64]
+
+READS, WRITES, WORKING_SET = (COUNTERS.index(name) for name in ("l2crd", "l2cwr", "wss"))
+ACCESS_UNIT = 1e6
+WORKING_SET_UNIT = 0.3
+"""Accesses per second and MB below which contention is negligible: the scales are linear below, logarithmic above."""
+FADED = 1.5
+"""Multiple of `most_accesses` from which only the trees beyond count; they fade in from there."""
+FULL, SPILLED_UNIT = 3.0, 0.05
+"""MB of which half does not fit into the cache, and the share that does not fit below which it is negligible."""
+INPUTS = 6
+"""Inputs of the trend."""
+ROWS_AT_ONCE = 256
+
+
+class MemoryModels(NamedTuple):
+    """Memory models side by side: the attributes of `MemoryModel`, each with one entry per model."""
+
+    trend: Processes
+    within: Forests
+    beyond: Forests
+    most_accesses: Array
+
+
+@compiled
+def write_inputs(counters, traffic, own_wss, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write the inputs of the trend for one run."""
+    working_set = counters[WORKING_SET]
+    inputs[0] = math.log1p((counters[READS] + counters[WRITES]) / ACCESS_UNIT)
+    # beyond the size of the cache, a larger working set slows others hardly more
+    inputs[1] = math.log1p(working_set / (working_set + FULL) / SPILLED_UNIT)
+    inputs[2] = math.log1p(own_wss / WORKING_SET_UNIT)
+    inputs[3] = math.log(max(traffic[0], 1.0))
+    inputs[4] = math.log(max(traffic[1], 1.0))
+    inputs[5] = traffic[2]
+
+
+@compiled
+def write_inputs_of_all(counters, traffic, own_wss, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the inputs of the trend for each run, shape (N, 6)."""
+    for row in range(len(inputs)):
+        write_inputs(counters[row], traffic[row], own_wss[row], inputs[row])
+
+
+@compiled
+def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the logarithm that one model predicts for each run, shapes (N, 7), (N, 3), (N,) and (N,)."""
+    near, inputs = np.empty(models.trend.points.shape[2]), np.empty(INPUTS)
+    for start in range(0, len(logarithm), ROWS_AT_ONCE):
+        end = min(start + ROWS_AT_ONCE, len(logarithm))
+        beyond, added = np.empty(end - start), np.empty(end - start)
+        columns = np.empty((counters.shape[1] + traffic.shape[1], end - start))
+        for row in range(start, end):
+            write_inputs(counters[row], traffic[row], own_wss[row], inputs)
+            logarithm[row] = value_of(models.trend, which, inputs, near)
+            accesses = max(counters[row, READS] + counters[row, WRITES], 1.0)
+            excess = math.log(accesses) - math.log(models.most_accesses[which])
+            beyond[row - start] = min(max(excess / math.log(FADED), 0.0), 1.0)
+            # trees compare single-precision values
+            for column in range(counters.shape[1]):
+                columns[column, row - start] = np.float32(counters[row, column])
+            for column in range(traffic.shape[1]):
+                columns[counters.shape[1] + column, row - start] = np.float32(traffic[row, column])
+        if beyond.min() < 1.0:
+            write_sums(models.within, which, columns, added)
+            logarithm[start:end] += (1.0 - beyond) * added
+        if beyond.max() > 0.0:
+            write_sums(models.beyond, which, columns, added)
+            logarithm[start:end] += beyond * added
