@@ -8,13 +8,9 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
+from predictor.training.noise import noise_of_a_run
 from profiler.testbed import Testbed, refuse_invalid
 from profiles import CoLocation, Workload
-
-NOISE = 0.01
-"""Relative standard deviation of a run that is assumed before anything was repeated."""
-ASSUMED = 4
-"""The weight of that assumption, in repeats."""
 
 
 class CardRuns:
@@ -82,10 +78,4 @@ class CardRuns:
     @property
     def noise(self) -> float:
         """Relative standard deviation of a run, by all repeats."""
-        squares, degrees = [ASSUMED * NOISE**2], ASSUMED
-        for co_location, runs in self._logs.items():
-            if len(runs) > 1:
-                mean = self.mean_log(co_location)
-                squares.append(math.fsum((run[one] - mean[one]) ** 2 for run in runs for one in mean) / len(mean))
-                degrees += len(runs) - 1
-        return math.sqrt(math.fsum(squares) / degrees)
+        return noise_of_a_run(np.array([list(run.values()) for run in runs]) for runs in self._logs.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -15,12 +14,10 @@ from placer.measuring.worth import choose_runs
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from predictor import Models, train
+from predictor.training.noise import noise_of_a_run
 from predictor.training.recorded import recorded_alone, recorded_co_locations
 from profiles import CoLocation
 from profiles.profile import Profile
-
-NOISE = 0.01
-"""Relative standard deviation of a run where nothing was repeated."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class MeasuringRounds:
     def choose(self, profile: Profile, most: int, refused: Set[CoLocation]) -> list[CoLocation]:
         """The co-locations to run next, one several times for repeats; none where nothing is in doubt."""
         self._learn(profile)
-        runs, noise = _measured(profile)
+        runs, noise = measured(profile)
         usage = usage_of(self._arrivals, self._catalogue, self._predictor, self._seed)
         model = self._catalogue.models[0].predictors[self._predictor]
         chosen = choose_runs(model, usage.weights, runs, most, noise=noise, refused=refused)
@@ -128,16 +125,10 @@ class MeasuringRounds:
         return 100.0 * float(np.abs(after / before - 1.0).max())
 
 
-def _measured(profile: Profile) -> tuple[Mapping[CoLocation, int], float]:
+def measured(profile: Profile) -> tuple[Mapping[CoLocation, int], float]:
     """How often each co-location was run, and the relative standard deviation of a run."""
     recorded: dict[CoLocation, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {
         (workload,): kpps[:, None] for workload, kpps in recorded_alone(profile).items()
     }
     recorded |= recorded_co_locations(profile, lambda message: None)
-    squares, degrees = [], 0
-    for kpps in recorded.values():
-        if len(kpps) > 1:
-            squares.append(((kpps / kpps.mean(axis=0) - 1.0) ** 2).mean(axis=1).sum())
-            degrees += len(kpps) - 1
-    noise = math.sqrt(math.fsum(squares) / degrees) if degrees else NOISE
-    return {one: len(kpps) for one, kpps in recorded.items()}, noise
+    return {one: len(kpps) for one, kpps in recorded.items()}, noise_of_a_run(map(np.log, recorded.values()))

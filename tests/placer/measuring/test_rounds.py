@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from placer.measuring.opening import open_rounds
+from placer.measuring.rounds import measured
 from placer.report.text.measuring import as_table
 from predictor import train
+from predictor.training.noise import NOISE
 from profiler.further import ROUNDS, profile_further
 from profiler.profiling import profile
-from profiles import InputError
+from profiles import InputError, TrafficProfile, Workload
 from profiles.profile import read_profile
 from tests.placer.commands.conftest import Placer, placer
 from tests.profiler.crowd_testbed import CrowdTestbed
@@ -20,6 +24,7 @@ from tests.profiler.folders import bytes_of
 
 __all__ = ["placer"]
 
+LIGHT = TrafficProfile(1000, 512)
 ARRIVALS = "id,time,nf,flows,sla_drop,departure\n" + "".join(
     f"i{at},{10 * at},{('heavy', 'light', 'middle')[at % 3]},{(1000, 3000)[at % 2]},{0.05 + 0.01 * (at % 15)},"
     f"{10 * at + 90 if at % 2 else ''}\n"
@@ -94,3 +99,14 @@ def test_an_nf_that_is_not_in_the_profile_is_refused(trained: Path, tmp_path: Pa
     shutil.rmtree(tmp_path / "p" / "heavy")
     with pytest.raises(InputError, match=r"--for: .* has no profile of heavy"):
         open_rounds(str(trained / "arrivals.csv"), trained / "models", tmp_path / "p", lambda line: None)
+
+
+def test_few_repeats_that_agree_do_not_make_runs_exact(trained: Path) -> None:
+    """The rounds assume as much noise as `run --measure` does, so that they repeat what is near an SLA."""
+    read = read_profile(trained / "profile")
+    light = read.nfs["light"]
+    table = pd.DataFrame([{"run": run, "nf": "light", **LIGHT.as_dict(), "throughput_kpps": 900.0} for run in range(2)])
+    nfs = {name: replace(nf, co_locations=table if nf is light else table[:0]) for name, nf in read.nfs.items()}
+    runs, noise = measured(replace(read, nfs=nfs))
+    assert runs == {(Workload("light", LIGHT),): 2}
+    assert 0.8 * NOISE < noise < NOISE
