@@ -2,7 +2,7 @@
 
 Place by the predictor, run the co-locations of the plan that were not measured yet, and place again by what was
 measured, until every co-location of the plan was measured or all runs are spent. A co-location that was measured to
-violate an SLA is not used again. Runs that are left repeat what is too close to an SLA for the noise of a run.
+violate an SLA, or does not run on the testbed, is not used again. Runs that are left repeat what is too close to an SLA for the noise of a run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import expected_violations, groups_by_kind, shortfalls
 from placer.measuring.card_runs import CardRuns
-from placer.measuring.measured_predictor import MeasuredPredictor
+from placer.measuring.measured_predictor import UNUSABLE, MeasuredPredictor
 from placer.measuring.needs import Needs, OnCard, needs_of
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
@@ -33,8 +33,6 @@ IN_DOUBT = 0.02
 """A measured co-location is repeated where a violation is at least so likely: 2 standard deviations of an estimate."""
 WORTH = 0.01
 """The share of its cost that a plan may cost more where more of it was measured."""
-UNMEASURED = 1e-6
-"""What remains of the throughput in an unmeasured co-location, where only measured ones may be used."""
 
 Say = Callable[[str], None]
 
@@ -105,11 +103,11 @@ def plan_by_measuring(
     seed
         Of the noise of simulated testbeds.
     say
-        Called with a line per round.
+        Called with a line per round, and per co-location that does not run.
     progress
         Of placing.
     """
-    rounds = _Rounds(arrivals, catalogue, predictor, seed, progress)
+    rounds = _Rounds(arrivals, catalogue, predictor, seed, say, progress)
     while True:
         current = rounds.placed()
         left = most - current.runs
@@ -125,7 +123,13 @@ class _Rounds:
     """Places with what is known, and measures what is not."""
 
     def __init__(
-        self, arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str, seed: int, progress: Advance | None
+        self,
+        arrivals: Sequence[Arrival],
+        catalogue: Catalogue,
+        predictor: str,
+        seed: int,
+        say: Say,
+        progress: Advance | None,
     ) -> None:
         self._arrivals = arrivals
         self._predicted = catalogue
@@ -135,7 +139,7 @@ class _Rounds:
         first = {id(testbed): at for at, testbed in reversed(list(enumerate(catalogue.testbeds)))}
         self._cards = [first[id(testbed)] for testbed in catalogue.testbeds]
         self._runs = {
-            card: CardRuns(testbed, seed) for card, testbed in enumerate(catalogue.testbeds)
+            card: CardRuns(testbed, seed, say) for card, testbed in enumerate(catalogue.testbeds)
             if testbed is not None and card in self._cards
         }  # fmt: skip
 
@@ -204,7 +208,8 @@ class _Rounds:
 
     def next_runs(self, current: MeasuredPlan, most: int) -> list[OnCard]:
         """What the plan needs and was not measured, then repeats of what is in doubt."""
-        chosen = self._needs(current.plan).next_runs(self._measured, most)
+        settled = self._measured | {(card, one) for card, runs in self._runs.items() for one in runs.refused}
+        chosen = self._needs(current.plan).next_runs(settled, most)
         return chosen + self._in_doubt(current)[: most - len(chosen)]
 
     def _in_doubt(self, current: MeasuredPlan) -> list[OnCard]:
@@ -232,7 +237,7 @@ class _OnlyMeasured(Oracle):
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         answers = self._known.throughput(co_locations)
         return [
-            kpps if len(one) == 1 or one in self._runs else [UNMEASURED * value for value in kpps]
+            kpps if len(one) == 1 or one in self._runs else [UNUSABLE * value for value in kpps]
             for one, kpps in zip(co_locations, answers, strict=True)
         ]
 

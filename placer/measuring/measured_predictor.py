@@ -33,12 +33,16 @@ ONE_DEVIATION = float(ndtr(-1.0))
 """The risk whose prediction is one standard deviation below the median."""
 LEAST_DEVIATION = 0.005
 """Least relative standard deviation of a prediction: predictors state none for a workload that is alone."""
+UNUSABLE = 1e-6
+"""What remains of the throughput in a co-location that must not be used: it keeps no SLA."""
 
 Array = NDArray[np.float64]
 
 
 class MeasuredPredictor(Predictor):
     """Estimates from the measurements so far; where nothing was measured, what the predictor expects.
+
+    A co-location that does not run on the testbed keeps no SLA.
 
     Parameters
     ----------
@@ -67,6 +71,8 @@ class MeasuredPredictor(Predictor):
         for at, estimates in self._measured(co_locations).items():
             margin = below if len(estimates) > 1 else 0.0  # as predictors do where a workload is alone
             answers[at] = np.array([math.exp(mean + margin * deviation) for mean, deviation in estimates])
+        for at in self._refused(co_locations):
+            answers[at] = answers[at] * UNUSABLE
         return answers
 
     def shortfall(
@@ -78,6 +84,8 @@ class MeasuredPredictor(Predictor):
             required = np.log(np.maximum(required_kpps[at], 1e-9))
             alone = len(estimates) == 1
             answers[at] = (mean < required).astype(float) if alone else ndtr((required - mean) / deviation)
+        for at in self._refused(co_locations):
+            answers[at] = np.ones(len(co_locations[at]))
         return answers
 
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
@@ -98,6 +106,11 @@ class MeasuredPredictor(Predictor):
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
         return self.predicted.predict_contention(nf, table)
+
+    def _refused(self, co_locations: Sequence[Sequence[Workload]]) -> list[int]:
+        """The places of co-locations that do not run; an NF alone is predicted even so."""
+        refused = self.runs.refused
+        return [at for at, one in enumerate(co_locations) if len(one) > 1 and tuple(sorted(one)) in refused]
 
     def _measured(self, co_locations: Sequence[Sequence[Workload]]) -> dict[int, list[tuple[float, float]]]:
         """By place, of each measured co-location: per workload the logarithm of its throughput, and its deviation."""

@@ -23,7 +23,7 @@ from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
 from placer.testing.toy import CORES, SOLO, TRAFFIC, arrival
 from predictor import Models, Predictor
-from profiler.testbed import Measurement, Run, Testbed
+from profiler.testbed import Measurement, Run, RunRefused, Testbed, TestbedError
 from profiles import CoLocation, Counters, Load, TestbedDescription, Workload
 from tests.placer.commands.conftest import Placer, placer, trace
 
@@ -54,6 +54,20 @@ class Table(Testbed):
         self.seeds.append(seed)
         assert noise
         return Run(tuple(Measurement(SOLO[one.nf] * share, Counters(*[1.0] * 7)) for one in key))
+
+
+class Faulty(Table):
+    """It fails with `error` where one of these co-locations is asked for; None reports a throughput of 0 kpps."""
+
+    def __init__(self, victims: Sequence[CoLocation], error: TestbedError | None) -> None:
+        super().__init__({one: 0.0 for one in victims})
+        self._victims = victims
+        self._error = error
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        if tuple(loads) in self._victims and self._error:
+            raise self._error
+        return super().run(loads, noise=noise, seed=seed)
 
 
 class Predicted:
@@ -148,6 +162,30 @@ def test_what_is_too_close_to_an_sla_is_repeated_with_other_noise() -> None:
     assert found.runs == 12 and found.measured_pct == 100.0
     assert all(times > 2 for times in card.requests.values())
     assert len(set(card.seeds)) == max(card.requests.values())
+
+
+@pytest.mark.parametrize("error", [RunRefused("not together"), TestbedError("they crash"), None])
+def test_a_co_location_that_does_not_run_is_left_out(error: TestbedError | None) -> None:
+    """It is named, and used no more; the other pairs are measured as before."""
+    lines: list[str] = []
+    arrivals = [*TWO, arrival("3", 3.0, "c")]
+    found, card = planned(arrivals, {}, {}, 20, Faulty([(A, B)], error), say=lines.append)
+    assert all(not {"1", "2"} <= together for together in nics(found)) and len(nics(found)) == 2
+    assert found.measured_pct == 100.0 and card.requests.total() - found.runs <= 2  # a failure is confirmed
+    assert "a, b: do not run on the testbed; left out" in lines
+
+
+def test_an_nf_that_does_not_run_alone_is_predicted() -> None:
+    """Its instances are placed, and count as unmeasured; nothing is asked for twice."""
+    found, card = planned(TWO, {}, {}, 20, Faulty([(B,)], RunRefused("not alone")))
+    assert found.measured_pct < 100.0 and {"1", "2"} == set().union(*nics(found))
+    assert found.runs == card.requests.total()
+
+
+def test_a_testbed_that_ends_is_an_error() -> None:
+    """It is not taken for one on which no co-location runs."""
+    with pytest.raises(TestbedError, match="cable"):
+        planned(TWO, {}, {}, 20, Faulty([(A,), (B,), (A, B)], TestbedError("cable")))
 
 
 def test_repeats_that_differ_show_the_noise_of_a_run() -> None:
