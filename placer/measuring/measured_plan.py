@@ -2,7 +2,8 @@
 
 Place by the predictor, run the co-locations of the plan that were not measured yet, and place again by what was
 measured, until every co-location of the plan was measured or all runs are spent. A co-location that was measured to
-violate an SLA, or does not run on the testbed, is not used again. Runs that are left repeat what is too close to an SLA for the noise of a run.
+violate an SLA, or does not run on the testbed, is not used again. Runs that are left repeat what is too close to an SLA
+for the noise of a run.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Faulty(Table):
     """It fails with `error` where one of these co-locations is asked for; None reports a throughput of 0 kpps."""
 
     def __init__(self, victims: Sequence[CoLocation], error: TestbedError | None) -> None:
-        super().__init__({one: 0.0 for one in victims})
+        super().__init__(dict.fromkeys(victims, 0.0))
         self._victims = victims
         self._error = error
 
