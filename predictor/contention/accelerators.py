@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.regression.compiled import compiled
+
 Array = NDArray[np.float64]
 
 TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
@@ -114,26 +116,40 @@ def limits(service_ms: Array, queues: Array, demand_kpps: Array) -> Array:
     kpps
         Shape (co-locations, members); inf where the accelerator is not used.
     """
-    uses = queues > 0
-    turn = queues * service_ms
-    taken = np.where(uses, demand_kpps * service_ms, 0.0)
-    demand_per_queue = np.where(uses, demand_kpps / np.maximum(queues, 1.0), np.inf)
-    order = np.argsort(demand_per_queue, axis=1, kind="stable")
-    light = _before(np.take_along_axis(taken, order, axis=1))
-    heavy = turn.sum(axis=1, keepdims=True) - _before(np.take_along_axis(turn, order, axis=1))
-    splits = np.arange(order.shape[1] + 1)
-    among_light = np.argsort(order, axis=1)[:, :, None] < splits
-    # an NF is neither light nor heavy to itself
-    light_others = light[:, None, :] - np.where(among_light, taken[:, :, None], 0.0)
-    heavy_others = heavy[:, None, :] - np.where(among_light, 0.0, turn[:, :, None])
-    # a wrong split into light and heavy overstates what the others take, so the right one gives the highest rate
-    rate = ((1.0 - light_others) / np.maximum(turn[:, :, None] + heavy_others, 1e-12)).max(axis=2)
-    return np.where(uses, queues * rate, np.inf)
+    kpps = np.empty(queues.shape)
+    _write_all_limits(service_ms, queues, demand_kpps, kpps)
+    return kpps
 
 
-def _before(values: Array) -> Array:
-    """Sums over the first 0, 1, ... of each row, shape (rows, columns + 1)."""
-    return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+@compiled
+def write_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write `limits` of one co-location, shape (members,)."""
+    members = len(queues)
+    turn, taken, demand_per_queue = queues * service_ms, np.zeros(members), np.full(members, np.inf)
+    for member in range(members):
+        if queues[member] > 0:
+            taken[member] = demand_kpps[member] * service_ms[member]
+            demand_per_queue[member] = demand_kpps[member] / max(queues[member], 1.0)
+    order = np.argsort(demand_per_queue, kind="mergesort")
+    for member in range(members):
+        if queues[member] <= 0:
+            kpps[member] = np.inf
+            continue
+        # a wrong split into light and heavy overstates what the others take, so the right one gives the highest rate
+        light, heavy, rate = 0.0, turn.sum() - turn[member], -np.inf
+        for split in range(members + 1):
+            rate = max(rate, (1.0 - light) / max(turn[member] + heavy, 1e-12))
+            # an NF is neither light nor heavy to itself
+            if split < members and order[split] != member:
+                light += taken[order[split]]
+                heavy -= turn[order[split]]
+        kpps[member] = queues[member] * rate
+
+
+@compiled
+def _write_all_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
+    for row in range(len(queues)):
+        write_limits(service_ms[row], queues[row], demand_kpps[row], kpps[row])
 
 
 def equilibrium(queues: Sequence[float], service_ms: Sequence[float]) -> Array:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from predictor.regression.compiled import compiled
 
 Array = NDArray[np.float64]
 Pattern = Literal["pipeline", "run-to-completion"]
@@ -14,57 +16,98 @@ PIPELINE: Pattern = "pipeline"
 RUN_TO_COMPLETION: Pattern = "run-to-completion"
 PATTERNS: tuple[Pattern, ...] = (PIPELINE, RUN_TO_COMPLETION)
 
-Composition = Callable[[Array, Array], Array]
-"""A function of solo throughput, any shape, and the drop on each resource alone, one more axis, to throughput."""
+SLOWEST_STAGE, ADDED_WAITS, SUMMED = range(3)
+"""How compiled code numbers the compositions."""
 
 
-def pipeline(solo: Array, drops: Array) -> Array:
-    """The slowest stage decides: T = T_solo - max(dT_k) (Tomur, equations 3 and 7)."""
-    throughput: Array = solo - drops.max(axis=-1, initial=0.0)
-    return throughput
+@dataclass(frozen=True)
+class Composition:
+    """A function of solo throughput and the drop on each resource alone to throughput.
 
+    `number` is one of `SLOWEST_STAGE`, `ADDED_WAITS` and `SUMMED`.
+    """
 
-def run_to_completion(solo: Array, drops: Array) -> Array:
-    """Every added wait counts: T = 1 / (sum_k 1/(T_solo - dT_k) - (r-1)/T_solo) (Tomur, equations 4 and 7)."""
-    times = 1.0 / (solo[..., None] - drops)
-    throughput: Array = 1.0 / (times.sum(axis=-1) - (drops.shape[-1] - 1) / solo)
-    return throughput
+    number: int
 
-
-def summed(solo: Array, drops: Array) -> Array:
-    """Strawman: every resource's loss is added (Tomur, section 2.2)."""
-    throughput: Array = np.maximum(solo - drops.sum(axis=-1), 0.0)
-    return throughput
+    def __call__(self, solo: Array, drops: Array) -> Array:
+        """Throughput, shape (N,), of solo throughput, shape (N,), and drops, shape (N, resources)."""
+        throughput = np.empty(len(solo))
+        _write_composed(self.number, solo, np.ascontiguousarray(drops), throughput)
+        return throughput
 
 
 COMPOSITIONS: dict[str, Composition] = {
-    PIPELINE: pipeline,
-    RUN_TO_COMPLETION: run_to_completion,
-    "sum": summed,
-    "min": pipeline,
+    PIPELINE: Composition(SLOWEST_STAGE),
+    RUN_TO_COMPLETION: Composition(ADDED_WAITS),
+    "sum": Composition(SUMMED),
+    "min": Composition(SLOWEST_STAGE),
 }
 """By name. The strawman `min`, the lowest of the single-resource predictions, equals the composition of a pipeline."""
 
 
+@compiled
+def composed(composition, solo, drops):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Throughput that these drops leave of `solo`.
+
+    In a pipeline the slowest stage decides: T = T_solo - max(dT_k) (Tomur, equations 3 and 7). In run to completion
+    every added wait counts: T = 1 / (sum_k 1/(T_solo - dT_k) - (r-1)/T_solo) (equations 4 and 7). The strawman adds
+    every resource's loss (section 2.2).
+    """
+    if composition == SLOWEST_STAGE:
+        largest = 0.0
+        for drop in drops:
+            largest = max(largest, drop)
+        return solo - largest
+    if composition == ADDED_WAITS:
+        times = 0.0
+        for drop in drops:
+            times += 1.0 / (solo - drop)
+        return 1.0 / (times - (len(drops) - 1) / solo)
+    total = 0.0
+    for drop in drops:
+        total += drop
+    return max(solo - total, 0.0)
+
+
+@compiled
+def _write_composed(composition, solo, drops, throughput):  # type: ignore[no-untyped-def]  # pragma: no cover
+    for row in range(len(solo)):
+        throughput[row] = composed(composition, solo[row], drops[row])
+
+
 def drops_on_accelerators(pattern: Pattern, rate: Array, service_ms: Array, limited: Array) -> Array:
     """The drop that contention for each accelerator alone causes to an NF that runs at `rate` without it.
-
-    A pipeline drops to the accelerator's limit. In run to completion every packet waits in the accelerator's queues,
-    by the time that the limit implies beyond the service time.
 
     Parameters
     ----------
     pattern
         The execution pattern.
     rate
-        Throughput (kpps) without that contention.
+        Throughput (kpps) without that contention, shape (N,).
     service_ms, limited
-        Service time, and throughput if only that accelerator limited it (inf where it is not used); as `rate`, with
-        one more axis for the accelerators.
+        Service time, and throughput if only that accelerator limited it (inf where it is not used); shape (N,
+        accelerators).
     """
-    rate = rate[..., None]
-    if pattern == PIPELINE:
-        return np.maximum(rate - limited, 0.0)
-    waits = np.where(np.isinf(limited), 0.0, np.maximum(1.0 / limited - service_ms, 0.0))
-    drops: Array = rate - 1.0 / (1.0 / rate + waits)
+    drops = np.empty(limited.shape)
+    _write_drops(pattern == PIPELINE, rate, service_ms, limited, drops)
     return drops
+
+
+@compiled
+def drop_on_accelerator(staged, rate, service_ms, limited):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """The drop from `rate` of one NF on one accelerator.
+
+    A pipeline drops to the accelerator's limit. In run to completion every packet waits in the accelerator's queues,
+    by the time that the limit implies beyond the service time.
+    """
+    if staged:
+        return max(rate - limited, 0.0)
+    wait = 0.0 if limited == np.inf else max(1.0 / limited - service_ms, 0.0)
+    return rate - 1.0 / (1.0 / rate + wait)
+
+
+@compiled
+def _write_drops(staged, rate, service_ms, limited, drops):  # type: ignore[no-untyped-def]  # pragma: no cover
+    for row in range(drops.shape[0]):
+        for at in range(drops.shape[1]):
+            drops[row, at] = drop_on_accelerator(staged, rate[row], service_ms[row, at], limited[row, at])

@@ -10,83 +10,75 @@ accelerator to the NF; the equilibrium is not bounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.batch import CoLocationBatch
+from predictor.contention.memory_logarithm import WORKING_SET, MemoryModels, write_logarithms
 from predictor.contention.workload_table import WorkloadTable
+from predictor.regression.compiled import compiled
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 MOST_COMPETITORS = 7
 """With more competitors only all of them together are looked at: subsets are too many."""
 
 
-def lowest_over_subsets(
-    table: WorkloadTable, batch: CoLocationBatch, predict: Callable[[str, Rows, Array], Array]
-) -> Array:
-    """The lowest prediction for each member over all subsets of its competitors, shape (co-locations, members).
+def lowest_over_subsets(table: WorkloadTable, batch: CoLocationBatch, models: MemoryModels) -> Array:
+    """The lowest share of its throughput that memory contention of any subset of its competitors leaves each member.
 
-    Parameters
-    ----------
-    table
-        The workloads.
-    batch
-        The co-locations.
-    predict
-        Called with an NF, rows of the table and summed counters of the competitors, shapes (N,) and (N, 7); returns
-        shape (N,).
-
-    Returns
-    -------
-    predicted
-        Infinite where a member has no competitors.
+    Shape (co-locations, members), between 0 and 1; 1 where a member has no competitors. The models are in the order of
+    the table's NFs.
     """
-    lowest, together = np.full(batch.member.shape, np.inf), table.competitors(batch.member)
-    groups = []
-    for size in np.unique(batch.sizes[batch.sizes > 1]).tolist():
-        at = np.flatnonzero(batch.sizes == size)
-        groups.append((at, _summed(table.counters[batch.member[at, :size]], together[at, :size])))
-    if not groups:
-        return lowest
-    # one call per NF for all sizes: many small calls would cost more than the subsets
-    rows = np.concatenate([np.repeat(batch.member[at, : of.shape[1]].ravel(), of.shape[2]) for at, of in groups])
-    counters = np.concatenate([of.reshape(-1, of.shape[3]) for _, of in groups])
-    predicted = np.empty(len(rows))
-    for name, of_nf in table.by_nf(rows):
-        predicted[of_nf] = predict(name, rows[of_nf], counters[of_nf])
-    for at, of in groups:
-        of_group, predicted = np.split(predicted, [of.size // of.shape[3]])
-        lowest[at[:, None], np.arange(of.shape[1])] = of_group.reshape(of.shape[:3]).min(axis=2)
-    return lowest
+    shares = np.ones(batch.member.shape)
+    for at, size in enumerate(batch.sizes.tolist()):
+        write_lowest_shares(table.columns, models, batch.member[at, :size], shares[at, :size])
+    return shares
 
 
-def _summed(own: Array, together: Array) -> Array:
-    """Summed counters of every subset of each member's competitors, all competitors first.
+@compiled
+def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the lowest share of each of the members of one co-location."""
+    if len(member) < 2:
+        shares[:] = 1.0
+        return
+    others = len(member) - 1
+    subsets = (1 << others) - 1 if others <= MOST_COMPETITORS else 1
+    counters = np.empty((subsets, table.counters.shape[1]))
+    traffic, own_wss = np.empty((subsets, table.traffic.shape[1])), np.empty(subsets)
+    logarithm = np.empty(subsets)
+    for place in range(len(member)):
+        row = member[place]
+        if place > 0 and member[place - 1] == row:
+            shares[place] = shares[place - 1]
+            continue
+        _write_sums(table.counters, member, place, counters)
+        traffic[:] = table.traffic[row]
+        own_wss[:] = table.counters[row, WORKING_SET] if table.relative[row] else 0.0
+        write_logarithms(models, table.nf[row], counters, traffic, own_wss, logarithm)
+        lowest = logarithm.min()
+        if not table.relative[row]:
+            lowest -= math.log(table.base[row])
+        shares[place] = math.exp(min(lowest, 0.0))
 
-    `own` and `together`, counters of each member and of all its competitors, are of shape (co-locations, members, 7);
-    the sums are of shape (co-locations, members, subsets, 7).
+
+@compiled
+def _write_sums(own, member, place, sums):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write the summed counters of every subset of the competitors of one member, or of all where subsets are many.
+
+    Subset k holds those competitors whose bit in k + 1 is set: one of them, and a subset that was summed before.
     """
-    size = own.shape[1]
-    if size - 1 > MOST_COMPETITORS:
-        return together[:, :, None, :]
-    others, subsets = _others(size), _proper_subsets(size - 1)
-    partial = np.einsum("sk,cmkf->cmsf", subsets, own[:, others])
-    return np.concatenate([together[:, :, None, :], partial], axis=2)
-
-
-@cache
-def _others(size: int) -> NDArray[np.intp]:
-    """The other members of each, shape (size, size - 1)."""
-    return np.array([[other for other in range(size) if other != member] for member in range(size)], dtype=np.intp)
-
-
-@cache
-def _proper_subsets(count: int) -> Array:
-    """Every subset that is neither empty nor all, shape (subsets, count): 1 for those in it, else 0."""
-    numbers = np.arange(1, 2**count - 1)
-    return ((numbers[:, None] >> np.arange(count)) & 1).astype(np.float64)
+    others = len(member) - 1
+    for other in range(others):
+        competitor = own[member[other if other < place else other + 1]]
+        if others > MOST_COMPETITORS:
+            if other == 0:
+                sums[0] = 0.0
+            sums[0] += competitor
+            continue
+        first = 1 << other
+        sums[first - 1] = competitor
+        for without in range(first - 1):
+            sums[first + without] = sums[without] + competitor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +16,22 @@ from profiles.faults import suggestion
 
 Array = NDArray[np.float64]
 
-ARRAYS = (
-    "nf",
-    "pipeline",
-    "traffic",
-    "deviation",
-    "counters",
-    "base",
-    "match_ms",
-    "modelled_solo",
-    "factor",
-    "queues",
-    "service",
-)
+
+class WorkloadColumns(NamedTuple):
+    """The arrays of a `WorkloadTable`, as compiled code reads them; one row per workload."""
+
+    nf: NDArray[np.intp]
+    pipeline: NDArray[np.bool_]
+    relative: NDArray[np.bool_]
+    traffic: Array
+    deviation: Array
+    counters: Array
+    base: Array
+    match_ms: Array
+    modelled_solo: Array
+    factor: Array
+    queues: Array
+    service: Array
 
 
 class WorkloadTable:
@@ -41,6 +45,8 @@ class WorkloadTable:
         Position of the NF in `names`, shape (workloads,).
     pipeline
         Whether its execution pattern is pipeline, shape (workloads,).
+    relative
+        Whether its memory model is relative to its throughput alone, shape (workloads,).
     deviation
         Of the traffic from default, as a share of the profiled range, shape (workloads, 3).
     traffic, counters
@@ -60,8 +66,10 @@ class WorkloadTable:
         self.accelerators = tuple(sorted({name for model in nfs.values() for name in model.accelerators}))
         self._index = WorkloadIndex(self._add)
         self._filled = 0
+        self._measured_alone = all(model.solo for model in nfs.values())
         self.nf: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self.pipeline: NDArray[np.bool_] = np.zeros(0, dtype=bool)
+        self.relative: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
         self.deviation = np.zeros((0, 3))
         self.base, self.match_ms, self.modelled_solo, self.factor = (np.zeros(0) for _ in range(4))
@@ -88,6 +96,11 @@ class WorkloadTable:
         """Throughput (kpps) of each workload alone, as measured where it was, shape (workloads,)."""
         return self.modelled_solo * self.factor
 
+    @property
+    def columns(self) -> WorkloadColumns:
+        """All arrays."""
+        return WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
+
     def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
         """The co-locations, their members by their rows."""
         return self._index.batch(co_locations)
@@ -110,16 +123,26 @@ class WorkloadTable:
             np.where(occupied[:, :, None], self.counters[member], 0.0) if member.size else np.zeros((*member.shape, 7))
         )
         contended = occupied.sum(axis=1) > 1
-        if np.isnan(own[contended]).any():
+        self.refuse_unknown_contention(member[occupied & contended[:, None]])
+        total: Array = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
+        total[~contended] = 0.0
+        return total
+
+    def refuse_unknown_contention(self, rows: NDArray[np.intp]) -> None:
+        """Refuse workloads that have competitors, of NFs that were not measured alone.
+
+        Raises
+        ------
+        InputError
+            When there is one, so that the contention that it exerts is not known.
+        """
+        if not self._measured_alone and np.isnan(self.counters[rows]).any():
             missing = next(name for name, model in self.models.items() if not model.solo)
             raise InputError.of(
                 f"{missing}/solo.csv",
                 f"is missing, or holds fewer than 3 runs, so the contention that {missing} exerts is not known",
                 hint="measure it alone",
             )
-        total: Array = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
-        total[~contended] = 0.0
-        return total
 
     def _add(self, workloads: Sequence[Workload]) -> None:
         unknown = sorted({workload.nf for workload in workloads} - set(self.names))
@@ -140,13 +163,14 @@ class WorkloadTable:
         if self._filled + count <= len(self.nf):
             return
         spare = max(self._filled + count, 2 * len(self.nf)) - len(self.nf)
-        for name in ARRAYS:
+        for name in WorkloadColumns._fields:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros((spare, *old.shape[1:]), dtype=old.dtype)]))
 
     def _fill(self, model: NfModel, rows: NDArray[np.intp]) -> None:
         traffic, execution = self.traffic[rows], model.execution
         self.pipeline[rows] = execution.pattern == PIPELINE
+        self.relative[rows] = model.solo is not None
         self.deviation[rows] = model.error_model.scale.deviation(traffic)
         self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan
         self.base[rows] = model.base_kpps(traffic)

@@ -6,7 +6,10 @@ few rows. Kernels therefore loop over rows, and the functions on arrays call the
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +17,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
+
+FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention"))
+"""Where kernels are."""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -35,10 +41,21 @@ def reducing(kernel: Kernel) -> Kernel:
 
 
 def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
+    made: Any = njit(error_model="numpy", fastmath=fastmath)(kernel)
     try:
-        return cast("Kernel", njit(cache=True, error_model="numpy", fastmath=fastmath)(kernel))
+        made.enable_caching()
     except RuntimeError:
-        return cast("Kernel", njit(error_model="numpy", fastmath=fastmath)(kernel))
+        return cast("Kernel", made)
+    # Numba looks at the file of the kernel alone, although kernels of other files are compiled into it
+    made._cache._cache_file._source_stamp = _sources()
+    return cast("Kernel", made)
+
+
+@cache
+def _sources() -> str:
+    """The digest of all files with kernels, and of those that kernels take constants from."""
+    files = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def padded(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:

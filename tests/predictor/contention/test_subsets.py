@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from predictor import Models
 from predictor.contention.batch import CoLocationBatch
-from predictor.contention.subsets import MOST_COMPETITORS, lowest_over_subsets
+from predictor.contention.memory import MemoryModel, memory_models
+from predictor.contention.memory_logarithm import INPUTS, MemoryModels
+from predictor.contention.subsets import MOST_COMPETITORS, _write_sums, lowest_over_subsets
 from predictor.contention.workload_table import WorkloadTable
-from profiles import COUNTERS, Workload
+from predictor.regression.gaussian_process import GaussianProcess
+from predictor.regression.trees import Trees
+from profiles import ATTRIBUTES, COUNTERS, Workload
 from tests.predictor.made_up import DEFAULT, PLAIN
 
 WSS = COUNTERS.index("wss")
@@ -25,22 +31,45 @@ def _batch(table: WorkloadTable, *sizes: int) -> CoLocationBatch:
     return table.batch([[Workload(PLAIN.name, DEFAULT)] * size for size in sizes])
 
 
-def _dip_at(competitors: int, own: float) -> object:
-    """Predicts 1 for that many competitors with a working set of `own` each, else 2."""
-    return lambda nf, rows, counters: np.where(np.isclose(counters[:, WSS], competitors * own, rtol=0.01), 1.0, 2.0)
+def _dip_at(table: WorkloadTable, competitors: int) -> MemoryModels:
+    """Memory models that predict a share of 1/3 for that many competitors by their working set, else of 2/3."""
+    own = float(table.counters[0, WSS])
+    low, high = (competitors - 0.5) * own, (competitors + 0.5) * own
+    never = np.inf
+    dip = Trees(
+        math.log(2 / 3),
+        np.full((1, 7), WSS),
+        # left of the first threshold, and right of the second: nothing
+        np.array([[low, never, high, never, never, never, never]]),
+        np.array([[0.0, 0.0, 0.0, 0.0, *[math.log(1 / 2)] * 2, 0.0, 0.0]]),
+        len(COUNTERS) + len(ATTRIBUTES),
+    )
+    trend, none = GaussianProcess.none(INPUTS), Trees.none(dip.features)
+    model = MemoryModel(trend, np.inf, dip, none, np.zeros(0))
+    return memory_models([model] * len(table.names))
 
 
 def test_the_lowest_prediction_of_any_subset_counts(table: WorkloadTable) -> None:
     """A dip at two competitors bounds the predictions for two, three and four competitors, not that for one."""
     batch = _batch(table, 1, 2, 3, 4, 5)
-    own = float(table.counters[batch.member[0, 0], WSS])
-    lowest = lowest_over_subsets(table, batch, _dip_at(2, own))  # type: ignore[arg-type]
-    assert lowest[:, 0].tolist() == [np.inf, 2.0, 1.0, 1.0, 1.0]
+    lowest = lowest_over_subsets(table, batch, _dip_at(table, 2))
+    assert lowest[:, 0] == pytest.approx([1.0, 2 / 3, 1 / 3, 1 / 3, 1 / 3])
 
 
 def test_of_very_many_competitors_only_all_together_count(table: WorkloadTable) -> None:
     """The number of subsets doubles with each competitor."""
     batch = _batch(table, MOST_COMPETITORS + 1, MOST_COMPETITORS + 2)
-    own = float(table.counters[batch.member[0, 0], WSS])
-    lowest = lowest_over_subsets(table, batch, _dip_at(2, own))  # type: ignore[arg-type]
-    assert lowest[:, 0].tolist() == [1.0, 2.0]
+    lowest = lowest_over_subsets(table, batch, _dip_at(table, 2))
+    assert lowest[:, 0] == pytest.approx([1 / 3, 2 / 3])
+    all_of_them = lowest_over_subsets(table, batch, _dip_at(table, MOST_COMPETITORS + 1))
+    assert all_of_them[:, 0] == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_every_subset_is_looked_at() -> None:
+    """Of three competitors, seven; the first member is none of its own competitors."""
+    own = np.array([[100.0], [1.0], [10.0], [1000.0]])
+    sums = np.empty((7, 1))
+    _write_sums(own, np.array([0, 1, 2, 3]), 0, sums)
+    assert sorted(sums[:, 0]) == [1, 10, 11, 1000, 1001, 1010, 1011]
+    _write_sums(own, np.array([0, 1, 2, 3]), 3, sums)
+    assert sorted(sums[:, 0]) == [1, 10, 11, 100, 101, 110, 111]

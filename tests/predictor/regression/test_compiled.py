@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predictor.regression.compiled import dot, exponential, padded
+from predictor.regression.compiled import _sources, dot, exponential, padded
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.processes import value_of
 
@@ -49,3 +49,8 @@ def test_a_process_is_the_same_next_to_a_larger_one() -> None:
     both = side_by_side([large, small])
     assert value_of(both, 1, row, np.empty(30)) == pytest.approx(small(row[None, :2])[0, 0], rel=1e-12)
     assert value_of(side_by_side([GaussianProcess.none(2)]), 0, row, np.empty(0)) == 0.0
+
+
+def test_machine_code_is_of_all_sources_of_today() -> None:
+    """The cache is compared by the digest of all of them: a kernel has others compiled into it."""
+    assert exponential._cache._cache_file._source_stamp == _sources()  # type: ignore[attr-defined]
