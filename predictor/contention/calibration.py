@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.contention.conditions_of_members import write_all_inputs
 from predictor.contention.neighbours import competitors
 from predictor.regression.gaussian_process import GaussianProcess
 
@@ -77,14 +78,10 @@ class Conditions:
 
     def inputs(self) -> Array:
         """As coordinates, shape (N, 4 + accelerators)."""
-        return np.column_stack(
-            [
-                np.log(np.maximum(self.traffic[:, :2], 1.0)),
-                np.log1p(self.traffic[:, 2] / 100.0),
-                np.log(np.maximum(self.kept, 1e-6)),
-                np.log1p(self.pressure),
-            ]
-        )
+        inputs = np.empty((len(self.kept), 4 + self.pressure.shape[1]))
+        pressure = np.ascontiguousarray(self.pressure, dtype=np.float64)
+        write_all_inputs(np.ascontiguousarray(self.traffic, dtype=np.float64), self.kept, pressure, inputs)
+        return inputs
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from predictor.contention.batch import CoLocationBatch
 from predictor.contention.calibration import Conditions
 from predictor.contention.composition import Composition
+from predictor.contention.conditions_of_members import write_all_pressures
 from predictor.contention.memory import memory_models
 from predictor.contention.memory_logarithm import MemoryModels
 from predictor.contention.neighbours import NeighbourInputs
@@ -77,23 +78,19 @@ class EquilibriumModel:
         settle(table.columns, self._memory, number, batch.member, batch.sizes, throughput, solo, drops, bound)
         return Equilibrium(batch, throughput, solo, drops, bound)
 
-    def conditions(
-        self, equilibrium: Equilibrium, among: NDArray[np.bool_] | None = None
-    ) -> Iterator[tuple[str, Positions, Conditions]]:
-        """Per NF, its positions among these members (those with competitors by default), and their conditions."""
+    def conditions(self, equilibrium: Equilibrium) -> Iterator[tuple[str, Positions, Conditions]]:
+        """Per NF, its positions among members that have competitors, and their conditions."""
         table, batch = self._table, equilibrium.batch
-        turns = np.where(batch.occupied[:, :, None], (table.queues * table.service)[batch.member], 0.0)
-        others = turns.sum(axis=1, keepdims=True) - turns
         neighbours = NeighbourInputs(table.nf, table.deviation, len(table.names))
-        positions = np.nonzero(batch.contended if among is None else among)
+        positions = np.nonzero(batch.contended)
         for name, rows in table.by_nf(batch.member[positions]):
             model, where = table.models[name], tuple(axis[rows] for axis in positions)
-            which = batch.member[where]
-            columns = [table.accelerators.index(accelerator) for accelerator in model.accelerators]
-            own, competitors = table.service[which][:, columns], others[where][:, columns]
-            throughput, solo = equilibrium.throughput[where], equilibrium.solo[where]
-            near = neighbours.of(batch.member, where)
-            yield name, where, Conditions.of(table.traffic[which], throughput, solo, competitors, own, near)
+            columns = np.array([table.accelerators.index(one) for one in model.accelerators], dtype=np.int64)
+            pressure = np.empty((len(where[0]), len(columns)))
+            write_all_pressures(table.columns, batch.member, np.column_stack(where), columns, pressure)
+            kept = equilibrium.throughput[where] / equilibrium.solo[where]
+            traffic = table.traffic[batch.member[where]]
+            yield name, where, Conditions(traffic, kept, pressure, neighbours.of(batch.member, where))
 
     @cached_property
     def _memory(self) -> MemoryModels:

@@ -27,18 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.calibration import Conditions
+from predictor.contention.conditions_of_members import (
+    DISTANCES,
+    MOST,
+    USUAL_COMPETITORS,
+    write_all_distances,
+    write_all_spreads,
+)
+from predictor.contention.conditions_of_members import LEAST as LEAST
 from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
 
-DISTANCES = 3
-FAR = 0.3
-"""Distance from default traffic, as a share of the ranges on a logarithmic scale, from which it counts as far."""
-NEGLIGIBLE, TYPICAL = 0.01, 0.05
-"""Drops (as a fraction) that are negligible, and that are typical."""
-USUAL_COMPETITORS = 3.0
-LEAST, MOST = 1e-4, 1.0
-"""Smallest and largest plausible spread of the logarithm."""
 UNKNOWN = 0.1
 """Spread of the logarithm that is assumed where no error is known."""
 FREEDOM = 4.5
@@ -86,10 +86,10 @@ class TrafficScale:
 
     def distance(self, conditions: Conditions) -> Array:
         """What the spread grows with: distance from default traffic, 0 to 1, drop, and competitors, shape (N, 3)."""
-        away = np.sqrt((self.deviation(conditions.traffic) ** 2).sum(axis=1))
-        drop = np.maximum(1.0 - conditions.kept, 0.0)
-        competitors = np.log(np.maximum(conditions.competitors(USUAL_COMPETITORS), 1.0) / USUAL_COMPETITORS)
-        return np.column_stack([np.minimum(away / FAR, 1.0), np.log((NEGLIGIBLE + drop) / TYPICAL), competitors])
+        distance = np.empty((len(conditions.kept), DISTANCES))
+        deviation, competitors = self.deviation(conditions.traffic), conditions.competitors(USUAL_COMPETITORS)
+        write_all_distances(deviation, conditions.kept, competitors, distance)
+        return distance
 
 
 def _coordinates(traffic: Array) -> Array:
@@ -139,21 +139,21 @@ class ErrorModel:
 
     def at(self, conditions: Conditions) -> Array:
         """The spread of each prediction, shape (N,)."""
-        return spread_of(np.log(self.usual) + self.scale.distance(conditions) @ self.growth)
+        spread = np.empty(len(conditions.kept))
+        write_all_spreads(self.usual, self.growth, self.scale.distance(conditions), spread)
+        return spread
 
-    def interval(
-        self, conditions: Conditions, coverage: float, left: Array | float = 1.0
-    ) -> tuple[Array, Array] | None:
-        """Factors below and above predictions between which a share `coverage` of cases lies; None for too few errors.
+    def interval(self, spread: Array, coverage: float) -> tuple[Array, Array] | None:
+        """Factors below and above predictions of that spread between which a share `coverage` of cases lies.
 
-        Each of shape (N,). `left` is the share of the usual spread that is left where co-locations were measured.
+        Each of shape (N,); None for too few errors.
         """
         size = np.abs(self.standard)
         order = np.argsort(size, kind="stable")
         rank = int(np.searchsorted(_shares(self.weight[order]), coverage - 1e-12))
         if rank == len(size):
             return None
-        width = size[order[rank]] * self.at(conditions) * left
+        width = size[order[rank]] * spread
         return np.exp(-width), np.exp(width)
 
     def lower(self, spread: Array, risk: float) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,16 +58,18 @@ class MeasuredAlone:
 
     def factor(self, traffic: Array) -> Array:
         """The factor on solo throughput at each row of traffic, 1 where it was not measured, shape (N,)."""
-        factors: Array = np.exp(self._at(traffic, self.logarithm))
+        factors: Array = np.exp([self._known.get(row, (0.0, 0.0))[0] for row in _keys(traffic)])
         return factors
 
     def spread_at(self, traffic: Array) -> Array:
         """The spread of throughput alone at each row of traffic, 0 where it was not measured, shape (N,)."""
-        return self._at(traffic, self.spread)
+        return np.array([self._known.get(row, (0.0, 0.0))[1] for row in _keys(traffic)], dtype=np.float64)
 
-    def _at(self, traffic: Array, values: Array) -> Array:
-        known = dict(zip(_keys(self.traffic), values.tolist(), strict=True))
-        return np.array([known.get(row, 0.0) for row in _keys(traffic)], dtype=np.float64)
+    @cached_property
+    def _known(self) -> dict[tuple[float, ...], tuple[float, float]]:
+        """Logarithm of the factor and its spread, by traffic."""
+        values = zip(self.logarithm.tolist(), self.spread.tolist(), strict=True)
+        return dict(zip(_keys(self.traffic), values, strict=True))
 
     def as_arrays(self) -> dict[str, Array]:
         """What was learnt, as plain arrays."""

@@ -13,23 +13,29 @@ everything measured, the correction fades and the usual spread remains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.contention.conditions_of_members import WIDTH, write_all_neighbours
+from predictor.contention.error_of_neighbours import (
+    SAME,
+    NeighbourModels,
+    NeighbourPoints,
+    write_covariances,
+    write_errors,
+)
+from predictor.regression.compiled import padded
+from predictor.regression.processes import ROOT5 as ROOT5
 from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
 
 LEAST_NOISE = 1e-4
 """Variance of a measurement, in squared spreads, below which equal rows could not be distinguished."""
-SAME = 1e-9
-"""Distance below which two rows are the same co-location."""
-ROWS_AT_ONCE = 1_024
-ROOT5 = 5**0.5
 
 
 @dataclass(frozen=True)
@@ -64,15 +70,8 @@ class NeighbourCorrection:
 
     def __call__(self, inputs: Array) -> tuple[Array, Array]:
         """The expected error at each row of `inputs`, and its standard deviation, both in usual spreads, shape (N,)."""
-        mean, deviation = np.zeros(len(inputs)), np.empty(len(inputs))
-        for start in range(0, len(inputs), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            own = self.own * loneliness(inputs[part])
-            near = covariance(inputs[part] / self.lengths, self.inputs / self.lengths, self.smooth, own)
-            inverse = self._inverse_factor
-            mean[part] = near @ self._weights
-            explained = ((near @ inverse.T) ** 2).sum(axis=1)
-            deviation[part] = np.sqrt(np.maximum(self.smooth + own - explained, SAME))
+        mean, deviation = np.empty(len(inputs)), np.empty(len(inputs))
+        write_errors(neighbour_models([self]), np.ascontiguousarray(inputs, dtype=np.float64), mean, deviation)
         return mean, deviation
 
     def left_out(self) -> tuple[Array, Array]:
@@ -85,8 +84,8 @@ class NeighbourCorrection:
     @cached_property
     def _inverse_factor(self) -> Array:
         """The inverse of the Cholesky factor of the covariance of what was measured."""
-        scaled = self.inputs / self.lengths
-        measured = covariance(scaled, scaled, self.smooth, self.own * loneliness(self.inputs))
+        measured = np.empty((len(self.inputs), len(self.inputs)))
+        write_covariances(points_of([self]), np.ascontiguousarray(self.inputs), measured)
         measured[np.diag_indices(len(measured))] += np.maximum(self.noise, LEAST_NOISE)
         factor = np.linalg.cholesky(measured)
         return np.linalg.inv(factor)
@@ -134,22 +133,27 @@ def competitors(inputs: Array) -> Array:
     return together
 
 
-def covariance(left: Array, right: Array, smooth: float, own: Array) -> Array:
-    """Covariance of errors at rows of inputs that were divided by their lengths, shape (len(left), len(right)).
+def points_of(corrections: Sequence[NeighbourCorrection | None]) -> NeighbourPoints:
+    """Where errors were measured, as compiled code reads it; nowhere where there is no correction."""
+    width = max((one.inputs.shape[1] for one in corrections if one), default=0)
+    scaled = [(one.inputs / one.lengths).T if one else np.zeros((width, 0)) for one in corrections]
+    return NeighbourPoints(
+        smooth=np.array([one.smooth if one else 0.0 for one in corrections]),
+        own=np.array([one.own if one else 0.0 for one in corrections]),
+        lengths=padded([one.lengths if one else np.ones(width) for one in corrections]),
+        points=padded(scaled),
+        norms=padded([(points**2).sum(axis=0) for points in scaled]),
+        size=np.array([points.shape[1] for points in scaled], dtype=np.int64),
+    )
 
-    `own` is the variance of each row of `left` by itself, shape (len(left),).
-    """
-    used = (left != 0).any(axis=0) | (right != 0).any(axis=0)
-    left, right = left[:, used], right[:, used]
-    squared = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2.0 * left @ right.T
-    # differences of large sums round: what is nearly zero is computed again, term by term
-    rows, columns = np.nonzero(squared < SAME * 1e3)
-    squared[rows, columns] = ((left[rows] - right[columns]) ** 2).sum(axis=1)
-    squared = np.maximum(squared, 0.0)
-    distance = ROOT5 * np.sqrt(squared)
-    near: Array = smooth * (1 + distance * (1 + distance / 3)) * np.exp(-distance)
-    near += own[:, None] * (squared < SAME**2)
-    return near
+
+def neighbour_models(corrections: Sequence[NeighbourCorrection | None]) -> NeighbourModels:
+    """The corrections as compiled code reads them; none where there is no correction."""
+    return NeighbourModels(
+        points_of(corrections),
+        weights=padded([one._weights if one else np.zeros(0) for one in corrections]),
+        inverse_factor=padded([one._inverse_factor if one else np.zeros((0, 0)) for one in corrections]),
+    )
 
 
 @dataclass(frozen=True)
@@ -172,18 +176,6 @@ class NeighbourInputs:
 
     def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Array:
         """One row per position (co-location, place) of the workloads `member`, -1 where there is none."""
-        width = len(ATTRIBUTES)
-        occupied = member >= 0
-        counts = np.zeros((len(member), self.nfs))
-        traffic = np.zeros((len(member), self.nfs, width))
-        rows = np.broadcast_to(np.arange(len(member))[:, None], member.shape)[occupied]
-        which = member[occupied]
-        np.add.at(counts, (rows, self.nf[which]), 1.0)
-        np.add.at(traffic, (rows, self.nf[which]), self.deviation[which])
-        own = member[positions]
-        at = positions[0]
-        of_nf, number = self.deviation[own], np.arange(len(own))
-        others, apart = counts[at], traffic[at]
-        others[number, self.nf[own]] -= 1.0
-        apart[number, self.nf[own]] -= of_nf
-        return np.column_stack([others, apart.reshape(len(own), -1), of_nf])
+        inputs = np.empty((len(positions[0]), self.nfs * (1 + WIDTH) + WIDTH))
+        write_all_neighbours(self.nf, self.deviation, self.nfs, member, np.column_stack(positions), inputs)
+        return inputs

@@ -139,19 +139,6 @@ class NfModel:
         lost = np.column_stack([memory, self.execution.drops(solo, traffic, competitor_ms, competitor_kpps)])
         return lost * self.factor(traffic)[:, None]
 
-    def by_neighbours(self, conditions: Conditions) -> tuple[Array, Array]:
-        """The factor for each prediction, and the share of the usual spread that is left, both of shape (N,)."""
-        factor, left = np.ones(len(conditions.kept)), np.ones(len(conditions.kept))
-        named = conditions.named
-        if self.neighbours and named.any():
-            error, left[named] = self.neighbours(conditions.neighbours[named])
-            usual = self.error_model.at(conditions)[named]
-            factor[named] = np.exp(error * usual)
-            if self.alone:
-                # an SLA is relative to the throughput alone, so its error counts, too
-                left[named] = np.hypot(left[named], self.alone.spread_at(conditions.traffic[named]) / usual)
-        return factor, left
-
     def conditions(self, traffic: Array, predicted: Array, competitor_ms: Array) -> Conditions:
         """The conditions of `predicted` throughput, shape (N,); the rest as `throughput` takes it."""
         own = self.execution.service_ms(traffic)

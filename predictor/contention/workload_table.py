@@ -30,6 +30,7 @@ class WorkloadColumns(NamedTuple):
     match_ms: Array
     modelled_solo: Array
     factor: Array
+    alone_spread: Array
     queues: Array
     service: Array
 
@@ -54,8 +55,8 @@ class WorkloadTable:
     base, match_ms, modelled_solo
         `NfModel.base_kpps`, time that matches add to run-to-completion, and `NfModel.modelled_solo_kpps`, shape
         (workloads,).
-    factor
-        `NfModel.factor`, shape (workloads,).
+    factor, alone_spread
+        `NfModel.factor`, and the spread of throughput alone that it leaves, shape (workloads,).
     queues, service
         Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
     """
@@ -72,7 +73,8 @@ class WorkloadTable:
         self.relative: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
         self.deviation = np.zeros((0, 3))
-        self.base, self.match_ms, self.modelled_solo, self.factor = (np.zeros(0) for _ in range(4))
+        self.base, self.match_ms, self.modelled_solo = (np.zeros(0) for _ in range(3))
+        self.factor, self.alone_spread = np.zeros(0), np.zeros(0)
         self.queues = np.zeros((0, len(self.accelerators)))
         self.service = np.zeros((0, len(self.accelerators)))
 
@@ -176,6 +178,7 @@ class WorkloadTable:
         self.base[rows] = model.base_kpps(traffic)
         self.match_ms[rows] = 0.0 if execution.pattern == PIPELINE else execution.match_ms(traffic)
         self.modelled_solo[rows], self.factor[rows] = model.modelled_solo_kpps(traffic), model.factor(traffic)
+        self.alone_spread[rows] = model.alone.spread_at(traffic) if model.alone else 0.0
         for use, time in zip(execution.uses, execution.service_ms(traffic).T, strict=True):
             column = self.accelerators.index(use.name)
             self.queues[rows, column], self.service[rows, column] = use.queues, time

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.calibration import Conditions
+from predictor.contention.calibration import NEAR, Conditions
 from predictor.contention.composition import COMPOSITIONS
-from predictor.contention.equilibrium import Equilibrium, EquilibriumModel, Positions
+from predictor.contention.correcting import Corrected, Corrections, correct, corrections_of
+from predictor.contention.equilibrium import Equilibrium, EquilibriumModel
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.prediction import Prediction
@@ -55,7 +57,7 @@ class TomurPredictor(Predictor):
         self._model = EquilibriumModel(self._table, self._composition)
         known = {name: model.calibration for name, model in nfs.items() if model.calibration}
         self._corrections = {} if composition else known
-        self._solved: dict[tuple[Workload, ...], Array] = {}
+        self._solved: dict[bool, dict[tuple[Workload, ...], Array]] = {False: {}, True: {}}
 
     @classmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
@@ -81,61 +83,60 @@ class TomurPredictor(Predictor):
 
     def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
         """Throughput (kpps) of every workload; with `risk`, what that share falls short of at most."""
-        kpps, spread, nf, sizes = self._estimates(co_locations)
-        if risk is not None:
-            for name, at in _by_nf(nf):
-                kpps[at] *= np.minimum(self._nfs[name].error_model.lower(spread[at], risk), 1.0)
-        return np.split(kpps, np.cumsum(sizes)[:-1]) if sizes else []
+        estimates = self._estimates(co_locations, certainty=risk is not None)
+        if risk is None:
+            return [one[:, 0].copy() for one in estimates]
+        kpps, spread, nf = _flat(estimates, co_locations)
+        for name, at in _by_nf(nf):
+            kpps[at] *= np.minimum(self._nfs[name].error_model.lower(spread[at], risk), 1.0)
+        return _split(kpps, estimates)
 
     def shortfall(
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
     ) -> list[Array]:
         """As `Predictor.shortfall`, by the error models; 0 or 1 for a workload that is alone."""
-        kpps, spread, nf, sizes = self._estimates(co_locations)
+        estimates = self._estimates(co_locations, certainty=True)
+        kpps, spread, nf = _flat(estimates, co_locations)
         required = np.array([need for needs in required_kpps for need in needs], dtype=np.float64)
         short = (kpps < required).astype(np.float64)
         for name, at in _by_nf(nf):
             known = at[spread[at] > 0]
             short[known] = self._nfs[name].error_model.shortfall(spread[known], required[known] / kpps[known])
-        return np.split(short, np.cumsum(sizes)[:-1]) if sizes else []
+        return _split(short, estimates)
 
-    def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> tuple[Array, Array, list[str], list[int]]:
-        """Of every workload, one after the other, throughput (kpps), its spread and NF; and the co-locations' sizes.
+    def _estimates(self, co_locations: Sequence[Sequence[Workload]], *, certainty: bool) -> list[Array]:
+        """Of each co-location the throughput (kpps) and, if `certainty`, its spread, shape (workloads, 2).
 
         Placement asks for the same co-locations at several risks, so what was solved is kept.
         """
-        keys = [tuple(co_location) for co_location in co_locations]
-        if len(self._solved) > SOLVED:
-            self._solved.clear()
-        if missing := [key for key in dict.fromkeys(keys) if key not in self._solved]:
+        keys, solved = [tuple(co_location) for co_location in co_locations], self._solved[certainty]
+        if len(solved) > SOLVED:
+            solved.clear()
+        if missing := [key for key in dict.fromkeys(keys) if key not in solved]:
             equilibrium = self._model.solve(missing)
-            conditions = list(self._model.conditions(equilibrium))
-            throughput, _, left = self._corrected(equilibrium, conditions)
-            spread = np.zeros(throughput.shape)
-            for name, at, of_nf in conditions:
-                spread[at] = self._nfs[name].error_model.at(of_nf) * left[at]
-            rows = equilibrium.batch.in_given_order(np.stack([throughput, spread], axis=2))
-            self._solved.update(zip(missing, rows, strict=True))
-        rows = [self._solved[key] for key in keys]
-        both = np.concatenate(rows) if rows else np.zeros((0, 2))
-        nf = [workload.nf for key in keys for workload in key]
-        return both[:, 0].copy(), both[:, 1], nf, [len(key) for key in keys]
+            batch = equilibrium.batch
+            corrected = self._corrected(equilibrium, batch.contended, certainty=certainty)
+            rows = batch.in_given_order(np.stack([corrected.throughput, corrected.spread], axis=2))
+            solved.update(zip(missing, rows, strict=True))
+        return [solved[key] for key in keys]
 
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """Throughput, the drop on each resource, the bottleneck, and an interval of that coverage."""
         equilibrium = self._model.solve(co_locations)
-        batch, conditions = equilibrium.batch, list(self._model.conditions(equilibrium))
-        throughput, calibrated, left = self._corrected(equilibrium, conditions)
-        low, high = np.ones(throughput.shape), np.ones(throughput.shape)
-        alone = self._model.conditions(equilibrium, batch.occupied & ~batch.contended)
-        for name, at, of_nf in [*conditions, *alone]:
-            low[at], high[at] = self._factors(name, of_nf, coverage, left[at])
-        parts = (throughput, equilibrium.solo, calibrated, low, high)
+        batch = equilibrium.batch
+        corrected = self._corrected(equilibrium, batch.occupied, certainty=True)
+        calibrated = (corrected.near >= NEAR) | (corrected.left < MEASURED_NEAR)
+        low, high = np.ones(calibrated.shape), np.ones(calibrated.shape)
+        positions = np.nonzero(batch.occupied)
+        for name, rows in self._table.by_nf(batch.member[positions]):
+            at = tuple(axis[rows] for axis in positions)
+            low[at], high[at] = self._factors(name, corrected.spread[at], coverage)
+        parts = (corrected.throughput, equilibrium.solo, calibrated, low, high)
         columns = [*(part[:, :, None] for part in parts), equilibrium.drops, equilibrium.bound]
-        rows = batch.in_given_order(np.concatenate(columns, axis=2))
+        rows_of = batch.in_given_order(np.concatenate(columns, axis=2))
         return [
             [self._prediction(workload, *values) for workload, values in zip(co_location, row.tolist(), strict=True)]
-            for co_location, row in zip(co_locations, rows, strict=True)
+            for co_location, row in zip(co_locations, rows_of, strict=True)
         ]
 
     def predict_contention(self, nf: str, table: pd.DataFrame) -> Array:
@@ -148,7 +149,7 @@ class TomurPredictor(Predictor):
         model, traffic = self._nfs[nf], conditions.traffic
         solo, contention = model.solo_kpps(traffic), contention_of(table, model.accelerators)
         drops, names = model.drops(counters_of(table), traffic, *contention), ("memory", *model.accelerators)
-        low, high = self._factors(nf, conditions, coverage)
+        low, high = self._factors(nf, model.error_model.at(conditions), coverage)
         return [
             Prediction(
                 throughput,
@@ -178,28 +179,25 @@ class TomurPredictor(Predictor):
         corrected = np.minimum(predicted * correction(conditions), model.solo_kpps(traffic))
         return corrected, correction.applies(conditions), conditions
 
-    def _corrected(
-        self, equilibrium: Equilibrium, conditions: Sequence[tuple[str, Positions, Conditions]]
-    ) -> tuple[Array, NDArray[np.bool_], Array]:
-        """Throughput corrected by measured co-runs, where these are near enough to count as correcting it, and the
-        share of the usual spread that is left."""
-        corrected, near = equilibrium.throughput.copy(), np.zeros(equilibrium.throughput.shape, dtype=bool)
-        left = np.ones(corrected.shape)
-        for name, at, of_nf in conditions if not self._composition else ():
-            if correction := self._corrections.get(name):
-                corrected[at] *= correction(of_nf)
-                near[at] = correction.applies(of_nf)
-            factor, left[at] = self._nfs[name].by_neighbours(of_nf)
-            corrected[at] *= factor
-            near[at] |= left[at] < MEASURED_NEAR
-        return np.minimum(corrected, equilibrium.solo), near, left
+    def _corrected(self, equilibrium: Equilibrium, among: NDArray[np.bool_], *, certainty: bool) -> Corrected:
+        """Predictions corrected by measured runs, and if `certainty` how far they err, of these members."""
+        batch, table, corrected = equilibrium.batch, self._table, Corrected.of(equilibrium.throughput)
+        where = np.argwhere(among)
+        if certainty:
+            # the arrays of one NF after those of another, as the processor's cache holds not all of them
+            where = where[np.argsort(table.nf[batch.member[where[:, 0], where[:, 1]]], kind="stable")]
+        arrays = (batch.member, batch.sizes, where, equilibrium.throughput, equilibrium.solo)
+        correct(table.columns, self._corrections_by_number, *arrays, certainty, corrected)
+        return corrected
 
-    def _factors(
-        self, nf: str, conditions: Conditions, coverage: float, left: Array | float = 1.0
-    ) -> tuple[Array, Array]:
-        """Factors below and above predictions; NaN where too few errors are known."""
-        unknown = np.full(len(conditions.kept), np.nan)
-        return self._nfs[nf].error_model.interval(conditions, coverage, left) or (unknown, unknown)
+    @cached_property
+    def _corrections_by_number(self) -> Corrections:
+        return corrections_of(list(self._nfs.values()), self._table.accelerators, none=self._composition is not None)
+
+    def _factors(self, nf: str, spread: Array, coverage: float) -> tuple[Array, Array]:
+        """Factors below and above predictions of that spread; NaN where too few errors are known."""
+        unknown = np.full(len(spread), np.nan)
+        return self._nfs[nf].error_model.interval(spread, coverage) or (unknown, unknown)
 
     def _prediction(
         self,
@@ -225,6 +223,18 @@ class TomurPredictor(Predictor):
             extrapolated=model.is_extrapolated(workload.traffic),
             calibrated=bool(calibrated),
         )
+
+
+def _flat(estimates: Sequence[Array], co_locations: Sequence[Sequence[Workload]]) -> tuple[Array, Array, list[str]]:
+    """The throughput of every workload, one after the other, its spread, and its NF."""
+    both = np.concatenate(estimates) if estimates else np.zeros((0, 2))
+    return both[:, 0].copy(), both[:, 1], [workload.nf for co_location in co_locations for workload in co_location]
+
+
+def _split(values: Array, estimates: Sequence[Array]) -> list[Array]:
+    """The values of each co-location."""
+    ends = np.cumsum([len(one) for one in estimates], dtype=np.intp).tolist()
+    return [values[end - len(one) : end] for end, one in zip(ends, estimates, strict=True)]
 
 
 def _by_nf(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:

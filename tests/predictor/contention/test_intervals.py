@@ -34,11 +34,12 @@ def test_quantiles_by_hand() -> None:
     errors = np.arange(-9, 10) / 10
     anywhere = _conditions((1.0, 64.0, 0.0), 0.5)
     spread, fewer = ErrorModel.even(SCALE, errors), ErrorModel.even(SCALE, errors[:18])
-    assert np.concatenate(spread.interval(anywhere, 0.95) or ()) == pytest.approx(np.exp([-0.9, 0.9]))
-    assert fewer.interval(anywhere, 0.95) is None
+    assert np.concatenate(spread.interval(spread.at(anywhere), 0.95) or ()) == pytest.approx(np.exp([-0.9, 0.9]))
+    assert fewer.interval(fewer.at(anywhere), 0.95) is None
     assert spread.lower(spread.at(anywhere), 0.05) == pytest.approx(np.exp(-0.9))
     assert fewer.lower(fewer.at(anywhere), 0.06) == pytest.approx(np.exp(-0.9))
-    assert ErrorModel.even(SCALE, np.zeros(0)).interval(anywhere, 0.5) is None
+    unknown = ErrorModel.even(SCALE, np.zeros(0))
+    assert unknown.interval(unknown.at(anywhere), 0.5) is None
 
 
 def test_risks_below_the_measured_errors_are_extrapolated() -> None:
@@ -68,7 +69,8 @@ def test_coverage_on_fresh_errors(coverage: float) -> None:
     rng = np.random.default_rng(0)
     covered, anywhere = [], _conditions((1.0, 64.0, 0.0), 0.5)
     for _ in range(300):
-        factors = ErrorModel.even(SCALE, rng.standard_t(4, size=150) * 0.03).interval(anywhere, coverage)
+        even = ErrorModel.even(SCALE, rng.standard_t(4, size=150) * 0.03)
+        factors = even.interval(even.at(anywhere), coverage)
         assert factors is not None
         fresh = np.exp(rng.standard_t(4, size=100) * 0.03)
         covered.append(np.mean((factors[0] <= fresh) & (fresh <= factors[1])))
@@ -100,7 +102,7 @@ def test_noise_is_taken_off(coverage: float, noise: float) -> None:
         spreads = fit_error_models(errors, dict.fromkeys(errors, SCALE))
         for name, truth in truths.items():
             conditions, error, _ = _drawn(rng, 300, truth, 0.0)
-            factors = spreads[name].interval(conditions, coverage)
+            factors = spreads[name].interval(spreads[name].at(conditions), coverage)
             assert factors is not None
             inside = (np.log(factors[0]) <= error) & (error <= np.log(factors[1]))
             held["all"].append(inside.mean())
@@ -132,5 +134,5 @@ def test_an_error_model_survives_as_arrays() -> None:
     spread = fit_error_models(errors, {"nf": SCALE})["nf"]
     again = ErrorModel.from_arrays(spread.as_arrays())
     here = _conditions((1000.0, 500.0, 100.0), 0.8)
-    assert spread.interval(here, 0.9) == again.interval(here, 0.9)
+    assert spread.interval(spread.at(here), 0.9) == again.interval(again.at(here), 0.9)
     assert spread.lower(spread.at(here), 0.1) == again.lower(again.at(here), 0.1)

@@ -1,0 +1,140 @@
+"""Corrections of the equilibrium by measured runs, and how far predictions err, in compiled code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.contention.conditions_of_members import (
+    DISTANCES,
+    WIDTH,
+    spread_at,
+    write_distance,
+    write_inputs,
+    write_neighbours,
+    write_pressure,
+)
+from predictor.contention.error_of_neighbours import NeighbourModels, deviation_of, expected_error
+from predictor.contention.neighbours import neighbour_models
+from predictor.contention.nf_model import NfModel
+from predictor.regression.compiled import compiled, dot
+from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.processes import Processes, write_similarity
+
+Array = NDArray[np.float64]
+
+
+class Corrections(NamedTuple):
+    """What corrects predictions, and how far they err, per NF.
+
+    Parameters
+    ----------
+    calibrated, by_neighbours
+        Whether there is a `Calibration`, and a `NeighbourCorrection`, shape (NFs,).
+    calibration, neighbours
+        Those.
+    accelerators
+        Columns of the NF's accelerators in the table, -1 at the end, shape (NFs, accelerators).
+    usual, growth
+        Of the `ErrorModel`, shapes (NFs,) and (NFs, 3).
+    """
+
+    calibrated: NDArray[np.bool_]
+    by_neighbours: NDArray[np.bool_]
+    calibration: Processes
+    neighbours: NeighbourModels
+    accelerators: NDArray[np.int64]
+    usual: Array
+    growth: Array
+
+
+class Corrected(NamedTuple):
+    """Predictions of members, in arrays of one shape.
+
+    Parameters
+    ----------
+    throughput
+        Corrected by measured runs.
+    near
+        How near measured co-runs are that corrected it, 0 to 1.
+    left
+        The share of the usual spread that measured co-locations leave.
+    spread
+        What is left, of the logarithm.
+    """
+
+    throughput: Array
+    near: Array
+    left: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, throughput: Array) -> Corrected:
+        """Nothing corrected yet."""
+        shape = throughput.shape
+        return cls(throughput.copy(), np.zeros(shape), np.ones(shape), np.zeros(shape))
+
+
+def corrections_of(models: Sequence[NfModel], accelerators: Sequence[str], *, none: bool = False) -> Corrections:
+    """What corrects the predictions of these NFs; nothing does if `none`."""
+    number = {name: at for at, name in enumerate(accelerators)}
+    columns = np.full((len(models), len(accelerators)), -1, dtype=np.int64)
+    for row, model in enumerate(models):
+        columns[row, : len(model.accelerators)] = [number[name] for name in model.accelerators]
+    calibrations = [None if none else model.calibration for model in models]
+    neighbours = [None if none else model.neighbours for model in models]
+    nothing = GaussianProcess.none(4)
+    return Corrections(
+        calibrated=np.array([one is not None for one in calibrations], dtype=np.bool_),
+        by_neighbours=np.array([one is not None for one in neighbours], dtype=np.bool_),
+        calibration=side_by_side([one.correction if one else nothing for one in calibrations]),
+        neighbours=neighbour_models(neighbours),
+        accelerators=columns,
+        usual=np.array([model.error_model.usual for model in models]),
+        growth=np.array([model.error_model.growth for model in models]),
+    )
+
+
+@compiled
+def correct(table, corrections, member, sizes, where, equilibrium, solo, certainty, corrected):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write into `corrected` what it describes, at the positions `where`, shape (N, 2): co-location, member.
+
+    `equilibrium` is throughput without any correction. Where `certainty` is False, `left` and `spread` stay as they
+    are.
+    """
+    pressure, distance = np.empty(corrections.accelerators.shape[1]), np.empty(DISTANCES)
+    inputs = np.empty(max(4 + len(pressure), corrections.calibration.points.shape[1]))
+    nfs = len(corrections.usual)
+    neighbours = np.empty(nfs * (1 + WIDTH) + WIDTH)
+    near = np.empty(max(corrections.calibration.points.shape[2], corrections.neighbours.weights.shape[1]))
+    for position in range(len(where)):
+        at, place = where[position]
+        rows = member[at, : sizes[at]]
+        row, contended = rows[place], sizes[at] > 1
+        nf, kept = table.nf[row], equilibrium[at, place] / solo[at, place]
+        write_distance(table.deviation[row], kept, len(rows) - 1.0, distance)
+        usual = spread_at(corrections.usual[nf], corrections.growth[nf], distance)
+        logarithm, left = 0.0, 1.0
+        if contended and corrections.calibrated[nf]:
+            write_pressure(table, rows, place, corrections.accelerators[nf], pressure)
+            write_inputs(table.traffic[row], kept, pressure, inputs)
+            points = write_similarity(corrections.calibration, nf, inputs, near)
+            logarithm += corrections.calibration.mean[nf, 0]
+            logarithm += dot(near, corrections.calibration.weights[nf, 0], points)
+            for point in range(points):
+                corrected.near[at, place] = max(corrected.near[at, place], near[point])
+        if contended and corrections.by_neighbours[nf]:
+            write_neighbours(table.nf, table.deviation, nfs, rows, place, neighbours)
+            error, own = expected_error(corrections.neighbours, nf, neighbours, near)
+            logarithm += error * usual
+            if certainty:
+                left = deviation_of(corrections.neighbours, nf, near, own)
+                # an SLA is relative to the throughput alone, so its error counts, too
+                left = math.hypot(left, table.alone_spread[row] / usual)
+        corrected.throughput[at, place] = min(equilibrium[at, place] * math.exp(logarithm), solo[at, place])
+        if certainty:
+            corrected.left[at, place], corrected.spread[at, place] = left, usual * left
