@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from profiler.co_location_runs import FIRST_SEED, CoLocationRuns
@@ -22,7 +23,7 @@ from profiler.purposes import BENCHES, FURTHER, further
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import CoLocation, InputError, TestbedDescription, Workload
-from profiles.profile import Profile, read_profile
+from profiles.profile import RUN, NfProfile, Profile, read_profile
 
 ROUNDS = 5
 LEAST = 2 * ROUNDS
@@ -78,12 +79,13 @@ def profile_further(
         When the journal or the directory cannot be written.
     """
     refuse_quota(most)
-    profile, description = read_profile(out), testbed.describe()
+    profile, description = _without_lines(read_profile(out)), testbed.describe()
     _refuse_other_testbed(profile, description, out)
     with Journal(journal_of(out)) as journal, threadpool_limits(1):
         journal.claim(description, seed)
         former = journal.kept()
-        if all_of_it := _unwritten(profile, former):  # a kill came between the last run and the directory
+        recorded = [run for nf in profile.nfs.values() for run in recorded_runs(nf)]
+        if all_of_it := _unwritten(profile, recorded, former):  # a kill came between the last run and the directory
             notify(f"{out}: runs that were measured before are written; nothing was run")
             return _write(out, profile, all_of_it)
         part, number = _begin(journal, key, most)
@@ -97,7 +99,7 @@ def profile_further(
             done=_Counted(progress, most).done,
             first=FIRST_SEED + SEEDS_EACH * number,
         )
-        runs.remember(run for nf in profile.nfs.values() for run in recorded_runs(nf))
+        runs.remember(recorded)
         _measure(profile, runs, choose, most)
         if runs.refused:
             notify(f"{len(runs.refused)} co-locations do not run here; left out")
@@ -109,9 +111,21 @@ def profile_further(
 
 
 def with_runs(profile: Profile, runs: Iterable[RecordedRun]) -> Profile:
-    """The profile with further runs of co-locations."""
-    nfs = with_co_locations(list(profile.nfs.values()), runs)
+    """The profile with further runs of co-locations; equal runs are repeats."""
+    former = list(profile.nfs.values())
+    blank = [replace(nf, co_locations=nf.co_locations[:0]) for nf in former]
+    nfs = [_appended(nf, one.co_locations) for nf, one in zip(former, with_co_locations(blank, runs), strict=True)]
     return replace(profile, nfs={one.name: one for one in nfs})
+
+
+def _appended(nf: NfProfile, new: pd.DataFrame) -> NfProfile:
+    """The NF with further rows of co-locations, whose runs are numbered on."""
+    if not len(new):
+        return nf
+    names = nf.co_locations[RUN].astype(str).unique() if len(nf.co_locations) else ()
+    first = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
+    numbered = new.assign(**{RUN: (first + new[RUN].astype(int)).astype(str)})
+    return replace(nf, co_locations=pd.concat([nf.co_locations, numbered], ignore_index=True))
 
 
 def refuse_quota(most: int) -> None:
@@ -144,9 +158,9 @@ def _begin(journal: Journal, key: str, most: int) -> tuple[str, int]:
     return further(number), number
 
 
-def _unwritten(profile: Profile, kept: Sequence[RecordedRun]) -> list[RecordedRun]:
+def _unwritten(profile: Profile, recorded: Sequence[RecordedRun], kept: Sequence[RecordedRun]) -> list[RecordedRun]:
     """The runs that the journal keeps, if the directory lacks any."""
-    there = {run for nf in profile.nfs.values() for run in recorded_runs(nf)}
+    there = set(recorded)
     return [run for run in kept if run not in there and any(one.nf in profile.nfs for one in run[0])]
 
 
@@ -154,6 +168,15 @@ def _write(out: Path, profile: Profile, runs: Sequence[RecordedRun]) -> Profile:
     written = with_runs(profile, runs)
     write_co_locations(out, [nf for name, nf in written.nfs.items() if nf is not profile.nfs[name]])
     return written
+
+
+def _without_lines(profile: Profile) -> Profile:
+    """The profile without the lines of each table of co-locations, which pandas copies with every part of it."""
+    nfs = {}
+    for name, nf in profile.nfs.items():
+        nfs[name] = replace(nf, co_locations=nf.co_locations.copy())
+        nfs[name].co_locations.attrs.clear()
+    return replace(profile, nfs=nfs)
 
 
 def _known(profile: Profile, description: TestbedDescription) -> Workload:

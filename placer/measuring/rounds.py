@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placer.evaluate.expected_violations import expected_violations
+from placer.measuring.retraining import retrained
 from placer.measuring.usage import Usage, usage_of
 from placer.measuring.worth import choose_runs
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from predictor import Models, train
 from predictor.training.noise import noise_of_a_run
-from predictor.training.recorded import recorded_alone, recorded_co_locations
+from predictor.training.recorded import profiled, recorded_runs
 from profiles import CoLocation
 from profiles.profile import Profile
 
@@ -67,7 +66,7 @@ class MeasuringRounds:
         self._catalogue = catalogue
         self._predictor = predictor
         self._say = say
-        self._runs: Counter[CoLocation] | None = None
+        self._usage: Usage | None = None
         self._planned: tuple[Usage, list[CoLocation], int] | None = None
         self.rounds: list[Round] = []
 
@@ -75,7 +74,10 @@ class MeasuringRounds:
         """The co-locations to run next, one several times for repeats; none where nothing is in doubt."""
         self._learn(profile)
         runs, noise = measured(profile)
-        usage = usage_of(self._arrivals, self._catalogue, self._predictor, self._seed)
+        usage = usage_of(
+            self._arrivals, self._catalogue, self._predictor, self._seed, self._usage, number=len(self.rounds)
+        )
+        self._usage = usage
         model = self._catalogue.models[0].predictors[self._predictor]
         chosen = choose_runs(model, usage.weights, runs, most, noise=noise, refused=refused)
         if chosen:
@@ -96,7 +98,7 @@ class MeasuringRounds:
             return
         (usage, chosen, new), self._planned = self._planned, None
         former = self._catalogue
-        self._catalogue = replace(former, models=(self._trained(profile),))
+        self._catalogue = replace(former, models=(retrained(former.models[0], profile, self._predictor),))
         one = Round(
             runs=len(chosen),
             co_locations=new,
@@ -113,9 +115,6 @@ class MeasuringRounds:
             f"{one.expected_after_pct:.2g} % after; predictions changed by up to {one.change_pct:.2g} %"
         )
 
-    def _trained(self, profile: Profile) -> Models:
-        return train(profile, [self._predictor], seed=self._seed)
-
     def _change_pct(self, former: Catalogue, usage: Usage) -> float:
         co_locations = sorted({tuple(workload for workload, _ in use) for use in usage.weights})
         before, after = (
@@ -127,8 +126,5 @@ class MeasuringRounds:
 
 def measured(profile: Profile) -> tuple[Mapping[CoLocation, int], float]:
     """How often each co-location was run, and the relative standard deviation of a run."""
-    recorded: dict[CoLocation, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {
-        (workload,): kpps[:, None] for workload, kpps in recorded_alone(profile).items()
-    }
-    recorded |= recorded_co_locations(profile, lambda message: None)
+    recorded = profiled(recorded_runs(profile), profile)
     return {one: len(kpps) for one, kpps in recorded.items()}, noise_of_a_run(map(np.log, recorded.values()))

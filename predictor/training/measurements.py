@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from predictor.contention.accelerators import TERMS, term_values
 from predictor.tables import contention_of, counters_of, traffic_of
-from predictor.training.recorded import recorded_alone, recorded_co_locations
+from predictor.training.recorded import left_out, profiled, recorded_runs
 from profiles import ATTRIBUTES, COUNTERS, CoLocation, Fault, InputError, TrafficProfile, Workload
 from profiles.profile import FIRST_RATE, FIRST_SERVICE, NF, RUN, THROUGHPUT, service_column
 
@@ -197,6 +197,10 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
     faults = [fault for nf in profile.nfs.values() for fault in [*_too_few_runs(nf), *_overfull_runs(profile, nf)]]
     if faults:
         raise InputError(faults)
+    recorded = recorded_runs(profile)
+    if message := left_out(recorded, profile):
+        warn(message)
+    known = profiled(recorded, profile)
     testbed = profile.testbed
     cores = {nf.name: nf.cores for nf in testbed.nfs} if testbed else {}
     for name, nf in sorted(profile.nfs.items()):
@@ -209,8 +213,8 @@ def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measuremen
             for name, nf in sorted(profile.nfs.items())
         },
         benches=_bench_runs(profile),
-        co_locations=recorded_co_locations(profile, warn),
-        alone=recorded_alone(profile),
+        co_locations={one: runs for one, runs in known.items() if len(one) > 1},
+        alone={one[0]: runs[:, 0] for one, runs in known.items() if len(one) == 1},
         default_traffic=profile.default_traffic(),
         nic_cores=testbed.nic.cores if testbed else None,
         described_cores=cores,
@@ -253,10 +257,12 @@ def _overfull_runs(profile: Profile, nf: NfProfile) -> Iterator[Fault]:
         return
     most = profile.testbed.nic.cores
     described = {name: one.description.cores for name, one in profile.nfs.items() if one.description}
-    for _, names in nf.co_locations.groupby(RUN, sort=False)[NF]:
-        cores = sum(described.get(str(name), 0) for name in names)
-        if len(names) > 1 and cores > most:
-            message = f"a run of {len(names)} NFs takes {cores} cores of a NIC with {most}"
+    names = nf.co_locations[NF].astype(str).to_numpy()
+    # the rows of each run: tables by run would copy the lines of the whole file for each
+    for rows in nf.co_locations.groupby(RUN, sort=False).indices.values():
+        cores = sum(described.get(name, 0) for name in names[rows])
+        if len(rows) > 1 and cores > most:
+            message = f"a run of {len(rows)} NFs takes {cores} cores of a NIC with {most}"
             yield Fault(f"{nf.name}/co-locations.csv", None, RUN, message, "give runs different numbers")
 
 

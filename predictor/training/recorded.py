@@ -8,7 +8,7 @@ repeats, also where their throughputs are equal, as on a testbed without noise.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,37 +24,34 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def recorded_co_locations(profile: Profile, warn: Callable[[str], None]) -> dict[CoLocation, Array]:
-    """Per co-location of profiled NFs, members sorted, throughput (kpps) of its runs, shape (runs, members).
-
-    `warn` receives a message where NFs without a profile leave out co-locations.
-    """
-    found = {one: runs for one, runs in _runs(profile).items() if len(one) > 1}
-    known = {one: runs for one, runs in found.items() if all(member.nf in profile.nfs for member in one)}
-    if left_out := len(found) - len(known):
-        missing = sorted({one.nf for co_location in found for one in co_location} - set(profile.nfs))
-        warn(f"{left_out} of {len(found)} co-locations left out: no profile of {', '.join(missing)}")
-    return known
-
-
-def recorded_alone(profile: Profile) -> dict[Workload, Array]:
-    """Per workload of a profiled NF that co-locations.csv has alone, throughput (kpps) of its runs, shape (runs,)."""
-    return {one[0]: runs[:, 0] for one, runs in _runs(profile).items() if len(one) == 1 and one[0].nf in profile.nfs}
-
-
-def _runs(profile: Profile) -> dict[CoLocation, Array]:
-    """Throughput (kpps) of all runs of each co-location, alone or with others, shape (runs, members)."""
+def recorded_runs(profile: Profile) -> dict[CoLocation, Array]:
+    """Per co-location, alone or with others, members sorted, throughput (kpps) of its runs, shape (runs, members)."""
     found: dict[CoLocation, Counter[tuple[float, ...]]] = defaultdict(Counter)
     for nf in profile.nfs.values():
         here: dict[CoLocation, Counter[tuple[float, ...]]] = defaultdict(Counter)
-        for co_location, kpps in _recorded_runs(nf):
+        for co_location, kpps in _runs_of(nf):
             here[co_location][kpps] += 1
         for co_location, times in here.items():
             found[co_location] |= times  # of each run, as often as in the folder that has it most often
     return {one: np.array(list(times.elements())) for one, times in found.items()}
 
 
-def _recorded_runs(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
+def profiled(runs: Mapping[CoLocation, Array], profile: Profile) -> dict[CoLocation, Array]:
+    """Those of which all members have a profile."""
+    return {one: of_it for one, of_it in runs.items() if all(member.nf in profile.nfs for member in one)}
+
+
+def left_out(runs: Mapping[CoLocation, Array], profile: Profile) -> str | None:
+    """A sentence on co-locations of which some NF has no profile; None where there are none."""
+    together = [one for one in runs if len(one) > 1]
+    missing = sorted({member.nf for one in together for member in one} - set(profile.nfs))
+    if not missing:
+        return None
+    without = sum(any(member.nf in missing for member in one) for one in together)
+    return f"{without} of {len(together)} co-locations left out: no profile of {', '.join(missing)}"
+
+
+def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
     """Each recorded run in an NF's folder: the workloads, sorted, and the throughput (kpps) of each."""
     if not len(nf.co_locations):
         return

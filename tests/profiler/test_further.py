@@ -83,6 +83,15 @@ def test_repeats_have_noise_of_their_own(made: Path, tmp_path: Path) -> None:
     assert len(set(kpps)) == len(kpps) >= 5
 
 
+def test_repeats_without_noise_are_kept(made: Path, tmp_path: Path) -> None:
+    """Equal runs on a testbed without noise are further runs, for the next round and in the directory."""
+    profile(CrowdTestbed(noise=0.0), tmp_path / "exact", quota=80)
+    chooser, before = Chooser([(LIGHT, MIDDLE)] * 2, [(LIGHT, MIDDLE)]), runs_in(read_profile(tmp_path / "exact"))
+    profile_further(CrowdTestbed(noise=0.0), tmp_path / "exact", chooser, key="k", most=10)
+    assert [runs for runs, _ in chooser.seen] == [before, before + 2, before + 3]
+    assert runs_in(read_profile(tmp_path / "exact")) == before + 3
+
+
 @pytest.mark.parametrize("runs", [0, 3, 8, 14])
 def test_a_call_that_was_killed_is_resumed(made: Path, tmp_path: Path, runs: int) -> None:
     """The same call makes only the runs that are missing, and ends in the same bytes."""

@@ -6,15 +6,17 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from placer.measuring.opening import open_rounds
+from placer.measuring.retraining import retrained
 from placer.measuring.rounds import measured
 from placer.report.text.measuring import as_table
-from predictor import train
+from predictor import load_models, train
 from predictor.training.noise import NOISE
-from profiler.further import ROUNDS, profile_further
+from profiler.further import ROUNDS, profile_further, with_runs
 from profiler.profiling import profile
 from profiles import InputError, TrafficProfile, Workload
 from profiles.profile import read_profile
@@ -110,3 +112,26 @@ def test_few_repeats_that_agree_do_not_make_runs_exact(trained: Path) -> None:
     runs, noise = measured(replace(read, nfs=nfs))
     assert runs == {(Workload("light", LIGHT),): 2}
     assert 0.8 * NOISE < noise < NOISE
+
+
+def test_what_is_fitted_anew_is_what_training_would_find(trained: Path) -> None:
+    """After further runs the corrections are fitted to all of them, and predict and err as models trained from all."""
+    read = read_profile(trained / "profile")
+    before = load_models(trained / "models")
+    pair = (Workload("heavy", LIGHT), Workload("light", LIGHT))
+    further = with_runs(read, [(pair, (500.0 + run, 600.0 - run)) for run in range(3)])
+    again, anew = retrained(before, further, "tomur"), train(further, ["tomur"])
+    for risk in (None, 0.05):
+        found, expected, former = (
+            np.concatenate(one.predictors["tomur"].throughput([pair, (*pair, pair[0])], risk=risk))
+            for one in (again, anew, before)
+        )
+        assert found == pytest.approx(expected, rel=1e-9)
+        assert found != pytest.approx(former, rel=0.01)
+
+
+def test_a_profile_of_other_nfs_is_trained_from_the_beginning(trained: Path) -> None:
+    """Models of fewer NFs than the profile has lack what the corrections rest on."""
+    read = read_profile(trained / "profile")
+    fewer = replace(read, nfs={name: nf for name, nf in read.nfs.items() if name != "heavy"})
+    assert set(retrained(train(fewer, ["tomur"]), read, "tomur").nfs) == {"heavy", "light", "middle"}

@@ -10,7 +10,7 @@ import pytest
 
 from predictor import train
 from predictor.training.co_runs import _noise, compared_by_name
-from predictor.training.recorded import recorded_alone, recorded_co_locations
+from predictor.training.recorded import left_out, profiled, recorded_runs
 from profiles import InputError, Workload
 from profiles.profile import Profile
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, profile
@@ -36,11 +36,8 @@ def _with(made: Profile, **tables: list[dict[str, object]]) -> Profile:
     return replace(made, nfs=nfs)
 
 
-def _recorded(
-    made: Profile, **tables: list[dict[str, object]]
-) -> tuple[dict[tuple[Workload, ...], np.ndarray], list[str]]:
-    warnings: list[str] = []
-    return recorded_co_locations(_with(made, **tables), warnings.append), warnings
+def _recorded(made: Profile, **tables: list[dict[str, object]]) -> dict[tuple[Workload, ...], np.ndarray]:
+    return recorded_runs(_with(made, **tables))
 
 
 def test_a_run_in_two_folders_counts_once_in_any_order(made: Profile) -> None:
@@ -49,7 +46,7 @@ def test_a_run_in_two_folders_counts_once_in_any_order(made: Profile) -> None:
     first = [(one, 100.0), (other, 200.0)]
     here = [*_rows(1, first), *_rows(2, [(one, 101.0), (other, 203.0)])]
     there = [*_rows("a", first[::-1])]
-    co_locations, _ = _recorded(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there})
+    co_locations = _recorded(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there})
     ((co_location, runs),) = co_locations.items()
     assert [workload.nf for workload in co_location] == sorted([one, other])
     assert sorted(map(tuple, runs.tolist())) == sorted(
@@ -63,9 +60,8 @@ def test_repeats_without_noise_are_repeats(made: Profile) -> None:
     pair, alone = [(one, 100.0), (other, 200.0)], [(one, 110.0)]
     here = [row for run, members in enumerate([pair, pair, alone, alone, alone]) for row in _rows(run, members)]
     tables = {one.replace("-", "_"): here, other.replace("-", "_"): _rows("a", pair[::-1])}
-    ((_, runs),) = _recorded(made, **tables)[0].items()
-    assert runs.tolist() == [[kpps for _, kpps in sorted(pair)]] * 2
-    assert recorded_alone(_with(made, **tables)) == {Workload(one, DEFAULT): pytest.approx([110.0] * 3)}
+    runs = {len(co_location): kpps.tolist() for co_location, kpps in _recorded(made, **tables).items()}
+    assert runs == {2: [[kpps for _, kpps in sorted(pair)]] * 2, 1: [[110.0]] * 3}
 
 
 def test_a_testbed_without_noise_is_answered_as_measured_alone(made: Profile) -> None:
@@ -82,9 +78,10 @@ def test_co_locations_with_nfs_outside_the_profile_are_left_out(made: Profile) -
     """A warning names the NFs that are missing; an NF alone is no co-location."""
     one = NAMES[0]
     rows = [*_rows(1, [(one, 1.0), ("Stranger", 2.0)]), *_rows(2, [(one, 3.0)])]
-    co_locations, warnings = _recorded(made, **{one.replace("-", "_"): rows})
-    assert not co_locations
-    assert warnings == ["1 of 1 co-locations left out: no profile of Stranger"]
+    runs = _recorded(made, **{one.replace("-", "_"): rows})
+    assert list(profiled(runs, made)) == [(Workload(one, DEFAULT),)]
+    assert left_out(runs, made) == "1 of 1 co-locations left out: no profile of Stranger"
+    assert left_out(profiled(runs, made), made) is None
 
 
 def test_a_run_that_exceeds_the_nic_is_refused(made: Profile) -> None:
