@@ -8,12 +8,25 @@ from dataclasses import dataclass
 from profiles.traffic import TrafficProfile
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, order=True)
 class Workload:
     """A network function under a traffic profile."""
 
+    __slots__ = ("_hash", "nf", "traffic")
+
     nf: str
     traffic: TrafficProfile
+
+    def __post_init__(self) -> None:
+        # a decision looks up a hundred co-locations, whose hashes are those of their workloads
+        object.__setattr__(self, "_hash", hash((self.nf, self.traffic)))
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined, no-any-return]
+
+    def __reduce__(self) -> tuple[type[Workload], tuple[str, TrafficProfile]]:
+        # hashes of text differ between processes
+        return Workload, (self.nf, self.traffic)
 
     def as_request(self) -> dict[str, object]:
         """The workload as the testbed protocol writes it."""

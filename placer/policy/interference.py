@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placer.model.fleet import NicKind
-from placer.policy.kernels import Floats
+from placer.policy.kernels import Floats, learn_losses
 
 FIRST_LOSS = 0.05
 """Loss per neighbour before anything is known, in logarithms of throughput."""
@@ -45,10 +45,4 @@ class Interference:
 
     def learn(self, nfs: Sequence[int], logs: Sequence[float]) -> None:
         """Correct the losses by the logarithm of the throughput share of each NF of one co-location."""
-        neighbours = np.bincount(nfs, minlength=len(self.loss)).astype(np.float64)
-        for nf, log in zip(nfs, logs, strict=True):
-            neighbours[nf] -= 1.0
-            error = -log - self.loss[nf] @ neighbours
-            self.loss[nf] += RATE * error * neighbours / (1.0 + neighbours @ neighbours)
-            neighbours[nf] += 1.0
-        np.maximum(self.loss, LEAST_LOSS, out=self.loss)
+        learn_losses(self.loss, np.array(nfs), np.array(logs), RATE, LEAST_LOSS)

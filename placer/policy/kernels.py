@@ -17,6 +17,9 @@ Flags = NDArray[np.bool_]
 NO_NIC = np.iinfo(np.int64).max
 """The lowest NIC number of a class without NICs."""
 
+NICS_AT_ONCE = 1_024
+"""NICs whose scores are computed before they are looked at."""
+
 INFEASIBLE = np.float32(np.inf)
 """The score of a class that an arrival cannot join."""
 
@@ -151,36 +154,71 @@ def best_class(scores, row, kpps, column, lowest_nic, classes, required):  # typ
 def preferred_nics(number, free, margin, left, own, accepted, least_slack, cores, weights, most):  # type: ignore[no-untyped-def]
     """Up to `most` places of NICs with enough cores, best first by estimated score.
 
-    Arrays have an element per place: the NIC's number, its free cores, the smallest margin of its tenants, what the
-    arrival would leave of it, and what it would lose itself of the margin `accepted` that it has alone. The value of
-    free capacity is the number of NFs that fit: free cores or the smallest margin, each times its weight, whichever is
-    less; the other weights are those of the value before and after. NICs on which an SLA would be violated by the
-    estimate come last.
+    Arrays have an element per place: the NIC's number, its free cores (negative where there is no NIC), the smallest
+    margin of its tenants, what the arrival would leave of it, and what it would lose itself of the margin `accepted`
+    that it has alone. The value of free capacity is the number of NFs that fit: free cores or the smallest margin,
+    each times its weight, whichever is less; the other weights are those of the value before and after. NICs on which
+    an SLA would be violated by the estimate come last.
     """
     per_core, per_margin, before, after = weights
-    places, scores, found = np.empty(most, dtype=np.int64), np.empty(most), 0
-    for place in range(len(number)):
-        if number[place] < 0 or free[place] < cores:
-            continue
-        slack = min(left[place], own[place] + accepted)
-        if slack < least_slack:
-            continue
-        now = min(free[place] * per_core, max(margin[place], 0.0) * per_margin)
-        then = min((free[place] - cores) * per_core, max(slack, 0.0) * per_margin)
-        score = before * now + after * then
-        if slack < 0.0:
-            score = 1e6 - slack
-        if found == most:
-            last = found - 1
-            if score > scores[last] or (score == scores[last] and number[place] > number[places[last]]):
+    places, best, found = np.empty(most, dtype=np.int64), np.full(most, np.inf), 0
+    scores = np.empty(NICS_AT_ONCE)
+    for start in range(0, len(number), NICS_AT_ONCE):
+        end = min(start + NICS_AT_ONCE, len(number))
+        # without branches, so that it becomes vector instructions; few NICs are among the best
+        for place in range(start, end):
+            slack = min(left[place], own[place] + accepted)
+            now = min(free[place] * per_core, max(margin[place], 0.0) * per_margin)
+            then = min((free[place] - cores) * per_core, max(slack, 0.0) * per_margin)
+            score = before * now + after * then
+            score = 1e6 - slack if slack < 0.0 else score
+            possible = (free[place] >= cores) & (slack >= least_slack)
+            scores[place - start] = score if possible else np.inf
+        for place in range(start, end):
+            score = scores[place - start]
+            if score > best[most - 1] or score == np.inf:
                 continue
-        else:
-            found += 1
-        at = found - 1
-        while at > 0 and (
-            scores[at - 1] > score or (scores[at - 1] == score and number[places[at - 1]] > number[place])
-        ):
-            places[at], scores[at] = places[at - 1], scores[at - 1]
-            at -= 1
-        places[at], scores[at] = place, score
+            if found == most and score == best[most - 1] and number[place] > number[places[most - 1]]:
+                continue
+            found = min(found + 1, most)
+            at = found - 1
+            while at > 0 and (
+                best[at - 1] > score or (best[at - 1] == score and number[places[at - 1]] > number[place])
+            ):
+                places[at], best[at] = places[at - 1], best[at - 1]
+                at -= 1
+            places[at], best[at] = place, score
     return places[:found]
+
+
+@compiled
+def write_margins(loss, nfs, margins, left, own):  # type: ignore[no-untyped-def]
+    """Write what an arrival of each NF would leave of the smallest margin of these NFs, and what it would lose itself.
+
+    `loss` is what the NF in the row loses per neighbour in the column.
+    """
+    for arriving in range(len(loss)):
+        for at in range(len(nfs)):
+            left[arriving] = min(left[arriving], margins[at] - loss[nfs[at], arriving])
+            own[arriving] -= loss[arriving, nfs[at]]
+
+
+@compiled
+def learn_losses(loss, nfs, logs, rate, least):  # type: ignore[no-untyped-def]
+    """Correct `loss` by a share `rate` of the error in the logarithm of the throughput share of each of these NFs."""
+    neighbours = np.zeros(len(loss))
+    for nf in nfs:
+        neighbours[nf] += 1.0
+    for at in range(len(nfs)):
+        of_nf = loss[nfs[at]]
+        neighbours[nfs[at]] -= 1.0
+        expected, squared = 0.0, 1.0
+        for other in range(len(loss)):
+            expected += of_nf[other] * neighbours[other]
+            squared += neighbours[other] ** 2
+        for other in range(len(loss)):
+            of_nf[other] += rate * (-logs[at] - expected) * neighbours[other] / squared
+        neighbours[nfs[at]] += 1.0
+    for one in range(len(loss)):
+        for other in range(len(loss)):
+            loss[one, other] = max(loss[one, other], least)

@@ -8,14 +8,16 @@ every SLA takes the arrival. What a prediction shows about a NIC that did not fi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from placer.model.fleet import Nic, NicKind, Tenant
-from placer.model.oracle import Oracle, lowest_by_workload
+from placer.model.oracle import CoLocation, Oracle, lowest_by_workload
 from placer.policy.interference import Interference
-from placer.policy.kernels import preferred_nics
+from placer.policy.kernels import preferred_nics, write_margins
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 from profiles import Workload
@@ -41,16 +43,39 @@ NOBODY = 10.0
 FIRST_SIZE = 256
 
 
-class SampledNic:
-    """A NIC in the index: its place in the arrays, and the workload, the required throughput (kpps) and the margin (in
-    logarithms) of each tenant by id."""
+def margin_of(kpps: float, required: float) -> float:
+    """How far a throughput is above the required one, in logarithms."""
+    return math.log(max(kpps, 1e-9) / required) if required > 0 else NOBODY
 
-    __slots__ = ("nic", "place", "tenants")
+
+class SampledTenant(NamedTuple):
+    """A tenant in the index: its throughput alone, the one that it requires (kpps), and its margin in logarithms."""
+
+    workload: Workload
+    solo: float
+    required: float
+    margin: float
+
+
+class SampledNic:
+    """A NIC in the index: its place in the arrays, its tenants by id, and their co-location."""
+
+    __slots__ = ("co_location", "nic", "place", "tenants")
 
     def __init__(self, nic: Nic, place: int) -> None:
         self.nic = nic
         self.place = place
-        self.tenants: dict[str, tuple[Workload, float, float]] = {}
+        self.tenants: dict[str, SampledTenant] = {}
+        self.co_location: CoLocation = ()
+
+    def co_location_with(self, workload: Workload) -> CoLocation:
+        """The co-location with one workload more."""
+        at = bisect(self.co_location, workload)
+        return (*self.co_location[:at], workload, *self.co_location[at:])
+
+    def lowest_margin(self, lowest: Mapping[Workload, float]) -> float:
+        """The smallest margin of its tenants at these throughputs (kpps) by workload."""
+        return min(margin_of(lowest[one.workload], one.required) for one in self.tenants.values())
 
 
 class SampledIndex:
@@ -75,7 +100,7 @@ class SampledIndex:
         self._vacant: list[int] = []
         self._used = 0
         self._number = np.full(FIRST_SIZE, -1, dtype=np.int64)
-        self._free = np.zeros(FIRST_SIZE, dtype=np.int64)
+        self._free = np.full(FIRST_SIZE, -1.0)
         self._margin = np.zeros(FIRST_SIZE)
         nfs = len(self.interference.number_of)
         self._left = np.zeros((nfs, FIRST_SIZE))
@@ -103,8 +128,9 @@ class SampledIndex:
         nfs = [self._nf(tenant.workload) for tenant in nic.tenants_by_id.values()]
         for nf, tenant in zip(nfs, nic.tenants_by_id.values(), strict=True):
             lost = float(self.interference.loss[nf, nfs].sum() - self.interference.loss[nf, nf])
-            required = self._required(tenant)
-            sampled.tenants[tenant.id] = tenant.workload, required, self._margin_of(self._solo(tenant), required) - lost
+            entered = self._sampled(tenant)
+            sampled.tenants[tenant.id] = entered._replace(margin=entered.margin - lost)
+        sampled.co_location = nic.co_location
         self._estimate(sampled)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
@@ -113,11 +139,12 @@ class SampledIndex:
         if sampled is None:
             self.enter(nic)
             sampled = self._nics[nic.number]
-        sampled.tenants[tenant.id] = tenant.workload, self._required(tenant), 0.0
-        co_location = tuple(sorted(workload for workload, *_ in sampled.tenants.values()))
-        lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
-        for identity, (workload, required, _) in sampled.tenants.items():
-            sampled.tenants[identity] = workload, required, self._margin_of(lowest[workload], required)
+        if tenant.id not in sampled.tenants:
+            sampled.tenants[tenant.id] = self._sampled(tenant)
+            sampled.co_location = sampled.co_location_with(tenant.workload)
+        lowest = lowest_by_workload(sampled.co_location, self.oracle.throughput([sampled.co_location])[0])
+        for identity, one in sampled.tenants.items():
+            sampled.tenants[identity] = one._replace(margin=margin_of(lowest[one.workload], one.required))
         self._estimate(sampled)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
@@ -128,10 +155,11 @@ class SampledIndex:
             self._take_out(sampled)
             return
         gone = self._nf(tenant.workload)
-        for identity, (workload, required, margin) in sampled.tenants.items():
-            gained = float(self.interference.loss[self._nf(workload), gone])
-            alone = self._margin_of(self.oracle.solo(workload), required)
-            sampled.tenants[identity] = workload, required, min(margin + gained, alone)
+        for identity, one in sampled.tenants.items():
+            gained = float(self.interference.loss[self._nf(one.workload), gone])
+            alone = margin_of(one.solo, one.required)
+            sampled.tenants[identity] = one._replace(margin=min(one.margin + gained, alone))
+        sampled.co_location = tuple(sorted(one.workload for one in sampled.tenants.values()))
         self._estimate(sampled)
 
     def close(self, nic: Nic) -> None:
@@ -174,10 +202,10 @@ class SampledIndex:
             return None
         nf, drop = self._nf(tenant.workload), tenant.sla.max_drop
         # an accepted drop is a margin whatever the throughput alone, which is then asked for together with the NICs
-        accepted = self._margin_of(1.0, 1.0 - drop) if drop is not None else self._alone(tenant)
+        accepted = margin_of(1.0, 1.0 - drop) if drop is not None else self._sampled(tenant).margin
         places = preferred_nics(
             self._number[: self._used], self._free, self._margin, self._left[nf], self._own[nf], accepted, least_slack,
-            self.kind.cores_of[tenant.workload.nf], self._weights(), sum(batches),
+            float(self.kind.cores_of[tenant.workload.nf]), self._weights(), sum(batches),
         )  # fmt: skip
         first = 0
         for size in batches:
@@ -190,36 +218,39 @@ class SampledIndex:
 
     def _scored(self, places: Sequence[int], tenant: Tenant) -> list[tuple[float, int]]:
         """The scores of the NICs on which every SLA is met, with their numbers."""
-        candidates = [self._nics[int(self._number[place])] for place in places]
-        co_locations = [
-            tuple(sorted((tenant.workload, *(workload for workload, *_ in sampled.tenants.values()))))
-            for sampled in candidates
-        ]
-        nf, scored = self._nf(tenant.workload), []
-        if not candidates:
+        if not places:
             return []
+        candidates = [self._nics[int(self._number[place])] for place in places]
+        co_locations = [sampled.co_location_with(tenant.workload) for sampled in candidates]
+        # the throughput alone of the arrival is asked for together with the NICs
         answers = self.oracle.throughput([*co_locations, (tenant.workload,)])[:-1]
-        required = self._required(tenant)
-        for co_location, answer in zip(co_locations[:LEARNED], answers, strict=False):
-            logs = [
-                math.log(max(kpps, 1e-9) / self.oracle.solo(one)) for one, kpps in zip(co_location, answer, strict=True)
-            ]
-            self.interference.learn([self._nf(workload) for workload in co_location], logs)
+        arriving, nf = self._sampled(tenant), self._nf(tenant.workload)
+        for sampled, co_location, answer in zip(candidates[:LEARNED], co_locations, answers, strict=False):
+            self._learn([*sampled.tenants.values(), arriving], co_location, answer)
+        scored, weights = [], self._weights()
         for sampled, co_location, answer in zip(candidates, co_locations, answers, strict=True):
             lowest, place = lowest_by_workload(co_location, answer), sampled.place
-            left = min(self._margin_of(lowest[workload], needed) for workload, needed, _ in sampled.tenants.values())
-            own = self._margin_of(lowest[tenant.workload], required)
-            self._left[nf, place] = left
-            self._own[nf, place] = own - self._alone(tenant)
-            kept = all(lowest[workload] >= needed for workload, needed, _ in sampled.tenants.values())
-            if kept and lowest[tenant.workload] >= required:
-                per_core, per_margin, before, after = self._weights()
-                now = min(float(self._free[place]) * per_core, self._margin[place] * per_margin)
-                free = float(self._free[place]) - self.kind.cores_of[tenant.workload.nf]
-                then = min(free * per_core, min(left, own) * per_margin)
-                share = (before * now + after * then) * self._mean_cores / self.kind.cores
-                scored.append((share * self.kind.cost, sampled.nic.number))
+            left, own = sampled.lowest_margin(lowest), margin_of(lowest[tenant.workload], arriving.required)
+            self._left[nf, place], self._own[nf, place] = left, own - arriving.margin
+            if lowest[tenant.workload] >= arriving.required and all(
+                lowest[one.workload] >= one.required for one in sampled.tenants.values()
+            ):
+                scored.append((self._score(place, tenant.workload, min(left, own), weights), sampled.nic.number))
         return scored
+
+    def _learn(self, tenants: Sequence[SampledTenant], co_location: CoLocation, answer: Sequence[float]) -> None:
+        """Correct the estimate of interference by the throughputs (kpps) of a co-location of these tenants."""
+        solo = {one.workload: one.solo for one in tenants}
+        logs = [math.log(max(kpps, 1e-9) / solo[one]) for one, kpps in zip(co_location, answer, strict=True)]
+        self.interference.learn([self._nf(workload) for workload in co_location], logs)
+
+    def _score(self, place: int, arriving: Workload, margin: float, weights: tuple[float, ...]) -> float:
+        """What the rule makes of a NIC on which all margins would be at least `margin`."""
+        per_core, per_margin, before, after = weights
+        free = float(self._free[place])
+        now = min(free * per_core, float(self._margin[place]) * per_margin)
+        then = min((free - self.kind.cores_of[arriving.nf]) * per_core, margin * per_margin)
+        return (before * now + after * then) * self._mean_cores / self.kind.cores * self.kind.cost
 
     def _weights(self) -> tuple[float, float, float, float]:
         """NFs per free core, NFs per margin, and the weights of their number before and after an arrival."""
@@ -232,39 +263,36 @@ class SampledIndex:
     def _solo(self, tenant: Tenant) -> float:
         return self.oracle.solo(tenant.workload)
 
-    def _required(self, tenant: Tenant) -> float:
-        return tenant.sla.required_kpps(self._solo(tenant))
-
-    def _alone(self, tenant: Tenant) -> float:
-        """The margin of the tenant alone on the NIC, in logarithms."""
-        return self._margin_of(self._solo(tenant), self._required(tenant))
-
-    def _margin_of(self, kpps: float, required: float) -> float:
-        """How far a throughput is above the required one, in logarithms."""
-        return math.log(max(kpps, 1e-9) / required) if required > 0 else NOBODY
+    def _sampled(self, tenant: Tenant) -> SampledTenant:
+        """The tenant as it would be alone on the NIC."""
+        solo = self._solo(tenant)
+        required = tenant.sla.required_kpps(solo)
+        return SampledTenant(tenant.workload, solo, required, margin_of(solo, required))
 
     def _estimate(self, sampled: SampledNic) -> None:
         """Estimate the margins that an arrival of each NF would leave on the NIC."""
-        loss, place = self.interference.loss, sampled.place
-        nfs = [self._nf(workload) for workload, *_ in sampled.tenants.values()]
-        margins = np.array([margin for *_, margin in sampled.tenants.values()])
+        place, tenants = sampled.place, sampled.tenants.values()
+        margins = [one.margin for one in tenants]
         self._number[place] = sampled.nic.number
-        self._free[place] = self.kind.cores - self.kind.cores_taken(w for w, *_ in sampled.tenants.values())
-        self._margin[place] = margins.min(initial=NOBODY)
-        self._left[:, place] = (margins[:, None] - loss[nfs]).min(axis=0, initial=NOBODY)
-        self._own[:, place] = -loss[:, nfs].sum(axis=1)
+        self._free[place] = self.kind.cores - self.kind.cores_taken(sampled.co_location)
+        self._margin[place] = min(margins, default=NOBODY)
+        self._left[:, place], self._own[:, place] = NOBODY, 0.0
+        nfs = np.array([self._nf(one.workload) for one in tenants], dtype=np.int64)
+        write_margins(self.interference.loss, nfs, np.array(margins), self._left[:, place], self._own[:, place])
 
     def _take_out(self, sampled: SampledNic) -> None:
         del self._nics[sampled.nic.number]
-        self._number[sampled.place] = -1
+        self._number[sampled.place] = self._free[sampled.place] = -1
         self._vacant.append(sampled.place)
 
     def _new_place(self) -> int:
         if self._vacant:
             return self._vacant.pop()
         if self._used == len(self._number):
-            self._number = np.concatenate([self._number, np.full_like(self._number, -1)])
-            self._free, self._margin = (np.concatenate([one, np.zeros_like(one)]) for one in (self._free, self._margin))
+            self._number, self._free = (
+                np.concatenate([one, np.full_like(one, -1)]) for one in (self._number, self._free)
+            )
+            self._margin = np.concatenate([self._margin, np.zeros_like(self._margin)])
             self._left, self._own = (
                 np.concatenate([one, np.zeros_like(one)], axis=1) for one in (self._left, self._own)
             )

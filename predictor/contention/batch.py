@@ -63,6 +63,7 @@ class WorkloadIndex:
     def __init__(self, add: Callable[[Sequence[Workload]], None]) -> None:
         self._numbers: dict[Workload, int] = {}
         self._workloads: list[Workload] = []
+        self._keys: list[tuple[str | float, ...]] = []
         self._add = add
 
     def __len__(self) -> int:
@@ -79,7 +80,7 @@ class WorkloadIndex:
             except Exception:
                 for workload in self._workloads[before:]:
                     del self._numbers[workload]
-                del self._workloads[before:]
+                del self._workloads[before:], self._keys[before:]
                 raise
         return np.array(numbers, dtype=np.intp)
 
@@ -89,16 +90,21 @@ class WorkloadIndex:
         Members are sorted, whatever order they were given in, so that sums over them are the same to the last bit.
         """
         flat = [workload for co_location in co_locations for workload in co_location]
-        sizes = np.array([len(co_location) for co_location in co_locations], dtype=np.intp)
-        numbers = self.numbers(flat)
-        widest = int(sizes.max()) if len(sizes) else 0
-        occupied = np.arange(widest)[None, :] < sizes[:, None]
-        rank = np.full((len(sizes), widest), np.iinfo(np.intp).max, dtype=np.intp)
-        rank[occupied] = self._ranks(numbers)
-        member = np.full((len(sizes), widest), EMPTY, dtype=np.intp)
-        member[occupied] = numbers
-        order = np.argsort(rank, axis=1, kind="stable")
-        return CoLocationBatch(np.take_along_axis(member, order, axis=1), order, sizes)
+        numbers, keys = self.numbers(flat).tolist(), self._keys
+        sizes = [len(co_location) for co_location in co_locations]
+        widest = max(sizes, default=0)
+        members: list[list[int]] = []
+        orders: list[list[int]] = []
+        start = 0
+        for size in sizes:
+            of_these = numbers[start : start + size]
+            order = sorted(range(size), key=[keys[number] for number in of_these].__getitem__)
+            members.append([*(of_these[at] for at in order), *[EMPTY] * (widest - size)])
+            orders.append([*order, *range(size, widest)])
+            start += size
+        shape = (len(sizes), widest)
+        member, order_of_all = (np.array(rows, dtype=np.intp).reshape(shape) for rows in (members, orders))
+        return CoLocationBatch(member, order_of_all, np.array(sizes, dtype=np.intp))
 
     def _number(self, workload: Workload, by_identity: dict[int, int]) -> int:
         number = by_identity.get(id(workload))
@@ -107,13 +113,6 @@ class WorkloadIndex:
             if number == EMPTY:
                 number = self._numbers[workload] = len(self._workloads)
                 self._workloads.append(workload)
+                self._keys.append((workload.nf, *workload.traffic.as_tuple()))
             by_identity[id(workload)] = number
         return number
-
-    def _ranks(self, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The rank of each workload among these by value."""
-        distinct = np.unique(numbers)
-        by_value = sorted(distinct.tolist(), key=lambda number: self._workloads[number])
-        rank = np.empty(len(self._workloads), dtype=np.intp)
-        rank[by_value] = np.arange(len(by_value))
-        return rank[numbers]
