@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Seed, Timeout
+from placer.commands.options import Quiet, Seed, Timeout, refuse_bad_budget
 from profiler.methods import known_methods
 from profiler.testbeds import known_testbeds
 from profiles import InputError
@@ -59,6 +59,15 @@ ModelsOf = Annotated[
     Path | None,
     typer.Option("--models", help="With --for: the MODELS folder, trained from the profile.", show_default=False),
 ]
+BudgetOf = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        help="With --for: the SLA violations to accept when such arrivals are placed, in % of the instances.  "
+        "[default: 2]",
+        show_default=False,
+    ),
+]
 
 
 def command(
@@ -67,6 +76,7 @@ def command(
     nf: Nf = None,
     arrivals: For = None,
     models: ModelsOf = None,
+    budget: BudgetOf = None,
     method: MethodName = "adaptive",
     quota: Quota = None,
     timeout: Timeout = 60.0,
@@ -95,10 +105,11 @@ def command(
     if arrivals is not None:
         if nf or method != "adaptive":
             raise InputError.of("--for", "chooses the runs: it goes with neither --nf nor --method")
-        _profile_for(arrivals, models, testbed, out, quota, timeout, seed, progress)
+        _profile_for(arrivals, models, budget, testbed, out, quota, timeout, seed, progress)
         return
-    if models is not None:
-        raise InputError.of("--models", "goes with --for only")
+    for option, value in (("--models", models), ("--budget", budget)):
+        if value is not None:
+            raise InputError.of(option, "goes with --for only")
     _profile(testbed, out, nf, method, quota, timeout, seed, progress)
 
 
@@ -139,6 +150,7 @@ def _profile(
 def _profile_for(
     arrivals: str,
     models: Path | None,
+    budget: float | None,
     testbed: str,
     out: Path,
     quota: int | None,
@@ -157,7 +169,8 @@ def _profile_for(
     if quota is None:
         raise InputError.of("--quota", "is missing", hint="with --for, it is the number of runs over all NFs")
     refuse_quota(quota)
-    rounds, key = open_rounds(arrivals, models, out, progress.say)
+    refuse_bad_budget(budget)
+    rounds, key = open_rounds(arrivals, models, out, progress.say, budget)
     with (
         _ended_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,

@@ -16,8 +16,21 @@ from profiles import InputError
 from profiles.profile import Profile, read_profile
 
 
-def open_rounds(arrivals: str, models: Path, out: Path, say: Callable[[str], None]) -> tuple[MeasuringRounds, str]:
-    """The rounds, and a key that is the same for the same arrivals and models.
+def open_rounds(
+    arrivals: str, models: Path, out: Path, say: Callable[[str], None], budget_pct: float | None = None
+) -> tuple[MeasuringRounds, str]:
+    """The rounds, and a key that is the same for the same arrivals, models and budget.
+
+    Parameters
+    ----------
+    arrivals
+        A path, or `-` for standard input.
+    models, out
+        The folders of the models and of the profile.
+    say
+        Called with messages, and with a line after each round.
+    budget_pct
+        SLA violations per 100 instances that plans may be expected to have; None means the default.
 
     Raises
     ------
@@ -26,7 +39,7 @@ def open_rounds(arrivals: str, models: Path, out: Path, say: Callable[[str], Non
     """
     profile = read_profile(out)
     with ExitStack() as stack:
-        catalogue = open_catalogue(Cards(models=models, testbed=NONE), stack, say)
+        catalogue = open_catalogue(Cards(models=models, testbed=NONE, budget_pct=budget_pct), stack, say)
     trained = catalogue.models[0].testbed
     if profile.testbed is None:
         raise InputError.of("--out", f"{out} has no testbed.json, so its testbed is not known")
@@ -38,7 +51,7 @@ def open_rounds(arrivals: str, models: Path, out: Path, say: Callable[[str], Non
     predictor = catalogue.predictors()[0]
     if not catalogue.supports_risk(predictor):
         raise InputError.of("--models", f"{predictor} does not estimate its errors, so nothing is in doubt")
-    return MeasuringRounds(traced, catalogue, predictor, say), _key(traced, models)
+    return MeasuringRounds(traced, catalogue, predictor, say), _key(traced, models, budget_pct)
 
 
 def _refuse_unprofiled(arrivals: Sequence[Arrival], profile: Profile, out: Path) -> None:
@@ -46,7 +59,9 @@ def _refuse_unprofiled(arrivals: Sequence[Arrival], profile: Profile, out: Path)
         raise InputError.of("--for", f"{out} has no profile of {', '.join(missing)}")
 
 
-def _key(arrivals: Sequence[Arrival], models: Path) -> str:
+def _key(arrivals: Sequence[Arrival], models: Path, budget_pct: float | None) -> str:
     digest = hashlib.sha256(repr(arrivals).encode())
     digest.update((models / MANIFEST).read_bytes())
+    if budget_pct is not None:
+        digest.update(repr(budget_pct).encode())
     return digest.hexdigest()[:16]

@@ -70,6 +70,11 @@ class MeasuringRounds:
         self._planned: tuple[Usage, list[CoLocation], int] | None = None
         self.rounds: list[Round] = []
 
+    @property
+    def budget_pct(self) -> float | None:
+        """SLA violations per 100 instances that plans are made for."""
+        return self._catalogue.budget_pct
+
     def choose(self, profile: Profile, most: int, refused: Set[CoLocation]) -> list[CoLocation]:
         """The co-locations to run next, one several times for repeats; none where nothing is in doubt."""
         self._learn(profile)

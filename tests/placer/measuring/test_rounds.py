@@ -75,6 +75,8 @@ def test_runs_are_spent_in_rounds_and_reported(trained: Path, tmp_path: Path) ->
         ({"--for": "strange.csv"}, "'stranger' is not profiled"),
         ({"--for": "missing.csv"}, "missing.csv"),
         ({"--for": None}, "--models: goes with --for only"),
+        ({"--for": None, "--models": None, "--budget": 1}, "--budget: goes with --for only"),
+        ({"--budget": 0}, "--budget: 0 is not above 0"),
         ({"--testbed": "simulated"}, "--testbed: is"),  # another card than the profile's
     ],
 )
@@ -101,6 +103,16 @@ def test_an_nf_that_is_not_in_the_profile_is_refused(trained: Path, tmp_path: Pa
     shutil.rmtree(tmp_path / "p" / "heavy")
     with pytest.raises(InputError, match=r"--for: .* has no profile of heavy"):
         open_rounds(str(trained / "arrivals.csv"), trained / "models", tmp_path / "p", lambda line: None)
+
+
+def test_the_budget_of_the_plans_is_chosen(trained: Path) -> None:
+    """A call with another budget is another call, which does not resume the first."""
+    opened = [
+        open_rounds(str(trained / "arrivals.csv"), trained / "models", trained / "profile", lambda line: None, budget)
+        for budget in (None, 1.0, 5.0)
+    ]
+    assert [rounds.budget_pct for rounds, _ in opened] == [2.0, 1.0, 5.0]
+    assert len({key for _, key in opened}) == 3
 
 
 def test_few_repeats_that_agree_do_not_make_runs_exact(trained: Path) -> None:
