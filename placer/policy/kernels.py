@@ -160,25 +160,18 @@ def preferred_nics(number, free, margin, left, own, accepted, least_slack, cores
     each times its weight, whichever is less; the other weights are those of the value before and after. NICs on which
     an SLA would be violated by the estimate come last.
     """
-    per_core, per_margin, before, after = weights
     places, best, found = np.empty(most, dtype=np.int64), np.full(most, np.inf), 0
-    scores = np.empty(NICS_AT_ONCE)
+    worst, scores = np.inf, np.empty(NICS_AT_ONCE)
     for start in range(0, len(number), NICS_AT_ONCE):
-        end = min(start + NICS_AT_ONCE, len(number))
-        # without branches, so that it becomes vector instructions; few NICs are among the best
-        for place in range(start, end):
-            slack = min(left[place], own[place] + accepted)
-            now = min(free[place] * per_core, max(margin[place], 0.0) * per_margin)
-            then = min((free[place] - cores) * per_core, max(slack, 0.0) * per_margin)
-            score = before * now + after * then
-            score = 1e6 - slack if slack < 0.0 else score
-            possible = (free[place] >= cores) & (slack >= least_slack)
-            scores[place - start] = score if possible else np.inf
-        for place in range(start, end):
-            score = scores[place - start]
-            if score > best[most - 1] or score == np.inf:
+        here = slice(start, min(start + NICS_AT_ONCE, len(number)))
+        write_scores(free[here], margin[here], left[here], own[here], accepted, least_slack, cores, weights, scores)
+        for offset in range(here.stop - start):
+            score = scores[offset]
+            # few NICs are among the best
+            if not score <= worst or score == np.inf:
                 continue
-            if found == most and score == best[most - 1] and number[place] > number[places[most - 1]]:
+            place = start + offset
+            if found == most and score == worst and number[place] > number[places[most - 1]]:
                 continue
             found = min(found + 1, most)
             at = found - 1
@@ -188,7 +181,23 @@ def preferred_nics(number, free, margin, left, own, accepted, least_slack, cores
                 places[at], best[at] = places[at - 1], best[at - 1]
                 at -= 1
             places[at], best[at] = place, score
+            worst = best[most - 1]
     return places[:found]
+
+
+@compiled
+def write_scores(free, margin, left, own, accepted, least_slack, cores, weights, scores):  # type: ignore[no-untyped-def]
+    """Write the score of each place as `preferred_nics` describes it, infinite where the arrival does not fit.
+
+    There are no branches, so that it becomes vector instructions.
+    """
+    per_core, per_margin, before, after = weights
+    for at in range(len(free)):
+        slack = min(left[at], own[at] + accepted)
+        now = min(free[at] * per_core, max(margin[at], 0.0) * per_margin)
+        then = min((free[at] - cores) * per_core, max(slack, 0.0) * per_margin)
+        score = 1e6 - slack if slack < 0.0 else before * now + after * then
+        scores[at] = score if (free[at] >= cores) & (slack >= least_slack) else np.inf
 
 
 @compiled

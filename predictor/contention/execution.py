@@ -67,4 +67,6 @@ class Execution:
     def throughput(self, base: Array, traffic: Array, competitor_ms: Array, competitor_kpps: Array) -> Array:
         """Throughput when the cores reach `base` with the least accelerator work, shape (N,); the rest as `drops`."""
         rate = self.unqueued(base, traffic)
+        if not self.uses:
+            return rate
         return COMPOSITIONS[self.pattern](rate, self.drops(rate, traffic, competitor_ms, competitor_kpps))

@@ -89,10 +89,10 @@ class NfModel:
         """What measurements alone make of every modelled throughput at that traffic."""
         return self.alone.factor(traffic) if self.alone else np.ones(len(traffic))
 
-    def modelled_solo_kpps(self, traffic: Array) -> Array:
-        """Throughput alone on the NIC by the resource models."""
+    def modelled_solo_kpps(self, traffic: Array, base: Array | None = None) -> Array:
+        """Throughput alone on the NIC by the resource models; `base` is `base_kpps` where already known."""
         nothing = np.zeros((len(traffic), len(self.execution.uses)))
-        return self.execution.throughput(self.base_kpps(traffic), traffic, nothing, nothing)
+        return self.execution.throughput(self.base_kpps(traffic) if base is None else base, traffic, nothing, nothing)
 
     def memory_share(self, runs: MemoryRuns, base: Array) -> Array:
         """Share of `base` that memory contention leaves, between 0 and 1."""

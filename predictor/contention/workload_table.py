@@ -156,7 +156,7 @@ class WorkloadTable:
         new = np.arange(self._filled, self._filled + len(workloads))
         self._grow(len(workloads))
         self.nf[new], self.traffic[new] = nf, traffic
-        for at in np.unique(nf):
+        for at in sorted(set(nf.tolist())):
             self._fill(self.models[self.names[at]], new[nf == at])
         self._filled += len(workloads)
 
@@ -175,10 +175,11 @@ class WorkloadTable:
         self.relative[rows] = model.solo is not None
         self.deviation[rows] = model.error_model.scale.deviation(traffic)
         self.counters[rows] = model.solo.own_counters(traffic) if model.solo else np.nan
-        self.base[rows] = model.base_kpps(traffic)
-        self.match_ms[rows] = 0.0 if execution.pattern == PIPELINE else execution.match_ms(traffic)
-        self.modelled_solo[rows], self.factor[rows] = model.modelled_solo_kpps(traffic), model.factor(traffic)
+        self.base[rows] = base = model.base_kpps(traffic)
+        unmatched = execution.pattern == PIPELINE or not execution.uses
+        self.match_ms[rows] = 0.0 if unmatched else execution.match_ms(traffic)
+        self.modelled_solo[rows], self.factor[rows] = model.modelled_solo_kpps(traffic, base), model.factor(traffic)
         self.alone_spread[rows] = model.alone.spread_at(traffic) if model.alone else 0.0
-        for use, time in zip(execution.uses, execution.service_ms(traffic).T, strict=True):
+        for use in execution.uses:
             column = self.accelerators.index(use.name)
-            self.queues[rows, column], self.service[rows, column] = use.queues, time
+            self.queues[rows, column], self.service[rows, column] = use.queues, use.service(traffic)

@@ -13,6 +13,7 @@ from predictor.regression.compiled import compiled, dot, exponential
 Array = NDArray[np.float64]
 
 ROOT5 = 5**0.5
+THIRD = 1 / 3
 
 
 class Processes(NamedTuple):
@@ -48,15 +49,15 @@ class Processes(NamedTuple):
 def matern(squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Matérn covariance of smoothness 5/2 at a squared distance."""
     distance = ROOT5 * math.sqrt(squared)
-    return (1.0 + distance * (1.0 + distance / 3.0)) * exponential(-distance)
+    # a division would take as long as the root
+    return (1.0 + distance * (1.0 + distance * THIRD)) * exponential(-distance)
 
 
 @compiled
-def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    """Write into `near` how similar the inputs `row` are to each point of one process; return how many points."""
+def add_squared(processes, which, row, first, end, squared):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Add the squared distances of the inputs `row` to each point of one process, along some columns."""
     count = processes.size[which]
-    near[:count] = 0.0
-    for column in range(processes.points.shape[1]):
+    for column in range(first, end):
         scale = processes.scale[which, column]
         if scale == 0.0:
             continue
@@ -66,17 +67,27 @@ def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-de
         here, points = (value - low) * scale, processes.points[which, column]
         for point in range(count):
             apart = here - points[point]
-            near[point] += apart * apart
+            squared[point] += apart * apart
+
+
+@compiled
+def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Write into `near` how similar the inputs `row` are to each point of one process; return how many points."""
+    count = processes.size[which]
+    near[:count] = 0.0
+    add_squared(processes, which, row, 0, processes.points.shape[1], near)
     for point in range(count):
         near[point] = matern(near[point])
     return count
 
 
 @compiled
-def value_of(processes, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    """The first output of one process at the inputs `row`; `near` is scratch space for its points."""
-    count = write_similarity(processes, which, row, near)
-    return processes.mean[which, 0] + dot(near, processes.weights[which, 0], count)
+def value_at(processes, which, squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """The first output of one process at these squared distances to its points, which are overwritten."""
+    count = processes.size[which]
+    for point in range(count):
+        squared[point] = matern(squared[point])
+    return processes.mean[which, 0] + dot(squared, processes.weights[which, 0], count)
 
 
 @compiled

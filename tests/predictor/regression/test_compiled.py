@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from predictor.regression.compiled import _sources, dot, exponential, padded
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
-from predictor.regression.processes import value_of
+from predictor.regression.processes import add_squared, value_at
 
 
 @given(st.floats(-700, 0))
@@ -45,10 +45,12 @@ def test_a_process_is_the_same_next_to_a_larger_one() -> None:
         GaussianProcess.fit(inputs, np.sin(inputs.sum(axis=1, keepdims=True)))
         for inputs in (rng.uniform(0, 3, (30, 3)), rng.uniform(0, 3, (10, 2)))
     )
-    row = np.array([1.0, 2.0, 1e9])
+    row, squared = np.array([1.0, 2.0, 1e9]), np.zeros(30)
     both = side_by_side([large, small])
-    assert value_of(both, 1, row, np.empty(30)) == pytest.approx(small(row[None, :2])[0, 0], rel=1e-12)
-    assert value_of(side_by_side([GaussianProcess.none(2)]), 0, row, np.empty(0)) == 0.0
+    for column in range(3):
+        add_squared(both, 1, row, column, column + 1, squared)
+    assert value_at(both, 1, squared) == pytest.approx(small(row[None, :2])[0, 0], rel=1e-12)
+    assert value_at(side_by_side([GaussianProcess.none(2)]), 0, np.empty(0)) == 0.0
 
 
 def test_machine_code_is_of_all_sources_of_today() -> None:
