@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +33,13 @@ class CoLocationBatch:
     order: NDArray[np.intp]
     sizes: NDArray[np.intp]
 
-    @property
+    @cached_property
     def occupied(self) -> NDArray[np.bool_]:
         """Where there is a workload, shape (co-locations, members)."""
         occupied: NDArray[np.bool_] = self.member >= 0
         return occupied
 
-    @property
+    @cached_property
     def contended(self) -> NDArray[np.bool_]:
         """Where there is a workload that has competitors, shape (co-locations, members)."""
         contended: NDArray[np.bool_] = self.occupied & (self.sizes[:, None] > 1)

@@ -57,7 +57,7 @@ class TomurPredictor(Predictor):
         self._model = EquilibriumModel(self._table, self._composition)
         known = {name: model.calibration for name, model in nfs.items() if model.calibration}
         self._corrections = {} if composition else known
-        self._solved: dict[bool, dict[tuple[Workload, ...], Array]] = {False: {}, True: {}}
+        self._solved: dict[tuple[Workload, ...], Array] = {}
 
     @classmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
@@ -83,9 +83,11 @@ class TomurPredictor(Predictor):
 
     def throughput(self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None) -> list[Array]:
         """Throughput (kpps) of every workload; with `risk`, what that share falls short of at most."""
-        estimates = self._estimates(co_locations, certainty=risk is not None)
         if risk is None:
-            return [one[:, 0].copy() for one in estimates]
+            equilibrium = self._model.solve(co_locations)
+            corrected = self._corrected(equilibrium, equilibrium.batch.contended, certainty=False)
+            return equilibrium.batch.in_given_order(corrected.throughput)
+        estimates = self._estimates(co_locations)
         kpps, spread, nf = _flat(estimates, co_locations)
         for name, at in _by_nf(nf):
             kpps[at] *= np.minimum(self._nfs[name].error_model.lower(spread[at], risk), 1.0)
@@ -95,7 +97,7 @@ class TomurPredictor(Predictor):
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
     ) -> list[Array]:
         """As `Predictor.shortfall`, by the error models; 0 or 1 for a workload that is alone."""
-        estimates = self._estimates(co_locations, certainty=True)
+        estimates = self._estimates(co_locations)
         kpps, spread, nf = _flat(estimates, co_locations)
         required = np.array([need for needs in required_kpps for need in needs], dtype=np.float64)
         short = (kpps < required).astype(np.float64)
@@ -104,21 +106,21 @@ class TomurPredictor(Predictor):
             short[known] = self._nfs[name].error_model.shortfall(spread[known], required[known] / kpps[known])
         return _split(short, estimates)
 
-    def _estimates(self, co_locations: Sequence[Sequence[Workload]], *, certainty: bool) -> list[Array]:
-        """Of each co-location the throughput (kpps) and, if `certainty`, its spread, shape (workloads, 2).
+    def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> list[Array]:
+        """Of each co-location, throughput (kpps) and its spread, shape (workloads, 2).
 
         Placement asks for the same co-locations at several risks, so what was solved is kept.
         """
-        keys, solved = [tuple(co_location) for co_location in co_locations], self._solved[certainty]
-        if len(solved) > SOLVED:
-            solved.clear()
-        if missing := [key for key in dict.fromkeys(keys) if key not in solved]:
+        keys = [tuple(co_location) for co_location in co_locations]
+        if len(self._solved) > SOLVED:
+            self._solved.clear()
+        if missing := [key for key in dict.fromkeys(keys) if key not in self._solved]:
             equilibrium = self._model.solve(missing)
             batch = equilibrium.batch
-            corrected = self._corrected(equilibrium, batch.contended, certainty=certainty)
+            corrected = self._corrected(equilibrium, batch.contended, certainty=True)
             rows = batch.in_given_order(np.stack([corrected.throughput, corrected.spread], axis=2))
-            solved.update(zip(missing, rows, strict=True))
-        return [solved[key] for key in keys]
+            self._solved.update(zip(missing, rows, strict=True))
+        return [self._solved[key] for key in keys]
 
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:
         """Throughput, the drop on each resource, the bottleneck, and an interval of that coverage."""
