@@ -15,6 +15,7 @@ import numpy as np
 
 from placer.model.fleet import Nic, Tenant
 from placer.policy.class_slots import NO_CLASS, ClassSlots
+from placer.policy.closing import MOST_MOVES
 from placer.policy.forecast import LEVELS, PriceForecast, core_shares
 from placer.policy.kernels import mark_reachable
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
@@ -101,13 +102,16 @@ class ClassIndex:
             if at_once:
                 self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
 
-    def close_with(self, arrivals: int) -> None:
-        """Take prices for so many last arrivals."""
-        if self._forecast is not None:
-            prices = self._forecast.closing(arrivals, self._slots.open_classes())
-            if prices is not None:
-                self._slots.reprice(prices)
-                self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
+    def close_with(self, arrivals: int) -> bool:
+        """Take prices for so many last arrivals, given the open NICs; False where these are too many."""
+        classes = self._slots.open_classes()
+        if self._forecast is None or sum(len(one.reachable) for one in classes) > MOST_MOVES:
+            return False
+        prices = self._forecast.closing(arrivals, classes)
+        if prices is not None:
+            self._slots.reprice(prices)
+            self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
+        return True
 
     def covers(self, tenant: Tenant) -> bool:
         """Whether all co-locations that are useful to the tenant are predicted."""

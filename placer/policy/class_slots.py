@@ -10,7 +10,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from placer.policy.closing import OpenClass
+from placer.policy.dual_simplex import OpenClass
 from placer.policy.forecast import LEVELS, Prices
 from placer.policy.kernels import INFEASIBLE, NO_NIC, JoinScores, best_class, score_joins
 from placer.policy.lowest_numbers import LowestNumbers
@@ -116,7 +116,9 @@ class ClassSlots:
             if self._sizes[slot]:
                 above = self.table.above(pattern)
                 reachable = above[np.frombuffer(flags, dtype=np.bool_)]
-                found.append(OpenClass(pattern, reachable[reachable != pattern], int(self._sizes[slot])))
+                reachable = reachable[reachable != pattern]
+                if len(reachable):
+                    found.append(OpenClass(pattern, reachable, int(self._sizes[slot])))
         return found
 
     def reprice(self, prices: Prices) -> None:

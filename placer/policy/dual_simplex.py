@@ -10,12 +10,16 @@ and prices are usable wherever the method stops (Lemke, "The dual method of solv
 Naval Research Logistics 1, 1954). The leaving row is the one of steepest ascent (Forrest and Goldfarb, "Steepest-edge
 simplex algorithms for linear programming", Mathematical Programming 57, 1992).
 
+NICs that are open may become further patterns at no cost, each of them one: a column per class of NICs and pattern
+that it can become, with the slots that this adds, and a row per class.
+
 Rows of the basis inverse are kept as sums over the levels up to each. Then a pattern's column has one entry per
 workload, at its strictest level, and prices come out by the level that a slot meets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,13 +34,31 @@ TOLERANCE = 1e-7
 """What is below it is taken for 0 in pivots and in numbers of NICs."""
 
 
+class OpenClass(NamedTuple):
+    """NICs that hold one pattern and can become the same patterns.
+
+    Parameters
+    ----------
+    pattern
+        Its number.
+    reachable
+        Numbers of the patterns that they can become, itself left out.
+    nics
+        How many there are.
+    """
+
+    pattern: int
+    reachable: NDArray[np.intp]
+    nics: int
+
+
 class SimplexState(NamedTuple):
-    """A basis of the program.
+    """A basis of the program; its rows are workloads and levels, then classes of open NICs.
 
     Parameters
     ----------
     basic
-        The column in each row of the basis: patterns, then the surplus of each row.
+        The column in each row of the basis: patterns, moves of open NICs, then the surplus of each row.
     sums
         The inverse of the basis, summed over the levels of each workload up to each level, shape (rows, rows).
     used
@@ -69,6 +91,7 @@ class PatternProgram:
     """
 
     def __init__(self, counts: Ints, members: Ints, levels: int) -> None:
+        self._counts = counts
         self._members = np.maximum(members, 0)
         self._amount = np.where(members >= 0, np.take_along_axis(counts, self._members, axis=1), 0).astype(np.float64)
         self._workloads = counts.shape[1]
@@ -76,45 +99,71 @@ class PatternProgram:
         random = np.random.default_rng(len(counts))
         self._cost = 1.0 + PERTURBATION * random.random(len(counts))
 
-    def restart(self, level: Ints) -> None:
+    def restart(self, level: Ints, classes: Sequence[OpenClass] = ()) -> None:
         """Take the basis of surplus alone, whose prices are 0.
 
         `level` is the strictest level that each workload meets in each pattern, -1 where none; the shape of `counts`.
         """
-        rows, patterns = self._workloads * self._levels, len(self._cost)
-        met = np.take_along_axis(level, self._members, axis=1)
-        self._slot = self._members * self._levels + np.maximum(met, 0)
-        self._offered = np.where(met >= 0, self._amount, 0.0)
-        sums: Floats = np.kron(-np.eye(self._workloads), np.triu(np.ones((self._levels, self._levels)))).astype(
-            np.float64
+        rows, patterns = self._workloads * self._levels, np.arange(len(self._cost))
+        became = np.concatenate([patterns, *(one.reachable for one in classes)])
+        moves = [len(one.reachable) for one in classes]
+        before = np.concatenate(
+            [
+                np.zeros(len(patterns), dtype=np.intp),
+                np.repeat(np.array([one.pattern for one in classes], dtype=np.intp), np.array(moves, dtype=np.intp)),
+            ]
         )
+        of_class = np.concatenate(
+            [np.zeros(len(patterns), dtype=np.intp), np.repeat(np.arange(len(classes)), np.array(moves, dtype=np.intp))]
+        )
+        members = self._members[became]
+        met = np.take_along_axis(level, self._members, axis=1)[became]
+        added = self._amount[became] - self._counts[before[:, None], members] * (self._amount[became] > 0)
+        moving = np.arange(len(became)) >= len(patterns)
+        self._slot = np.column_stack([members * self._levels + np.maximum(met, 0), rows + of_class * moving])
+        self._offered = np.column_stack([np.where(met >= 0, added, 0.0), -1.0 * moving])
+        self._nics = np.array([one.nics for one in classes], dtype=np.float64)
+        sums = np.zeros((rows + len(classes), rows + len(classes)))
+        sums[:rows, :rows] = np.kron(-np.eye(self._workloads), np.triu(np.ones((self._levels, self._levels))))
+        sums[rows:, rows:] = -np.eye(len(classes))
+        cost = np.concatenate([self._cost, self._free_moves(len(became) - len(patterns)), np.zeros(len(sums))])
         self._state = SimplexState(
-            np.arange(rows) + patterns, sums, np.zeros(rows), np.zeros(rows),
-            np.concatenate([self._cost, np.zeros(rows)]), (sums**2).sum(axis=1),
+            np.arange(len(sums)) + len(became), sums, np.zeros(len(sums)), np.zeros(len(sums)), cost,
+            (sums**2).sum(axis=1),
         )  # fmt: skip
 
     def demand(self, arrivals: Floats) -> None:
         """Ask for slots for so many arrivals of each workload and level, shape (workloads, levels)."""
-        self._state.used[:] = self._state.sums @ arrivals.ravel()
+        self._state.used[:] = self._state.sums @ np.concatenate([arrivals.ravel(), -self._nics])
 
     def pivot(self, steps: int) -> int:
         """Make at most so many pivots; returns the number of those left when an optimal basis is found, else -1."""
-        return int(make_pivots(self._slot, self._offered, self._levels, self._state, steps))
+        return int(
+            make_pivots(self._slot, self._offered, self._levels, self._workloads * self._levels, self._state, steps)
+        )
 
     def prices(self) -> Floats:
         """The price of a slot by the level that it meets, in NICs, shape (workloads, levels)."""
-        price: Floats = np.maximum(self._state.price, 0.0).reshape(-1, self._levels)
+        rows = self._workloads * self._levels
+        price: Floats = np.maximum(self._state.price[:rows], 0.0).reshape(-1, self._levels)
         return price
+
+    @staticmethod
+    def _free_moves(count: int) -> Floats:
+        """The costs of as many moves of open NICs: none, but for the perturbation."""
+        cost: Floats = PERTURBATION * np.random.default_rng(count).random(count)
+        return cost
 
 
 @compiled
-def make_pivots(slot, offered, levels, state, steps):  # type: ignore[no-untyped-def]
+def make_pivots(slot, offered, levels, summed, state, steps):  # type: ignore[no-untyped-def]
     """Make up to `steps` pivots; returns how many were left at an optimal basis, -1 where there is none yet.
 
-    A pattern offers `offered` instances at the places `slot` of a row of sums, shape (patterns, most members).
+    A column offers `offered` instances at the places `slot` of a row of sums, shape (columns, most entries). The first
+    `summed` elements of a row are sums over levels.
     """
     basic, sums, used, price, reduced, norm = state
-    rows, patterns = len(basic), len(slot)
+    rows, columns = len(basic), len(slot)
     entry, column = np.empty(len(reduced)), np.empty(rows)
     for step in range(steps):
         leaving, steepest = -1, 0.0
@@ -125,10 +174,10 @@ def make_pivots(slot, offered, levels, state, steps):  # type: ignore[no-untyped
             return steps - step
         entering, least, pivot_row = -1, np.inf, sums[leaving].copy()
         for number in range(len(reduced)):
-            if number < patterns:
+            if number < columns:
                 value = slots_offered(number, slot, offered, pivot_row)
             else:
-                value = -difference(pivot_row, number - patterns, levels)
+                value = -difference(pivot_row, number - columns, levels, summed)
             entry[number] = value
             if value < -TOLERANCE and max(reduced[number], 0.0) < least * -value:
                 entering, least = number, max(reduced[number], 0.0) / -value
@@ -138,27 +187,27 @@ def make_pivots(slot, offered, levels, state, steps):  # type: ignore[no-untyped
             reduced[number] += least * entry[number]
         for row in range(rows):
             price[row] -= least * pivot_row[row]
-            if entering < patterns:
+            if entering < columns:
                 column[row] = slots_offered(entering, slot, offered, sums[row])
             else:
-                column[row] = -difference(sums[row], entering - patterns, levels)
+                column[row] = -difference(sums[row], entering - columns, levels, summed)
         change_basis(leaving, column, sums, used, norm)
         basic[leaving] = entering
     return -1
 
 
 @compiled
-def difference(row, at, levels):  # type: ignore[no-untyped-def]
-    """The element of a row that was summed over the levels of each workload."""
-    return row[at] - row[at - 1] if at % levels else row[at]
+def difference(row, at, levels, summed):  # type: ignore[no-untyped-def]
+    """The element of a row of which the first `summed` ones were summed over the levels of each workload."""
+    return row[at] - row[at - 1] if at < summed and at % levels else row[at]
 
 
 @compiled
-def slots_offered(pattern, slot, offered, row):  # type: ignore[no-untyped-def]
-    """The sum over the slots of a pattern of the elements of `row` at the levels that they meet."""
+def slots_offered(number, slot, offered, row):  # type: ignore[no-untyped-def]
+    """The sum over the slots of a column of the elements of `row` at the levels that they meet."""
     total = 0.0
     for at in range(slot.shape[1]):
-        total += offered[pattern, at] * row[slot[pattern, at]]
+        total += offered[number, at] * row[slot[number, at]]
     return total
 
 
@@ -184,4 +233,7 @@ def change_basis(leaving, column, sums, used, norm):  # type: ignore[no-untyped-
             changed[at], changed[at + 1], changed[at + 2], changed[at + 3] = one, two, three, four
             first, second = first + one * one, second + two * two
             third, fourth = third + three * three, fourth + four * four
+        for at in range(len(used) - len(used) % 4, len(used)):
+            changed[at] -= share * pivot_row[at]
+            first += changed[at] * changed[at]
         norm[row] = max(first + second + third + fourth, TOLERANCE)

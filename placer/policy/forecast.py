@@ -17,12 +17,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placer.policy.closing import SAMPLES as CLOSING_SAMPLES
-from placer.policy.closing import OpenClass, closing_prices
-from placer.policy.dual_simplex import PatternProgram
+from placer.policy.closing import samples
+from placer.policy.dual_simplex import OpenClass, PatternProgram
 from placer.policy.kernels import Floats, Ints
 from placer.policy.pattern_table import PatternTable
+from placer.policy.smoothing import smoothed
 
 SAMPLES = 24
 """Number of samples of arrivals over which prices are averaged."""
@@ -30,6 +31,8 @@ SAMPLES = 24
 ARRIVALS_AHEAD = 60
 """Arrivals in a sample."""
 
+CLOSING_PIVOTS = 5_000
+"""Pivots after which prices for the last arrivals are taken as they are."""
 
 REMEMBERED = 2_048
 """Number of recent arrivals from which future ones are forecast."""
@@ -40,16 +43,13 @@ POOLED = 256
 QUANTILES = 64
 """SLAs of all workloads together are smoothed to so many."""
 
-POOLED_WEIGHT = 8.0
-"""Arrivals of a workload that count as much as the SLAs of all workloads together."""
+CELLS = 8
+"""Classes of SLAs by which it is seen whether workloads have SLAs of their own."""
 
-EXTRA_ARRIVALS = 1.0
-"""Arrivals of every workload that are counted although they have not come."""
-
-PRICED = 16
+PRICED = 8
 """Number of SLA levels per workload that have a price of their own."""
 
-REFINED = 3
+REFINED = 6
 """Number of finer levels in each, by which arrivals are sorted when classes are scored."""
 
 LEVELS = PRICED * REFINED
@@ -132,22 +132,24 @@ class PriceForecast:
         return None
 
     def closing(self, arrivals: int, classes: Sequence[OpenClass]) -> Prices | None:
-        """Prices for the last arrivals of a trace, given the open NICs; a renewal that is under way is given up."""
+        """Prices for the last arrivals of a trace, given the open NICs; a renewal that is under way is given up.
+
+        None where no arrival has come.
+        """
         if not self._seen:
             return None
         self._missing = 0
         levels, probability = self._smoothed()
         self._level = level_of(self.table, levels)
+        self._program.restart(self._level // REFINED, classes)
         random = np.random.default_rng(arrivals)
-        worth, found = np.zeros(self.table.counts.shape), 0
-        for _ in range(CLOSING_SAMPLES):
-            drawn = random.multinomial(arrivals, probability.ravel()).reshape(probability.shape).astype(np.float64)
-            level = np.where(self._level >= 0, self._level // REFINED, -1).astype(np.intp)
-            prices = closing_prices(self.table, level, classes, drawn)
-            if prices is not None:
-                worth += self._worth_of(prices)
-                found += 1
-        return Prices(worth / found, levels, self._level) if found else None
+        drawn = random.multinomial(arrivals, probability.ravel(), size=samples(arrivals))
+        worth = np.zeros(self.table.counts.shape)
+        for sample in drawn:
+            self._program.demand(sample.reshape(probability.shape).astype(np.float64))
+            self._program.pivot(CLOSING_PIVOTS)
+            worth += self._worth_of(self._program.prices())
+        return Prices(worth / len(drawn), levels, self._level)
 
     def _draw(self) -> None:
         """Ask for slots for another sample of arrivals."""
@@ -159,12 +161,13 @@ class PriceForecast:
         columns, shares = self._columns[: self._seen], self._shares[: self._seen]
         newest = (self._seen - 1 - np.arange(min(self._seen, POOLED))) % REMEMBERED
         pooled = np.quantile(shares[newest], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+        workload, pooled_weight = self._alike(columns, shares, pooled)
         levels = np.empty((len(self._solo), LEVELS))
         probability = np.empty((len(self._solo), PRICED))
         for column, solo in enumerate(self._solo):
             own = shares[columns == column]
             share = np.concatenate([own, pooled])
-            weight = np.concatenate([np.ones(len(own)), np.full(QUANTILES, POOLED_WEIGHT / QUANTILES)])
+            weight = np.concatenate([np.ones(len(own)), np.full(QUANTILES, pooled_weight / QUANTILES)])
             order = np.argsort(share, kind="stable")
             share, weight = share[order], weight[order]
             below = np.cumsum(weight) - weight
@@ -172,8 +175,18 @@ class PriceForecast:
             levels[column] = share[at] * solo
             first = np.searchsorted(share, share[at[::REFINED]])
             mass = np.diff(np.append(below[first], weight.sum()))
-            probability[column] = (len(own) + EXTRA_ARRIVALS) * mass / weight.sum()
-        return levels, probability / probability.sum()
+            probability[column] = workload[column] * mass / weight.sum()
+        return levels, probability
+
+    def _alike(self, columns: NDArray[np.intp], shares: Floats, pooled: Floats) -> tuple[Floats, float]:
+        """The probability of an arrival of each workload, and how many arrivals of one the SLAs of all are worth."""
+        counts = np.zeros((len(self._solo), CELLS))
+        np.add.at(counts, (columns, np.searchsorted(pooled[QUANTILES // CELLS :: QUANTILES // CELLS], shares)), 1.0)
+        of_workload = counts.sum(axis=1)
+        (likely,), _ = smoothed(of_workload[None, :], np.full(len(counts), 1.0 / len(counts)))
+        together = counts.sum(axis=0) + 0.5
+        _, weight = smoothed(counts, together / together.sum())
+        return likely, weight
 
     def _worth_of(self, prices: Floats) -> Floats:
         """The price of the slot of each workload in each pattern, 0 where there is none."""

@@ -21,8 +21,8 @@ class NicIndex(Protocol):
     def covers(self, tenant: Tenant) -> bool:
         """Whether everything that a decision on the tenant needs is known."""
 
-    def close_with(self, arrivals: int) -> None:
-        """Prefer NICs by what they are worth to so many last arrivals."""
+    def close_with(self, arrivals: int) -> bool:
+        """Prefer NICs by what they are worth to so many last arrivals; False where that is not known."""
 
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants."""

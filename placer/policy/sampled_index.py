@@ -118,8 +118,9 @@ class SampledIndex:
         """True: nothing is predicted in advance."""
         return True
 
-    def close_with(self, arrivals: int) -> None:
-        """Nothing changes: NICs are filled one after the other anyway."""
+    def close_with(self, arrivals: int) -> bool:
+        """False: nothing changes, NICs are filled one after the other anyway."""
+        return False
 
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants, whose margins are estimated."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
 from placer.policy.class_index import ClassIndex
-from placer.policy.closing import CLOSING, CLOSING_STEP
+from placer.policy.closing import CLOSING, is_due
 from placer.policy.forecast import REMEMBERED
 from placer.policy.nic_index import NicIndex
 from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, TooManyPatterns
@@ -18,7 +18,7 @@ from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.sampled_index import SampledIndex
 from profiles import Workload
 
-FORECAST_FROM = 10
+FORECAST_FROM = 5
 """Smallest number of arrivals from which future ones are forecast; before, all NICs score the same."""
 
 FEW = 8
@@ -138,14 +138,16 @@ class Selector:
             self._loosest.include(tenant)
         for index in self.indexes:
             index.observe(tenant)
-        if self._arrivals >= self._renew_at:
+        left = self._closing()
+        if left and is_due(left):
+            self._close(left)
+        elif not left and self._arrivals >= self._renew_at:
             self._renew_at = self._next_renewal()
             if self._sampled:
                 self._include(tenant)
             else:
                 for index in self.indexes:
                     index.renew()
-        self._close()
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
@@ -178,6 +180,8 @@ class Selector:
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC."""
+        if self._closing():
+            self._renew_at = self._arrivals
         self._departures += 1
         if nic.service is Service.UP:
             self.indexes[nic.kind.index].left(nic, tenant)
@@ -203,12 +207,18 @@ class Selector:
                 return kind
         return None
 
-    def _close(self) -> None:
-        """Near the end of a trace of known length, count the open NICs."""
-        left = self._closing()
-        if left and left % CLOSING_STEP == 0:
+    def _close(self, left: int) -> None:
+        """Price so many last arrivals, given the open NICs; where these are too many, as if the trace went on."""
+        if not all(index.close_with(left) for index in self.indexes):
+            self._length = None
+
+    def _price(self) -> None:
+        """Price the instances of new indexes."""
+        if left := self._closing():
+            self._close(left)
+        if not self._closing() and self._arrivals >= FORECAST_FROM:
             for index in self.indexes:
-                index.close_with(left)
+                index.renew(at_once=True)
 
     def _closing(self) -> int:
         """How many arrivals are left, the present one included, where these are the last; else 0.
@@ -266,8 +276,7 @@ class Selector:
         for index in self.indexes:
             for tenant in self._recent:
                 index.observe(tenant)
-            if self._arrivals >= FORECAST_FROM:
-                index.renew(at_once=True)
+        self._price()
 
     def _predict_all(self) -> bool:
         """Build class indexes for all workloads; False where they are too many, or hardly one came twice."""

@@ -54,10 +54,10 @@ class ContentionAware(OnlineStrategy):
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         """The plan at the catalogue's risk; without one, at the largest risk that is expected to keep the budget."""
         if self.given is not None or self.predictor is None:
-            self._length = len(arrivals)
+            self._length = _length(arrivals)
             return super().place(arrivals, progress)
         began = time.perf_counter()
-        plan = self._place_at(self.risk_for(arrivals), arrivals, len(arrivals), progress)
+        plan = self._place_at(self.risk_for(arrivals), arrivals, _length(arrivals), progress)
         return replace(plan, seconds=time.perf_counter() - began)
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
@@ -85,3 +85,8 @@ class ContentionAware(OnlineStrategy):
 
     def reason(self, tenant: Tenant) -> str:
         return str(self._selector.tally(tenant))
+
+
+def _length(arrivals: Sequence[Arrival]) -> int | None:
+    """How many arrivals there are; None where some leave, which makes room for others."""
+    return None if any(arrival.departure is not None for arrival in arrivals) else len(arrivals)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from placer.policy.closing import OpenClass, closing_prices
+from placer.policy.dual_simplex import OpenClass, PatternProgram
 from placer.policy.pattern_table import PatternTable
 from placer.strategies.contention_aware import ContentionAware
 from placer.testing.toy import TRAFFIC, ToyOracle, arrival, catalogue
@@ -17,26 +17,30 @@ def _table() -> PatternTable:
     return PatternTable(catalogue().kinds[0], [Workload("d", TRAFFIC)], ToyOracle(), lambda workload, solo: 0.5)
 
 
-def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray | None:
+def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray:
     table = _table()
-    level = np.where(table.counts > 0, 0, -1).astype(np.intp)
-    return closing_prices(table, level, classes, np.array([[arrivals]]))
+    program = PatternProgram(table.counts, table.members, 1)
+    program.restart(np.where(table.counts > 0, 0, -1).astype(np.int32), classes)
+    program.demand(np.array([[arrivals]]))
+    program.pivot(100)
+    return program.prices()
 
 
 def test_without_open_nics_a_slot_costs_its_share_of_a_new_one() -> None:
     """Two d fit on a NIC, so each is worth half of one."""
-    assert _prices([], 6.0) == pytest.approx(np.array([[0.5]]))
+    assert _prices([], 6.0) == pytest.approx(np.array([[0.5]]), rel=1e-3)
 
 
 def test_where_open_nics_suffice_slots_are_worth_nothing() -> None:
     """Four NICs with one free slot each, and three arrivals to come."""
     half_full = OpenClass(1, np.array([2]), 4)
-    assert _prices([half_full], 3.0) == pytest.approx(np.array([[0.0]]))
+    assert _prices([half_full], 3.0) == pytest.approx(np.array([[0.0]]), abs=1e-3)
+    assert _prices([half_full], 5.0) == pytest.approx(np.array([[0.5]]), rel=1e-3)
 
 
-def test_without_arrivals_there_are_no_prices() -> None:
+def test_without_arrivals_slots_are_worth_nothing() -> None:
     """Nothing is to be placed."""
-    assert _prices([], 0.0) is None
+    assert _prices([], 0.0) == pytest.approx(np.array([[0.0]]))
 
 
 def test_the_last_arrivals_fill_open_nics() -> None:
