@@ -13,6 +13,7 @@ from placer.measuring.usage import Usage, usage_of
 from placer.measuring.worth import choose_runs
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
+from placer.model.oracle import DEFAULT_RISK
 from predictor.training.noise import noise_of_a_run
 from predictor.training.recorded import profiled, recorded_runs
 from profiles import CoLocation
@@ -84,7 +85,8 @@ class MeasuringRounds:
         )
         self._usage = usage
         model = self._catalogue.models[0].predictors[self._predictor]
-        chosen = choose_runs(model, usage.weights, runs, most, noise=noise, refused=refused)
+        risk = DEFAULT_RISK if usage.plan.risk is None else usage.plan.risk
+        chosen = choose_runs(model, usage.weights, runs, most, noise=noise, risk=risk, refused=refused)
         if chosen:
             self._planned = usage, chosen, sum(1 for one in dict.fromkeys(chosen) if not runs.get(one))
         return chosen

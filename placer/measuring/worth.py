@@ -1,12 +1,14 @@
-"""What a further run of a co-location is worth: by how much it may change whether tenants keep their SLAs.
+"""What a further run of a co-location is worth: by how much more it is expected to be usable, given what the run shows.
 
 A tenant keeps its SLA where the logarithm of its throughput exceeds that of what it requires by a distance d. The
-prediction of the throughput has a standard deviation s, and a run has noise n. After one more run, the prediction moves
-by a standard deviation of t = s^2 / sqrt(s^2 + n^2), and the expected gain of deciding by the moved prediction is
-t f(-|d| / t) with f(x) = x F(x) + p(x), F and p the normal distribution and density: the knowledge gradient (Frazier,
-Powell & Dayanik, 2008, doi:10.1137/070693424). It is small where the distance is large, where the prediction is
-certain, and where noise would hide the answer. A set of tenants counts with its most doubtful tenant, times the NICs
-that hold it.
+prediction of the throughput has a standard deviation s, and a run has noise n. Plans use a set of tenants where each is
+expected to violate its SLA with at most a probability r, the risk. So a set counts as usable by 1 - F(-d / s) / r of
+its most doubtful tenant, F being the normal distribution, and never below 0. k more runs move d by a standard deviation
+of t = s^2 / sqrt(s^2 + n^2 / k), and lower s^2 by t^2. Their gain is how much more usable the set is then on average,
+times the NICs that hold it: the value of information (Howard, 1966). One run may not settle what a few would, so a run
+is worth the largest gain per run of any such number (Frazier & Powell, Paradoxes in learning, 2010).
+
+It is small where d is large, where the prediction is certain, and where noise would hide the answer.
 
 A drop is relative to solo throughput, so a run of an NF alone moves the requirements of all its instances.
 """
@@ -24,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from placer.measuring.usage import Use
+from placer.model.oracle import DEFAULT_RISK
 from predictor import Predictor
 from profiles import CoLocation, Workload
 
@@ -34,6 +37,13 @@ MOST_AT_ONCE = 6
 """Runs of one co-location in a round: the next round knows more."""
 UNKNOWN = 0.05
 """Standard deviation of a prediction without an interval."""
+
+TOGETHER = (1, 3, MOST_AT_ONCE)
+"""Numbers of runs whose gain is estimated."""
+SAMPLES = 200
+"""Pairs of outcomes of a run that are drawn, the same for each co-location."""
+LEAST = 1e-9
+"""Gain below which a run is worth nothing."""
 
 Array = NDArray[np.float64]
 
@@ -59,18 +69,29 @@ class _Candidate:
     group: list[int] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
 
-    def worth(self, runs: int, noise: float) -> float:
-        """The expected gain of one more run after `runs` more."""
+    def worth(self, runs: int, noise: float, risk: float) -> float:
+        """The expected gain per run of a few, after `runs` more."""
         variance = np.array(self.deviation) ** 2
         if runs:
             variance = variance * (noise**2 / runs) / np.maximum(variance + noise**2 / runs, 1e-24)
-        moved = variance / np.maximum(np.sqrt(variance + noise**2), 1e-12)
-        away = np.abs(np.array(self.distance)) / np.maximum(moved, 1e-12)
-        density = np.exp(-(away**2) / 2) / math.sqrt(2 * math.pi)
-        gain = moved * np.maximum(density - away * ndtr(-away), 0.0)
-        most = np.zeros(len(self.weight))
-        np.maximum.at(most, self.group, gain)
-        return float(most @ np.array(self.weight))
+        return max(self._gain(variance, noise**2 / further, risk) / further for further in TOGETHER)
+
+    def _gain(self, variance: Array, noise: float, risk: float) -> float:
+        """The expected gain of a run, by the variance of each prediction, and the variance of the run."""
+        moved = variance / np.maximum(np.sqrt(variance + noise), 1e-12)
+        left = np.sqrt(np.maximum(variance - moved**2, 0.0))
+        distance = np.array(self.distance)[:, None]
+        drawn = np.random.default_rng(0).standard_normal((len(distance), SAMPLES))
+        outcomes = distance + moved[:, None] * np.hstack([drawn, -drawn])
+        gain = self._usable(outcomes, left, risk).mean(axis=1) - self._usable(distance, np.sqrt(variance), risk)[:, 0]
+        return float(gain @ np.array(self.weight))
+
+    def _usable(self, distance: Array, deviation: Array, risk: float) -> Array:
+        """How usable each set is, per column of distances, shape (sets, columns); deviations per row."""
+        short = ndtr(-distance / np.maximum(deviation, 1e-9)[:, None])
+        most = np.zeros((len(self.weight), distance.shape[1]))
+        np.maximum.at(most, self.group, short)
+        return np.maximum(1.0 - most / risk, 0.0)
 
 
 def choose_runs(
@@ -80,6 +101,7 @@ def choose_runs(
     most: int,
     *,
     noise: float,
+    risk: float = DEFAULT_RISK,
     refused: Set[CoLocation] = frozenset(),
 ) -> list[CoLocation]:
     """The co-locations that are worth most, one several times for repeats, at most `most` in all.
@@ -96,20 +118,22 @@ def choose_runs(
         The number of runs.
     noise
         Relative standard deviation of a run.
+    risk
+        The probability of a violation up to which plans use a co-location.
     refused
         Co-locations that do not run on the testbed.
     """
     candidates = _candidates(predictor, weights, runs, noise)
-    heap = [(-one.worth(0, noise), key, 0) for key, one in sorted(candidates.items()) if key not in refused]
+    heap = [(-one.worth(0, noise, risk), key, 0) for key, one in sorted(candidates.items()) if key not in refused]
     heapq.heapify(heap)
     chosen: Counter[CoLocation] = Counter()
     while heap and chosen.total() < most:
         worth, key, times = heapq.heappop(heap)
-        if worth >= 0.0:
+        if worth >= -LEAST:
             break
         chosen[key] += 1
         if times + 1 < MOST_AT_ONCE:
-            heapq.heappush(heap, (-candidates[key].worth(times + 1, noise), key, times + 1))
+            heapq.heappush(heap, (-candidates[key].worth(times + 1, noise, risk), key, times + 1))
     return list(chosen.elements())
 
 
