@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.contention.left_out import LeftOutCoLocation
 from predictor.contention.nf_model import NfModel
 from predictor.prediction import Prediction
 from predictor.tables import traffic_of
-from profiles import TrafficProfile, Workload
+from profiles import CoLocation, TrafficProfile, Workload
 from profiles.registry import Registry
 
 if TYPE_CHECKING:
@@ -90,6 +91,10 @@ class Predictor(ABC):
         """
         predicted = self.throughput(co_locations)
         return [(kpps < np.asarray(need)).astype(float) for kpps, need in zip(predicted, required_kpps, strict=True)]
+
+    def left_out(self, default: TrafficProfile) -> Mapping[CoLocation, LeftOutCoLocation]:
+        """Measured co-locations at default traffic, each as predicted from the others; empty where that is not known."""
+        return {}
 
     @abstractmethod
     def predict(self, co_locations: Sequence[Sequence[Workload]], *, coverage: float = 0.9) -> list[list[Prediction]]:

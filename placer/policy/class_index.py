@@ -16,7 +16,7 @@ import numpy as np
 from placer.model.fleet import Nic, Tenant
 from placer.policy.class_slots import NO_CLASS, ClassSlots
 from placer.policy.closing import MOST_MOVES
-from placer.policy.forecast import LEVELS, PriceForecast, core_shares
+from placer.policy.forecast import LEVELS, SAMPLES, SAMPLES_AT_ONCE, PriceForecast, core_shares
 from placer.policy.kernels import mark_reachable
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
 from placer.policy.rejection import Cause, Reason, Tally
@@ -94,7 +94,7 @@ class ClassIndex:
     def renew(self, *, at_once: bool = False) -> None:
         """Begin to renew prices, or complete that."""
         if self._forecast is not None:
-            self._forecast.renew()
+            self._forecast.renew(SAMPLES_AT_ONCE if at_once else SAMPLES)
             while at_once and self._forecast.renewing:
                 prices = self._forecast.advance(PIVOTS)
                 if prices is not None:

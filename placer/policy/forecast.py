@@ -28,6 +28,9 @@ from placer.policy.smoothing import smoothed
 SAMPLES = 24
 """Number of samples of arrivals over which prices are averaged."""
 
+SAMPLES_AT_ONCE = 6
+"""The same where a decision waits for them, because a workload came that is not known yet."""
+
 ARRIVALS_AHEAD = 60
 """Arrivals in a sample."""
 
@@ -90,7 +93,7 @@ class PriceForecast:
         self._shares = np.zeros(REMEMBERED)
         self._seen = 0
         self._solo = table.solo.tolist()
-        self._missing = 0
+        self._missing = self._samples = 0
         self._renewals = 0
         self._worth: Floats = np.zeros(table.counts.shape)
 
@@ -106,8 +109,8 @@ class PriceForecast:
             self._columns[at], self._shares[at] = column, required / self._solo[column]
             self._seen += 1
 
-    def renew(self) -> None:
-        """Begin to compute new prices, from the arrivals until now."""
+    def renew(self, samples: int = SAMPLES) -> None:
+        """Begin to compute new prices, from the arrivals until now, averaged over so many samples."""
         if self._seen:
             self._levels, self._probability = self._smoothed()
             self._level = level_of(self.table, self._levels)
@@ -115,7 +118,7 @@ class PriceForecast:
             self._random = np.random.default_rng(self._renewals)
             self._program.restart(self._level // REFINED)
             self._worth = np.zeros(self.table.counts.shape)
-            self._missing = SAMPLES
+            self._missing = self._samples = samples
             self._draw()
 
     def advance(self, pivots: int) -> Prices | None:
@@ -127,7 +130,7 @@ class PriceForecast:
             self._worth += self._worth_of(self._program.prices())
             self._missing -= 1
             if not self._missing:
-                return Prices(self._worth / SAMPLES, self._levels, self._level)
+                return Prices(self._worth / self._samples, self._levels, self._level)
             self._draw()
         return None
 

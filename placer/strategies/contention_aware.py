@@ -16,7 +16,11 @@ from placer.policy.rules import LOOK_AHEAD, RULES, Rule
 from placer.policy.selector import Selector
 from placer.progress import Advance
 from placer.strategies.budget import risk_within_budget
+from placer.strategies.replay import LeftOutOracle, Replayed, judged, left_out_of, replayed_arrivals
 from placer.strategies.strategy import OnlineStrategy, register
+
+TRIED = 250
+"""Arrivals of a trace, evenly taken, whose plans show how careful placement must be."""
 
 
 @register
@@ -62,10 +66,25 @@ class ContentionAware(OnlineStrategy):
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
         """The catalogue's risk; without one, the largest at which these arrivals are expected to keep the budget."""
-        # the last arrivals take longest, and hardly change how careful placement must be
+        few = arrivals[:: -(-len(arrivals) // TRIED)] if arrivals else arrivals
         return risk_within_budget(
-            self.catalogue, self.predictor or "", lambda risk: self._place_at(risk, arrivals, None)
+            self.catalogue,
+            self.predictor or "",
+            lambda risk: self._place_at(risk, few, _length(few)),
+            lambda risk: self._replay_at(risk, arrivals),
         )
+
+    def _replay_at(self, risk: float, arrivals: Sequence[Arrival]) -> Replayed:
+        """What placement violates at that risk among measured co-locations."""
+        predictor = self.predictor or ""
+        left_out = left_out_of(self.catalogue, predictor)
+        if not left_out:
+            return Replayed()
+        predictors = [models.predictors[predictor] for models in self.catalogue.models]
+        self.oracles = tuple(LeftOutOracle(by, of_kind, risk) for by, of_kind in zip(predictors, left_out, strict=True))
+        self._length = None
+        plan = super().place(replayed_arrivals(self.catalogue, arrivals))
+        return judged(plan, self.catalogue, predictor)
 
     def _place_at(
         self, risk: float, arrivals: Sequence[Arrival], length: int | None, progress: Advance | None = None

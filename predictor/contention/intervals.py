@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +136,11 @@ class ErrorModel:
     @property
     def least_risk(self) -> float:
         """The smallest risk for which `lower` returns a quantile of measured errors; 1 where none is known."""
-        return float(_shares(self.weight)[0]) if len(self.weight) else 1.0
+        return float(self._cumulative[0]) if len(self.weight) else 1.0
+
+    @cached_property
+    def _cumulative(self) -> Array:
+        return _shares(self.weight)
 
     def at(self, conditions: Conditions) -> Array:
         """The spread of each prediction, shape (N,)."""
@@ -161,7 +166,7 @@ class ErrorModel:
 
         Below `least_risk` it is extrapolated.
         """
-        rank = int(np.searchsorted(_shares(self.weight), risk + 1e-12, side="right"))
+        rank = int(np.searchsorted(self._cumulative, risk + 1e-12, side="right"))
         if rank:
             factors: Array = np.exp(self.standard[rank - 1] * spread)
             return factors
@@ -178,7 +183,7 @@ class ErrorModel:
         tail: Array = stdtr(FREEDOM, standard / np.sqrt((FREEDOM - 2) / FREEDOM))
         if not len(self.standard):
             return tail
-        measured = np.interp(standard, self.standard, _shares(self.weight))
+        measured = np.interp(standard, self.standard, self._cumulative)
         return np.where(standard < self.standard[0], np.minimum(tail, measured), measured)
 
     def _extrapolated(self, spread: Array, risk: float) -> Array:

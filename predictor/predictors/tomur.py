@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -15,12 +16,13 @@ from predictor.contention.calibration import NEAR, Conditions
 from predictor.contention.composition import COMPOSITIONS
 from predictor.contention.correcting import Corrected, Corrections, correct, corrections_of
 from predictor.contention.equilibrium import Equilibrium, EquilibriumModel
+from predictor.contention.left_out import LeftOutCoLocation, rows_left_out
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.prediction import Prediction
 from predictor.registry import PREDICTORS, Predictor, Warn
 from predictor.tables import contention_of, counters_of, model_of, refuse_unreadable, traffic_of
-from profiles import TrafficProfile, Workload
+from profiles import CoLocation, TrafficProfile, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +60,7 @@ class TomurPredictor(Predictor):
         known = {name: model.calibration for name, model in nfs.items() if model.calibration}
         self._corrections = {} if composition else known
         self._solved: dict[tuple[Workload, ...], Array] = {}
+        self._left_out: dict[CoLocation, LeftOutCoLocation] | None = None
 
     @classmethod
     def train(cls, profile: Profile, nfs: Mapping[str, NfModel], *, seed: int, warn: Warn) -> Self:
@@ -105,6 +108,36 @@ class TomurPredictor(Predictor):
             known = at[spread[at] > 0]
             short[known] = self._nfs[name].error_model.shortfall(spread[known], required[known] / kpps[known])
         return _split(short, estimates)
+
+    def left_out(self, default: TrafficProfile) -> Mapping[CoLocation, LeftOutCoLocation]:
+        """Measured co-locations at default traffic, each as predicted from the others."""
+        if self._left_out is None:
+            self._left_out = self._leave_out(default)
+        return self._left_out
+
+    def _leave_out(self, default: TrafficProfile) -> dict[CoLocation, LeftOutCoLocation]:
+        by_co_location = rows_left_out(self._nfs, default)
+        if not by_co_location:
+            return {}
+        uncorrected = TomurPredictor({name: replace(model, neighbours=None) for name, model in self._nfs.items()})
+        alone = {workload: self.solo([workload])[0] for workload in {one for key in by_co_location for one in key}}
+        found = {}
+        for (key, of_nf), estimate in zip(
+            by_co_location.items(), uncorrected._estimates(list(by_co_location)), strict=True
+        ):
+            rows = [of_nf[one.nf] for one in key]
+            kpps, spread = estimate[:, 0], estimate[:, 1]
+            error, left, deviation, noise = np.array(
+                [(row.error, row.left, row.deviation, row.noise) for row in rows]
+            ).T
+            found[key] = LeftOutCoLocation(
+                measured=kpps * np.exp(spread * error),
+                predicted=np.minimum(kpps * np.exp(spread * (error - left)), [alone[one] for one in key]),
+                spread=spread * deviation,
+                noise=spread * noise,
+                errors=tuple(self._nfs[one.nf].error_model for one in key),
+            )
+        return found
 
     def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> list[Array]:
         """Of each co-location, throughput (kpps) and its spread, shape (workloads, 2).
