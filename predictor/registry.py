@@ -93,7 +93,7 @@ class Predictor(ABC):
         return [(kpps < np.asarray(need)).astype(float) for kpps, need in zip(predicted, required_kpps, strict=True)]
 
     def left_out(self, default: TrafficProfile) -> Mapping[CoLocation, LeftOutCoLocation]:
-        """Measured co-locations at default traffic, each as predicted from the others; empty where that is not known."""
+        """Measured co-locations at default traffic, each as predicted from the others; empty where none is known."""
         return {}
 
     @abstractmethod

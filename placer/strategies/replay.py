@@ -31,6 +31,8 @@ FEWEST = 50
 """Measured co-locations from which on decisions are replayed."""
 REPLAYED = 500
 """Arrivals of a replay."""
+LOOSEST = 0.999
+"""The largest drop of an SLA."""
 
 
 class Replayed(NamedTuple):
@@ -87,19 +89,22 @@ def left_out_of(catalogue: Catalogue, predictor: str) -> list[Mapping[CoLocation
 
 def replayed_arrivals(catalogue: Catalogue, arrivals: Sequence[Arrival]) -> list[Arrival]:
     """Arrivals of the same NFs and SLAs at default traffic, none of which leaves; repeated where they are few."""
-    models, found = catalogue.models[0], []
-    predictor = next(iter(models.predictors.values()))
+    models = catalogue.models[0]
     known = [one for one in arrivals if one.workload.nf in models.nfs][:REPLAYED]
-    solo = predictor.solo([one.workload for one in known]) if known else []
-    drops = [
-        min(max(1.0 - one.sla.required_kpps(float(kpps)) / float(kpps), 0.0), 0.999)
-        for one, kpps in zip(known, solo, strict=True)
+    if not known:
+        return []
+    solo = next(iter(models.predictors.values())).solo([one.workload for one in known]).tolist()
+    drops = [1.0 - one.sla.required_kpps(kpps) / kpps for one, kpps in zip(known, solo, strict=True)]
+    order = (np.random.default_rng(0).permutation(REPLAYED) % len(known)).tolist()
+    return [
+        Arrival(
+            str(number),
+            float(number),
+            Workload(known[at].workload.nf, models.default_traffic),
+            Sla(max_drop=min(max(drops[at], 0.0), LOOSEST)),
+        )
+        for number, at in enumerate(order)
     ]
-    order = np.random.default_rng(0).permutation(REPLAYED) % max(len(known), 1)
-    for number, at in enumerate(order.tolist() if known else []):
-        workload = Workload(known[at].workload.nf, models.default_traffic)
-        found.append(Arrival(str(number), float(number), workload, Sla(max_drop=drops[at])))
-    return found
 
 
 def judged(plan: Plan, catalogue: Catalogue, predictor: str) -> Replayed:

@@ -77,14 +77,14 @@ class NeighbourCorrection:
     def left_out(self) -> tuple[Array, Array]:
         """Per row: its error less what the other co-locations lead to expect, and the variance of that without noise
         (Rasmussen & Williams, section 5.4.2), shape (N,). Equal rows are of one co-location, and left out together."""
-        inverse = self._inverse_factor.T @ self._inverse_factor
+        factor = self._inverse_factor
+        variance = 1.0 / (factor**2).sum(axis=0)
+        error = self._weights * variance
         _, of_group = np.unique(self.inputs, axis=0, return_inverse=True)
-        error, variance = self._weights / np.diag(inverse), 1.0 / np.diag(inverse)
         of_group = of_group.ravel()
-        size = np.bincount(of_group)
-        for group in np.flatnonzero(size > 1).tolist():
+        for group in np.flatnonzero(np.bincount(of_group) > 1).tolist():
             rows = np.flatnonzero(of_group == group)
-            block = np.linalg.inv(inverse[np.ix_(rows, rows)])
+            block = np.linalg.inv(factor[:, rows].T @ factor[:, rows])
             error[rows], variance[rows] = block @ self._weights[rows], np.diag(block)
         return error, np.maximum(variance - self.noise, SAME)
 
@@ -92,7 +92,7 @@ class NeighbourCorrection:
     def most_competitors(self) -> float:
         """The most competitors in a measured co-location at default traffic; infinite where none was at that."""
         counts = competitors(self.inputs)[(self.inputs[:, len(self.names) :] == 0).all(axis=1)]
-        return float(counts.max(initial=-np.inf)) if len(counts) else np.inf
+        return float(counts.max()) if len(counts) else np.inf
 
     @cached_property
     def _inverse_factor(self) -> Array:

@@ -10,6 +10,7 @@ from placer.evaluate.expected_violations import ExpectedViolations
 from placer.model.plan import Plan
 from placer.strategies import budget
 from placer.strategies.budget import RISKS, SELECTED, risk_within_budget
+from placer.strategies.replay import Replayed
 from placer.testing.toy import ToyCatalogue, catalogue
 
 
@@ -55,6 +56,16 @@ def test_errors_that_repeat_make_placement_more_careful(monkeypatch: pytest.Monk
     even = risk_within_budget(_asked(2.0), "toy", _place)
     _expect(monkeypatch, 10.0, 1.0)
     assert risk_within_budget(_asked(2.0), "toy", _place) < even
+
+
+def test_violations_that_replays_did_not_expect_make_placement_more_careful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as many as predictions lead to expect halve what is left; fewer than expected gain nothing."""
+    _expect(monkeypatch, 10.0, 0.0)
+    chosen = risk_within_budget(_asked(2.0), "toy", _place)
+    often = risk_within_budget(_asked(2.0), "toy", _place, lambda risk: Replayed(5_000.0, 4_000.0, 1_000.0))
+    seldom = risk_within_budget(_asked(2.0), "toy", _place, lambda risk: Replayed(3_500.0, 4_000.0, 1_000.0))
+    assert often == max(one for one in RISKS if 2 * SELECTED * 10.0 * one <= 2.0)
+    assert seldom == chosen
 
 
 def test_where_no_risk_keeps_the_budget_the_smallest_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,3 +105,24 @@ def test_a_fit_finds_errors_that_belong_to_neighbours() -> None:
 def test_few_co_locations_teach_nothing() -> None:
     """Below twenty there is no correction."""
     assert fit_neighbours(NAMES, np.array([_row(1, 0)] * 19), np.ones(19), np.ones(19)) is None
+
+
+def test_equal_rows_are_left_out_together() -> None:
+    """Two instances of an NF in one co-location do not stand for each other: the third row alone is what remains."""
+    inputs = np.array([_row(1, 1), _row(1, 1), _row(0, 2)])
+    lengths = np.array([2.0, 2.0, *[0.5] * 9])
+    errors, noise = np.array([1.0, 1.2, 0.4]), np.full(3, 0.1)
+    left, variance = NeighbourCorrection(NAMES, lengths, 0.8, 0.2, inputs, errors, noise).left_out()
+    remaining = NeighbourCorrection(NAMES, lengths, 0.8, 0.2, inputs[2:], errors[2:], noise[2:])
+    (expected, _), (deviation, _) = remaining(inputs[:2])
+    assert left[:2] == pytest.approx(errors[:2] - expected)
+    assert variance[:2] == pytest.approx([deviation**2] * 2)
+
+
+def test_the_most_competitors_are_those_at_default_traffic() -> None:
+    """Rows at other traffic of the NF do not count; without any at default traffic, nothing is known."""
+    inputs = np.array([_row(1, 1), _row(0, 2), _row(3, 3, own=0.4)])
+    lengths, errors = np.array([2.0, 2.0, *[0.5] * 9]), np.zeros(3)
+    assert NeighbourCorrection(NAMES, lengths, 0.8, 0.2, inputs, errors, errors).most_competitors == 2
+    beyond = NeighbourCorrection(NAMES, lengths, 0.8, 0.2, inputs[2:], errors[2:], errors[2:])
+    assert beyond.most_competitors == np.inf
