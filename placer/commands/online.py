@@ -82,8 +82,10 @@ def command(
         saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check)) if state else None
         running, waiting = (saved.fleet, saved.waiting) if saved else (Running(catalogue.kinds), [])
         tenants = [*running.all_tenants(), *waiting]
-        used, oracles = oracles_within_budget(catalogue, predictor, typical_arrivals(catalogue, tenants), chosen)
+        typical = typical_arrivals(catalogue, tenants)
+        used, oracles = oracles_within_budget(catalogue, predictor, typical, chosen)
         progress.say(chosen_risk(catalogue, used, "arrivals like its tenants" if tenants else "typical arrivals"))
-        engine = Engine(running, oracles, chosen, when_full=when_full, waiting=waiting)
+        expected = () if tenants else [one.tenant for one in typical]
+        engine = Engine(running, oracles, chosen, when_full=when_full, waiting=waiting, expected=expected)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         serve(sys.stdin.buffer, sys.stdout, engine, reader, saved)

@@ -53,6 +53,8 @@ class Engine:
         The queue, first come first.
     most_patterns
         Largest number of co-locations that are predicted in advance.
+    expected
+        Tenants like those that will come, so that no arrival waits for predictions of usual co-locations.
     """
 
     def __init__(
@@ -64,11 +66,12 @@ class Engine:
         when_full: str = REJECT,
         waiting: Iterable[Tenant] = (),
         most_patterns: int = MOST_PATTERNS,
+        expected: Sequence[Tenant] = (),
     ) -> None:
         self.fleet = fleet
         self.oracles = oracles
         self.when_full = when_full
-        self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns)
+        self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected)
         self.waiting = {tenant.id: tenant for tenant in waiting}
         self._deciders: dict[type, Callable[..., Decision]] = {
             Arrive: self._arrive,

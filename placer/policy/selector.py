@@ -76,6 +76,8 @@ class Selector:
         Largest number of useful co-locations that are predicted in advance.
     arrivals
         How many arrivals come in all; None where that is not known.
+    expected
+        Tenants like those that will come: their co-locations are predicted before the first arrival.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Selector:
         *,
         most_patterns: int = MOST_PATTERNS,
         arrivals: int | None = None,
+        expected: Sequence[Tenant] = (),
     ) -> None:
         self._length = arrivals
         self.fleet = fleet
@@ -104,12 +107,13 @@ class Selector:
         self._recent.extend(present)
         self._arrivals = len(present)
         self._departures = 0
-        self._renew_at = max(FORECAST_FROM, self._next_renewal())
-        for tenant in present:
+        self._renew_at = self._next_renewal() if present else FORECAST_FROM
+        known = [*present, *expected]
+        for tenant in known:
             self._workloads.add(tenant.workload)
             self._loosest.include(tenant)
-        if present:
-            self._include(present[0])
+        if known:
+            self._include(known[0])
 
     def choose(self, tenant: Tenant, *, opens: bool = True) -> Nic | NicKind | None:
         """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""

@@ -106,3 +106,17 @@ def test_the_same_arrivals_get_the_same_nics(rule: Rule) -> None:
         selector = selector_of(rule=rule)
         plans.append([placed(selector, tenant(str(n), "abcd"[n * n % 7 % 4], 0.05 * (n % 6))) for n in range(120)])
     assert plans[0] == plans[1]
+
+
+def test_what_is_expected_is_predicted_before_the_first_arrival() -> None:
+    """With tenants like those that come, the first arrivals ask the oracle nothing; without, they do."""
+    asked = []
+    for expected in ([], [tenant(f"expected-{nf}", nf, 0.2) for nf in "abcd"]):
+        oracle = ToyOracle()
+        selector = Selector(Fleet([KIND]), [oracle], LOOK_AHEAD, expected=expected)
+        before = oracle.queries
+        for nf in "abcd":
+            placed(selector, tenant(nf, nf, 0.1))
+        asked.append(oracle.queries - before)
+    assert asked[0] > 0
+    assert asked[1] == 0
