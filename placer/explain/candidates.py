@@ -11,6 +11,7 @@ from placer.model.feasibility import fits, margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import CoLocation, Oracle, co_location_of
 from placer.model.replay import replay
+from placer.policy.closing import length_of
 from placer.policy.rejection import Cause
 from placer.policy.rules import Rule
 from placer.policy.selector import Selector
@@ -103,7 +104,7 @@ def explain(
     if only is not None and all(arrival.id != only for arrival in arrivals):
         raise InputError.of("ID", f"'{only}' is not among the arrivals")
     fleet = Fleet(kinds)
-    selector = Selector(fleet, oracles, rule, arrivals=len(arrivals))
+    selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
     verdicts: dict[int, tuple[Verdict, ...]] = {}
 
     def choose(index: int) -> Nic | NicKind | None:

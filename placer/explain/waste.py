@@ -16,6 +16,7 @@ from placer.model.feasibility import tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import CoLocation, Oracle, co_location_of
 from placer.model.replay import replay
+from placer.policy.closing import length_of
 from placer.policy.rejection import Cause
 from placer.policy.rules import Rule
 from placer.policy.selector import Selector
@@ -63,7 +64,7 @@ def _fleets(
 ) -> Iterator[Fleet]:
     """The same fleet before the first event of the trace, and after each."""
     fleet = Fleet(kinds)
-    selector = Selector(fleet, oracles, rule, arrivals=len(arrivals))
+    selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
 
     def choose(index: int) -> Nic | NicKind | None:
         selector.observe(arrivals[index].tenant)

@@ -13,6 +13,10 @@ How many arrivals a trace has is known to those who have it; which ones come is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from placer.model.arrival import Arrival
+
 CLOSING = 1_000
 """Arrivals before the end from which open NICs count."""
 
@@ -21,6 +25,11 @@ LAST = 120
 
 MOST_MOVES = 20_000
 """Patterns that classes of open NICs can become, in all, above which open NICs are too many to count."""
+
+
+def length_of(arrivals: Sequence[Arrival]) -> int | None:
+    """How many arrivals a trace has; None where some leave, which makes room for others."""
+    return None if any(arrival.departure is not None for arrival in arrivals) else len(arrivals)
 
 
 def is_due(left: int) -> bool:

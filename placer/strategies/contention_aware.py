@@ -12,6 +12,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan
+from placer.policy.closing import length_of
 from placer.policy.rules import LOOK_AHEAD, RULES, Rule
 from placer.policy.selector import Selector
 from placer.progress import Advance
@@ -58,10 +59,10 @@ class ContentionAware(OnlineStrategy):
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         """The plan at the catalogue's risk; without one, at the largest risk that is expected to keep the budget."""
         if self.given is not None or self.predictor is None:
-            self._length = _length(arrivals)
+            self._length = length_of(arrivals)
             return super().place(arrivals, progress)
         began = time.perf_counter()
-        plan = self._place_at(self.risk_for(arrivals), arrivals, _length(arrivals), progress)
+        plan = self._place_at(self.risk_for(arrivals), arrivals, length_of(arrivals), progress)
         return replace(plan, seconds=time.perf_counter() - began)
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
@@ -70,7 +71,7 @@ class ContentionAware(OnlineStrategy):
         return risk_within_budget(
             self.catalogue,
             self.predictor or "",
-            lambda risk: self._place_at(risk, few, _length(few)),
+            lambda risk: self._place_at(risk, few, length_of(few)),
             lambda risk: self._replay_at(risk, arrivals),
         )
 
@@ -104,8 +105,3 @@ class ContentionAware(OnlineStrategy):
 
     def reason(self, tenant: Tenant) -> str:
         return str(self._selector.tally(tenant))
-
-
-def _length(arrivals: Sequence[Arrival]) -> int | None:
-    """How many arrivals there are; None where some leave, which makes room for others."""
-    return None if any(arrival.departure is not None for arrival in arrivals) else len(arrivals)

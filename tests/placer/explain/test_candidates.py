@@ -9,8 +9,9 @@ import pytest
 from placer.explain.candidates import Explanation, explain
 from placer.model.arrival import Arrival
 from placer.policy.rejection import Cause
-from placer.policy.rules import FIRST_FIT
+from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
 from placer.report.text.explanation import explanation_json, explanation_table
+from placer.strategies.contention_aware import ContentionAware
 from placer.testing.toy import ToyOracle, arrival, catalogue
 from profiles import InputError
 
@@ -96,3 +97,15 @@ def test_full_nics_take_one_line_unless_all_are_listed() -> None:
     assert "0 to 2" in lines[0]
     listed = [line for line in explanation_table(explanation, everything=True).splitlines() if "too few" in line]
     assert sorted(line.split()[1] for line in listed) == [f"nic-{number}" for number in range(1, 6)]
+
+
+def test_a_trace_with_departures_is_explained_as_it_is_placed() -> None:
+    """Every arrival is explained on the NIC of its plan, although the end of such a trace is not planned for."""
+    nfs = ["abcd"[(7 * number) % 4] for number in range(60)]
+    trace = [
+        arrival(f"{number:02}", number, nf, 0.05 + 0.01 * (number % 16), number + 25 if number % 3 else None)
+        for number, nf in enumerate(nfs)
+    ]
+    plan = ContentionAware(catalogue(), "toy", oracles=[ToyOracle()]).place(trace)
+    explained = {one.arrival.id: one.nic for one in explain(trace, catalogue().kinds, [ToyOracle()], LOOK_AHEAD, None)}
+    assert explained == {one.arrival.id: one.nic for one in plan.placements}
