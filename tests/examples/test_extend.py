@@ -25,10 +25,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the packages, with every example copied into its room and no other edit."""
     folder = tmp_path_factory.mktemp("project")
     for package in PACKAGES:
-        shutil.copytree(REPO / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(REPO / package, folder / package, ignore=_not_machine_code)
     for file, room in ROOMS.items():
         shutil.copy(EXTEND / file, folder / room)
     return folder
+
+
+def _not_machine_code(folder: str, names: list[str]) -> list[str]:
+    """What caches hold beside machine code, which takes a minute to compile again."""
+    cache = Path(folder).name == "__pycache__"
+    return [name for name in names if cache and not name.endswith((".nbi", ".nbc"))]
 
 
 def placer(project: Path, *arguments: str | Path) -> str:
