@@ -30,7 +30,9 @@ from profiles import Workload
 FEWEST = 50
 """Measured co-locations from which on decisions are replayed."""
 REPLAYED = 500
-"""Arrivals of a replay."""
+"""Arrivals of a replay, at most."""
+LEAST_REPLAYED, REPLAYED_PER_ARRIVAL = 200, 5
+"""Arrivals of a replay, at least, and per arrival of a short trace."""
 LOOSEST = 0.999
 """The largest drop of an SLA."""
 
@@ -95,7 +97,8 @@ def replayed_arrivals(catalogue: Catalogue, arrivals: Sequence[Arrival]) -> list
         return []
     solo = next(iter(models.predictors.values())).solo([one.workload for one in known]).tolist()
     drops = [1.0 - one.sla.required_kpps(kpps) / kpps for one, kpps in zip(known, solo, strict=True)]
-    order = (np.random.default_rng(0).permutation(REPLAYED) % len(known)).tolist()
+    count = min(max(REPLAYED_PER_ARRIVAL * len(arrivals), LEAST_REPLAYED), REPLAYED)
+    order = (np.random.default_rng(0).permutation(count) % len(known)).tolist()
     return [
         Arrival(
             str(number),
