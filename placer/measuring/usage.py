@@ -24,8 +24,9 @@ from placer.model.fleet import Fleet, Tenant
 from placer.model.plan import Plan
 from placer.model.replay import replay_plan
 from placer.model.sla import Sla
-from placer.strategies.budget import REPEATED, RISKS, SELECTED
+from placer.strategies.budget import RISKS, with_reserves
 from placer.strategies.contention_aware import ContentionAware
+from placer.strategies.replay import Replayed
 from profiles import Workload
 
 RESAMPLED = 2
@@ -110,7 +111,7 @@ def _planned(arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str, 
     at = RISKS.index(former.plan.risk)
     plan = _place_at(RISKS[at], arrivals, catalogue, predictor)
     expected = expected_violations(plan, catalogue, predictor)
-    careful = SELECTED * expected.mean_pct + REPEATED * expected.spread_pct
+    careful = with_reserves(expected, Replayed())  # replays would take longer than the round gains by them
     if careful > catalogue.budget_pct:
         step = 1
     else:  # violations grow about as the risk does

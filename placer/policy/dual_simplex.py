@@ -103,24 +103,18 @@ class PatternProgram:
         """Take the basis of surplus alone, whose prices are 0.
 
         `level` is the strictest level that each workload meets in each pattern, -1 where none; the shape of `counts`.
+        `classes` are the open NICs that count, each with a row of its own.
         """
         rows, patterns = self._workloads * self._levels, np.arange(len(self._cost))
         became = np.concatenate([patterns, *(one.reachable for one in classes)])
-        moves = [len(one.reachable) for one in classes]
-        before = np.concatenate(
-            [
-                np.zeros(len(patterns), dtype=np.intp),
-                np.repeat(np.array([one.pattern for one in classes], dtype=np.intp), np.array(moves, dtype=np.intp)),
-            ]
-        )
-        of_class = np.concatenate(
-            [np.zeros(len(patterns), dtype=np.intp), np.repeat(np.arange(len(classes)), np.array(moves, dtype=np.intp))]
-        )
+        columns = np.array([len(patterns), *(len(one.reachable) for one in classes)], dtype=np.intp)
+        before = np.repeat(np.array([0, *(one.pattern for one in classes)], dtype=np.intp), columns)
+        of_class = np.repeat(np.arange(-1, len(classes)), columns)
+        moving = of_class >= 0
         members = self._members[became]
         met = np.take_along_axis(level, self._members, axis=1)[became]
         added = self._amount[became] - self._counts[before[:, None], members] * (self._amount[became] > 0)
-        moving = np.arange(len(became)) >= len(patterns)
-        self._slot = np.column_stack([members * self._levels + np.maximum(met, 0), rows + of_class * moving])
+        self._slot = np.column_stack([members * self._levels + np.maximum(met, 0), rows + np.maximum(of_class, 0)])
         self._offered = np.column_stack([np.where(met >= 0, added, 0.0), -1.0 * moving])
         self._nics = np.array([one.nics for one in classes], dtype=np.float64)
         sums = np.zeros((rows + len(classes), rows + len(classes)))

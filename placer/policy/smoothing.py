@@ -18,7 +18,7 @@ CONCENTRATIONS = 2.0 ** np.arange(-1, 11)
 
 
 def smoothed(counts: Floats, expected: Floats) -> tuple[Floats, float]:
-    """Probabilities of the cells of each group, and how many arrivals the expectation is worth.
+    """Probabilities of the cells of each group, shape (groups, cells), and how many arrivals the expectation is worth.
 
     Parameters
     ----------

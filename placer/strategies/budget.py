@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from placer.evaluate.expected_violations import expected_violations
+from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import DEFAULT_RISK
 from placer.model.plan import Plan
@@ -63,7 +63,7 @@ def risk_within_budget(
     at = min(_index(GUESS * catalogue.budget_pct), high - 1)
     while low < high:
         expected = expected_violations(place(RISKS[at]), catalogue, predictor)
-        careful = _selected(replay(RISKS[at])) * expected.mean_pct + REPEATED * expected.spread_pct
+        careful = with_reserves(expected, replay(RISKS[at]))
         if careful <= catalogue.budget_pct:
             high = at
         else:
@@ -73,6 +73,11 @@ def risk_within_budget(
         proportional = _index(RISKS[at] * catalogue.budget_pct / max(careful, 1e-9))
         at = min(max(proportional if tries < PROPORTIONAL else (low + high) // 2, low), max(high - 1, low))
     return RISKS[low]
+
+
+def with_reserves(expected: ExpectedViolations, replayed: Replayed) -> float:
+    """SLA violations per 100 instances that a plan must be allowed, given what is expected of it and of replays."""
+    return _selected(replayed) * expected.mean_pct + REPEATED * expected.spread_pct
 
 
 def _selected(replayed: Replayed) -> float:

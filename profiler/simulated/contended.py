@@ -23,8 +23,9 @@ wastage with SLOMO             -21.8 %        -2.6 %             no
 SLA violations with SLOMO      24.4 %         36.8 %             no
 =============================  =============  =================  ======
 
-With exact throughputs in place of Tomur's predictions, the same rule wastes 5.1 %: on this card, that much is due to
-placing NFs one by one.
+The rows of Tomur and SLOMO are of placement that did not yet count open NICs from the start of a sequence. Since then,
+Tomur wastes 4.9 % with 1.7 % SLA violations from a profile of 600 runs per NF, and 3.0 % with exact throughputs
+(`python -m benches budget`, 20 sequences): on this card, that much is due to placing NFs one by one.
 
 Only FlowMonitor's 95th percentile comes near 62 %: with NIDS, it gets about 40 % of the regex accelerator. The others'
 lie below 30 %. Two facts that hold for `BLUEFIELD_2` do not hold here: FlowMonitor does not follow the throughput
