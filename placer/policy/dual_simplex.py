@@ -114,8 +114,11 @@ class PatternProgram:
         members = self._members[became]
         met = np.take_along_axis(level, self._members, axis=1)[became]
         added = self._amount[became] - self._counts[before[:, None], members] * (self._amount[became] > 0)
-        self._slot = np.column_stack([members * self._levels + np.maximum(met, 0), rows + np.maximum(of_class, 0)])
-        self._offered = np.column_stack([np.where(met >= 0, added, 0.0), -1.0 * moving])
+        self._slot = members * self._levels + np.maximum(met, 0)
+        self._offered = np.where(met >= 0, added, 0.0)
+        if len(classes):  # without, there is no row that a further entry could stand for
+            self._slot = np.column_stack([self._slot, rows + np.maximum(of_class, 0)])
+            self._offered = np.column_stack([self._offered, -1.0 * moving])
         self._nics = np.array([one.nics for one in classes], dtype=np.float64)
         sums = np.zeros((rows + len(classes), rows + len(classes)))
         sums[:rows, :rows] = np.kron(-np.eye(self._workloads), np.triu(np.ones((self._levels, self._levels))))

@@ -42,6 +42,8 @@ def reducing(kernel: Kernel) -> Kernel:
 
 def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
     made: Any = njit(error_model="numpy", fastmath=fastmath)(kernel)
+    if not hasattr(made, "enable_caching"):  # NUMBA_DISABLE_JIT=1: interpreted
+        return kernel
     try:
         made.enable_caching()
     except RuntimeError:

@@ -1,0 +1,34 @@
+"""Compiled kernels do not check the bounds of arrays: what lies beyond one is read as if it were a number."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[2]
+
+
+def _passes(checks: dict[str, str], *tests: str) -> None:
+    """Whether the tests pass in a process of their own with these settings of Numba."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    ended = subprocess.run(
+        [*command, *(str(TESTS / test) for test in tests)],
+        env=os.environ | checks, cwd=TESTS.parent, capture_output=True, encoding="utf-8",
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout[-3000:]
+
+
+def test_the_dual_simplex_stays_inside_its_arrays() -> None:
+    """Interpreted, where an index beyond an array is an error; prices once took up what memory held there."""
+    _passes({"NUMBA_DISABLE_JIT": "1"}, "placer/policy/test_dual_simplex.py")
+
+
+@pytest.mark.slow
+def test_every_kernel_stays_inside_its_arrays(tmp_path: Path) -> None:
+    """Compiled with checks, all that placement and prediction do in their tests."""
+    checks = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    _passes(checks, "placer/policy", "placer/strategies", "predictor", "placer/measuring/test_rounds.py")
