@@ -26,6 +26,8 @@ LONGEST_LINE = 1 << 22
 LONGEST_DIAGNOSTIC = 1 << 12
 LAST_LINES = 10
 UNREAD_LINES = 16
+FULL_S = 0.01
+"""Pause after which it is seen again whether unread lines were taken."""
 GRACE_S = 2.0
 LAST_OUTPUT_S = 0.2
 KILL_ROUNDS = 20
@@ -59,8 +61,9 @@ class Program:
         self._mark = f"{MARK}{uuid.uuid4().hex}"
         self._abandoned = weakref.finalize(self, _kill_marked, self._mark)
         self._process = _start(command, self._mark)
-        self._requests: queue.Queue[str | None] = queue.Queue()
-        self._answers: queue.Queue[str | None] = queue.Queue(maxsize=UNREAD_LINES)
+        # simple queues hold no lock that an interrupt in the middle of `receive` would leave locked
+        self._requests: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None and stdout is not None and stderr is not None
@@ -110,7 +113,7 @@ class Program:
         self._abandoned.detach()
         self._drain.join(GRACE_S)
         while self._reader.is_alive() and not self._answers.empty():
-            self._answers.get_nowait()  # a reader that waits for room in the queue can end
+            self._answers.get()  # a reader that waits for room in the queue can end
         return status
 
     def _wait(self, seconds: float) -> int | None:
@@ -156,7 +159,7 @@ def _start(command: str, mark: str) -> subprocess.Popen[str]:
         raise TestbedError(f"testbed `{command}` cannot be started: {error.strerror or error}") from None
 
 
-def _write(stdin: IO[str], requests: queue.Queue[str | None]) -> None:
+def _write(stdin: IO[str], requests: queue.SimpleQueue[str | None]) -> None:
     """Write requests until None comes or the program reads no more; then close its stdin."""
     with contextlib.suppress(OSError):
         while (line := requests.get()) is not None:
@@ -166,9 +169,11 @@ def _write(stdin: IO[str], requests: queue.Queue[str | None]) -> None:
         stdin.close()
 
 
-def _read(stdout: IO[str], answers: queue.Queue[str | None]) -> None:
+def _read(stdout: IO[str], answers: queue.SimpleQueue[str | None]) -> None:
     with contextlib.suppress(ValueError, OSError):
         while line := stdout.readline(LONGEST_LINE + 1):
+            while answers.qsize() >= UNREAD_LINES:
+                time.sleep(FULL_S)
             answers.put(line)
     answers.put(None)
 

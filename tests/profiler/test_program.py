@@ -1,0 +1,45 @@
+"""A program that is spoken to in lines."""
+
+from __future__ import annotations
+
+import sys
+from threading import Thread
+from types import FrameType
+
+from profiler.program import Program
+
+
+class _Interrupted:
+    """Raises KeyboardInterrupt in this thread at the `at`-th step beneath the function that is called next."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> _Interrupted:
+        if frame.f_globals.get("__name__") in ("queue", "threading", "profiler.program"):
+            self.at -= 1
+            if self.at < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
+
+
+def test_a_program_ends_wherever_an_interrupt_comes() -> None:
+    """A signal is handled between any two steps of `receive`; a lock that stayed locked then made `end` wait for ever."""
+    at, interrupted = 0, True
+    while interrupted:
+        program, interrupted = Program("cat"), False
+        program.send("a")
+        sys.settrace(_Interrupted(at))
+        try:
+            program.receive(10.0)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.settrace(None)
+        ending = Thread(target=program.end, kwargs={"polite": False}, daemon=True)
+        ending.start()
+        ending.join(20.0)
+        assert not ending.is_alive(), f"interrupted at step {at}"
+        at += 1
+    assert at > 1
