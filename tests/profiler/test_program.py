@@ -25,7 +25,7 @@ class _Interrupted:
 
 
 def test_a_program_ends_wherever_an_interrupt_comes() -> None:
-    """A signal is handled between any two steps of `receive`; a lock that stayed locked then made `end` wait for ever."""
+    """A signal is handled between any two steps of `receive`; a lock that stayed locked then made `end` wait."""
     at, interrupted = 0, True
     while interrupted:
         program, interrupted = Program("cat"), False
