@@ -31,6 +31,7 @@ def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed =
     from placer.inputs.models import refuse_foreign_folder
     from placer.progress import Progress
     from predictor import PREDICTORS, train
+    from predictor.regression.compiled import announce_compiling
     from profiles.profile import read_profile
 
     progress = Progress(quiet=quiet)
@@ -38,6 +39,7 @@ def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed =
         PREDICTORS.find(name)
     refuse_foreign_folder(out)
     read = read_profile(profile)
+    announce_compiling(progress.say)
     with progress.stages("training ") as stage:
         models = train(read, predictor, seed=seed, progress=stage, warn=progress.say)
     models.save(out)

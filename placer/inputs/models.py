@@ -12,6 +12,7 @@ import platformdirs
 
 import predictor
 from predictor import Models, load_models, train
+from predictor.regression.compiled import announce_compiling
 from predictor.store import MANIFEST
 from profiles import InputError
 from profiles.profile import read_profile
@@ -40,6 +41,7 @@ def open_models(directory: Path | None, say: Say, recorded: str = RECORDED) -> M
     InputError
         When the folder holds no models, or models that do not fit this version.
     """
+    announce_compiling(say)
     if directory is not None:
         return load_models(directory)
     with as_file(files("traces") / recorded) as profile:

@@ -114,7 +114,7 @@ class PatternProgram:
         members = self._members[became]
         met = np.take_along_axis(level, self._members, axis=1)[became]
         added = self._amount[became] - self._counts[before[:, None], members] * (self._amount[became] > 0)
-        self._slot = members * self._levels + np.maximum(met, 0)
+        self._slot = members.astype(np.int64) * self._levels + np.maximum(met, 0)
         self._offered = np.where(met >= 0, added, 0.0)
         if len(classes):  # without, there is no row that a further entry could stand for
             self._slot = np.column_stack([self._slot, rows + np.maximum(of_class, 0)])
@@ -213,9 +213,12 @@ def change_basis(leaving, column, sums, used, norm):  # type: ignore[no-untyped-
     """Let a column enter the basis in row `leaving`; `column` is the inverse of the basis times that column."""
     pivot = column[leaving]
     used[leaving] /= pivot
-    sums[leaving] /= pivot
     norm[leaving] /= pivot * pivot
-    pivot_row = sums[leaving].copy()
+    pivot_row = np.empty(len(used))
+    for at in range(len(used)):
+        # on an array, the division would be compiled for seconds
+        sums[leaving, at] /= pivot
+        pivot_row[at] = sums[leaving, at]
     for row in range(len(used)):
         share = column[row]
         if row == leaving or share == 0.0:

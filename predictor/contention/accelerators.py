@@ -125,18 +125,25 @@ def limits(service_ms: Array, queues: Array, demand_kpps: Array) -> Array:
 def write_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write `limits` of one co-location, shape (members,)."""
     members = len(queues)
-    turn, taken, demand_per_queue = queues * service_ms, np.zeros(members), np.full(members, np.inf)
+    turn, taken, demand_per_queue = np.empty(members), np.zeros(members), np.empty(members)
+    turns, order = 0.0, np.empty(members, dtype=np.int64)
     for member in range(members):
+        turn[member], demand_per_queue[member] = queues[member] * service_ms[member], np.inf
+        turns += turn[member]
         if queues[member] > 0:
             taken[member] = demand_kpps[member] * service_ms[member]
             demand_per_queue[member] = demand_kpps[member] / max(queues[member], 1.0)
-    order = np.argsort(demand_per_queue, kind="mergesort")
+        place = member  # sorted by insertion, as there are few
+        while place > 0 and demand_per_queue[order[place - 1]] > demand_per_queue[member]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = member
     for member in range(members):
         if queues[member] <= 0:
             kpps[member] = np.inf
             continue
         # a wrong split into light and heavy overstates what the others take, so the right one gives the highest rate
-        light, heavy, rate = 0.0, turn.sum() - turn[member], -np.inf
+        light, heavy, rate = 0.0, turns - turn[member], -np.inf
         for split in range(members + 1):
             rate = max(rate, (1.0 - light) / max(turn[member] + heavy, 1e-12))
             # an NF is neither light nor heavy to itself

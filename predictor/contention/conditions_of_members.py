@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compiled, copy_into, fill
 from profiles import ATTRIBUTES
 
 WIDTH = len(ATTRIBUTES)
@@ -39,14 +39,14 @@ def write_pressure(table, member, place, columns, pressure):  # type: ignore[no-
 @compiled
 def write_neighbours(nf, deviation, nfs, member, place, inputs):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write which NFs share the NIC of the member, as `NeighbourInputs` describes them."""
-    inputs[:] = 0.0
+    fill(inputs, 0.0)
     for other in range(len(member)):
         if other != place and member[other] >= 0:
             row = member[other]
             inputs[nf[row]] += 1.0
             for at in range(WIDTH):
                 inputs[nfs + WIDTH * nf[row] + at] += deviation[row, at]
-    inputs[nfs * (1 + WIDTH) :] = deviation[member[place]]
+    copy_into(inputs[nfs * (1 + WIDTH) :], deviation[member[place]])
 
 
 @compiled

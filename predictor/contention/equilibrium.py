@@ -72,8 +72,9 @@ class EquilibriumModel:
         """Throughput of every workload of every co-location, with its parts."""
         table, batch = self._table, self._table.batch(co_locations)
         table.refuse_unknown_contention(batch.member[batch.contended])
-        throughput, solo = np.empty(batch.member.shape), np.empty(batch.member.shape)
-        drops, bound = (np.empty((*batch.member.shape, 1 + len(table.accelerators))) for _ in range(2))
+        throughput, solo = np.ones(batch.member.shape), np.ones(batch.member.shape)
+        drops = np.zeros((*batch.member.shape, 1 + len(table.accelerators)))
+        bound = np.full(drops.shape, np.inf)
         number = self._composition.number if self._composition else BY_PATTERN
         settle(table.columns, self._memory, number, batch.member, batch.sizes, throughput, solo, drops, bound)
         return Equilibrium(batch, throughput, solo, drops, bound)

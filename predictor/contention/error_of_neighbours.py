@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.conditions_of_members import WIDTH
-from predictor.regression.compiled import compiled, dot
+from predictor.regression.compiled import compiled, copy_into, dot
 from predictor.regression.processes import matern
 
 Array = NDArray[np.float64]
@@ -69,7 +69,7 @@ def write_covariance(at, which, row, near):  # type: ignore[no-untyped-def]  # p
     for nf in range((width - WIDTH) // (1 + WIDTH)):
         competitors += row[nf]
     own = at.own[which] * (2.0 / max(competitors, 1.0)) ** 2
-    near[:size] = at.norms[which, :size]
+    copy_into(near[:size], at.norms[which])
     for column in range(width):
         if row[column] != 0.0:
             here, of_column = row[column] / at.lengths[which, column], points[column]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compiled, copy_into, fill
 from predictor.regression.processes import Processes, add_squared, value_at
 from predictor.regression.trees import Forests, write_sums
 from profiles import COUNTERS
@@ -71,30 +71,42 @@ def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # t
     known = -1
     for start in range(0, len(logarithm), ROWS_AT_ONCE):
         end = min(start + ROWS_AT_ONCE, len(logarithm))
+        least, most = 1.0, 0.0
         beyond, added = np.empty(end - start), np.empty(end - start)
         columns = np.empty((counters.shape[1] + traffic.shape[1], end - start))
         for row in range(start, end):
             # runs with the same NF next to others come one after the other
-            if known < 0 or own_wss[row] != own_wss[known] or (traffic[row] != traffic[known]).any():
+            if known < 0 or own_wss[row] != own_wss[known] or _differ(traffic[row], traffic[known]):
                 write_own_inputs(traffic[row], own_wss[row], inputs)
-                own_squared[:] = 0.0
+                fill(own_squared, 0.0)
                 add_squared(models.trend, which, inputs, OF_COMPETITORS, INPUTS, own_squared)
                 known = row
             write_inputs_of_competitors(counters[row], inputs)
-            squared[:] = own_squared
+            copy_into(squared, own_squared)
             add_squared(models.trend, which, inputs, 0, OF_COMPETITORS, squared)
             logarithm[row] = value_at(models.trend, which, squared)
             accesses = max(counters[row, READS] + counters[row, WRITES], 1.0)
             excess = math.log(accesses) - math.log(models.most_accesses[which])
-            beyond[row - start] = min(max(excess / math.log(FADED), 0.0), 1.0)
+            share = beyond[row - start] = min(max(excess / math.log(FADED), 0.0), 1.0)
+            least, most = min(least, share), max(most, share)
             # trees compare single-precision values
             for column in range(counters.shape[1]):
                 columns[column, row - start] = np.float32(counters[row, column])
             for column in range(traffic.shape[1]):
                 columns[counters.shape[1] + column, row - start] = np.float32(traffic[row, column])
-        if beyond.min() < 1.0:
+        if least < 1.0:
             write_sums(models.within, which, columns, added)
-            logarithm[start:end] += (1.0 - beyond) * added
-        if beyond.max() > 0.0:
+            for row in range(start, end):
+                logarithm[row] += (1.0 - beyond[row - start]) * added[row - start]
+        if most > 0.0:
             write_sums(models.beyond, which, columns, added)
-            logarithm[start:end] += beyond * added
+            for row in range(start, end):
+                logarithm[row] += beyond[row - start] * added[row - start]
+
+
+@compiled
+def _differ(one, other):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    differ = False
+    for at in range(len(one)):
+        differ = differ or one[at] != other[at]
+    return differ

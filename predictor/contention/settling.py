@@ -7,7 +7,7 @@ import numpy as np
 from predictor.contention.accelerators import write_limits
 from predictor.contention.composition import ADDED_WAITS, SLOWEST_STAGE, composed, drop_on_accelerator
 from predictor.contention.subsets import write_lowest_shares
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compiled, copy_into, scale
 
 SETTLED = 1e-6
 MOST_ROUNDS = 20
@@ -17,12 +17,11 @@ BY_PATTERN = -1
 
 @compiled
 def settle(table, models, composition, member, sizes, throughput, solo, drops, bound):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Write what `Equilibrium` describes into arrays of its shapes.
+    """Write what `Equilibrium` describes into arrays of its shapes, which hold what it describes of absent members.
 
     `table` holds the columns of a `WorkloadTable`, `member` and `sizes` are those of a `CoLocationBatch`, and
     `composition` is the number of one for all NFs, or `BY_PATTERN`.
     """
-    throughput[:], solo[:], drops[:], bound[:] = 1.0, 1.0, 0.0, np.inf
     shares = np.empty(member.shape[1])
     for at in range(len(sizes)):
         size = sizes[at]
@@ -42,13 +41,15 @@ def settle(table, models, composition, member, sizes, throughput, solo, drops, b
         for place in range(size):
             if place > 0 and rows[place - 1] == rows[place]:
                 # to the last bit: sums round by position
-                rates[place], lost[place], limits[place] = rates[place - 1], lost[place - 1], limits[place - 1]
+                rates[place] = rates[place - 1]
+                copy_into(lost[place], lost[place - 1])
+                copy_into(limits[place], limits[place - 1])
         for place in range(size):
             factor = table.factor[rows[place]]
             rates[place] = min(rates[place], solo[at, place]) * factor
             solo[at, place] *= factor
-            lost[place] *= factor
-            limits[place] *= factor
+            scale(lost[place], factor)
+            scale(limits[place], factor)
 
 
 @compiled
@@ -58,12 +59,13 @@ def _share_accelerators(table, composition, rows, solo, rates, lost, limits):  #
     An NF's demand for an accelerator depends on what its other resources leave it; a few rounds settle that.
     """
     size, accelerators = len(rows), table.queues.shape[1]
-    queues, service = np.empty((accelerators, size)), np.empty((accelerators, size))
+    queues, service, used = np.empty((accelerators, size)), np.empty((accelerators, size)), False
     for at in range(accelerators):
         for place in range(size):
             queues[at, place] = table.queues[rows[place], at]
             service[at, place] = table.service[rows[place], at] if queues[at, place] > 0 else 0.0
-    if accelerators == 0 or queues.max() <= 0:
+            used = used or queues[at, place] > 0
+    if not used:
         return
     demand, allowed = np.empty((accelerators, size)), np.empty((accelerators, size))
     for turn in range(MOST_ROUNDS):

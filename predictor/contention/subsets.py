@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from predictor.contention.batch import CoLocationBatch
 from predictor.contention.memory_logarithm import WORKING_SET, MemoryModels, write_logarithms
 from predictor.contention.workload_table import WorkloadTable
-from predictor.regression.compiled import compiled
+from predictor.regression.compiled import compiled, copy_into, fill
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def lowest_over_subsets(table: WorkloadTable, batch: CoLocationBatch, models: Me
 def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the lowest share of each of the members of one co-location."""
     if len(member) < 2:
-        shares[:] = 1.0
+        fill(shares, 1.0)
         return
     others = len(member) - 1
     subsets = (1 << others) - 1 if others <= MOST_COMPETITORS else 1
@@ -55,10 +55,13 @@ def write_lowest_shares(table, models, member, shares):  # type: ignore[no-untyp
             shares[place] = shares[place - 1]
             continue
         _write_sums(table.counters, member, place, counters)
-        traffic[:] = table.traffic[row]
-        own_wss[:] = table.counters[row, WORKING_SET] if table.relative[row] else 0.0
+        for subset in range(subsets):
+            copy_into(traffic[subset], table.traffic[row])
+        fill(own_wss, table.counters[row, WORKING_SET] if table.relative[row] else 0.0)
         write_logarithms(models, table.nf[row], counters, traffic, own_wss, logarithm)
-        lowest = logarithm.min()
+        lowest = np.inf
+        for subset in range(subsets):
+            lowest = min(lowest, logarithm[subset])
         if not table.relative[row]:
             lowest -= math.log(table.base[row])
         shares[place] = math.exp(min(lowest, 0.0))
@@ -75,10 +78,12 @@ def _write_sums(own, member, place, sums):  # type: ignore[no-untyped-def]  # pr
         competitor = own[member[other if other < place else other + 1]]
         if others > MOST_COMPETITORS:
             if other == 0:
-                sums[0] = 0.0
-            sums[0] += competitor
+                fill(sums[0], 0.0)
+            for counter in range(len(competitor)):
+                sums[0, counter] += competitor[counter]
             continue
         first = 1 << other
-        sums[first - 1] = competitor
+        copy_into(sums[first - 1], competitor)
         for without in range(first - 1):
-            sums[first + without] = sums[without] + competitor
+            for counter in range(len(competitor)):
+                sums[first + without, counter] = sums[without, counter] + competitor[counter]

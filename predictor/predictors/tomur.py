@@ -217,7 +217,7 @@ class TomurPredictor(Predictor):
     def _corrected(self, equilibrium: Equilibrium, among: NDArray[np.bool_], *, certainty: bool) -> Corrected:
         """Predictions corrected by measured runs, and if `certainty` how far they err, of these members."""
         batch, table, corrected = equilibrium.batch, self._table, Corrected.of(equilibrium.throughput)
-        where = np.argwhere(among)
+        where = np.ascontiguousarray(np.argwhere(among))
         if certainty:
             # the arrays of one NF after those of another, as the processor's cache holds not all of them
             where = where[np.argsort(table.nf[batch.member[where[:, 0], where[:, 1]]], kind="stable")]

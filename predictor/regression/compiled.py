@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 from numba import njit
+from numba.core import event
 from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
@@ -51,6 +52,26 @@ def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
     # Numba looks at the file of the kernel alone, although kernels of other files are compiled into it
     made._cache._cache_file._source_stamp = _sources()
     return cast("Kernel", made)
+
+
+class _Announcement(event.Listener):
+    """Says once that kernels are compiled."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say: Callable[[str], None] | None = say
+
+    def on_start(self, compiling: event.Event) -> None:
+        if self._say is not None:
+            say, self._say = self._say, None
+            say("compiling the models for this machine (once, up to a minute)")
+
+    def on_end(self, compiled: event.Event) -> None:
+        pass
+
+
+def announce_compiling(say: Callable[[str], None]) -> None:
+    """Call `say` with a message when this process first compiles a kernel; those in the cache are not compiled."""
+    event.register("numba:compile", _Announcement(say))  # type: ignore[no-untyped-call]
 
 
 @cache
@@ -98,6 +119,30 @@ def exponential(exponent):  # type: ignore[no-untyped-def]  # pragma: no cover -
     series = series * rest + 1.0
     power = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)
     return series * power
+
+
+# Numba compiles an expression on arrays for seconds, with the text of every error it might raise; loops take none
+
+
+@compiled
+def fill(array, value):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Set every number of a one-dimensional array."""
+    for at in range(len(array)):
+        array[at] = value
+
+
+@compiled
+def copy_into(array, values):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Set the numbers of a one-dimensional array to those of another."""
+    for at in range(len(array)):
+        array[at] = values[at]
+
+
+@compiled
+def scale(array, factor):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Multiply every number of a one-dimensional array."""
+    for at in range(len(array)):
+        array[at] *= factor
 
 
 @reducing

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import compiled, dot, exponential
+from predictor.regression.compiled import compiled, dot, exponential, fill
 
 Array = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def add_squared(processes, which, row, first, end, squared):  # type: ignore[no-
 def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `near` how similar the inputs `row` are to each point of one process; return how many points."""
     count = processes.size[which]
-    near[:count] = 0.0
+    fill(near[:count], 0.0)
     add_squared(processes, which, row, 0, processes.points.shape[1], near)
     for point in range(count):
         near[point] = matern(near[point])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import compiled, padded
+from predictor.regression.compiled import compiled, fill, padded
 
 if TYPE_CHECKING:
     from sklearn.ensemble import GradientBoostingRegressor
@@ -185,7 +185,7 @@ def add_leaves(columns, tested, thresholds, leaves, total):  # type: ignore[no-u
 @compiled
 def write_sums(forests, which, columns, total):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `total` the prediction of one ensemble for each of `columns`, shape (features, N)."""
-    total[:] = forests.base[which]
+    fill(total, forests.base[which])
     size = forests.size[which]
     add_leaves(
         columns, forests.tested[which, :size], forests.thresholds[which, :size], forests.leaves[which, :size], total
