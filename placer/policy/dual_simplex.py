@@ -97,6 +97,7 @@ class PatternProgram:
         self._workloads = counts.shape[1]
         self._levels = levels
         random = np.random.default_rng(len(counts))
+        self._surplus = np.kron(-np.eye(self._workloads), np.triu(np.ones((levels, levels))))
         self._cost = 1.0 + PERTURBATION * random.random(len(counts))
 
     def restart(self, level: Ints, classes: Sequence[OpenClass] = ()) -> None:
@@ -121,7 +122,7 @@ class PatternProgram:
             self._offered = np.column_stack([self._offered, -1.0 * moving])
         self._nics = np.array([one.nics for one in classes], dtype=np.float64)
         sums = np.zeros((rows + len(classes), rows + len(classes)))
-        sums[:rows, :rows] = np.kron(-np.eye(self._workloads), np.triu(np.ones((self._levels, self._levels))))
+        sums[:rows, :rows] = self._surplus
         sums[rows:, rows:] = -np.eye(len(classes))
         cost = np.concatenate([self._cost, self._free_moves(len(became) - len(patterns)), np.zeros(len(sums))])
         self._state = SimplexState(

@@ -95,7 +95,7 @@ class PriceForecast:
         self._solo = table.solo.tolist()
         self._missing = self._samples = 0
         self._renewals = 0
-        self._worth: Floats = np.zeros(table.counts.shape)
+        self._prices: Floats = np.zeros((len(table.workloads), PRICED))
 
     @property
     def renewing(self) -> bool:
@@ -117,7 +117,7 @@ class PriceForecast:
             self._renewals += 1
             self._random = np.random.default_rng(self._renewals)
             self._program.restart(self._level // REFINED)
-            self._worth = np.zeros(self.table.counts.shape)
+            self._prices = np.zeros((len(self._solo), PRICED))
             self._missing = self._samples = samples
             self._draw()
 
@@ -127,10 +127,10 @@ class PriceForecast:
             pivots = self._program.pivot(pivots)
             if pivots < 0:
                 return None
-            self._worth += self._worth_of(self._program.prices())
+            self._prices += self._program.prices()
             self._missing -= 1
             if not self._missing:
-                return Prices(self._worth / self._samples, self._levels, self._level)
+                return Prices(self._worth_of(self._prices / self._samples), self._levels, self._level)
             self._draw()
         return None
 
@@ -147,12 +147,12 @@ class PriceForecast:
         self._program.restart(self._level // REFINED, classes)
         random = np.random.default_rng(arrivals)
         drawn = random.multinomial(arrivals, probability.ravel(), size=samples(arrivals))
-        worth = np.zeros(self.table.counts.shape)
+        prices = np.zeros(probability.shape)
         for sample in drawn:
             self._program.demand(sample.reshape(probability.shape).astype(np.float64))
             self._program.pivot(CLOSING_PIVOTS)
-            worth += self._worth_of(self._program.prices())
-        return Prices(worth / len(drawn), levels, self._level)
+            prices += self._program.prices()
+        return Prices(self._worth_of(prices / len(drawn)), levels, self._level)
 
     def _draw(self) -> None:
         """Ask for slots for another sample of arrivals."""

@@ -9,6 +9,7 @@ association rules", VLDB 1994), and throughputs are asked for one size at a time
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -106,15 +107,11 @@ class PatternTable:
         self._free = [kind.cores]
         self.part_of: dict[tuple[int, int], int] = {}
         lowest = self._enumerate(most)
-        width = len(self.workloads)
-        self.counts: Ints = np.zeros((len(lowest), width), dtype=np.int32)
+        self.counts = _counts(list(self.number_of), len(self.workloads))
         self.joined: Ints = np.full(self.counts.shape, NONE, dtype=np.int32)
         if self.part_of:
             larger, column = np.array(list(self.part_of)).T
             self.joined[list(self.part_of.values()), column] = larger
-        for number, pattern in enumerate(self.number_of):
-            for column in pattern:
-                self.counts[number, column] += 1
         self.kpps: Floats = np.array(lowest).reshape(self.counts.shape)
         self.free: Ints = np.array(self._free, dtype=np.int32)
         self.members = _members(self.counts)
@@ -210,10 +207,18 @@ class PatternTable:
         return found
 
 
+def _counts(patterns: Sequence[Pattern], width: int) -> Ints:
+    """How often each of `width` columns is in each pattern."""
+    number = np.repeat(np.arange(len(patterns)), [len(pattern) for pattern in patterns])
+    column = np.fromiter(chain.from_iterable(patterns), dtype=np.intp)
+    flat = np.bincount(number * width + column, minlength=len(patterns) * width)
+    return flat.reshape(len(patterns), width).astype(np.int32)
+
+
 def _members(counts: Ints) -> Ints:
-    widest = int((counts > 0).sum(axis=1).max(initial=0))
-    members = np.full((len(counts), widest + 1), NONE, dtype=np.int32)
-    for number, row in enumerate(counts):
-        columns = np.flatnonzero(row)
-        members[number, : len(columns)] = columns
+    """The columns that each pattern has, ascending, then -1."""
+    has = (counts > 0).sum(axis=1)
+    members = np.full((len(counts), int(has.max(initial=0)) + 1), NONE, dtype=np.int32)
+    number, column = np.nonzero(counts)
+    members[number, np.arange(len(number)) - np.repeat(np.cumsum(has) - has, has)] = column
     return members

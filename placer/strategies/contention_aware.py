@@ -55,23 +55,24 @@ class ContentionAware(OnlineStrategy):
         self.oracles = oracles or self._oracles_at(DEFAULT_RISK if catalogue.risk is None else catalogue.risk)
         self.rule = rule
         self._length: int | None = None
+        self._known: Sequence[Tenant] = ()
 
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         """The plan at the catalogue's risk; without one, at the largest risk that is expected to keep the budget."""
         if self.given is not None or self.predictor is None:
-            self._length = length_of(arrivals)
-            return super().place(arrivals, progress)
+            return self._place_by(self.oracles, arrivals, progress=progress)
         began = time.perf_counter()
-        plan = self._place_at(self.risk_for(arrivals), arrivals, length_of(arrivals), progress)
+        plan = self._place_at(self.risk_for(arrivals), arrivals, progress=progress)
         return replace(plan, seconds=time.perf_counter() - began)
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
         """The catalogue's risk; without one, the largest at which these arrivals are expected to keep the budget."""
         few = arrivals[:: -(-len(arrivals) // TRIED)] if arrivals else arrivals
+        plain = len({one.workload for one in few}) == len({one.workload.nf for one in few})
         return risk_within_budget(
             self.catalogue,
             self.predictor or "",
-            lambda risk: self._place_at(risk, few, length_of(few)),
+            lambda risk: self._place_at(risk, few, known=plain),
             lambda risk: self._replay_at(risk, arrivals),
         )
 
@@ -82,22 +83,38 @@ class ContentionAware(OnlineStrategy):
         if not left_out:
             return Replayed()
         predictors = [models.predictors[predictor] for models in self.catalogue.models]
-        self.oracles = tuple(LeftOutOracle(by, of_kind, risk) for by, of_kind in zip(predictors, left_out, strict=True))
-        self._length = None
-        plan = super().place(replayed_arrivals(self.catalogue, arrivals))
-        return judged(plan, self.catalogue, predictor)
+        oracles = [LeftOutOracle(by, of_kind, risk) for by, of_kind in zip(predictors, left_out, strict=True)]
+        replayed = replayed_arrivals(self.catalogue, arrivals)
+        return judged(self._place_by(oracles, replayed, ends=False, known=True), self.catalogue, predictor)
 
     def _place_at(
-        self, risk: float, arrivals: Sequence[Arrival], length: int | None, progress: Advance | None = None
+        self, risk: float, arrivals: Sequence[Arrival], *, known: bool = False, progress: Advance | None = None
     ) -> Plan:
-        self.oracles, self._length = self._oracles_at(risk), length
-        return replace(super().place(arrivals, progress), risk=risk)
+        return replace(self._place_by(self._oracles_at(risk), arrivals, known=known, progress=progress), risk=risk)
+
+    def _place_by(
+        self,
+        oracles: Sequence[Oracle],
+        arrivals: Sequence[Arrival],
+        *,
+        ends: bool = True,
+        known: bool = False,
+        progress: Advance | None = None,
+    ) -> Plan:
+        """A plan by these throughputs.
+
+        `ends` is whether the length of the trace is known. Where all arrivals are `known`, as of a plan that only shows
+        what to expect, their co-locations are predicted before the first.
+        """
+        self.oracles, self._length = oracles, length_of(arrivals) if ends else None
+        self._known = [arrival.tenant for arrival in arrivals] if known else []
+        return super().place(arrivals, progress)
 
     def _oracles_at(self, risk: float) -> tuple[Oracle, ...]:
         return replace(self.catalogue, risk=risk).oracles(self.predictor or "")
 
     def begin(self, fleet: Fleet) -> None:
-        self._selector = Selector(fleet, self.oracles, self.rule, arrivals=self._length)
+        self._selector = Selector(fleet, self.oracles, self.rule, arrivals=self._length, expected=self._known)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         self._selector.observe(tenant)
