@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictor import train
+from predictor import Models, train
 from predictor.training.co_runs import _noise, compared_by_name
 from predictor.training.recorded import left_out, profiled, recorded_runs
 from profiles import InputError, Workload
@@ -64,14 +64,15 @@ def test_repeats_without_noise_are_repeats(made: Profile) -> None:
     assert runs == {2: [[kpps for _, kpps in sorted(pair)]] * 2, 1: [[110.0]] * 3}
 
 
-def test_a_testbed_without_noise_is_answered_as_measured_alone(made: Profile) -> None:
+def test_a_testbed_without_noise_is_answered_as_measured_alone(made: Profile, models: Models) -> None:
     """An NF that was run alone three times with the same result, 4 % above its model, has that throughput."""
     elsewhere = replace(DEFAULT, flows=12_345.0)  # the profile has other runs at default traffic
     workload = Workload(NAMES[0], elsewhere)
-    kpps = 1.04 * float(train(made, ["tomur"]).predictors["tomur"].solo([workload])[0])
+    kpps = 1.04 * float(models.predictors["tomur"].solo([workload])[0])
     runs = [{**row, **elsewhere.as_dict()} for run in range(3) for row in _rows(run, [(workload.nf, kpps)])]
-    models = train(_with(made, **{workload.nf.replace("-", "_"): runs}), ["tomur"])
-    assert models.predictors["tomur"].solo([workload])[0] == pytest.approx(kpps, rel=1e-6)
+    profiled_alone = replace(made, nfs={workload.nf: made.nfs[workload.nf]})
+    measured = train(_with(profiled_alone, **{workload.nf.replace("-", "_"): runs}), ["tomur"])
+    assert measured.predictors["tomur"].solo([workload])[0] == pytest.approx(kpps, rel=1e-6)
 
 
 def test_co_locations_with_nfs_outside_the_profile_are_left_out(made: Profile) -> None:
@@ -92,15 +93,16 @@ def test_a_run_that_exceeds_the_nic_is_refused(made: Profile) -> None:
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
-def test_wrong_units_are_refused(made: Profile, factor: float) -> None:
+def test_wrong_units_are_refused(made: Profile, models: Models, factor: float) -> None:
     """Throughputs in packets or millions of packets per second are nothing like the NF alone."""
-    models = train(made, ["tomur"])
-    co_location = [Workload(name, DEFAULT) for name in NAMES[:2]]
+    names = CRYPTO.name, PLAIN.name
+    co_location = [Workload(name, DEFAULT) for name in names]
     predicted = models.predictors["tomur"].throughput([co_location])[0].tolist()
     measured = [(one.nf, kpps * factor) for one, kpps in zip(co_location, predicted, strict=True)]
     rows = [row for run in range(6) for row in _rows(run, [(nf, kpps * (1 + run / 100)) for nf, kpps in measured])]
     with pytest.raises(InputError, match="times as fast as"):
-        train(_with(made, **{NAMES[0].replace("-", "_"): rows}), ["tomur"])
+        two = replace(made, nfs={name: made.nfs[name] for name in names})
+        train(_with(two, **{names[0].replace("-", "_"): rows}), ["tomur"])
 
 
 def test_noise_is_each_nf_s_own(made: Profile) -> None:
@@ -120,13 +122,12 @@ def test_noise_is_each_nf_s_own(made: Profile) -> None:
         assert noise[name] == pytest.approx(0.003**2, rel=0.4)
 
 
-def test_rows_of_one_co_location_share_a_number(made: Profile) -> None:
+def test_rows_of_one_co_location_share_a_number(models: Models) -> None:
     """Two equal NFs in a co-location are two rows of it, to be left out together."""
-    models = train(made, ["tomur"]).models
     one = NAMES[0]
     co_locations = {
         (Workload(one, DEFAULT),) * 2: np.array([[100.0, 101.0]]),
         (Workload(one, DEFAULT),) * 3: np.ones((1, 3)),
     }
-    ((_, rows),) = compared_by_name(models, co_locations)
+    ((_, rows),) = compared_by_name(models.models, co_locations)
     assert sorted(rows.co_location.tolist()) == [0, 0, 1, 1, 1]
