@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
-from benches.bench import bench_names, table_of
+import typer
+
+from benches.bench import bench_names, described, table_of
 
 
-def main(names: list[str]) -> int:
-    """Print the table of each benchmark; return 2 when a name is unknown."""
+def main(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="All by default.", show_default=False)
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
+) -> None:
+    """Run benchmarks, and print the table of each; some take half an hour."""
     known = bench_names()
-    unknown = [name for name in names if name not in known]
+    if listed:
+        width = max(map(len, known))
+        print("\n".join(f"{name:{width}}  {described(name)}" for name in known))
+        return
+    unknown = [name for name in names or () if name not in known]
     if unknown:
         print(f"{', '.join(unknown)}: no such benchmark\nhint: one of {', '.join(known)}", file=sys.stderr)
-        return 2
+        raise typer.Exit(2)
     for name in names or known:
+        print(f"{name}: {described(name)}", file=sys.stderr)
         print(f"{name}\n{table_of(name).to_string(index=False)}\n", flush=True)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+    app.command()(main)
+    app()

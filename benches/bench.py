@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -45,6 +46,11 @@ def bench_names() -> tuple[str, ...]:
 def table_of(name: str) -> pd.DataFrame:
     """Run the benchmark; its table has one row per case."""
     return _registered[name]()
+
+
+def described(name: str) -> str:
+    """What the benchmark measures, in one line."""
+    return str(sys.modules[_registered[name].__module__].__doc__).strip().splitlines()[0]
 
 
 @dataclass(frozen=True)
