@@ -136,6 +136,8 @@ class _FleetLoad:
 
     def run(self, nics: int, events: int) -> _Times:
         """Arrivals until so many NICs are in use, then arrivals and departures at random; the times of all events."""
+        if self.engine is None and self.expected:
+            self.place_typical()
         engine = self.engine = self.engine or Engine(self.fleet, [self.oracle], expected=self.expected)
         seconds, is_arrival = np.zeros(events), np.zeros(events, dtype=bool)
         gc.disable()  # as the service does
@@ -148,6 +150,12 @@ class _FleetLoad:
             if isinstance(event, Arrive):
                 self.placed.append(event.tenant.id)
         return _Times(seconds, seconds[is_arrival])
+
+    def place_typical(self) -> None:
+        """Place a few arrivals on another fleet: the service places a typical trace before its first event, too."""
+        engine = Engine(Fleet(self.fleet.kinds), [self.oracle], expected=self.expected)
+        for tenant in self.expected * 5:
+            engine.handle(Arrive(Tenant(str(engine.fleet.tenants), tenant.workload, tenant.sla)))
 
     def leaving_tenant(self) -> str:
         """The id of a random tenant, which is removed from those placed."""

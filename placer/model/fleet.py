@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Protocol
 
 from placer.model.oracle import CoLocation, co_location_of
-from placer.model.sharded import ShardedDict
+from placer.model.sharded import OrderedShards, ShardedDict
 from placer.model.sla import Sla
 from profiles import Workload
 
@@ -109,10 +109,10 @@ class Fleet:
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
         self.kinds = tuple(kinds)
-        self.nics: dict[str, Nic] = {}
+        self.nics: OrderedShards[Nic] = OrderedShards()
         self.out_of_service: dict[str, Nic] = {}
         self.observer: FleetObserver | None = None
-        self._home: ShardedDict[Nic] = ShardedDict()
+        self._home: ShardedDict[str, Nic] = ShardedDict()
         self._opened = 0
         self._in_use: Counter[int] = Counter()
         self._idle: dict[int, list[tuple[int, str]]] = defaultdict(list)

@@ -1,31 +1,90 @@
-"""A dictionary of many entries that never stops to grow all at once."""
+"""Dictionaries of many entries that never stop to grow all at once."""
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Iterator, MutableMapping, ValuesView
+from itertools import chain
+from typing import Generic, TypeVar, cast
 
 SHARDS = 256
 """Each grows by itself: one dictionary of 350,000 entries takes 17 ms to make room for more."""
 
+CHUNK = 1_024
+
+_K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")
 
 
-class ShardedDict(Generic[_V]):
-    """Values by text, in `SHARDS` dictionaries."""
+class ShardedDict(Generic[_K, _V]):
+    """Values by key, in `SHARDS` dictionaries."""
 
     def __init__(self) -> None:
-        self._shards: list[dict[str, _V]] = [{} for _ in range(SHARDS)]
+        self._shards: list[dict[_K, _V]] = [{} for _ in range(SHARDS)]
 
     def __len__(self) -> int:
         return sum(map(len, self._shards))
 
-    def __setitem__(self, key: str, value: _V) -> None:
+    def __setitem__(self, key: _K, value: _V) -> None:
         self._shards[hash(key) % SHARDS][key] = value
 
-    def get(self, key: str) -> _V | None:
+    def __getitem__(self, key: _K) -> _V:
+        return self._shards[hash(key) % SHARDS][key]
+
+    def get(self, key: _K) -> _V | None:
         """The value of the key; None where there is none."""
         return self._shards[hash(key) % SHARDS].get(key)
 
-    def pop(self, key: str) -> _V:
+    def pop(self, key: _K) -> _V:
         """Remove the key, which is there; returns its value."""
         return self._shards[hash(key) % SHARDS].pop(key)
+
+    def discard(self, key: _K) -> None:
+        """Remove the key if it is there."""
+        self._shards[hash(key) % SHARDS].pop(key, None)
+
+
+class OrderedShards(MutableMapping[str, _V]):
+    """Values by text in the order in which keys came, in dictionaries of `CHUNK` keys that came one after the other."""
+
+    def __init__(self) -> None:
+        self._chunk_of: ShardedDict[str, dict[str, _V]] = ShardedDict()
+        self._chunks: dict[int, dict[str, _V]] = {}
+        self._came = self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, key: object) -> bool:
+        return self._chunk_of.get(cast("str", key)) is not None
+
+    def __getitem__(self, key: str) -> _V:
+        return self._chunk_of[key][key]
+
+    def __setitem__(self, key: str, value: _V) -> None:
+        chunk = self._chunk_of.get(key)
+        if chunk is None:
+            chunk = self._chunk_of[key] = self._chunks.setdefault(self._came // CHUNK, {})
+            self._came += 1
+            self._size += 1
+        chunk[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        chunk = self._chunk_of.pop(key)
+        del chunk[key]
+        self._size -= 1
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self._chunks.values())
+
+    def values(self) -> ValuesView[_V]:
+        """The values in the order in which their keys came."""
+        return _Values(self)
+
+
+class _Values(ValuesView[_V]):
+    """The values of `OrderedShards`, without looking each one up."""
+
+    _mapping: OrderedShards[_V]
+
+    def __iter__(self) -> Iterator[_V]:
+        return chain.from_iterable(chunk.values() for chunk in self._mapping._chunks.values())

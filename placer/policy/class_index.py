@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from placer.model.fleet import Nic, Tenant
+from placer.model.sharded import ShardedDict
 from placer.policy.class_slots import NO_CLASS, ClassSlots
 from placer.policy.closing import MOST_MOVES
 from placer.policy.forecast import LEVELS, SAMPLES, SAMPLES_AT_ONCE, PriceForecast, core_shares
@@ -62,7 +63,7 @@ class ClassIndex:
 
     def __init__(self, table: PatternTable, rule: Rule) -> None:
         self.table = table
-        self._members: dict[int, ClassMember] = {}
+        self._members: ShardedDict[int, ClassMember] = ShardedDict()
         self._last: Tenant | None = None
         self._last_need: tuple[int, float] | None = None
         self._joined = table.joined.tolist()
@@ -241,7 +242,7 @@ class ClassIndex:
     def _remove(self, member: ClassMember) -> None:
         self._slots.move(member.nic.number, NO_CLASS)
         self._count(member, 0)
-        self._members.pop(member.nic.number, None)
+        self._members.discard(member.nic.number)
 
     def _count(self, member: ClassMember, pattern: int | Pattern) -> None:
         """Count the NIC under its pattern, which is a number if the table holds it."""

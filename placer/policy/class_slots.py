@@ -10,6 +10,7 @@ from bisect import bisect_right
 
 import numpy as np
 
+from placer.model.sharded import ShardedDict
 from placer.policy.dual_simplex import OpenClass
 from placer.policy.forecast import LEVELS, Prices
 from placer.policy.kernels import INFEASIBLE, NO_NIC, JoinScores, best_class, score_joins
@@ -53,7 +54,7 @@ class ClassSlots:
         self._numbers: list[LowestNumbers] = []
         self._keys: list[ClassKey] = []
         self._slots: dict[ClassKey, int] = {}
-        self._slot_of_nic: dict[int, int] = {}
+        self._slot_of_nic: ShardedDict[int, int] = ShardedDict()
         self._empty: dict[int, None] = {}
         self._vacant: list[int] = []
         self._stale: dict[int, None] = {}
@@ -73,11 +74,12 @@ class ClassSlots:
 
     def move(self, number: int, slot: int) -> None:
         """Move the NIC of this number into another class."""
-        before = self._slot_of_nic.get(number, NO_CLASS)
+        before = self._slot_of_nic.get(number)
+        before = NO_CLASS if before is None else before
         if before == slot:
             return
         if slot == NO_CLASS:
-            del self._slot_of_nic[number]
+            self._slot_of_nic.pop(number)
         else:
             self._slot_of_nic[number] = slot
         if before != NO_CLASS:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from typing import Protocol
 
 SLACK = 256
 """Numbers of NICs that left and are still in the heap, beyond as many as are present."""
 
 CLEARED = 8
 """Numbers that are cleared per change while the heap is renewed."""
+
+
+class SlotOfNic(Protocol):
+    """The class of every NIC, by number."""
+
+    def get(self, key: int, /) -> int | None:
+        """None for a NIC that is in no class."""
 
 
 class LowestNumbers:
@@ -25,7 +32,7 @@ class LowestNumbers:
 
     __slots__ = ("_heap", "_inside", "_old", "size", "slot", "slot_of_nic")
 
-    def __init__(self, slot: int, slot_of_nic: Mapping[int, int]) -> None:
+    def __init__(self, slot: int, slot_of_nic: SlotOfNic) -> None:
         self.slot = slot
         self.slot_of_nic = slot_of_nic
         self.size = 0

@@ -1,0 +1,25 @@
+"""Dictionaries in parts, against those of Python."""
+
+from __future__ import annotations
+
+import random
+
+from placer.model.sharded import CHUNK, OrderedShards
+
+
+def test_keys_keep_the_order_in_which_they_came() -> None:
+    """Whatever is set, set again and removed; a key that comes back is the last."""
+    shards: OrderedShards[int] = OrderedShards()
+    expected: dict[str, int] = {}
+    draw = random.Random(0)
+    for step in range(5 * CHUNK):
+        key = f"nic-{draw.randrange(2 * CHUNK)}"
+        if key in expected and draw.random() < 0.5:
+            del shards[key], expected[key]
+        else:
+            shards[key] = expected[key] = step
+        assert (key in shards) == (key in expected) and shards.get(key) == expected.get(key)
+        assert len(shards) == len(expected)
+    assert list(shards) == list(expected)
+    assert list(shards.values()) == list(expected.values())
+    assert list(shards.items()) == list(expected.items())
