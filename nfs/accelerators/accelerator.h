@@ -28,6 +28,7 @@ struct accelerator_job {
 	uint32_t room;     /* size of the output buffer */
 	uint32_t produced; /* regex: matching rules; compression: bytes of output */
 	int32_t rule;      /* regex: the lowest matching rule, or -1 */
+	uint32_t classes;  /* regex: a bit per class (core/rules.h) of the matching rules */
 	int32_t status;    /* 0, or a negative errno: -ENOSPC if the output buffer is too small */
 	void *owner;       /* for the submitter */
 	struct accelerator_queue *queue; /* set by submit */

@@ -9,6 +9,7 @@
 #define NFS_ACCELERATORS_BACKEND_H
 
 #include "accelerators/accelerator.h"
+#include "core/rules.h"
 
 enum backend_status {
 	BACKEND_DONE,  /* the job's results and status are set */
@@ -31,6 +32,27 @@ struct accelerator_backend {
 
 	struct accelerator_backend *next;
 };
+
+/* Clear the results of a job before it runs. */
+static inline void backend_begin(struct accelerator_job *job)
+{
+	job->produced = 0;
+	job->rule = -1;
+	job->classes = 0;
+}
+
+/* Note that a rule matched; each rule once per job. */
+static inline void backend_matched(struct accelerator_job *job, uint32_t rule)
+{
+	unsigned int n;
+	const struct rule *all = rules(&n);
+
+	job->produced++;
+	if (job->rule < 0 || (int32_t)rule < job->rule)
+		job->rule = (int32_t)rule;
+	if (rule < n)
+		job->classes |= 1u << all[rule].class;
+}
 
 void backend_register(struct accelerator_backend *backend);
 

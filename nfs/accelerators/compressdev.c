@@ -197,8 +197,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	struct compressor *compressor = state;
 	struct rte_comp_op *operation;
 
-	job->produced = 0;
-	job->rule = -1;
+	backend_begin(job);
 	if (job->length > MOST_BYTES) {
 		job->status = -EMSGSIZE;
 		return BACKEND_DONE;

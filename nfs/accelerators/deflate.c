@@ -31,8 +31,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	z_stream *stream = state;
 	int error = deflateReset(stream);
 
-	job->produced = 0;
-	job->rule = -1;
+	backend_begin(job);
 	stream->next_in = (Bytef *)(uintptr_t)job->input;
 	stream->avail_in = job->length;
 	stream->next_out = job->output;

@@ -170,8 +170,7 @@ enum backend_status doca_card_next(struct doca_card *card, struct accelerator_jo
 	const unsigned int number = card->tail % DOCA_CARD_JOBS;
 	uint8_t *in = input_of(card, number);
 
-	job->produced = 0;
-	job->rule = -1;
+	backend_begin(job);
 	if (job->length > DOCA_CARD_INPUT) {
 		job->status = -EMSGSIZE;
 		return BACKEND_DONE;

@@ -126,10 +126,9 @@ static void finish(struct doca_card_job *done, const struct doca_event *event)
 		const uint32_t rule = match->rule_id - 1;
 		const uint64_t bit = 1ull << rule % 64;
 
-		job->produced += !(seen[rule / 64 % 4] & bit);
+		if (!(seen[rule / 64 % 4] & bit))
+			backend_matched(job, rule);
 		seen[rule / 64 % 4] |= bit;
-		if (job->rule < 0 || (int32_t)rule < job->rule)
-			job->rule = (int32_t)rule;
 		next = match->next;
 		doca_regex_mempool_put_obj(result->matches_mempool, match);
 	}

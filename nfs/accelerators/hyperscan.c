@@ -76,12 +76,8 @@ static void *create(void)
 static int matched(unsigned int rule, unsigned long long from, unsigned long long to,
 		   unsigned int flags, void *context)
 {
-	struct accelerator_job *job = context;
-
 	(void)from, (void)to, (void)flags;
-	job->produced++;
-	if (job->rule < 0 || (int32_t)rule < job->rule)
-		job->rule = (int32_t)rule;
+	backend_matched(context, rule);
 	return 0;
 }
 
@@ -89,8 +85,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 {
 	const struct hyperscan *hyperscan = state;
 
-	job->produced = 0;
-	job->rule = -1;
+	backend_begin(job);
 	job->status = hs_scan(hyperscan->database, (const char *)job->input, job->length, 0,
 			      hyperscan->scratch, matched, job) == HS_SUCCESS
 			      ? 0

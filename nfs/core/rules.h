@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Classes of protocols, most severe first; the lowest matching class decides. */
+/* Classes of protocols, most severe first. */
 enum rule_class {
 	RULE_PEER_TO_PEER,
 	RULE_REMOTE, /* remote access, and tunnels */

@@ -42,18 +42,19 @@ static void alert(struct nf *nf, uint64_t *raised, enum rule_class class)
 	nf->counters[FIRST_CLASS + class]++;
 }
 
-/* Of several matching rules the lowest is the most severe and decides. */
+/* Every class that a packet matches counts: else a match of another class would hide it. */
 static void completed(struct nf *nf, struct offloaded *offloaded)
 {
-	unsigned int n;
-	enum rule_class class;
+	const uint32_t classes = offloaded->job.classes;
+	const unsigned int dropped = (unsigned int)nf->settings[DROPPED_CLASS];
 
 	offloaded->action = OFFLOAD_SEND;
 	if (!scan_matched(offloaded, &nf->counters[FLOW_SCAN_SCANS]))
 		return;
-	class = rules(&n)[offloaded->job.rule].class;
-	alert(nf, flow_scan_mark(nf, offloaded), class);
-	if ((unsigned int)nf->settings[DROPPED_CLASS] == (unsigned int)class + 1) {
+	for (enum rule_class class = 0; class < RULE_CLASSES; class++)
+		if (classes & (1u << class))
+			alert(nf, flow_scan_mark(nf, offloaded), class);
+	if (dropped > 0 && classes & (1u << (dropped - 1))) {
 		offloaded->action = OFFLOAD_DROP;
 		nf->counters[DROPPED]++;
 	}

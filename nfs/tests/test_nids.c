@@ -67,19 +67,25 @@ static void only_the_configured_class_is_dropped(void **state)
 	assert_int_equal(rig_count(rig, "alerts"), 2);
 }
 
-/* Of rules of several classes in one packet, the most severe decides. */
-static void most_severe_class_decides(void **state)
+/* A match of one class hides no other: the packet raises an alert of each, and is dropped by any. */
+static void no_class_hides_another(void **state)
 {
 	struct rig *rig = *state;
-	const struct nf_setting settings[] = {{"dropped_class", 1 + RULE_PEER_TO_PEER}};
 	char text[256];
 
 	snprintf(text, sizeof(text), "%s %s", witness_of("http-request"), witness_of("magnet"));
-	rig_make(rig, "NIDS", settings, 1);
-	rig_offer(rig, packet_with(rig, 1, text), 1);
-	assert_int_equal(rig->out.n, 0);
-	assert_int_equal(rig_count(rig, "alerts_peer_to_peer"), 1);
-	assert_int_equal(rig_count(rig, "alerts_web"), 0);
+	for (int class = RULE_PEER_TO_PEER; class <= RULE_NETWORK; class++) {
+		const struct nf_setting settings[] = {{"dropped_class", 1 + class}};
+		const bool matched = class == RULE_PEER_TO_PEER || class == RULE_WEB;
+
+		rig_make(rig, "NIDS", settings, 1);
+		rig_offer(rig, packet_with(rig, 1, text), 1);
+		assert_int_equal(rig->out.n, matched ? 0 : 1);
+		assert_int_equal(rig_count(rig, "dropped"), matched);
+		assert_int_equal(rig_count(rig, "alerts_peer_to_peer"), 1);
+		assert_int_equal(rig_count(rig, "alerts_web"), 1);
+		assert_int_equal(rig_count(rig, "alerts"), 2);
+	}
 }
 
 /* Packets leave once each and in order, for any number of queues and window. */
@@ -105,7 +111,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		BOTH(one_alert_per_flow_and_class),     BOTH(one_alert_within_a_burst),
 		BOTH(removed_flows_raise_alerts_again), BOTH(only_the_configured_class_is_dropped),
-		BOTH(most_severe_class_decides),        BOTH(packets_keep_their_order),
+		BOTH(no_class_hides_another),           BOTH(packets_keep_their_order),
 		BOTH(unscannable_packets_pass),         BOTH(survives_any_packet),
 	};
 
