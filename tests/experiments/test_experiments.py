@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -26,6 +28,7 @@ from experiments import (
 from experiments.methodology.accuracy import METRICS, PUBLISHED
 from experiments.registry import experiment
 from experiments.tomur import HARDWARE, PAPER, SIMULATED
+from experiments.tomur.methodology import synthetic_nfs
 from experiments.tomur.methodology.bluefield2 import MISSING
 
 NOWHERE = Path("nowhere")
@@ -41,10 +44,35 @@ ON_THE_HOST = ("table2-host", "figure4-host", "figure9-host")
 SCORES = ("table2", "table3", "table5", "table11", "table12")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick_training() -> Iterator[None]:
+    """Models of few runs and trees: their errors do not matter here. Other tests' models are not replaced."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(synthetic_nfs, "QUOTA", 100)
+        patch.setattr(synthetic_nfs, "_cached", {})
+        patch.setattr("predictor.predictors.slomo.SEEDS", 1)
+        patch.setattr("experiments.tomur.methodology.slomo._cached", {})
+        yield
+
+
 @pytest.fixture(scope="module")
-def results() -> dict[str, tuple[Experiment, Result]]:
+def results(quick_training: None) -> dict[str, tuple[Experiment, Result]]:
     """Every experiment with its result, without BlueField-2 measurements."""
     return {one.name: (one, one.run(TINY)) for one in all_experiments() if one.name in NAMES}
+
+
+Written = Callable[[str], list[Path]]
+
+
+@pytest.fixture(scope="module")
+def written(results: dict[str, tuple[Experiment, Result]], tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """The files of a result, which are drawn once, in a folder of their own."""
+
+    @cache
+    def write(name: str) -> list[Path]:
+        return write_result(*results[name], tmp_path_factory.mktemp(name))
+
+    return write
 
 
 def test_tables_come_before_figures_in_the_order_of_their_numbers() -> None:
@@ -85,23 +113,24 @@ def test_tables_of_errors_have_the_three_metrics(name: str, results: dict[str, t
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_result_is_csv_svg_and_png(name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
+def test_a_result_is_csv_svg_and_png(
+    name: str, results: dict[str, tuple[Experiment, Result]], written: Written
+) -> None:
     """The files have the experiment's name; the folder has no other files."""
-    written = write_result(*results[name], tmp_path)
-    assert {f"{name}.csv", f"{name}.svg", f"{name}.png"} <= {path.name for path in written}
-    assert sorted(tmp_path.iterdir()) == sorted(written)
-    assert len(pd.read_csv(tmp_path / f"{name}.csv")) == len(results[name][1].table)
-    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    paths = written(name)
+    folder = paths[0].parent
+    assert {f"{name}.csv", f"{name}.svg", f"{name}.png"} <= {path.name for path in paths}
+    assert sorted(folder.iterdir()) == sorted(paths)
+    assert len(pd.read_csv(folder / f"{name}.csv")) == len(results[name][1].table)
+    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("name", ["table2", "table5", "figure3", "figure4"])
-def test_the_same_seed_gives_the_same_bytes(
-    name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path
-) -> None:
+def test_the_same_seed_gives_the_same_bytes(name: str, written: Written, tmp_path: Path) -> None:
     """Run again, an experiment writes the same tables and plots."""
-    one, result = results[name]
-    before = [path.read_bytes() for path in write_result(one, result, tmp_path / "before")]
-    after = [path.read_bytes() for path in write_result(one, one.run(TINY), tmp_path / "after")]
+    one = find_experiment(name)
+    before = [path.read_bytes() for path in written(name)]
+    after = [path.read_bytes() for path in write_result(one, one.run(TINY), tmp_path)]
     assert before == after
 
 
@@ -111,12 +140,14 @@ def test_another_seed_draws_other_runs(results: dict[str, tuple[Experiment, Resu
     assert not one.run(Setting(seed=1, scale=0.02, measurements=NOWHERE)).table.equals(result.table)
 
 
-def test_the_index_has_a_section_per_experiment(results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
+def test_the_index_has_a_section_per_experiment(
+    results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
+) -> None:
     """Each has its title, plot and data; the page names the papers, the seed and the scale."""
-    for one, result in results.values():
-        write_result(one, result, tmp_path)
-    written, _ = write_index([Outcome(*both) for both in results.values()], TINY, tmp_path)
-    page = written.read_text(encoding="utf-8")
+    for name in results:
+        _copied(written(name), tmp_path)
+    index, _ = write_index([Outcome(*both) for both in results.values()], TINY, tmp_path)
+    page = index.read_text(encoding="utf-8")
     assert page.startswith("# Tomur: reproduced tables and figures\n")
     assert f"- {PAPER.title} (Wu et al.)\n" in page
     assert "2 % of the full number of runs, seed 0." in page
@@ -161,11 +192,11 @@ class TestFullDisk:
 
     @pytest.mark.parametrize("name", ["table3"])
     def test_an_interrupted_result_replaces_no_file(
-        self, name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path
+        self, name: str, results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
     ) -> None:
         """When the plot is interrupted, the table of before is still that of the plot."""
         one, result = results[name]
-        before = {path: path.read_bytes() for path in write_result(one, result, tmp_path)}
+        before = {path: path.read_bytes() for path in _copied(written(name), tmp_path)}
 
         def interrupt(figure: Figure) -> None:
             raise KeyboardInterrupt
@@ -176,15 +207,19 @@ class TestFullDisk:
 
     @pytest.mark.parametrize("limit", [0, 3000, 20_000])
     def test_a_page_that_does_not_fit_replaces_no_page(
-        self, limit: int, results: dict[str, tuple[Experiment, Result]], tmp_path: Path
+        self, limit: int, results: dict[str, tuple[Experiment, Result]], written: Written, tmp_path: Path
     ) -> None:
         """Whichever of the two formats fails, both pages of before are left and no temporary file."""
-        write_result(*results["table3"], tmp_path)
+        _copied(written("table3"), tmp_path)
         write_index([Outcome(*results["table3"])], TINY, tmp_path)
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
         with largest_file(limit), pytest.raises(OSError, match="File too large"):
             write_index([Outcome(*results["table3"])], Setting(seed=1), tmp_path)
         assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def _copied(paths: list[Path], folder: Path) -> list[Path]:
+    return [Path(shutil.copy(path, folder)) for path in paths]
 
 
 @contextmanager
