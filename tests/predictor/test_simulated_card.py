@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from placer.inputs.models import open_models
 from predictor import Models, TomurPredictor, train
 from profiler.profiling import profile
 from profiler.simulated import BLUEFIELD_2, SimulatedTestbed
 from profiles import TrafficProfile, Workload
 from profiles.profile import read_profile
 
-RECORDED = Path(__file__).parents[2] / "traces" / "bluefield-2-simulated"
 NAMES = ("FlowStats", "IPRouter", "FlowMonitor", "NIDS", "IPCompGateway")
 
 
@@ -85,8 +84,8 @@ def test_service_times_over_all_traffic(trained: Models, nf: str) -> None:
 
 @pytest.fixture(scope="module")
 def recorded() -> Models:
-    """Models of all eleven NFs, from the profile in the repository."""
-    return train(read_profile(RECORDED), ["tomur"])
+    """Models of all eleven NFs, from the profile in the repository; trained once for these sources."""
+    return open_models(None, print)
 
 
 @pytest.fixture(scope="module")
