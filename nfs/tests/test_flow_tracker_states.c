@@ -65,7 +65,6 @@ static const struct step scenarios[][MOST_STEPS] = {
 	/* packets that do not fit the state */
 	{{0, SYN, "syn_sent"},
 	 {0, ACK, NULL},
-	 {1, ACK, NULL},
 	 {0, SYN | ACK, NULL},
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"},
@@ -78,6 +77,13 @@ static const struct step scenarios[][MOST_STEPS] = {
 	 {1, ACK, "established"},
 	 {0, RST, "closed"},
 	 {0, SYN, "syn_sent"}},
+	/* the same where the connection is not known here: the other end acknowledges what it awaits */
+	{{0, SYN, "syn_sent"},
+	 {1, ACK, "syn_sent"},
+	 {0, RST, "closed"},
+	 {0, SYN, "syn_sent"},
+	 {1, SYN | ACK, "syn_received"},
+	 {0, ACK, "established"}},
 	/* the same after one end, then both, have closed */
 	{{0, SYN, "syn_sent"},
 	 {1, SYN | ACK, "syn_received"},

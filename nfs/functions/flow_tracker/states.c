@@ -35,11 +35,17 @@ static void close_by(struct connection_phase *phase, uint8_t end)
 	phase->state = phase->closed == 3 ? LAST_ACK : FIN_WAIT;
 }
 
-/* The responder may reply or open simultaneously; the opener may only retransmit. */
+/*
+ * The responder may reply or open simultaneously; the opener may only retransmit. A responder that
+ * has the connection still, which is forgotten here, replies with an acknowledgement alone, and is
+ * then reset (half-open connections, RFC 9293, section 3.5.1).
+ */
 static bool step_syn_sent(struct connection_phase *phase, bool opener, enum tcp_kind kind)
 {
 	if (opener)
 		return kind == TCP_SYN_PACKET;
+	if (kind == TCP_ACK_PACKET)
+		return true;
 	if (kind != TCP_SYN_ACK_PACKET && kind != TCP_SYN_PACKET)
 		return false;
 	phase->state = SYN_RECEIVED;
