@@ -65,6 +65,15 @@ int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct f
 	return place;
 }
 
+void flow_table_restart(struct flow_table *table, struct nf *nf, int32_t place)
+{
+	table->flows[place] = (struct flow){0};
+	if (table->marks)
+		table->marks[place] = 0;
+	nf->counters[FLOW_AGED]++;
+	nf->counters[FLOW_STARTED]++;
+}
+
 static void remove_flow(struct flow_table *table, struct nf *nf, uint32_t place)
 {
 	void *key;

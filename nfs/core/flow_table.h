@@ -1,5 +1,6 @@
 /*
- * A table of flows with aging: a flow that is silent for a timeout is removed within another one.
+ * A table of flows with aging: a flow that is silent for a timeout is removed within another one,
+ * or starts again with its next packet.
  * Packets of new flows are counted as untracked while the table is full.
  */
 #ifndef NFS_CORE_FLOW_TABLE_H
@@ -50,6 +51,9 @@ void flow_table_destroy(struct flow_table *table);
  */
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key);
 
+/* Let a flow that was silent for too long start again. */
+void flow_table_restart(struct flow_table *table, struct nf *nf, int32_t place);
+
 /* Remove old flows among the next entries. */
 void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t entries);
 
@@ -93,6 +97,8 @@ static __rte_always_inline void flow_table_count_each(struct flow_table *table, 
 
 		if (unlikely(places[i] < 0))
 			places[i] = flow_table_start(table, nf, &burst->keys[i]);
+		else if (unlikely(now_us - flows[places[i]].last_us >= table->timeout_us))
+			flow_table_restart(table, nf, places[i]);
 		if (each)
 			each(context, burst, i, places[i]);
 		if (unlikely(places[i] < 0)) {

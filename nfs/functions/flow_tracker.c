@@ -160,19 +160,21 @@ static void remove_connection(struct nf *nf, struct flow_tracker *tracker, uint3
 	*connection = (struct connection){0};
 }
 
-/* Remove a connection that was silent for too long, here and on the card. */
-static void look_at(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
+/* Remove a connection that was silent for too long, here and on the card; true if it was. */
+static bool look_at(struct nf *nf, struct flow_tracker *tracker, uint32_t place)
 {
 	struct connection *connection = &tracker->connections[place];
 	const uint8_t state = connection->phase.state;
 
 	if (state == NO_CONNECTION || nf->now_us - connection->last_us < tracker->timeout_us[state])
-		return;
+		return false;
 	if (connection->forwarded &&
-	    tracker->offload.backend->active(tracker->offload.state, place))
+	    tracker->offload.backend->active(tracker->offload.state, place)) {
 		connection->last_us = nf->now_us;
-	else
-		remove_connection(nf, tracker, place);
+		return false;
+	}
+	remove_connection(nf, tracker, place);
+	return true;
 }
 
 static void age(struct nf *nf, struct flow_tracker *tracker)
@@ -261,7 +263,7 @@ static int track(struct nf *nf, const struct candidates *candidates, uint16_t i,
 	struct flow_tracker *tracker = nf->state;
 	const struct flow_offload *offload = &tracker->offload;
 
-	if (place < 0) /* unless an earlier packet of the burst has opened the connection */
+	if (place < 0) /* finds it where an earlier packet of the burst has opened it */
 		place = offload->backend->insert(offload->state, &candidates->keys[i]);
 	if (place < 0)
 		return opens_connection(candidates, i) ? FULL : INVALID;
@@ -274,6 +276,21 @@ static int track(struct nf *nf, const struct candidates *candidates, uint16_t i,
 		offer(nf, tracker, (uint32_t)place, candidates->ends[i],
 		      candidates->packets[i]->port);
 	return TRACKED;
+}
+
+/*
+ * Remove connections that the sweep has not come to: a timeout holds also where packets are few.
+ * Then the places of all packets of the burst are to be looked up again.
+ */
+static void remove_silent(struct nf *nf, struct flow_tracker *tracker, int32_t *places, uint16_t n)
+{
+	bool removed = false;
+
+	for (uint16_t i = 0; i < n; i++)
+		if (likely(places[i] >= 0))
+			removed |= look_at(nf, tracker, (uint32_t)places[i]);
+	for (uint16_t i = 0; removed && i < n; i++)
+		places[i] = -1;
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -292,6 +309,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	for (uint16_t i = 0; i < candidates.n; i++)
 		rte_prefetch0(
 			&tracker->connections[places[i]]); /* harmless for an invalid address */
+	remove_silent(nf, tracker, places, candidates.n);
 	for (uint16_t i = 0; i < candidates.n; i++) {
 		const int counter = track(nf, &candidates, i, places[i]);
 

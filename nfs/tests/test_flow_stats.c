@@ -56,6 +56,22 @@ static void silent_flows_are_removed(void **state)
 	assert_int_equal(rig_count(rig, "started"), 3);
 }
 
+/* A timeout holds however few packets there are: no packet came between, so no sweep either. */
+static void a_packet_after_the_timeout_starts_a_flow(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *burst[] = {of_flow(rig, 0), of_flow(rig, 0)};
+
+	rig_make(rig, "FlowStats", NULL, 0);
+	rig_offer(rig, of_flow(rig, 0), SECOND);
+	rig_offer(rig, of_flow(rig, 0), 60 * SECOND);
+	assert_int_equal(rig_count(rig, "started"), 1);
+	rig_offer_burst(rig, burst, 2, 120 * SECOND);
+	assert_int_equal(rig_count(rig, "started"), 2);
+	assert_int_equal(rig_count(rig, "aged"), 1);
+	assert_int_equal(rig_count(rig, "packets"), 4);
+}
+
 /* A full table lets packets of further flows pass, and counts them. */
 static void full_table_lets_packets_pass(void **state)
 {
@@ -126,6 +142,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(counts_packets_and_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_new_flow_in_a_burst, setup, teardown),
 		cmocka_unit_test_setup_teardown(silent_flows_are_removed, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_packet_after_the_timeout_starts_a_flow, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(full_table_lets_packets_pass, setup, teardown),
 		cmocka_unit_test_setup_teardown(tagged_packets_are_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(malformed_packets_are_freed, setup, teardown),

@@ -110,6 +110,27 @@ static void reopened_connections_count_as_started(void **state)
 	}
 }
 
+/* A timeout holds however few packets there are: no packet came between, so no sweep either. */
+static void a_packet_after_the_timeout_finds_no_connection(void **state)
+{
+	struct rig *rig = *state;
+	struct packet_spec udp = tcp;
+
+	rig_make(rig, "FlowTracker", NULL, 0);
+	assert_true(passes(rig, &tcp, false, SYN, SECOND));
+	assert_true(passes(rig, &tcp, true, SYN | ACK, 120 * SECOND));
+	assert_false(passes(rig, &tcp, false, ACK, 241 * SECOND));
+	assert_string_equal(state_now(rig), "none");
+	assert_int_equal(rig_count(rig, "aged"), 1);
+	assert_true(passes(rig, &tcp, false, SYN, 242 * SECOND));
+	assert_int_equal(rig_count(rig, "started"), 2);
+	udp.protocol = IPPROTO_UDP;
+	assert_true(passes(rig, &udp, false, 0, 250 * SECOND));
+	assert_true(passes(rig, &udp, true, 0, 280 * SECOND));
+	assert_int_equal(rig_count(rig, "udp_new"), 1);
+	assert_int_equal(rig_count(rig, "udp_replied"), 0);
+}
+
 /* ICMP, other protocols, non-initial fragments and IPv6 pass untracked. */
 static void other_packets_pass_untracked(void **state)
 {
@@ -176,6 +197,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(full_table_frees_new_connections, setup, teardown),
 		cmocka_unit_test_setup_teardown(reopened_connections_count_as_started, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_packet_after_the_timeout_finds_no_connection,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(other_packets_pass_untracked, setup, teardown),
 		cmocka_unit_test_setup_teardown(states_add_up_after_hostile_packets, setup,
 						teardown),
