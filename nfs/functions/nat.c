@@ -93,6 +93,7 @@ static int create(struct nf *nf)
 			       [PHASE_ICMP] = (uint64_t)(settings[ICMP_S] * 1e6),
 			       [PHASE_TCP_TRANSITORY] = (uint64_t)(settings[TRANSITORY_S] * 1e6),
 			       [PHASE_TCP_ESTABLISHED] = (uint64_t)(settings[ESTABLISHED_S] * 1e6)},
+		.aged = &nf->counters[AGED],
 	};
 
 	nf->state = sessions_create(&setup, nf->socket);
@@ -172,12 +173,12 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 }
 
 /* The mapping of a hairpinned packet's destination; NULL if there is none. */
-static struct mapping *hairpin_target(const struct sessions *sessions,
+static struct mapping *hairpin_target(struct sessions *sessions,
 				      const struct crossing *crossing)
 {
 	if (crossing->packet.protocol == IPPROTO_ICMP)
 		return NULL;
-	return mapping_at(sessions, crossing->mbuf, &crossing->packet);
+	return mapping_live(sessions, mapping_at(sessions, crossing->mbuf, &crossing->packet));
 }
 
 static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
@@ -199,13 +200,13 @@ static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 /* Hairpin a packet to an external address (RFC 4787, REQ-9). */
 static void hairpin(struct nf *nf, const struct crossing *crossing, struct nf_out *out)
 {
-	const struct sessions *sessions = nf->state;
+	struct sessions *sessions = nf->state;
 	const struct flow_key key =
 		key_inward(crossing->mbuf, &crossing->packet, crossing->mapping);
 
 	nf->counters[HAIRPINNED]++;
 	send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping,
-		    rte_hash_lookup(sessions->table, &key), out);
+		    session_live(sessions, rte_hash_lookup(sessions->table, &key)), out);
 }
 
 static void send_outward(struct nf *nf, struct crossing *crossing, const struct flow_key *key,
@@ -242,13 +243,15 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 	nf_send(out, mbuf);
 }
 
-/* Look up sessions together, so that cache misses overlap. */
+/* Look up sessions together, so that cache misses overlap; negative where one has timed out. */
 static void look_up(struct sessions *sessions, const void **key_pointers, uint16_t n,
 		    int32_t *places)
 {
 	rte_hash_lookup_bulk(sessions->table, key_pointers, n, places);
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless for an invalid address */
+	for (uint16_t i = 0; i < n; i++)
+		places[i] = session_live(sessions, places[i]);
 }
 
 /* The fast path of outbound packets: plain packets of known sessions. */
@@ -289,6 +292,15 @@ static void send_any(struct nf *nf, struct crossings *crossings, struct nf_out *
 			send_outward(nf, crossing, &crossings->keys[i], places[i], out);
 			continue;
 		}
+		/* a session that was found keeps the mapping */
+		if (places[i] < 0)
+			crossing->mapping =
+				mapping_live(nf->state, mapping_at(nf->state, crossing->mbuf,
+								   &crossing->packet));
+		if (!crossing->mapping) {
+			drop(nf, crossing->mbuf, UNMAPPED);
+			continue;
+		}
 		nf->counters[INWARD]++;
 		send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping, places[i],
 			    out);
@@ -300,7 +312,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	struct crossings others;
 	struct flow_burst plain;
 
-	nf->counters[AGED] += sessions_age(nf->state, nf->now_us);
+	sessions_age(nf->state, nf->now_us);
 	others.n = 0;
 	flow_burst_begin(&plain);
 	for (uint16_t i = 0; i < n; i++) {

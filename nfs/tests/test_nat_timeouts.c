@@ -34,6 +34,35 @@ static void udp_times_out_unless_refreshed_from_inside(void **state)
 	assert_int_equal(rig_count(rig, "aged"), 1);
 }
 
+/*
+ * A timeout holds however few packets there are: no packet came between, so no sweep either. A
+ * stranger passes while any session of the inside endpoint lives.
+ */
+static void nobody_reaches_a_host_after_the_timeout(void **state)
+{
+	struct rig *rig = *state;
+	struct packet_spec back, stranger, other = udp;
+
+	rig_make(rig, "NAT", NULL, 0);
+	back = reply_of(&udp, offered(rig, &udp, SECOND));
+	stranger = back;
+	stranger.source = RTE_IPV4(192, 0, 2, 1);
+	other.destination = RTE_IPV4(198, 51, 100, 8);
+	offered(rig, &other, 200 * SECOND);
+	assert_true(passes_in(rig, &stranger, 300 * SECOND));
+	assert_true(passes_in(rig, &stranger, 499 * SECOND));
+	assert_true(passes_in(rig, &back, 499 * SECOND));
+	assert_int_equal(rig_count(rig, "aged"), 1);
+	assert_false(passes_in(rig, &stranger, 500 * SECOND));
+	assert_false(passes_in(rig, &back, 500 * SECOND));
+	assert_int_equal(rig_count(rig, "unmapped"), 2);
+	assert_int_equal(rig_count(rig, "aged"), 2);
+	offered(rig, &udp, 501 * SECOND);
+	offered(rig, &udp, 801 * SECOND);
+	assert_int_equal(rig_count(rig, "started"), 4);
+	assert_int_equal(rig_count(rig, "aged"), 3);
+}
+
 static void tcp_packet(struct rig *rig, struct packet_spec *packet_spec, uint8_t flags,
 		       uint64_t now)
 {
@@ -123,6 +152,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(udp_times_out_unless_refreshed_from_inside, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(nobody_reaches_a_host_after_the_timeout, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(tcp_timeouts_depend_on_state, setup, teardown),
 		cmocka_unit_test_setup_teardown(reopened_tcp_has_a_fresh_state, setup, teardown),

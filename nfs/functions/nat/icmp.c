@@ -28,7 +28,7 @@ bool icmp_query_may_pass(uint8_t type, bool outward)
 }
 
 /* The mapping of the quoted packet's sender, who receives the error; or NULL. */
-static struct mapping *sender_of(const struct sessions *sessions, struct rte_mbuf *mbuf,
+static struct mapping *sender_of(struct sessions *sessions, struct rte_mbuf *mbuf,
 				 const struct packet *packet, const struct packet *quoted)
 {
 	const struct endpoint sender = endpoint_of(mbuf, quoted, END_SOURCE);
@@ -36,18 +36,19 @@ static struct mapping *sender_of(const struct sessions *sessions, struct rte_mbu
 	if (sender.address != packet_ipv4(mbuf, packet)->dst_addr ||
 	    !sessions_own(sessions, sender.address))
 		return NULL;
-	return mapping_outside(sessions, nat_protocol(quoted->protocol), sender);
+	return mapping_live(
+		sessions, mapping_outside(sessions, nat_protocol(quoted->protocol), sender));
 }
 
 /* The mapping of the quoted packet's receiver; or NULL. */
-static struct mapping *receiver_of(const struct sessions *sessions, struct rte_mbuf *mbuf,
+static struct mapping *receiver_of(struct sessions *sessions, struct rte_mbuf *mbuf,
 				   const struct packet *quoted)
 {
-	return mapping_inside(sessions, quoted->protocol,
-			      endpoint_of(mbuf, quoted, END_DESTINATION));
+	return mapping_live(sessions, mapping_inside(sessions, quoted->protocol,
+						     endpoint_of(mbuf, quoted, END_DESTINATION)));
 }
 
-bool icmp_error_translate(const struct sessions *sessions, struct rte_mbuf *mbuf,
+bool icmp_error_translate(struct sessions *sessions, struct rte_mbuf *mbuf,
 			  const struct packet *packet)
 {
 	const bool outward = mbuf->port == NF_INSIDE;

@@ -12,7 +12,7 @@ bool icmp_query_may_pass(uint8_t type, bool outward);
  * port: outside if it came from inside, but inside if the quoted packet was hairpinned (REQ-7).
  * False, with the packet unchanged, if there is no mapping or the error is invalid.
  */
-bool icmp_error_translate(const struct sessions *sessions, struct rte_mbuf *mbuf,
+bool icmp_error_translate(struct sessions *sessions, struct rte_mbuf *mbuf,
 			  const struct packet *packet);
 
 #endif

@@ -12,7 +12,7 @@ enum end { END_SOURCE, END_DESTINATION };
  */
 struct endpoint endpoint_of(struct rte_mbuf *mbuf, const struct packet *packet, enum end end);
 
-/* The mapping of a packet's destination; NULL if there is none. */
+/* The mapping of a packet's destination, which may have timed out; NULL if there is none. */
 struct mapping *mapping_at(const struct sessions *sessions, struct rte_mbuf *mbuf,
 			   const struct packet *packet);
 

@@ -45,11 +45,13 @@ static bool allocate(struct sessions *sessions, const struct sessions_setup *set
 		return false;
 	sessions->sessions = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->table) + 1) *
 				       sizeof(*sessions->sessions));
+	sessions->links = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->table) + 1) *
+				    sizeof(*sessions->links));
 	sessions->mappings = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->endpoints) + 1) *
 				       sizeof(*sessions->mappings));
 	sessions->outside = nf_zalloc(lists * 65536 * sizeof(*sessions->outside));
 	sessions->ports = nf_zalloc(lists * sizeof(*sessions->ports));
-	return sessions->sessions && sessions->mappings && sessions->outside && sessions->ports;
+	return sessions->sessions && sessions->links && sessions->mappings && sessions->outside && sessions->ports;
 }
 
 struct sessions *sessions_create(const struct sessions_setup *setup, int socket)
@@ -65,6 +67,7 @@ struct sessions *sessions_create(const struct sessions_setup *setup, int socket)
 	}
 	sessions->first_address = setup->first_address;
 	sessions->addresses = setup->addresses;
+	sessions->aged = setup->aged;
 	set_timeouts(sessions, setup->timeout_us);
 	for (uint32_t i = 0; i < NAT_PROTOCOLS * setup->addresses; i++)
 		ports_fill(&sessions->ports[i], &random);
@@ -78,6 +81,7 @@ void sessions_destroy(struct sessions *sessions)
 	rte_hash_free(sessions->table);
 	rte_hash_free(sessions->endpoints);
 	nf_free(sessions->sessions);
+	nf_free(sessions->links);
 	nf_free(sessions->mappings);
 	nf_free(sessions->outside);
 	nf_free(sessions->ports);
@@ -174,6 +178,29 @@ static enum nat_phase first_phase(uint8_t protocol)
 	}
 }
 
+/* Add a session to its mapping, as the newest. */
+static void link_session(struct sessions *sessions, struct mapping *mapping, uint32_t place)
+{
+	sessions->links[place] = (struct session_link){.older = mapping->first};
+	if (mapping->first)
+		sessions->links[mapping->first - 1].newer = place + 1;
+	mapping->first = place + 1;
+	mapping->sessions++;
+}
+
+static void unlink_session(struct sessions *sessions, struct mapping *mapping, uint32_t place)
+{
+	const struct session_link link = sessions->links[place];
+
+	if (link.older)
+		sessions->links[link.older - 1].newer = link.newer;
+	if (link.newer)
+		sessions->links[link.newer - 1].older = link.older;
+	else
+		mapping->first = link.older;
+	mapping->sessions--;
+}
+
 int32_t session_start(struct sessions *sessions, const struct flow_key *key, uint64_t *started)
 {
 	const int32_t place = rte_hash_add_key(sessions->table, key);
@@ -188,7 +215,7 @@ int32_t session_start(struct sessions *sessions, const struct flow_key *key, uin
 		rte_hash_del_key(sessions->table, key);
 		return mapping;
 	}
-	sessions->mappings[mapping].sessions++;
+	link_session(sessions, &sessions->mappings[mapping], (uint32_t)place);
 	sessions->sessions[place] = (struct session){
 		.address = sessions->mappings[mapping].outside.address,
 		.port = sessions->mappings[mapping].outside.port,
@@ -240,33 +267,37 @@ static enum nat_protocol protocol_in(enum nat_phase phase)
 	}
 }
 
-static void remove_session(struct sessions *sessions, uint32_t place)
+void session_remove(struct sessions *sessions, uint32_t place)
 {
 	struct session *session = &sessions->sessions[place];
 	struct mapping *mapping =
 		mapping_outside(sessions, protocol_in(session->phase), session_outside(session));
 	void *key;
 
-	if (--mapping->sessions == 0)
+	unlink_session(sessions, mapping, place);
+	if (mapping->sessions == 0)
 		unmap(sessions, mapping);
 	if (rte_hash_get_key_with_position(sessions->table, (int32_t)place, &key) == 0)
 		rte_hash_del_key(sessions->table, key);
 	session->phase = PHASE_FREE;
+	(*sessions->aged)++;
 }
 
-uint32_t sessions_age(struct sessions *sessions, uint64_t now_us)
+struct mapping *mapping_live(struct sessions *sessions, struct mapping *mapping)
 {
-	uint32_t removed = 0;
+	while (mapping && mapping->sessions > 0) {
+		const uint32_t first = mapping->first - 1;
 
-	for (uint32_t due = sweep_due(&sessions->sweep, now_us); due > 0; due--) {
-		const uint32_t place = sweep_next(&sessions->sweep);
-		const struct session *session = &sessions->sessions[place];
-
-		if (session->phase == PHASE_FREE ||
-		    now_us - session->last_us < sessions->timeout_us[session->phase])
-			continue;
-		remove_session(sessions, place);
-		removed++;
+		if (!session_timed_out(sessions, &sessions->sessions[first]))
+			return mapping;
+		session_remove(sessions, first);
 	}
-	return removed;
+	return NULL;
+}
+
+void sessions_age(struct sessions *sessions, uint64_t now_us)
+{
+	sessions->now_us = now_us;
+	for (uint32_t due = sweep_due(&sessions->sweep, now_us); due > 0; due--)
+		session_live(sessions, (int32_t)sweep_next(&sessions->sweep));
 }

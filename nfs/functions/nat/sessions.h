@@ -32,6 +32,7 @@ struct endpoint {
 struct mapping {
 	struct endpoint inside, outside;
 	uint32_t sessions; /* sessions that use it; 0: the slot is free */
+	uint32_t first;    /* the newest of them: its index + 1 */
 	uint8_t protocol;
 };
 
@@ -53,16 +54,23 @@ struct session {
 	uint8_t marks; /* enum session_mark */
 };
 
+/* Its neighbours among the sessions of a mapping, newer and older: indices + 1, 0 at an end. */
+struct session_link {
+	uint32_t newer, older;
+};
+
 struct sessions_setup {
 	uint32_t most;
 	uint32_t first_address, addresses; /* external addresses, in host byte order */
 	uint64_t seed;
 	uint64_t timeout_us[PHASES];
+	uint64_t *aged; /* grows by each session that is removed after its timeout */
 };
 
 struct sessions {
 	struct rte_hash *table; /* maps a flow key from inside to an index of `sessions` */
 	struct session *sessions;
+	struct session_link *links; /* indexed like `sessions` */
 	struct rte_hash
 		*endpoints; /* maps a flow key without destination to an index of `mappings` */
 	struct mapping *mappings;
@@ -71,6 +79,8 @@ struct sessions {
 	uint32_t first_address, addresses;
 	uint64_t timeout_us[PHASES];
 	struct sweep sweep;
+	uint64_t now_us;
+	uint64_t *aged;
 };
 
 enum session_failure { NO_PORT = -1, NO_PLACE = -2 };
@@ -99,7 +109,10 @@ static inline bool sessions_own(const struct sessions *sessions, rte_be32_t addr
 	return rte_be_to_cpu_32(address) - sessions->first_address < sessions->addresses;
 }
 
-/* The mapping of an external endpoint, whose address must be one of `sessions_own`; or NULL. */
+/*
+ * The mapping of an external endpoint, whose address must be one of `sessions_own`; or NULL. It may
+ * have timed out: see `mapping_live`.
+ */
 static inline struct mapping *mapping_outside(const struct sessions *sessions,
 					      enum nat_protocol protocol, struct endpoint endpoint)
 {
@@ -116,7 +129,30 @@ static inline struct endpoint session_outside(const struct session *session)
 	return (struct endpoint){session->address, session->port};
 }
 
-/* The mapping of an inside endpoint; or NULL. */
+/* The mapping if one of its sessions has not timed out; else it is removed, and NULL. */
+struct mapping *mapping_live(struct sessions *sessions, struct mapping *mapping);
+
+static inline bool session_timed_out(const struct sessions *sessions, const struct session *session)
+{
+	return sessions->now_us - session->last_us >= sessions->timeout_us[session->phase];
+}
+
+/* Remove a session that has timed out. */
+void session_remove(struct sessions *sessions, uint32_t place);
+
+/* The session of a flow that was found at `place`; -1 if it has timed out, and is removed. */
+static inline int32_t session_live(struct sessions *sessions, int32_t place)
+{
+	/* an earlier packet of the burst may have found that it has timed out */
+	if (unlikely(place < 0 || sessions->sessions[place].phase == PHASE_FREE))
+		return -1;
+	if (likely(!session_timed_out(sessions, &sessions->sessions[place])))
+		return place;
+	session_remove(sessions, (uint32_t)place);
+	return -1;
+}
+
+/* The mapping of an inside endpoint; or NULL. It may have timed out. */
 struct mapping *mapping_inside(const struct sessions *sessions, uint8_t protocol,
 			       struct endpoint endpoint);
 
@@ -129,7 +165,7 @@ int32_t session_start(struct sessions *sessions, const struct flow_key *key, uin
 /* Refresh a session after a packet; `tcp_flags` are 0 unless it is TCP. */
 void session_seen(struct session *session, bool outward, uint8_t tcp_flags, uint64_t now_us);
 
-/* Remove some sessions that were silent for too long; returns how many. */
-uint32_t sessions_age(struct sessions *sessions, uint64_t now_us);
+/* Begin a burst: remove some of the sessions that have timed out. */
+void sessions_age(struct sessions *sessions, uint64_t now_us);
 
 #endif
