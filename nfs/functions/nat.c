@@ -307,8 +307,22 @@ static void send_any(struct nf *nf, struct crossings *crossings, struct nf_out *
 	}
 }
 
+/*
+ * Whether the fast path may take the plain packets of a burst from inside: all packets from there
+ * are plain. Else it would overtake those of the same flow that are not, such as those with options.
+ */
+static bool all_plain(struct rte_mbuf **packets, uint16_t n)
+{
+	bool plain = true;
+
+	for (uint16_t i = 0; i < n; i++)
+		plain &= packets[i]->port != NF_INSIDE || packet_is_plain(packets[i]);
+	return plain;
+}
+
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
+	const bool fast = all_plain(packets, n);
 	struct crossings others;
 	struct flow_burst plain;
 
@@ -316,7 +330,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	others.n = 0;
 	flow_burst_begin(&plain);
 	for (uint16_t i = 0; i < n; i++) {
-		if (likely(packets[i]->port == NF_INSIDE && packet_is_plain(packets[i])))
+		if (likely(fast && packets[i]->port == NF_INSIDE))
 			flow_burst_add(&plain, packets[i], packet_plain_flow(packets[i]));
 		else
 			take(nf, packets[i], &others, out);

@@ -222,6 +222,46 @@ static void one_new_session_in_a_burst(void **state)
 	assert_int_equal(rig_count(rig, "started"), 1);
 }
 
+/* Add an IPv4 option of four bytes that does nothing. */
+static void add_option(struct rte_mbuf *packet)
+{
+	char *front = rte_pktmbuf_prepend(packet, 4);
+	struct rte_ipv4_hdr *ip;
+
+	assert_non_null(front);
+	memmove(front, front + 4, sizeof(struct rte_ether_hdr) + sizeof(*ip));
+	ip = ipv4_of(packet);
+	memset(ip + 1, 1, 4);
+	ip->version_ihl = RTE_IPV4_VHL_DEF + 1;
+	ip->total_length = rte_cpu_to_be_16(rte_be_to_cpu_16(ip->total_length) + 4);
+	header_checksum_set(ip);
+}
+
+/* Packets of a flow leave in order, whichever of them have options. */
+static void options_do_not_reorder_a_flow(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *burst[8];
+
+	rig_make(rig, "NAT", one_address, 2);
+	offered(rig, &udp, 1);
+	for (unsigned int with = 0; with < 2; with++) {
+		for (uint16_t i = 0; i < RTE_DIM(burst); i++) {
+			struct packet_spec spec = udp;
+
+			spec.id = i;
+			burst[i] = packet_from_spec(rig, &spec);
+			if (i % 2 == with)
+				add_option(burst[i]);
+		}
+		rig_offer_burst(rig, burst, RTE_DIM(burst), 2);
+		assert_int_equal(rig->out.n, RTE_DIM(burst));
+		for (uint16_t i = 0; i < RTE_DIM(burst); i++)
+			assert_int_equal(ipv4_of(rig->out.packets[i])->packet_id,
+					 rte_cpu_to_be_16(i));
+	}
+}
+
 /* No malformed packet is sent; hostile packets are sent only translated. */
 static void hostile_packets_leave_translated(void **state)
 {
@@ -276,6 +316,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(unsupported_and_unsolicited_packets_are_freed,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(one_new_session_in_a_burst, setup, teardown),
+		cmocka_unit_test_setup_teardown(options_do_not_reorder_a_flow, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_packets_leave_translated, setup, teardown),
 		cmocka_unit_test_setup_teardown(mutated_packets_leave_translated, setup, teardown),
 	};

@@ -51,7 +51,8 @@ static bool allocate(struct sessions *sessions, const struct sessions_setup *set
 				       sizeof(*sessions->mappings));
 	sessions->outside = nf_zalloc(lists * 65536 * sizeof(*sessions->outside));
 	sessions->ports = nf_zalloc(lists * sizeof(*sessions->ports));
-	return sessions->sessions && sessions->links && sessions->mappings && sessions->outside && sessions->ports;
+	return sessions->sessions && sessions->links && sessions->mappings && sessions->outside &&
+	       sessions->ports;
 }
 
 struct sessions *sessions_create(const struct sessions_setup *setup, int socket)
