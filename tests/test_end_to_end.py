@@ -5,24 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import random
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.placer.commands.test_compare import placer
+
 REPO = Path(__file__).parents[1]
 FOREIGN = f"exec:{sys.executable} {REPO / 'tests' / 'data' / 'foreign_testbed.py'}"
 NFS = ("edge-firewall", "load-balancer", "packet-sampler", "tls-proxy", "vpn-gateway")
-
-
-def placer(*arguments: object) -> str:
-    """The stdout of `placer` with these arguments, which must succeed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "placer", *map(str, arguments)], capture_output=True, text=True, cwd=REPO, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +29,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_another_testbed_is_profiled_placed_and_evaluated(models: Path, tmp_path: Path) -> None:
     """Names, cores, NIC and ranges come from `describe`: twelve cores, one-core NFs, an accelerator called crypto."""
     trace, plan = tmp_path / "a.csv", tmp_path / "plan.csv"
-    placer("generate", "--count", 60, "--nfs", ",".join(NFS), "--models", models, "--out", trace)
+    placer("generate", "--count", 30, "--nfs", ",".join(NFS), "--models", models, "--out", trace)
     printed = json.loads(
         placer("run", trace, "--models", models, "--testbed", FOREIGN, "--format", "json", "--plan", plan, "--quiet")
     )
@@ -45,14 +37,14 @@ def test_another_testbed_is_profiled_placed_and_evaluated(models: Path, tmp_path
     assert printed["optimal"]["proven"]
     assert {row["nic_model"] for row in csv.DictReader(plan.open(encoding="utf-8"))} == {"nfp-7000"}
     tomur = next(row for row in printed["strategies"] if row["predictor"] == "tomur")
-    assert tomur["nics"] < 60
-    assert tomur["violated"] < 60 * 0.2
+    assert tomur["nics"] < 30
+    assert tomur["violated"] < 30 * 0.2
 
 
 def test_models_of_another_card_are_not_evaluated_on_the_simulated_card(models: Path, tmp_path: Path) -> None:
     """Without --testbed, models of another card have no ground truth."""
     trace = tmp_path / "a.csv"
-    placer("generate", "--count", 20, "--nfs", ",".join(NFS), "--models", models, "--out", trace)
+    placer("generate", "--count", 8, "--nfs", ",".join(NFS), "--models", models, "--out", trace)
     assert json.loads(placer("run", trace, "--models", models, "--format", "json", "--quiet"))["truth"] == "predicted"
 
 
