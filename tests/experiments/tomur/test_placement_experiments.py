@@ -15,8 +15,8 @@ FIRST = TESTBEDS[0]
 
 @pytest.fixture(scope="module")
 def at_budgets() -> dict[budget.Key, budget.Score]:
-    """A sequence of 40 arrivals at every budget."""
-    return budget._scores(0, count=40)
+    """A sequence of 12 arrivals at every budget."""
+    return budget._scores(0, count=12)
 
 
 def test_a_sequence_is_placed_at_every_budget_on_both_cards(at_budgets: dict[budget.Key, budget.Score]) -> None:

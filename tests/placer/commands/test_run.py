@@ -56,11 +56,11 @@ def test_run_compares_all_strategies(placer: Placer, trace: Path, tmp_path: Path
         assert sum(r["sla_met"] == "false" for r in mine) == row["violated"]
 
 
-def test_the_same_seed_gives_the_same_bytes(placer: Placer, trace: Path, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes(placer: Placer, short: Path, tmp_path: Path) -> None:
     """Two runs write the same plan file to the byte."""
     plans = [tmp_path / "1.csv", tmp_path / "2.csv"]
     for plan in plans:
-        assert placer("run", trace, "--plan", plan).status == 0
+        assert placer("run", short, "--plan", plan).status == 0
     assert plans[0].read_bytes() == plans[1].read_bytes()
 
 
@@ -86,9 +86,9 @@ def test_options_narrow_the_run_and_choose_the_format(placer: Placer, trace: Pat
     assert "simulated card, not on hardware" in table.stdout
 
 
-def test_without_a_testbed_violations_are_unknown(placer: Placer, trace: Path) -> None:
+def test_without_a_testbed_violations_are_unknown(placer: Placer, short: Path) -> None:
     """`--testbed none` makes the optimum a predicted one and violations null."""
-    printed = json.loads(placer("run", trace, "--testbed", "none", "--format", "json").stdout)
+    printed = json.loads(placer("run", short, "--testbed", "none", "--format", "json").stdout)
     assert printed["truth"] == "predicted"
     assert {row["sla_violations_pct"] for row in printed["strategies"]} == {None}
     tomur = next(row for row in printed["strategies"] if row["predictor"] == "tomur")
@@ -214,9 +214,9 @@ def test_the_installed_command_pipes(trace: Path) -> None:
     assert json.loads(done.stdout)["strategies"][0]["nics"] == 60
 
 
-def test_the_table_names_predictors_on_which_a_risk_has_no_effect(placer: Placer, trace: Path) -> None:
+def test_the_table_names_predictors_on_which_a_risk_has_no_effect(placer: Placer, short: Path) -> None:
     """Only where --risk is given and such a predictor is used."""
-    arguments = ("run", trace, "--strategy", "contention-aware", "--quiet")
+    arguments = ("run", short, "--strategy", "contention-aware", "--quiet")
     last = placer(*arguments, "--risk", "0.05").stdout.splitlines()[-1]
     assert last.startswith("slomo does not model its prediction error")
     assert "slomo does" not in placer(*arguments, "--risk", "0.05", "--predictor", "tomur").stdout

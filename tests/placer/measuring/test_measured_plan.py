@@ -25,9 +25,10 @@ from placer.testing.toy import CORES, SOLO, TRAFFIC, arrival
 from predictor import Models, Predictor
 from profiler.testbed import Measurement, Run, RunRefused, Testbed, TestbedError
 from profiles import CoLocation, Counters, Load, TestbedDescription, Workload
-from tests.placer.commands.conftest import Placer, placer, trace
+from tests.placer.commands.conftest import Placer, placer
+from traces.arrivals import Recipe, generate
 
-__all__ = ["placer", "trace"]
+__all__ = ["placer"]
 
 A, B, C, D = (Workload(name, TRAFFIC) for name in "abcd")
 SPREAD = 0.05
@@ -236,18 +237,26 @@ def test_runs_go_first_to_what_completes_most_instances() -> None:
     assert needs.next_runs({ab, c, cd}, 9) == []
 
 
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Twenty arrivals of the nine NFs at default traffic."""
+    path = tmp_path / "arrivals.csv"
+    path.write_text("".join(generate(Recipe(count=20, seed=5))), encoding="utf-8")
+    return path
+
+
 def test_the_command_line_measures_on_the_simulated_card(placer: Placer, trace: Path) -> None:
     """One more row, the runs in the text, and the same bytes for the same seed."""
     plans = [trace.with_name(name) for name in ("1.csv", "2.csv")]
     for plan in plans:
-        options = ("run", trace, "--strategy", "contention-aware", "--measure", 40, "--seed", 3)
+        options = ("run", trace, "--strategy", "contention-aware", "--measure", 15, "--seed", 3)
         ended = placer(*options, "--format", "json", "--plan", plan)
         assert ended.status == 0
-        assert "of 40 runs" in ended.stderr
+        assert "of 15 runs" in ended.stderr
     rows = json.loads(ended.stdout)["strategies"]
     assert [row["measured_runs"] for row in rows[:-1]] == [None, None]
     assert (rows[-1]["strategy"], rows[-1]["predictor"]) == ("contention-aware measured", "tomur")
-    assert 0 < rows[-1]["measured_runs"] <= 40 and 0 < rows[-1]["measured_pct"] <= 100
+    assert 0 < rows[-1]["measured_runs"] <= 15 and 0 < rows[-1]["measured_pct"] <= 100
     assert plans[0].read_bytes() == plans[1].read_bytes()
 
 
