@@ -35,6 +35,15 @@ static inline bool ipv4_is_host(rte_be32_t address)
 	return first != 0 && first != 127 && first < 224;
 }
 
+/*
+ * Whether a packet with the address may be forwarded: that of one host which is not link-local
+ * (169.254/16: RFC 3927, section 7).
+ */
+static inline bool ipv4_is_routed(rte_be32_t address)
+{
+	return ipv4_is_host(address) && rte_be_to_cpu_32(address) >> 16 != 0xa9fe;
+}
+
 /* ICMP error types, about which no error may be sent (RFC 1122, section 3.2.2). */
 static inline bool icmp_is_error(uint8_t type)
 {

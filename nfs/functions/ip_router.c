@@ -132,7 +132,7 @@ static inline int reject_reason(const struct rte_ether_hdr *ethernet, const stru
 		return BAD_CHECKSUM;
 	if (unlikely(rte_is_multicast_ether_addr(&ethernet->dst_addr)))
 		return MULTICAST;
-	return likely(ipv4_is_host(ip->src_addr)) ? FORWARDED : MARTIAN;
+	return likely(ipv4_is_routed(ip->src_addr)) ? FORWARDED : MARTIAN;
 }
 
 /* The same for any packet; also returns where its IPv4 header is. */

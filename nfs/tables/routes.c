@@ -28,6 +28,8 @@ struct route routes_next(struct routes *routes)
 
 	if (first >= 127) /* loopback */
 		first++;
+	if (first == 169 && rest >> 16 == 254) /* link-local */
+		rest ^= 1u << 16;
 	return (struct route){
 		.prefix = (first << 24 | rest) & route_mask(depth),
 		.depth = depth,

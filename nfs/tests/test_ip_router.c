@@ -106,7 +106,7 @@ static void longest_prefix_wins(void **state)
 		packet_spec.destination =
 			near->prefix ^
 			(uint32_t)(random_next(&random) >> (32 + random_below(&random, 32)));
-		if (!ipv4_is_host(rte_cpu_to_be_32(packet_spec.destination)))
+		if (!ipv4_is_routed(rte_cpu_to_be_32(packet_spec.destination)))
 			continue;
 		hop = hop_by_search(routes, ROUTES, packet_spec.destination);
 		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
@@ -137,6 +137,8 @@ static void invalid_addresses_are_freed(void **state)
 		const char *counted;
 	} cases[] = {
 		{RTE_IPV4(127, 0, 0, 1), RTE_IPV4(8, 8, 8, 8), "martian"},
+		{RTE_IPV4(169, 254, 7, 1), RTE_IPV4(8, 8, 8, 8), "martian"},
+		{RTE_IPV4(10, 0, 0, 1), RTE_IPV4(169, 254, 255, 1), "martian"},
 		{RTE_IPV4(0, 0, 0, 0), RTE_IPV4(8, 8, 8, 8), "martian"},
 		{RTE_IPV4(224, 0, 0, 5), RTE_IPV4(8, 8, 8, 8), "martian"},
 		{RTE_IPV4(255, 255, 255, 255), RTE_IPV4(8, 8, 8, 8), "martian"},

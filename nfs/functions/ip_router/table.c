@@ -21,6 +21,7 @@ static int add_special(struct rte_fib *table, uint32_t own)
 	static const struct route special[] = {
 		{RTE_IPV4(0, 0, 0, 0), 8, TO_MARTIAN},
 		{RTE_IPV4(127, 0, 0, 0), 8, TO_MARTIAN},
+		{RTE_IPV4(169, 254, 0, 0), 16, TO_MARTIAN},
 		{RTE_IPV4(224, 0, 0, 0), 4, TO_MULTICAST},
 		{RTE_IPV4(240, 0, 0, 0), 4, TO_MARTIAN},
 		{RTE_IPV4(255, 255, 255, 255), 32, TO_MULTICAST},
