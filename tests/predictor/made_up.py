@@ -90,7 +90,7 @@ def _one_by_one(core_ms: float, workers: int, stages: Sequence[tuple[float, floa
     taken = [0.0] * len(stages)
     done = 0
     while done < PACKETS:
-        worker = int(np.argmin(now))
+        worker = now.index(min(now))
         now[worker] += core_ms
         for at, (service, other, rate) in enumerate(stages):
             waiting = min(max(rate * now[worker] - taken[at], 0.0), 1.0) if other else 0.0

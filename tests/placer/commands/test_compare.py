@@ -24,10 +24,10 @@ def placer(*arguments: object) -> str:
 def test_compare_prints_medians_and_writes_every_row(risky: Path, tmp_path: Path) -> None:
     """Table, JSON and Parquet have a row per strategy and risk; the page names the best."""
     out, page = tmp_path / "out", tmp_path / "page.html"
-    rows = json.loads(placer("compare", risky, "--out", out, "--format", "json", "--quiet"))
+    rows = json.loads(placer("compare", risky, "--jobs", 1, "--out", out, "--format", "json", "--quiet"))
     assert [row["strategy"] for row in rows] == ["greedy", "contention-aware", "contention-aware", "optimal"]
     assert len(pd.read_parquet(out / "results.parquet")) == 4
-    table = placer("compare", risky, "--out", out, "--report", page, "--quiet")
+    table = placer("compare", risky, "--jobs", 1, "--out", out, "--report", page, "--quiet")
     assert table.splitlines()[0].split() == ["strategy", "predictor", "risk", "draws", "NICs", "wastage", "%", "SLA",
                                              "violations", "%", "expected", "%", "rejected"]  # fmt: skip
     recommended = next(
@@ -40,7 +40,7 @@ def test_compare_prints_medians_and_writes_every_row(risky: Path, tmp_path: Path
 @pytest.mark.parametrize("format", ["csv", "json"])
 def test_csv_and_json_have_the_same_columns(study: Path, tmp_path: Path, format: str) -> None:
     """Both have the labels, and median, low and high of NICs."""
-    output = placer("compare", study, "--out", tmp_path / "out", "--format", format, "--quiet")
+    output = placer("compare", study, "--jobs", 1, "--out", tmp_path / "out", "--format", format, "--quiet")
     header = output.splitlines()[0].split(",") if format == "csv" else list(json.loads(output)[0])
     assert {"trace", "fleet", "strategy", "risk", "draws", "nics", "nics_low", "nics_high"} <= set(header)
 
@@ -48,7 +48,7 @@ def test_csv_and_json_have_the_same_columns(study: Path, tmp_path: Path, format:
 def test_a_study_is_placed_for_the_budget_of_the_command(study: Path, tmp_path: Path) -> None:
     """Every row has it, with whether it was kept; Parquet has the columns."""
     out = tmp_path / "out"
-    rows = json.loads(placer("compare", study, "--budget", 5, "--out", out, "--format", "json", "--quiet"))
+    rows = json.loads(placer("compare", study, "--jobs", 1, "--budget", 5, "--out", out, "--format", "json", "--quiet"))
     for row in rows:
         assert row["budget_pct"] == 5
         assert row["keeps_budget"] is (row["violations_mean_pct"] <= 5)
@@ -74,10 +74,10 @@ def test_a_missed_budget_is_followed_by_smaller_ones(
     text = study.read_text(encoding="utf-8").replace('"greedy"', '"contention-aware"')
     study.write_text(text.replace("draws = 3", ""), encoding="utf-8")
     listed.write_text("budgets = [4]\n" + text, encoding="utf-8")
-    shown = placer("compare", study, "--out", tmp_path / "out", "--quiet")
+    shown = placer("compare", study, "--jobs", 1, "--out", tmp_path / "out", "--quiet")
     assert sorted(set(asked), reverse=True) == [2.0, 1.0, 0.5, 0.25]
     assert "Least wastage with at most 2 % SLA violations: contention-aware, tomur at budget " in shown
-    assert "No strategy" in placer("compare", listed, "--out", tmp_path / "out", "--quiet")
+    assert "No strategy" in placer("compare", listed, "--jobs", 1, "--out", tmp_path / "out", "--quiet")
     assert set(asked) == {4.0}
 
 

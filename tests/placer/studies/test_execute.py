@@ -49,7 +49,7 @@ def test_a_result_is_named_after_what_it_depends_on(study: Path, risky: Path, tm
 
 def test_ctrl_c_keeps_finished_results(study: Path, tmp_path: Path) -> None:
     """Interrupted while two runs are active, the command exits with status 130, and only whole results are kept."""
-    study.write_text('strategies = ["greedy"]\n[[trace]]\ncount = 60\ndraws = 2000\n', encoding="utf-8")
+    study.write_text('strategies = ["greedy"]\n[[trace]]\ncount = 60\ndraws = 500\n', encoding="utf-8")
     out = tmp_path / "out"
     command = [sys.executable, "-m", "placer", "compare", str(study), "--out", str(out), "--jobs", "2", "--quiet"]
     # a shell that starts these tests in the background makes them and their children ignore interrupts

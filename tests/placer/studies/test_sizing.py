@@ -166,7 +166,7 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
     small = tmp_path / "four-cores.toml"
     small.write_text('[[nic]]\nmodel = "bluefield-2"\ncores = 4\n', encoding="utf-8")
     common = ["size", trace, "--growth", "1", "--draws", "2", "--budgets", "2", "--strategy", "contention-aware",
-              "--out", tmp_path / "out", "--quiet"]  # fmt: skip
+              "--out", tmp_path / "out", "--jobs", 1, "--quiet"]  # fmt: skip
     page = tmp_path / "page.html"
     line = placer(*common, "--report", page).splitlines()[0]
     answer = json.loads(placer(*common, "--format", "json"))["answer"]
