@@ -21,12 +21,25 @@
 #include "functions/nat/rewrite.h"
 #include "functions/nat/sessions.h"
 
-enum { SESSIONS, ADDRESSES, FIRST_ADDRESS, SEED, UDP_S, ICMP_S, TRANSITORY_S, ESTABLISHED_S };
+enum {
+	SESSIONS,
+	ADDRESSES,
+	FIRST_ADDRESS,
+	HOST_PORTS,
+	SEED,
+	UDP_S,
+	ICMP_S,
+	TRANSITORY_S,
+	ESTABLISHED_S,
+};
 static const struct nf_parameter parameters[] = {
 	[SESSIONS] = {"sessions", "capacity of the table", 8, 1 << 22, 1 << 20},
 	[ADDRESSES] = {"addresses", "number of external addresses", 1, 256, 16},
 	[FIRST_ADDRESS] = {"first_address", "first external address, as a number (203.0.113.0)", 0,
 			   4294967040, RTE_IPV4(203, 0, 113, 0)},
+	[HOST_PORTS] = {"host_ports",
+			"most ports of an inside host, of each protocol (RFC 6888, REQ-4)", 1,
+			64512, 4096},
 	[SEED] = {"seed", "seed of the order of ports; keep it secret to make ports unpredictable",
 		  0, 4294967295, 1},
 	[UDP_S] = {"udp_s", "timeout of UDP, s", 0.001, 86400, 300},
@@ -58,7 +71,8 @@ static const struct nf_counter counters[] = {
 	[ERRORS] = {"errors", "ICMP errors translated"},
 	[STARTED] = {"started", "sessions opened"},
 	[AGED] = {"aged", "sessions removed after a timeout"},
-	[EXHAUSTED] = {"exhausted", "packets freed because their address has no port left"},
+	[EXHAUSTED] = {"exhausted",
+		       "packets freed because no port is left, or none for their host"},
 	[FULL] = {"full", "packets freed because the table is full"},
 	[UNMAPPED] = {"unmapped", "packets without a mapping, freed"},
 	[FRAGMENTS] = {"fragments", "freed"},
@@ -88,6 +102,7 @@ static int create(struct nf *nf)
 		.most = (uint32_t)settings[SESSIONS],
 		.first_address = (uint32_t)settings[FIRST_ADDRESS],
 		.addresses = (uint32_t)settings[ADDRESSES],
+		.host_ports = (uint32_t)settings[HOST_PORTS],
 		.seed = (uint64_t)settings[SEED],
 		.timeout_us = {[PHASE_UDP] = (uint64_t)(settings[UDP_S] * 1e6),
 			       [PHASE_ICMP] = (uint64_t)(settings[ICMP_S] * 1e6),
@@ -309,7 +324,7 @@ static void send_any(struct nf *nf, struct crossings *crossings, struct nf_out *
 
 /*
  * Whether the fast path may take the plain packets of a burst from inside: all packets from there
- * are plain. Else it would overtake those of the same flow that are not, such as those with options.
+ * are plain. Else they would overtake those of their flow that are not, such as those with options.
  */
 static bool all_plain(struct rte_mbuf **packets, uint16_t n)
 {

@@ -55,6 +55,36 @@ static void ports_are_not_shared(void **state)
 	offered(rig, &packet_spec, 1);
 }
 
+/* A host gets so many ports of each protocol, and another one when a mapping has ended. */
+static void a_host_leaves_ports_to_others(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {
+		{"addresses", 1}, {"host_ports", 3}, {"sessions", 64}};
+	struct packet_spec packet_spec = udp, other = udp;
+
+	rig_make(rig, "NAT", settings, 3);
+	for (uint16_t i = 0; i < 5; i++) {
+		packet_spec.source_port = i;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), SECOND);
+		assert_int_equal(rig->out.n, i < 3);
+	}
+	assert_int_equal(rig_count(rig, "exhausted"), 2);
+	packet_spec.source_port = 2; /* has its port already */
+	packet_spec.destination = server + 1;
+	offered(rig, &packet_spec, 2 * SECOND);
+	packet_spec.protocol = IPPROTO_TCP;
+	offered(rig, &packet_spec, 2 * SECOND);
+	other.source = host + 1;
+	offered(rig, &other, 2 * SECOND);
+	packet_spec = udp;
+	packet_spec.source_port = 7;
+	for (uint64_t s = 3; s < 301; s++)
+		rig_offer_burst(rig, NULL, 0, s * SECOND);
+	rig_offer_burst(rig, NULL, 0, 460 * SECOND);
+	offered(rig, &packet_spec, 461 * SECOND);
+}
+
 /* With a full table, packets of new sessions are freed and counted. */
 static void full_table_frees_new_sessions(void **state)
 {
@@ -96,6 +126,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(hosts_keep_one_address_and_parity, setup, teardown),
 		cmocka_unit_test_setup_teardown(ports_are_not_shared, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_host_leaves_ports_to_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_table_frees_new_sessions, setup, teardown),
 		cmocka_unit_test_setup_teardown(removed_sessions_free_their_ports, setup, teardown),
 	};

@@ -41,7 +41,8 @@ static bool allocate(struct sessions *sessions, const struct sessions_setup *set
 
 	sessions->table = make_table("sessions", setup->most, socket);
 	sessions->endpoints = make_table("endpoints", setup->most, socket);
-	if (!sessions->table || !sessions->endpoints)
+	sessions->hosts = make_table("hosts", setup->most, socket);
+	if (!sessions->table || !sessions->endpoints || !sessions->hosts)
 		return false;
 	sessions->sessions = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->table) + 1) *
 				       sizeof(*sessions->sessions));
@@ -49,10 +50,12 @@ static bool allocate(struct sessions *sessions, const struct sessions_setup *set
 				    sizeof(*sessions->links));
 	sessions->mappings = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->endpoints) + 1) *
 				       sizeof(*sessions->mappings));
+	sessions->taken = nf_zalloc(((size_t)rte_hash_max_key_id(sessions->hosts) + 1) *
+				    sizeof(*sessions->taken));
 	sessions->outside = nf_zalloc(lists * 65536 * sizeof(*sessions->outside));
 	sessions->ports = nf_zalloc(lists * sizeof(*sessions->ports));
-	return sessions->sessions && sessions->links && sessions->mappings && sessions->outside &&
-	       sessions->ports;
+	return sessions->sessions && sessions->links && sessions->mappings && sessions->taken &&
+	       sessions->outside && sessions->ports;
 }
 
 struct sessions *sessions_create(const struct sessions_setup *setup, int socket)
@@ -68,6 +71,7 @@ struct sessions *sessions_create(const struct sessions_setup *setup, int socket)
 	}
 	sessions->first_address = setup->first_address;
 	sessions->addresses = setup->addresses;
+	sessions->host_ports = setup->host_ports;
 	sessions->aged = setup->aged;
 	set_timeouts(sessions, setup->timeout_us);
 	for (uint32_t i = 0; i < NAT_PROTOCOLS * setup->addresses; i++)
@@ -81,9 +85,11 @@ void sessions_destroy(struct sessions *sessions)
 		return;
 	rte_hash_free(sessions->table);
 	rte_hash_free(sessions->endpoints);
+	rte_hash_free(sessions->hosts);
 	nf_free(sessions->sessions);
 	nf_free(sessions->links);
 	nf_free(sessions->mappings);
+	nf_free(sessions->taken);
 	nf_free(sessions->outside);
 	nf_free(sessions->ports);
 	nf_free(sessions);
@@ -121,12 +127,48 @@ static uint32_t *outside_of(struct sessions *sessions, const struct mapping *map
 				  rte_be_to_cpu_16(mapping->outside.port)];
 }
 
+static struct flow_key host_key(uint8_t protocol, rte_be32_t address)
+{
+	return endpoint_key(protocol, (struct endpoint){.address = address});
+}
+
+/* A port of an external address for an inside host; 0 if none is free, or the host has enough. */
+static uint16_t take_port(struct sessions *sessions, const struct flow_key *endpoint,
+			  uint32_t address)
+{
+	const struct flow_key key = host_key(endpoint->protocol, endpoint->source);
+	const int32_t host = rte_hash_add_key(sessions->hosts, &key);
+	uint16_t port = 0;
+
+	if (host >= 0 && sessions->taken[host] < sessions->host_ports)
+		port = ports_take(
+			&sessions->ports[list_of(sessions, endpoint->protocol, address)],
+			rte_be_to_cpu_16(endpoint->source_port));
+	if (port != 0)
+		sessions->taken[host]++;
+	else if (host >= 0 && sessions->taken[host] == 0)
+		rte_hash_del_key(sessions->hosts, &key);
+	return port;
+}
+
+static void give_port(struct sessions *sessions, const struct mapping *mapping)
+{
+	const struct flow_key key = host_key(mapping->protocol, mapping->inside.address);
+	const uint32_t address =
+		rte_be_to_cpu_32(mapping->outside.address) - sessions->first_address;
+	const int32_t host = rte_hash_lookup(sessions->hosts, &key);
+
+	ports_give(&sessions->ports[list_of(sessions, mapping->protocol, address)],
+		   rte_be_to_cpu_16(mapping->outside.port));
+	if (host >= 0 && --sessions->taken[host] == 0)
+		rte_hash_del_key(sessions->hosts, &key);
+}
+
 /* All mappings of a host have one external address (RFC 4787, REQ-2). */
 static int32_t map(struct sessions *sessions, const struct flow_key *key, int32_t place)
 {
 	const uint32_t address = rte_hash_crc_4byte(key->source, 0) % sessions->addresses;
-	struct ports *ports = &sessions->ports[list_of(sessions, key->protocol, address)];
-	const uint16_t port = ports_take(ports, rte_be_to_cpu_16(key->source_port));
+	const uint16_t port = take_port(sessions, key, address);
 	struct mapping *mapping = &sessions->mappings[place];
 
 	if (port == 0) {
@@ -158,12 +200,9 @@ static int32_t mapping_for(struct sessions *sessions, const struct flow_key *flo
 static void unmap(struct sessions *sessions, struct mapping *mapping)
 {
 	const struct flow_key key = endpoint_key(mapping->protocol, mapping->inside);
-	const uint32_t address =
-		rte_be_to_cpu_32(mapping->outside.address) - sessions->first_address;
 
 	*outside_of(sessions, mapping) = 0;
-	ports_give(&sessions->ports[list_of(sessions, mapping->protocol, address)],
-		   rte_be_to_cpu_16(mapping->outside.port));
+	give_port(sessions, mapping);
 	rte_hash_del_key(sessions->endpoints, &key);
 }
 

@@ -62,6 +62,7 @@ struct session_link {
 struct sessions_setup {
 	uint32_t most;
 	uint32_t first_address, addresses; /* external addresses, in host byte order */
+	uint32_t host_ports;               /* most ports of an inside host, of each protocol */
 	uint64_t seed;
 	uint64_t timeout_us[PHASES];
 	uint64_t *aged; /* grows by each session that is removed after its timeout */
@@ -74,6 +75,9 @@ struct sessions {
 	struct rte_hash
 		*endpoints; /* maps a flow key without destination to an index of `mappings` */
 	struct mapping *mappings;
+	struct rte_hash *hosts; /* maps an inside address and a protocol to an index of `taken` */
+	uint32_t *taken;        /* ports that the host has */
+	uint32_t host_ports;
 	uint32_t *outside;   /* by protocol, address, port: index of a mapping + 1 */
 	struct ports *ports; /* by protocol, address */
 	uint32_t first_address, addresses;
