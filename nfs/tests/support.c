@@ -70,14 +70,29 @@ uint64_t rig_count(const struct rig *rig, const char *counter)
 	return 0;
 }
 
+#define MOST_BUFFERS 1024
+
 void rig_process(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us)
 {
+	struct buffer {
+		void *bytes;
+		uint16_t length;
+	} buffers[MOST_BUFFERS];
+	unsigned int poisoned = 0;
+
 	nf_out_free(&rig->out);
 	rig->nf->now_us = now_us;
-	for (uint16_t i = 0; i < n; i++)
+	for (uint16_t i = 0; i < n; i++) {
 		packet_poison(packets[i]);
+		/* noted here, because a function may free them; a whole pool takes long to walk */
+		for (struct rte_mbuf *at = packets[i]; at; at = at->next) {
+			assert_true(poisoned < MOST_BUFFERS);
+			buffers[poisoned++] = (struct buffer){at->buf_addr, at->buf_len};
+		}
+	}
 	nf_process(rig->nf, packets, n, &rig->out);
-	pool_unpoison(rig->pool);
+	for (unsigned int i = 0; i < poisoned; i++)
+		ASAN_UNPOISON_MEMORY_REGION(buffers[i].bytes, buffers[i].length);
 }
 
 void rig_offer_burst(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us)

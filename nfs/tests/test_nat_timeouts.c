@@ -40,14 +40,15 @@ static void udp_times_out_unless_refreshed_from_inside(void **state)
  */
 static void nobody_reaches_a_host_after_the_timeout(void **state)
 {
+	static const uint32_t elsewhere = RTE_IPV4(192, 0, 2, 1);
 	struct rig *rig = *state;
 	struct packet_spec back, stranger, other = udp;
 
 	rig_make(rig, "NAT", NULL, 0);
 	back = reply_of(&udp, offered(rig, &udp, SECOND));
 	stranger = back;
-	stranger.source = RTE_IPV4(192, 0, 2, 1);
-	other.destination = RTE_IPV4(198, 51, 100, 8);
+	stranger.source = elsewhere;
+	other.destination = server + 1;
 	offered(rig, &other, 200 * SECOND);
 	assert_true(passes_in(rig, &stranger, 300 * SECOND));
 	assert_true(passes_in(rig, &stranger, 499 * SECOND));
