@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -48,9 +49,22 @@ def open_models(directory: Path | None, say: Say, recorded: str = RECORDED) -> M
         home = platformdirs.user_cache_path("nf-placer") / f"models-{_fingerprint(profile)}"
         with contextlib.suppress(InputError):
             return load_models(home)
-        say(f"training the models of the recorded profile {recorded} into {home} (once)")
-        train(read_profile(profile)).save(home)
+        with _one_at_a_time(home):
+            with contextlib.suppress(InputError):
+                return load_models(home)  # another process has trained them meanwhile
+            say(f"training the models of the recorded profile {recorded} into {home} (once)")
+            train(read_profile(profile)).save(home)
     return load_models(home)
+
+
+@contextlib.contextmanager
+def _one_at_a_time(home: Path) -> Iterator[None]:
+    """Wait until no other process is training the same models."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with home.with_name(f"{home.name}.lock").open("w") as lock:
+        with contextlib.suppress(OSError):  # a file system without locks: they are trained twice
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def recorded_of(testbed: str | None) -> str:
