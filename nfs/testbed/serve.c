@@ -68,13 +68,16 @@ static json_t *too_noisy(const struct testbed *testbed, const struct measured *m
 			 unsigned int n)
 {
 	char message[512], reached[64] = "the standard error is unknown", reasons[128];
-	char hint[64] = "stop other work on the machine";
+	char hint[96] = "stop other work on the machine";
 	const double largest = largest_error(measured, n);
 	json_t *answer, *error, *errors = json_array();
 
 	for (unsigned int i = 0; i < n; i++)
 		json_array_append_new(errors, error_json(measured->standard_error_pct[i]));
 	measured_reasons(measured, reasons, sizeof(reasons));
+	if (!testbed->options.realtime)
+		snprintf(hint, sizeof(hint),
+			 "stop other work on the machine, or keep it off these cores: --realtime");
 	if (clock_ns() >= testbed->limits.until_ns)
 		snprintf(hint, sizeof(hint), "the limit is %u s (--timeout)",
 			 testbed->options.timeout_s);

@@ -110,6 +110,7 @@ def test_reports_too_noisy(either: Path) -> None:
     (answer,) = responses_to(either, "--counters", "none", *REJECTS_NOISE, lines=[run_request(FLOW_STATS)])
     assert answer["error"]["code"] == "too-noisy"
     assert "0.00 % is required" in answer["error"]["message"]
+    assert answer["error"]["message"].endswith("keep it off these cores: --realtime")
     windows = answer["error"]["windows"]
     assert 0 < windows["kept"] + sum(windows["rejected"].values()) <= 10  # fewer if other processes take the time
 
