@@ -55,23 +55,29 @@ def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
 
 
 class _Announcement(event.Listener):
-    """Says once that kernels are compiled."""
+    """Says once that kernels are compiled, to whoever asked last."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say: Callable[[str], None] | None = say
+    say: Callable[[str], None] | None = None
 
     def on_start(self, compiling: event.Event) -> None:
-        if self._say is not None:
-            say, self._say = self._say, None
+        if self.say is not None:
+            say, self.say = self.say, None
             say("compiling the models for this machine (once, up to a minute)")
 
     def on_end(self, compiled: event.Event) -> None:
         pass
 
 
+_announcement = _Announcement()
+event.register("numba:compile", _announcement)  # type: ignore[no-untyped-call]
+
+
 def announce_compiling(say: Callable[[str], None]) -> None:
-    """Call `say` with a message when this process first compiles a kernel; those in the cache are not compiled."""
-    event.register("numba:compile", _Announcement(say))  # type: ignore[no-untyped-call]
+    """Call `say` with a message when this process next compiles a kernel; those in the cache are not compiled.
+
+    It replaces the `say` of a call before.
+    """
+    _announcement.say = say
 
 
 @cache
