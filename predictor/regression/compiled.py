@@ -55,7 +55,7 @@ def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
 
 
 class _Announcement(event.Listener):
-    """Says once that kernels are compiled, to whoever asked last."""
+    """Says once that kernels are compiled, to the last who asked."""
 
     say: Callable[[str], None] | None = None
 
