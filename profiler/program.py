@@ -14,7 +14,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import IO
 
 from profiler.testbed import TestbedError
@@ -68,7 +68,8 @@ class Program:
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None and stdout is not None and stderr is not None
         Thread(target=_write, args=(stdin, self._requests), daemon=True).start()
-        self._reader = Thread(target=_read, args=(stdout, self._answers), daemon=True)
+        self._ended = Event()
+        self._reader = Thread(target=_read, args=(stdout, self._answers, self._ended), daemon=True)
         self._drain = Thread(target=_keep_last, args=(stderr, self._last_lines, on_stderr), daemon=True)
         self._reader.start()
         self._drain.start()
@@ -112,8 +113,8 @@ class Program:
         self._process.wait()
         self._abandoned.detach()
         self._drain.join(GRACE_S)
-        while self._reader.is_alive() and not self._answers.empty():
-            self._answers.get()  # a reader that waits for room in the queue can end
+        self._ended.set()
+        self._reader.join(GRACE_S)
         return status
 
     def _wait(self, seconds: float) -> int | None:
@@ -169,11 +170,14 @@ def _write(stdin: IO[str], requests: queue.SimpleQueue[str | None]) -> None:
         stdin.close()
 
 
-def _read(stdout: IO[str], answers: queue.SimpleQueue[str | None]) -> None:
+def _read(stdout: IO[str], answers: queue.SimpleQueue[str | None], ended: Event) -> None:
+    """Read lines, no more than `UNREAD_LINES` ahead, until there are none; after the end, what is left is dropped."""
     with contextlib.suppress(ValueError, OSError):
         while line := stdout.readline(LONGEST_LINE + 1):
-            while answers.qsize() >= UNREAD_LINES:
-                time.sleep(FULL_S)
+            while answers.qsize() >= UNREAD_LINES and not ended.wait(FULL_S):
+                pass
+            if ended.is_set():
+                break
             answers.put(line)
     answers.put(None)
 

@@ -10,6 +10,7 @@ SHARDS = 256
 """Each grows by itself: one dictionary of 350,000 entries takes 17 ms to make room for more."""
 
 CHUNK = 1_024
+"""Keys of one part; it is given up when all of them are gone."""
 
 _K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")
@@ -47,7 +48,7 @@ class OrderedShards(MutableMapping[str, _V]):
     """Values by text in the order in which keys came, in dictionaries of `CHUNK` keys that came one after the other."""
 
     def __init__(self) -> None:
-        self._chunk_of: ShardedDict[str, dict[str, _V]] = ShardedDict()
+        self._chunk_of: ShardedDict[str, int] = ShardedDict()
         self._chunks: dict[int, dict[str, _V]] = {}
         self._came = self._size = 0
 
@@ -58,19 +59,22 @@ class OrderedShards(MutableMapping[str, _V]):
         return self._chunk_of.get(cast("str", key)) is not None
 
     def __getitem__(self, key: str) -> _V:
-        return self._chunk_of[key][key]
+        return self._chunks[self._chunk_of[key]][key]
 
     def __setitem__(self, key: str, value: _V) -> None:
-        chunk = self._chunk_of.get(key)
-        if chunk is None:
-            chunk = self._chunk_of[key] = self._chunks.setdefault(self._came // CHUNK, {})
+        number = self._chunk_of.get(key)
+        if number is None:
+            number = self._chunk_of[key] = self._came // CHUNK
             self._came += 1
             self._size += 1
-        chunk[key] = value
+        self._chunks.setdefault(number, {})[key] = value
 
     def __delitem__(self, key: str) -> None:
-        chunk = self._chunk_of.pop(key)
+        number = self._chunk_of.pop(key)
+        chunk = self._chunks[number]
         del chunk[key]
+        if not chunk:
+            del self._chunks[number]
         self._size -= 1
 
     def __iter__(self) -> Iterator[str]:

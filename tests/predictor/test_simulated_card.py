@@ -85,7 +85,7 @@ def test_service_times_over_all_traffic(trained: Models, nf: str) -> None:
 @pytest.fixture(scope="module")
 def recorded() -> Models:
     """Models of all eleven NFs, from the profile in the repository; trained once for these sources."""
-    return open_models(None, print)
+    return open_models(None, lambda message: None)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from threading import Thread
+import time
+from threading import Thread, active_count
 from types import FrameType
 
 from profiler.program import Program
@@ -43,3 +44,16 @@ def test_a_program_ends_wherever_an_interrupt_comes() -> None:
         assert not ending.is_alive(), f"interrupted at step {at}"
         at += 1
     assert at > 1
+
+
+def test_nothing_reads_on_after_the_end() -> None:
+    """A program that wrote more lines than are read ahead leaves no thread behind."""
+    before = active_count()
+    program = Program(f"{sys.executable} -c \"print('line\\n' * 100, flush=True); import time; time.sleep(60)\"")
+    assert program.receive(20.0) == "line\n"
+    program.end(polite=False)
+    for _ in range(100):
+        if active_count() <= before:
+            break
+        time.sleep(0.05)
+    assert active_count() <= before

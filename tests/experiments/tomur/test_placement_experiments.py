@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from experiments.tomur import budget, table6_online, table6_optimal
 from experiments.tomur.methodology.simulated_card import TESTBEDS
+from placer.policy.rules import RULES
 
 FIRST = TESTBEDS[0]
 
@@ -70,6 +71,16 @@ def test_the_plot_shows_both_cards(draw: object) -> None:
     legends = [legend for axes in figure.axes if (legend := axes.get_legend())]
     texts += [text.get_text() for legend in legends for text in legend.get_texts()]
     assert all(any(card in text for text in texts) for card in TESTBEDS)
+
+
+def test_a_sequence_is_placed_by_every_rule_on_both_cards() -> None:
+    """With exact throughputs no SLA is violated; the first sequence is also placed at every risk."""
+    scores = table6_online._scores(0, count=8)
+    asked = {(key.testbed, key.rule, key.oracle) for key in scores if key.risk is None}
+    oracles = (table6_online.NOISE_FREE, table6_online.PREDICTOR)
+    assert asked == {(card, rule, oracle) for card in TESTBEDS for rule in RULES for oracle in oracles}
+    assert {key.risk for key in scores if key.risk is not None} == set(table6_online.RISKS)
+    assert all(violated == 0 for key, (_, violated) in scores.items() if key.oracle == table6_online.NOISE_FREE)
 
 
 def _exact(card: str) -> table6_online.Scores:

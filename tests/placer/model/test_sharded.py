@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 
 from placer.model.sharded import CHUNK, OrderedShards
 
@@ -23,3 +24,17 @@ def test_keys_keep_the_order_in_which_they_came() -> None:
     assert list(shards) == list(expected)
     assert list(shards.values()) == list(expected.values())
     assert list(shards.items()) == list(expected.items())
+
+
+def test_keys_that_left_take_no_memory() -> None:
+    """A hundred parts of keys that came and left, beside one that stays."""
+    shards: OrderedShards[int] = OrderedShards()
+    shards["stays"] = 0
+    tracemalloc.start()
+    for number in range(100 * CHUNK):
+        shards[f"nic-{number}"] = number
+        del shards[f"nic-{number}"]
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert grown < 1e5
+    assert list(shards) == ["stays"]
