@@ -49,6 +49,14 @@ void flow_table_destroy(struct flow_table *table)
 	nf_free(table->marks);
 }
 
+static void begin_flow(struct flow_table *table, struct nf *nf, int32_t place)
+{
+	table->flows[place] = (struct flow){0};
+	if (table->marks)
+		table->marks[place] = 0;
+	nf->counters[FLOW_STARTED]++;
+}
+
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key)
 {
 	const int32_t place = rte_hash_add_key(table->places, key);
@@ -56,22 +64,15 @@ int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct f
 	if (place < 0)
 		return place;
 	/* an earlier packet of the burst may have added it */
-	if (table->flows[place].last_us == 0) {
-		table->flows[place] = (struct flow){0};
-		if (table->marks)
-			table->marks[place] = 0;
-		nf->counters[FLOW_STARTED]++;
-	}
+	if (table->flows[place].last_us == 0)
+		begin_flow(table, nf, place);
 	return place;
 }
 
 void flow_table_restart(struct flow_table *table, struct nf *nf, int32_t place)
 {
-	table->flows[place] = (struct flow){0};
-	if (table->marks)
-		table->marks[place] = 0;
 	nf->counters[FLOW_AGED]++;
-	nf->counters[FLOW_STARTED]++;
+	begin_flow(table, nf, place);
 }
 
 static void remove_flow(struct flow_table *table, struct nf *nf, uint32_t place)
