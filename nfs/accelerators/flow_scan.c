@@ -59,11 +59,18 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 	offload_end(&scan->offload, out);
 }
 
-void flow_scan_drain(struct nf *nf, struct nf_out *out)
+void flow_scan_poll(struct nf *nf, struct nf_out *out)
 {
 	struct flow_scan *scan = nf->state;
 
-	offload_drain(&scan->offload, out);
+	offload_poll(&scan->offload, out);
+}
+
+void flow_scan_flush(struct nf *nf, struct nf_out *out)
+{
+	struct flow_scan *scan = nf->state;
+
+	offload_flush(&scan->offload, out);
 }
 
 void flow_scan_destroy(struct nf *nf)

@@ -26,7 +26,8 @@ struct flow_scan {
 /* Its callbacks. */
 int flow_scan_create(struct nf *nf, offload_completion completed);
 void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
-void flow_scan_drain(struct nf *nf, struct nf_out *out);
+void flow_scan_poll(struct nf *nf, struct nf_out *out);
+void flow_scan_flush(struct nf *nf, struct nf_out *out);
 void flow_scan_destroy(struct nf *nf);
 
 /*

@@ -90,7 +90,7 @@ static void send_ready(struct offload *offload, struct nf_out *out)
 }
 
 /* Submit pending jobs, poll once for completed ones, and send what is ready. */
-static void poll_once(struct offload *offload, struct nf_out *out)
+void offload_poll(struct offload *offload, struct nf_out *out)
 {
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
 		struct offload_lane *lane = &offload->lanes[kind];
@@ -102,16 +102,16 @@ static void poll_once(struct offload *offload, struct nf_out *out)
 	send_ready(offload, out);
 }
 
-void offload_drain(struct offload *offload, struct nf_out *out)
+void offload_flush(struct offload *offload, struct nf_out *out)
 {
 	while (offload->head != offload->tail)
-		poll_once(offload, out);
+		offload_poll(offload, out);
 }
 
 void offload_begin(struct offload *offload, uint16_t n, struct nf_out *out)
 {
 	while (offload->tail - offload->head + n > offload->mask + 1)
-		poll_once(offload, out);
+		offload_poll(offload, out);
 	if (offload->head == offload->tail) /* few slots, reused soon, stay in the cache */
 		offload->head = offload->tail = 0;
 }
@@ -144,7 +144,7 @@ void offload_request(struct offload *offload, enum accelerator_kind kind,
 void offload_end(struct offload *offload, struct nf_out *out)
 {
 	if (offload->nf->execution == NF_PIPELINE)
-		poll_once(offload, out);
+		offload_poll(offload, out);
 	else
-		offload_drain(offload, out);
+		offload_flush(offload, out);
 }

@@ -70,7 +70,9 @@ void offload_request(struct offload *offload, enum accelerator_kind kind,
 		     struct offloaded *offloaded);
 /* Submit requested jobs; then send what is ready or, in run to completion, wait for all. */
 void offload_end(struct offload *offload, struct nf_out *out);
+/* Submit requested jobs and send what is ready, without waiting. */
+void offload_poll(struct offload *offload, struct nf_out *out);
 /* Wait for all held packets and send them. */
-void offload_drain(struct offload *offload, struct nf_out *out);
+void offload_flush(struct offload *offload, struct nf_out *out);
 
 #endif

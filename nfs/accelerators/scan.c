@@ -10,7 +10,7 @@ static void linearize(struct rte_mbuf *packet, const struct packet *headers)
 
 struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, uint64_t *counters)
 {
-	const struct packet headers = packet_parse(packet);
+	const struct packet headers = packet_headers(packet);
 	struct offloaded *offloaded;
 	uint8_t *payload = NULL;
 

@@ -22,6 +22,7 @@ struct original {
 
 struct capture {
 	struct rte_mempool *pool;
+	uint32_t number; /* of the next packet */
 };
 
 /* Store the bytes of a packet; false if it was truncated or is larger than a buffer. */
@@ -110,7 +111,7 @@ static struct rte_mempool *pool_for(uint32_t packets)
 		 __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED));
 	return rte_pktmbuf_pool_create_by_ops(
 		name, packets, 0, RTE_ALIGN(sizeof(struct original), RTE_MBUF_PRIV_ALIGN),
-		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, "ring_sp_sc");
+		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, "ring_mp_sc");
 }
 
 /* Read the next packet that fits into a buffer; false at the end of the file. */
@@ -184,7 +185,7 @@ uint16_t capture_receive(struct capture *capture, struct rte_mbuf **packets, uin
 		       RTE_MIN(original->length, (uint16_t)HEAD));
 		packets[i]->data_len = original->length;
 		packets[i]->pkt_len = original->length;
-		packets[i]->port = NF_INSIDE;
+		metadata_begin(packets[i], NF_INSIDE, capture->number++);
 	}
 	return n;
 }

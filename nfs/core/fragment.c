@@ -103,7 +103,7 @@ static struct rte_mbuf *non_initial_fragment(const struct rte_mbuf *mbuf, uint16
 	memcpy(data, rte_pktmbuf_mtod(mbuf, const void *), l3);
 	memcpy(data + l3, header->bytes, header->length);
 	copy(mbuf, at, length, data + l3 + header->length);
-	fragment->port = mbuf->port;
+	metadata_inherit(fragment, mbuf);
 	return fragment;
 }
 

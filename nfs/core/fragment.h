@@ -2,14 +2,14 @@
 #ifndef NFS_CORE_FRAGMENT_H
 #define NFS_CORE_FRAGMENT_H
 
-#include "core/packet.h"
+#include "core/metadata.h"
 
 #define FRAGMENTS_MOST 256
 
 /*
  * Fragment a packet, which may be a fragment itself, to at most `mtu` bytes, at least 68. The first
  * fragment is the packet itself; the others are single buffers of `pool`, which have room for at
- * least 68 bytes. All get the packet's Ethernet header and port. Returns their number, or a
+ * least 68 bytes. All get the packet's Ethernet header and metadata. Returns their number, or a
  * negative errno with the packet unchanged: -ENOMEM if `pool` is empty, -E2BIG above
  * FRAGMENTS_MOST, -EMSGSIZE if it would exceed the largest datagram.
  */

@@ -130,7 +130,8 @@ static struct rte_mbuf *error_about(struct icmp_reporter *reporter, struct rte_m
 	turn_ethernet(about, packet->l3, data);
 	headers = (struct error_headers *)(data + packet->l3);
 	fill(reporter, headers, quoted, problem, mtu, ip->src_addr);
-	error->port = about->port;
+	metadata_inherit(error, about);
+	packet_send_back(error);
 	return error;
 }
 

@@ -39,8 +39,9 @@ struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *p
 
 /*
  * Create an ICMP error about a packet with an IPv4 header. For ICMP_SENT, `*error` is a new packet
- * for the port that the packet came from. `mtu` is that of the next hop, and 0 unless fragmentation
- * is needed (RFC 1191). The packet stays the caller's and must be unchanged since it was received.
+ * that goes back to where the packet came from. `mtu` is that of the next hop, and 0 unless
+ * fragmentation is needed (RFC 1191). The packet stays the caller's and must be unchanged since it
+ * was received.
  */
 enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *about,
 			     const struct packet *packet, enum icmp_problem problem, uint16_t mtu,

@@ -64,6 +64,29 @@ static int configure(struct nf *nf, const struct nf_config *config)
 	return 0;
 }
 
+static void free_instance(struct nf *nf)
+{
+	for (unsigned int i = 0; i < nf->kind->n_parameters; i++)
+		free(nf->texts[i]);
+	nf_free(nf);
+}
+
+/* The texts are the instance's own: who set them may free them. */
+static int copy_texts(struct nf *nf, const struct nf_setting *settings, unsigned int n_settings)
+{
+	const char *texts[NF_MOST_PARAMETERS];
+
+	nf_apply_texts(nf->kind->parameters, nf->kind->n_parameters, settings, n_settings, texts);
+	for (unsigned int i = 0; i < nf->kind->n_parameters; i++) {
+		if (!texts[i])
+			continue;
+		nf->texts[i] = strdup(texts[i]);
+		if (!nf->texts[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 struct nf *nf_create(const struct nf_config *config, const struct nf_setting *settings,
 		     unsigned int n_settings)
 {
@@ -80,11 +103,11 @@ struct nf *nf_create(const struct nf_config *config, const struct nf_setting *se
 		return NULL;
 	}
 	nf->kind = kind;
-	if (configure(nf, config) < 0 ||
+	if (metadata_register() < 0 || configure(nf, config) < 0 ||
 	    nf_apply_settings(kind->name, kind->parameters, kind->n_parameters, settings,
 			      n_settings, nf->settings) < 0 ||
-	    (kind->create && kind->create(nf) < 0)) {
-		nf_free(nf);
+	    copy_texts(nf, settings, n_settings) < 0 || (kind->create && kind->create(nf) < 0)) {
+		free_instance(nf);
 		return NULL;
 	}
 	return nf;
@@ -96,13 +119,19 @@ void nf_destroy(struct nf *nf)
 		return;
 	if (nf->kind->destroy)
 		nf->kind->destroy(nf);
-	nf_free(nf);
+	free_instance(nf);
 }
 
-void nf_drain(struct nf *nf, struct nf_out *out)
+void nf_poll(struct nf *nf, struct nf_out *out)
 {
-	if (nf->kind->drain)
-		nf->kind->drain(nf, out);
+	if (nf->kind->poll)
+		nf->kind->poll(nf, out);
+}
+
+void nf_flush(struct nf *nf, struct nf_out *out)
+{
+	if (nf->kind->flush)
+		nf->kind->flush(nf, out);
 }
 
 void nf_out_free(struct nf_out *out)

@@ -2,8 +2,8 @@
  * Network functions, and how to add one.
  *
  * A network function is one file in functions/: a `process` over a burst of packets, its
- * parameters, its counters, and NF_REGISTER. No other file needs an edit; examples/extend/port_counter.c is
- * one to copy. testbed/ has the loop that measures functions; tests/ gives them packets and checks
+ * parameters, its counters, and NF_REGISTER. No other file needs an edit; to copy:
+ * examples/extend/port_counter.c. testbed/ has the loop that measures functions; tests/ gives them packets and checks
  * packets and counters that come out.
  */
 #ifndef NFS_CORE_NF_H
@@ -16,6 +16,7 @@
 
 #include <rte_mbuf.h>
 
+#include "core/metadata.h"
 #include "core/parameters.h"
 
 #define NF_BURST 32
@@ -25,9 +26,6 @@
 
 struct accelerator;
 struct nf;
-
-/* Sides of a two-port function: `packet->port` of received packets, and of sent ones. */
-enum nf_port { NF_INSIDE = 0, NF_OUTSIDE = 1 };
 
 /* How a function with accelerators executes; sets of them are sums. */
 enum nf_execution { NF_RUN_TO_COMPLETION = 1, NF_PIPELINE = 2 };
@@ -66,12 +64,17 @@ struct nf_kind {
 	 */
 	int (*create)(struct nf *nf);
 	/*
-	 * Take over `n` (at most NF_BURST) packets: each is sent to `out`, freed, or held by a
-	 * pipeline, which sends it in a later call.
+	 * Take over `n` (at most NF_BURST) packets: each is sent to `out`, by a gate of
+	 * core/metadata.h, freed, or held and sent in a later call.
 	 */
 	void (*process)(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
+	/*
+	 * Send what accelerators have finished, without waiting, and free what has timed out; NULL
+	 * if nothing is held.
+	 */
+	void (*poll)(struct nf *nf, struct nf_out *out);
 	/* Send or free all held packets, waiting for accelerators; NULL if none are held. */
-	void (*drain)(struct nf *nf, struct nf_out *out);
+	void (*flush)(struct nf *nf, struct nf_out *out);
 	void (*destroy)(struct nf *nf);
 
 	struct nf_kind *next;
@@ -82,6 +85,7 @@ struct nf {
 	const struct nf_kind *kind;
 	enum nf_execution execution;
 	double settings[NF_MOST_PARAMETERS]; /* indexed like kind->parameters */
+	char *texts[NF_MOST_PARAMETERS];     /* the same, of text parameters */
 	uint64_t counters[NF_MOST_COUNTERS]; /* indexed like kind->counters */
 	uint64_t now_us;           /* the caller's clock, set before each burst; never 0 */
 	struct rte_mempool *spare; /* for packets that the function creates */
@@ -125,7 +129,8 @@ static inline void nf_process(struct nf *nf, struct rte_mbuf **packets, uint16_t
 	nf->kind->process(nf, packets, n, out);
 }
 
-void nf_drain(struct nf *nf, struct nf_out *out);
+void nf_poll(struct nf *nf, struct nf_out *out);
+void nf_flush(struct nf *nf, struct nf_out *out);
 
 static inline void nf_send(struct nf_out *out, struct rte_mbuf *packet)
 {

@@ -40,6 +40,7 @@ struct traffic {
 	uint64_t random;
 	uint32_t *picks; /* NULL if all flows are equally popular */
 	uint32_t n_picks, next_pick;
+	uint32_t number;     /* of the next packet */
 	uint32_t sweep_left; /* flows still to be sent once before random picks */
 	double mtbr;
 	struct capture *capture;
@@ -147,12 +148,12 @@ static struct rte_mempool *round_pool(void)
 	snprintf(name, sizeof(name), "traffic_%u",
 		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
 	/*
-	 * a ring without a cache: the buffer freed first is received first, so all payloads are
-	 * used
+	 * A ring without a cache: the buffer freed first is received first, so all payloads are
+	 * used. Functions on several cores may free.
 	 */
 	pool = rte_pktmbuf_pool_create_by_ops(name, TRAFFIC_PACKETS, 0, 0,
 					      RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY,
-					      "ring_sp_sc");
+					      "ring_mp_sc");
 	if (!pool)
 		fprintf(stderr, "traffic: no memory for packets: %s\n", rte_strerror(rte_errno));
 	return pool;
@@ -194,7 +195,7 @@ struct traffic *traffic_create(const struct traffic_profile *profile, uint64_t s
 	struct payload_filling filling = {.payloads = payloads_at(profile->mtbr, seed)};
 	struct traffic *traffic;
 
-	if (check_profile(profile) < 0)
+	if (check_profile(profile) < 0 || metadata_register() < 0)
 		return NULL;
 	traffic = nf_zalloc(sizeof(*traffic));
 	if (!traffic)
@@ -225,6 +226,10 @@ struct traffic *traffic_create_pcap(const char *path)
 
 	if (!traffic)
 		return NULL;
+	if (metadata_register() < 0) {
+		traffic_destroy(traffic);
+		return NULL;
+	}
 	traffic->capture = capture_open(path);
 	if (!traffic->capture) {
 		traffic_destroy(traffic);
@@ -258,7 +263,7 @@ uint16_t traffic_receive(struct traffic *traffic, struct rte_mbuf **packets, uin
 		headers->ip.hdr_checksum = header_checksum(traffic, headers);
 		packets[i]->data_len = traffic->length;
 		packets[i]->pkt_len = traffic->length;
-		packets[i]->port = NF_INSIDE;
+		metadata_begin(packets[i], NF_INSIDE, traffic->number++);
 	}
 	return n;
 }

@@ -14,7 +14,6 @@ struct router {
 	struct rte_ether_addr own;
 	struct {
 		struct rte_ether_addr address;
-		uint16_t port;
 	} hops[HOPS];
 };
 
@@ -77,7 +76,6 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 		ipv4_hop(ip);
 		ethernet->src_addr = state->own;
 		ethernet->dst_addr = state->hops[hops[i]].address;
-		kept[i]->port = state->hops[hops[i]].port;
 		nf_send(out, kept[i]);
 	}
 }

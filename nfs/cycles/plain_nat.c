@@ -64,7 +64,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 
 	state->now++;
 	for (uint16_t i = 0; i < n; i++) {
-		if (packets[i]->port !=
+		if (packet_from(packets[i]) !=
 		    NF_INSIDE) { /* the reverse direction, which this traffic does not use */
 			rte_pktmbuf_free(packets[i]);
 			continue;
@@ -79,7 +79,6 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 
 		state->sessions[place].last = state->now;
 		rewrite(outward[i], &state->sessions[place]);
-		outward[i]->port = NF_OUTSIDE;
 		nf_send(out, outward[i]);
 	}
 }

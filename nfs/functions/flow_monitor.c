@@ -41,7 +41,8 @@ static struct nf_kind kind = {
 	.n_counters = RTE_DIM(counters),
 	.create = create,
 	.process = flow_scan_process,
-	.drain = flow_scan_drain,
+	.poll = flow_scan_poll,
+	.flush = flow_scan_flush,
 	.destroy = flow_scan_destroy,
 };
 

@@ -188,7 +188,7 @@ static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 {
 	candidates->n = 0;
 	for (uint16_t i = 0; i < n; i++) {
-		const struct packet packet = packet_parse(packets[i]);
+		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
 			nf->counters[MALFORMED]++;
@@ -274,7 +274,7 @@ static int track(struct nf *nf, const struct candidates *candidates, uint16_t i,
 	}
 	if (offload->backend->forward)
 		offer(nf, tracker, (uint32_t)place, candidates->ends[i],
-		      candidates->packets[i]->port);
+		      packet_from(candidates->packets[i]));
 	return TRACKED;
 }
 

@@ -17,11 +17,14 @@
 #include "core/packet.h"
 #include "functions/ip_router/table.h"
 
-enum { ROUTES, SEED, HOPS, DEFAULT_ROUTE, ADDRESS, ERRORS_PER_S, ERRORS_AT_ONCE };
+enum { ROUTES, SEED, HOPS, PORTS, DEFAULT_ROUTE, ADDRESS, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
 	[ROUTES] = {"routes", "prefixes in the table, besides the default one", 0, 1000000, 500000},
 	[SEED] = {"seed", "seed of the routes", 0, 4294967295, 1},
 	[HOPS] = {"hops", "next hops", 1, 256, 64},
+	[PORTS] = {"ports",
+		   "numbered gates, to which next hops are dealt out; 1: packets go forward", 1,
+		   NF_MOST_BRANCHES, 1},
 	[DEFAULT_ROUTE] = {"default_route",
 			   "1: packets without a matching prefix go to the first hop", 0, 1, 1},
 	[ADDRESS] = {"address", "the router's address, as a number; 192.0.2.254", 0, 4294967295,
@@ -61,7 +64,7 @@ static const struct nf_counter counters[] = {
 
 struct hop {
 	struct rte_ether_addr address;
-	uint16_t port;
+	uint8_t gate;
 };
 
 struct ip_router {
@@ -71,12 +74,12 @@ struct ip_router {
 	struct icmp_reporter reporter;
 };
 
-static void fill_hops(struct hop *hops, uint32_t n)
+static void fill_hops(struct hop *hops, uint32_t n, uint32_t ports)
 {
 	for (uint32_t i = 0; i < n; i++)
 		hops[i] = (struct hop){
 			.address = {{0x02, 0, 0, 1, 0, (uint8_t)i}},
-			.port = i % 2 ? NF_INSIDE : NF_OUTSIDE,
+			.gate = (uint8_t)(ports == 1 ? NF_FORWARD : NF_BRANCH + i % ports),
 		};
 }
 
@@ -121,7 +124,7 @@ static int create(struct nf *nf)
 		destroy(nf);
 		return -ENOMEM;
 	}
-	fill_hops(router->hops, hops);
+	fill_hops(router->hops, hops, (uint32_t)nf->settings[PORTS]);
 	return 0;
 }
 
@@ -197,7 +200,7 @@ static void forward(struct nf *nf, struct rte_mbuf **packets, const uint16_t *l3
 		ipv4_hop(ip);
 		ethernet->src_addr = router->own;
 		ethernet->dst_addr = hop->address;
-		packets[i]->port = hop->port;
+		metadata_of(packets[i])->gate = hop->gate;
 		packets[forwarded++] = packets[i];
 	}
 	nf_send_bulk(out, packets, forwarded);

@@ -152,7 +152,6 @@ static void encapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 		drop(nf, mbuf, NO_ROOM);
 		return;
 	}
-	mbuf->port = NF_OUTSIDE;
 	nf->counters[ENCAPSULATED]++;
 	nf_send(out, mbuf);
 }
@@ -234,7 +233,6 @@ static void decapsulate(struct nf *nf, struct rte_mbuf *mbuf, uint16_t l3, struc
 		return;
 	}
 	packet_unpad(mbuf, l3);
-	mbuf->port = NF_INSIDE;
 	nf->counters[DECAPSULATED]++;
 	nf_send(out, mbuf);
 }
@@ -283,13 +281,13 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *mbuf = packets[i];
-		const struct packet packet = packet_parse(mbuf);
+		const struct packet packet = packet_headers(mbuf);
 
 		if (unlikely(!packet_has_ipv4(&packet)))
 			drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
 		else if (unlikely(!ipv4_checksum_is_right(packet_ipv4(mbuf, &packet))))
 			drop(nf, mbuf, BAD_CHECKSUM);
-		else if (mbuf->port == NF_INSIDE)
+		else if (packet_from(mbuf) == NF_INSIDE)
 			from_inside(nf, mbuf, &packet, out);
 		else
 			from_outside(nf, mbuf, &packet, out);
@@ -297,7 +295,15 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	reassembly_expire(tunnel->reassembly, nf->now_us);
 }
 
-static void drain(struct nf *nf, struct nf_out *out)
+static void poll(struct nf *nf, struct nf_out *out)
+{
+	struct ip_tunnel *tunnel = nf->state;
+
+	(void)out;
+	reassembly_expire(tunnel->reassembly, nf->now_us);
+}
+
+static void flush(struct nf *nf, struct nf_out *out)
 {
 	struct ip_tunnel *tunnel = nf->state;
 
@@ -314,7 +320,8 @@ static struct nf_kind kind = {
 	.n_counters = RTE_DIM(counters),
 	.create = create,
 	.process = process,
-	.drain = drain,
+	.poll = poll,
+	.flush = flush,
 	.destroy = destroy,
 };
 

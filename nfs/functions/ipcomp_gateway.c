@@ -121,7 +121,7 @@ static struct rte_mbuf *compressed_packet(struct nf *nf, const struct offloaded 
 		rte_pktmbuf_free(packet);
 		return NULL;
 	}
-	packet->port = offloaded->packet->port;
+	metadata_inherit(packet, offloaded->packet);
 	memcpy(to, from, headers->l4);
 	ipcomp = (struct ipcomp_hdr *)(to + headers->l4);
 	*ipcomp = (struct ipcomp_hdr){
@@ -193,11 +193,18 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	offload_end(&gateway->offload, out);
 }
 
-static void drain(struct nf *nf, struct nf_out *out)
+static void poll(struct nf *nf, struct nf_out *out)
 {
 	struct gateway *gateway = nf->state;
 
-	offload_drain(&gateway->offload, out);
+	offload_poll(&gateway->offload, out);
+}
+
+static void flush(struct nf *nf, struct nf_out *out)
+{
+	struct gateway *gateway = nf->state;
+
+	offload_flush(&gateway->offload, out);
 }
 
 static void destroy(struct nf *nf)
@@ -221,7 +228,8 @@ static struct nf_kind kind = {
 	.n_counters = RTE_DIM(counters),
 	.create = create,
 	.process = process,
-	.drain = drain,
+	.poll = poll,
+	.flush = flush,
 	.destroy = destroy,
 };
 

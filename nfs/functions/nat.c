@@ -152,8 +152,8 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 		 struct nf_out *out)
 {
 	struct crossing *next = &crossings->of[crossings->n];
-	const bool outward = mbuf->port == NF_INSIDE;
-	const struct packet packet = packet_parse(mbuf);
+	const bool outward = packet_from(mbuf) == NF_INSIDE;
+	const struct packet packet = packet_headers(mbuf);
 	const int reason = reject_reason(&packet);
 	uint8_t type;
 
@@ -208,7 +208,7 @@ static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packe
 		session_seen(&sessions->sessions[place], false, tcp_flags(mbuf, packet),
 			     nf->now_us);
 	endpoint_rewrite(mbuf, packet, END_DESTINATION, mapping->inside);
-	mbuf->port = NF_INSIDE;
+	packet_send_to(mbuf, NF_INSIDE);
 	nf_send(out, mbuf);
 }
 
@@ -254,7 +254,6 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 		hairpin(nf, crossing, out);
 		return;
 	}
-	mbuf->port = NF_OUTSIDE;
 	nf_send(out, mbuf);
 }
 
@@ -331,7 +330,8 @@ static bool all_plain(struct rte_mbuf **packets, uint16_t n)
 	bool plain = true;
 
 	for (uint16_t i = 0; i < n; i++)
-		plain &= packets[i]->port != NF_INSIDE || packet_is_plain(packets[i]);
+		plain &= packet_from(packets[i]) != NF_INSIDE ||
+			 packet_is_plain(packets[i]);
 	return plain;
 }
 
@@ -345,7 +345,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	others.n = 0;
 	flow_burst_begin(&plain);
 	for (uint16_t i = 0; i < n; i++) {
-		if (likely(fast && packets[i]->port == NF_INSIDE))
+		if (likely(fast && packet_from(packets[i]) == NF_INSIDE))
 			flow_burst_add(&plain, packets[i], packet_plain_flow(packets[i]));
 		else
 			take(nf, packets[i], &others, out);

@@ -72,9 +72,14 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	offload_end(offload, out);
 }
 
-static void drain(struct nf *nf, struct nf_out *out)
+static void poll(struct nf *nf, struct nf_out *out)
 {
-	offload_drain(nf->state, out);
+	offload_poll(nf->state, out);
+}
+
+static void flush(struct nf *nf, struct nf_out *out)
+{
+	offload_flush(nf->state, out);
 }
 
 static void destroy(struct nf *nf)
@@ -95,7 +100,8 @@ static struct nf_kind kind = {
 	.n_counters = RTE_DIM(counters),
 	.create = create,
 	.process = process,
-	.drain = drain,
+	.poll = poll,
+	.flush = flush,
 	.destroy = destroy,
 };
 

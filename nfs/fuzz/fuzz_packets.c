@@ -187,7 +187,7 @@ static struct rte_mbuf *next_packet(struct input *input)
 		make_reply(packet, bytes, length);
 	else
 		memcpy(rte_pktmbuf_append(packet, length), bytes, length);
-	packet->port = head[WHAT] & SIDE ? NF_OUTSIDE : NF_INSIDE;
+	metadata_begin(packet, head[WHAT] & SIDE ? NF_OUTSIDE : NF_INSIDE, 0);
 	if (head[WHAT] & ORDERED)
 		put_in_order(packet);
 	if (head[WHAT] & SUMMED)
@@ -279,7 +279,7 @@ static void offer(struct nf *nf, struct input *input)
 		nf_process(nf, burst, next_burst(input, burst), &out);
 		remember_sent();
 	}
-	nf_drain(nf, &out);
+	nf_flush(nf, &out);
 	nf_out_free(&out);
 }
 

@@ -35,7 +35,7 @@ static int work(void *argument)
 			workload_step(task->workloads[i],
 				      (uint64_t)((double)rte_rdtsc() * us_per_cycle));
 	for (unsigned int i = 0; i < task->n; i++)
-		workload_drain(task->workloads[i]);
+		workload_flush(task->workloads[i]);
 	return 0;
 }
 

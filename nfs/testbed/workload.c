@@ -89,10 +89,10 @@ void workload_step(struct workload *workload, uint64_t now_us)
 	__atomic_store_n(&workload->done, workload->done + done, __ATOMIC_RELAXED);
 }
 
-void workload_drain(struct workload *workload)
+void workload_flush(struct workload *workload)
 {
 	if (!workload->nf)
 		return;
-	nf_drain(workload->nf, &workload->out);
+	nf_flush(workload->nf, &workload->out);
 	nf_out_free(&workload->out);
 }

@@ -21,7 +21,7 @@ void workload_destroy(struct workload *workload);
 /* Process one burst, or one step of a bench; `now_us` is the clock of a network function. */
 void workload_step(struct workload *workload, uint64_t now_us);
 /* Wait for requests that accelerators still process. */
-void workload_drain(struct workload *workload);
+void workload_flush(struct workload *workload);
 
 static inline uint64_t workload_done(const struct workload *workload)
 {

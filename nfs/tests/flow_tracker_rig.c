@@ -11,7 +11,7 @@ struct packet_spec reply_to(const struct packet_spec *packet_spec)
 
 	RTE_SWAP(back.source, back.destination);
 	RTE_SWAP(back.source_port, back.destination_port);
-	back.port = !packet_spec->port;
+	back.from = !packet_spec->from;
 	return back;
 }
 

@@ -17,7 +17,7 @@ static const struct packet_spec tcp = {.source = RTE_IPV4(10, 0, 0, 9),
 				       .source_port = 1000,
 				       .destination_port = 80,
 				       .protocol = IPPROTO_TCP,
-				       .port = NF_INSIDE};
+				       .from = NF_INSIDE};
 
 #define CONNECTION_STATE_NAMES 9
 

@@ -70,7 +70,7 @@ struct rte_mbuf *in_two(struct rig *rig, struct rte_mbuf *packet, uint16_t first
 	const uint16_t length = packet_bytes(packet, bytes, sizeof(bytes));
 	struct rte_mbuf *two = split(rig, bytes, length, first);
 
-	two->port = packet->port;
+	metadata_inherit(two, packet);
 	rte_pktmbuf_free(packet);
 	return two;
 }
@@ -194,7 +194,7 @@ static struct rte_mbuf *hostile(struct source *source)
 		bytes[34] = icmp_types[random_below(&source->random, RTE_DIM(icmp_types))];
 	length = mutated_bytes(source, bytes, length);
 	mbuf = randomly_segmented(source, bytes, length);
-	mbuf->port = random_below(&source->random, 2) ? NF_INSIDE : NF_OUTSIDE;
+	metadata_begin(mbuf, random_below(&source->random, 2) ? NF_INSIDE : NF_OUTSIDE, 0);
 	return mbuf;
 }
 
@@ -217,10 +217,10 @@ static void offer(struct rig *rig, struct rte_mbuf **burst, uint16_t n, uint64_t
 }
 
 /* The same for packets that the function held. */
-static void drain(struct rig *rig, sent_check check)
+static void flush(struct rig *rig, sent_check check)
 {
 	nf_out_free(&rig->out);
-	nf_drain(rig->nf, &rig->out);
+	nf_flush(rig->nf, &rig->out);
 	for (uint32_t i = 0; check && i < rig->out.n; i++)
 		check(rig->out.packets[i]);
 }
@@ -240,7 +240,7 @@ void offer_hostile(struct rig *rig, const uint32_t *addresses, unsigned int n, s
 		offer(rig, burst, size, now_us, check);
 		offered += size;
 	}
-	drain(rig, check);
+	flush(rig, check);
 }
 
 static struct rte_mbuf *mutated(struct source *source, struct rte_mbuf *packet)
@@ -250,7 +250,7 @@ static struct rte_mbuf *mutated(struct source *source, struct rte_mbuf *packet)
 	struct rte_mbuf *mbuf =
 		randomly_segmented(source, bytes, mutated_bytes(source, bytes, length));
 
-	mbuf->port = packet->port;
+	metadata_inherit(mbuf, packet);
 	return mbuf;
 }
 
@@ -264,6 +264,6 @@ void offer_mutations_of(struct rig *rig, struct rte_mbuf **packets, unsigned int
 
 		offer(rig, &mbuf, 1, rig->nf->now_us + 1000, check);
 	}
-	drain(rig, check);
+	flush(rig, check);
 	rte_pktmbuf_free_bulk(packets, n);
 }

@@ -39,7 +39,7 @@ struct packet_spec reply_of(const struct packet_spec *packet_spec, struct ends l
 	back.destination = left.source;
 	back.source_port = left.destination_port;
 	back.destination_port = left.source_port;
-	back.port = NF_OUTSIDE;
+	back.from = NF_OUTSIDE;
 	return back;
 }
 
@@ -49,7 +49,7 @@ void check_crossed(struct rte_mbuf *mbuf)
 	const struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, &packet);
 
 	assert_int_equal(packet.type, PACKET_IPV4);
-	if (mbuf->port == NF_OUTSIDE)
+	if (side_of(mbuf) == NF_OUTSIDE)
 		assert_int_equal(rte_be_to_cpu_32(ip->src_addr), outside);
 	assert_int_not_equal(rte_be_to_cpu_32(ip->dst_addr), outside);
 	if (mbuf->hash.usr)

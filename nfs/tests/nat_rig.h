@@ -18,7 +18,7 @@ static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
 				       .destination_port = 53,
 				       .payload = "question",
 				       .payload_length = 8,
-				       .port = NF_INSIDE};
+				       .from = NF_INSIDE};
 
 /* The ports of UDP and TCP, or twice the identifier of ICMP. */
 struct ends {

@@ -63,7 +63,7 @@ struct rte_mbuf *packet_with(struct rig *rig, uint16_t flow, const char *payload
 						      .payload_length = (uint16_t)strlen(payload)});
 }
 
-void rig_offer_undrained(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
+void rig_offer_unflushed(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
 {
 	nf_out_free(&rig->out);
 	nf_process(rig->nf, packets, n, &rig->out);
@@ -84,14 +84,14 @@ static struct rte_mbuf *numbered(struct rig *rig, uint64_t *random, uint16_t num
 		packet = packet_of(rig, ipv6, sizeof(ipv6));
 	else
 		packet = packet_from_spec(rig, &(struct packet_spec){.payload_length = 1000});
-	packet->port = number;
+	metadata_of(packet)->number = number;
 	return packet;
 }
 
 static void check_order(const struct rig *rig, uint16_t *next)
 {
 	for (uint32_t i = 0; i < rig->out.n; i++)
-		assert_int_equal(rig->out.packets[i]->port, (*next)++);
+		assert_int_equal(metadata_of(rig->out.packets[i])->number, (*next)++);
 }
 
 static void run_in_order(struct rig *rig, uint64_t *random)
@@ -104,13 +104,13 @@ static void run_in_order(struct rig *rig, uint64_t *random)
 
 		for (uint16_t i = 0; i < n; i++)
 			packets[i] = numbered(rig, random, offered++);
-		rig_offer_undrained(rig, packets, n);
+		rig_offer_unflushed(rig, packets, n);
 		check_order(rig, &next);
 		if (rig->execution == NF_RUN_TO_COMPLETION)
 			assert_int_equal(next, offered);
 	}
 	nf_out_free(&rig->out);
-	nf_drain(rig->nf, &rig->out);
+	nf_flush(rig->nf, &rig->out);
 	check_order(rig, &next);
 	assert_int_equal(next, offered);
 }

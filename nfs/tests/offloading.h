@@ -21,8 +21,8 @@ const char *witness_of(const char *rule);
 /* A UDP packet of flow number `flow`, with a text as its payload. */
 struct rte_mbuf *packet_with(struct rig *rig, uint16_t flow, const char *payload);
 
-/* Offer a burst without draining the function; `rig->out` holds what it sent. */
-void rig_offer_undrained(struct rig *rig, struct rte_mbuf **packets, uint16_t n);
+/* Offer a burst without flushing the function; `rig->out` holds what it sent. */
+void rig_offer_unflushed(struct rig *rig, struct rte_mbuf **packets, uint16_t n);
 
 /*
  * Offer hundreds of packets with and without payload, none of which the function drops: each must

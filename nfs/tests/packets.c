@@ -10,6 +10,7 @@ struct rte_mbuf *packet_of(struct rig *rig, const void *bytes, uint16_t length)
 	void *data;
 
 	assert_non_null(packet);
+	metadata_begin(packet, NF_INSIDE, 0);
 	data = rte_pktmbuf_append(packet, length);
 	assert_non_null(data);
 	memcpy(data, bytes, length);
@@ -91,7 +92,7 @@ struct rte_mbuf *packet_from_spec(struct rig *rig, const struct packet_spec *pac
 	uint8_t *rest;
 
 	assert_non_null(packet);
-	packet->port = packet_spec->port;
+	metadata_begin(packet, packet_spec->from, 0);
 	add_ethernet(packet, packet_spec);
 	ip = appended(packet, sizeof(*ip));
 	rest = appended(packet, header + packet_spec->payload_length);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/packet.h"
+#include "core/metadata.h"
 
 struct rig;
 
@@ -28,11 +28,20 @@ struct packet_spec {
 	uint16_t vlan;     /* tagged when not 0 */
 	const void *payload;
 	uint16_t payload_length; /* zeros if there is a length but no payload */
-	uint16_t port;           /* NF_INSIDE or NF_OUTSIDE */
+	enum nf_side from;
 };
 
 /* A packet with correct lengths and checksums. */
 struct rte_mbuf *packet_from_spec(struct rig *rig, const struct packet_spec *packet_spec);
+
+/* The side to which a function sent a packet. */
+static inline enum nf_side side_of(const struct rte_mbuf *packet)
+{
+	const struct metadata *metadata = metadata_of_const(packet);
+
+	assert_true(metadata->gate == NF_FORWARD || metadata->gate == NF_BACK);
+	return metadata->gate == NF_BACK ? metadata->from : !metadata->from;
+}
 
 /* The IPv4 header behind an Ethernet header without tags. */
 static inline struct rte_ipv4_hdr *ipv4_of(struct rte_mbuf *packet)

@@ -35,7 +35,7 @@ int teardown(void **state)
 
 	nf_out_free(&rig->out);
 	if (rig->nf) {
-		nf_drain(rig->nf, &rig->out);
+		nf_flush(rig->nf, &rig->out);
 		nf_out_free(&rig->out);
 	}
 	nf_destroy(rig->nf);
@@ -98,7 +98,7 @@ void rig_process(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_
 void rig_offer_burst(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us)
 {
 	rig_process(rig, packets, n, now_us);
-	nf_drain(rig->nf, &rig->out);
+	nf_flush(rig->nf, &rig->out);
 }
 
 void rig_offer(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us)

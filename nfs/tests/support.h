@@ -36,7 +36,7 @@ uint64_t rig_count(const struct rig *rig, const char *counter);
 /* Offer a burst at `now_us`; `rig->out` then holds what was sent, and earlier packets are freed. */
 void rig_process(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us);
 
-/* The same, then drain the function: all packets are sent or freed. */
+/* The same, then flush the function: all packets are sent or freed. */
 void rig_offer_burst(struct rig *rig, struct rte_mbuf **packets, uint16_t n, uint64_t now_us);
 void rig_offer(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us);
 

@@ -54,12 +54,12 @@ static void executes_as_configured(void **state)
 	rig_make(rig, "FlowMonitor", NULL, 0);
 	for (int i = 0; i < NF_BURST; i++)
 		burst[i] = packet_with(rig, 1, "nothing of note");
-	rig_offer_undrained(rig, burst, NF_BURST);
+	rig_offer_unflushed(rig, burst, NF_BURST);
 	if (rig->execution == NF_PIPELINE)
 		assert_in_range(rig->out.n, 0, NF_BURST - 1);
 	else
 		assert_int_equal(rig->out.n, NF_BURST);
-	nf_drain(rig->nf, &rig->out);
+	nf_flush(rig->nf, &rig->out);
 	assert_int_equal(rig->out.n, NF_BURST);
 }
 

@@ -32,7 +32,7 @@ static void assert_error(struct rig *rig, const struct packet_spec *about, uint8
 	assert_int_equal(icmp->icmp_code, code);
 	assert_int_equal(rte_be_to_cpu_32(quoted->dst_addr), about->destination);
 	assert_int_equal(quoted->time_to_live, about->ttl ? about->ttl : 64);
-	assert_int_equal(rig_sent(rig)->port, about->port);
+	assert_int_equal(side_of(rig_sent(rig)), about->from);
 	assert_int_equal(rig_count(rig, "errors_sent"), 1);
 }
 
@@ -43,7 +43,7 @@ static void reports_time_exceeded(void **state)
 	struct packet_spec packet_spec = udp;
 
 	packet_spec.ttl = 1;
-	packet_spec.port = NF_OUTSIDE;
+	packet_spec.from = NF_OUTSIDE;
 	rig_make(rig, "IPRouter", with_default, 2);
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_error(rig, &packet_spec, 11, 0);

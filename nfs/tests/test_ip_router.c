@@ -32,7 +32,7 @@ static void forwards_to_the_next_hop(void **state)
 	ethernet = rte_pktmbuf_mtod(rig_sent(rig), const struct rte_ether_hdr *);
 	assert_memory_equal(&ethernet->dst_addr, ((uint8_t[]){2, 0, 0, 1, 0, 0}), 6);
 	assert_memory_equal(&ethernet->src_addr, ((uint8_t[]){2, 0, 0, 0, 0, 1}), 6);
-	assert_int_equal(rig_sent(rig)->port, NF_OUTSIDE);
+	assert_int_equal(side_of(rig_sent(rig)), NF_OUTSIDE);
 	assert_int_equal(rig_count(rig, "forwarded"), 1);
 }
 

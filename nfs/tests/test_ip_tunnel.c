@@ -26,7 +26,7 @@ static void adds_the_outer_header(void **state)
 	assert_int_equal(outer->time_to_live, 64);
 	assert_int_equal(inner->time_to_live, 63);
 	assert_int_equal(rte_be_to_cpu_32(inner->src_addr), from_inside.source);
-	assert_int_equal(rig_sent(rig)->port, NF_OUTSIDE);
+	assert_int_equal(side_of(rig_sent(rig)), NF_OUTSIDE);
 	assert_int_equal(rig_count(rig, "encapsulated"), 1);
 }
 
@@ -66,7 +66,7 @@ static void encapsulation_is_reversible(void **state)
 		rig_make(rig, "IPTunnel", NULL, 0);
 		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		decapsulate_at_other_end(rig);
-		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+		assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
 		assert_true(checksums_right(rig_sent(rig)));
 		packet_spec.ttl = 16;
 		packet = packet_from_spec(rig, &packet_spec);
@@ -110,7 +110,7 @@ static void reports_fragmentation_needed(void **state)
 	packet_spec.payload_length++;
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_true(checksums_right(rig_sent(rig)));
-	assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+	assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
 	ip = ipv4_of(rig_sent(rig));
 	icmp = (const uint8_t *)(ip + 1);
 	quoted = (const struct rte_ipv4_hdr *)(icmp + 8);

@@ -12,7 +12,7 @@ static struct rte_mbuf *in_tunnel(struct rig *rig, const struct packet_spec *inn
 					  .protocol = IPPROTO_IPIP,
 					  .payload = bytes + 14,
 					  .payload_length = length + behind,
-					  .port = NF_OUTSIDE};
+					  .from = NF_OUTSIDE};
 
 	memset(bytes + 14 + length, 0xaa, behind);
 	rte_pktmbuf_free(packet);
@@ -102,7 +102,7 @@ static void foreign_packets_are_freed(void **state)
 					  .destination = TUNNEL_LOCAL,
 					  .protocol = IPPROTO_IPIP,
 					  .payload_length = 40,
-					  .port = NF_OUTSIDE};
+					  .from = NF_OUTSIDE};
 
 	rig_make(rig, "IPTunnel", NULL, 0);
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1); /* zeros are no valid packet */

@@ -29,7 +29,7 @@ static void reassembles_in_any_order(void **state)
 		assert_int_equal(packet_bytes(rig_sent(rig), after, sizeof(after)), length);
 		assert_memory_equal(before, after, length);
 		assert_int_equal(rig_count(rig, "fragments_received"), n);
-		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+		assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
 		rte_pktmbuf_free(original);
 	}
 }
@@ -209,7 +209,7 @@ static void hostile_fragments_do_no_harm(void **state)
 			.payload = payload,
 			.payload_length = random_below(&random, 5) * 8,
 			.fragment = random_below(&random, 6),
-			.port = NF_OUTSIDE,
+			.from = NF_OUTSIDE,
 		};
 		struct rte_mbuf *packet;
 

@@ -15,13 +15,13 @@ static void replies_reach_the_host(void **state)
 	assert_in_range(left.source_port, 1024, 65535);
 	assert_int_equal(left.destination, server);
 	assert_int_equal(left.destination_port, 53);
-	assert_int_equal(rig_sent(rig)->port, NF_OUTSIDE);
+	assert_int_equal(side_of(rig_sent(rig)), NF_OUTSIDE);
 	back = reply_of(&udp, left);
 	came = offered(rig, &back, 2);
 	assert_int_equal(came.source, server);
 	assert_int_equal(came.destination, host);
 	assert_int_equal(came.destination_port, 1001);
-	assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+	assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
 	assert_int_equal(rig_count(rig, "outward"), 1);
 	assert_int_equal(rig_count(rig, "inward"), 1);
 }
@@ -150,15 +150,15 @@ static void hairpins_between_inside_hosts(void **state)
 		assert_int_not_equal(came.source_port, other.source_port);
 		assert_int_equal(came.destination, host);
 		assert_int_equal(came.destination_port, packet_spec.source_port);
-		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+		assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
 		back = reply_of(&other, came);
-		back.port = NF_INSIDE;
+		back.from = NF_INSIDE;
 		came = offered(rig, &back, 1);
 		assert_int_equal(came.source, left.source);
 		assert_int_equal(came.source_port, left.source_port);
 		assert_int_equal(came.destination, other.source);
 		assert_int_equal(came.destination_port, other.source_port);
-		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+		assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
 		assert_int_equal(rig_count(rig, "outward"), 3);
 		assert_int_equal(rig_count(rig, "hairpinned"), 2);
 	}
@@ -190,8 +190,8 @@ static void unsupported_and_unsolicited_packets_are_freed(void **state)
 		{{.fragment = RTE_IPV4_HDR_MF_FLAG}, "fragments"},
 		{{.fragment = 20}, "fragments"},
 		{{.protocol = 47, .payload_length = 20}, "unsupported"},
-		{{.port = NF_OUTSIDE, .destination = RTE_IPV4(203, 0, 113, 0)}, "unmapped"},
-		{{.port = NF_OUTSIDE, .destination = RTE_IPV4(10, 0, 0, 1)}, "unmapped"},
+		{{.from = NF_OUTSIDE, .destination = RTE_IPV4(203, 0, 113, 0)}, "unmapped"},
+		{{.from = NF_OUTSIDE, .destination = RTE_IPV4(10, 0, 0, 1)}, "unmapped"},
 	};
 	struct rig *rig = *state;
 	struct rte_mbuf *six;

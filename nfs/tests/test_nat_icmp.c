@@ -69,15 +69,15 @@ static void queries_in_the_wrong_direction_are_freed(void **state)
 
 /* An ICMP error about a packet, quoting `quoted` bytes of it; the packet is freed. */
 static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *packet, uint16_t quoted,
-				    uint32_t from, uint32_t to, uint16_t port)
+				    uint32_t source, uint32_t to, enum nf_side from)
 {
 	struct packet_spec packet_spec = {
-		.source = from,
+		.source = source,
 		.destination = to,
 		.protocol = IPPROTO_ICMP,
 		.payload = rte_pktmbuf_mtod_offset(packet, const void *, 14),
 		.payload_length = quoted,
-		.port = port,
+		.from = from,
 	};
 	struct rte_mbuf *error = packet_from_spec(rig, &packet_spec);
 
@@ -109,7 +109,7 @@ static void errors_from_outside_are_translated(void **state)
 		assert_true(checksums_right(rig_sent(rig)));
 		assert_int_equal(ends_of(rig_sent(rig)).source, server + 77);
 		assert_int_equal(ends_of(rig_sent(rig)).destination, host);
-		assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+		assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
 		original = packet_from_spec(rig, &packet_spec);
 		assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 				    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), quoted);
@@ -160,7 +160,7 @@ static void errors_are_hairpinned(void **state)
 	assert_true(checksums_right(rig_sent(rig)));
 	assert_int_equal(ends_of(rig_sent(rig)).source, outside);
 	assert_int_equal(ends_of(rig_sent(rig)).destination, host);
-	assert_int_equal(rig_sent(rig)->port, NF_INSIDE);
+	assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
 	original = packet_from_spec(rig, &packet_spec);
 	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
 			    rte_pktmbuf_mtod_offset(original, uint8_t *, 14), 36);

@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -274,6 +275,51 @@ static void captures_repeat(void **state)
 	traffic_destroy(traffic);
 }
 
+#define FREED_AT_ONCE 250
+#define FREE_ROUNDS 300
+
+struct freeing {
+	pthread_barrier_t *begin;
+	struct rte_mbuf *packets[FREED_AT_ONCE];
+};
+
+static void *free_one_by_one(void *argument)
+{
+	struct freeing *freeing = argument;
+
+	pthread_barrier_wait(freeing->begin);
+	for (int i = 0; i < FREED_AT_ONCE; i++)
+		rte_pktmbuf_free(freeing->packets[i]);
+	return NULL;
+}
+
+/* No buffer is lost when functions on two cores free packets at the same time. */
+static void two_cores_may_free(void **state)
+{
+	struct traffic *traffic = traffic_create(&default_profile, 1);
+	struct freeing freeing[2];
+	pthread_barrier_t begin;
+
+	(void)state;
+	assert_non_null(traffic);
+	assert_int_equal(pthread_barrier_init(&begin, NULL, 2), 0);
+	for (int round = 0; round < FREE_ROUNDS; round++) {
+		pthread_t other;
+
+		for (int i = 0; i < 2; i++) {
+			freeing[i].begin = &begin;
+			assert_int_equal(
+				traffic_receive(traffic, freeing[i].packets, FREED_AT_ONCE),
+				FREED_AT_ONCE);
+		}
+		assert_int_equal(pthread_create(&other, NULL, free_one_by_one, &freeing[1]), 0);
+		free_one_by_one(&freeing[0]);
+		assert_int_equal(pthread_join(other, NULL), 0);
+	}
+	pthread_barrier_destroy(&begin);
+	traffic_destroy(traffic);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +330,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nearly_all_of_many_flows_occur),
 		cmocka_unit_test(packets_depend_on_the_seed_only),
 		cmocka_unit_test(held_packets_are_not_reused),
+		cmocka_unit_test(two_cores_may_free),
 		cmocka_unit_test(rejects_invalid_profiles),
 		cmocka_unit_test(truncated_captures_are_rejected),
 		cmocka_unit_test(captures_repeat),

@@ -7,7 +7,7 @@ const struct packet_spec from_inside = {.source = RTE_IPV4(10, 0, 0, 1),
 					.source_port = 1000,
 					.destination_port = 53,
 					.payload_length = 8,
-					.port = NF_INSIDE};
+					.from = NF_INSIDE};
 
 /* The same bytes, received from outside. */
 static struct rte_mbuf *arrived(struct rig *rig, struct rte_mbuf *packet)
@@ -17,7 +17,7 @@ static struct rte_mbuf *arrived(struct rig *rig, struct rte_mbuf *packet)
 
 	assert_true(rte_pktmbuf_pkt_len(packet) <= sizeof(bytes));
 	copy = packet_of(rig, bytes, packet_bytes(packet, bytes, sizeof(bytes)));
-	copy->port = NF_OUTSIDE;
+	metadata_of(copy)->from = NF_OUTSIDE;
 	return copy;
 }
 
@@ -42,7 +42,7 @@ uint16_t tunnelled(struct rig *rig, uint16_t id, uint16_t size, struct rte_mbuf 
 							 .destination = TUNNEL_LOCAL,
 							 .protocol = IPPROTO_IPIP,
 							 .id = id,
-							 .port = NF_OUTSIDE};
+							 .from = NF_OUTSIDE};
 	struct rte_mbuf *packet;
 	uint16_t whole, n = 0;
 

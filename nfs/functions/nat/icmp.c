@@ -51,7 +51,7 @@ static struct mapping *receiver_of(struct sessions *sessions, struct rte_mbuf *m
 bool icmp_error_translate(struct sessions *sessions, struct rte_mbuf *mbuf,
 			  const struct packet *packet)
 {
-	const bool outward = mbuf->port == NF_INSIDE;
+	const bool outward = packet_from(mbuf) == NF_INSIDE;
 	const bool inward = !outward || sessions_own(sessions, packet_ipv4(mbuf, packet)->dst_addr);
 	const struct mapping *sender = NULL, *receiver = NULL;
 	struct packet quoted;
@@ -71,6 +71,6 @@ bool icmp_error_translate(struct sessions *sessions, struct rte_mbuf *mbuf,
 		address_rewrite(mbuf, packet, END_DESTINATION, sender->inside.address);
 	}
 	icmp_checksum_set(mbuf, packet);
-	mbuf->port = inward ? NF_INSIDE : NF_OUTSIDE;
+	packet_send_to(mbuf, inward ? NF_INSIDE : NF_OUTSIDE);
 	return true;
 }

@@ -37,7 +37,6 @@ static inline void translate_plain(struct rte_mbuf *mbuf, struct session *sessio
 								sizeof(struct rte_ether_hdr));
 	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
 
-	mbuf->port = NF_OUTSIDE;
 	if (likely(ip->next_proto_id == IPPROTO_UDP)) {
 		session->last_us = now_us;
 		plain_source_rewrite(mbuf, IPPROTO_UDP, session_outside(session));
