@@ -122,6 +122,11 @@ void nf_destroy(struct nf *nf)
 	free_instance(nf);
 }
 
+unsigned int nf_branches(const struct nf *nf)
+{
+	return nf->kind->branches ? nf->kind->branches(nf) : 0;
+}
+
 void nf_poll(struct nf *nf, struct nf_out *out)
 {
 	if (nf->kind->poll)

@@ -75,6 +75,8 @@ struct nf_kind {
 	void (*poll)(struct nf *nf, struct nf_out *out);
 	/* Send or free all held packets, waiting for accelerators; NULL if none are held. */
 	void (*flush)(struct nf *nf, struct nf_out *out);
+	/* The numbered gates of an instance, from NF_BRANCH on; NULL: none. */
+	unsigned int (*branches)(const struct nf *nf);
 	void (*destroy)(struct nf *nf);
 
 	struct nf_kind *next;
@@ -128,6 +130,9 @@ static inline void nf_process(struct nf *nf, struct rte_mbuf **packets, uint16_t
 {
 	nf->kind->process(nf, packets, n, out);
 }
+
+/* The numbered gates by which packets may leave. */
+unsigned int nf_branches(const struct nf *nf);
 
 void nf_poll(struct nf *nf, struct nf_out *out);
 void nf_flush(struct nf *nf, struct nf_out *out);

@@ -242,6 +242,11 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	forward(nf, forwarded, l3, hops, n_forwarded, out);
 }
 
+static unsigned int branches(const struct nf *nf)
+{
+	return nf->settings[PORTS] > 1 ? (unsigned int)nf->settings[PORTS] : 0;
+}
+
 static struct nf_kind kind = {
 	.name = "IPRouter",
 	.help = "forwards IPv4 by longest prefix match",
@@ -251,6 +256,7 @@ static struct nf_kind kind = {
 	.n_counters = RTE_DIM(counters),
 	.create = create,
 	.process = process,
+	.branches = branches,
 	.destroy = destroy,
 };
 

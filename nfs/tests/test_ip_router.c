@@ -36,6 +36,31 @@ static void forwards_to_the_next_hop(void **state)
 	assert_int_equal(rig_count(rig, "forwarded"), 1);
 }
 
+/* With several ports, a packet leaves by the gate of its next hop. */
+static void leaves_by_the_gate_of_its_hop(void **state)
+{
+	const struct nf_setting settings[] = {
+		{"routes", 100000}, {"hops", 6}, {"ports", 3}, {"seed", 4}};
+	struct rig *rig = *state;
+	bool seen[3] = {false};
+
+	rig_make(rig, "IPRouter", settings, RTE_DIM(settings));
+	assert_int_equal(nf_branches(rig->nf), 3);
+	for (uint32_t i = 0; i < 2000; i++) {
+		struct packet_spec packet_spec = udp;
+		const struct rte_ether_hdr *ethernet;
+		unsigned int branch;
+
+		packet_spec.destination = RTE_IPV4(20, 0, 0, 1) + i * 0x9e3779b1u % 0x40000000u;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+		ethernet = rte_pktmbuf_mtod(rig_sent(rig), const struct rte_ether_hdr *);
+		branch = metadata_of(rig_sent(rig))->gate - NF_BRANCH;
+		assert_int_equal(branch, ethernet->dst_addr.addr_bytes[5] % 3);
+		seen[branch] = true;
+	}
+	assert_true(seen[0] && seen[1] && seen[2]);
+}
+
 /* Change a header's checksum by its identification. */
 static void choose_checksum(struct rte_ipv4_hdr *ip, uint16_t checksum)
 {
@@ -260,6 +285,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(forwards_to_the_next_hop, setup, teardown),
+		cmocka_unit_test_setup_teardown(leaves_by_the_gate_of_its_hop, setup, teardown),
 		cmocka_unit_test_setup_teardown(checksum_updates_equal_recomputation, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(longest_prefix_wins, setup, teardown),
