@@ -25,12 +25,14 @@ enum nf_gate { NF_FORWARD = 0, NF_BACK = 1, NF_BRANCH = 2 };
 
 struct metadata {
 	uint32_t number; /* of the received packet, counted by its source */
+	uint32_t begun;  /* when its source made it, if it says so: TSC / 256 */
 	uint16_t stop;   /* where it is in a chain; see core/chain.h */
 	uint8_t from;    /* enum nf_side */
 	uint8_t gate;    /* enum nf_gate */
 	/* The data to which `headers` belong; 0, 0: not parsed yet. */
 	uint16_t data_off, data_len;
 	struct packet headers;
+	uint8_t turns; /* how often it was sent back */
 };
 
 static_assert(sizeof(struct metadata) <= sizeof(((struct rte_mbuf *)NULL)->dynfield1),
@@ -61,6 +63,7 @@ static inline void metadata_begin(struct rte_mbuf *mbuf, enum nf_side from, uint
 	metadata->stop = 0;
 	metadata->from = (uint8_t)from;
 	metadata->gate = NF_FORWARD;
+	metadata->turns = 0;
 	metadata->data_off = 0;
 	metadata->data_len = 0;
 }

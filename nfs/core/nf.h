@@ -3,8 +3,8 @@
  *
  * A network function is one file in functions/: a `process` over a burst of packets, its
  * parameters, its counters, and NF_REGISTER. No other file needs an edit; to copy:
- * examples/extend/port_counter.c. testbed/ has the loop that measures functions; tests/ gives them packets and checks
- * packets and counters that come out.
+ * examples/extend/port_counter.c. core/chain.h runs functions one after the other, testbed/ has the
+ * loop that measures them; tests/ gives them packets and checks packets and counters that come out.
  */
 #ifndef NFS_CORE_NF_H
 #define NFS_CORE_NF_H
