@@ -132,7 +132,8 @@ static void what_goes_back_passes_the_functions_before(void **state)
 	assert_int_equal(ip->next_proto_id, IPPROTO_ICMP);
 	assert_int_equal(rte_be_to_cpu_32(ip->dst_addr), RTE_IPV4(10, 0, 0, 1));
 	/* the quoted packet has its inside address again */
-	quoted = (const struct rte_ipv4_hdr *)((const char *)(ip + 1) + sizeof(struct rte_icmp_hdr));
+	quoted = (const struct rte_ipv4_hdr *)((const char *)(ip + 1) +
+					       sizeof(struct rte_icmp_hdr));
 	assert_int_equal(rte_be_to_cpu_32(quoted->src_addr), RTE_IPV4(10, 0, 0, 1));
 	assert_int_equal(chain_counts_of(chain, tunnel).sent_back, 1);
 	end(chain);

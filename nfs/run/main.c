@@ -1,0 +1,353 @@
+/*
+ * nf-run: gives packets to a network function, or a chain of them, and writes what comes out.
+ *
+ *     nf-run --nf NAT --in inside.pcap --out translated.pcap
+ *
+ * All functions run on one core, whatever cores a chain file names: the same packets in give the
+ * same packets out. The testbed runs chains on several.
+ */
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "accelerators/accelerator.h"
+#include "core/clock.h"
+#include "run/ends.h"
+#include "run/fates.h"
+#include "run/options.h"
+
+#define SPARE_PACKETS 16383
+#define PROGRESS_NS 1000000000ull
+
+enum { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+struct run {
+	const struct options *options;
+	struct chain *chain;
+	struct source *inside, *outside;
+	struct sink *sinks[2]; /* by enum chain_end */
+	struct fates *fates;
+	struct rte_mempool *spare;
+	struct accelerator *accelerators[ACCELERATOR_KINDS];
+	uint64_t now_us;
+	uint64_t received, left[2];
+	uint64_t begin_ns, printed_ns;
+	bool failed; /* to write */
+	bool bad;    /* input */
+};
+
+/* One thread on any core that the process may use: "0@(0,1)". */
+static void list_cores(char *list, size_t size)
+{
+	size_t n = (size_t)snprintf(list, size, "0@(");
+	const char *before = "";
+	cpu_set_t allowed;
+
+	CPU_ZERO(&allowed);
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	for (int core = 0; core < CPU_SETSIZE && n < size; core++) {
+		if (!CPU_ISSET(core, &allowed))
+			continue;
+		n += (size_t)snprintf(list + n, size - n, "%s%d", before, core);
+		before = ",";
+	}
+	if (n < size)
+		snprintf(list + n, size - n, ")");
+}
+
+static int start_eal(const struct options *options)
+{
+	static char memory[16];
+	static char lcores[8 * CPU_SETSIZE];
+	char *arguments[] = {"nf-run",
+			     "--lcores",
+			     lcores,
+			     "--no-pci",
+			     "--no-huge",
+			     "-m",
+			     memory,
+			     "--no-telemetry",
+			     "--no-shconf",
+			     "--log-level",
+			     "*:error"};
+
+	snprintf(memory, sizeof(memory), "%u", options->memory_mb);
+	list_cores(lcores, sizeof(lcores));
+	if (rte_eal_init(RTE_DIM(arguments), arguments) >= 0)
+		return 0;
+	fprintf(stderr, "nf-run: cannot start EAL: %s\n", rte_strerror(rte_errno));
+	return -1;
+}
+
+static void take(void *state, unsigned int core, enum chain_end end, struct rte_mbuf **packets,
+		 uint16_t n)
+{
+	struct run *run = state;
+
+	(void)core;
+	run->left[end] += n;
+	for (uint16_t i = 0; run->fates && i < n; i++)
+		fates_left(run->fates, packets[i], end);
+	run->failed |= !sink_send(run->sinks[end], packets, n, run->now_us);
+}
+
+/* Accelerators in software, served on the same core. */
+static bool make_accelerators(struct run *run, const struct chain_spec *spec)
+{
+	unsigned int used = 0;
+
+	for (unsigned int i = 0; i < spec->n_functions; i++)
+		used |= spec->functions[i].kind->accelerators;
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
+		if (!(used & NF_USES(kind)))
+			continue;
+		run->accelerators[kind] = accelerator_create((enum accelerator_kind)kind);
+		if (!run->accelerators[kind])
+			return false;
+	}
+	return true;
+}
+
+/* 0, or an exit status after printing why. */
+static int open_chain(struct run *run, struct chain_spec *spec)
+{
+	struct chain_config config = {.sink = take, .state = run};
+
+	run->spare = rte_pktmbuf_pool_create("spare", SPARE_PACKETS, 0, 0,
+					     RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	if (!run->spare || !make_accelerators(run, spec)) {
+		fprintf(stderr, "nf-run: no memory for packets or accelerators\n");
+		return FAILED;
+	}
+	spec->n_cores = 1;
+	for (unsigned int i = 0; i < spec->n_functions; i++) {
+		struct chain_function *function = &spec->functions[i];
+
+		function->core = 0;
+		if (function->kind->executions & NF_RUN_TO_COMPLETION)
+			function->execution = NF_RUN_TO_COMPLETION;
+	}
+	config.spare = run->spare;
+	memcpy(config.accelerators, run->accelerators, sizeof(config.accelerators));
+	run->chain = chain_create(spec, &config);
+	if (!run->chain)
+		return BAD_INPUT;
+	run->fates = run->options->each ? fates_create(run->chain) : NULL;
+	return run->options->each && !run->fates ? FAILED : 0;
+}
+
+/* 0, or an exit status after printing why. */
+static int open_ends(struct run *run)
+{
+	const struct options *options = run->options;
+
+	if (options->in && !(run->inside = source_open(options->in, NF_INSIDE)))
+		return BAD_INPUT;
+	if (options->outside && !(run->outside = source_open(options->outside, NF_OUTSIDE)))
+		return BAD_INPUT;
+	if (run->inside && run->outside &&
+	    source_is_recorded(run->inside) != source_is_recorded(run->outside)) {
+		fprintf(stderr, "nf-run: --in and --outside must both be captures, or neither\n");
+		return BAD_INPUT;
+	}
+	run->sinks[CHAIN_FORWARD] = sink_open(options->out);
+	run->sinks[CHAIN_BACK] = sink_open(options->back);
+	return run->sinks[CHAIN_FORWARD] && run->sinks[CHAIN_BACK] ? 0 : BAD_INPUT;
+}
+
+static void close_all(struct run *run)
+{
+	fates_destroy(run->fates);
+	chain_destroy(run->chain);
+	source_close(run->inside);
+	source_close(run->outside);
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		accelerator_destroy(run->accelerators[kind]);
+	rte_mempool_free(run->spare);
+}
+
+static void print_progress(struct run *run)
+{
+	const uint64_t now_ns = clock_ns();
+
+	if (now_ns - run->printed_ns < PROGRESS_NS || !isatty(STDERR_FILENO))
+		return;
+	run->printed_ns = now_ns;
+	fprintf(stderr, "\r%" PRIu64 " packets", run->received);
+}
+
+/* Buffers of received packets that are in the chain. */
+static unsigned int in_use(const struct run *run)
+{
+	return source_in_use(run->inside) + source_in_use(run->outside);
+}
+
+static void enter(struct run *run, struct rte_mbuf **packets, uint16_t n)
+{
+	const uint32_t number = (uint32_t)run->received;
+	unsigned int before;
+
+	for (uint16_t i = 0; i < n; i++)
+		metadata_of(packets[i])->number = number + i;
+	run->received += n;
+	if (!run->fates) {
+		chain_enter(run->chain, packets, n, run->now_us);
+		chain_step(run->chain, 0, run->now_us);
+		return;
+	}
+	before = in_use(run) - packets[0]->nb_segs;
+	run->failed |= !fates_begin(run->fates, number);
+	if (run->failed) {
+		rte_pktmbuf_free_bulk(packets, n);
+		return;
+	}
+	chain_enter(run->chain, packets, 1, run->now_us);
+	fates_end(run->fates, number, in_use(run) > before);
+}
+
+/* The source whose packet is next: of recorded ones that with the earlier time. */
+static struct source *next_source(struct run *run, unsigned int round)
+{
+	if (!run->inside || !run->outside)
+		return run->inside ? run->inside : run->outside;
+	if (source_is_recorded(run->inside))
+		return source_next_us(run->outside, &run->bad) <
+				       source_next_us(run->inside, &run->bad)
+			       ? run->outside
+			       : run->inside;
+	return round % 2 ? run->outside : run->inside;
+}
+
+static bool is_over(const struct run *run)
+{
+	const struct options *options = run->options;
+
+	return interrupted || run->failed || run->bad ||
+	       (options->count && run->received >= options->count) ||
+	       (options->seconds > 0 &&
+		(double)(clock_ns() - run->begin_ns) >= 1e9 * options->seconds);
+}
+
+static void loop(struct run *run)
+{
+	const struct options *options = run->options;
+	bool ended = false;
+
+	run->begin_ns = run->printed_ns = clock_ns();
+	for (unsigned int round = 0; !ended && !is_over(run); round++) {
+		struct source *source = next_source(run, round);
+		struct rte_mbuf *packets[NF_BURST];
+		uint64_t time_us = clock_ns() / 1000;
+		uint16_t most = options->each ? 1 : NF_BURST, n;
+
+		if (options->count)
+			most = (uint16_t)RTE_MIN((uint64_t)most, options->count - run->received);
+		n = source_receive(source, packets, most, &time_us, &ended, &run->bad);
+		/* a clock that never goes back, and is never 0 */
+		run->now_us = RTE_MAX(RTE_MAX(run->now_us, time_us), UINT64_C(1));
+		if (n > 0)
+			enter(run, packets, n);
+		else if (!ended)
+			chain_step(run->chain, 0, run->now_us);
+		if (round % 1024 == 0)
+			print_progress(run);
+	}
+	chain_flush(run->chain, run->now_us);
+}
+
+static void print_counters(const struct nf *nf)
+{
+	for (unsigned int i = 0; i < nf->kind->n_counters; i++)
+		printf("%s\"%s\": %" PRIu64, i ? ", " : "", nf->kind->counters[i].name,
+		       nf->counters[i]);
+}
+
+static void print_report(const struct run *run)
+{
+	printf("{\"received\": %" PRIu64 ", \"out\": %" PRIu64 ", \"back\": %" PRIu64
+	       ", \"lost\": %" PRIu64 ", \"interrupted\": %s, \"functions\": [",
+	       run->received, run->left[CHAIN_FORWARD], run->left[CHAIN_BACK],
+	       chain_lost(run->chain), interrupted ? "true" : "false");
+	for (unsigned int i = 0; i < chain_functions(run->chain); i++) {
+		const struct chain_counts counts = chain_counts_of(run->chain, i);
+		const struct nf *nf = chain_function(run->chain, i);
+
+		printf("%s{\"name\": \"%s\", \"nf\": \"%s\", \"entered\": %" PRIu64
+		       ", \"sent\": %" PRIu64 ", \"back\": %" PRIu64 ", \"counters\": {",
+		       i ? ", " : "", chain_function_name(run->chain, i), nf->kind->name,
+		       counts.entered, counts.sent, counts.sent_back);
+		print_counters(nf);
+		printf("}}");
+	}
+	printf("]}\n");
+}
+
+static int finish(struct run *run)
+{
+	bool keep = !run->failed && !run->bad;
+
+	if (keep && run->fates)
+		keep = fates_print(run->fates, stdout);
+	if (keep) {
+		print_report(run);
+		keep = fflush(stdout) == 0;
+		if (!keep)
+			perror("nf-run: stdout");
+	}
+	for (int end = 0; end < 2; end++)
+		keep &= sink_close(run->sinks[end], keep);
+	if (run->bad)
+		return BAD_INPUT;
+	return !keep ? FAILED : interrupted ? INTERRUPTED : DONE;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options;
+	const struct sigaction on_signal = {.sa_handler = interrupt};
+	struct run run = {.options = &options};
+	int result;
+
+	switch (options_read(&options, argc, argv)) {
+	case OPTIONS_DONE:
+		return DONE;
+	case OPTIONS_WRONG:
+		return BAD_INPUT;
+	case OPTIONS_RUN:
+		break;
+	}
+	if (start_eal(&options) < 0)
+		return FAILED;
+	sigaction(SIGINT, &on_signal, NULL);
+	sigaction(SIGTERM, &on_signal, NULL);
+	result = open_chain(&run, &options.chain.spec);
+	if (result == 0)
+		result = open_ends(&run);
+	if (result == 0) {
+		loop(&run);
+		result = finish(&run);
+	} else {
+		sink_close(run.sinks[CHAIN_FORWARD], false);
+		sink_close(run.sinks[CHAIN_BACK], false);
+	}
+	close_all(&run);
+	chain_file_free(&options.chain);
+	rte_eal_cleanup();
+	return result;
+}

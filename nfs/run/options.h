@@ -1,0 +1,24 @@
+/* Options of nf-run. */
+#ifndef NFS_RUN_OPTIONS_H
+#define NFS_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "run/chain_file.h"
+
+struct options {
+	struct chain_file chain; /* of --nf or --chain */
+	const char *in, *outside, *out, *back;
+	uint64_t count;  /* most packets from `in`; 0: no limit */
+	double seconds;  /* longest time; 0: no limit */
+	unsigned int memory_mb;
+	bool each;
+};
+
+enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
+
+/* OPTIONS_DONE after --help or --list; OPTIONS_WRONG after printing every fault, and a hint. */
+enum options_result options_read(struct options *options, int argc, char **argv);
+
+#endif
