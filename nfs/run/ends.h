@@ -16,8 +16,9 @@ unsigned int source_in_use(const struct source *source);
 bool source_is_recorded(const struct source *source);
 
 /*
- * Up to `n` packets, all from the source's side, of one time if they are recorded, which is put into `time_us`. Returns how
- * many; 0 with `*ended` if there will be no more, with `*failed` after printing why.
+ * Up to `n` packets, all from the source's side; of one time, which is put into `time_us`, if they
+ * are recorded. Returns how many; 0 with `*ended` if there will be no more, with `*failed` after
+ * printing why.
  */
 uint16_t source_receive(struct source *source, struct rte_mbuf **packets, uint16_t n,
 			uint64_t *time_us, bool *ended, bool *failed);
