@@ -1,0 +1,170 @@
+#include "testbed/chain_workload.h"
+
+#include <rte_cycles.h>
+
+#include "core/clock.h"
+#include "core/memory.h"
+
+#define STAMP_SHIFT 8 /* of metadata->begun */
+#define PERIOD_US 1000
+#define MOST_DUE 4096 /* packets: what a stalled machine owes beyond that is forgotten */
+
+/* What one core needs. */
+struct core_state {
+	uint64_t period_begin, busy; /* cycles of the current period */
+	uint64_t allowed;            /* cycles of a period; UINT64_MAX: all */
+	struct latencies latencies;
+} __rte_cache_aligned;
+
+struct chain_workload {
+	struct chain *chain;
+	struct traffic *traffic;
+	unsigned int entry;
+	double cycles_per_packet; /* of the offered rate; 0: as fast as it goes */
+	double due;               /* TSC at which the next packet should enter; 0: not begun */
+	uint64_t period;
+	bool interrupted;
+	struct core_state cores[CHAIN_MOST_CORES];
+};
+
+/* Free what leaves, and add its latency. */
+static void take(void *state, unsigned int core, enum chain_end end, struct rte_mbuf **packets,
+		 uint16_t n)
+{
+	struct chain_workload *workload = state;
+	const uint32_t now = (uint32_t)(rte_rdtsc() >> STAMP_SHIFT);
+
+	(void)end;
+	for (uint16_t i = 0; workload->cycles_per_packet > 0 && i < n; i++)
+		latencies_add(&workload->cores[core].latencies,
+			      now - metadata_of(packets[i])->begun);
+	rte_pktmbuf_free_bulk(packets, n);
+}
+
+struct chain_workload *chain_workload_create(const struct chain_load *load, struct traffic *traffic,
+					     struct rte_mempool *spare,
+					     struct accelerator *const *accelerators)
+{
+	struct chain_workload *workload = nf_zalloc_for("chain", sizeof(*workload));
+	struct chain_config config = {.spare = spare, .sink = take, .state = workload};
+	const double hz = clock_tsc_hz();
+
+	if (!workload)
+		return NULL;
+	for (int i = 0; accelerators && i < ACCELERATOR_KINDS; i++)
+		config.accelerators[i] = accelerators[i];
+	config.interrupt = &workload->interrupted;
+	workload->chain = chain_create(&load->spec, &config);
+	if (!workload->chain) {
+		nf_free(workload);
+		return NULL;
+	}
+	workload->traffic = traffic;
+	workload->entry = chain_entry_core(workload->chain, NF_INSIDE);
+	workload->cycles_per_packet = load->rate_kpps > 0 ? hz / (1e3 * load->rate_kpps) : 0;
+	workload->period = (uint64_t)(hz * PERIOD_US * 1e-6);
+	for (unsigned int i = 0; i < load->spec.n_cores; i++)
+		workload->cores[i].allowed =
+			load->shares[i] < 1
+				? (uint64_t)(load->shares[i] * (double)workload->period)
+				: UINT64_MAX;
+	return workload;
+}
+
+void chain_workload_destroy(struct chain_workload *workload)
+{
+	if (!workload)
+		return;
+	chain_destroy(workload->chain);
+	nf_free(workload);
+}
+
+/* How many packets should have entered by now, at most a burst. */
+static uint16_t packets_due(struct chain_workload *workload, double now)
+{
+	const double each = workload->cycles_per_packet;
+
+	if (workload->due == 0 || now - workload->due > MOST_DUE * each)
+		workload->due = now;
+	return (uint16_t)RTE_MIN((now - workload->due) / each, (double)NF_BURST);
+}
+
+/* The latency of a packet begins when it should have entered, whenever there was time for it. */
+static uint16_t receive_paced(struct chain_workload *workload, struct rte_mbuf **packets)
+{
+	uint16_t n = packets_due(workload, (double)rte_rdtsc());
+
+	n = n ? traffic_receive(workload->traffic, packets, n) : 0;
+	for (uint16_t i = 0; i < n; i++) {
+		metadata_of(packets[i])->begun = (uint32_t)((uint64_t)workload->due >> STAMP_SHIFT);
+		workload->due += workload->cycles_per_packet;
+	}
+	return n;
+}
+
+/* Whether a core has used up its share of this period. */
+static bool is_resting(struct core_state *core, uint64_t period, uint64_t now)
+{
+	if (core->allowed == UINT64_MAX)
+		return false;
+	if (now - core->period_begin >= period) {
+		/* what a long step took too much, the next periods give back */
+		core->busy -= RTE_MIN(core->busy, core->allowed);
+		core->period_begin = now;
+	}
+	return core->busy >= core->allowed;
+}
+
+uint16_t chain_workload_step(struct chain_workload *workload, unsigned int core, uint64_t now_us)
+{
+	struct core_state *state = &workload->cores[core];
+	const uint64_t begin = rte_rdtsc();
+	struct rte_mbuf *packets[NF_BURST];
+	uint16_t n = 0;
+
+	if (is_resting(state, workload->period, begin))
+		return 0;
+	if (core == workload->entry) {
+		if (workload->cycles_per_packet > 0)
+			n = receive_paced(workload, packets);
+		else
+			n = traffic_receive(workload->traffic, packets, NF_BURST);
+		if (n > 0)
+			chain_enter(workload->chain, packets, n, now_us);
+	}
+	chain_step(workload->chain, core, now_us);
+	if (state->allowed != UINT64_MAX)
+		state->busy += rte_rdtsc() - begin;
+	return n;
+}
+
+void chain_workload_interrupt(struct chain_workload *workload)
+{
+	__atomic_store_n(&workload->interrupted, true, __ATOMIC_RELAXED);
+}
+
+void chain_workload_flush(struct chain_workload *workload, uint64_t now_us)
+{
+	chain_flush(workload->chain, now_us);
+}
+
+const struct chain *chain_workload_chain(const struct chain_workload *workload)
+{
+	return workload->chain;
+}
+
+struct latencies chain_workload_latencies(const struct chain_workload *workload)
+{
+	struct latencies all = {0};
+
+	for (unsigned int i = 0; i < CHAIN_MOST_CORES; i++)
+		latencies_merge(&all, &workload->cores[i].latencies);
+	return all;
+}
+
+void chain_workload_reset(struct chain_workload *workload)
+{
+	workload->due = 0;
+	for (unsigned int i = 0; i < CHAIN_MOST_CORES; i++)
+		memset(&workload->cores[i].latencies, 0, sizeof(workload->cores[i].latencies));
+}

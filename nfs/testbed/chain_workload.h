@@ -1,0 +1,38 @@
+/* A chain that runs under load: its traffic, the work it has done, and its latency. */
+#ifndef NFS_TESTBED_CHAIN_WORKLOAD_H
+#define NFS_TESTBED_CHAIN_WORKLOAD_H
+
+#include "core/chain.h"
+#include "core/latency.h"
+#include "core/traffic.h"
+
+/* A chain of a run request. */
+struct chain_load {
+	struct chain_spec spec;
+	double rate_kpps;                /* offered; 0: as fast as it goes */
+	double shares[CHAIN_MOST_CORES]; /* of each core's time, above 0, at most 1 */
+};
+
+struct chain_workload;
+
+/* NULL after printing why. The traffic, spare packets and accelerators stay the caller's. */
+struct chain_workload *chain_workload_create(const struct chain_load *load, struct traffic *traffic,
+					     struct rte_mempool *spare,
+					     struct accelerator *const *accelerators);
+/* No core may be in it any more, and it must be flushed. */
+void chain_workload_destroy(struct chain_workload *workload);
+
+/* One step of one of its cores; returns how many packets entered. */
+uint16_t chain_workload_step(struct chain_workload *workload, unsigned int core, uint64_t now_us);
+/* No core waits for another one any more. */
+void chain_workload_interrupt(struct chain_workload *workload);
+/* Let all packets leave, once no core is in it any more. */
+void chain_workload_flush(struct chain_workload *workload, uint64_t now_us);
+
+const struct chain *chain_workload_chain(const struct chain_workload *workload);
+/* Times from when a packet should have entered to when it left, TSC / 256; only with a rate. */
+struct latencies chain_workload_latencies(const struct chain_workload *workload);
+/* Forget latencies and what is due, before measuring begins. */
+void chain_workload_reset(struct chain_workload *workload);
+
+#endif

@@ -1,0 +1,54 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/latency.h"
+#include "core/random.h"
+#include "tests/support.h"
+
+/* Quantiles are right within 1/32, over all magnitudes; small values are exact. */
+static void quantiles_are_right(void **state)
+{
+	static struct latencies latencies, half;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 15; i++)
+		latencies_add(&latencies, i);
+	assert_true(latencies_quantile(&latencies, 0.5) == 8);
+	assert_true(latencies_mean(&latencies) == 8);
+	for (double most = 100; most < 4e9; most *= 7) {
+		memset(&latencies, 0, sizeof(latencies));
+		for (uint32_t i = 1; i <= 1000; i++)
+			latencies_add(&latencies, (uint32_t)(most * i / 1000));
+		for (double share = 0.1; share < 1; share += 0.1)
+			assert_true(fabs(latencies_quantile(&latencies, share) / (most * share) - 1) <
+				    0.04);
+		assert_int_equal(latencies.most, (uint32_t)most);
+	}
+	memset(&latencies, 0, sizeof(latencies));
+	latencies_add(&latencies, 3);
+	latencies_add(&half, UINT32_MAX);
+	latencies_merge(&latencies, &half);
+	assert_int_equal(latencies.n, 2);
+	assert_int_equal(latencies.most, UINT32_MAX);
+	assert_true(latencies_quantile(&latencies, 0.5) == 3);
+}
+
+/* Without packets there is no latency. */
+static void nothing_has_no_latency(void **state)
+{
+	static const struct latencies none;
+
+	(void)state;
+	assert_true(latencies_quantile(&none, 0.99) == 0);
+	assert_true(latencies_mean(&none) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(quantiles_are_right),
+		cmocka_unit_test(nothing_has_no_latency),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
