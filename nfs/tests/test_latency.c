@@ -20,8 +20,8 @@ static void quantiles_are_right(void **state)
 		for (uint32_t i = 1; i <= 1000; i++)
 			latencies_add(&latencies, (uint32_t)(most * i / 1000));
 		for (double share = 0.1; share < 1; share += 0.1)
-			assert_true(fabs(latencies_quantile(&latencies, share) / (most * share) - 1) <
-				    0.04);
+			assert_true(fabs(latencies_quantile(&latencies, share) / (most * share) -
+					 1) < 0.04);
 		assert_int_equal(latencies.most, (uint32_t)most);
 	}
 	memset(&latencies, 0, sizeof(latencies));
