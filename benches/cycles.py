@@ -1,4 +1,4 @@
-"""Cycles per packet of each network function in C, compared with a plain loop over the same DPDK structure."""
+"""Cycles per packet of each network function in C, compared with its peers: loops over DPDK's or other tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "build" / "nfs" / "cycles"
 
 @register("cycles")
 def run() -> pd.DataFrame:
-    """Per function and number of flows: its cycles, those of the loop, and their ratio; empty if it is not built."""
+    """Per function, peer and number of flows: the cycles of both, and their ratio; empty if they are not built."""
     if not PROGRAM.exists():
         print("cycles: the network functions are not built; `make deps nfs` builds them", file=sys.stderr)
         return pd.DataFrame()

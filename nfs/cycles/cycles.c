@@ -1,6 +1,5 @@
 /*
- * cycles: measures cycles per packet of each network function beside a plain loop over the same
- * DPDK structure, in one run.
+ * cycles: measures cycles per packet of each network function beside its peers, in one run.
  *
  * Both take turns on the same traffic, a slice of some bursts each. A slice in which another
  * process took the core is an outlier among many, so medians are reported. Only processing is
@@ -19,7 +18,7 @@
 #include "accelerators/accelerator.h"
 #include "core/nf.h"
 #include "core/traffic.h"
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 
 #define SLICES 301
 #define MOST_BURSTS 64 /* per slice */
@@ -27,21 +26,29 @@
 #define WARM_MS 1000
 #define ALIKE_BURSTS 64
 
-static struct plain *plains;
+static struct peer *peers;
 
-void plain_register(struct plain *plain)
+/* The order in which they are measured. */
+static bool comes_before(const struct peer *one, const struct peer *other)
 {
-	struct plain **place = &plains;
+	const int difference = strcmp(one->function, other->function);
 
-	while (*place && strcmp((*place)->function, plain->function) < 0)
+	return difference < 0 || (difference == 0 && strcmp(one->name, other->name) < 0);
+}
+
+void peer_register(struct peer *peer)
+{
+	struct peer **place = &peers;
+
+	while (*place && comes_before(*place, peer))
 		place = &(*place)->next;
-	plain->next = *place;
-	*place = plain;
+	peer->next = *place;
+	*place = peer;
 }
 
 struct subject {
-	struct nf *nf; /* NULL for a plain loop */
-	const struct plain *plain;
+	struct nf *nf; /* NULL for a peer */
+	const struct peer *peer;
 	void *state;
 	struct traffic *traffic;
 	uint64_t sent, sent_bytes;
@@ -69,7 +76,7 @@ static double slice(struct subject *one, int bursts)
 			one->nf->now_us += 10;
 			nf_process(one->nf, received, n, &out);
 		} else {
-			one->plain->process(one->state, received, n, &out);
+			one->peer->process(one->state, received, n, &out);
 		}
 		cycles += rte_rdtsc() - begin;
 		packets += n;
@@ -105,54 +112,54 @@ static void warm(struct subject *one, uint32_t flows)
  * Check that both do the same work: for the same traffic they send the same packets, and nearly as
  * many bytes, because both are at different places of the traffic and payloads differ.
  */
-static int compare_work(struct subject *nf, struct subject *plain)
+static int compare_work(struct subject *nf, struct subject *peer)
 {
-	nf->sent = nf->sent_bytes = plain->sent = plain->sent_bytes = 0;
+	nf->sent = nf->sent_bytes = peer->sent = peer->sent_bytes = 0;
 	slice(nf, ALIKE_BURSTS);
-	slice(plain, ALIKE_BURSTS);
-	if (nf->sent == plain->sent && fabs((double)nf->sent_bytes - (double)plain->sent_bytes) <
-					       0.001 * (double)nf->sent_bytes)
+	slice(peer, ALIKE_BURSTS);
+	if (nf->sent == peer->sent && fabs((double)nf->sent_bytes - (double)peer->sent_bytes) <
+					      0.001 * (double)nf->sent_bytes)
 		return EXIT_SUCCESS;
 	fprintf(stderr,
-		"cycles: %s sends %" PRIu64 " packets of %" PRIu64 " bytes, its plain loop %" PRIu64
+		"cycles: %s sends %" PRIu64 " packets of %" PRIu64 " bytes, its peer %s %" PRIu64
 		" of %" PRIu64 "\n",
-		nf->nf->kind->name, nf->sent, nf->sent_bytes, plain->sent, plain->sent_bytes);
+		nf->nf->kind->name, nf->sent, nf->sent_bytes, peer->peer->name, peer->sent,
+		peer->sent_bytes);
 	return EXIT_FAILURE;
 }
 
 /* The number of bursts in a slice of either. */
-static int bursts_of_slice(struct subject *nf, struct subject *plain)
+static int bursts_of_slice(struct subject *nf, struct subject *peer)
 {
 	const double room = (double)rte_get_tsc_hz() / 1000 * SLICE_MS / NF_BURST;
-	const double bursts = room / RTE_MAX(slice(nf, 8), slice(plain, 8));
+	const double bursts = room / RTE_MAX(slice(nf, 8), slice(peer, 8));
 
 	return (int)RTE_MIN(RTE_MAX(bursts, 1.0), (double)MOST_BURSTS);
 }
 
-static int measure(struct subject *nf, struct subject *plain, uint32_t flows)
+static int measure(struct subject *nf, struct subject *peer, uint32_t flows)
 {
 	double ratios[SLICES];
-
 	int bursts;
 
 	warm(nf, flows);
-	warm(plain, flows);
-	if (compare_work(nf, plain) != EXIT_SUCCESS)
+	warm(peer, flows);
+	if (compare_work(nf, peer) != EXIT_SUCCESS)
 		return EXIT_FAILURE;
-	bursts = bursts_of_slice(nf, plain);
+	bursts = bursts_of_slice(nf, peer);
 	for (int i = 0; i < SLICES; i++) {
 		nf->slices[i] = slice(nf, bursts);
-		plain->slices[i] = slice(plain, bursts);
-		ratios[i] = nf->slices[i] / plain->slices[i];
+		peer->slices[i] = slice(peer, bursts);
+		ratios[i] = nf->slices[i] / peer->slices[i];
 	}
-	printf("%s,%u,%.1f,%.1f,%.3f,\"%s\"\n", nf->nf->kind->name, flows,
-	       median(nf->slices, SLICES), median(plain->slices, SLICES), median(ratios, SLICES),
-	       plain->plain->does);
+	printf("%s,%s,%u,%.1f,%.1f,%.3f,\"%s\"\n", nf->nf->kind->name, peer->peer->name, flows,
+	       median(nf->slices, SLICES), median(peer->slices, SLICES), median(ratios, SLICES),
+	       peer->peer->does);
 	fflush(stdout);
 	return EXIT_SUCCESS;
 }
 
-/* Run to completion with software engines served on the same core, as in the plain loop. */
+/* Run to completion with software engines served on the same core, as in its peers. */
 static struct nf_config config_of(const char *function, struct rte_mempool *spare)
 {
 	static const char *const engines[ACCELERATOR_KINDS] = {"hyperscan", "deflate"};
@@ -168,24 +175,24 @@ static struct nf_config config_of(const char *function, struct rte_mempool *spar
 	return config;
 }
 
-static int compare(const struct plain *with, const struct traffic_profile *profile,
+static int compare(const struct peer *with, const struct traffic_profile *profile,
 		   struct rte_mempool *spare)
 {
 	const struct nf_config config = config_of(with->function, spare);
 	struct subject nf = {.nf = nf_create(&config, NULL, 0),
 			     .traffic = traffic_create(profile, 1)};
-	struct subject plain = {.plain = with,
-				.state = with->create(profile->flows),
-				.traffic = traffic_create(profile, 1)};
+	struct subject peer = {.peer = with,
+			       .state = with->create(profile->flows),
+			       .traffic = traffic_create(profile, 1)};
 	int result = EXIT_FAILURE;
 
-	if (nf.nf && plain.state && nf.traffic && plain.traffic)
-		result = measure(&nf, &plain, profile->flows);
-	if (plain.state)
-		with->destroy(plain.state);
+	if (nf.nf && peer.state && nf.traffic && peer.traffic)
+		result = measure(&nf, &peer, profile->flows);
+	if (peer.state)
+		with->destroy(peer.state);
 	nf_destroy(nf.nf);
 	traffic_destroy(nf.traffic);
-	traffic_destroy(plain.traffic);
+	traffic_destroy(peer.traffic);
 	return result;
 }
 
@@ -211,15 +218,16 @@ static int start_eal(const char *name)
 
 static bool is_known(const char *function)
 {
-	const struct plain *plain = plains;
+	const struct peer *peer = peers, *last = NULL;
 
-	while (plain && strcmp(function, plain->function) != 0)
-		plain = plain->next;
-	if (plain)
+	while (peer && strcmp(function, peer->function) != 0)
+		peer = peer->next;
+	if (peer)
 		return true;
-	fprintf(stderr, "cycles: no plain loop for %s\nhint: one of", function);
-	for (plain = plains; plain; plain = plain->next)
-		fprintf(stderr, " %s", plain->function);
+	fprintf(stderr, "cycles: no peer of %s\nhint: one of", function);
+	for (peer = peers; peer; last = peer, peer = peer->next)
+		if (!last || strcmp(last->function, peer->function) != 0)
+			fprintf(stderr, " %s", peer->function);
 	fputc('\n', stderr);
 	return false;
 }
@@ -239,13 +247,13 @@ int main(int argc, char **argv)
 					SOCKET_ID_ANY);
 	if (!spare)
 		return EXIT_FAILURE;
-	printf("function,flows,cycles_per_packet,plain_cycles_per_packet,ratio,plain\n");
-	for (const struct plain *plain = plains; plain; plain = plain->next) {
-		if (argc > 1 && strcmp(argv[1], plain->function) != 0)
+	printf("function,peer,flows,cycles_per_packet,peer_cycles_per_packet,ratio,peer_does\n");
+	for (const struct peer *peer = peers; peer; peer = peer->next) {
+		if (argc > 1 && strcmp(argv[1], peer->function) != 0)
 			continue;
 		for (unsigned int i = 0; i < RTE_DIM(flows); i++) {
 			profile.flows = flows[i];
-			if (compare(plain, &profile, spare) != EXIT_SUCCESS)
+			if (compare(peer, &profile, spare) != EXIT_SUCCESS)
 				result = EXIT_FAILURE;
 		}
 	}

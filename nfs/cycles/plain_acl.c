@@ -2,7 +2,7 @@
 
 #include "core/memory.h"
 #include "core/packet.h"
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 #include "tables/filters.h"
 
 #define FILTERS 1000
@@ -83,12 +83,13 @@ static void destroy(void *filters)
 	rte_acl_free(filters);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "ACL",
+	.name = "plain loop",
 	.does = "rte_acl_classify",
 	.create = create,
 	.process = process,
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

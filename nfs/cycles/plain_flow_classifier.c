@@ -1,4 +1,5 @@
-#include "cycles/plain.h"
+#include "cycles/codepoint.h"
+#include "cycles/peer.h"
 #include "cycles/plain_table.h"
 
 struct flow {
@@ -22,27 +23,6 @@ static void *create(uint32_t flows)
 	return state;
 }
 
-/* The service that many flows of the traffic belong to: calls. */
-static uint8_t codepoint_of(const struct flow_key *key)
-{
-	const uint16_t port = rte_be_to_cpu_16(key->source_port);
-
-	return port >= 16384 && port < 32768 ? 46 << 2 : 0;
-}
-
-static void mark(struct rte_mbuf *packet, uint8_t codepoint)
-{
-	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *,
-							  sizeof(struct rte_ether_hdr));
-	const uint8_t service = codepoint | (ip->type_of_service & RTE_IPV4_HDR_ECN_MASK);
-
-	if (service == ip->type_of_service)
-		return;
-	ip->hdr_checksum = checksum_changed(ip->hdr_checksum, rte_cpu_to_be_16(ip->type_of_service),
-					    rte_cpu_to_be_16(service));
-	ip->type_of_service = service;
-}
-
 static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	struct classifier *state = of;
@@ -61,13 +41,13 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 
 		if (places[i] < 0) {
 			places[i] = rte_hash_add_key(state->table, &keys[i]);
-			state->flows[places[i]].codepoint = codepoint_of(&keys[i]);
+			state->flows[places[i]].codepoint = codepoint_of(keys[i].source_port);
 		}
 		flow = &state->flows[places[i]];
 		flow->packets++;
 		flow->bytes += rte_pktmbuf_pkt_len(packets[i]);
 		flow->last = state->now;
-		mark(packets[i], flow->codepoint);
+		put_codepoint(packets[i], flow->codepoint);
 		nf_send(out, packets[i]);
 	}
 }
@@ -81,12 +61,13 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "FlowClassifier",
+	.name = "plain loop",
 	.does = "rte_hash_lookup_bulk, three counters and a class per flow, codepoint and checksum",
 	.create = create,
 	.process = process,
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

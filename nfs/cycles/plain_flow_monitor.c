@@ -1,7 +1,7 @@
 /* The loop for FlowMonitor and NIDS, which differ only in what they store for a match. */
 #include <stdbool.h>
 
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 #include "cycles/plain_scan.h"
 #include "cycles/plain_table.h"
 
@@ -66,8 +66,8 @@ static void destroy(void *of)
 
 #define DOES "rte_hash_lookup_bulk, four counters per flow, hs_scan of each payload"
 
-static struct plain monitor = {"FlowMonitor", DOES, create, process, destroy, NULL};
-static struct plain nids = {"NIDS", DOES, create, process, destroy, NULL};
+static struct peer monitor = {"FlowMonitor", "plain loop", DOES, create, process, destroy, NULL};
+static struct peer nids = {"NIDS", "plain loop", DOES, create, process, destroy, NULL};
 
-PLAIN_REGISTER(monitor)
-PLAIN_REGISTER(nids)
+PEER_REGISTER(monitor)
+PEER_REGISTER(nids)

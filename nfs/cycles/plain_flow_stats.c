@@ -1,4 +1,4 @@
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 #include "cycles/plain_table.h"
 
 struct statistics {
@@ -54,12 +54,13 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "FlowStats",
+	.name = "plain loop",
 	.does = "rte_hash_lookup_bulk, three counters per flow",
 	.create = create,
 	.process = process,
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

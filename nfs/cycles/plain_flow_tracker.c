@@ -1,6 +1,6 @@
 #include <stdbool.h>
 
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 #include "cycles/plain_table.h"
 
 struct connection {
@@ -69,12 +69,13 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "FlowTracker",
+	.name = "plain loop",
 	.does = "rte_hash_lookup_bulk of a direction-independent key, record of the ends that sent",
 	.create = create,
 	.process = process,
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

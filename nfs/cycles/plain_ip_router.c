@@ -3,7 +3,7 @@
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/packet.h"
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 #include "tables/routes.h"
 
 #define ROUTES 500000
@@ -88,12 +88,13 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "IPRouter",
+	.name = "plain loop",
 	.does = "rte_fib_lookup_bulk, the checks of RFC 1812, time to live, addresses",
 	.create = create,
 	.process = process,
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

@@ -3,7 +3,7 @@
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/packet.h"
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 
 #define MTU 1500
 #define MOST_FRAGMENTS 4
@@ -87,12 +87,13 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "IPTunnel",
+	.name = "plain loop",
 	.does = "rte_ipv4_fragment_copy_nonseg_packet, outer headers",
 	.create = create,
 	.process = process,
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

@@ -5,7 +5,7 @@
 
 #include "core/memory.h"
 #include "core/packet.h"
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 #include "cycles/plain_scan.h"
 
 #define IP_AT sizeof(struct rte_ether_hdr)
@@ -90,12 +90,13 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "IPCompGateway",
+	.name = "plain loop",
 	.does = "hs_scan of each payload, deflate of the bytes behind the IPv4 header",
 	.create = create,
 	.process = process,
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

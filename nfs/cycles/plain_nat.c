@@ -1,4 +1,4 @@
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 #include "cycles/plain_table.h"
 
 #define SESSIONS (1 << 20)
@@ -92,8 +92,9 @@ static void destroy(void *of)
 	nf_free(state);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "NAT",
+	.name = "plain loop",
 	.does = "rte_hash_lookup_bulk of the inside endpoint, address, port and checksums "
 		"rewritten",
 	.create = create,
@@ -101,4 +102,4 @@ static struct plain plain = {
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

@@ -1,7 +1,7 @@
 #include <stdbool.h>
 
 #include "core/memory.h"
-#include "cycles/plain.h"
+#include "cycles/peer.h"
 #include "cycles/plain_scan.h"
 
 static void *create(uint32_t flows)
@@ -28,12 +28,13 @@ static void destroy(void *scan)
 	nf_free(scan);
 }
 
-static struct plain plain = {
+static struct peer plain = {
 	.function = "PacketFilter",
+	.name = "plain loop",
 	.does = "hs_scan of each payload",
 	.create = create,
 	.process = process,
 	.destroy = destroy,
 };
 
-PLAIN_REGISTER(plain)
+PEER_REGISTER(plain)

@@ -1,0 +1,34 @@
+/*
+ * Peers: other programs for the work of a network function, as fast as they can be for the one kind
+ * of packet in the traffic. Functions are measured beside them.
+ *
+ * A plain loop is the least code over the DPDK structure that the function uses: it shows the
+ * function's overhead. Another peer has another design: it shows what the structure costs.
+ */
+#ifndef NFS_CYCLES_PEER_H
+#define NFS_CYCLES_PEER_H
+
+#include "core/nf.h"
+
+struct peer {
+	const char *function; /* name of the network function */
+	const char *name;
+	const char *does;
+	/* State for a number of flows; NULL after printing why. */
+	void *(*create)(uint32_t flows);
+	/* Process a burst of untagged UDP in IPv4 without options; all packets are sent. */
+	void (*process)(void *state, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
+	void (*destroy)(void *state);
+
+	struct peer *next;
+};
+
+void peer_register(struct peer *peer);
+
+#define PEER_REGISTER(peer)                                                                        \
+	__attribute__((constructor)) static void peer_register_##peer(void)                        \
+	{                                                                                          \
+		peer_register(&(peer));                                                            \
+	}
+
+#endif
