@@ -14,7 +14,7 @@ int flow_scan_create(struct nf *nf, offload_completion completed)
 		fprintf(stderr, "%s: no memory\n", nf->kind->name);
 		return -ENOMEM;
 	}
-	error = flow_table_create(&scan->table, nf, true);
+	error = flow_table_create(&scan->table, nf);
 	if (error < 0) {
 		nf_free(scan);
 		return error;
@@ -51,6 +51,7 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 		held[burst.n] = offloaded;
 		burst.l3[burst.n] = offloaded->headers.l3;
 		flow_burst_add(&burst, packets[i], packet_flow(packets[i], &offloaded->headers));
+		flow_table_begin(&scan->table.index, &burst, burst.n - 1);
 	}
 	if (likely(burst.n > 0))
 		flow_table_count(&scan->table, nf, &burst, places, NULL);

@@ -38,7 +38,9 @@ static inline uint64_t *flow_scan_mark(struct nf *nf, const struct offloaded *of
 {
 	const struct flow_scan *scan = nf->state;
 
-	return offloaded->place < 0 ? NULL : &scan->table.marks[offloaded->place];
+	if (offloaded->place < 0)
+		return NULL;
+	return &flow_table_at(&scan->table, offloaded->place)->mark;
 }
 
 #endif

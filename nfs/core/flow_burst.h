@@ -11,7 +11,8 @@ struct flow_burst {
 	struct rte_mbuf *packets[NF_BURST];
 	uint16_t l3[NF_BURST]; /* offsets of their IPv4 headers */
 	struct flow_key keys[NF_BURST];
-	const void *key_pointers[NF_BURST]; /* pointers to the keys, for rte_hash_lookup_bulk */
+	uint32_t hashes[NF_BURST];          /* of the keys, for a flow table */
+	const void *key_pointers[NF_BURST]; /* pointers to the keys, for rte_acl_classify */
 };
 
 /* An empty burst; fields that nearly all bursts share are set here. */
@@ -31,19 +32,25 @@ static inline void flow_burst_add(struct flow_burst *burst, struct rte_mbuf *pac
 	burst->packets[burst->n++] = packet;
 }
 
-/* Add any packet; out of line, because few are not plain. */
-void flow_burst_add_any(struct flow_burst *burst, struct rte_mbuf *packet, struct nf_out *out);
+/* Read any packet; out of line, because few are not plain. */
+bool flow_burst_read_any(struct flow_burst *burst, struct rte_mbuf *packet, struct nf_out *out);
+
+/* Read a packet; true if it has a flow. */
+static inline bool flow_burst_read_one(struct flow_burst *burst, struct rte_mbuf *packet,
+				       struct nf_out *out)
+{
+	if (unlikely(!packet_is_plain(packet)))
+		return flow_burst_read_any(burst, packet, out);
+	flow_burst_add(burst, packet, packet_plain_flow(packet));
+	return true;
+}
 
 static inline void flow_burst_read(struct flow_burst *burst, struct rte_mbuf **packets, uint16_t n,
 				   struct nf_out *out)
 {
 	flow_burst_begin(burst);
-	for (uint16_t i = 0; i < n; i++) {
-		if (likely(packet_is_plain(packets[i])))
-			flow_burst_add(burst, packets[i], packet_plain_flow(packets[i]));
-		else
-			flow_burst_add_any(burst, packets[i], out);
-	}
+	for (uint16_t i = 0; i < n; i++)
+		flow_burst_read_one(burst, packets[i], out);
 }
 
 #endif

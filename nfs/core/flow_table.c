@@ -3,86 +3,47 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include <rte_hash_crc.h>
+_Static_assert(sizeof(struct flow) == sizeof(struct flow_entry), "a flow is an entry");
 
-#include "core/memory.h"
-
-int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks)
+int flow_table_create(struct flow_table *table, const struct nf *nf)
 {
-	static unsigned int packet_spec;
-	char name[RTE_HASH_NAMESIZE];
-	uint32_t n = 0;
-	const struct rte_hash_parameters parameters = {
-		.name = name,
-		.entries = (uint32_t)nf->settings[FLOW_MOST],
-		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
-		.socket_id = nf->socket,
-	};
+	const uint32_t most = (uint32_t)nf->settings[FLOW_MOST];
+	const uint64_t timeout_us = (uint64_t)(nf->settings[FLOW_TIMEOUT_S] * 1e6);
 
-	snprintf(name, sizeof(name), "flows_%u",
-		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
-	*table = (struct flow_table){
-		.timeout_us = (uint64_t)(nf->settings[FLOW_TIMEOUT_S] * 1e6),
-		.places = rte_hash_create(&parameters),
-	};
-	if (table->places) {
-		n = (uint32_t)rte_hash_max_key_id(table->places) + 1;
-		table->sweep = sweep_of(n, table->timeout_us);
-		table->flows = nf_zalloc(n * sizeof(*table->flows));
-	}
-	if (table->flows && marks)
-		table->marks = nf_zalloc(n * sizeof(*table->marks));
-	if (!table->flows || (marks && !table->marks)) {
-		fprintf(stderr, "%s: no memory for a table of %u flows\n", nf->kind->name,
-			parameters.entries);
-		flow_table_destroy(table);
-		return -ENOMEM;
-	}
-	return 0;
+	*table = (struct flow_table){.timeout_us = timeout_us, .sweep = sweep_of(most, timeout_us)};
+	if (flow_index_create(&table->index, most) == 0)
+		return 0;
+	fprintf(stderr, "%s: no memory for a table of %u flows\n", nf->kind->name, most);
+	return -ENOMEM;
 }
 
 void flow_table_destroy(struct flow_table *table)
 {
-	rte_hash_free(table->places);
-	nf_free(table->flows);
-	nf_free(table->marks);
+	flow_index_destroy(&table->index);
 }
 
-static void begin_flow(struct flow_table *table, struct nf *nf, int32_t place)
+int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key,
+			 uint32_t hash)
 {
-	table->flows[place] = (struct flow){0};
-	if (table->marks)
-		table->marks[place] = 0;
-	nf->counters[FLOW_STARTED]++;
-}
-
-int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key)
-{
-	const int32_t place = rte_hash_add_key(table->places, key);
+	const int32_t place = flow_index_add(&table->index, key, hash);
 
 	if (place < 0)
 		return place;
-	/* an earlier packet of the burst may have added it */
-	if (table->flows[place].last_us == 0)
-		begin_flow(table, nf, place);
+	/* an earlier packet of the burst may have added it, or the guess was wrong */
+	if (flow_table_at(table, place)->last_us == 0)
+		nf->counters[FLOW_STARTED]++;
+	else if (nf->now_us - flow_table_at(table, place)->last_us >= table->timeout_us)
+		flow_table_restart(table, nf, place);
 	return place;
 }
 
 void flow_table_restart(struct flow_table *table, struct nf *nf, int32_t place)
 {
-	nf->counters[FLOW_AGED]++;
-	begin_flow(table, nf, place);
-}
+	struct flow *flow = flow_table_at(table, place);
 
-static void remove_flow(struct flow_table *table, struct nf *nf, uint32_t place)
-{
-	void *key;
-
-	if (rte_hash_get_key_with_position(table->places, (int32_t)place, &key) == 0)
-		rte_hash_del_key(table->places, key);
-	table->flows[place].last_us = 0;
+	*flow = (struct flow){.key = flow->key};
 	nf->counters[FLOW_AGED]++;
+	nf->counters[FLOW_STARTED]++;
 }
 
 void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t entries)
@@ -91,9 +52,14 @@ void flow_table_remove_old(struct flow_table *table, struct nf *nf, uint32_t ent
 
 	for (; entries > 0; entries--) {
 		const uint32_t place = sweep_next(&table->sweep);
-		const uint64_t last_us = table->flows[place].last_us;
+		uint64_t last_us;
 
-		if (unlikely(last_us && now_us - last_us >= table->timeout_us))
-			remove_flow(table, nf, place);
+		if (place >= table->index.begun) /* never used: its memory stays untouched */
+			continue;
+		last_us = flow_table_at(table, (int32_t)place)->last_us;
+		if (unlikely(last_us && now_us - last_us >= table->timeout_us)) {
+			flow_index_remove(&table->index, place);
+			nf->counters[FLOW_AGED]++;
+		}
 	}
 }

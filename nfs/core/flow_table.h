@@ -6,16 +6,15 @@
 #ifndef NFS_CORE_FLOW_TABLE_H
 #define NFS_CORE_FLOW_TABLE_H
 
-#include <rte_hash.h>
-
 #include "core/flow_burst.h"
+#include "core/flow_index.h"
 #include "core/nf.h"
 #include "core/sweep.h"
 
 /* Parameters of every function with such a table; declared first. */
 enum { FLOW_MOST, FLOW_TIMEOUT_S, FLOW_PARAMETERS };
 #define FLOW_TABLE_PARAMETERS                                                                      \
-	[FLOW_MOST] = {"flows", "capacity of the table, flows", 8, 1 << 22, 1 << 19},              \
+	[FLOW_MOST] = {"flows", "capacity of the table, flows", 8, FLOW_INDEX_MOST, 1 << 19},      \
 	[FLOW_TIMEOUT_S] = {"timeout_s", "timeout of a silent flow, s", 0.001, 86400, 60}
 
 /* Counters of every function with such a table; declared first. */
@@ -27,29 +26,35 @@ enum { FLOW_PACKETS, FLOW_BYTES, FLOW_STARTED, FLOW_AGED, FLOW_UNTRACKED, FLOW_C
 	[FLOW_AGED] = {"aged", "flows removed after the timeout"},                                 \
 	[FLOW_UNTRACKED] = {"untracked", "packets of flows beyond the table's capacity"}
 
-/* The key is in the hash table. */
+/* A struct flow_entry. */
 struct flow {
+	struct flow_key key;
 	uint64_t packets, bytes;
-	uint64_t last_us; /* 0: the slot is free */
-};
+	uint64_t last_us; /* 0: the entry is unused */
+	uint64_t mark;    /* for the function, initially 0 */
+} __rte_aligned(sizeof(struct flow_entry));
 
 struct flow_table {
-	struct rte_hash *places; /* maps a flow key to an index of `flows` */
-	struct flow *flows;
-	uint64_t *marks; /* one value per flow for the function, initially 0; may be NULL */
+	struct flow_index index;
 	uint64_t timeout_us;
 	struct sweep sweep;
 };
 
+static inline struct flow *flow_table_at(const struct flow_table *table, int32_t place)
+{
+	return (struct flow *)&table->index.entries[place];
+}
+
 /* Create a table by the function's settings. 0, or a negative errno after printing why. */
-int flow_table_create(struct flow_table *table, const struct nf *nf, bool marks);
+int flow_table_create(struct flow_table *table, const struct nf *nf);
 void flow_table_destroy(struct flow_table *table);
 
 /*
- * Add a flow that is not in the table; returns its index, or a negative number if the table is
- * full.
+ * Begin the flow of a packet, unless an earlier packet of the burst has; returns its place, or a
+ * negative number if the table is full.
  */
-int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key);
+int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key,
+			 uint32_t hash);
 
 /* Let a flow that was silent for too long start again. */
 void flow_table_restart(struct flow_table *table, struct nf *nf, int32_t place);
@@ -65,13 +70,33 @@ static inline void flow_table_age(struct flow_table *table, struct nf *nf)
 		flow_table_remove_old(table, nf, entries);
 }
 
-/* Called for each packet of a burst; `place` is the index of its flow, or negative. */
+/* Begin the lookup of a packet of a burst; required before flow_table_count(). */
+static inline void flow_table_begin(const struct flow_index *index, struct flow_burst *burst,
+				    uint16_t i)
+{
+	burst->hashes[i] = flow_index_hash(index, &burst->keys[i]);
+	flow_index_prefetch(index, burst->hashes[i]);
+}
+
+/* Read a burst and begin its lookup. */
+static inline void flow_table_read(const struct flow_table *table, struct flow_burst *burst,
+				   struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	const struct flow_index index = table->index; /* a copy stays in registers */
+
+	flow_burst_begin(burst);
+	for (uint16_t i = 0; i < n; i++)
+		if (likely(flow_burst_read_one(burst, packets[i], out)))
+			flow_table_begin(&index, burst, burst->n - 1);
+}
+
+/* Called for each packet of a burst; `place` is that of its flow, or negative. */
 typedef void (*flow_table_each)(void *context, const struct flow_burst *burst, uint16_t i,
 				int32_t place);
 
 /*
  * Look up and count the packets of a burst together, so that cache misses overlap. Calls `each` per
- * packet, then sends it to `out`; either may be NULL. The flows' indices are stored in `places`,
+ * packet, then sends it to `out`; either may be NULL. The flows' places are stored in `places`,
  * negative where there is none.
  */
 static __rte_always_inline void flow_table_count_each(struct flow_table *table, struct nf *nf,
@@ -79,33 +104,30 @@ static __rte_always_inline void flow_table_count_each(struct flow_table *table, 
 						      int32_t places[NF_BURST], struct nf_out *out,
 						      flow_table_each each, void *context)
 {
-	const uint64_t now_us = nf->now_us;
+	const uint64_t now_us = nf->now_us, timeout_us = table->timeout_us;
 	const uint16_t n = burst->n;
-	struct flow *const flows = table->flows;
+	const struct flow_index index = table->index; /* a copy stays in registers */
+	struct flow *const flows = flow_table_at(table, 0);
 	uint64_t bytes = 0, untracked = 0;
 
-	rte_hash_lookup_bulk(table->places, (const void **)(uintptr_t)burst->key_pointers, n,
-			     places);
-	for (uint16_t i = 0; i < n; i++) {
-		rte_prefetch0(&flows[places[i]]); /* harmless for an invalid address */
-		if (each)
-			rte_prefetch0(&table->marks[places[i]]);
-	}
+	for (uint16_t i = 0; i < n; i++)
+		places[i] = flow_index_guess(&index, burst->hashes[i]);
 	for (uint16_t i = 0; i < n; i++) {
 		const uint32_t length = rte_pktmbuf_pkt_len(burst->packets[i]);
-		struct flow *flow;
+		struct flow *flow = &flows[places[i]];
 
-		if (unlikely(places[i] < 0))
-			places[i] = flow_table_start(table, nf, &burst->keys[i]);
-		else if (unlikely(now_us - flows[places[i]].last_us >= table->timeout_us))
+		if (unlikely(!flow_entry_has(flow, &burst->keys[i]))) {
+			places[i] = flow_table_start(table, nf, &burst->keys[i], burst->hashes[i]);
+			flow = &flows[places[i]];
+		} else if (unlikely(now_us - flow->last_us >= timeout_us)) {
 			flow_table_restart(table, nf, places[i]);
+		}
 		if (each)
 			each(context, burst, i, places[i]);
 		if (unlikely(places[i] < 0)) {
 			untracked++;
 			continue;
 		}
-		flow = &flows[places[i]];
 		flow->packets++;
 		flow->bytes += length;
 		flow->last_us = now_us;

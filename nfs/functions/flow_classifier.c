@@ -86,7 +86,7 @@ static enum service service_of(const struct flow_key *key)
 static int create(struct nf *nf)
 {
 	struct flow_table *table = nf_zalloc_for(nf->kind->name, sizeof(*table));
-	int error = table ? flow_table_create(table, nf, true) : -ENOMEM;
+	int error = table ? flow_table_create(table, nf) : -ENOMEM;
 
 	if (error < 0)
 		nf_free(table);
@@ -118,11 +118,14 @@ static inline void mark(struct rte_ipv4_hdr *ip, uint8_t codepoint)
 static inline enum service service_in(const struct flow_table *table, int32_t place,
 				      const struct flow_key *key)
 {
+	uint64_t *mark;
+
 	if (unlikely(place < 0))
 		return service_of(key);
-	if (unlikely(table->marks[place] == 0))
-		table->marks[place] = service_of(key) + 1;
-	return (enum service)(table->marks[place] - 1);
+	mark = &flow_table_at(table, place)->mark;
+	if (unlikely(*mark == 0))
+		*mark = service_of(key) + 1;
+	return (enum service)(*mark - 1);
 }
 
 struct marking {
@@ -152,7 +155,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	int32_t places[NF_BURST];
 
 	flow_table_age(table, nf);
-	flow_burst_read(&burst, packets, n, out);
+	flow_table_read(table, &burst, packets, n, out);
 	nf->counters[OTHER] += burst.other;
 	nf->counters[MALFORMED] += burst.malformed;
 	if (unlikely(burst.n == 0))

@@ -16,7 +16,7 @@ static const struct nf_counter counters[] = {
 static int create(struct nf *nf)
 {
 	struct flow_table *table = nf_zalloc_for(nf->kind->name, sizeof(*table));
-	int error = table ? flow_table_create(table, nf, false) : -ENOMEM;
+	int error = table ? flow_table_create(table, nf) : -ENOMEM;
 
 	if (error < 0)
 		nf_free(table);
@@ -32,7 +32,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	int32_t places[NF_BURST];
 
 	flow_table_age(table, nf);
-	flow_burst_read(&burst, packets, n, out);
+	flow_table_read(table, &burst, packets, n, out);
 	nf->counters[OTHER] += burst.other;
 	nf->counters[MALFORMED] += burst.malformed;
 	if (likely(burst.n > 0))

@@ -1,3 +1,5 @@
+#include "core/flow_table.h"
+#include "core/random.h"
 #include "tests/hostile.h"
 
 static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
@@ -83,8 +85,78 @@ static void full_table_lets_packets_pass(void **state)
 		rig_offer(rig, of_flow(rig, flow), 1);
 		assert_int_equal(rig->out.n, 1);
 	}
-	assert_true(rig_count(rig, "untracked") >= 100);
-	assert_int_equal(rig_count(rig, "untracked") + rig_count(rig, "packets"), 200);
+	assert_int_equal(rig_count(rig, "packets"), 8);
+	assert_int_equal(rig_count(rig, "untracked"), 192);
+}
+
+#define FLOWS 60
+
+/*
+ * For bursts of random flows with pauses, a flow starts exactly when it has been silent for the
+ * timeout, and all flows age in the end.
+ */
+static void random_flows_start_and_age_as_in_an_array(void **state)
+{
+	const struct nf_setting settings[] = {{"flows", FLOWS}, {"timeout_s", 1}};
+	struct rig *rig = *state;
+	uint64_t last[FLOWS] = {0}, now_us = SECOND, started = 0, random = 1;
+
+	rig_make(rig, "FlowStats", settings, 2);
+	for (int i = 0; i < 20000; i++) {
+		const uint16_t n = (uint16_t)random_below(&random, NF_BURST);
+		struct rte_mbuf *burst[NF_BURST];
+
+		now_us += random_below(&random, 8) ? random_below(&random, SECOND / 10) : SECOND;
+		for (uint16_t packet = 0; packet < n; packet++) {
+			const uint32_t flow = random_below(&random, FLOWS);
+
+			burst[packet] = of_flow(rig, flow);
+			started += last[flow] == 0 || now_us - last[flow] >= SECOND;
+			last[flow] = now_us;
+		}
+		rig_offer_burst(rig, burst, n, now_us);
+		assert_int_equal(rig_count(rig, "started"), started);
+	}
+	for (int burst = 0; burst < 40; burst++)
+		rig_offer_burst(rig, NULL, 0, now_us += SECOND / 10);
+	assert_int_equal(rig_count(rig, "aged"), started);
+	assert_int_equal(rig_count(rig, "untracked"), 0);
+}
+
+/* A flow other than `flow` for which `flow` is guessed: slot and tag are the same. */
+static uint32_t confused_with(const struct rig *rig, uint32_t flow)
+{
+	const struct flow_table *table = rig->nf->state;
+	struct flow_key key = {.destination = rte_cpu_to_be_32(udp.destination),
+			       .source_port = rte_cpu_to_be_16(udp.source_port),
+			       .destination_port = rte_cpu_to_be_16(udp.destination_port),
+			       .protocol = IPPROTO_UDP};
+	uint32_t hashes[2], other = flow;
+
+	do {
+		key.source = rte_cpu_to_be_32(udp.source + other);
+		hashes[other++ != flow] = flow_index_hash(&table->index, &key);
+	} while (other == flow + 1 || !flow_index_tagged(hashes[0], hashes[1]) ||
+		 ((hashes[0] ^ hashes[1]) & table->index.mask) != 0);
+	return other - 1;
+}
+
+/* Flows with the same slot and tag are distinguished when they start, go on, and have aged. */
+static void similar_flows_are_distinguished(void **state)
+{
+	const struct nf_setting settings[] = {{"flows", 8}};
+	struct rig *rig = *state;
+	uint32_t flows[2] = {0};
+
+	rig_make(rig, "FlowStats", settings, 1);
+	flows[1] = confused_with(rig, 0);
+	for (int i = 0; i < 4; i++)
+		rig_offer(rig, of_flow(rig, flows[i % 2]), SECOND);
+	assert_int_equal(rig_count(rig, "started"), 2);
+	rig_offer(rig, of_flow(rig, flows[0]), 60 * SECOND);
+	rig_offer(rig, of_flow(rig, flows[1]), 61 * SECOND);
+	assert_int_equal(rig_count(rig, "started"), 3);
+	assert_int_equal(rig_count(rig, "packets"), 6);
 }
 
 /* Tagged packets are counted by their IPv4 header; other than IPv4 passes uncounted. */
@@ -145,6 +217,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(a_packet_after_the_timeout_starts_a_flow, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(full_table_lets_packets_pass, setup, teardown),
+		cmocka_unit_test_setup_teardown(random_flows_start_and_age_as_in_an_array, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(similar_flows_are_distinguished, setup, teardown),
 		cmocka_unit_test_setup_teardown(tagged_packets_are_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(malformed_packets_are_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_packets_are_counted_once, setup, teardown),

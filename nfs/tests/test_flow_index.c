@@ -1,0 +1,220 @@
+#include "core/flow_index.h"
+#include "core/random.h"
+#include "tests/support.h"
+
+#define MOST_KEYS 4096
+
+static struct flow_key key_of(uint32_t i)
+{
+	return (struct flow_key){.source = i, .destination = 7, .protocol = IPPROTO_UDP};
+}
+
+/* An index beside what it should hold: the place of each key, or -1. */
+struct pair {
+	struct flow_index index;
+	uint32_t keys, n;
+	int32_t places[MOST_KEYS];
+};
+
+static void pair_make(struct pair *pair, uint32_t most, uint32_t keys)
+{
+	*pair = (struct pair){.keys = keys};
+	memset(pair->places, 0xff, sizeof(pair->places));
+	assert_int_equal(flow_index_create(&pair->index, most), 0);
+}
+
+static uint64_t *data_of(struct pair *pair, int32_t place)
+{
+	return (uint64_t *)pair->index.entries[place].data;
+}
+
+static void add(struct pair *pair, uint32_t i)
+{
+	const struct flow_key key = key_of(i);
+	const int32_t place =
+		flow_index_add(&pair->index, &key, flow_index_hash(&pair->index, &key));
+
+	if (pair->places[i] >= 0) {
+		assert_int_equal(place, pair->places[i]);
+		assert_int_equal(*data_of(pair, place), i + 1);
+	} else if (pair->n == pair->index.most) {
+		assert_int_equal(place, -1);
+	} else {
+		assert_in_range(place, 0, pair->index.most - 1);
+		assert_int_equal(*data_of(pair, place), 0);
+		*data_of(pair, place) = i + 1;
+		pair->places[i] = place;
+		pair->n++;
+	}
+}
+
+static void remove_key(struct pair *pair, uint32_t i)
+{
+	if (pair->places[i] < 0)
+		return;
+	flow_index_remove(&pair->index, (uint32_t)pair->places[i]);
+	assert_int_equal(*data_of(pair, pair->places[i]), 0);
+	pair->places[i] = -1;
+	pair->n--;
+}
+
+static void find(struct pair *pair, uint32_t i)
+{
+	const struct flow_key key = key_of(i);
+	const uint32_t hash = flow_index_hash(&pair->index, &key);
+	const int32_t guess = flow_index_guess(&pair->index, hash);
+
+	assert_int_equal(flow_index_find(&pair->index, &key, hash), pair->places[i]);
+	if (flow_entry_has(&pair->index.entries[guess], &key))
+		assert_int_equal(guess, pair->places[i]);
+	if (pair->places[i] >= 0)
+		assert_true(guess >= 0);
+}
+
+/* Any sequence of additions, removals and lookups gives the same as a plain array. */
+static void agrees_with_an_array(void **state)
+{
+	static const uint32_t most[] = {1, 8, 9, 61, 1000};
+	static struct pair pair;
+	uint64_t random = 1;
+
+	(void)state;
+	for (size_t m = 0; m < RTE_DIM(most); m++) {
+		pair_make(&pair, most[m], 3 * most[m]);
+		for (int i = 0; i < 100000; i++) {
+			const uint32_t key = random_below(&random, pair.keys);
+
+			if (random_below(&random, 5) < 3)
+				add(&pair, key);
+			else
+				remove_key(&pair, key);
+			find(&pair, random_below(&random, pair.keys));
+		}
+		for (uint32_t key = 0; key < pair.keys; key++)
+			find(&pair, key);
+		flow_index_destroy(&pair.index);
+	}
+}
+
+/* How far the slots are from where the searches for them begin, in the mean. */
+static double mean_distance(const struct flow_index *index)
+{
+	uint64_t distance = 0;
+	uint32_t used = 0;
+
+	for (uint32_t at = 0; at <= index->mask; at++) {
+		const int32_t place = flow_index_place(index->slots[at]);
+
+		if (place < 0)
+			continue;
+		used++;
+		distance += (at - flow_index_hash(index, &index->entries[place].key)) & index->mask;
+	}
+	return used ? (double)distance / used : 0;
+}
+
+/* Lookups take no longer after a million flows have come and gone: no slot stays behind. */
+static void removed_keys_leave_nothing(void **state)
+{
+	static struct pair pair;
+	uint64_t random = 2;
+	uint32_t used = 0;
+
+	(void)state;
+	pair_make(&pair, 1024, MOST_KEYS);
+	for (int i = 0; i < 1000000; i++) {
+		const uint32_t key = random_below(&random, pair.keys);
+
+		if (pair.n == pair.index.most || random_below(&random, 2))
+			remove_key(&pair, key);
+		else
+			add(&pair, key);
+	}
+	for (uint32_t at = 0; at <= pair.index.mask; at++)
+		used += pair.index.slots[at] != 0;
+	assert_int_equal(used, pair.n);
+	assert_true(mean_distance(&pair.index) < 1.0);
+	flow_index_destroy(&pair.index);
+}
+
+#define SEQUENCES 5
+
+/* Keys as networks have them: addresses and ports in sequence. */
+static struct flow_key in_sequence(int sequence, uint32_t i)
+{
+	struct flow_key key = {.source = RTE_BE32(0x0a000001), .protocol = IPPROTO_TCP};
+
+	switch (sequence) {
+	case 0:
+		key.source = rte_cpu_to_be_32(0x0a000000 + i);
+		break;
+	case 1:
+		key.destination = rte_cpu_to_be_32(i << 8);
+		break;
+	case 2:
+		key.source_port = rte_cpu_to_be_16((uint16_t)i);
+		key.destination = rte_cpu_to_be_32(i >> 16);
+		break;
+	case 3:
+		key.source = rte_cpu_to_be_32(0x0a000000 + (i >> 8));
+		key.destination = rte_cpu_to_be_32(0xc0000200 + (i & 0xff));
+		break;
+	default:
+		key.source = key.destination = i;
+	}
+	return key;
+}
+
+/* Keys in sequence do not cluster, whatever the secrets: a full index is searched in 1.5 steps. */
+static void sequences_do_not_cluster(void **state)
+{
+	const uint32_t most = 1 << 14;
+
+	(void)state;
+	for (int run = 0; run < 20 * SEQUENCES; run++) {
+		struct flow_index index;
+
+		assert_int_equal(flow_index_create(&index, most), 0);
+		for (uint32_t i = 0; i < most; i++) {
+			const struct flow_key key = in_sequence(run % SEQUENCES, i);
+
+			flow_index_add(&index, &key, flow_index_hash(&index, &key));
+		}
+		assert_true(mean_distance(&index) < 0.6);
+		flow_index_destroy(&index);
+	}
+}
+
+/* Keys that were chosen to collide in one index do not collide in another. */
+static void collisions_are_of_one_index(void **state)
+{
+	struct flow_index one, other;
+	uint32_t chosen = 0, collide = 0;
+
+	(void)state;
+	assert_int_equal(flow_index_create(&one, 1024), 0);
+	assert_int_equal(flow_index_create(&other, 1024), 0);
+	for (uint32_t i = 0; chosen < 1024; i++) {
+		const struct flow_key key = key_of(i);
+
+		if ((flow_index_hash(&one, &key) & one.mask) != 0)
+			continue;
+		chosen++;
+		collide += (flow_index_hash(&other, &key) & other.mask) == 0;
+	}
+	assert_true(collide < 16);
+	flow_index_destroy(&one);
+	flow_index_destroy(&other);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(agrees_with_an_array),
+		cmocka_unit_test(removed_keys_leave_nothing),
+		cmocka_unit_test(sequences_do_not_cluster),
+		cmocka_unit_test(collisions_are_of_one_index),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
