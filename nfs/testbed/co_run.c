@@ -68,8 +68,9 @@ static void assign(struct co_run *co_run, const struct engines *engines)
 {
 	const unsigned int kinds = co_location_accelerators(co_run->co_location);
 
+	co_run->clients_share_a_core = engines->clients_share_a_core;
 	for (unsigned int i = 0; i < co_run->co_location->n; i++) {
-		struct task *task = &co_run->tasks[engines->clients_share_a_core ? 0 : i];
+		struct task *task = &co_run->tasks[co_run_worker(co_run, i)];
 
 		task->stop = &co_run->stop_clients;
 		task->workloads[task->n++] = co_run->workloads[i];

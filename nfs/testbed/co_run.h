@@ -20,9 +20,16 @@ struct co_run {
 	const struct workers *workers;
 	struct workload *workloads[MOST_LOADS];
 	unsigned int n_workers; /* used ones: clients, engines, then busy loops */
+	bool clients_share_a_core;
 	struct task *tasks;
 	bool stop_clients, stop_engines;
 };
+
+/* The worker that runs a workload. */
+static inline unsigned int co_run_worker(const struct co_run *co_run, unsigned int workload)
+{
+	return co_run->clients_share_a_core ? 0 : workload;
+}
 
 /* Cores that a co-location needs, including engines. */
 unsigned int co_run_cores(const struct co_location *co_location, const struct engines *engines);

@@ -98,10 +98,11 @@ static json_t *null_control(const struct null_control *control)
 {
 	if (control->taken_s == 0)
 		return json_null();
-	return json_pack("{s:f, s:f, s:f, s:f, s:b}", "alone_mops", control->alone_mops,
-			 "beside_pct", control->beside_pct, "repeat_pct", control->repeat_pct,
-			 "standard_error_pct", control->standard_error_pct, "too_noisy",
-			 control->too_noisy);
+	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "alone_mops", control->alone_mops,
+			 "beside_pct", control->beside_pct, "beside_error_pct",
+			 control->beside_error_pct, "repeat_pct", control->repeat_pct,
+			 "repeat_error_pct", control->repeat_error_pct, "standard_error_pct",
+			 control->standard_error_pct, "too_noisy", control->too_noisy);
 }
 
 json_t *describe(const struct testbed *testbed)

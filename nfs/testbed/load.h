@@ -3,6 +3,8 @@
 #define NFS_TESTBED_LOAD_H
 
 #include <limits.h>
+#include <math.h>
+#include <string.h>
 
 #include "core/bench.h"
 #include "core/nf.h"
@@ -40,6 +42,26 @@ static inline uint64_t load_fill(const struct load *load)
 		if (is_flow_table(load->nf->parameters[i].name))
 			return load->traffic.flows;
 	return 0;
+}
+
+/* Units per second that 1 of a bench's rate parameter means; 0 for all other parameters. */
+static inline double rate_unit(const char *parameter)
+{
+	if (strcmp(parameter, "access_mops") == 0)
+		return 1e6;
+	return strcmp(parameter, "rate_kpps") == 0 ? 1e3 : 0;
+}
+
+/* Most units per second, by the rate that a bench is given; infinite without one. */
+static inline double load_limit(const struct load *load)
+{
+	for (unsigned int i = 0; load->bench && i < load->n_settings; i++) {
+		const double limit = rate_unit(load->settings[i].name) * load->settings[i].value;
+
+		if (limit > 0)
+			return limit;
+	}
+	return INFINITY;
 }
 
 static inline const char *load_name(const struct load *load)

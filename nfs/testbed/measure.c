@@ -6,20 +6,30 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "testbed/statistics.h"
+#include "testbed/best_effort.h"
 
 #define WARM_MS 50
 #define POLL_MS 5
-#define ACCURATE_ROUNDS 2
+
+/* How a round ended. */
+enum round {
+	ROUND_UNDISTURBED, /* with enough undisturbed windows */
+	ROUND_DISTURBED,
+	ROUND_COLD, /* tables were not filled in time */
+	ROUND_FAILED,
+	ROUND_INTERRUPTED,
+};
 
 struct run {
 	struct measured *measured;
 	struct co_run co_run;
 	const struct run_limits *limits;
 	const volatile bool *stop;
-	struct readings rounds[MOST_LOADS], windows[MOST_LOADS];
-	unsigned int
-		accurate_rounds; /* consecutive rounds after which all errors were small enough */
+	struct rounds rounds;
+	struct ending ending;
+	struct best_effort effort;
+	struct ending effort_ending;
+	struct round_windows windows; /* of the current round, for a best effort */
 	struct snapshot snapshots[2];
 	uint64_t windows_until_ns; /* when the time for windows ends */
 };
@@ -71,65 +81,90 @@ static bool out_of_time(const struct run *run)
 	       clock_ns() >= RTE_MIN(run->windows_until_ns, run->limits->until_ns);
 }
 
-/* Take windows until `wanted` of them are undisturbed; false if the run ended before. */
+/* Windows that a run of the fewest rounds has for each. */
+static unsigned int windows_of_a_round(const struct run_limits *limits)
+{
+	return RTE_MIN(limits->most_windows / LEAST_ROUNDS, (unsigned int)ROUND_WINDOWS);
+}
+
+/*
+ * Whether a best effort does better with new rounds: this one had its share of all windows, or so
+ * few of them are undisturbed that its share will not be enough.
+ */
+static bool hopeless(const struct run *run, unsigned int undisturbed, unsigned int taken,
+		     unsigned int required)
+{
+	const unsigned int share = windows_of_a_round(run->limits);
+
+	return run->limits->best_effort &&
+	       (taken >= share ||
+		(taken >= PATIENCE_WINDOWS && undisturbed * share < required * taken));
+}
+
+static void add_window(struct run *run, const struct snapshot *from, const struct snapshot *to,
+		       enum disturbance disturbance, struct readings *of_round)
+{
+	const struct co_run *co_run = &run->co_run;
+	double core_rates[MOST_LOADS];
+
+	run->measured->windows[disturbance]++;
+	for (unsigned int i = 0; i < co_run->co_location->n; i++) {
+		const double rate = window_rate(from, to, i);
+
+		core_rates[i] = window_core_rate(from, to, co_run, i);
+		if (disturbance != UNDISTURBED)
+			continue;
+		readings_add(&of_round[i], rate);
+		readings_add(&run->rounds.windows[i], rate);
+	}
+	if (run->limits->best_effort)
+		round_windows_add(&run->windows, window_disturbance(from, to, co_run), core_rates,
+				  co_run->co_location->n);
+}
+
+/* Take windows until `required` of them are undisturbed; false if the round ends before. */
 static bool take_windows(struct run *run, unsigned int required, struct readings *of_round)
 {
 	struct snapshot *from = &run->snapshots[0], *to = &run->snapshots[1];
+	unsigned int taken = 0;
 
 	snapshot_take(from, &run->co_run);
 	do {
-		enum disturbance disturbance;
 		struct snapshot *swap = from;
 
 		sleep_ms(run->limits->window_ms);
 		snapshot_take(to, &run->co_run);
-		disturbance = window_disturbed(from, to, &run->co_run);
-		run->measured->windows[disturbance]++;
-		for (unsigned int i = 0;
-		     disturbance == UNDISTURBED && i < run->co_run.co_location->n; i++) {
-			const double rate = window_rate(from, to, i);
-
-			readings_add(&of_round[i], rate);
-			readings_add(&run->windows[i], rate);
-		}
+		add_window(run, from, to, window_disturbed(from, to, &run->co_run), of_round);
+		taken++;
 		from = to;
 		to = swap;
-	} while (of_round[0].n < required && !out_of_time(run) && !*run->stop);
+	} while (of_round[0].n < required && !hopeless(run, of_round[0].n, taken, required) &&
+		 !out_of_time(run) && !*run->stop);
 	return of_round[0].n >= required;
 }
 
-static void update_estimates(struct run *run)
+/* Take over the estimates of undisturbed rounds, or of the best effort; the largest error. */
+static double estimate(struct run *run, bool best_effort)
 {
+	const struct readings *means = best_effort ? run->effort.means : run->rounds.means;
+	struct measured *measured = run->measured;
+	double largest = 0;
+
+	measured->rounds = means[0].n;
 	for (unsigned int i = 0; i < run->co_run.co_location->n; i++) {
-		const double error = fmax(readings_standard_error(&run->rounds[i]),
-					  readings_standard_error(&run->windows[i]));
+		const double error = best_effort ? best_effort_error_pct(&run->effort, i)
+						 : rounds_error_pct(&run->rounds, i);
 
-		run->measured->per_s[i] = run->rounds[i].mean;
-		run->measured->standard_error_pct[i] = 100 * error / run->rounds[i].mean;
+		measured->per_s[i] = means[i].mean;
+		measured->standard_error_pct[i] = error;
+		largest = isfinite(error) ? fmax(largest, error) : INFINITY;
 	}
+	return largest;
 }
 
-static bool errors_small_enough(const struct run *run)
-{
-	for (unsigned int i = 0; i < run->co_run.co_location->n; i++)
-		if (!(run->measured->standard_error_pct[i] <= run->limits->standard_error_pct))
-			return false;
-	return true;
-}
-
-/*
- * Two rounds in a row must be accurate: rounds that agree by chance would end a run too early and
- * report too small an error.
- */
-static bool settled(struct run *run)
-{
-	run->accurate_rounds = errors_small_enough(run) ? run->accurate_rounds + 1 : 0;
-	return run->measured->rounds >= LEAST_ROUNDS && run->accurate_rounds >= ACCURATE_ROUNDS;
-}
-
-/* Run one round with new instances; its result counts only if it is complete. */
-static enum outcome run_round(struct run *run, const struct co_location *co_location,
-			      struct workers *workers, const struct engines *engines)
+/* Run one round with new instances. */
+static enum round run_round(struct run *run, const struct co_location *co_location,
+			    struct workers *workers, const struct engines *engines)
 {
 	const unsigned int required =
 		(run->limits->least_windows + LEAST_ROUNDS - 1) / LEAST_ROUNDS;
@@ -137,16 +172,58 @@ static enum outcome run_round(struct run *run, const struct co_location *co_loca
 	bool warm, complete;
 
 	if (co_run_start(&run->co_run, co_location, workers, engines) < 0)
-		return FAILED;
+		return ROUND_FAILED;
+	run->windows.n = 0;
 	warm = warm_up(run);
 	complete = warm && take_windows(run, required, of_round);
 	co_run_stop(&run->co_run);
-	if (!complete)
-		return *run->stop ? INTERRUPTED : warm ? TOO_NOISY : TOO_SLOW;
-	run->measured->rounds++;
-	for (unsigned int i = 0; i < co_location->n; i++)
-		readings_add(&run->rounds[i], of_round[i].mean);
-	return MEASURED;
+	if (!complete && *run->stop)
+		return ROUND_INTERRUPTED;
+	if (!warm)
+		return ROUND_COLD;
+	for (unsigned int i = 0; complete && i < co_location->n; i++)
+		readings_add(&run->rounds.means[i], of_round[i].mean);
+	best_effort_add(&run->effort, &run->windows, required, co_location->n);
+	return complete ? ROUND_UNDISTURBED : ROUND_DISTURBED;
+}
+
+/*
+ * Whether the throughputs are accurate enough after a round, and in which way. A best effort ends
+ * a run early only if no round was undisturbed: else there may be enough of them in time.
+ */
+static bool settled(struct run *run, enum round round, enum outcome *outcome)
+{
+	const double limit = run->limits->standard_error_pct;
+
+	*outcome = round == ROUND_UNDISTURBED ? MEASURED : BEST_EFFORT;
+	if (round == ROUND_UNDISTURBED)
+		return ending_reached(&run->ending, estimate(run, false), limit);
+	return round == ROUND_DISTURBED && run->limits->best_effort && run->ending.rounds == 0 &&
+	       ending_reached(&run->effort_ending, estimate(run, true), limit);
+}
+
+/* The outcome when a limit is reached. */
+static enum outcome at_limit(struct run *run, enum round last)
+{
+	if (run->limits->best_effort && isfinite(estimate(run, true)))
+		return BEST_EFFORT;
+	estimate(run, false);
+	return last == ROUND_COLD ? TOO_SLOW : TOO_NOISY;
+}
+
+/* Whether the run ends after this round; `*outcome` is then its outcome. */
+static bool ended(struct run *run, enum round round, enum outcome *outcome)
+{
+	if (round == ROUND_FAILED || round == ROUND_INTERRUPTED) {
+		*outcome = round == ROUND_FAILED ? FAILED : INTERRUPTED;
+		return true;
+	}
+	if (settled(run, round, outcome))
+		return true;
+	if (round != ROUND_COLD && !out_of_time(run))
+		return false;
+	*outcome = at_limit(run, round);
+	return true;
 }
 
 enum outcome measure(struct measured *measured, const struct co_location *co_location,
@@ -155,28 +232,31 @@ enum outcome measure(struct measured *measured, const struct co_location *co_loc
 {
 	const uint64_t begin = clock_ns();
 	enum outcome outcome;
-	bool done;
+	enum round round;
 	struct run *run = calloc(1, sizeof(*run));
 
 	if (!run)
 		return FAILED;
 	*measured = (struct measured){0};
-	*run = (struct run){.measured = measured,
-			    .limits = limits,
-			    .stop = stop,
-			    .windows_until_ns = begin + limits->most_windows *
-								(limits->window_ms * 1000000ull)};
+	run->measured = measured;
+	run->limits = limits;
+	run->stop = stop;
+	run->windows_until_ns = begin + limits->most_windows * (limits->window_ms * 1000000ull);
 	control_thread_avoid(workers, co_run_cores(co_location, engines));
 	do {
-		outcome = run_round(run, co_location, workers, engines);
-		update_estimates(run);
+		round = run_round(run, co_location, workers, engines);
 		measured->elapsed_s = 1e-9 * (double)(clock_ns() - begin);
-		done = outcome != MEASURED || settled(run);
-		if (!done && out_of_time(run))
-			outcome = TOO_NOISY;
-	} while (!done && outcome == MEASURED);
+	} while (!ended(run, round, &outcome));
 	free(run);
 	return outcome;
+}
+
+double measured_disturbed_pct(const struct measured *measured)
+{
+	const unsigned int rejected = measured_rejected(measured);
+	const unsigned int taken = measured->windows[UNDISTURBED] + rejected;
+
+	return taken ? 100.0 * rejected / taken : 0;
 }
 
 unsigned int measured_rejected(const struct measured *measured)

@@ -5,13 +5,14 @@
  * for a while. So a run has several rounds, each with new instances elsewhere in memory. The
  * standard error is that of the round means, which are nearly independent, or that of all windows
  * if it is larger. Drift over minutes shows in the null control.
+ *
+ * On a machine with other work, a best effort may answer with disturbed windows (best_effort.h).
  */
 #ifndef NFS_TESTBED_MEASURE_H
 #define NFS_TESTBED_MEASURE_H
 
+#include "testbed/rounds.h"
 #include "testbed/window.h"
-
-#define LEAST_ROUNDS 5
 
 struct run_limits {
 	unsigned int window_ms;
@@ -19,6 +20,7 @@ struct run_limits {
 	unsigned int
 		most_windows; /* of any kind; also limits the run's time, besides filling tables */
 	double standard_error_pct;
+	bool best_effort;  /* answer with disturbed windows, too */
 	uint64_t until_ns; /* clock_ns() at which the run ends in any case */
 };
 
@@ -32,6 +34,7 @@ struct measured {
 
 enum outcome {
 	MEASURED,
+	BEST_EFFORT, /* from the least disturbed windows, with a larger error */
 	TOO_NOISY,
 	TOO_SLOW, /* tables were not filled in time; stderr names the workload */
 	FAILED,
@@ -42,6 +45,9 @@ enum outcome {
 enum outcome measure(struct measured *measured, const struct co_location *co_location,
 		     struct workers *workers, const struct engines *engines,
 		     const struct run_limits *limits, const volatile bool *stop);
+
+/* The share of all windows that were disturbed, in percent. */
+double measured_disturbed_pct(const struct measured *measured);
 
 /* The number of disturbed windows, and the reasons as text: "12 (run_delay 10, neighbour 2)". */
 unsigned int measured_rejected(const struct measured *measured);

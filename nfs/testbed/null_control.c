@@ -25,6 +25,7 @@ static enum outcome measure_null(struct testbed *testbed, unsigned int cores,
 	limits.least_windows = LEAST_ROUNDS;
 	limits.most_windows = MOST_WINDOWS;
 	limits.standard_error_pct = HELD_PCT / 2;
+	limits.best_effort = false;
 	for (unsigned int i = 0; i < cores; i++)
 		co_location.loads[i].bench = bench_find("null-bench");
 	return measure(measured, &co_location, &testbed->workers, &no_engines, &limits,
@@ -34,6 +35,25 @@ static enum outcome measure_null(struct testbed *testbed, unsigned int cores,
 static double change_pct(double from, double to)
 {
 	return 100 * (to / from - 1);
+}
+
+/* The error of a change, which has that of both throughputs. */
+static double change_error_pct(const struct measured *from, const struct measured *to,
+			       unsigned int load)
+{
+	return hypot(from->standard_error_pct[0], to->standard_error_pct[load]);
+}
+
+/* Keep the change on the slowest core. */
+static void compare_core(struct null_control *control, const struct measured *alone,
+			 const struct measured *together, unsigned int core)
+{
+	const double change = change_pct(alone->per_s[0], together->per_s[core]);
+
+	if (core > 0 && change >= control->beside_pct)
+		return;
+	control->beside_pct = change;
+	control->beside_error_pct = change_error_pct(alone, together, core);
 }
 
 /* Measure alone, on all cores at once, and alone again. */
@@ -52,11 +72,17 @@ static struct null_control take_null_control(struct testbed *testbed)
 	}
 	control.alone_mops = alone.per_s[0] / 1e6;
 	control.repeat_pct = change_pct(alone.per_s[0], again.per_s[0]);
+	control.repeat_error_pct = change_error_pct(&alone, &again, 0);
 	control.standard_error_pct = fmax(alone.standard_error_pct[0], again.standard_error_pct[0]);
 	for (unsigned int i = 0; i < cores; i++)
-		control.beside_pct =
-			fmin(control.beside_pct, change_pct(alone.per_s[0], together.per_s[i]));
+		compare_core(&control, &alone, &together, i);
 	return control;
+}
+
+/* Whether a change is large, and not within its own error: 1.96 standard errors, 95 %. */
+static bool is_change(double change, double error)
+{
+	return fabs(change) > fmax(HELD_PCT, NORMAL_QUANTILE * error);
 }
 
 static void print_null_control(const struct null_control *control)
@@ -68,13 +94,15 @@ static void print_null_control(const struct null_control *control)
 		return;
 	}
 	fprintf(stderr,
-		"testbed: null control: a loop in registers runs at %.1f Mops, %+.2f %% with all "
-		"cores busy, %+.2f %% when repeated\n",
-		control->alone_mops, control->beside_pct, control->repeat_pct);
-	if (control->beside_pct < -HELD_PCT)
+		"testbed: null control: a loop in registers runs at %.1f Mops, %+.2f +- %.2f %% "
+		"with all cores busy, %+.2f +- %.2f %% when repeated\n",
+		control->alone_mops, control->beside_pct,
+		NORMAL_QUANTILE * control->beside_error_pct, control->repeat_pct,
+		NORMAL_QUANTILE * control->repeat_error_pct);
+	if (control->beside_pct < 0 && is_change(control->beside_pct, control->beside_error_pct))
 		fprintf(stderr, "testbed: cores are not independent: they share execution units, "
 				"power, or a hypervisor's time\n");
-	if (fabs(control->repeat_pct) > HELD_PCT)
+	if (is_change(control->repeat_pct, control->repeat_error_pct))
 		fprintf(stderr, "testbed: this machine's speed varies by more than %g %%\n",
 			HELD_PCT);
 }

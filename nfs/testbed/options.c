@@ -29,6 +29,8 @@ static const char usage[] =
 	"                           accelerators: only for accelerator-bound workloads\n"
 	"  --realtime               use realtime priority (SCHED_FIFO) and keep other processes\n"
 	"                           off idle cores, too: for shared machines\n"
+	"  --best-effort            if too few windows are undisturbed, answer from the others:\n"
+	"                           with a larger error, and marked as best effort\n"
 	"  --window-ms MS           length of a window, at least 20 (50)\n"
 	"  --windows LEAST,MOST     undisturbed windows of a run, and limit of all windows "
 	"(20,600)\n"
@@ -45,6 +47,7 @@ enum {
 	ACCELERATORS,
 	SHARE_CLIENT_CORE,
 	REALTIME,
+	BEST_EFFORT_ANSWERS,
 	WINDOW_MS,
 	WINDOWS,
 	STANDARD_ERROR,
@@ -65,6 +68,7 @@ static const struct option long_options[] = {
 	{"accelerators", required_argument, NULL, ACCELERATORS},
 	{"share-client-core", no_argument, NULL, SHARE_CLIENT_CORE},
 	{"realtime", no_argument, NULL, REALTIME},
+	{"best-effort", no_argument, NULL, BEST_EFFORT_ANSWERS},
 	{"window-ms", required_argument, NULL, WINDOW_MS},
 	{"windows", required_argument, NULL, WINDOWS},
 	{"standard-error", required_argument, NULL, STANDARD_ERROR},
@@ -167,6 +171,9 @@ static bool set(struct options *options, int option, const char *text)
 		return true;
 	case REALTIME:
 		options->realtime = true;
+		return true;
+	case BEST_EFFORT_ANSWERS:
+		options->limits.best_effort = true;
 		return true;
 	case WINDOW_MS:
 		return set_unsigned(&options->limits.window_ms, text, LEAST_WINDOW_MS, 60000);

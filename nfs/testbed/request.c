@@ -185,8 +185,7 @@ static json_t *parameters_json(const struct load *load, bool unlimited_rate)
 
 	for (unsigned int i = 0; i < load->n_settings; i++) {
 		const struct nf_setting *setting = &load->settings[i];
-		const bool rate = load->bench && (strcmp(setting->name, "access_mops") == 0 ||
-						  strcmp(setting->name, "rate_kpps") == 0);
+		const bool rate = load->bench && rate_unit(setting->name) > 0;
 
 		json_object_set_new(parameters, setting->name,
 				    json_real(rate && unlimited_rate ? 0 : setting->value));

@@ -1,7 +1,6 @@
 #include "testbed/serve.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,128 +8,9 @@
 #include "testbed/describe.h"
 #include "testbed/lines.h"
 #include "testbed/request.h"
+#include "testbed/responses.h"
 
 #define LAST_NS 1000000000ull /* reserve to end the run and send the response */
-
-/* Length of the text without an incomplete UTF-8 character at its end. */
-static size_t complete_characters(const char *text)
-{
-	const size_t n = strlen(text);
-	size_t after = 0, wanted;
-	unsigned char first;
-
-	while (after < n && after < 3 && ((unsigned char)text[n - 1 - after] & 0xc0) == 0x80)
-		after++;
-	if (after == n)
-		return n;
-	first = (unsigned char)text[n - 1 - after];
-	wanted = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
-	return after < wanted ? n - 1 - after : n;
-}
-
-static json_t *error_response(const char *code, const char *message)
-{
-	return json_pack("{s:b, s:{s:s, s:s%}}", "ok", 0, "error", "code", code, "message", message,
-			 complete_characters(message));
-}
-
-static json_t *windows_json(const struct measured *measured)
-{
-	json_t *rejected = json_object();
-
-	for (int i = UNDISTURBED + 1; i < DISTURBANCES; i++)
-		if (measured->windows[i] > 0)
-			json_object_set_new(rejected, disturbance_names[i],
-					    json_integer((json_int_t)measured->windows[i]));
-	return json_pack("{s:i, s:i, s:o}", "kept", (int)measured->windows[UNDISTURBED], "rounds",
-			 (int)measured->rounds, "rejected", rejected);
-}
-
-/* null before the second round, when the error is unknown. */
-static json_t *error_json(double pct)
-{
-	return isfinite(pct) ? json_real(pct) : json_null();
-}
-
-/* The largest error of all workloads; infinite if one is unknown. */
-static double largest_error(const struct measured *measured, unsigned int n)
-{
-	double largest = 0;
-
-	for (unsigned int i = 0; i < n; i++)
-		largest = isfinite(measured->standard_error_pct[i])
-				  ? fmax(largest, measured->standard_error_pct[i])
-				  : INFINITY;
-	return largest;
-}
-
-static json_t *too_noisy(const struct testbed *testbed, const struct measured *measured,
-			 unsigned int n)
-{
-	char message[512], reached[64] = "the standard error is unknown", reasons[128];
-	char hint[96] = "stop other work on the machine";
-	const double largest = largest_error(measured, n);
-	json_t *answer, *error, *errors = json_array();
-
-	for (unsigned int i = 0; i < n; i++)
-		json_array_append_new(errors, error_json(measured->standard_error_pct[i]));
-	measured_reasons(measured, reasons, sizeof(reasons));
-	if (!testbed->options.realtime)
-		snprintf(hint, sizeof(hint),
-			 "stop other work on the machine, or keep it off these cores: --realtime");
-	if (clock_ns() >= testbed->limits.until_ns)
-		snprintf(hint, sizeof(hint), "the limit is %u s (--timeout)",
-			 testbed->options.timeout_s);
-	if (isfinite(largest))
-		snprintf(reached, sizeof(reached), "the standard error is %.2f %%", largest);
-	snprintf(message, sizeof(message),
-		 "%s after %u rounds in %.0f s, %.2f %% is required: of %u windows, %s were "
-		 "disturbed; %s",
-		 reached, measured->rounds, measured->elapsed_s,
-		 testbed->options.limits.standard_error_pct,
-		 measured->windows[UNDISTURBED] + measured_rejected(measured), reasons, hint);
-	answer = error_response("too-noisy", message);
-	error = json_object_get(answer, "error");
-	json_object_set_new(error, "windows", windows_json(measured));
-	json_object_set_new(error, "standard_error_pct", errors);
-	return answer;
-}
-
-/* Counts per unit times units per second; cycles are those of the time stamp counter. */
-static json_t *counters_json(const struct counts *counts, double per_s)
-{
-	const double instructions = counts->instructions * per_s;
-
-	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "ipc",
-			 instructions / clock_tsc_hz(), "irt", instructions, "l2crd",
-			 counts->l2_reads * per_s, "l2cwr", counts->l2_writes * per_s, "memrd",
-			 counts->memory_reads * per_s, "memwr", counts->memory_writes * per_s,
-			 "wss", counts->working_set_mb);
-}
-
-static const char *counters_from(const struct testbed *testbed)
-{
-	return counter_source_names[testbed->options.counters == COUNTERS_NONE
-					    ? COUNTERS_NONE
-					    : testbed->counting.source];
-}
-
-static json_t *measured_json(const struct testbed *testbed, const struct measured *measured,
-			     const struct counts *counts, unsigned int n)
-{
-	json_t *workloads = json_array();
-
-	for (unsigned int i = 0; i < n; i++)
-		json_array_append_new(workloads,
-				      json_pack("{s:f, s:o, s:o}", "throughput_kpps",
-						measured->per_s[i] / 1e3, "counters",
-						counters_json(&counts[i], measured->per_s[i]),
-						"standard_error_pct",
-						error_json(measured->standard_error_pct[i])));
-	return json_pack("{s:b, s:f, s:o, s:o, s:s}", "ok", 1, "elapsed_s", measured->elapsed_s,
-			 "workloads", workloads, "windows", windows_json(measured), "counters_from",
-			 counters_from(testbed));
-}
 
 static int count_co_location(struct testbed *testbed, const struct co_location *co_location,
 			     struct counts *counts)
@@ -166,6 +46,17 @@ static void check_co_location(const struct testbed *testbed, const struct co_loc
 		      needed, testbed->machine.n_cores);
 }
 
+/* A request may ask for a best effort, or refuse one; else the option counts. */
+static bool requested_best_effort(const struct testbed *testbed, const json_t *request,
+				  struct faults *faults)
+{
+	const json_t *requested = json_object_get(request, "best_effort");
+
+	if (requested && !json_is_boolean(requested))
+		fault(faults, "best_effort is not true or false");
+	return requested ? json_is_true(requested) : testbed->options.limits.best_effort;
+}
+
 static json_t *run(struct testbed *testbed, const json_t *request)
 {
 	struct co_location co_location;
@@ -173,31 +64,35 @@ static json_t *run(struct testbed *testbed, const json_t *request)
 	struct measured measured;
 	struct counts counts[MOST_LOADS] = {0};
 
+	testbed->limits.best_effort = requested_best_effort(testbed, request, &faults);
 	request_co_location(json_object_get(request, "workloads"), &co_location, &faults);
 	if (faults.n == 0)
 		check_co_location(testbed, &co_location, &faults);
 	if (faults.n > 0)
-		return error_response("bad-request", faults.text);
+		return response_error("bad-request", faults.text);
 	if (count_co_location(testbed, &co_location, counts) < 0)
 		return *testbed->stop
 			       ? NULL
-			       : error_response("failed",
+			       : response_error("failed",
 						"the counters of a workload could not be measured; "
 						"see stderr");
 	testbed_check_null(testbed);
+	testbed->runs++;
 	switch (measure(&measured, &co_location, &testbed->workers, &testbed->engines,
 			&testbed->limits, testbed->stop)) {
 	case MEASURED:
-		return measured_json(testbed, &measured, counts, co_location.n);
+		return response_measured(testbed, &measured, counts, co_location.n);
+	case BEST_EFFORT:
+		return response_best_effort(testbed, &measured, counts, co_location.n);
 	case TOO_NOISY:
-		return too_noisy(testbed, &measured, co_location.n);
+		return response_too_noisy(testbed, &measured, co_location.n);
 	case TOO_SLOW:
-		return error_response("too-slow", "tables were not filled within the time limit "
+		return response_error("too-slow", "tables were not filled within the time limit "
 						  "(--timeout); see stderr");
 	case INTERRUPTED:
 		return NULL;
 	default:
-		return error_response("failed", "a workload could not be created; see stderr");
+		return response_error("failed", "a workload could not be created; see stderr");
 	}
 }
 
@@ -214,7 +109,7 @@ static json_t *answer(struct testbed *testbed, const json_t *request)
 	}
 	if (op && strcmp(op, "run") == 0)
 		return run(testbed, request);
-	return error_response("bad-request", "unknown op; use describe or run");
+	return response_error("bad-request", "unknown op; use describe or run");
 }
 
 static json_t *invalid_request(const char *why)
@@ -223,7 +118,7 @@ static json_t *invalid_request(const char *why)
 	json_t *response;
 
 	snprintf(message, sizeof(message), "not a JSON object: %s", why);
-	response = error_response("bad-request", message);
+	response = response_error("bad-request", message);
 	json_object_set_new(response, "id", json_null());
 	return response;
 }
@@ -242,7 +137,7 @@ static json_t *respond_to_line(struct testbed *testbed, const char *line, size_t
 	id = json_object_get(request, "id");
 	response = answer(testbed, request);
 	if (!response && !*testbed->stop)
-		response = error_response("failed", "the response cannot be written as JSON");
+		response = response_error("failed", "the response cannot be written as JSON");
 	if (response)
 		json_object_set(response, "id", id ? id : json_null());
 	json_decref(request);
@@ -292,5 +187,8 @@ int serve(struct testbed *testbed, int in, FILE *out)
 		result = write_response(response, out);
 	}
 	free(lines);
+	if (testbed->best_efforts > 1)
+		fprintf(stderr, "testbed: %u of %u runs were best effort\n", testbed->best_efforts,
+			testbed->runs);
 	return result;
 }

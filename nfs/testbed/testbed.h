@@ -13,7 +13,8 @@ struct null_control {
 	double alone_mops;
 	double beside_pct; /* change of the slowest core when all cores run the loop */
 	double repeat_pct; /* change when the measurement is repeated */
-	double standard_error_pct;
+	double beside_error_pct, repeat_error_pct; /* standard errors of these changes */
+	double standard_error_pct;                 /* of the loop alone */
 	bool too_noisy;
 };
 
@@ -28,6 +29,7 @@ struct testbed {
 	struct engines engines;
 	struct counting counting;
 	struct null_control null_control;
+	unsigned int runs, best_efforts; /* answered so far, and how many of them by best effort */
 	char name[96];
 	const volatile bool *stop;
 };

@@ -1,5 +1,8 @@
 #include "testbed/window.h"
 
+#include <math.h>
+#include <unistd.h>
+
 #include "core/clock.h"
 
 const char *const disturbance_names[DISTURBANCES] = {
@@ -69,4 +72,53 @@ double window_rate(const struct snapshot *from, const struct snapshot *to, unsig
 {
 	return 1e9 * (double)(to->done[workload] - from->done[workload]) /
 	       (double)(to->ns - from->ns);
+}
+
+/* Share of a window that a worker was on its core. */
+static double on_core(const struct snapshot *from, const struct snapshot *to, unsigned int worker)
+{
+	const struct worker_time *begin = &from->workers[worker], *end = &to->workers[worker];
+
+	return (double)(end->on_core - begin->on_core) / (double)(end->at - begin->at);
+}
+
+/* Time between the reading of the work and that of a worker's CPU time. */
+static double lag_ns(const struct snapshot *snapshot, unsigned int worker)
+{
+	return (double)(snapshot->workers[worker].at - snapshot->ns);
+}
+
+static double busy_ticks(const struct snapshot *from, const struct snapshot *to, int core)
+{
+	return (double)(to->cores[core].busy - from->cores[core].busy);
+}
+
+double window_disturbance(const struct snapshot *from, const struct snapshot *to,
+			  const struct co_run *co_run)
+{
+	const cpu_set_t idle = idle_cores(co_run);
+	const double ns = (double)(to->ns - from->ns);
+	const double ticks = 1e-9 * ns * (double)sysconf(_SC_CLK_TCK);
+	double disturbance = 0;
+
+	for (unsigned int i = 0; i < co_run->n_workers; i++) {
+		const double share = on_core(from, to, i);
+
+		if (!(share >= LEAST_ON_CORE))
+			return INFINITY;
+		disturbance += fmax(1 - share, 0) + fabs(lag_ns(to, i) - lag_ns(from, i)) / ns;
+	}
+	for (int core = 0; core < CPU_SETSIZE; core++)
+		if (CPU_ISSET(core, &idle))
+			disturbance += fmin(busy_ticks(from, to, core) / ticks, 1);
+	return disturbance;
+}
+
+double window_core_rate(const struct snapshot *from, const struct snapshot *to,
+			const struct co_run *co_run, unsigned int workload)
+{
+	const double share = on_core(from, to, co_run_worker(co_run, workload));
+
+	return fmin(window_rate(from, to, workload) / fmin(share, 1),
+		    load_limit(&co_run->co_location->loads[workload]));
 }

@@ -25,6 +25,7 @@ extern const char *const disturbance_names[DISTURBANCES];
 
 /* Share of a window that a worker may lose; the control thread's wake-ups need some of it. */
 #define MOST_LOST 0.005
+#define LEAST_ON_CORE 0.01 /* share of a window below which a worker's rate means nothing */
 #define MOST_READING_NS 20000 /* a longer read does not belong to one point in time */
 #define LEAST_WINDOW_MS 20 /* in shorter windows the control thread's wake-ups exceed MOST_LOST */
 
@@ -45,5 +46,20 @@ enum disturbance window_disturbed(const struct snapshot *from, const struct snap
 
 /* Units per second of a workload between two snapshots. */
 double window_rate(const struct snapshot *from, const struct snapshot *to, unsigned int workload);
+
+/*
+ * How much disturbed a window, in cores: the CPU time that other work took on the run's cores, and
+ * on cores that share their cache, per time of the window. Time between the readings of work and
+ * of CPU time counts, too. Infinite if a worker hardly ran.
+ */
+double window_disturbance(const struct snapshot *from, const struct snapshot *to,
+			  const struct co_run *co_run);
+
+/*
+ * Units per second of its worker's time on the core: what the workload does while it runs. A bench
+ * with a rate limit does no more than that.
+ */
+double window_core_rate(const struct snapshot *from, const struct snapshot *to,
+			const struct co_run *co_run, unsigned int workload);
 
 #endif

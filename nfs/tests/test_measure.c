@@ -1,3 +1,5 @@
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "core/clock.h"
@@ -179,6 +181,74 @@ static void ends_at_its_limits(void **state)
 	assert_true(measured.elapsed_s < 5);
 }
 
+struct competitor {
+	pthread_t thread;
+	int core;
+	bool stop;
+};
+
+static void *compete(void *argument)
+{
+	const struct competitor *competitor = argument;
+	cpu_set_t core;
+
+	CPU_ZERO(&core);
+	CPU_SET(competitor->core, &core);
+	pthread_setaffinity_np(pthread_self(), sizeof(core), &core);
+	while (!__atomic_load_n(&competitor->stop, __ATOMIC_RELAXED))
+		;
+	return NULL;
+}
+
+/* Measure null-bench while another thread wants its core all the time. */
+static enum outcome measure_disturbed(const struct run_limits *limits, struct measured *measured)
+{
+	const struct load load = {.bench = bench_find("null-bench")};
+	struct competitor competitor = {.core = workers.worker[0].core};
+	enum outcome outcome;
+
+	assert_int_equal(pthread_create(&competitor.thread, NULL, compete, &competitor), 0);
+	outcome = measure_one(&load, limits, measured);
+	__atomic_store_n(&competitor.stop, true, __ATOMIC_RELAXED);
+	pthread_join(competitor.thread, NULL);
+	return outcome;
+}
+
+/*
+ * Next to other work, a best effort answers where another run is too noisy: with the rate per time
+ * on the core, and an error that includes what disturbance may have changed.
+ */
+static void a_best_effort_answers_on_a_busy_core(void **state)
+{
+	struct run_limits limits = limits_of(60, 0.5, 60000);
+	struct measured measured;
+
+	(void)state;
+	assert_int_equal(measure_disturbed(&limits, &measured), TOO_NOISY);
+	limits.best_effort = true;
+	limits.until_ns = clock_ns() + 60000 * MS;
+	assert_int_equal(measure_disturbed(&limits, &measured), BEST_EFFORT);
+	assert_true(measured_disturbed_pct(&measured) > 50);
+	assert_true(measured.rounds >= 2);
+	assert_true(measured.per_s[0] > 0);
+	assert_true(isfinite(measured.standard_error_pct[0]));
+	assert_true(measured.standard_error_pct[0] > 0);
+	assert_true(measured.elapsed_s < 10);
+}
+
+/* With a deadline before the second round, the error is unknown, and there is no best effort. */
+static void one_round_is_no_best_effort(void **state)
+{
+	struct run_limits limits = limits_of(100000, 1e-9, 300);
+	struct measured measured;
+
+	(void)state;
+	limits.least_windows = 100000;
+	limits.best_effort = true;
+	assert_int_equal(measure_disturbed(&limits, &measured), TOO_NOISY);
+	assert_true(measured.elapsed_s < 5);
+}
+
 /* Rounds are numbered across runs: no two have the same seed. */
 static void each_round_has_its_own_seed(void **state)
 {
@@ -202,6 +272,8 @@ int main(void)
 		cmocka_unit_test(warm_up_does_not_use_window_time),
 		cmocka_unit_test(cold_tables_are_an_error),
 		cmocka_unit_test(ends_at_its_limits),
+		cmocka_unit_test(a_best_effort_answers_on_a_busy_core),
+		cmocka_unit_test(one_round_is_no_best_effort),
 		cmocka_unit_test(each_round_has_its_own_seed),
 	};
 	const struct eal_config eal_config = {.memory_mb = 512};

@@ -135,6 +135,31 @@ static void rejects_what_describe_omits(void **state)
 	json_decref(responses);
 }
 
+/* A request may ask for a best effort by true or false, and by nothing else. */
+static void best_effort_is_true_or_false(void **state)
+{
+	static const char *const values[] = {"1", "\"yes\"", "null", "true", "false"};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(values); i++) {
+		const bool valid = i >= 3;
+		char request[256];
+		json_t *responses;
+		const char *message;
+
+		snprintf(request, sizeof(request),
+			 "{\"id\": 1, \"op\": \"run\", \"best_effort\": %s, \"workloads\": []}\n",
+			 values[i]);
+		responses = responses_to(request, strlen(request));
+		message = json_string_value(json_object_get(
+			json_object_get(json_array_get(responses, 0), "error"), "message"));
+		assert_string_equal(code_of(responses, 0), "bad-request");
+		assert_int_equal(strstr(message, "best_effort is not true or false") == NULL,
+				 valid);
+		json_decref(responses);
+	}
+}
+
 /* A line that is too long is rejected, and the next one is served. */
 static void long_lines_are_rejected(void **state)
 {
@@ -207,6 +232,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(last_line_needs_no_newline),
 		cmocka_unit_test(messages_end_at_whole_characters),
 		cmocka_unit_test(rejects_what_describe_omits),
+		cmocka_unit_test(best_effort_is_true_or_false),
 		cmocka_unit_test(long_lines_are_rejected),
 		cmocka_unit_test(ends_when_a_response_cannot_be_written),
 		cmocka_unit_test(a_stop_ends_the_wait),

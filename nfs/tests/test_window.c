@@ -1,3 +1,6 @@
+#include <math.h>
+#include <unistd.h>
+
 #include "testbed/statistics.h"
 #include "testbed/window.h"
 #include "tests/support.h"
@@ -112,6 +115,65 @@ static void slow_readings_disturb(void **state)
 	assert_int_equal(disturbance_of(&span), CONTROL);
 }
 
+/* Disturbance is the time that others took: of the run's core, and of idle ones, in cores. */
+static void disturbance_adds_up_over_cores(void **state)
+{
+	const double tick_ms = 1e3 / (double)sysconf(_SC_CLK_TCK);
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	assert_float_equal(window_disturbance(&span.from, &span.to, &span.co_run), 0, 1e-9);
+	span.to.workers[0].on_core = 75 * MS;
+	assert_float_equal(window_disturbance(&span.from, &span.to, &span.co_run), 0.25, 1e-9);
+	span.to.cores[1].busy = (uint64_t)(50 / tick_ms);
+	assert_float_equal(window_disturbance(&span.from, &span.to, &span.co_run), 0.75, 1e-9);
+	span.to.cores[1].busy = 1000;
+	assert_float_equal(window_disturbance(&span.from, &span.to, &span.co_run), 1.25, 1e-9);
+	span.to.workers[0].at = 101 * MS;
+	span.to.workers[0].on_core = 101 * MS;
+	assert_float_equal(window_disturbance(&span.from, &span.to, &span.co_run), 1.01, 1e-9);
+	span.to.workers[0].on_core = MS / 2;
+	assert_true(isinf(window_disturbance(&span.from, &span.to, &span.co_run)));
+}
+
+/* A workload that had a quarter of its core does four times as much per time on it. */
+static void rates_per_time_on_the_core(void **state)
+{
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 0), 10000, 1e-6);
+	span.to.workers[0].on_core = 25 * MS;
+	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 0), 40000, 1e-6);
+	span.co_location.n = 2;
+	span.to.done[1] = 3000;
+	span.co_run.clients_share_a_core = true;
+	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 1), 120000, 1e-6);
+}
+
+/* A bench catches up after it waited for its core, but does no more than its rate. */
+static void rates_have_their_limit(void **state)
+{
+	static const struct bench_kind bench;
+	struct span span;
+	struct load *load = &span.co_location.loads[0];
+
+	(void)state;
+	make_quiet(&span);
+	span.to.workers[0].on_core = 25 * MS;
+	load->bench = &bench;
+	load->n_settings = 2;
+	load->settings[0] = (struct nf_setting){"wss_mb", 1};
+	load->settings[1] = (struct nf_setting){"rate_kpps", 39};
+	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 0), 39000, 1e-6);
+	load->settings[1] = (struct nf_setting){"access_mops", 0.039};
+	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 0), 39000, 1e-6);
+	load->settings[1] = (struct nf_setting){"rate_kpps", 0}; /* as fast as it goes */
+	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 0), 40000, 1e-6);
+}
+
 /* The mean of 1, 2, 3, 4 is 2.5 with standard error sqrt(5/3/4); one reading has none. */
 static void standard_error_of_four_readings(void **state)
 {
@@ -134,6 +196,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stolen_time_disturbs),
 		cmocka_unit_test(neighbours_disturb),
 		cmocka_unit_test(slow_readings_disturb),
+		cmocka_unit_test(disturbance_adds_up_over_cores),
+		cmocka_unit_test(rates_per_time_on_the_core),
+		cmocka_unit_test(rates_have_their_limit),
 		cmocka_unit_test(standard_error_of_four_readings),
 	};
 

@@ -1,0 +1,89 @@
+#include "testbed/best_effort.h"
+
+#include <stdlib.h>
+
+#define LEAST_WINDOWS 3 /* fewer show no change with disturbance */
+#define COUNTED_PART 4  /* of the windows of a round, one in so many counts */
+
+void round_windows_add(struct round_windows *windows, double disturbance, const double *rates,
+		       unsigned int n_loads)
+{
+	if (windows->n == ROUND_WINDOWS || !isfinite(disturbance))
+		return;
+	windows->at[windows->n].disturbance = disturbance;
+	for (unsigned int i = 0; i < n_loads; i++)
+		windows->at[windows->n].rates[i] = rates[i];
+	windows->n++;
+}
+
+static int compare(const void *one, const void *other)
+{
+	const double difference = *(const double *)one - *(const double *)other;
+
+	return (difference > 0) - (difference < 0);
+}
+
+/* The disturbance up to which `n` windows count. */
+static double least_disturbed(const struct round_windows *windows, unsigned int n)
+{
+	double sorted[ROUND_WINDOWS];
+
+	for (unsigned int i = 0; i < windows->n; i++)
+		sorted[i] = windows->at[i].disturbance;
+	qsort(sorted, windows->n, sizeof(*sorted), compare);
+	return sorted[n - 1];
+}
+
+static void add_changes(struct changes *changes, const struct round_windows *windows,
+			unsigned int n_loads)
+{
+	if (changes->n + windows->n > MOST_CHANGES)
+		return;
+	for (unsigned int i = 1; i < windows->n; i++, changes->n++) {
+		changes->at[changes->n].round = changes->rounds;
+		changes->at[changes->n].disturbance =
+			windows->at[i].disturbance - windows->at[i - 1].disturbance;
+		for (unsigned int load = 0; load < n_loads; load++)
+			changes->at[changes->n].rates[load] =
+				windows->at[i].rates[load] - windows->at[i - 1].rates[load];
+	}
+	changes->rounds++;
+}
+
+bool best_effort_add(struct best_effort *effort, const struct round_windows *windows,
+		     unsigned int required, unsigned int n_loads)
+{
+	const unsigned int n = RTE_MAX(required, windows->n / COUNTED_PART);
+	struct readings disturbance = {0}, rates[MOST_LOADS] = {0};
+	double most;
+
+	if (windows->n < RTE_MAX(required, (unsigned int)LEAST_WINDOWS))
+		return false;
+	most = least_disturbed(windows, n);
+	for (unsigned int i = 0; i < windows->n; i++) {
+		if (windows->at[i].disturbance > most)
+			continue;
+		readings_add(&disturbance, windows->at[i].disturbance);
+		for (unsigned int load = 0; load < n_loads; load++)
+			readings_add(&rates[load], windows->at[i].rates[load]);
+	}
+	readings_add(&effort->disturbance, disturbance.mean);
+	for (unsigned int load = 0; load < n_loads; load++)
+		readings_add(&effort->means[load], rates[load].mean);
+	add_changes(&effort->changes, windows, n_loads);
+	return true;
+}
+
+double best_effort_error_pct(const struct best_effort *effort, unsigned int load)
+{
+	const struct readings *means = &effort->means[load];
+	const double disturbance = effort->disturbance.mean;
+	const struct trend trend = changes_trend(&effort->changes, load);
+	double error = readings_stated_error(means);
+
+	if (means->n < 2)
+		return INFINITY;
+	if (disturbance > 0)
+		error = hypot(error, disturbance * hypot(trend.change, trend.error));
+	return 100 * EARLY_END * error / means->mean;
+}

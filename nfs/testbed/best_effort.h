@@ -1,0 +1,45 @@
+/*
+ * What a run on a busy machine measures: the best effort where too few windows are undisturbed.
+ *
+ * A round counts its least disturbed windows, with rates per time on the core. Such a rate is
+ * still wrong: caches are cold after another process ran, and neighbours were stopped at other
+ * times. How rates change with disturbance (changes.h) shows how wrong: the change down to no
+ * disturbance is part of the error. The rates themselves are not corrected by it. What disturbs
+ * all windows alike does not show.
+ */
+#ifndef NFS_TESTBED_BEST_EFFORT_H
+#define NFS_TESTBED_BEST_EFFORT_H
+
+#include "testbed/changes.h"
+#include "testbed/rounds.h"
+
+#define ROUND_WINDOWS 1024  /* most windows of a round */
+#define PATIENCE_WINDOWS 24 /* after these it is seen whether a round will be undisturbed */
+
+/* The windows of a round, in the order of time. */
+struct round_windows {
+	unsigned int n;
+	struct {
+		double disturbance; /* cores */
+		double rates[MOST_LOADS];
+	} at[ROUND_WINDOWS];
+};
+
+struct best_effort {
+	struct readings means[MOST_LOADS]; /* one reading per round */
+	struct readings disturbance;       /* of the windows that count, one reading per round */
+	struct changes changes;
+};
+
+/* Add a window, if there is room. */
+void round_windows_add(struct round_windows *windows, double disturbance, const double *rates,
+		       unsigned int n_loads);
+
+/* Add a round; false if it has fewer usable windows than `required`, and then nothing is added. */
+bool best_effort_add(struct best_effort *effort, const struct round_windows *windows,
+		     unsigned int required, unsigned int n_loads);
+
+/* The error of a throughput in percent; infinite before the second round. */
+double best_effort_error_pct(const struct best_effort *effort, unsigned int load);
+
+#endif

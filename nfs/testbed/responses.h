@@ -1,0 +1,23 @@
+/* Responses to run requests, as JSON. */
+#ifndef NFS_TESTBED_RESPONSES_H
+#define NFS_TESTBED_RESPONSES_H
+
+#include <jansson.h>
+
+#include "testbed/testbed.h"
+
+json_t *response_error(const char *code, const char *message);
+
+/* The measurement of `n` workloads; `counts` are events per unit of work. */
+json_t *response_measured(const struct testbed *testbed, const struct measured *measured,
+			  const struct counts *counts, unsigned int n);
+
+/* The same, marked as best effort; the first one is also reported on stderr. */
+json_t *response_best_effort(struct testbed *testbed, const struct measured *measured,
+			     const struct counts *counts, unsigned int n);
+
+/* The error of a run that did not become accurate, with its figures. */
+json_t *response_too_noisy(const struct testbed *testbed, const struct measured *measured,
+			   unsigned int n);
+
+#endif
