@@ -40,6 +40,8 @@ static const char usage[] =
 	"                           machine has hardware events, else cachegrind)\n"
 	"  --timeout S              time limit of a response, at least 5 (60)\n"
 	"  --memory MB              DPDK's heap (2048)\n"
+	"  --port ADDRESS           PCI address of a card's port; twice, inside and outside: the\n"
+	"                           card then forwards connections of FlowTracker (DOCA Flow)\n"
 	"  --help                   print this text\n";
 
 enum {
@@ -55,6 +57,7 @@ enum {
 	COUNTERS,
 	TIMEOUT,
 	MEMORY,
+	PORT,
 	HELP,
 	COUNT,
 	UNITS,
@@ -76,6 +79,7 @@ static const struct option long_options[] = {
 	{"counters", required_argument, NULL, COUNTERS},
 	{"timeout", required_argument, NULL, TIMEOUT},
 	{"memory", required_argument, NULL, MEMORY},
+	{"port", required_argument, NULL, PORT},
 	{"help", no_argument, NULL, HELP},
 	/* internal: the testbed starts itself with these to count events */
 	{"count", required_argument, NULL, COUNT},
@@ -155,6 +159,41 @@ static bool set_counters(struct options *options, const char *text)
 	return options->counters != COUNTERS_BEST;
 }
 
+static bool refuse_ports(const char *why)
+{
+	fprintf(stderr,
+		"nf-testbed: --port: %s\n"
+		"hint: --port 03:00.0,dv_flow_en=2 --port 03:00.1,dv_flow_en=2 are the inside and "
+		"the outside port of a card; `dpdk-devbind.py --status-dev net` lists addresses\n",
+		why);
+	return false;
+}
+
+static bool add_port(struct options *options, const char *text)
+{
+	char why[256];
+
+	return ports_add(&options->ports, text, why, sizeof(why)) || refuse_ports(why);
+}
+
+/* Without DOCA Flow nothing would use ports. */
+static bool check_ports(const struct options *options)
+{
+	char why[256];
+
+	if (!ports_complete(&options->ports, why, sizeof(why)))
+		return refuse_ports(why);
+#ifndef WITH_DOCA_FLOW
+	if (options->ports.n > 0) {
+		fprintf(stderr, "nf-testbed: --port: this program was built without DOCA Flow, and "
+				"nothing else uses ports\n"
+				"hint: build it where DOCA 2.2 is installed\n");
+		return false;
+	}
+#endif
+	return true;
+}
+
 static bool set(struct options *options, int option, const char *text)
 {
 	unsigned long units;
@@ -229,7 +268,10 @@ enum options_result options_parse(struct options *options, int argc, char **argv
 		}
 		if (option == '?' || option == ':')
 			return OPTIONS_INVALID;
-		if (!set(options, option, optarg)) {
+		if (option == PORT) {
+			if (!add_port(options, optarg))
+				return OPTIONS_INVALID;
+		} else if (!set(options, option, optarg)) {
 			fprintf(stderr, "nf-testbed: --%s: %s is not valid\n",
 				long_options[index].name, optarg);
 			return OPTIONS_INVALID;
@@ -239,5 +281,5 @@ enum options_result options_parse(struct options *options, int argc, char **argv
 		fprintf(stderr, "nf-testbed: %s: unexpected argument\n", argv[optind]);
 		return OPTIONS_INVALID;
 	}
-	return OPTIONS_SERVE;
+	return check_ports(options) ? OPTIONS_SERVE : OPTIONS_INVALID;
 }

@@ -20,6 +20,7 @@ struct options {
 	unsigned int null_control_minutes; /* interval; 0: none */
 	unsigned int timeout_s;            /* of a response */
 	struct run_limits limits;
+	struct ports ports;
 	const char *count;   /* a load as JSON: count its events instead of serving requests */
 	uint64_t units;      /* units of work to count */
 	unsigned int parent; /* process id; exit when that process does; 0: none */

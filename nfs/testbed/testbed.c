@@ -87,7 +87,8 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 		return result;
 	result = workers_start(&testbed->workers, &testbed->machine,
 			       &(struct eal_config){.memory_mb = options->memory_mb,
-						    .realtime = options->realtime});
+						    .realtime = options->realtime,
+						    .ports = options->ports});
 	if (result == 0)
 		create_engines(testbed);
 	if (result == 0 && options->counters != COUNTERS_NONE)

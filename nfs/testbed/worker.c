@@ -9,63 +9,15 @@
 #include <unistd.h>
 
 #include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
 #include "core/clock.h"
 
-#define MOST_ARGUMENTS 16
-#define HUGE_MB_OF_A_PAGE 2
 #define WORKER_PRIORITY 10
 #define CONTROL_PRIORITY 11 /* it wakes up briefly, perhaps on a worker's core */
 
 static cpu_set_t allowed; /* the process's cores before any thread was pinned */
-
-/* Free hugepages of 2 MB, in MB. */
-static unsigned int huge_mb(void)
-{
-	char line[128];
-	unsigned int pages = 0;
-	FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
-
-	if (file && fgets(line, sizeof(line), file))
-		pages = (unsigned int)strtoul(line, NULL, 10);
-	if (file)
-		fclose(file);
-	return pages * HUGE_MB_OF_A_PAGE;
-}
-
-/* "0@(0,1),1@0,2@1": lcore 0 may run on all cores, the others are pinned to one each. */
-static void list_lcores(const struct machine *machine, char *list, size_t size)
-{
-	size_t n = (size_t)snprintf(list, size, "0@(");
-
-	for (unsigned int i = 0; i < machine->n_cores; i++)
-		n += (size_t)snprintf(list + n, size - n, "%s%d", i ? "," : "", machine->cores[i]);
-	n += (size_t)snprintf(list + n, size - n, ")");
-	for (unsigned int i = 0; i < machine->n_cores; i++)
-		n += (size_t)snprintf(list + n, size - n, ",%u@%d", i + 1, machine->cores[i]);
-}
-
-static int start_eal(const struct machine *machine, const struct eal_config *eal_config)
-{
-	static char lcores[MACHINE_MOST_CORES * 16], memory[16];
-	char *arguments[MOST_ARGUMENTS] = {
-		"testbed",  "--lcores",    lcores,           "-m",          memory,
-		"--no-pci", "--no-shconf", "--no-telemetry", "--log-level", "lib.eal:error"};
-	int n = 10;
-
-	list_lcores(machine, lcores, sizeof(lcores));
-	snprintf(memory, sizeof(memory), "%u", eal_config->memory_mb);
-	arguments[n++] = !eal_config->small_pages && huge_mb() >= eal_config->memory_mb
-				 ? "--in-memory"
-				 : "--no-huge";
-	if (rte_eal_init(n, arguments) >= 0)
-		return 0;
-	fprintf(stderr, "testbed: cannot start EAL: %s\n", rte_strerror(rte_errno));
-	return -EIO;
-}
 
 /* Give the calling thread realtime priority; its children do not inherit it. */
 static int set_realtime_priority(int priority)
@@ -140,8 +92,8 @@ int workers_start(struct workers *workers, const struct machine *machine,
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
 		return -errno;
-	result = start_eal(machine, eal_config);
-	*workers = (struct workers){.realtime = realtime};
+	result = eal_start(machine, eal_config);
+	*workers = (struct workers){.realtime = realtime, .ports = eal_config->ports};
 	for (; result == 0 && workers->n < machine->n_cores; workers->n++) {
 		struct worker *worker = &workers->worker[workers->n];
 
@@ -163,6 +115,7 @@ void workers_stop(struct workers *workers)
 	for (unsigned int i = 0; i < workers->n; i++)
 		if (workers->worker[i].schedstat >= 0)
 			close(workers->worker[i].schedstat);
+	ports_stop(&workers->ports);
 	rte_eal_cleanup();
 }
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "testbed/machine.h"
+#include "testbed/eal.h"
 
 #define MOST_WORKERS MACHINE_MOST_CORES
 
@@ -28,14 +28,8 @@ struct workers {
 	unsigned int n;
 	bool realtime;   /* other processes wait while a worker runs */
 	uint64_t rounds; /* started so far; each gets its own seed */
+	struct ports ports;
 	struct worker worker[MOST_WORKERS];
-};
-
-/* Configuration of DPDK's environment abstraction layer (EAL). */
-struct eal_config {
-	unsigned int memory_mb;
-	bool realtime;
-	bool small_pages; /* even if hugepages are free */
 };
 
 /*
