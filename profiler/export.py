@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from profiler.contention import BenchLevels, Contention, OperatingPoint
 from profiler.journal import RecordedRun
 from profiler.nf_runs import NfRuns, least_work
-from profiler.testbed import Measurement, TestbedError
+from profiler.testbed import Measurement, Run, TestbedError
 from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile, Workload
 from profiles.aside import files_aside
+from profiles.best_effort import BEST_EFFORT, COLUMNS
 from profiles.profile import (
     CO_LOCATIONS,
     COUNTER_COLUMNS,
@@ -35,10 +38,20 @@ from profiles.table import SIGNIFICANT, write_table
 _Measured = tuple[TrafficProfile, Contention, Sequence[Measurement]]
 
 
-def export(out: Path, description: TestbedDescription, benches: BenchLevels, profiles: Sequence[NfProfile]) -> None:
-    """Write the profile directory. NFs that were profiled into it before stay, and so do all files of the user."""
-    outdated = [path for one in profiles for path in one.outdated(out / one.name)]
+def export(
+    out: Path,
+    description: TestbedDescription,
+    benches: BenchLevels,
+    profiles: Sequence[NfProfile],
+    best_efforts: pd.DataFrame,
+) -> None:
+    """Write the profile directory. NFs that were profiled into it before stay, and so do all files of the user.
+
+    `best_efforts` are the runs of `best-effort.csv`; without any, there is no such file.
+    """
+    outdated = [out / BEST_EFFORT, *(path for one in profiles for path in one.outdated(out / one.name))]
     with files_aside(out, outdated) as aside:
+        _write_best_efforts(best_efforts, aside)
         write_json(description.model_dump(mode="json"), aside / "testbed.json")
         write_table(bench_table(benches), aside / "benches.csv")
         for one in profiles:
@@ -109,11 +122,17 @@ def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[RecordedRun]
     return [_with_co_locations(one, found[one.name]) for one in profiles]
 
 
-def write_co_locations(out: Path, profiles: Sequence[NfProfile]) -> None:
-    """Write `co-locations.csv` of each NF into the profile directory `out`; all other files stay."""
+def write_co_locations(out: Path, profiles: Sequence[NfProfile], best_efforts: pd.DataFrame) -> None:
+    """Write `co-locations.csv` of each NF, and `best-effort.csv`, into `out`; all other files stay."""
     with files_aside(out) as aside:
+        _write_best_efforts(best_efforts, aside)
         for one in profiles:
             write_table(one.co_locations, aside / one.name / f"{CO_LOCATIONS}.csv")
+
+
+def _write_best_efforts(best_efforts: pd.DataFrame, folder: Path) -> None:
+    if len(best_efforts):
+        write_table(best_efforts, folder / BEST_EFFORT)
 
 
 def _with_co_locations(nf: NfProfile, runs: Sequence[RecordedRun]) -> NfProfile:
@@ -163,6 +182,19 @@ def bench_table(benches: BenchLevels) -> pd.DataFrame:
     settings = dict.fromkeys(key for row in rows for key in row if key not in taken)
     services = [service_column(name) for name in benches.accelerators]
     return pd.DataFrame(rows, columns=["bench", *settings, *COUNTER_COLUMNS, THROUGHPUT, *services])
+
+
+def best_effort_table(runs: Iterable[tuple[str, str, Run]]) -> pd.DataFrame:
+    """`best-effort.csv`, from purpose, request (JSON) and answer of each run, best effort all.
+
+    Throughputs are as the testbed answered, before any correction for drift.
+    """
+    rows = [
+        [number, purpose.strip("/"), *row]
+        for number, (purpose, request, run) in enumerate(runs)
+        for row in _best_effort_rows(json.loads(request)["workloads"], run)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _recorded(runs: NfRuns) -> Iterator[RecordedRun]:
@@ -223,3 +255,18 @@ def _demand_on_all(nf: NfDescription) -> _Columns:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+def _best_effort_rows(loads: Iterable[Mapping[str, Any]], run: Run) -> Iterator[list[object]]:
+    assert run.best_effort is not None
+    errors, disturbed = run.best_effort.standard_error_pct, run.best_effort.disturbed_pct
+    for load, measured, error in zip(loads, run.measurements, errors, strict=True):
+        yield [load["kind"], load.get("name", ""), _settings(load), measured.throughput_kpps, error, disturbed]
+
+
+def _settings(load: Mapping[str, Any]) -> str:
+    """Traffic and parameters of a workload as in a request."""
+    settings = {**load.get("traffic", {}), **load.get("parameters", {})}
+    return " ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in settings.items()
+    )

@@ -16,13 +16,14 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from profiler.co_location_runs import FIRST_SEED, CoLocationRuns
-from profiler.export import recorded_runs, rounded, with_co_locations, write_co_locations
+from profiler.export import best_effort_table, recorded_runs, rounded, with_co_locations, write_co_locations
 from profiler.journal import Journal, RecordedRun
 from profiler.profiling import Done, Notify, journal_of
 from profiler.purposes import BENCHES, FURTHER, further
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import CoLocation, InputError, TestbedDescription, Workload
+from profiles.best_effort import best_effort_summary
 from profiles.profile import RUN, NfProfile, Profile, read_profile
 
 ROUNDS = 5
@@ -87,7 +88,7 @@ def profile_further(
         recorded = [run for nf in profile.nfs.values() for run in recorded_runs(nf)]
         if all_of_it := _unwritten(profile, recorded, former):  # a kill came between the last run and the directory
             notify(f"{out}: runs that were measured before are written; nothing was run")
-            return _write(out, profile, all_of_it)
+            return _write(out, profile, all_of_it, best_effort_table(journal.best_efforts()))
         part, number = _begin(journal, key, most)
         stack = TestbedStack(testbed, journal, seed, notify)
         stack.part(BENCHES)  # drift counts from there
@@ -107,7 +108,10 @@ def profile_further(
             notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
         measured = [(co_location, rounded(kpps)) for co_location, kpps in runs.all()]
         journal.finished(part, measured)
-    return _write(out, profile, measured)
+        best_efforts = best_effort_table(journal.best_efforts())
+        if len(best_efforts):
+            notify(best_effort_summary(best_efforts, len(journal)))
+    return _write(out, profile, measured, best_efforts)
 
 
 def with_runs(profile: Profile, runs: Iterable[RecordedRun]) -> Profile:
@@ -164,9 +168,9 @@ def _unwritten(profile: Profile, recorded: Sequence[RecordedRun], kept: Sequence
     return [run for run in kept if run not in there and any(one.nf in profile.nfs for one in run[0])]
 
 
-def _write(out: Path, profile: Profile, runs: Sequence[RecordedRun]) -> Profile:
+def _write(out: Path, profile: Profile, runs: Sequence[RecordedRun], best_efforts: pd.DataFrame) -> Profile:
     written = with_runs(profile, runs)
-    write_co_locations(out, [nf for name, nf in written.nfs.items() if nf is not profile.nfs[name]])
+    write_co_locations(out, [nf for name, nf in written.nfs.items() if nf is not profile.nfs[name]], best_efforts)
     return written
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from profiler.best_effort import BestEffort
 from profiler.journal_faults import journal_faults
 from profiler.lock import hold
 from profiler.merging import merge
@@ -113,9 +114,15 @@ class Journal:
 
     def add(self, runs: Iterable[tuple[str, Run]], purpose: str = "") -> None:
         """Keep the answer to each request, with its purpose; it survives this process when this returns."""
-        rows = [(request, json.dumps(asdict(run)), time.time(), purpose) for request, run in runs]
+        rows = [(request, _answer(run), time.time(), purpose) for request, run in runs]
         with self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)", rows)
+
+    def best_efforts(self) -> list[tuple[str, str, Run]]:
+        """Purpose, request and answer of every run that is best effort, in the order in which they were kept."""
+        query = "SELECT purpose, request FROM runs WHERE answer LIKE '%\"best_effort\"%' ORDER BY rowid"
+        found = ((purpose, request, self.get(request)) for purpose, request in self._select(query))
+        return [(purpose, request, run) for purpose, request, run in found if run and run.best_effort]
 
     def plan(self, parts: Iterable[tuple[str, str, int | None]]) -> None:
         """Record NF, method and runs (None for no limit) of what will be measured, for `placer profile --status`."""
@@ -245,10 +252,17 @@ def _from_json(text: str) -> RecordedRun:
     return tuple(workloads), tuple(float(kpps) for kpps in fields["throughput_kpps"])
 
 
+def _answer(run: Run) -> str:
+    """The answer as the journal keeps it; only that of a best-effort run says so."""
+    fields = asdict(run)
+    return json.dumps({name: value for name, value in fields.items() if name != "best_effort" or value is not None})
+
+
 def _parsed(answer: str) -> Run:
     fields = json.loads(answer)
     measurements = tuple(
         Measurement(float(one["throughput_kpps"]), Counters.from_mapping(one["counters"]))
         for one in fields["measurements"]
     )
-    return Run(measurements, float(fields["elapsed_s"]))
+    effort = fields.get("best_effort")
+    return Run(measurements, float(fields["elapsed_s"]), BestEffort.from_mapping(effort) if effort else None)

@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from profiler.best_effort import difference_by_error
 from profiler.testbed import Measurement, Run, Testbed, TestbedWrapper
 from profiles import COUNTERS, Load
 
@@ -39,7 +40,8 @@ class ConfirmedTestbed(TestbedWrapper):
     """A testbed that confirms every run by a second one.
 
     Where two runs of a co-location differ by more than 10 % in throughput (or, of a load alone, in a counter), it is
-    repeated until two agree, at most five runs in all; then the one of middle throughput counts.
+    repeated until two agree, at most five runs in all; then the one of middle throughput counts. Best-effort runs may
+    also differ by what their errors explain.
 
     Parameters
     ----------
@@ -84,17 +86,18 @@ def _agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
 
 def _agree(one: Run, other: Run) -> bool:
     here, there = one.measurements[0], other.measurements[0]
-    if not _near(here.throughput_kpps, there.throughput_kpps):
+    most = max(AGREE, difference_by_error(one.best_effort, other.best_effort))
+    if not _near(here.throughput_kpps, there.throughput_kpps, most):
         return False
-    return len(one.measurements) > 1 or _counters_agree(here, there)
+    return len(one.measurements) > 1 or _counters_agree(here, there, most)
 
 
-def _counters_agree(here: Measurement, there: Measurement) -> bool:
-    return all(_near(getattr(here.counters, name), getattr(there.counters, name)) for name in COUNTERS)
+def _counters_agree(here: Measurement, there: Measurement, most: float) -> bool:
+    return all(_near(getattr(here.counters, name), getattr(there.counters, name), most) for name in COUNTERS)
 
 
-def _near(one: float, other: float) -> bool:
-    return abs(one - other) <= AGREE * max(one, other)
+def _near(one: float, other: float, most: float) -> bool:
+    return abs(one - other) <= most * max(one, other)
 
 
 def _middle(runs: Sequence[Run]) -> Run:

@@ -19,7 +19,15 @@ from profiler.accelerators import accelerator_points, pattern_points
 from profiler.co_runs import TIMES, draw_co_locations
 from profiler.contention import ALONE, BenchLevels, OperatingPoint, alone_runs, measure_benches
 from profiler.deciding import measure_deciding
-from profiler.export import export, memory_table, nf_profile, refuse_taken, refuse_unwritable, with_co_locations
+from profiler.export import (
+    best_effort_table,
+    export,
+    memory_table,
+    nf_profile,
+    refuse_taken,
+    refuse_unwritable,
+    with_co_locations,
+)
 from profiler.journal import Journal
 from profiler.memory_contention import MemoryContention, Neighbour, measure_neighbours
 from profiler.method import QUOTA, Method
@@ -32,6 +40,7 @@ from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_w
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
+from profiles.best_effort import best_effort_summary
 from profiles.faults import suggestion
 from profiles.profile import NfProfile
 
@@ -150,7 +159,10 @@ def profile(
             notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
         if len(journal) == known:
             notify(f"nothing to measure: {known:,} runs are recorded")
-    export(out, description, benches, with_co_locations(profiles, [*deciding.all(), *kept]))
+        best_efforts = best_effort_table(journal.best_efforts())
+        if len(best_efforts):
+            notify(best_effort_summary(best_efforts, len(journal)))
+    export(out, description, benches, with_co_locations(profiles, [*deciding.all(), *kept]), best_efforts)
     return out
 
 

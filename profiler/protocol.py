@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
+from profiler.best_effort import BestEffort
 from profiler.testbed import Measurement, Run
 from profiles import BenchLoad, Counters, Load, TrafficProfile, Workload
 from profiles.validation import worded
@@ -58,11 +59,19 @@ class _Counters(_Message):
 class _Measurement(_Message):
     throughput_kpps: FiniteFloat = Field(gt=0, le=LARGEST)
     counters: _Counters
+    standard_error_pct: _Reading | None = None
 
 
 class _Run(_Message):
     elapsed_s: _Reading = 0.0
     workloads: list[_Measurement]
+    best_effort: bool = False
+    disturbed_pct: FiniteFloat | None = Field(default=None, ge=0, le=100)
+
+    def effort(self) -> BestEffort | None:
+        """What a best-effort answer says of itself."""
+        errors = tuple(one.standard_error_pct for one in self.workloads)
+        return BestEffort(errors, self.disturbed_pct) if self.best_effort else None
 
 
 def parse_run(answer: object, loads: int) -> Run:
@@ -85,6 +94,7 @@ def parse_run(answer: object, loads: int) -> Run:
             Measurement(one.throughput_kpps, Counters.from_mapping(one.counters.model_dump())) for one in run.workloads
         ),
         run.elapsed_s,
+        run.effort(),
     )
 
 
@@ -134,7 +144,17 @@ def run_answer(number: object, run: Run) -> str:
     workloads = [
         {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()} for one in run.measurements
     ]
-    return json.dumps({"id": number, "ok": True, "elapsed_s": run.elapsed_s, "workloads": workloads})
+    answer = {"id": number, "ok": True, "elapsed_s": run.elapsed_s, "workloads": workloads}
+    return json.dumps(answer | _effort_fields(run, workloads))
+
+
+def _effort_fields(run: Run, workloads: Sequence[dict[str, object]]) -> dict[str, object]:
+    """The keys of a best-effort answer; errors are added to `workloads`."""
+    if run.best_effort is None:
+        return {}
+    for one, error in zip(workloads, run.best_effort.standard_error_pct, strict=True):
+        one["standard_error_pct"] = error
+    return {"best_effort": True, "disturbed_pct": run.best_effort.disturbed_pct}
 
 
 def error_answer(number: object, code: str, message: str) -> str:

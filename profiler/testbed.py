@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from profiler.best_effort import BestEffort
+
 if TYPE_CHECKING:
     from profiles import Counters, Load, TestbedDescription
 
@@ -39,10 +41,14 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: a measurement per load, in the order of the request, and the testbed's time for it (s)."""
+    """One run: a measurement per load, in the order of the request, and the testbed's time for it (s).
+
+    `best_effort` is None unless the testbed could not measure it undisturbed.
+    """
 
     measurements: tuple[Measurement, ...]
     elapsed_s: float = 0.0
+    best_effort: BestEffort | None = None
 
 
 def refuse_invalid(run: Run) -> None:

@@ -32,6 +32,7 @@ def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed =
     from placer.progress import Progress
     from predictor import PREDICTORS, train
     from predictor.regression.compiled import announce_compiling
+    from profiles.best_effort import best_effort_summary, read_best_effort
     from profiles.profile import read_profile
 
     progress = Progress(quiet=quiet)
@@ -39,6 +40,8 @@ def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed =
         PREDICTORS.find(name)
     refuse_foreign_folder(out)
     read = read_profile(profile)
+    if len(best_efforts := read_best_effort(profile)):
+        progress.say(f"{profile}: {best_effort_summary(best_efforts)}; models learn from them as from all others")
     announce_compiling(progress.say)
     with progress.stages("training ") as stage:
         models = train(read, predictor, seed=seed, progress=stage, warn=progress.say)

@@ -153,6 +153,10 @@ def wander(answer, flags, runs):
         answer["elapsed_s"] = 3.0
         for workload in answer["workloads"]:
             workload["throughput_kpps"] *= 1 - 0.1 * min(1, runs / flags.drift)
+    if flags.best_effort and runs % flags.best_effort == 0:
+        answer |= {"best_effort": True, "disturbed_pct": 97.5}
+        for workload in answer["workloads"]:
+            workload["standard_error_pct"] = 4.0
     chance = random.Random(f"{flags.outliers} {runs}")
     if flags.outliers and chance.random() < 1 / flags.outliers:
         answer["workloads"][0]["throughput_kpps"] *= chance.choice((0.7, 1.3))
@@ -180,6 +184,7 @@ def main():
     parser.add_argument("--late-s", type=float, default=1.0, metavar="SECONDS", help="how late")
     parser.add_argument("--outliers", type=int, metavar="RUNS", help="30 %% off once in so many")
     parser.add_argument("--drift", type=int, metavar="RUNS", help="10 %% slower after so many")
+    parser.add_argument("--best-effort", type=int, metavar="RUNS", help="one run in so many is best effort")
     parser.add_argument("--log", metavar="FILE", help="append every requested run")
     parser.add_argument("--wrong-describe", action="store_true")
     flags = parser.parse_args()
