@@ -8,8 +8,7 @@
  * packet keeps its inner time to live (RFC 2003, section 3.1), which the next router decrements.
  *
  * Not implemented: ICMP errors from within the tunnel (freed, counted as foreign) or to the remote
- * end about reassembly timeouts; datagrams of more than 8 fragments, with a duplicate first or last
- * fragment, or above 65,535 bytes, which rte_ip_frag cannot reassemble.
+ * end about reassembly timeouts; datagrams of more than 64 fragments (core/reassembly.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +18,9 @@
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/nf.h"
+#include "core/reassembly.h"
 #include "functions/ip_tunnel/congestion.h"
 #include "functions/ip_tunnel/outer.h"
-#include "functions/ip_tunnel/reassembly.h"
 
 enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
@@ -46,6 +45,9 @@ enum {
 	LOOPING,
 	DECAPSULATED,
 	FRAGMENTS_RECEIVED,
+	DUPLICATES, /* REASSEMBLY_COUNTERS from here */
+	OVERLAPPING,
+	EVICTED,
 	UNASSEMBLED,
 	FOREIGN,
 	CONGESTED,
@@ -66,7 +68,11 @@ static const struct nf_counter counters[] = {
 	[LOOPING] = {"looping", "packets from an end of the tunnel, freed (RFC 2003, section 4)"},
 	[DECAPSULATED] = {"decapsulated", "packets decapsulated"},
 	[FRAGMENTS_RECEIVED] = {"fragments_received", "fragments received from the tunnel"},
-	[UNASSEMBLED] = {"unassembled", "fragments of incomplete packets, freed"},
+	[DUPLICATES] = {"duplicates", "fragments whose bytes had arrived, freed"},
+	[OVERLAPPING] = {"overlapping", "fragments of packets whose fragments overlap with other "
+					"bytes or ends, freed"},
+	[EVICTED] = {"evicted", "fragments freed because reassembly holds too many packets"},
+	[UNASSEMBLED] = {"unassembled", "fragments of incomplete packets, or invalid, freed"},
 	[FOREIGN] = {"foreign", "packets from outside that do not belong to the tunnel, freed"},
 	[CONGESTED] = {"congested", "packets marked as congested whose sender lacks ECN, freed"},
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
@@ -99,6 +105,7 @@ static int create(struct nf *nf)
 {
 	const double *settings = nf->settings;
 	struct ip_tunnel *tunnel = nf_zalloc_for(nf->kind->name, sizeof(*tunnel));
+	struct reassembly_limits limits;
 
 	if (!tunnel)
 		return -ENOMEM;
@@ -115,9 +122,8 @@ static int create(struct nf *nf)
 	};
 	tunnel->reporter = icmp_reporter_for(tunnel->local, nf->spare, settings[ERRORS_PER_S],
 					     settings[ERRORS_AT_ONCE]);
-	tunnel->reassembly = reassembly_create((uint32_t)settings[PENDING],
-					       (uint64_t)(settings[PENDING_S] * 1e6), nf->socket,
-					       &nf->counters[UNASSEMBLED]);
+	limits = reassembly_limits((uint32_t)settings[PENDING], settings[PENDING_S]);
+	tunnel->reassembly = reassembly_create(nf->kind->name, &limits, &nf->counters[DUPLICATES]);
 	if (!tunnel->reassembly) {
 		nf_free(tunnel);
 		return -ENOMEM;
@@ -242,20 +248,16 @@ static void receive_fragment(struct nf *nf, struct rte_mbuf *mbuf, const struct 
 			     struct nf_out *out)
 {
 	struct ip_tunnel *tunnel = nf->state;
+	struct reassembled whole;
 
 	nf->counters[FRAGMENTS_RECEIVED]++;
-	mbuf = reassembly_add(tunnel->reassembly, mbuf, packet, nf->now_us);
-	if (!mbuf)
+	if (!reassembly_add(tunnel->reassembly, mbuf, packet, NF_OUTSIDE, nf->now_us, &whole))
 		return;
-	if (!join_congestion_marks(mbuf, mbuf->l2_len)) {
-		drop(nf, mbuf, CONGESTED);
+	if (!reassembled_join_marks(&whole)) {
+		drop(nf, whole.mbuf, CONGESTED);
 		return;
 	}
-	/*
-	 * a datagram above a buffer's size stays in segments; its headers must be in the first one
-	 */
-	(void)rte_pktmbuf_linearize(mbuf);
-	decapsulate(nf, mbuf, mbuf->l2_len, out);
+	decapsulate(nf, whole.mbuf, whole.l3, out);
 }
 
 static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,

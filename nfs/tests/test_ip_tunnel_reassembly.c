@@ -12,7 +12,7 @@ static void reassembles_in_any_order(void **state)
 	uint64_t random = 4;
 
 	for (int i = 0; i < 200; i++) {
-		struct rte_mbuf *fragments[NF_BURST], *original;
+		struct rte_mbuf *fragments[TUNNELLED_MOST], *original;
 		uint8_t before[2000], after[2000];
 		uint16_t n = tunnelled(rig, 77, sizes[i % RTE_DIM(sizes)], fragments, &original);
 		uint16_t length;
@@ -62,7 +62,7 @@ static void fragments_may_differ_in_tags_and_padding(void **state)
 	struct rig *rig = *state;
 
 	for (int i = 0; i < 6; i++) {
-		struct rte_mbuf *fragments[NF_BURST], *original;
+		struct rte_mbuf *fragments[TUNNELLED_MOST], *original;
 		uint8_t before[2000], after[2000];
 		const uint16_t n = tunnelled(rig, 77, 720, fragments, &original);
 
@@ -88,7 +88,7 @@ static void fragments_may_differ_in_tags_and_padding(void **state)
 static void fragments_wait_for_later_bursts(void **state)
 {
 	struct rig *rig = *state;
-	struct rte_mbuf *fragments[NF_BURST];
+	struct rte_mbuf *fragments[TUNNELLED_MOST];
 	uint16_t n = tunnelled(rig, 77, 480, fragments, NULL);
 
 	rig_make(rig, "IPTunnel", NULL, 0);
@@ -109,7 +109,7 @@ static void lost_fragments_time_out(void **state)
 {
 	enum { DATAGRAMS = 500, BURSTS = 10 };
 	struct rig *rig = *state;
-	struct rte_mbuf *fragments[NF_BURST];
+	struct rte_mbuf *fragments[TUNNELLED_MOST];
 
 	rig_make(rig, "IPTunnel", NULL, 0);
 	for (uint16_t id = 0; id < DATAGRAMS; id++) {
@@ -139,7 +139,7 @@ static void ecn_marks_of_fragments_are_combined(void **state)
 
 	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
 		const uint8_t expected = cases[i / 2].expected;
-		struct rte_mbuf *fragments[NF_BURST];
+		struct rte_mbuf *fragments[TUNNELLED_MOST];
 
 		assert_int_equal(tunnelled(rig, 77, 480, fragments, NULL), 3);
 		ipv4_of(fragments[0])[1].type_of_service = 2;
@@ -160,22 +160,54 @@ static void ecn_marks_of_fragments_are_combined(void **state)
 	}
 }
 
-/* Eight fragments are reassembled; nine are all freed and counted. */
-static void more_than_8_fragments_are_freed(void **state)
+/* A duplicate of any fragment that arrived, the middle one too, does not lose the packet. */
+static void duplicates_do_not_lose_the_packet(void **state)
 {
 	struct rig *rig = *state;
-	struct rte_mbuf *fragments[NF_BURST];
-	uint16_t n = tunnelled(rig, 77, 184, fragments, NULL);
 
-	assert_int_equal(n, 8);
+	for (uint16_t twice = 0; twice < 2; twice++) {
+		struct rte_mbuf *fragments[TUNNELLED_MOST], *copies[TUNNELLED_MOST], *original,
+			*burst[4];
+		uint8_t before[2000], after[2000];
+		uint16_t length, n = 0;
+
+		assert_int_equal(tunnelled(rig, 77, 480, fragments, &original), 3);
+		assert_int_equal(tunnelled(rig, 77, 480, copies, NULL), 3);
+		for (uint16_t i = 0; i < 3; i++) {
+			burst[n++] = fragments[i];
+			if (i == twice)
+				burst[n++] = copies[i];
+			else
+				rte_pktmbuf_free(copies[i]);
+		}
+		rig_make(rig, "IPTunnel", NULL, 0);
+		rig_offer_burst(rig, burst, n, 1);
+		length = packet_bytes(original, before, sizeof(before));
+		assert_int_equal(packet_bytes(rig_sent(rig), after, sizeof(after)), length);
+		assert_memory_equal(before, after, length);
+		assert_int_equal(rig_count(rig, "duplicates"), 1);
+		rte_pktmbuf_free(original);
+	}
+}
+
+/* 60 fragments are reassembled; of 65 or more, all are freed and counted. */
+static void more_than_64_fragments_are_freed(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *fragments[TUNNELLED_MOST];
+	uint16_t n = tunnelled(rig, 77, 24, fragments, NULL);
+
+	assert_int_equal(n, 60);
 	rig_make(rig, "IPTunnel", NULL, 0);
-	rig_offer_burst(rig, fragments, n, 1);
+	for (uint16_t i = 0; i < n; i++)
+		rig_process(rig, &fragments[i], 1, SECOND);
 	assert_int_equal(rig_count(rig, "decapsulated"), 1);
-	n = tunnelled(rig, 78, 160, fragments, NULL);
-	assert_int_equal(n, 9);
-	rig_offer_burst(rig, fragments, n, 1);
-	assert_int_equal(rig_count(rig, "decapsulated"), 1);
-	assert_int_equal(rig_count(rig, "unassembled"), n);
+	n = tunnelled(rig, 78, 16, fragments, NULL);
+	assert_int_equal(n, 90);
+	for (uint16_t i = 0; i < 65; i++)
+		rig_process(rig, &fragments[i], 1, SECOND);
+	assert_int_equal(rig_count(rig, "unassembled"), 65);
+	rte_pktmbuf_free_bulk(fragments + 65, n - 65);
 }
 
 /* Mutated fragments leave valid headers or are freed. */
@@ -183,7 +215,7 @@ static void mutated_fragments_leave_valid_headers(void **state)
 {
 	struct rig *rig = *state;
 	const struct nf_setting settings[] = {{"pending_s", 1}};
-	struct rte_mbuf *fragments[NF_BURST];
+	struct rte_mbuf *fragments[TUNNELLED_MOST];
 	const uint16_t n = tunnelled(rig, 77, 720, fragments, NULL);
 
 	rig_make(rig, "IPTunnel", settings, 1);
@@ -239,7 +271,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(lost_fragments_time_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(ecn_marks_of_fragments_are_combined, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(more_than_8_fragments_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(duplicates_do_not_lose_the_packet, setup, teardown),
+		cmocka_unit_test_setup_teardown(more_than_64_fragments_are_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(mutated_fragments_leave_valid_headers, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(hostile_fragments_do_no_harm, setup, teardown),

@@ -56,7 +56,7 @@ uint16_t tunnelled(struct rig *rig, uint16_t id, uint16_t size, struct rte_mbuf 
 		outer.payload = bytes + 14 + at;
 		outer.payload_length = RTE_MIN(size, whole - at);
 		outer.fragment = at / 8 | (at + size < whole ? RTE_IPV4_HDR_MF_FLAG : 0);
-		assert_true(n < NF_BURST);
+		assert_true(n < TUNNELLED_MOST);
 		fragments[n++] = packet_from_spec(rig, &outer);
 	}
 	if (original)

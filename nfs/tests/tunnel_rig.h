@@ -13,9 +13,12 @@ extern const struct packet_spec from_inside;
 /* Decapsulate the sent packets at the other end of the tunnel; `rig->out` then holds the result. */
 void decapsulate_at_other_end(struct rig *rig);
 
+#define TUNNELLED_MOST 128
+
 /*
  * A long packet from the other end, fragmented in the tunnel into `size` bytes behind their
- * headers; returns their number. `original` receives the packet before that, unless it is NULL.
+ * headers; returns their number, at most TUNNELLED_MOST. `original` receives the packet before
+ * that, unless it is NULL.
  */
 uint16_t tunnelled(struct rig *rig, uint16_t id, uint16_t size, struct rte_mbuf **fragments,
 		   struct rte_mbuf **original);
