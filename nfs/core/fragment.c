@@ -53,7 +53,7 @@ static void set_fragment_header(struct rte_ipv4_hdr *ip, uint16_t length, uint16
 				bool more)
 {
 	const uint16_t flags = rte_be_to_cpu_16(ip->fragment_offset) &
-			       (uint16_t)~(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG);
+			       (uint16_t) ~(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG);
 
 	ip->total_length = rte_cpu_to_be_16(rte_ipv4_hdr_len(ip) + length);
 	ip->fragment_offset = rte_cpu_to_be_16(flags | offset | (more ? RTE_IPV4_HDR_MF_FLAG : 0));
@@ -166,6 +166,7 @@ int ipv4_fragment(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t m
 	if (n > 1) {
 		packet_cut(mbuf, packet->l3 + header + first);
 		set_fragment_header(ip, first, offset, true);
+		packet_changed(mbuf);
 	}
 	return n;
 }

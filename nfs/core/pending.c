@@ -35,7 +35,8 @@ static bool allocate(struct reassembly *reassembly, const struct reassembly_limi
 
 	reassembly->buckets = nf_zalloc(buckets * sizeof(*reassembly->buckets));
 	reassembly->slots = nf_zalloc(limits->datagrams * sizeof(*reassembly->slots));
-	reassembly->piece_slots = nf_zalloc(limits->buffers * sizeof(*reassembly->piece_slots));
+	reassembly->piece_slots =
+		nf_zalloc((limits->buffers + 1) * sizeof(*reassembly->piece_slots));
 	reassembly->bucket_mask = buckets - 1;
 	return reassembly->buckets && reassembly->slots && reassembly->piece_slots;
 }
@@ -59,7 +60,7 @@ static void begin_lists(struct reassembly *reassembly, const struct reassembly_l
 		TAILQ_INIT(&reassembly->of_source[source]);
 	for (uint32_t i = 0; i < limits->datagrams; i++)
 		TAILQ_INSERT_TAIL(&reassembly->free, &reassembly->slots[i], by_age);
-	for (uint32_t i = 0; i < limits->buffers; i++)
+	for (uint32_t i = 0; i < limits->buffers + 1; i++)
 		TAILQ_INSERT_TAIL(&reassembly->free_pieces, &reassembly->piece_slots[i], entry);
 }
 
@@ -137,12 +138,10 @@ void pending_discard(struct reassembly *reassembly, struct pending *pending, int
 	pending_forget(reassembly, pending);
 }
 
-bool pending_make_room(struct reassembly *reassembly, enum pending_resource resource, uint64_t more)
+void pending_make_room(struct reassembly *reassembly, enum pending_resource resource, uint64_t more)
 {
 	const uint64_t *held = reassembly->held_of_source[resource];
 
-	if (more > reassembly->most[resource])
-		return false;
 	while (reassembly->held[resource] + more > reassembly->most[resource]) {
 		int most = 0;
 
@@ -151,7 +150,6 @@ bool pending_make_room(struct reassembly *reassembly, enum pending_resource reso
 		pending_discard(reassembly, TAILQ_FIRST(&reassembly->of_source[most]),
 				REASSEMBLY_EVICTED);
 	}
-	return true;
 }
 
 static bool timed_out(const struct reassembly *reassembly, const struct pending *pending,

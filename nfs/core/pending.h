@@ -42,7 +42,7 @@ struct reassembly {
 	struct pending *slots;
 	struct piece *piece_slots;
 	struct pending_queue free;
-	struct piece_list free_pieces;                   /* one per buffer, thus enough */
+	struct piece_list free_pieces;                   /* one per buffer, and one more */
 	struct pending_queue by_age;                     /* the oldest first */
 	struct pending_queue of_source[PENDING_SOURCES]; /* the same */
 	uint64_t most[PENDING_RESOURCES], held[PENDING_RESOURCES];
@@ -56,10 +56,10 @@ struct pending *pending_of(struct reassembly *reassembly, const struct datagram_
 			   uint64_t now_us);
 
 /*
- * Make room for more of a resource: of the sources that hold most of it, the oldest datagram is
- * freed. False if there is never enough.
+ * Make room for more of a resource: of the sources that hold most of it, the oldest datagrams are
+ * freed until the limit is kept.
  */
-bool pending_make_room(struct reassembly *reassembly, enum pending_resource resource,
+void pending_make_room(struct reassembly *reassembly, enum pending_resource resource,
 		       uint64_t more);
 
 /* What a packet holds. */

@@ -32,6 +32,7 @@ static bool complete(struct reassembly *reassembly, struct pending *pending,
 	if (fits) {
 		complete_header(ip, (uint16_t)length, pending->largest_has_df);
 		datagram_gather(mbuf);
+		packet_changed(mbuf);
 		*whole = (struct reassembled){mbuf, packet.l3, pending->largest, pending->marks};
 	} else {
 		reassembly->counters[REASSEMBLY_UNASSEMBLED] += pending->datagram.n;
@@ -122,7 +123,11 @@ static bool add_to(struct reassembly *reassembly, struct pending *pending, const
 		pending_discard(reassembly, pending, REASSEMBLY_UNASSEMBLED);
 		return false;
 	}
-	return datagram_is_complete(&pending->datagram) && complete(reassembly, pending, whole);
+	if (datagram_is_complete(&pending->datagram))
+		return complete(reassembly, pending, whole);
+	pending_make_room(reassembly, PENDING_BUFFERS, 0);
+	pending_make_room(reassembly, PENDING_BYTES, 0);
+	return false;
 }
 
 bool reassembly_add(struct reassembly *reassembly, struct rte_mbuf *fragment,
@@ -132,19 +137,11 @@ bool reassembly_add(struct reassembly *reassembly, struct rte_mbuf *fragment,
 	const struct rte_ipv4_hdr *ip = packet_ipv4(fragment, packet);
 	const struct datagram_key key = {ip->src_addr, ip->dst_addr, ip->packet_id,
 					 ip->next_proto_id, side};
-	uint64_t holding[PENDING_RESOURCES];
 	struct piece piece;
 
 	packet_unpad(fragment, packet->l3);
 	if (!read_piece(&piece, fragment, packet)) {
 		free_fragment(reassembly, fragment, REASSEMBLY_UNASSEMBLED);
-		return false;
-	}
-	pending_measure(fragment, holding);
-	/* first, because this may free the fragment's own datagram, too */
-	if (!pending_make_room(reassembly, PENDING_BUFFERS, holding[PENDING_BUFFERS]) ||
-	    !pending_make_room(reassembly, PENDING_BYTES, holding[PENDING_BYTES])) {
-		free_fragment(reassembly, fragment, REASSEMBLY_EVICTED);
 		return false;
 	}
 	return add_to(reassembly, pending_of(reassembly, &key, now_us), &piece, ip, whole);

@@ -3,10 +3,11 @@
  *
  * Mapping and filtering are endpoint-independent; a host keeps one external address. Packets
  * from one inside host to the external address of another one are hairpinned, and so are ICMP
- * errors about them.
- * Not implemented: hairpinned ICMP queries (RFC 5508 requires them of Basic NAT only), fragments
- * (freed, counted), protocols without ports other than ICMP, and a router's work (time to live,
- * next hops).
+ * errors about them. Fragments are received in any order and held until their datagram is complete
+ * (REQ-14); it is translated whole, and sent in fragments that are as long as those received.
+ * Not implemented: hairpinned ICMP queries (RFC 5508 requires them of Basic NAT only), protocols
+ * without ports other than ICMP, identifications of datagrams that are unique to an external
+ * address (RFC 6864, section 5.3.1), and a router's work (time to live, next hops).
  */
 #include <errno.h>
 
@@ -16,6 +17,7 @@
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/nf.h"
+#include "functions/nat/fragments.h"
 #include "functions/nat/icmp.h"
 #include "functions/nat/plain.h"
 #include "functions/nat/rewrite.h"
@@ -31,6 +33,8 @@ enum {
 	ICMP_S,
 	TRANSITORY_S,
 	ESTABLISHED_S,
+	PENDING,
+	PENDING_S,
 };
 static const struct nf_parameter parameters[] = {
 	[SESSIONS] = {"sessions", "capacity of the table", 8, 1 << 22, 1 << 20},
@@ -47,23 +51,10 @@ static const struct nf_parameter parameters[] = {
 	[TRANSITORY_S] = {"transitory_s", "timeout of opening or closing TCP, s", 0.001, 86400,
 			  240},
 	[ESTABLISHED_S] = {"established_s", "timeout of established TCP, s", 0.001, 864000, 7440},
+	[PENDING] = {"pending", "most datagrams in reassembly", 1, 65536, 1024},
+	[PENDING_S] = {"pending_s", "timeout of reassembly, s", 0.001, 120, 30},
 };
 
-enum {
-	OUTWARD,
-	INWARD,
-	HAIRPINNED,
-	ERRORS,
-	STARTED,
-	AGED,
-	EXHAUSTED,
-	FULL,
-	UNMAPPED,
-	FRAGMENTS,
-	UNSUPPORTED,
-	OTHER,
-	MALFORMED,
-};
 static const struct nf_counter counters[] = {
 	[OUTWARD] = {"outward", "outbound packets translated"},
 	[INWARD] = {"inward", "inbound packets translated"},
@@ -75,10 +66,25 @@ static const struct nf_counter counters[] = {
 		       "packets freed because no port is left, or none for their host"},
 	[FULL] = {"full", "packets freed because the table is full"},
 	[UNMAPPED] = {"unmapped", "packets without a mapping, freed"},
-	[FRAGMENTS] = {"fragments", "freed"},
+	[FRAGMENTS] = {"fragments", "fragments received"},
+	[REASSEMBLED] = {"reassembled", "packets reassembled from them"},
+	[FRAGMENTS_SENT] = {"fragments_sent", "fragments of those packets sent"},
+	[DUPLICATES] = {"duplicates", "fragments whose bytes had arrived, freed"},
+	[OVERLAPPING] = {"overlapping", "fragments of packets whose fragments overlap with other "
+					"bytes or ends, freed"},
+	[EVICTED] = {"evicted", "fragments freed because reassembly holds too many packets"},
+	[UNASSEMBLED] = {"unassembled", "fragments of incomplete packets, or invalid, freed"},
+	[CONGESTED] = {"congested", "packets with fragments marked as congested and others whose "
+				    "sender lacks ECN, freed"},
+	[NO_ROOM] = {"no_room", "packets freed without buffers to fragment them again"},
 	[UNSUPPORTED] = {"unsupported", "packets of unsupported protocols and ICMP types, freed"},
 	[OTHER] = {"other", "packets that are not IPv4, freed"},
 	[MALFORMED] = {"malformed", "packets freed"},
+};
+
+struct nat {
+	struct sessions *sessions;
+	struct reassembly *reassembly;
 };
 
 /* A packet whose session is to be looked up. */
@@ -86,6 +92,7 @@ struct crossing {
 	struct rte_mbuf *mbuf;
 	struct mapping *mapping; /* of an inbound or hairpinned packet */
 	struct packet packet;
+	uint16_t largest; /* length of its largest fragment; 0 if it did not arrive in fragments */
 };
 
 struct crossings {
@@ -95,7 +102,23 @@ struct crossings {
 	uint16_t n;
 };
 
-static int create(struct nf *nf)
+static struct sessions *sessions_of(const struct nf *nf)
+{
+	const struct nat *nat = nf->state;
+
+	return nat->sessions;
+}
+
+static void destroy(struct nf *nf)
+{
+	struct nat *nat = nf->state;
+
+	sessions_destroy(nat->sessions);
+	reassembly_destroy(nat->reassembly);
+	nf_free(nat);
+}
+
+static struct sessions *create_sessions(struct nf *nf)
 {
 	const double *settings = nf->settings;
 	const struct sessions_setup setup = {
@@ -111,30 +134,53 @@ static int create(struct nf *nf)
 		.aged = &nf->counters[AGED],
 	};
 
-	nf->state = sessions_create(&setup, nf->socket);
-	return nf->state ? 0 : -ENOMEM;
+	return sessions_create(&setup, nf->socket);
 }
 
-static void destroy(struct nf *nf)
+static int create(struct nf *nf)
 {
-	sessions_destroy(nf->state);
+	const struct reassembly_limits limits =
+		reassembly_limits((uint32_t)nf->settings[PENDING], nf->settings[PENDING_S]);
+	struct nat *nat = nf_zalloc_for(nf->kind->name, sizeof(*nat));
+
+	if (!nat)
+		return -ENOMEM;
+	nf->state = nat;
+	nat->sessions = create_sessions(nf);
+	if (nat->sessions)
+		nat->reassembly =
+			reassembly_create(nf->kind->name, &limits, &nf->counters[DUPLICATES]);
+	if (nat->reassembly)
+		return 0;
+	destroy(nf);
+	return -ENOMEM;
 }
 
-static void drop(struct nf *nf, struct rte_mbuf *mbuf, int counter)
+static void take_error(struct nf *nf, const struct crossing *error, struct nf_out *out)
 {
-	nf->counters[counter]++;
-	rte_pktmbuf_free(mbuf);
-}
-
-static void take_error(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
-		       struct nf_out *out)
-{
-	if (!icmp_error_translate(nf->state, mbuf, packet)) {
-		drop(nf, mbuf, UNMAPPED);
+	if (!icmp_error_translate(sessions_of(nf), error->mbuf, &error->packet)) {
+		drop(nf, error->mbuf, UNMAPPED);
 		return;
 	}
 	nf->counters[ERRORS]++;
-	nf_send(out, mbuf);
+	nat_send(nf, error->mbuf, &error->packet, error->largest, out);
+}
+
+/* Replace a fragment by the datagram that it completes; false if it is held or freed. */
+static bool complete(struct nf *nf, struct crossing *crossing)
+{
+	const struct nat *nat = nf->state;
+	struct reassembled whole;
+
+	if (!nat_reassemble(nf, nat->reassembly, nat->sessions, crossing->mbuf, &crossing->packet,
+			    &whole))
+		return false;
+	*crossing = (struct crossing){
+		.mbuf = whole.mbuf,
+		.packet = packet_headers(whole.mbuf),
+		.largest = whole.largest,
+	};
+	return true;
 }
 
 /* The counter of a packet that cannot be translated; -1 if it can. */
@@ -142,9 +188,34 @@ static int reject_reason(const struct packet *packet)
 {
 	if (packet->type != PACKET_IPV4)
 		return packet->type == PACKET_MALFORMED ? MALFORMED : OTHER;
-	if (packet->fragment)
-		return FRAGMENTS;
 	return packet->l4 == 0 ? UNSUPPORTED : -1;
+}
+
+/* Whether a packet needs a lookup; otherwise it is finished. */
+static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward, struct nf_out *out)
+{
+	int reason;
+	uint8_t type;
+
+	if (unlikely(crossing->packet.fragment) && !complete(nf, crossing))
+		return false;
+	reason = reject_reason(&crossing->packet);
+	if (unlikely(reason >= 0)) {
+		drop(nf, crossing->mbuf, reason);
+		return false;
+	}
+	if (crossing->packet.protocol != IPPROTO_ICMP)
+		return true;
+	type = icmp_type(crossing->mbuf, &crossing->packet);
+	if (icmp_is_error(type)) {
+		take_error(nf, crossing, out);
+		return false;
+	}
+	if (!icmp_query_may_pass(type, outward)) {
+		drop(nf, crossing->mbuf, UNSUPPORTED);
+		return false;
+	}
+	return true;
 }
 
 /* Add a packet to the lookups, or finish it if it needs none. */
@@ -153,81 +224,66 @@ static void take(struct nf *nf, struct rte_mbuf *mbuf, struct crossings *crossin
 {
 	struct crossing *next = &crossings->of[crossings->n];
 	const bool outward = packet_from(mbuf) == NF_INSIDE;
-	const struct packet packet = packet_headers(mbuf);
-	const int reason = reject_reason(&packet);
-	uint8_t type;
 
-	if (unlikely(reason >= 0)) {
-		drop(nf, mbuf, reason);
+	*next = (struct crossing){.mbuf = mbuf, .packet = packet_headers(mbuf)};
+	if (!is_looked_up(nf, next, outward, out))
 		return;
-	}
-	if (packet.protocol == IPPROTO_ICMP) {
-		type = icmp_type(mbuf, &packet);
-		if (icmp_is_error(type)) {
-			take_error(nf, mbuf, &packet, out);
-			return;
-		}
-		if (!icmp_query_may_pass(type, outward)) {
-			drop(nf, mbuf, UNSUPPORTED);
-			return;
-		}
-	}
-	*next = (struct crossing){.mbuf = mbuf, .packet = packet};
 	if (outward) {
-		crossings->keys[crossings->n] = key_outward(mbuf, &packet);
+		crossings->keys[crossings->n] = key_outward(next->mbuf, &next->packet);
 	} else {
-		next->mapping = mapping_at(nf->state, mbuf, &packet);
+		next->mapping = mapping_at(sessions_of(nf), next->mbuf, &next->packet);
 		if (!next->mapping) {
-			drop(nf, mbuf, UNMAPPED);
+			drop(nf, next->mbuf, UNMAPPED);
 			return;
 		}
-		crossings->keys[crossings->n] = key_inward(mbuf, &packet, next->mapping);
+		crossings->keys[crossings->n] =
+			key_inward(next->mbuf, &next->packet, next->mapping);
 	}
 	crossings->key_pointers[crossings->n] = &crossings->keys[crossings->n];
 	crossings->n++;
 }
 
 /* The mapping of a hairpinned packet's destination; NULL if there is none. */
-static struct mapping *hairpin_target(struct sessions *sessions,
-				      const struct crossing *crossing)
+static struct mapping *hairpin_target(struct sessions *sessions, const struct crossing *crossing)
 {
 	if (crossing->packet.protocol == IPPROTO_ICMP)
 		return NULL;
 	return mapping_live(sessions, mapping_at(sessions, crossing->mbuf, &crossing->packet));
 }
 
-static void send_inward(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
-			const struct mapping *mapping, int32_t place, struct nf_out *out)
+static void send_inward(struct nf *nf, const struct crossing *crossing, int32_t place,
+			struct nf_out *out)
 {
-	struct sessions *sessions = nf->state;
+	struct sessions *sessions = sessions_of(nf);
+	struct rte_mbuf *mbuf = crossing->mbuf;
 
 	/*
 	 * a packet without a session passes, too: filtering is endpoint-independent (REQ-8)
 	 */
 	if (place >= 0)
-		session_seen(&sessions->sessions[place], false, tcp_flags(mbuf, packet),
+		session_seen(&sessions->sessions[place], false, tcp_flags(mbuf, &crossing->packet),
 			     nf->now_us);
-	endpoint_rewrite(mbuf, packet, END_DESTINATION, mapping->inside);
+	endpoint_rewrite(mbuf, &crossing->packet, END_DESTINATION, crossing->mapping->inside);
 	packet_send_to(mbuf, NF_INSIDE);
-	nf_send(out, mbuf);
+	nat_send(nf, mbuf, &crossing->packet, crossing->largest, out);
 }
 
 /* Hairpin a packet to an external address (RFC 4787, REQ-9). */
 static void hairpin(struct nf *nf, const struct crossing *crossing, struct nf_out *out)
 {
-	struct sessions *sessions = nf->state;
+	struct sessions *sessions = sessions_of(nf);
 	const struct flow_key key =
 		key_inward(crossing->mbuf, &crossing->packet, crossing->mapping);
 
 	nf->counters[HAIRPINNED]++;
-	send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping,
-		    session_live(sessions, rte_hash_lookup(sessions->table, &key)), out);
+	send_inward(nf, crossing, session_live(sessions, rte_hash_lookup(sessions->table, &key)),
+		    out);
 }
 
 static void send_outward(struct nf *nf, struct crossing *crossing, const struct flow_key *key,
 			 int32_t place, struct nf_out *out)
 {
-	struct sessions *sessions = nf->state;
+	struct sessions *sessions = sessions_of(nf);
 	struct rte_mbuf *mbuf = crossing->mbuf;
 	const bool hairpins = sessions_own(sessions, key->destination);
 	struct session *session;
@@ -254,7 +310,7 @@ static void send_outward(struct nf *nf, struct crossing *crossing, const struct 
 		hairpin(nf, crossing, out);
 		return;
 	}
-	nf_send(out, mbuf);
+	nat_send(nf, mbuf, &crossing->packet, crossing->largest, out);
 }
 
 /* Look up sessions together, so that cache misses overlap; negative where one has timed out. */
@@ -271,7 +327,7 @@ static void look_up(struct sessions *sessions, const void **key_pointers, uint16
 /* The fast path of outbound packets: plain packets of known sessions. */
 static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *out)
 {
-	struct sessions *sessions = nf->state;
+	struct sessions *sessions = sessions_of(nf);
 	struct rte_mbuf *known[NF_BURST];
 	int32_t places[NF_BURST];
 	uint16_t n_known = 0;
@@ -296,9 +352,10 @@ static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *o
 
 static void send_any(struct nf *nf, struct crossings *crossings, struct nf_out *out)
 {
+	struct sessions *sessions = sessions_of(nf);
 	int32_t places[NF_BURST];
 
-	look_up(nf->state, crossings->key_pointers, crossings->n, places);
+	look_up(sessions, crossings->key_pointers, crossings->n, places);
 	for (uint16_t i = 0; i < crossings->n; i++) {
 		struct crossing *crossing = &crossings->of[i];
 
@@ -308,16 +365,14 @@ static void send_any(struct nf *nf, struct crossings *crossings, struct nf_out *
 		}
 		/* a session that was found keeps the mapping */
 		if (places[i] < 0)
-			crossing->mapping =
-				mapping_live(nf->state, mapping_at(nf->state, crossing->mbuf,
-								   &crossing->packet));
+			crossing->mapping = mapping_live(
+				sessions, mapping_at(sessions, crossing->mbuf, &crossing->packet));
 		if (!crossing->mapping) {
 			drop(nf, crossing->mbuf, UNMAPPED);
 			continue;
 		}
 		nf->counters[INWARD]++;
-		send_inward(nf, crossing->mbuf, &crossing->packet, crossing->mapping, places[i],
-			    out);
+		send_inward(nf, crossing, places[i], out);
 	}
 }
 
@@ -330,18 +385,18 @@ static bool all_plain(struct rte_mbuf **packets, uint16_t n)
 	bool plain = true;
 
 	for (uint16_t i = 0; i < n; i++)
-		plain &= packet_from(packets[i]) != NF_INSIDE ||
-			 packet_is_plain(packets[i]);
+		plain &= packet_from(packets[i]) != NF_INSIDE || packet_is_plain(packets[i]);
 	return plain;
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	const bool fast = all_plain(packets, n);
+	struct nat *nat = nf->state;
 	struct crossings others;
 	struct flow_burst plain;
 
-	sessions_age(nf->state, nf->now_us);
+	sessions_age(nat->sessions, nf->now_us);
 	others.n = 0;
 	flow_burst_begin(&plain);
 	for (uint16_t i = 0; i < n; i++) {
@@ -354,6 +409,23 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		send_plain(nf, &plain, out);
 	if (others.n > 0)
 		send_any(nf, &others, out);
+	reassembly_expire(nat->reassembly, nf->now_us);
+}
+
+static void poll(struct nf *nf, struct nf_out *out)
+{
+	struct nat *nat = nf->state;
+
+	(void)out;
+	reassembly_expire(nat->reassembly, nf->now_us);
+}
+
+static void flush(struct nf *nf, struct nf_out *out)
+{
+	struct nat *nat = nf->state;
+
+	(void)out; /* held fragments cannot be translated */
+	reassembly_free_all(nat->reassembly);
 }
 
 static struct nf_kind kind = {
@@ -365,6 +437,8 @@ static struct nf_kind kind = {
 	.n_counters = RTE_DIM(counters),
 	.create = create,
 	.process = process,
+	.poll = poll,
+	.flush = flush,
 	.destroy = destroy,
 };
 
