@@ -3,10 +3,11 @@
  *
  * An input is a choice of function (one byte), then packets: flags (one byte), time passed (one
  * byte; if not 0, a new burst begins), length (two bytes), bytes. A fuzzer hardly guesses a
- * checksum, consistent lengths, or a port that NAT has chosen: by the flags, they are corrected, or
- * the packet is a reply to the last one sent, modified by the bytes. The function is created anew
- * for each input, so that failures are reproducible; only one that is slow to create (a routing
- * table) is reused. After each input all packets must have been returned.
+ * checksum, consistent lengths, a port that NAT has chosen, or fragments that belong together: by
+ * the flags, they are corrected, or the packet is a reply to the last one sent, modified by the
+ * bytes, or it is made a fragment, of the datagram of the packet before it. The function is created
+ * anew for each input, so that failures are reproducible; only one that is slow to create (a
+ * routing table) is reused. After each input all packets must have been returned.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,7 @@ static const uint8_t *take(struct input *input, size_t n)
 	return bytes;
 }
 
-enum { SIDE = 1, ORDERED = 2, SUMMED = 4, REPLY = 8 };
+enum { SIDE = 1, ORDERED = 2, SUMMED = 4, REPLY = 8, MORE = 16, BEHIND = 32 };
 enum { WHAT, TIME, LENGTH, HEAD = LENGTH + 2 };
 
 /* The last packet sent, of this input. */
@@ -155,12 +156,47 @@ static void put_in_order(struct rte_mbuf *packet)
 	ip->total_length = rte_cpu_to_be_16(length - sizeof(*ethernet));
 }
 
+/* The header of the last fragment made, of this input. */
+static struct rte_ipv4_hdr fragment;
+
+/*
+ * Make an IPv4 packet without options a fragment, not the last one if `flags` have MORE. With
+ * BEHIND it continues the fragment before it, less or more far behind by the bytes of its offset.
+ */
+static void make_fragment(struct rte_mbuf *packet, uint8_t flags)
+{
+	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *,
+							  sizeof(struct rte_ether_hdr));
+	const uint16_t length = rte_pktmbuf_data_len(packet);
+	const uint16_t headers = sizeof(struct rte_ether_hdr) + sizeof(*ip);
+	uint16_t offset = 0, shift;
+
+	if (length < headers)
+		return;
+	if (flags & MORE)
+		rte_pktmbuf_trim(packet, (length - headers) % 8);
+	if (flags & BEHIND) {
+		shift = rte_be_to_cpu_16(ip->fragment_offset);
+		offset = rte_be_to_cpu_16(fragment.fragment_offset) + (shift >> 2 & 3) -
+			 (shift & 3) +
+			 (rte_be_to_cpu_16(fragment.total_length) - sizeof(*ip) + 7) / 8;
+		ip->packet_id = fragment.packet_id;
+		ip->next_proto_id = fragment.next_proto_id;
+		ip->src_addr = fragment.src_addr;
+		ip->dst_addr = fragment.dst_addr;
+	}
+	ip->fragment_offset = rte_cpu_to_be_16((offset & RTE_IPV4_HDR_OFFSET_MASK) |
+					       (flags & MORE ? RTE_IPV4_HDR_MF_FLAG : 0));
+	put_in_order(packet);
+	fragment = *ip;
+}
+
 static void put_checksum(struct rte_mbuf *packet)
 {
 	const struct packet headers = packet_parse_any(packet);
 	struct rte_ipv4_hdr *ip;
 
-	if (headers.type != PACKET_IPV4)
+	if (!packet_has_ipv4(&headers))
 		return;
 	ip = packet_ipv4(packet, &headers);
 	ip->hdr_checksum = 0;
@@ -190,6 +226,8 @@ static struct rte_mbuf *next_packet(struct input *input)
 	metadata_begin(packet, head[WHAT] & SIDE ? NF_OUTSIDE : NF_INSIDE, 0);
 	if (head[WHAT] & ORDERED)
 		put_in_order(packet);
+	if (head[WHAT] & (MORE | BEHIND))
+		make_fragment(packet, head[WHAT]);
 	if (head[WHAT] & SUMMED)
 		put_checksum(packet);
 	packet_poison(packet);
@@ -199,8 +237,8 @@ static struct rte_mbuf *next_packet(struct input *input)
 static struct nf *make(const struct nf_kind *kind, bool pipeline)
 {
 	static const struct nf_setting small[] = {
-		{"flows", 64},    {"routes", 1000}, {"filters", 100},
-		{"sessions", 64}, {"addresses", 1}, {"connections", 64},
+		{"flows", 64},    {"routes", 1000},    {"filters", 100}, {"sessions", 64},
+		{"addresses", 1}, {"connections", 64}, {"pending", 8},
 	};
 	const enum nf_execution wanted = pipeline ? NF_PIPELINE : NF_RUN_TO_COMPLETION;
 	struct nf_config config = {.name = kind->name, .spare = spare};
@@ -274,6 +312,7 @@ static void offer(struct nf *nf, struct input *input)
 	struct rte_mbuf *burst[NF_BURST];
 
 	sent.length = 0;
+	memset(&fragment, 0, sizeof(fragment));
 	while (input->left >= HEAD) {
 		nf->now_us += time_passed(input);
 		nf_process(nf, burst, next_burst(input, burst), &out);
