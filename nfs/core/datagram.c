@@ -27,20 +27,25 @@ static bool same_bytes(const struct piece *one, const struct piece *other, uint3
 	return true;
 }
 
-/* Whether a fragment has the same bytes as the others where they overlap. */
-static bool agrees(const struct datagram *datagram, const struct piece *piece)
+/* The number of bytes that others have of a fragment; -1 if they are not the same. */
+static int32_t bytes_known(const struct datagram *datagram, const struct piece *piece)
 {
 	const struct piece *other;
+	int32_t known = 0;
 
 	TAILQ_FOREACH_REVERSE(other, &datagram->pieces, piece_list, entry) {
+		const uint32_t begin = RTE_MAX(other->begin, piece->begin);
+		const uint32_t end = RTE_MIN(other->end, piece->end);
+
 		if (other->end <= piece->begin)
 			break;
-		if (other->begin < piece->end &&
-		    !same_bytes(other, piece, RTE_MAX(other->begin, piece->begin),
-				RTE_MIN(other->end, piece->end)))
-			return false;
+		if (begin >= end)
+			continue;
+		if (!same_bytes(other, piece, begin, end))
+			return -1;
+		known += end - begin;
 	}
-	return true;
+	return known;
 }
 
 /* The last piece that begins no later; NULL if there is none. In order, it is the last one. */
@@ -63,15 +68,13 @@ static void replace(struct datagram *datagram, struct piece *piece, struct piece
 	datagram->n--;
 }
 
-/* Store a piece behind `before` without the bytes that others have; false if they have all. */
-static bool store(struct datagram *datagram, struct piece *before, struct piece *piece,
+/* Store a piece behind `before`, without the bytes that others have at its ends. */
+static void store(struct datagram *datagram, struct piece *before, struct piece *piece,
 		  struct piece_list *replaced)
 {
 	struct piece *next;
 
 	if (before && before->end > piece->begin) {
-		if (before->end >= piece->end)
-			return false;
 		piece->at += before->end - piece->begin;
 		piece->begin = before->end;
 	}
@@ -80,15 +83,12 @@ static bool store(struct datagram *datagram, struct piece *before, struct piece 
 		replace(datagram, next, replaced);
 	if (next && next->begin < piece->end)
 		piece->end = next->begin;
-	if (piece->begin == piece->end)
-		return false;
 	if (before)
 		TAILQ_INSERT_AFTER(&datagram->pieces, before, piece, entry);
 	else
 		TAILQ_INSERT_HEAD(&datagram->pieces, piece, entry);
 	datagram->received += piece->end - piece->begin;
 	datagram->n++;
-	return true;
 }
 
 enum datagram_change datagram_add(struct datagram *datagram, struct piece *piece, bool last,
@@ -97,15 +97,21 @@ enum datagram_change datagram_add(struct datagram *datagram, struct piece *piece
 	const uint32_t end = last ? piece->end : datagram->end;
 	const uint32_t more_behind =
 		last ? datagram->more_behind : RTE_MAX(datagram->more_behind, (uint32_t)piece->end);
+	int32_t known;
 
 	if (datagram->end != 0 && end != datagram->end)
 		return DATAGRAM_CONTRADICTED;
-	if ((end != 0 && more_behind >= end) || !agrees(datagram, piece))
+	if (end != 0 && more_behind >= end)
 		return DATAGRAM_CONTRADICTED;
+	known = bytes_known(datagram, piece);
+	if (known < 0)
+		return DATAGRAM_CONTRADICTED;
+	if (known == piece->end - piece->begin)
+		return DATAGRAM_SAME;
 	datagram->end = end;
 	datagram->more_behind = more_behind;
-	return store(datagram, piece_before(datagram, piece), piece, replaced) ? DATAGRAM_GREW
-									       : DATAGRAM_SAME;
+	store(datagram, piece_before(datagram, piece), piece, replaced);
+	return DATAGRAM_GREW;
 }
 
 /* Remove `length` bytes, fewer than there are, from the front of a chain; returns the rest. */

@@ -12,6 +12,8 @@
 
 #define RAW_PROTOCOL 253 /* for experiments (RFC 3692): no header behind that of IPv4 */
 #define LATER RTE_IPV4_HDR_MF_FLAG
+#define SENDER UINT32_C(0x0a000001)   /* 10.0.0.1 */
+#define RECEIVER UINT32_C(0xc6336407) /* 198.51.100.7 */
 
 static struct reassembly *table;
 static uint64_t counted[REASSEMBLY_COUNTERS];
@@ -47,8 +49,8 @@ static inline struct rte_mbuf *fragment_of(struct rig *rig, uint16_t id, uint16_
 					   const void *bytes, uint16_t n, uint16_t more)
 {
 	const struct packet_spec spec = {
-		.source = RTE_IPV4(10, 0, 0, 1),
-		.destination = RTE_IPV4(198, 51, 100, 7),
+		.source = SENDER,
+		.destination = RECEIVER,
 		.protocol = RAW_PROTOCOL,
 		.id = id,
 		.fragment = begin / 8 | more,

@@ -6,7 +6,7 @@ static struct rte_mbuf *first_of(struct rig *rig, uint32_t source, uint16_t id)
 {
 	const struct packet_spec spec = {
 		.source = source,
-		.destination = RTE_IPV4(198, 51, 100, 7),
+		.destination = RECEIVER,
 		.protocol = RAW_PROTOCOL,
 		.id = id,
 		.fragment = LATER,
@@ -100,7 +100,7 @@ static void buffers_and_bytes_are_limited(void **state)
 /* A flood of fragments from some sources does not evict the datagrams of others. */
 static void a_flood_leaves_other_sources_their_share(void **state)
 {
-	const uint32_t flooder = RTE_IPV4(10, 0, 0, 1), victim = RTE_IPV4(10, 0, 0, 2);
+	const uint32_t flooder = SENDER, victim = SENDER + 1;
 	struct rig *rig = *state;
 	uint16_t passed = 0;
 
