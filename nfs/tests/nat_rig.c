@@ -1,6 +1,8 @@
 #include "tests/nat_rig.h"
 
+#include "core/fragment.h"
 #include "core/ipv4.h"
+#include "core/random.h"
 
 struct ends ends_of(struct rte_mbuf *mbuf)
 {
@@ -54,4 +56,47 @@ void check_crossed(struct rte_mbuf *mbuf)
 	assert_int_not_equal(rte_be_to_cpu_32(ip->dst_addr), outside);
 	if (mbuf->hash.usr)
 		assert_true(ipv4_checksum_is_right(ip));
+}
+
+struct rte_mbuf *long_packet(struct rig *rig, const struct packet_spec *like, uint16_t length,
+			     uint64_t *random)
+{
+	struct packet_spec spec = *like;
+	uint8_t payload[LONG_PACKET];
+	struct rte_mbuf *packet;
+
+	for (uint16_t i = 0; i < length; i++)
+		payload[i] = (uint8_t)random_next(random);
+	spec.payload = payload;
+	spec.payload_length = length;
+	packet = packet_from_spec(rig, &spec);
+	if (like->protocol == IPPROTO_ICMP && like->from == NF_OUTSIDE) {
+		struct rte_icmp_hdr *icmp = (struct rte_icmp_hdr *)(ipv4_of(packet) + 1);
+
+		icmp->icmp_type = RTE_IP_ICMP_ECHO_REPLY;
+		icmp->icmp_cksum = 0;
+		icmp->icmp_cksum = (rte_be16_t)~rte_raw_cksum(icmp, sizeof(*icmp) + length);
+	}
+	return packet;
+}
+
+struct rte_mbuf *copy_of(struct rig *rig, struct rte_mbuf *packet)
+{
+	uint8_t bytes[LONG_PACKET + 100];
+	struct rte_mbuf *copy = packet_of(rig, bytes, packet_bytes(packet, bytes, sizeof(bytes)));
+
+	metadata_inherit(copy, packet);
+	return copy;
+}
+
+uint16_t fragments_of(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu,
+		      struct rte_mbuf **fragments)
+{
+	struct rte_mbuf *all[FRAGMENTS_MOST], *copy = copy_of(rig, packet);
+	const struct packet parsed = packet_parse(copy);
+	const int n = ipv4_fragment(copy, &parsed, mtu, rig->pool, all);
+
+	assert_in_range(n, 2, NF_BURST);
+	memcpy(fragments, all, n * sizeof(*fragments));
+	return (uint16_t)n;
 }

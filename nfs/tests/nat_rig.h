@@ -43,4 +43,17 @@ struct ends offered(struct rig *rig, const struct packet_spec *packet_spec, uint
 /* The reply to a packet that was sent with these endpoints. */
 struct packet_spec reply_of(const struct packet_spec *packet_spec, struct ends left);
 
+#define LONG_PACKET 2000 /* most bytes of a payload, which a buffer has room for */
+
+/* A packet with a random payload; a reply if it is ICMP from outside. */
+struct rte_mbuf *long_packet(struct rig *rig, const struct packet_spec *like, uint16_t length,
+			     uint64_t *random);
+
+/* The same packet, from the same side. */
+struct rte_mbuf *copy_of(struct rig *rig, struct rte_mbuf *packet);
+
+/* The fragments of a copy of a packet, 2 to NF_BURST; returns their number. */
+uint16_t fragments_of(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu,
+		      struct rte_mbuf **fragments);
+
 #endif

@@ -1,55 +1,5 @@
-#include <stdlib.h>
-
-#include "core/fragment.h"
 #include "core/random.h"
 #include "tests/nat_rig.h"
-
-#define LONGEST 2000
-
-/* A long packet with a random payload; an answer if it is ICMP from outside. */
-static struct rte_mbuf *long_packet(struct rig *rig, const struct packet_spec *like,
-				    uint16_t length, uint64_t *random)
-{
-	struct packet_spec spec = *like;
-	uint8_t payload[LONGEST];
-	struct rte_mbuf *packet;
-
-	for (uint16_t i = 0; i < length; i++)
-		payload[i] = (uint8_t)random_next(random);
-	spec.payload = payload;
-	spec.payload_length = length;
-	packet = packet_from_spec(rig, &spec);
-	if (like->protocol == IPPROTO_ICMP && like->from == NF_OUTSIDE) {
-		struct rte_icmp_hdr *icmp = (struct rte_icmp_hdr *)(ipv4_of(packet) + 1);
-
-		icmp->icmp_type = RTE_IP_ICMP_ECHO_REPLY;
-		icmp->icmp_cksum = 0;
-		icmp->icmp_cksum = (rte_be16_t)~rte_raw_cksum(icmp, sizeof(*icmp) + length);
-	}
-	return packet;
-}
-
-static struct rte_mbuf *copy_of(struct rig *rig, struct rte_mbuf *packet)
-{
-	uint8_t bytes[LONGEST + 100];
-	struct rte_mbuf *copy = packet_of(rig, bytes, packet_bytes(packet, bytes, sizeof(bytes)));
-
-	metadata_inherit(copy, packet);
-	return copy;
-}
-
-/* Fragments of a copy of a packet; returns their number. */
-static uint16_t fragments_of(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu,
-			     struct rte_mbuf **fragments)
-{
-	struct rte_mbuf *all[FRAGMENTS_MOST], *copy = copy_of(rig, packet);
-	const struct packet parsed = packet_parse(copy);
-	const int n = ipv4_fragment(copy, &parsed, mtu, rig->pool, all);
-
-	assert_in_range(n, 2, NF_BURST);
-	memcpy(fragments, all, n * sizeof(*fragments));
-	return (uint16_t)n;
-}
 
 static void shuffle(struct rte_mbuf **packets, uint16_t n, uint64_t *random)
 {
@@ -67,7 +17,7 @@ static uint16_t join_sent(struct rig *rig, uint16_t mtu, uint8_t *bytes)
 	uint16_t length = 0, behind = 0;
 
 	for (uint32_t i = 0; i < rig->out.n; i++) {
-		uint8_t part[LONGEST + 100];
+		uint8_t part[LONG_PACKET + 100];
 		const uint16_t n = packet_bytes(rig->out.packets[i], part, sizeof(part));
 		const struct packet packet = packet_parse(rig->out.packets[i]);
 		const uint16_t skipped = i == 0 ? 0 : packet.l3 + sizeof(*ip);
@@ -98,7 +48,7 @@ static uint16_t join_sent(struct rig *rig, uint16_t mtu, uint8_t *bytes)
 static struct rte_mbuf *assert_alike(struct rig *rig, struct rte_mbuf *packet, uint16_t mtu,
 				     uint64_t *random)
 {
-	uint8_t whole[LONGEST + 100], joined[LONGEST + 100];
+	uint8_t whole[LONG_PACKET + 100], joined[LONG_PACKET + 100];
 	struct rte_mbuf *fragments[NF_BURST], *sent;
 	const uint16_t n = fragments_of(rig, packet, mtu, fragments);
 	uint16_t length;
@@ -226,7 +176,7 @@ static void dont_fragment_of_fragments_is_kept(void **state)
 	struct rig *rig = *state;
 	uint64_t random = 4;
 	struct rte_mbuf *packet, *fragments[NF_BURST];
-	uint8_t bytes[LONGEST + 100];
+	uint8_t bytes[LONG_PACKET + 100];
 	uint16_t n;
 
 	rig_make(rig, "NAT", one_address, 2);
@@ -248,64 +198,6 @@ static void dont_fragment_of_fragments_is_kept(void **state)
 		join_sent(rig, 400, bytes);
 	}
 	rte_pktmbuf_free(packet);
-}
-
-/* Fragments of incomplete datagrams are freed after the timeout, or when the function ends. */
-static void incomplete_datagrams_are_freed(void **state)
-{
-	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 64}, {"pending_s", 2}};
-	struct rig *rig = *state;
-	uint64_t random = 5;
-	struct rte_mbuf *packet, *fragments[NF_BURST];
-
-	rig_make(rig, "NAT", settings, 3);
-	packet = long_packet(rig, &udp, 1000, &random);
-	assert_int_equal(fragments_of(rig, packet, 576, fragments), 2);
-	rig_process(rig, fragments, 1, 1);
-	assert_int_equal(rig->out.n, 0);
-	rig_process(rig, NULL, 0, 2 * SECOND + 1);
-	assert_int_equal(rig_count(rig, "unassembled"), 0);
-	rig->nf->now_us = 2 * SECOND + 2;
-	nf_poll(rig->nf, &rig->out);
-	assert_int_equal(rig_count(rig, "unassembled"), 1);
-	rig_offer_burst(rig, fragments + 1, 1, 3 * SECOND);
-	assert_int_equal(rig->out.n, 0);
-	assert_int_equal(rig_count(rig, "unassembled"), 2);
-	assert_int_equal(rig_count(rig, "started"), 0);
-	rte_pktmbuf_free(packet);
-	assert_int_equal(rte_mempool_in_use_count(rig->pool), 0);
-}
-
-/* Fragments that cannot be translated are not held. */
-static void useless_fragments_are_not_held(void **state)
-{
-	static const struct {
-		struct packet_spec packet_spec;
-		const char *counted;
-	} cases[] = {
-		{{.fragment = RTE_IPV4_HDR_MF_FLAG, .protocol = 47, .payload_length = 8},
-		 "unsupported"},
-		{{.fragment = 20, .protocol = 47, .payload_length = 8}, "unsupported"},
-		{{.fragment = 20,
-		  .from = NF_OUTSIDE,
-		  .destination = RTE_IPV4(10, 0, 0, 1),
-		  .payload_length = 8},
-		 "unmapped"},
-		{{.fragment = 20, .payload_length = 8}, "malformed"},
-	};
-	struct rig *rig = *state;
-
-	for (size_t i = 0; i < RTE_DIM(cases); i++) {
-		struct rte_mbuf *fragment = packet_from_spec(rig, &cases[i].packet_spec);
-
-		if (strcmp(cases[i].counted, "malformed") == 0)
-			ipv4_of(fragment)->hdr_checksum ^= 1;
-		rig_make(rig, "NAT", one_address, 2);
-		rig_process(rig, &fragment, 1, 1);
-		assert_int_equal(rig_count(rig, cases[i].counted), 1);
-		assert_int_equal(rig_count(rig, "fragments"), 0);
-		assert_int_equal(rte_mempool_in_use_count(rig->pool), 0);
-	}
 }
 
 /* Congestion marks are joined; a datagram whose other fragments lack ECN is freed (RFC 3168). */
@@ -339,95 +231,6 @@ static void congestion_marks_are_joined(void **state)
 	}
 }
 
-/* Without buffers for all fragments, none is sent. */
-static void without_buffers_nothing_is_sent(void **state)
-{
-	struct rig *rig = *state;
-	struct rte_mbuf *taken[RIG_PACKETS], *fragments[NF_BURST], *packet;
-	uint64_t random = 7;
-	uint16_t n;
-
-	packet = long_packet(rig, &udp, 1000, &random);
-	n = fragments_of(rig, packet, 300, fragments);
-	rig_make(rig, "NAT", one_address, 2);
-	assert_return_code(rte_pktmbuf_alloc_bulk(rig->spare, taken, RIG_PACKETS - 2), 0);
-	rig_offer_burst(rig, fragments, n, 1);
-	assert_int_equal(rig->out.n, 0);
-	assert_int_equal(rig_count(rig, "no_room"), 1);
-	rte_pktmbuf_free_bulk(taken, RIG_PACKETS - 2);
-	rte_pktmbuf_free(packet);
-}
-
-/* A flood of fragments does not stop datagrams of other hosts (RFC 4787, REQ-14a). */
-static void a_flood_does_not_stop_other_hosts(void **state)
-{
-	const struct nf_setting settings[] = {{"addresses", 1}, {"sessions", 64}, {"pending", 64}};
-	struct rig *rig = *state;
-	uint64_t random = 8;
-
-	rig_make(rig, "NAT", settings, 3);
-	for (uint16_t id = 0; id < 100; id++) {
-		struct rte_mbuf *fragments[NF_BURST],
-			*packet = long_packet(rig, &udp, 1000, &random);
-
-		fragments_of(rig, packet, 576, fragments);
-		rig_process(rig, fragments, 1, SECOND + id);
-		for (uint16_t i = 0; i < 100; i++) {
-			struct packet_spec spec = udp;
-			struct rte_mbuf *flood;
-
-			spec.source = host + 100;
-			spec.id = (uint16_t)random_next(&random);
-			spec.fragment = RTE_IPV4_HDR_MF_FLAG;
-			flood = packet_from_spec(rig, &spec);
-			rig_process(rig, &flood, 1, SECOND + id);
-			assert_int_equal(rig->out.n, 0);
-		}
-		rig_process(rig, fragments + 1, 1, SECOND + id);
-		assert_int_equal(rig->out.n, 2);
-		rte_pktmbuf_free(packet);
-	}
-}
-
-static void check_fragment(struct rte_mbuf *mbuf)
-{
-	const struct packet packet = packet_parse(mbuf);
-	const struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, &packet);
-
-	assert_true(packet_has_ipv4(&packet));
-	if (side_of(mbuf) == NF_OUTSIDE)
-		assert_int_equal(rte_be_to_cpu_32(ip->src_addr), outside);
-	assert_int_not_equal(rte_be_to_cpu_32(ip->dst_addr), outside);
-}
-
-/* Mutated fragments of all protocols and directions leave translated, or are freed. */
-static void mutated_fragments_leave_translated(void **state)
-{
-	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
-	struct rig *rig = *state;
-	struct rte_mbuf *packets[NF_BURST];
-	uint64_t random = 9;
-	unsigned int n = 0;
-
-	rig_make(rig, "NAT", one_address, 2);
-	for (size_t i = 0; i < RTE_DIM(protocols); i++) {
-		struct packet_spec out = udp, back;
-		struct rte_mbuf *packet;
-
-		out.protocol = protocols[i];
-		back = reply_of(&out, offered(rig, &out, 1));
-		packet = long_packet(rig, &out, 300, &random);
-		n += fragments_of(rig, packet, 200, packets + n);
-		rte_pktmbuf_free(packet);
-		packet = long_packet(rig, &back, 300, &random);
-		n += fragments_of(rig, packet, 200, packets + n);
-		rte_pktmbuf_free(packet);
-	}
-	offer_mutations_of(rig, packets, n, check_fragment);
-	assert_true(rig_count(rig, "reassembled") > 500);
-	assert_true(rig_count(rig, "inward") > 100);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,13 +240,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(duplicates_and_others_do_no_harm, setup, teardown),
 		cmocka_unit_test_setup_teardown(dont_fragment_of_fragments_is_kept, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(incomplete_datagrams_are_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(useless_fragments_are_not_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(congestion_marks_are_joined, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_buffers_nothing_is_sent, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_flood_does_not_stop_other_hosts, setup, teardown),
-		cmocka_unit_test_setup_teardown(mutated_fragments_leave_translated, setup,
-						teardown),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
