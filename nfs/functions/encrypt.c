@@ -1,0 +1,28 @@
+/*
+ * Encrypt: packets from inside leave as ESP by AES-128-CBC (RFC 3602) and HMAC-SHA-256-128 (RFC
+ * 4868); those from outside are decrypted. The other end of the link is Decrypt.
+ */
+#include "functions/esp/aes.h"
+#include "functions/esp/gateway.h"
+
+static const struct nf_parameter parameters[] = {ESP_AES_PARAMETERS};
+static const struct nf_counter counters[] = {ESP_DECLARE_COUNTERS};
+
+static int create(struct nf *nf)
+{
+	return esp_aes_create(nf, false);
+}
+
+static struct nf_kind kind = {
+	.name = "Encrypt",
+	.help = "encrypts what goes outside (ESP, AES-128-CBC), decrypts what comes back",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = esp_process,
+	.destroy = esp_destroy,
+};
+
+NF_REGISTER(kind)
