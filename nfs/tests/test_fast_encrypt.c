@@ -1,0 +1,145 @@
+#include "tests/esp_rig.h"
+
+/*
+ * RFC 7634, appendix A: an ESP packet with number 5 of the association with SPI 0x01020304, whose
+ * content is a packet itself.
+ */
+static const uint8_t published[] = {
+	0x45, 0x00, 0x00, 0x8c, 0x23, 0x45, 0x00, 0x00, 0x40, 0x32, 0xde, 0x5b, 0xcb, 0x00,
+	0x71, 0x99, 0xcb, 0x00, 0x71, 0x05, 0x01, 0x02, 0x03, 0x04, 0x00, 0x00, 0x00, 0x05,
+	0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x24, 0x03, 0x94, 0x28, 0xb9, 0x7f,
+	0x41, 0x7e, 0x3c, 0x13, 0x75, 0x3a, 0x4f, 0x05, 0x08, 0x7b, 0x67, 0xc3, 0x52, 0xe6,
+	0xa7, 0xfa, 0xb1, 0xb9, 0x82, 0xd4, 0x66, 0xef, 0x40, 0x7a, 0xe5, 0xc6, 0x14, 0xee,
+	0x80, 0x99, 0xd5, 0x28, 0x44, 0xeb, 0x61, 0xaa, 0x95, 0xdf, 0xab, 0x4c, 0x02, 0xf7,
+	0x2a, 0xa7, 0x1e, 0x7c, 0x4c, 0x4f, 0x64, 0xc9, 0xbe, 0xfe, 0x2f, 0xac, 0xc6, 0x38,
+	0xe8, 0xf3, 0xcb, 0xec, 0x16, 0x3f, 0xac, 0x46, 0x9b, 0x50, 0x27, 0x73, 0xf6, 0xfb,
+	0x94, 0xe6, 0x64, 0xda, 0x91, 0x65, 0xb8, 0x28, 0x29, 0xf6, 0x41, 0xe0, 0x76, 0xaa,
+	0xa8, 0x26, 0x6b, 0x7f, 0xb0, 0xf7, 0xb1, 0x1b, 0x36, 0x99, 0x07, 0xe1, 0xad, 0x43,
+};
+
+/* The headers of the packet in it; its data counts from 8 to 0x37. */
+static const uint8_t content[] = {
+	0x45, 0x00, 0x00, 0x54, 0xa6, 0xf2, 0x00, 0x00, 0x40, 0x01, 0xe7, 0x78,
+	0xc6, 0x33, 0x64, 0x05, 0xc0, 0x00, 0x02, 0x05, 0x08, 0x00, 0x5b, 0x7a,
+	0x3a, 0x08, 0x00, 0x00, 0x55, 0x3b, 0xec, 0x10, 0x00, 0x07, 0x36, 0x27,
+};
+
+/* The packet that RFC 7634 publishes is decrypted to the one that it names, by every driver. */
+static void the_published_packet_is_decrypted(void **state)
+{
+	static const char *const drivers[] = {"crypto_aesni_mb", "crypto_chacha20_poly1305"};
+	static const uint8_t ethernet[14] = {[12] = 0x08};
+	struct rig *rig = *state;
+
+	for (unsigned int i = 0; i < RTE_DIM(drivers); i++) {
+		const struct nf_setting settings[] = {
+			{"key", 0,
+			 "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"
+			 "a0a1a2a3"},
+			{"spi", 0x01020304},
+			{"decrypt", 1},
+			{"driver", 0, drivers[i]}};
+		struct rte_mbuf *packet = packet_of(rig, ethernet, sizeof(ethernet));
+		const uint8_t *sent;
+		char *behind = rte_pktmbuf_append(packet, sizeof(published));
+
+		assert_non_null(behind);
+		memcpy(behind, published, sizeof(published));
+		rig_make(rig, "FastEncrypt", settings, RTE_DIM(settings));
+		rig_offer(rig, packet, 1);
+		assert_int_equal(rte_pktmbuf_data_len(rig_sent(rig)), 14 + 20 + 84);
+		assert_int_equal(ipv4_of(rig_sent(rig))->next_proto_id, IPPROTO_IPIP);
+		sent = rte_pktmbuf_mtod_offset(rig_sent(rig), const uint8_t *, 14 + 20);
+		assert_memory_equal(sent, content, sizeof(content));
+		for (uint8_t at = sizeof(content); at < 84; at++)
+			assert_int_equal(sent[at], 8 + at - sizeof(content));
+		assert_header_checksum(rig_sent(rig));
+	}
+}
+
+/* Whatever is encrypted comes back, in both directions, with or without UDP. */
+static void the_other_end_restores_every_byte(void **state)
+{
+	for (int in_udp = 0; in_udp < 2; in_udp++) {
+		const struct nf_setting settings[] = {{"in_udp", in_udp}};
+		struct esp_link *link =
+			esp_link_make(*state, "FastEncrypt", "FastEncrypt", settings, 1);
+
+		esp_check_round_trips(link);
+		esp_link_free(link);
+	}
+}
+
+/* Initialization vectors count, so that none repeats, and those of the directions differ. */
+static void vectors_count(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t first = 0;
+
+	rig_make(rig, "FastEncrypt", NULL, 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct rte_mbuf *sealed = esp_sealed(rig, esp_some_packet(rig));
+		uint64_t iv;
+
+		memcpy(&iv, rte_pktmbuf_mtod_offset(sealed, uint8_t *, 14 + 20 + 8), sizeof(iv));
+		iv = rte_be_to_cpu_64(iv);
+		first = i == 0 ? iv : first;
+		assert_int_equal(iv, first + i);
+		assert_int_equal(iv >> 63, 0);
+		rte_pktmbuf_free(sealed);
+	}
+}
+
+/* A changed, shortened or misdirected ESP packet is freed and counted. */
+static void changed_packets_are_freed(void **state)
+{
+	struct esp_link *link = esp_link_make(*state, "FastEncrypt", "FastEncrypt", NULL, 0);
+
+	esp_check_changes_are_noticed(link);
+	esp_link_free(link);
+}
+
+/* A packet that was received before is freed if there is a window. */
+static void replays_are_freed(void **state)
+{
+	esp_check_replays(*state, "FastEncrypt", "FastEncrypt");
+}
+
+/* A key without its salt is refused, and so is a driver without ChaCha20. */
+static void wrong_keys_and_drivers_are_refused(void **state)
+{
+	static const struct nf_setting wrong[] = {
+		{"key", 0, "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"},
+		{"driver", 0, "crypto_openssl"},
+	};
+	struct rig *rig = *state;
+	const struct nf_config config = {.name = "FastEncrypt", .spare = rig->spare};
+
+	for (unsigned int i = 0; i < RTE_DIM(wrong); i++)
+		assert_null(nf_create(&config, &wrong[i], 1));
+}
+
+/* No packet makes either end crash or leak. */
+static void survives_any_packet(void **state)
+{
+	struct esp_link *link = esp_link_make(*state, "FastEncrypt", "FastEncrypt", NULL, 0);
+
+	esp_check_hostile(link);
+	esp_link_free(link);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_published_packet_is_decrypted, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_other_end_restores_every_byte, setup, teardown),
+		cmocka_unit_test_setup_teardown(vectors_count, setup, teardown),
+		cmocka_unit_test_setup_teardown(changed_packets_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(replays_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(wrong_keys_and_drivers_are_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(survives_any_packet, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
