@@ -238,7 +238,8 @@ static struct nf *make(const struct nf_kind *kind, bool pipeline)
 {
 	static const struct nf_setting small[] = {
 		{"flows", 64},    {"routes", 1000},    {"filters", 100}, {"sessions", 64},
-		{"addresses", 1}, {"connections", 64}, {"pending", 8},
+		{"addresses", 1}, {"connections", 64}, {"pending", 8},   {"urls", 100},
+		{"packets", 64},
 		{"hmac_key", 0, ""}, /* whose values no fuzzer guesses */
 	};
 	const enum nf_execution wanted = pipeline ? NF_PIPELINE : NF_RUN_TO_COMPLETION;

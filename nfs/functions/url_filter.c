@@ -1,0 +1,175 @@
+/*
+ * UrlFilter: blocks requests to the domains and URLs of a list: HTTP/1 by host and path, TLS by the
+ * server name of its ClientHello, at any TCP port. All other packets pass.
+ *
+ * Each segment is judged by itself. A request whose host is behind the end of its segment is
+ * incomplete: it passes, or is blocked if so set. Requests over HTTP/2 and QUIC, names that TLS
+ * encrypts, and the paths of requests in TLS are not seen.
+ */
+#include <errno.h>
+
+#include "core/nf.h"
+#include "core/packet.h"
+#include "functions/url_filter/list.h"
+#include "functions/url_filter/request.h"
+#include "functions/url_filter/reset.h"
+#include "functions/url_filter/url.h"
+
+#define MOST_BYTES 4096 /* of a payload in several segments */
+
+enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET };
+static const struct nf_parameter parameters[] = {
+	[LIST] = {"list", "file with the list; empty: a generated list", .text = ""},
+	[URLS] = {"urls", "entries of a generated list", 0, 1000000, 1000},
+	[SEED] = {"seed", "seed of a generated list", 0, 4294967295, 1},
+	[BLOCK_INCOMPLETE] = {"block_incomplete", "1: incomplete requests are blocked", 0, 1, 0},
+	[RESET] = {"reset", "1: both ends of a blocked connection get a TCP reset", 0, 1, 0},
+};
+
+enum {
+	PASSED,
+	BLOCKED,
+	REQUESTS,
+	HANDSHAKES,
+	INCOMPLETE,
+	RESETS,
+	UNBUFFERED,
+	OTHER,
+	MALFORMED,
+};
+static const struct nf_counter counters[] = {
+	[PASSED] = {"passed", "IPv4 packets sent on"},
+	[BLOCKED] = {"blocked", "packets freed"},
+	[REQUESTS] = {"requests", "HTTP requests with a host"},
+	[HANDSHAKES] = {"handshakes", "TLS handshakes with a server name"},
+	[INCOMPLETE] = {"incomplete", "packets with a request or handshake without a host so far"},
+	[RESETS] = {"resets", "TCP resets sent"},
+	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
+	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
+	[MALFORMED] = {"malformed", "packets freed"},
+};
+
+static int create(struct nf *nf)
+{
+	const char *file = nf->texts[LIST];
+
+	nf->state = file[0] ? url_list_read(nf->kind->name, file)
+			    : url_list_generate(nf->kind->name, (uint32_t)nf->settings[URLS],
+						(uint64_t)nf->settings[SEED]);
+	return nf->state ? 0 : -EINVAL;
+}
+
+static bool is_listed(const struct url_table *table, struct piece authority, const char *path,
+		      size_t path_length)
+{
+	char host[URL_LONGEST_HOST];
+	const size_t length = url_host(authority.at, authority.length, host);
+
+	return length > 0 && url_table_covers(table, host, length, path, path_length);
+}
+
+/* Whether the list has one of a request's hosts with its path. */
+static bool is_request_listed(const struct url_table *table, const struct request *request)
+{
+	char path[URL_LONGEST_PATH];
+	size_t length;
+
+	if (!url_path(request->target.at, request->target.length, path, &length))
+		length = 0; /* only domains are matched */
+	for (uint8_t i = 0; i < request->n_hosts; i++)
+		if (is_listed(table, request->hosts[i], path, length))
+			return true;
+	return false;
+}
+
+/* Whether a payload is to be blocked; a segment may have several requests. */
+static bool is_blocked(struct nf *nf, const char *bytes, size_t length)
+{
+	size_t at = 0;
+
+	do {
+		const struct request request = request_read(bytes + at, length - at);
+
+		if (request.kind == REQUEST_NONE)
+			return false;
+		if (request.n_hosts > 0)
+			nf->counters[request.kind == REQUEST_TLS ? HANDSHAKES : REQUESTS]++;
+		if (is_request_listed(nf->state, &request))
+			return true;
+		if (request.kind == REQUEST_INCOMPLETE && request.n_hosts == 0) {
+			nf->counters[INCOMPLETE]++;
+			return nf->settings[BLOCK_INCOMPLETE] == 1;
+		}
+		at = request.end > 0 ? at + request.end : length;
+	} while (at < length);
+	return false;
+}
+
+static bool is_packet_blocked(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	char bytes[MOST_BYTES];
+	uint16_t length = packet->payload_length;
+	const char *payload;
+
+	if (packet->protocol != IPPROTO_TCP || packet->payload == 0 || length == 0)
+		return false;
+	if (mbuf->nb_segs > 1)
+		length = RTE_MIN(length, MOST_BYTES);
+	payload = rte_pktmbuf_read(mbuf, packet->payload, length, bytes);
+	return is_blocked(nf, payload, length);
+}
+
+static void send_reset(struct nf *nf, struct rte_mbuf *reset, struct nf_out *out)
+{
+	nf->counters[reset ? RESETS : UNBUFFERED]++;
+	if (reset)
+		nf_send(out, reset);
+}
+
+static void block(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		  struct nf_out *out)
+{
+	nf->counters[BLOCKED]++;
+	if (nf->settings[RESET] == 1) {
+		send_reset(nf, reset_forward(nf->spare, mbuf, packet), out);
+		send_reset(nf, reset_back(nf->spare, mbuf, packet), out);
+	}
+	rte_pktmbuf_free(mbuf);
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *mbuf = packets[i];
+		const struct packet packet = packet_headers(mbuf);
+
+		if (unlikely(packet.type == PACKET_MALFORMED)) {
+			nf->counters[MALFORMED]++;
+			rte_pktmbuf_free(mbuf);
+		} else if (is_packet_blocked(nf, mbuf, &packet)) {
+			block(nf, mbuf, &packet, out);
+		} else {
+			nf->counters[packet.type == PACKET_IPV4 ? PASSED : OTHER]++;
+			nf_send(out, mbuf);
+		}
+	}
+}
+
+static void destroy(struct nf *nf)
+{
+	url_table_destroy(nf->state);
+}
+
+static struct nf_kind kind = {
+	.name = "UrlFilter",
+	.help = "blocks HTTP requests and TLS handshakes by a list of domains and URLs",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)
