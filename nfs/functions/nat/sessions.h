@@ -8,6 +8,7 @@
 #include <rte_hash.h>
 
 #include "core/packet.h"
+#include "core/rewrite.h"
 #include "core/sweep.h"
 #include "functions/nat/ports.h"
 
@@ -21,12 +22,6 @@ enum nat_phase {
 	PHASE_TCP_TRANSITORY,
 	PHASE_TCP_ESTABLISHED,
 	PHASES
-};
-
-/* An address with a port or the identifier of ICMP queries. */
-struct endpoint {
-	rte_be32_t address;
-	rte_be16_t port;
 };
 
 struct mapping {
