@@ -1,0 +1,314 @@
+/*
+ * LB: balances flows over backends, at layer 4, by consistent hashing (functions/lb/maglev.h).
+ *
+ * A flow from inside is hashed by addresses, protocol and ports. By default its destination becomes
+ * the backend's address, with checksums updated, and packets that a backend sends from outside get
+ * the virtual address as their source again. With `gates` a packet is unchanged and leaves by the
+ * numbered gate of its backend. The choice depends on the flow and on the backends that are up, and
+ * on nothing else: no connection is stored, and instances with the same settings agree.
+ *
+ * All fragments of a datagram, and packets without ports, are hashed by addresses and protocol
+ * only. An ICMP error goes to the backend of the flow that it quotes, with the quote rewritten
+ * (RFC 5508, section 4). With `address` 0 every destination is balanced; since it is then not known
+ * which one a client used, packets from outside pass as they are. A router's work (time to live,
+ * MAC addresses) is not done; checksums of protocols other than UDP and TCP are not updated.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include <rte_hash_crc.h>
+
+#include "core/ipv4.h"
+#include "core/memory.h"
+#include "core/nf.h"
+#include "core/rewrite.h"
+#include "functions/lb/down.h"
+#include "functions/lb/maglev.h"
+
+enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES };
+static const struct nf_parameter parameters[] = {
+	[BACKENDS] = {"backends", "number of backends, at most 64 with `gates`", 1,
+		      MAGLEV_MOST_BACKENDS, 8},
+	[TABLE] = {"table", "entries of the table, a prime; a hundred times the backends, or more",
+		   2, 1 << 24, 65537},
+	[SEED] = {"seed", "seed of the hashes", 0, 4294967295, 1},
+	[DOWN] = {"down", "backends that are down, as numbers from 0: 2,5", .text = ""},
+	[ADDRESS] = {"address", "virtual address, as a number; 0: every destination is balanced", 0,
+		     4294967295, 0},
+	[FIRST_BACKEND] = {"first_backend",
+			   "address of the first backend, as a number; those of the others follow; "
+			   "198.18.0.1",
+			   0, 4294967295 - MAGLEV_MOST_BACKENDS, RTE_IPV4(198, 18, 0, 1)},
+	[GATES] = {"gates", "1: a packet leaves by its backend's numbered gate, unchanged", 0, 1,
+		   0},
+};
+
+enum { BALANCED, RETURNED, ERRORS, FRAGMENTS, PASSED, UNSERVED, OTHER, MALFORMED };
+static const struct nf_counter counters[] = {
+	[BALANCED] = {"balanced", "packets sent to a backend"},
+	[RETURNED] = {"returned", "packets of backends sent back from the virtual address"},
+	[ERRORS] = {"errors", "ICMP errors about such packets, among those balanced and returned"},
+	[FRAGMENTS] = {"fragments", "fragments among those balanced"},
+	[PASSED] = {"passed", "packets of other addresses, sent on as they are"},
+	[UNSERVED] = {"unserved", "packets freed because all backends are down"},
+	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
+	[MALFORMED] = {"malformed", "packets freed"},
+};
+
+struct lb {
+	uint16_t *table;
+	uint32_t size, seed;
+	uint32_t first_backend, backends;
+	rte_be32_t address; /* 0: every destination */
+	bool gates;
+	uint16_t first_up; /* MAGLEV_NONE: all are down */
+};
+
+/* 0, or -EINVAL after printing which settings contradict each other. */
+static int check(const struct nf *nf)
+{
+	const uint32_t backends = (uint32_t)nf->settings[BACKENDS];
+	const uint32_t size = (uint32_t)nf->settings[TABLE];
+	const uint32_t own =
+		(uint32_t)nf->settings[ADDRESS] - (uint32_t)nf->settings[FIRST_BACKEND];
+	uint32_t prime = RTE_MAX(size, backends);
+
+	while (!maglev_is_prime(prime))
+		prime++;
+	if (size != prime) {
+		fprintf(stderr, "LB: table %u is not a prime above %u backends\nhint: %u\n", size,
+			backends, prime);
+		return -EINVAL;
+	}
+	if (nf->settings[GATES] == 1 && backends > NF_MOST_BRANCHES) {
+		fprintf(stderr, "LB: there are %u backends, but at most %d gates\n", backends,
+			NF_MOST_BRANCHES);
+		return -EINVAL;
+	}
+	if (nf->settings[GATES] == 0 && own < backends) {
+		fprintf(stderr, "LB: address is that of backend %u\n", own);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void destroy(struct nf *nf)
+{
+	struct lb *lb = nf->state;
+
+	nf_free(lb->table);
+	nf_free(lb);
+}
+
+static int fill(struct nf *nf)
+{
+	struct lb *lb = nf->state;
+	bool up[MAGLEV_MOST_BACKENDS];
+	int result;
+
+	memset(up, true, sizeof(up));
+	result = lb_parse_down(nf->texts[DOWN], up, lb->backends);
+	if (result < 0)
+		return result;
+	while (lb->first_up < lb->backends && !up[lb->first_up])
+		lb->first_up++;
+	if (lb->first_up == lb->backends)
+		lb->first_up = MAGLEV_NONE;
+	lb->table = nf_zalloc_for(nf->kind->name, lb->size * sizeof(*lb->table));
+	return lb->table ? maglev_fill(lb->table, lb->size, up, lb->backends, lb->seed) : -ENOMEM;
+}
+
+static int create(struct nf *nf)
+{
+	struct lb *lb;
+	int result = check(nf);
+
+	if (result < 0)
+		return result;
+	lb = nf_zalloc_for(nf->kind->name, sizeof(*lb));
+	if (!lb)
+		return -ENOMEM;
+	*lb = (struct lb){
+		.size = (uint32_t)nf->settings[TABLE],
+		.seed = (uint32_t)nf->settings[SEED],
+		.first_backend = (uint32_t)nf->settings[FIRST_BACKEND],
+		.backends = (uint32_t)nf->settings[BACKENDS],
+		.address = rte_cpu_to_be_32((uint32_t)nf->settings[ADDRESS]),
+		.gates = nf->settings[GATES] == 1,
+	};
+	nf->state = lb;
+	result = fill(nf);
+	if (result < 0)
+		destroy(nf);
+	return result;
+}
+
+static unsigned int branches(const struct nf *nf)
+{
+	const struct lb *lb = nf->state;
+
+	return lb->gates ? lb->backends : 0;
+}
+
+/* The flow by which the backend of a packet is chosen. */
+static inline struct flow_key flow_of(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	struct flow_key flow = packet_flow(mbuf, packet);
+
+	if (unlikely(packet->fragment))
+		flow.source_port = flow.destination_port = 0;
+	return flow;
+}
+
+static inline uint16_t backend_of(const struct lb *lb, const struct flow_key *flow)
+{
+	return maglev_backend(lb->table, lb->size, rte_hash_crc(flow, sizeof(*flow), lb->seed));
+}
+
+static inline bool is_backend(const struct lb *lb, rte_be32_t address)
+{
+	return rte_be_to_cpu_32(address) - lb->first_backend < lb->backends;
+}
+
+/* Replace an address of a packet, or of a quoted one. */
+static void put_address(struct rte_mbuf *mbuf, const struct packet *packet, enum end end,
+			rte_be32_t address)
+{
+	if (!packet_ports(mbuf, packet)) {
+		address_rewrite(mbuf, packet, end, address);
+		return;
+	}
+	endpoint_rewrite(mbuf, packet, end,
+			 (struct endpoint){address, endpoint_of(mbuf, packet, end).port});
+}
+
+/* Whether it is an ICMP error about a packet that its receiver sent; also finds that packet. */
+static bool quotes(struct rte_mbuf *mbuf, const struct packet *packet, struct packet *quoted)
+{
+	const struct rte_ipv4_hdr *ip;
+
+	if (likely(packet->protocol != IPPROTO_ICMP) || packet->l4 == 0 || packet->fragment ||
+	    !icmp_is_error(icmp_type(mbuf, packet)) || !quoted_packet(mbuf, packet, quoted))
+		return false;
+	ip = packet_ipv4(mbuf, quoted);
+	quoted->fragment = (ip->fragment_offset &
+			    RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG)) != 0;
+	return ip->src_addr == packet_ipv4(mbuf, packet)->dst_addr;
+}
+
+/* Send a packet on as it is. */
+static void pass(struct nf *nf, struct rte_mbuf *mbuf, int counter, struct nf_out *out)
+{
+	const struct lb *lb = nf->state;
+
+	if (lb->gates && packet_from(mbuf) == NF_INSIDE) {
+		if (lb->first_up == MAGLEV_NONE) {
+			nf->counters[UNSERVED]++;
+			rte_pktmbuf_free(mbuf);
+			return;
+		}
+		packet_branch(mbuf, lb->first_up);
+	}
+	nf->counters[counter]++;
+	nf_send(out, mbuf);
+}
+
+/* Send a packet from inside to its backend. */
+static void balance(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		    struct nf_out *out)
+{
+	const struct lb *lb = nf->state;
+	struct flow_key flow = flow_of(mbuf, packet);
+	struct packet quoted;
+	const bool error = quotes(mbuf, packet, &quoted);
+	uint16_t backend;
+
+	if (lb->address && flow.destination != lb->address) {
+		pass(nf, mbuf, PASSED, out);
+		return;
+	}
+	if (unlikely(error)) {
+		const struct flow_key from_backend = flow_of(mbuf, &quoted);
+
+		flow = flow_reversed(&from_backend);
+	}
+	backend = backend_of(lb, &flow);
+	if (unlikely(backend == MAGLEV_NONE)) {
+		nf->counters[UNSERVED]++;
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	nf->counters[BALANCED]++;
+	nf->counters[ERRORS] += error;
+	nf->counters[FRAGMENTS] += packet->fragment;
+	if (lb->gates) {
+		packet_branch(mbuf, backend);
+	} else {
+		const rte_be32_t address = rte_cpu_to_be_32(lb->first_backend + backend);
+
+		if (unlikely(error))
+			put_address(mbuf, &quoted, END_SOURCE, address);
+		put_address(mbuf, packet, END_DESTINATION, address);
+		if (unlikely(error))
+			icmp_checksum_set(mbuf, packet);
+	}
+	nf_send(out, mbuf);
+}
+
+/* Send a packet from outside to its client, as if it came from the virtual address. */
+static void give_back(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		      struct nf_out *out)
+{
+	const struct lb *lb = nf->state;
+	const bool of_backend = is_backend(lb, packet_ipv4(mbuf, packet)->src_addr);
+	struct packet quoted;
+	const bool error = quotes(mbuf, packet, &quoted) &&
+			   is_backend(lb, packet_ipv4(mbuf, &quoted)->dst_addr);
+
+	if (lb->gates || !lb->address || (!of_backend && !error)) {
+		pass(nf, mbuf, PASSED, out);
+		return;
+	}
+	nf->counters[RETURNED]++;
+	nf->counters[ERRORS] += error;
+	if (error)
+		put_address(mbuf, &quoted, END_DESTINATION, lb->address);
+	if (of_backend) /* an error may be a router's */
+		put_address(mbuf, packet, END_SOURCE, lb->address);
+	if (error)
+		icmp_checksum_set(mbuf, packet);
+	nf_send(out, mbuf);
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		const struct packet packet = packet_headers(packets[i]);
+
+		if (unlikely(packet.type == PACKET_MALFORMED)) {
+			nf->counters[MALFORMED]++;
+			rte_pktmbuf_free(packets[i]);
+		} else if (unlikely(packet.type != PACKET_IPV4)) {
+			pass(nf, packets[i], OTHER, out);
+		} else if (packet_from(packets[i]) == NF_INSIDE) {
+			balance(nf, packets[i], &packet, out);
+		} else {
+			give_back(nf, packets[i], &packet, out);
+		}
+	}
+}
+
+static struct nf_kind kind = {
+	.name = "LB",
+	.help = "balances flows over backends by consistent hashing",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.branches = branches,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)

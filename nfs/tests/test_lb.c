@@ -1,0 +1,277 @@
+#include "tests/hostile.h"
+#include "tests/refusal.h"
+
+#define VIRTUAL RTE_IPV4(192, 0, 2, 80)
+#define BACKEND RTE_IPV4(198, 18, 0, 1)
+#define CLIENT RTE_IPV4(10, 0, 0, 1)
+
+static const struct packet_spec udp = {.source = CLIENT,
+				       .destination = VIRTUAL,
+				       .source_port = 1000,
+				       .destination_port = 53,
+				       .payload_length = 32};
+
+static struct nf *make(struct rig *rig, double backends, const char *down)
+{
+	const struct nf_setting settings[] = {
+		{"backends", backends}, {"down", .text = down}, {"address", VIRTUAL}};
+
+	return rig_make(rig, "LB", settings, RTE_DIM(settings));
+}
+
+static struct nf *make_with_gates(struct rig *rig, double backends, const char *down)
+{
+	const struct nf_setting settings[] = {
+		{"backends", backends}, {"down", .text = down}, {"gates", 1}};
+
+	return rig_make(rig, "LB", settings, RTE_DIM(settings));
+}
+
+/* The backend to which a packet is sent. */
+static uint32_t backend_of(struct rig *rig, const struct packet_spec *packet_spec)
+{
+	rig_offer(rig, packet_from_spec(rig, packet_spec), 1);
+	assert_true(checksums_right(rig_sent(rig)));
+	return rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->dst_addr) - BACKEND;
+}
+
+/* Every backend gets flows, and each flow one backend, whose address replaces the virtual one. */
+static void a_flow_has_one_backend(void **state)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
+	struct rig *rig = *state;
+	unsigned int flows[5] = {0};
+
+	make(rig, 5, "");
+	for (uint16_t flow = 0; flow < 1000; flow++) {
+		struct packet_spec packet_spec = udp;
+		uint32_t backend;
+
+		packet_spec.source_port = flow;
+		packet_spec.protocol = protocols[flow % 2];
+		backend = backend_of(rig, &packet_spec);
+		assert_in_range(backend, 0, 4);
+		packet_spec.payload_length = 100;
+		packet_spec.ttl = 3;
+		assert_int_equal(backend_of(rig, &packet_spec), backend);
+		flows[backend]++;
+	}
+	for (int i = 0; i < 5; i++)
+		assert_in_range(flows[i], 150, 250);
+	assert_int_equal(rig_count(rig, "balanced"), 2000);
+}
+
+/* What a backend sends has the virtual address as its source again; other sources stay. */
+static void packets_of_backends_come_from_the_virtual_address(void **state)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
+	struct rig *rig = *state;
+	struct packet_spec back = {.source_port = 53,
+				   .destination = CLIENT,
+				   .destination_port = 1000,
+				   .payload_length = 20,
+				   .from = NF_OUTSIDE};
+
+	make(rig, 5, "1");
+	for (uint32_t i = 0; i < 7; i++) {
+		const uint32_t source = BACKEND - 1 + i;
+
+		back.source = source;
+		back.protocol = protocols[i % RTE_DIM(protocols)];
+		rig_offer(rig, packet_from_spec(rig, &back), 1);
+		assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
+		assert_true(checksums_right(rig_sent(rig)));
+		assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->src_addr),
+				 i >= 1 && i <= 5 ? VIRTUAL : source);
+	}
+	assert_int_equal(rig_count(rig, "returned"), 5);
+	assert_int_equal(rig_count(rig, "passed"), 2);
+}
+
+/* Packets to other addresses pass, and so does all that is not IPv4. */
+static void other_packets_pass(void **state)
+{
+	struct rig *rig = *state;
+	struct packet_spec other = udp;
+	struct rte_mbuf *six = packet_from_spec(rig, &udp);
+
+	other.destination = VIRTUAL + 1;
+	make(rig, 5, "");
+	assert_int_equal(backend_of(rig, &other), VIRTUAL + 1 - BACKEND);
+	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	rig_offer(rig, six, 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "passed"), 1);
+	assert_int_equal(rig_count(rig, "other"), 1);
+	assert_int_equal(rig_count(rig, "balanced"), 0);
+}
+
+/* All fragments of a datagram reach one backend, with the checksum of the first one updated. */
+static void fragments_stay_together(void **state)
+{
+	struct rig *rig = *state;
+
+	make(rig, 100, "");
+	for (uint16_t id = 0; id < 100; id++) {
+		struct packet_spec part = udp;
+		struct rte_mbuf *first;
+		struct rte_udp_hdr *header;
+		rte_be16_t checksum;
+		uint32_t backend;
+
+		part.id = id;
+		part.source = CLIENT + id;
+		part.source_port = id;
+		part.fragment = RTE_IPV4_HDR_MF_FLAG;
+		first = packet_from_spec(rig, &part);
+		header = (struct rte_udp_hdr *)(ipv4_of(first) + 1);
+		header->dgram_cksum = 0;
+		checksum = header->dgram_cksum = rte_ipv4_udptcp_cksum(ipv4_of(first), header);
+		rig_offer(rig, first, 1);
+		header = (struct rte_udp_hdr *)(ipv4_of(rig_sent(rig)) + 1);
+		assert_int_not_equal(header->dgram_cksum, checksum);
+		assert_int_equal(rte_ipv4_udptcp_cksum_verify(ipv4_of(rig_sent(rig)), header), 0);
+		backend = rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->dst_addr) - BACKEND;
+		part.fragment = 5;
+		assert_int_equal(backend_of(rig, &part), backend);
+	}
+	assert_int_equal(rig_count(rig, "fragments"), 200);
+}
+
+/* With gates packets leave unchanged by the gate of the backend that a rewriting instance uses. */
+static void gates_are_backends(void **state)
+{
+	struct rig *rig = *state;
+	uint32_t backends[200];
+
+	for (int gates = 0; gates < 2; gates++) {
+		struct nf *nf = gates ? make_with_gates(rig, 64, "3") : make(rig, 64, "3");
+
+		assert_int_equal(nf_branches(nf), gates ? 64 : 0);
+		for (uint16_t flow = 0; flow < 200; flow++) {
+			struct packet_spec packet_spec = udp;
+
+			packet_spec.source_port = flow;
+			if (!gates) {
+				backends[flow] = backend_of(rig, &packet_spec);
+				continue;
+			}
+			backend_of(rig, &packet_spec);
+			assert_int_equal(metadata_of(rig_sent(rig))->gate,
+					 NF_BRANCH + backends[flow]);
+			assert_int_equal(ipv4_of(rig_sent(rig))->dst_addr,
+					 rte_cpu_to_be_32(VIRTUAL));
+		}
+	}
+}
+
+/* Other than IPv4 leaves by the first gate that is up; from outside all go forward. */
+static void packets_without_a_flow_have_a_gate_too(void **state)
+{
+	struct rig *rig = *state;
+	struct packet_spec back = udp;
+	struct rte_mbuf *six = packet_from_spec(rig, &udp);
+
+	back.from = NF_OUTSIDE;
+	back.source = BACKEND;
+	make_with_gates(rig, 4, "0,1");
+	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	rig_offer(rig, six, 1);
+	assert_int_equal(metadata_of(rig_sent(rig))->gate, NF_BRANCH + 2);
+	rig_offer(rig, packet_from_spec(rig, &back), 1);
+	assert_int_equal(metadata_of(rig_sent(rig))->gate, NF_FORWARD);
+	assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->src_addr), BACKEND);
+}
+
+/* Without a backend packets from inside are freed; those from outside still pass. */
+static void without_backends_packets_are_freed(void **state)
+{
+	struct rig *rig = *state;
+	struct packet_spec back = udp;
+
+	back.from = NF_OUTSIDE;
+	for (int gates = 0; gates < 2; gates++) {
+		if (gates)
+			make_with_gates(rig, 2, "0,1");
+		else
+			make(rig, 2, "1,0");
+		rig_offer(rig, packet_from_spec(rig, &udp), 1);
+		assert_int_equal(rig->out.n, 0);
+		assert_int_equal(rig_count(rig, "unserved"), 1);
+		rig_offer(rig, packet_from_spec(rig, &back), 1);
+		assert_int_equal(rig->out.n, 1);
+	}
+}
+
+static void refused(const struct nf_setting *settings, unsigned int n, const char *message)
+{
+	assert_string_equal(refusal("LB", settings, n), message);
+}
+
+/* Settings that contradict each other are refused, with what would do. */
+static void wrong_settings_are_refused(void **state)
+{
+	(void)state;
+	refused((struct nf_setting[]){{"table", 65536}}, 1,
+		"LB: table 65536 is not a prime above 8 backends\nhint: 65537\n");
+	refused((struct nf_setting[]){{"table", 7}}, 1,
+		"LB: table 7 is not a prime above 8 backends\nhint: 11\n");
+	refused((struct nf_setting[]){{"backends", 65}, {"gates", 1}}, 2,
+		"LB: there are 65 backends, but at most 64 gates\n");
+	refused((struct nf_setting[]){{"address", BACKEND + 2}}, 1,
+		"LB: address is that of backend 2\n");
+	refused((struct nf_setting[]){{"down", .text = "1,8"}}, 1,
+		"LB: down: there is no backend 8\nhint: from 0 to 7\n");
+	refused((struct nf_setting[]){{"down", .text = "1,"}}, 1,
+		"LB: down: \"1,\" is not a list of numbers\n"
+		"hint: separate them by commas, without spaces: 2,5\n");
+	refused((struct nf_setting[]){{"down", .text = "1,-2"}}, 1,
+		"LB: down: \"-2\" is not a list of numbers\n"
+		"hint: separate them by commas, without spaces: 2,5\n");
+}
+
+static void header_stays_right(struct rte_mbuf *sent)
+{
+	assert_int_not_equal(packet_parse(sent).type, PACKET_MALFORMED);
+	if (sent->hash.usr)
+		assert_header_checksum(sent);
+}
+
+/* Hostile packets are balanced, returned, passed or freed, and right checksums stay right. */
+static void hostile_packets_are_handled(void **state)
+{
+	const uint32_t addresses[] = {VIRTUAL, BACKEND, BACKEND + 1, CLIENT};
+	struct rig *rig = *state;
+
+	make(rig, 2, "");
+	offer_malformed(rig);
+	assert_true(rig_count(rig, "malformed") > 50);
+	offer_hostile(rig, addresses, RTE_DIM(addresses), header_stays_right);
+	assert_true(rig_count(rig, "balanced") > 200);
+	assert_true(rig_count(rig, "returned") > 200);
+	assert_true(rig_count(rig, "fragments") > 20);
+	assert_true(rig_count(rig, "errors") > 0);
+	make_with_gates(rig, 2, "");
+	offer_hostile(rig, addresses, RTE_DIM(addresses), header_stays_right);
+	assert_true(rig_count(rig, "balanced") > 1000);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_flow_has_one_backend, setup, teardown),
+		cmocka_unit_test_setup_teardown(packets_of_backends_come_from_the_virtual_address,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(other_packets_pass, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_stay_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(gates_are_backends, setup, teardown),
+		cmocka_unit_test_setup_teardown(packets_without_a_flow_have_a_gate_too, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(without_backends_packets_are_freed, setup,
+						teardown),
+		cmocka_unit_test(wrong_settings_are_refused),
+		cmocka_unit_test_setup_teardown(hostile_packets_are_handled, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
