@@ -1,9 +1,9 @@
 #include "tests/hostile.h"
 #include "tests/refusal.h"
 
-#define VIRTUAL RTE_IPV4(192, 0, 2, 80)
-#define BACKEND RTE_IPV4(198, 18, 0, 1)
-#define CLIENT RTE_IPV4(10, 0, 0, 1)
+#define VIRTUAL 0xc0000250u /* 192.0.2.80 */
+#define BACKEND 0xc6120001u /* 198.18.0.1 */
+#define CLIENT 0x0a000001u  /* 10.0.0.1 */
 
 static const struct packet_spec udp = {.source = CLIENT,
 				       .destination = VIRTUAL,

@@ -1,9 +1,9 @@
 /* ICMP errors through a load balancer. */
 #include "tests/hostile.h"
 
-#define VIRTUAL RTE_IPV4(192, 0, 2, 80)
-#define BACKEND RTE_IPV4(198, 18, 0, 1)
-#define CLIENT RTE_IPV4(10, 0, 0, 1)
+#define VIRTUAL 0xc0000250u /* 192.0.2.80 */
+#define BACKEND 0xc6120001u /* 198.18.0.1 */
+#define CLIENT 0x0a000001u  /* 10.0.0.1 */
 
 static const struct packet_spec udp = {.source = CLIENT,
 				       .destination = VIRTUAL,
@@ -92,7 +92,7 @@ static void errors_reach_the_backend_of_the_quoted_flow(void **state)
 /* An error about a client's packet quotes what the client sent: to the virtual address. */
 static void errors_from_outside_quote_the_virtual_address(void **state)
 {
-	const uint32_t router = RTE_IPV4(172, 16, 0, 1);
+	const uint32_t router = RTE_IPV4(100, 64, 0, 1);
 	struct rig *rig = *state;
 
 	make(rig);

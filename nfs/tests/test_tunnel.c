@@ -68,8 +68,8 @@ static void a_tag_needs_room(void **state)
 	struct rte_mbuf *packet = packet_from_spec(rig, &udp);
 
 	make(rig, 1, 0);
-	memmove((char *)packet->buf_addr + 3, rte_pktmbuf_mtod(packet, char *), packet->data_len);
-	packet->data_off = 3;
+	memmove((char *)packet->buf_addr + 2, rte_pktmbuf_mtod(packet, char *), packet->data_len);
+	packet->data_off = 2;
 	rig_offer(rig, packet, 1);
 	assert_int_equal(rig->out.n, 0);
 	assert_int_equal(rig_count(rig, "no_room"), 1);
