@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.ensemble import GradientBoostingRegressor
 
 from benches.bench import cost, register
+from predictor.regression.stages import Stages
 from predictor.regression.trees import Trees
 
 SIZES = (1_000, 10_000, 100_000)
@@ -25,7 +26,7 @@ def run() -> pd.DataFrame:
     models = [
         GradientBoostingRegressor(subsample=0.7, random_state=at).fit(features, target) for at in range(ENSEMBLES)
     ]
-    trees = Trees.of(models)
+    trees = Trees.of([_stages(model) for model in models])
 
     def by_scikit_learn(rows: np.ndarray) -> np.ndarray:
         mean: np.ndarray = np.mean([model.predict(rows) for model in models], axis=0)
@@ -56,3 +57,9 @@ def run() -> pd.DataFrame:
             }
         )
     return pd.DataFrame(table)
+
+
+def _stages(model: GradientBoostingRegressor) -> Stages:
+    """What scikit-learn fitted, as our stages."""
+    base = float(np.ravel(model.init_.constant_)[0])
+    return Stages(base, [tree.tree_ for tree in model.estimators_[:, 0]], model.n_features_in_)

@@ -21,6 +21,7 @@ from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.prediction import Prediction
 from predictor.registry import PREDICTORS, Predictor, Warn
+from predictor.regression.stages import fit_stages
 from predictor.regression.trees import Trees
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import Workload
@@ -36,7 +37,7 @@ Array = NDArray[np.float64]
 REACH = 0.2
 """Relative change of the flow count over which the extrapolation holds."""
 ENOUGH = 40
-SEEDS = 3
+STAGES, SEEDS = 100, 3
 
 
 @PREDICTORS.register("slomo")
@@ -143,7 +144,4 @@ def _near(nf: NfProfile, default: Array) -> tuple[pd.DataFrame, int]:
 
 
 def _boosted(counters: Array, logarithm: Array, seed: int) -> Trees:
-    from sklearn.ensemble import GradientBoostingRegressor
-
-    models = [GradientBoostingRegressor(random_state=seed * SEEDS + offset) for offset in range(SEEDS)]
-    return Trees.of([model.fit(counters, logarithm) for model in models])
+    return Trees.of([fit_stages(counters, logarithm, STAGES, seed=seed * SEEDS + offset) for offset in range(SEEDS)])

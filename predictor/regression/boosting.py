@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.regression.stages import Stages, fit_stages
 from predictor.regression.trees import Trees
-
-if TYPE_CHECKING:
-    from sklearn.ensemble import GradientBoostingRegressor
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 STAGES = 80
-SETTINGS = {"learning_rate": 0.1, "max_depth": 3, "subsample": 0.7, "min_samples_leaf": 2}
+SUBSAMPLE, LEAST_IN_LEAF = 0.7, 2
 SEEDS = 3
 FOLDS = 4
 ENOUGH = 10
@@ -69,9 +66,8 @@ def boost(
     folds = list(_folds(settings, seed)) if len(left) >= ENOUGH else []
     for kept, out in folds:
         target = left if left_by is None else left_by(kept)
-        added[out, 1:] = np.column_stack(
-            list(_fit(features[kept], target[kept], STAGES, seed).staged_predict(features[out]))
-        )
+        fitted = _fit(features[kept], target[kept], STAGES, seed)
+        added[out, 1:] = np.column_stack(list(fitted.predictions(features[out])))
         missed[out] = target[out, None] - added[out]
     stages = _best(missed**2, settings) if folds else 0
     if not stages:
@@ -91,10 +87,8 @@ def _best(squared: Array, settings: Rows) -> int:
     return stages if gains.sum() > np.sqrt((gains**2).sum()) else 0
 
 
-def _fit(features: Array, target: Array, stages: int, seed: int) -> GradientBoostingRegressor:
-    from sklearn.ensemble import GradientBoostingRegressor
-
-    return GradientBoostingRegressor(n_estimators=stages, random_state=seed, **SETTINGS).fit(features, target)
+def _fit(features: Array, target: Array, stages: int, seed: int) -> Stages:
+    return fit_stages(features, target, stages, seed=seed, subsample=SUBSAMPLE, min_samples_leaf=LEAST_IN_LEAF)
 
 
 def _folds(settings: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:

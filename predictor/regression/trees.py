@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictor.regression.compiled import compiled, fill, padded
-
-if TYPE_CHECKING:
-    from sklearn.ensemble import GradientBoostingRegressor
+from predictor.regression.stages import DEPTH, RATE, Stages
 
 Array = NDArray[np.float64]
 
-DEPTH = 3
 NODES, LEAVES = 2**DEPTH - 1, 2**DEPTH
 ROWS_AT_ONCE = 256
 
@@ -52,18 +49,18 @@ class Trees:
     features: int
 
     @classmethod
-    def of(cls, models: Sequence[GradientBoostingRegressor]) -> Trees:
-        """The mean of fitted gradient boosting models (squared loss, constant start)."""
-        fitted = [(tree[0].tree_, model.learning_rate / len(models)) for model in models for tree in model.estimators_]
+    def of(cls, models: Sequence[Stages]) -> Trees:
+        """The mean of models of as many features."""
+        fitted = [tree for model in models for tree in model.trees]
         trees = cls(
-            float(np.mean([np.ravel(model.init_.constant_)[0] for model in models])),
+            float(np.mean([model.base for model in models])),
             np.zeros((len(fitted), NODES), dtype=np.int64),
             np.full((len(fitted), NODES), np.inf),
             np.zeros((len(fitted), LEAVES)),
-            int(models[0].n_features_in_),
+            models[0].features,
         )
-        for index, (tree, weight) in enumerate(fitted):
-            trees._lay_out(index, tree, weight)
+        for index, tree in enumerate(fitted):
+            trees._lay_out(index, tree, RATE / len(models))
         return trees
 
     @classmethod

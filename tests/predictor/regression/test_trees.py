@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 
+from predictor.regression.stages import fit_stages
 from predictor.regression.trees import Trees
+from tests.predictor.regression.gradient_boosting import stages_of
 
 
 def _data(rows: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -24,7 +26,9 @@ def test_equal_to_scikit_learn(settings: dict[str, int]) -> None:
     models = [GradientBoostingRegressor(**settings, random_state=s).fit(features, target) for s in (0, 1)]
     inputs = np.concatenate([features, np.random.default_rng(1).normal(size=(3000, 5)) * [2, 2e6, 2e-3, 2e9, 1]])
     expected = np.mean([model.predict(inputs) for model in models], axis=0)
-    np.testing.assert_allclose(Trees.of(models).predict(inputs), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        Trees.of([stages_of(model) for model in models]).predict(inputs), expected, rtol=0, atol=1e-9
+    )
 
 
 def test_thresholds_are_met_in_single_precision() -> None:
@@ -34,20 +38,20 @@ def test_thresholds_are_met_in_single_precision() -> None:
     thresholds = model.estimators_[0, 0].tree_.threshold
     inputs = np.repeat(thresholds, 5)[:, None] * (1 + np.linspace(-2e-8, 2e-8, 7))[None, :]
     rows = np.repeat(inputs.reshape(-1, 1), 5, axis=1)
-    np.testing.assert_allclose(Trees.of([model]).predict(rows), model.predict(rows), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(Trees.of([stages_of(model)]).predict(rows), model.predict(rows), rtol=0, atol=1e-9)
 
 
 def test_larger_trees_are_refused() -> None:
     """A tree of more than three levels does not fit."""
     features, target = _data()
     with pytest.raises(ValueError, match="depth 5, at most 3"):
-        Trees.of([GradientBoostingRegressor(max_depth=5).fit(features, target)])
+        Trees.of([stages_of(GradientBoostingRegressor(max_depth=5).fit(features, target))])
 
 
 def test_round_trip() -> None:
     """Arrays and back: the same predictions, to the bit."""
     features, target = _data()
-    trees = Trees.of([GradientBoostingRegressor(n_estimators=10).fit(features, target)])
+    trees = Trees.of([fit_stages(features, target, 10, seed=0)])
     np.testing.assert_array_equal(Trees.from_arrays(trees.as_arrays()).predict(features), trees.predict(features))
 
 
@@ -68,7 +72,7 @@ def test_no_trees_predict_zero() -> None:
 def test_arrays_that_are_no_trees_are_refused(name: str, spoilt: Callable[[np.ndarray], np.ndarray]) -> None:
     """Compiled code checks no bounds, so reading does."""
     features, target = _data()
-    arrays = Trees.of([GradientBoostingRegressor(n_estimators=5).fit(features, target)]).as_arrays()
+    arrays = Trees.of([fit_stages(features, target, 5, seed=0)]).as_arrays()
     with pytest.raises(ValueError, match="trees"):
         Trees.from_arrays({**arrays, name: spoilt(arrays[name])})
 
@@ -76,6 +80,6 @@ def test_arrays_that_are_no_trees_are_refused(name: str, spoilt: Callable[[np.nd
 def test_the_position_of_a_row_does_not_change_its_value() -> None:
     """Blocks and what is left over at their end round alike, to the bit."""
     features, target = _data(700)
-    trees = Trees.of([GradientBoostingRegressor(n_estimators=10).fit(features, target)])
+    trees = Trees.of([fit_stages(features, target, 10, seed=0)])
     together = trees.predict(features)
     np.testing.assert_array_equal(together, [trees.predict(row[None, :])[0] for row in features])
