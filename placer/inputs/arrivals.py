@@ -6,14 +6,11 @@ A file is read line by line, so that its size is limited by `MOST_ARRIVALS` and 
 from __future__ import annotations
 
 import csv
-import gzip
-import io
-import sys
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
+from placer.inputs.lines import LineLimit, open_lines, separator_of
 from placer.model.arrival import Arrival
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
@@ -22,16 +19,10 @@ from profiles.text import number_of
 REQUIRED = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
 COLUMNS = (*REQUIRED, *ATTRIBUTES, *SLA_COLUMNS, "departure")
-STDIN = "-"
 
 MOST_ARRIVALS = 20_000_000
-LONGEST_LINE = 65_536
 MOST_FAULTS = 10_000
 """Reading stops after this many faults; the first of them are shown, and how many more were found."""
-
-GZIP = b"\x1f\x8b"
-BYTE_ORDER_MARK = "\ufeff"
-
 RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 """Which columns of a workload are outside what is profiled, and how."""
 
@@ -54,7 +45,7 @@ def read_arrivals(source: str | TextIO, default_traffic: TrafficProfile, check: 
         With every fault of the file.
     """
     with ExitStack() as stack:
-        name, lines = _opened(source, stack)
+        name, lines = open_lines(source, stack, LineLimit(MOST_ARRIVALS, "arrivals", "split the trace"))
         reader = csv.reader(lines, strict=True)
         try:
             header = [column.strip() for column in next(reader, [])]
@@ -71,51 +62,11 @@ def read_arrivals(source: str | TextIO, default_traffic: TrafficProfile, check: 
     return arrivals
 
 
-def _opened(source: str | TextIO, stack: ExitStack) -> tuple[str, Iterator[str]]:
-    """The name of a source for messages, and its lines."""
-    if not isinstance(source, str):
-        return str(getattr(source, "name", "<text>")), iter(source)
-    name = "<stdin>" if source == STDIN else source
-    try:
-        file = io.BufferedReader(sys.stdin.buffer if source == STDIN else io.FileIO(source))  # type: ignore[type-var]
-        stack.callback(file.detach if source == STDIN else file.close)
-        compressed = file.peek(2)[:2] == GZIP
-    except OSError as error:
-        raise InputError.of(name, error.strerror or str(error)) from error
-    return name, _lines(stack.enter_context(gzip.open(file)) if compressed else file, name)
-
-
-def _lines(file: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
-    """The lines of a file as text, each held to the limits as it is read."""
-    number = 0
-    try:
-        while raw := file.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(raw) > LONGEST_LINE:
-                raise InputError.of(name, f"the line is longer than {LONGEST_LINE:,} bytes", line=number)
-            if number > MOST_ARRIVALS + 1:
-                raise InputError.of(name, f"holds more than {MOST_ARRIVALS:,} arrivals", hint="split the trace")
-            if b"\0" in raw:
-                raise InputError.of(name, "holds a NUL byte: it is not text", line=number)
-            text = raw.decode("utf-8")
-            text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
-            if BYTE_ORDER_MARK in text:
-                hint = "files that were joined keep the mark of each: remove it"
-                raise InputError.of(name, "holds a byte order mark inside the file", line=number, hint=hint)
-            yield text
-    except UnicodeDecodeError as error:
-        raise InputError.of(name, "is not UTF-8 text", line=number, hint="save the file as UTF-8") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError.of(name, f"is not a whole gzip file: {error}") from error
-    except OSError as error:
-        raise InputError.of(name, error.strerror or str(error)) from error
-
-
 def _header_faults(name: str, header: Sequence[str]) -> list[Fault]:
     if not any(header):
         hint = f"the first line names the columns: {', '.join(COLUMNS)}"
         return [Fault(name, None, None, "is empty: not even a header", hint)]
-    if separator := next((one for one in (";", "\t", "|") if len(header) == 1 and one in header[0]), None):
+    if separator := separator_of(header):
         hint = "separate values by commas, and write decimals with a point: 0.1"
         return [Fault(name, 1, None, f"values are separated by {separator!r}, not by commas", hint)]
     hint = f"columns are {', '.join(COLUMNS)}"

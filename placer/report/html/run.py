@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placer.evaluate.evaluation import Evaluation
-from placer.inputs.arrivals import STDIN
+from placer.inputs.lines import STDIN
 from placer.report.html.page import Page, Tile
 from placer.report.html.run_sections import sections_of_run
 from placer.report.html.run_tables import peak_co_locations
