@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 COMMANDS = (
     "run", "compare", "size", "diagnose", "generate", "profile", "train", "predict", "pack", "verify",
-    "online", "explain", "rebalance", "reproduce", "testbed",
+    "online", "explain", "rebalance", "chain", "reproduce", "testbed",
 )  # fmt: skip
 """In the order of the help."""
 
@@ -36,10 +36,13 @@ class Commands(TyperGroup):
         """The command of that name, from its file."""
         if cmd_name not in COMMANDS:
             return None
+        found = import_module(f"placer.commands.{cmd_name}")
+        if hasattr(found, "app"):  # a command with subcommands
+            return typer.main.get_command(found.app)
         one = typer.Typer(
             add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
         )
-        command = import_module(f"placer.commands.{cmd_name}").command
+        command = found.command
         one.command(cmd_name, short_help=str(command.__doc__).splitlines()[0])(command)
         return typer.main.get_command(one)
 

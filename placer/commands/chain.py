@@ -1,0 +1,23 @@
+"""`placer chain SUBCOMMAND`: chains of NFs. Each subcommand is one file, `chain_NAME.py`."""
+
+from __future__ import annotations
+
+import typer
+
+from placer.commands import chain_predict
+
+app = typer.Typer(
+    help="Predict chains of NFs from the profiles of single ones.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def chains() -> None:
+    """Predict chains of NFs from the profiles of single ones."""
+
+
+app.command("predict")(chain_predict.command)

@@ -1,0 +1,224 @@
+"""A trend and a smooth deviation from it: Gaussian process regression (Rasmussen & Williams, 2006, chapters 2 and 5).
+
+Beside `predictor.regression.gaussian_process`, this one knows the noise of every measurement, since settings are
+repeated differently often, has a linear trend, which continues beyond what was measured, and returns its own error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ROOT5 = 5**0.5
+TUNED_ON = 300
+"""Measurements on which lengths and amplitudes are tuned; more hardly change them."""
+SOLVED_AT_ONCE = 1000
+NEAREST = 64
+"""With more measurements than `SOLVED_AT_ONCE`, a prediction uses this many of the nearest."""
+ITERATIONS = 60
+WIDEST = 8.0
+"""Parameters stay within this many of their prior's spreads."""
+LEAST_VARIANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Typical:
+    """What is assumed of a parameter before measurements: its typical value, and its spread in natural logarithms."""
+
+    value: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is assumed of a process.
+
+    Parameters
+    ----------
+    constant
+        Standard deviation of the function's level.
+    slope
+        Standard deviation of the trend along each input's range.
+    amplitude
+        Standard deviation of the smooth deviation from the trend.
+    length
+        The length in which the deviation changes, as a share of an input's range.
+    nugget
+        Standard deviation between settings that are not smooth.
+    """
+
+    constant: Typical
+    slope: Typical
+    amplitude: Typical
+    length: Typical
+    nugget: Typical
+
+    def ordered(self, inputs: int) -> list[Typical]:
+        """The parameters in the order in which they are tuned."""
+        return [self.constant, self.slope, self.amplitude, self.nugget, *[self.length] * inputs]
+
+
+@dataclass(frozen=True)
+class SmoothProcess:
+    """A function of several inputs, known at some points with noise.
+
+    Parameters
+    ----------
+    points
+        Where it was measured, each input as a share of its range. Shape (points, inputs).
+    outputs
+        What was measured, shape (points,).
+    variance
+        Variance of the noise of each, shape (points,).
+    parameters
+        Standard deviations of level, trend, deviation and nugget, then the length of each input.
+    likelihood
+        Logarithm of the density of the outputs, with the parameters' prior.
+    """
+
+    points: Array
+    outputs: Array
+    variance: Array
+    parameters: Array
+    likelihood: float = 0.0
+
+    @classmethod
+    def fit(cls, points: Array, outputs: Array, variance: Array, assumed: Assumptions) -> SmoothProcess:
+        """The process with the most likely parameters."""
+        every = -(-len(points) // TUNED_ON)
+        typical = assumed.ordered(points.shape[1])
+        parameters, likelihood = _tuned(points[::every], outputs[::every], variance[::every], typical)
+        return cls(points, outputs, variance, parameters, likelihood)
+
+    def with_measurements(self, points: Array, outputs: Array, variance: Array) -> SmoothProcess:
+        """The process with the same parameters, given these measurements instead."""
+        return replace(self, points=points, outputs=outputs, variance=variance)
+
+    def __call__(self, inputs: Array) -> tuple[Array, Array]:
+        """The function at `inputs`, shape (N, inputs), and the standard deviation of its error; each of shape (N,)."""
+        if not len(inputs) or not len(self.points):
+            return np.zeros(len(inputs)), np.sqrt(self._own_variance(inputs))
+        if len(self.points) > SOLVED_AT_ONCE:
+            return self._by_nearest(inputs)
+        from scipy.linalg import cho_solve, solve_triangular
+
+        factor = self._factor()
+        between = self._covariance(inputs, self.points)
+        known = solve_triangular(factor[0], between.T, lower=True)
+        variance = np.maximum(self._own_variance(inputs) - (known**2).sum(axis=0), LEAST_VARIANCE)
+        return between @ cho_solve(factor, self.outputs), np.sqrt(variance)
+
+    def left_out(self) -> tuple[Array, Array]:
+        """Error of each output as predicted from the others, and its standard deviation; each of shape (points,).
+
+        Rasmussen & Williams, section 5.4.2. The standard deviation contains the noise of the output.
+        """
+        if len(self.points) > SOLVED_AT_ONCE:
+            return self._left_out_by_nearest()
+        from scipy.linalg import cho_solve
+
+        inverse = cho_solve(self._factor(), np.eye(len(self.points)))
+        own = np.diag(inverse)
+        return inverse @ self.outputs / own, 1 / np.sqrt(own)
+
+    @property
+    def nugget(self) -> float:
+        """Standard deviation between settings that are not smooth."""
+        return float(self.parameters[3])
+
+    def _factor(self) -> tuple[Array, bool]:
+        from scipy.linalg import cho_factor
+
+        covariance = self._covariance(self.points, self.points)
+        covariance[np.diag_indices(len(covariance))] += self._noise(self.variance)
+        factor, lower = cho_factor(covariance, lower=True)
+        return factor, bool(lower)
+
+    def _noise(self, variance: Array) -> Array:
+        return np.asarray(variance + self.parameters[3] ** 2 + LEAST_VARIANCE)
+
+    def _covariance(self, left: Array, right: Array) -> Array:
+        constant, slope, amplitude = self.parameters[:3]
+        lengths = self.parameters[4:]
+        distance = ROOT5 * np.sqrt(_squared(left / lengths, right / lengths))
+        smooth = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
+        covariance: Array = constant**2 + slope**2 * (left @ right.T) + amplitude**2 * smooth
+        return covariance
+
+    def _own_variance(self, inputs: Array) -> Array:
+        constant, slope, amplitude = self.parameters[:3]
+        own: Array = constant**2 + slope**2 * (inputs**2).sum(axis=1) + amplitude**2
+        return own
+
+    def _by_nearest(self, inputs: Array, *, skip: int = 0) -> tuple[Array, Array]:
+        from scipy.spatial import cKDTree
+
+        lengths = self.parameters[4:]
+        _, near = cKDTree(self.points / lengths).query(inputs / lengths, NEAREST + skip)
+        values, errors = np.empty(len(inputs)), np.empty(len(inputs))
+        for row, chosen in enumerate(near[:, skip:]):
+            local = self.with_measurements(self.points[chosen], self.outputs[chosen], self.variance[chosen])
+            value, error = local(inputs[row : row + 1])
+            values[row], errors[row] = value[0], error[0]
+        return values, errors
+
+    def _left_out_by_nearest(self) -> tuple[Array, Array]:
+        values, errors = self._by_nearest(self.points, skip=1)
+        return self.outputs - values, np.sqrt(errors**2 + self._noise(self.variance))
+
+
+def _squared(left: Array, right: Array) -> Array:
+    """Squared distances, shape (len(left), len(right))."""
+    squared = np.zeros((len(left), len(right)))
+    for here, there in zip(left.T, right.T, strict=True):
+        squared += np.subtract.outer(here, there) ** 2
+    return squared
+
+
+def _tuned(points: Array, outputs: Array, variance: Array, typical: Sequence[Typical]) -> tuple[Array, float]:
+    """The most likely parameters, and the logarithm of their likelihood with their prior."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+    from scipy.optimize import minimize
+
+    start = np.log([one.value for one in typical])
+    free = np.array([one.spread > 0 for one in typical])
+    spread = np.array([one.spread for one in typical])[free]
+    apart = [np.subtract.outer(column, column) ** 2 for column in points.T]
+    products = points @ points.T
+    count = len(points)
+
+    def cost(free_logarithms: Array) -> tuple[float, Array]:
+        logarithms = start.copy()
+        logarithms[free] = free_logarithms
+        constant, slope, amplitude, nugget = np.exp(2 * logarithms[:4])
+        scaled = [squared / length**2 for squared, length in zip(apart, np.exp(logarithms[4:]), strict=True)]
+        distance = ROOT5 * np.sqrt(np.add.reduce(scaled)) if scaled else np.zeros((count, count))
+        decay = np.exp(-distance)
+        smooth = (1 + distance * (1 + distance / 3)) * decay
+        covariance = constant + slope * products + amplitude * smooth
+        covariance[np.diag_indices(count)] += nugget + variance + LEAST_VARIANCE
+        try:
+            factor = cho_factor(covariance, lower=True)
+        except LinAlgError:
+            return 1e12, np.zeros(len(free_logarithms))
+        solved, inverse = cho_solve(factor, outputs), cho_solve(factor, np.eye(count))
+        value = 0.5 * outputs @ solved + np.log(np.diag(factor[0])).sum()
+        pull = inverse - np.outer(solved, solved)
+        steep = amplitude * 5 / 3 * (1 + distance) * decay
+        gradient = np.array(
+            [constant * pull.sum(), slope * (pull * products).sum(), amplitude * (pull * smooth).sum(),
+             nugget * np.trace(pull), *(0.5 * (pull * steep * squared).sum() for squared in scaled)]
+        )  # fmt: skip
+        away = (free_logarithms - start[free]) / spread
+        return float(value + 0.5 * (away**2).sum()), gradient[free] + away / spread
+
+    bounds = list(zip(start[free] - WIDEST * spread, start[free] + WIDEST * spread, strict=True))
+    found = minimize(cost, start[free], jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    parameters = start.copy()
+    parameters[free] = found.x
+    return np.exp(parameters), -float(found.fun)

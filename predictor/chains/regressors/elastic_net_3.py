@@ -1,0 +1,24 @@
+"""Elastic Net on the polynomial expansion of degree 3 (van Rossem et al., section 3.3, "Elastic Net")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from predictor.chains.polynomial import Polynomial
+from predictor.chains.regressor import REGRESSORS
+
+
+FOLDS = 3
+"""Of the cross-validation that chooses the strength."""
+
+
+@REGRESSORS.register("elastic-net-3")
+class ElasticNet3(Polynomial):
+    """A polynomial of degree 3 with small coefficients; more terms differ from zero than with Lasso."""
+
+    degree = 3
+
+    def linear_model(self, noise_variance: float) -> Any:
+        from sklearn.linear_model import ElasticNetCV
+
+        return ElasticNetCV(cv=FOLDS, alphas=20, max_iter=2000, tol=1e-3)

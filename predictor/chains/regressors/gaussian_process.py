@@ -1,0 +1,43 @@
+"""Gaussian process with the paper's kernel, Constant * (DotProduct + RBF) + White (van Rossem et al., section 3.3)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.chains.input_scale import InputScale
+from predictor.chains.regressor import REGRESSORS, Regressor
+from predictor.chains.settings import Settings
+
+Array = NDArray[np.float64]
+
+LEAST_SHARE = 0.1
+"""A prediction is at least this share of the smallest measured value."""
+MOST = 400
+"""Settings it learns from; time grows with their third power."""
+
+
+@REGRESSORS.register("gaussian-process")
+class GaussianProcessOfThePaper(Regressor):
+    """A smooth function of the measure itself, not of its logarithm."""
+
+    def fit(self, settings: Settings) -> Self:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
+
+        every = -(-len(settings) // MOST)
+        self.scale_ = InputScale.of(settings.inputs)
+        self.least_ = float(settings.value.min()) * LEAST_SHARE
+        kernel = ConstantKernel() * (DotProduct() + RBF()) + WhiteKernel(0.1)
+        self.model_ = GaussianProcessRegressor(kernel, normalize_y=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.model_.fit(self.scale_(settings.inputs)[::every], settings.value[::every])
+        return self
+
+    def predict(self, inputs: Array) -> Array:
+        return np.asarray(np.log(np.maximum(self.model_.predict(self.scale_(inputs)), self.least_)))

@@ -1,0 +1,40 @@
+"""Gaussian process on logarithms with a trend and the noise of each setting: follows repeats as far as they agree."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.chains.input_scale import InputScale
+from predictor.chains.process import Assumptions, SmoothProcess, Typical
+from predictor.chains.regressor import REGRESSORS, Regressor
+from predictor.chains.settings import Settings
+
+Array = NDArray[np.float64]
+
+ASSUMED = Assumptions(
+    constant=Typical(10.0, 0.0),
+    slope=Typical(2.0, 0.0),
+    amplitude=Typical(0.5, 1.5),
+    length=Typical(0.7, 1.0),
+    nugget=Typical(0.01, 1.5),
+)
+
+
+@REGRESSORS.register("smooth")
+class Smooth(Regressor):
+    """A linear trend of logarithms and a smooth deviation from it."""
+
+    def fit(self, settings: Settings) -> Self:
+        self.scale_ = InputScale.of(settings.inputs)
+        logarithm = np.log(settings.value)
+        self.level_ = float(np.median(logarithm))
+        self.process_ = SmoothProcess.fit(
+            self.scale_(settings.inputs), logarithm - self.level_, settings.variance, ASSUMED
+        )
+        return self
+
+    def predict(self, inputs: Array) -> Array:
+        return self.level_ + self.process_(self.scale_(inputs))[0]

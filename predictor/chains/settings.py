@@ -1,0 +1,174 @@
+"""Measurements by setting: repeats of one configuration and workload become one robust value, and estimate the noise.
+
+Labs produce outliers, such as a run during which something else ran, of a factor of seven. Where there are at least
+three repeats, the others show which one it is; else the neighbouring settings do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.chains.input_scale import InputScale
+from predictor.chains.process import Assumptions, SmoothProcess, Typical
+
+Array = NDArray[np.float64]
+
+NORMAL = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+OUTLYING = 4.0
+"""Standard deviations from the other repeats beyond which a repeat does not count."""
+ENOUGH = 3
+"""Repeats that show which one of them is an outlier."""
+LEAST_SPREAD, ASSUMED_SPREAD = 1e-3, 0.05
+"""Smallest relative standard deviation of a measurement, and the one without any repeats."""
+ASSUMED_REPEATS = 2
+"""Weight of the assumption, in repeats."""
+STRANGE, STRANGE_FACTOR = 5.0, 1.6
+"""How far (standard deviations, and as a factor) a setting must be from what its neighbours predict to be left out."""
+FEWEST_NEIGHBOURS = 6
+ROUNDS = 4
+MOST_LEFT_OUT = 0.15
+"""Share of the settings: if more are strange, the neighbours are no guide."""
+
+NEIGHBOURS = Assumptions(
+    constant=Typical(10.0, 0.0),
+    slope=Typical(2.0, 0.0),
+    amplitude=Typical(0.5, 1.0),
+    length=Typical(1.0, 1.0),
+    nugget=Typical(0.05, 1.0),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The distinct settings that were measured.
+
+    Parameters
+    ----------
+    names
+        Of the inputs.
+    inputs
+        Shape (settings, inputs).
+    value
+        What was measured at each, robust against outliers. Shape (settings,).
+    count
+        How many measurements that is, without outliers. Shape (settings,).
+    spread
+        Relative standard deviation of a single measurement, without outliers.
+    repeats
+        Natural logarithm of every measurement, by setting, outliers included.
+    """
+
+    names: tuple[str, ...]
+    inputs: Array
+    value: Array
+    count: Array
+    spread: float
+    repeats: tuple[Array, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def variance(self) -> Array:
+        """Variance of the noise of each value's natural logarithm, shape (settings,)."""
+        return np.asarray(self.spread**2 / self.count)
+
+    @property
+    def left_out(self) -> int:
+        """How many measurements of these settings do not count, because they are outliers."""
+        return sum(map(len, self.repeats)) - round(float(self.count.sum()))
+
+    def at(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Settings:
+        """Only these settings."""
+        repeats = tuple(self.repeats[row] for row in np.arange(len(self))[rows]) if self.repeats else ()
+        return replace(self, inputs=self.inputs[rows], value=self.value[rows], count=self.count[rows], repeats=repeats)
+
+
+def settings_of(names: tuple[str, ...], inputs: Array, measured: Array) -> Settings:
+    """The settings of single measurements.
+
+    Parameters
+    ----------
+    names
+        Of the inputs.
+    inputs
+        Shape (measurements, inputs).
+    measured
+        Above 0, shape (measurements,).
+    """
+    if inputs.shape[1] == 0:  # numpy finds no rows where there are no columns
+        distinct, of_row = inputs[:1], np.zeros(len(inputs), dtype=np.intp)
+    else:
+        distinct, of_row = np.unique(inputs, axis=0, return_inverse=True)
+    logarithm = np.log(measured)
+    order = np.argsort(of_row.reshape(-1), kind="stable")
+    ends = np.searchsorted(of_row.reshape(-1)[order], np.arange(1, len(distinct)))
+    repeats = tuple(logarithm[rows] for rows in np.split(order, ends))
+    spread = _spread(repeats)
+    kept = [_without_outliers(one, spread) for one in repeats]
+    centre = np.array([_centre(one) for one in kept])
+    return Settings(names, distinct, np.exp(centre), np.array([float(len(one)) for one in kept]), spread, repeats)
+
+
+def without_strange(settings: Settings) -> Settings:
+    """Without outliers of settings with too few repeats to show them, by what neighbouring settings predict."""
+    doubtful = np.array([len(one) < ENOUGH for one in settings.repeats])
+    if not doubtful.any() or len(settings) < FEWEST_NEIGHBOURS:
+        return settings
+    points = InputScale.of(settings.inputs)(settings.inputs)
+    corrected, kept = settings, np.arange(len(settings))
+    for _ in range(ROUNDS):
+        error, strange = _strange(points[kept], corrected, doubtful[kept])
+        if not strange.any():
+            break
+        corrected = _nearest_repeats(corrected, np.log(corrected.value) - error, strange)
+        kept, corrected = kept[corrected.count > 0], corrected.at(corrected.count > 0)
+    return corrected if len(kept) >= (1 - MOST_LEFT_OUT) * len(settings) else settings
+
+
+def _spread(repeats: Sequence[Array]) -> float:
+    """Relative standard deviation of a measurement, by repeats."""
+    apart = [np.abs(one - np.median(one)) * np.sqrt(len(one) / (len(one) - 1)) for one in repeats if len(one) > 1]
+    if not apart:
+        return ASSUMED_SPREAD
+    measured, count = NORMAL * float(np.median(np.concatenate(apart))), sum(len(one) - 1 for one in apart)
+    variance = (count * measured**2 + ASSUMED_REPEATS * ASSUMED_SPREAD**2) / (count + ASSUMED_REPEATS)
+    return max(float(np.sqrt(variance)), LEAST_SPREAD)
+
+
+def _without_outliers(repeats: Array, spread: float) -> Array:
+    if len(repeats) < ENOUGH:
+        return repeats
+    kept = repeats[np.abs(repeats - np.median(repeats)) <= OUTLYING * spread]
+    return kept if len(kept) else repeats
+
+
+def _centre(repeats: Array) -> float:
+    """Half median, half mean of what is left: the mean has less noise, the median minds outliers less."""
+    return float(np.median(repeats) + np.mean(repeats)) / 2
+
+
+def _strange(points: Array, settings: Settings, doubtful: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+    """How far each value is from what the others predict, and whether that is too far to be believed."""
+    values = np.log(settings.value)
+    process = SmoothProcess.fit(points, values - np.median(values), settings.variance, NEIGHBOURS)
+    error, deviation = process.left_out()
+    relative = np.abs(error) / deviation
+    unit = max(1.0, NORMAL * float(np.median(relative)))
+    return error, doubtful & (relative > STRANGE * unit) & (np.abs(error) > np.log(STRANGE_FACTOR))
+
+
+def _nearest_repeats(settings: Settings, predicted: Array, strange: NDArray[np.bool_]) -> Settings:
+    """Strange settings reduced to the repeat that is as predicted; those without one have count 0."""
+    value, count = settings.value.copy(), settings.count.copy()
+    for number in np.flatnonzero(strange):
+        repeats = settings.repeats[number]
+        nearest = repeats[np.argmin(np.abs(repeats - predicted[number]))]
+        agrees = count[number] > 1 and abs(nearest - predicted[number]) < np.log(STRANGE_FACTOR)
+        value[number], count[number] = np.exp(nearest), float(agrees)
+    return replace(settings, value=value, count=count)
