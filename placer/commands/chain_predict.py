@@ -164,11 +164,11 @@ def fitted(
 ) -> ChainModel:
     """The model of the chain, described on stderr."""
     from placer.report.text.chain import described
-    from predictor.chains.chain_model import ChainModel
+    from predictor.chains.chain_fitting import fit_chain
     from predictor.chains.placed_chain import PlacedChain
 
     profiles = {nf: _profiled(files, nf, regressor) for nf in dict.fromkeys(nfs)}
-    model = ChainModel.fit(
+    model = fit_chain(
         profiles,
         PlacedChain.of(nfs),
         higher_is_better=higher_is_better,

@@ -169,7 +169,8 @@ class _Reading:
         candidates = [one for one in profile.header if one != self.measure and one not in self.ignored]
         if not others:
             return tuple(one for one in candidates if profile.is_numeric(one))
-        found, absent = [], []
+        found: list[str] = []
+        absent: list[str] = []
         for column in candidates:
             known = [table for table in others if column_of(nf, column, dict.fromkeys(table.header)) is not None]
             (found if len(known) == len(others) else absent).append(column)
@@ -249,7 +250,7 @@ def _influences(profile: CsvTable, column: str, found: Sequence[str], measure: s
 def _spread_within(logarithm: Array, keys: Sequence[Sequence[str]]) -> float:
     """Median distance from the median of the rows with equal keys; 0 when none are equal."""
     groups: dict[tuple[str, ...], list[int]] = {}
-    for row in np.flatnonzero(np.isfinite(logarithm)):
-        groups.setdefault(tuple(key[row] for key in keys), []).append(int(row))
+    for row in np.flatnonzero(np.isfinite(logarithm)).tolist():
+        groups.setdefault(tuple(key[row] for key in keys), []).append(row)
     apart = [logarithm[rows] - np.median(logarithm[rows]) for rows in groups.values() if len(rows) > 1]
     return float(np.median(np.abs(np.concatenate(apart)))) if apart else 0.0

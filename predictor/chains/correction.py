@@ -81,7 +81,7 @@ class Correction:
         return cls(process.with_measurements(features[kept], factor[kept], variance[kept]), kept)
 
     def __call__(self, features: Array) -> tuple[Array, Array]:
-        """Natural logarithm of the factor, and the standard deviation of its error without noise; each of shape (N,)."""
+        """Natural logarithm of the factor, and the standard deviation of its error without noise, each shape (N,)."""
         value, deviation = self.process(features)
         return value, np.hypot(deviation, self.process.nugget)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ROOT5 = 5**0.5
-TUNED_ON = 300
+TUNED_ON = 150
 """Measurements on which lengths and amplitudes are tuned; more hardly change them."""
 SOLVED_AT_ONCE = 1000
 NEAREST = 64
@@ -90,9 +90,10 @@ class SmoothProcess:
     @classmethod
     def fit(cls, points: Array, outputs: Array, variance: Array, assumed: Assumptions) -> SmoothProcess:
         """The process with the most likely parameters."""
-        every = -(-len(points) // TUNED_ON)
+        # at random, since every n-th point of a grid may be one value of an input
+        some = np.sort(np.random.default_rng(0).permutation(len(points))[:TUNED_ON])
         typical = assumed.ordered(points.shape[1])
-        parameters, likelihood = _tuned(points[::every], outputs[::every], variance[::every], typical)
+        parameters, likelihood = _tuned(points[some], outputs[some], variance[some], typical)
         return cls(points, outputs, variance, parameters, likelihood)
 
     def with_measurements(self, points: Array, outputs: Array, variance: Array) -> SmoothProcess:
@@ -159,7 +160,7 @@ class SmoothProcess:
         from scipy.spatial import cKDTree
 
         lengths = self.parameters[4:]
-        _, near = cKDTree(self.points / lengths).query(inputs / lengths, NEAREST + skip)
+        near = np.asarray(cKDTree(self.points / lengths).query(inputs / lengths, NEAREST + skip)[1])
         values, errors = np.empty(len(inputs)), np.empty(len(inputs))
         for row, chosen in enumerate(near[:, skip:]):
             local = self.with_measurements(self.points[chosen], self.outputs[chosen], self.variance[chosen])

@@ -79,9 +79,14 @@ class Settings:
         return np.asarray(self.spread**2 / self.count)
 
     @property
+    def measurements(self) -> int:
+        """How many measurements there are, outliers included."""
+        return sum(map(len, self.repeats))
+
+    @property
     def left_out(self) -> int:
-        """How many measurements of these settings do not count, because they are outliers."""
-        return sum(map(len, self.repeats)) - round(float(self.count.sum()))
+        """How many measurements do not count, because they are outliers."""
+        return self.measurements - round(float(self.count.sum()))
 
     def at(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Settings:
         """Only these settings."""

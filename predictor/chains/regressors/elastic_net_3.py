@@ -7,7 +7,6 @@ from typing import Any
 from predictor.chains.polynomial import Polynomial
 from predictor.chains.regressor import REGRESSORS
 
-
 FOLDS = 3
 """Of the cross-validation that chooses the strength."""
 

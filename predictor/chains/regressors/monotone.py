@@ -25,7 +25,8 @@ AGREEING = 0.9
 """Share of significant changes along an input that must have one sign for the input to have a direction."""
 SIGNIFICANT = 2.0
 """Standard deviations of a significant change."""
-ROUNDS = 20
+ROUNDS, SETTLED = 20, 1e-4
+"""Of the projections, and the change of logarithms at which they end."""
 
 
 @REGRESSORS.register("monotone")
@@ -69,24 +70,28 @@ def _made_monotone(values: Array, variance: Array) -> Array:
     """The nearest values that are monotone along each axis with a direction, by weighted least squares."""
     directions = [_direction(values, variance, axis) for axis in range(values.ndim)]
     made, kept = values, [np.zeros_like(values) for _ in directions]
-    for _ in range(ROUNDS if sum(map(bool, directions)) > 1 else 1):  # Dykstra's projections
+    for _ in range(ROUNDS):  # Dykstra's projections
+        start = made
         for axis, direction in enumerate(directions):
             if direction:
                 before = made + kept[axis]
-                made = np.apply_along_axis(_isotonic_with_weights, axis, _joined(before, variance, axis), direction)
+                made = _isotonic(before, 1 / variance, axis, direction)
                 kept[axis] = before - made
+        if np.abs(made - start).max() < SETTLED:
+            break
     return made
 
 
-def _joined(values: Array, variance: Array, axis: int) -> Array:
-    return np.concatenate([values, 1 / variance], axis=axis)
-
-
-def _isotonic_with_weights(line: Array, direction: int) -> Array:
+def _isotonic(values: Array, weights: Array, axis: int, direction: int) -> Array:
+    """The nearest values that are monotone along one axis."""
     from scipy.optimize import isotonic_regression
 
-    values, weights = np.split(line, 2)
-    return np.asarray(isotonic_regression(values, weights=weights, increasing=direction > 0).x)
+    made = np.moveaxis(values.copy(), axis, -1)
+    for at in np.ndindex(made.shape[:-1]):
+        if (direction * np.diff(made[at]) < 0).any():
+            weight = np.moveaxis(weights, axis, -1)[at]
+            made[at] = isotonic_regression(made[at], weights=weight, increasing=direction > 0).x
+    return np.moveaxis(made, -1, axis)
 
 
 def _direction(values: Array, variance: Array, axis: int) -> int:

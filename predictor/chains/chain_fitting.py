@@ -1,0 +1,131 @@
+"""Fits the model of a chain to measured runs of it, where there are any.
+
+By default the rule is the weakest link; measured runs show whether another one fits better, and whether a correction is
+better than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.chains.chain_model import ChainModel, features_of
+from predictor.chains.correction import Correction
+from predictor.chains.placed_chain import PlacedChain
+from predictor.chains.profiled_nf import ProfiledNf
+from predictor.chains.rules import CompositionRule, CostsByCore, SoftWeakestLink, weakest_link
+from predictor.chains.settings import ENOUGH, Settings, settings_of
+from predictor.chains.stages import Columns, StageCosts
+
+Array = NDArray[np.float64]
+
+POWERS = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
+"""Of the soft weakest links that measured runs are compared with."""
+CLEARLY_BETTER = 1.0
+"""By how much the logarithm of its likelihood must exceed that of the first rule for another one to be chosen."""
+FEW_RUNS = 8
+"""With so few measured runs, the error of what was learnt from them doubles its expected variance."""
+LARGEST_RATIO = 9.0
+"""Of a left-out run's squared error and its expectation; what is larger counts as an outlier."""
+CHANCE_ALONE, CHANCE = 1e-4, 0.15
+"""How probable it may be that a correction looks better than none by chance: for an NF that is measured alone, as it
+was profiled, and for a chain, of which no rule is exact."""
+
+
+def fit_chain(
+    profiles: Mapping[str, ProfiledNf],
+    chain: PlacedChain,
+    *,
+    higher_is_better: bool = True,
+    measured_at: Columns | None = None,
+    measured: Array | None = None,
+    rule: CompositionRule | None = None,
+) -> ChainModel:
+    """The model of a chain.
+
+    Parameters
+    ----------
+    profiles
+        By NF.
+    chain
+        The stages on their cores.
+    higher_is_better
+        Whether the measure is a throughput; else it is a response time.
+    measured_at, measured
+        Runs of the chain: columns, and the measure, above 0, shape (runs,).
+    rule
+        How costs compose; None: the weakest link, or what fits the measured runs better.
+    """
+    measured_alone = [profile.settings for profile in profiles.values()]
+    noise = float(np.median([settings.spread for settings in measured_alone]))
+    outliers = sum(one.left_out for one in measured_alone) / sum(one.measurements for one in measured_alone)
+    first = rule or weakest_link(len(chain.stages))
+    model = ChainModel(profiles, chain, higher_is_better, first, None, None, noise, outliers)
+    if measured_at is None or measured is None or not len(measured):
+        return model
+    names = tuple(measured_at)
+    runs = settings_of(names, np.column_stack([measured_at[name] for name in names]), measured)
+    return _Fitting(model, runs).best([first] if rule else _rules(len(chain.stages)))
+
+
+def _rules(stages: int) -> Sequence[CompositionRule]:
+    """The rules that measured runs are compared with; the first is preferred."""
+    if stages == 1:
+        return [weakest_link(1)]
+    together = CostsByCore((tuple(range(stages)),))
+    return [weakest_link(stages), together, *map(SoftWeakestLink, POWERS)]
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """Fits rule and correction to measured runs."""
+
+    model: ChainModel
+    runs: Settings
+
+    def best(self, rules: Sequence[CompositionRule]) -> ChainModel:
+        """The most likely rule with its correction, if that is better than the first rule alone."""
+        stages = self.model.stage_costs(dict(zip(self.runs.names, self.runs.inputs.T, strict=True)))
+        fitted = [self._corrected(rule, stages) for rule in rules]
+        likely = [correction.process.likelihood for correction in fitted]
+        likely[0] += CLEARLY_BETTER
+        chosen = int(np.argmax(likely))
+        uncorrected = np.log(self.runs.value) - self.model.uncorrected(stages, rules[0])
+        return self._with(rules[chosen], fitted[chosen], uncorrected[fitted[chosen].kept])
+
+    def _corrected(self, rule: CompositionRule, stages: StageCosts) -> Correction:
+        factor = np.log(self.runs.value) - self.model.uncorrected(stages, rule)
+        doubtful = np.array([len(one) < ENOUGH for one in self.runs.repeats])
+        features = features_of(stages, self.model.chain.shares)
+        return Correction.fit(features, factor, self._noise**2 / self.runs.count, doubtful)
+
+    @property
+    def _noise(self) -> float:
+        repeated = any(len(one) > 1 for one in self.runs.repeats)
+        return self.runs.spread if repeated else self.model.noise
+
+    def _with(self, rule: CompositionRule, correction: Correction, uncorrected: Array) -> ChainModel:
+        """The model with this rule and correction, where they are better than what is left without them."""
+        error, deviation = correction.process.left_out()
+        count, variance = len(error), self._noise**2 / self.runs.count[correction.kept]
+        left = float(np.mean(uncorrected**2 - variance))
+        few = 1 + FEW_RUNS / count
+        measured = replace(self.model, runs=self.runs, noise=self._noise)
+        if not self._useful(np.abs(uncorrected) - np.abs(error)):
+            return replace(measured, misfit=float(np.sqrt(max(left, 0.0))), widening=float(np.sqrt(few)))
+        ratio = float(np.mean(np.minimum((error / deviation) ** 2, LARGEST_RATIO)))
+        calibrated = (count * max(ratio, 1.0) + FEW_RUNS) / (count + FEW_RUNS)
+        return replace(measured, rule=rule, correction=correction, widening=float(np.sqrt(calibrated * few)))
+
+    def _useful(self, gain: Array) -> bool:
+        """Whether left-out runs are predicted better with the correction; `gain` is by how much, shape (runs,)."""
+        from scipy.stats import t as student
+
+        if len(gain) < 2:
+            return len(self.model.chain.stages) > 1
+        chance = CHANCE_ALONE if len(self.model.chain.stages) == 1 else CHANCE
+        needed = float(student.ppf(1 - chance, len(gain) - 1)) * gain.std(ddof=1) / np.sqrt(len(gain))
+        return bool(gain.mean() > needed)
