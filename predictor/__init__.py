@@ -3,11 +3,29 @@
 `train` makes `Models` of a profile; every `Predictor` in them predicts the throughput of each NF of a co-location.
 """
 
-from predictor.models import Models, load_models, train
-from predictor.prediction import Prediction, ResourceDemand
-from predictor.predictors.slomo import SlomoPredictor
-from predictor.predictors.tomur import TomurPredictor
-from predictor.registry import PREDICTORS, Predictor
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from predictor.models import Models, load_models, train
+    from predictor.prediction import Prediction, ResourceDemand
+    from predictor.predictors.slomo import SlomoPredictor
+    from predictor.predictors.tomur import TomurPredictor
+    from predictor.registry import PREDICTORS, Predictor
+
+_PLACES = {
+    "PREDICTORS": "predictor.registry",
+    "Models": "predictor.models",
+    "Prediction": "predictor.prediction",
+    "Predictor": "predictor.registry",
+    "ResourceDemand": "predictor.prediction",
+    "SlomoPredictor": "predictor.predictors.slomo",
+    "TomurPredictor": "predictor.predictors.tomur",
+    "load_models": "predictor.models",
+    "train": "predictor.models",
+}
 
 __all__ = [
     "PREDICTORS",
@@ -20,3 +38,10 @@ __all__ = [
     "load_models",
     "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The models of co-locations take a while to load: they are loaded when one is used, and not by `chains`."""
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'predictor' has no attribute '{name}'")

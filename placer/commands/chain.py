@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from placer.commands import chain_predict
+from placer.commands import chain_predict, chain_scale
 
 app = typer.Typer(
     help="Predict chains of NFs from the profiles of single ones.",
@@ -21,3 +21,4 @@ def chains() -> None:
 
 
 app.command("predict")(chain_predict.command)
+app.command("scale")(chain_scale.command)

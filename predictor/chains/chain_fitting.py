@@ -16,7 +16,7 @@ from predictor.chains.chain_model import ChainModel, features_of
 from predictor.chains.correction import Correction
 from predictor.chains.placed_chain import PlacedChain
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.rules import CompositionRule, CostsByCore, SoftWeakestLink, weakest_link
+from predictor.chains.rules import CompositionRule, Cores, CostsByCore, SoftWeakestLink, weakest_link
 from predictor.chains.settings import ENOUGH, Settings, settings_of
 from predictor.chains.stages import Columns, StageCosts
 
@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 
 POWERS = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
 """Of the soft weakest links that measured runs are compared with."""
+SOURCE_SHARES = (0.0, 0.25, 0.5, 0.75)
+"""Of the cheapest NF's cost, that are tried for a source that was not measured."""
 CLEARLY_BETTER = 1.0
 """By how much the logarithm of its likelihood must exceed that of the first rule for another one to be chosen."""
 FEW_RUNS = 8
@@ -42,7 +44,8 @@ def fit_chain(
     higher_is_better: bool = True,
     measured_at: Columns | None = None,
     measured: Array | None = None,
-    rule: CompositionRule | None = None,
+    cores_are_known: bool = False,
+    source: str | None = None,
 ) -> ChainModel:
     """The model of a chain.
 
@@ -56,27 +59,35 @@ def fit_chain(
         Whether the measure is a throughput; else it is a response time.
     measured_at, measured
         Runs of the chain: columns, and the measure, above 0, shape (runs,).
-    rule
-        How costs compose; None: the weakest link, or what fits the measured runs better.
+    cores_are_known
+        Whether costs add on each of the chain's cores. Else the rule is the weakest link, or what fits the measured
+        runs better.
+    source
+        The profile of an NF that does nothing, whose cost every other profile contains.
     """
     measured_alone = [profile.settings for profile in profiles.values()]
     noise = float(np.median([settings.spread for settings in measured_alone]))
     outliers = sum(one.left_out for one in measured_alone) / sum(one.measurements for one in measured_alone)
-    first = rule or weakest_link(len(chain.stages))
-    model = ChainModel(profiles, chain, higher_is_better, first, None, None, noise, outliers)
+    known = cores_are_known and len(chain.stages) > 1
+    rules = _by_core(chain.cores, source) if known else _rules(len(chain.stages), source)
+    model = ChainModel(profiles, chain, higher_is_better, rules[0], None, None, noise, outliers, source)
     if measured_at is None or measured is None or not len(measured):
         return model
     names = tuple(measured_at)
     runs = settings_of(names, np.column_stack([measured_at[name] for name in names]), measured)
-    return _Fitting(model, runs).best([first] if rule else _rules(len(chain.stages)))
+    return _Fitting(model, runs).best(rules)
 
 
-def _rules(stages: int) -> Sequence[CompositionRule]:
+def _rules(stages: int, source: str | None) -> Sequence[CompositionRule]:
     """The rules that measured runs are compared with; the first is preferred."""
     if stages == 1:
         return [weakest_link(1)]
-    together = CostsByCore((tuple(range(stages)),))
-    return [weakest_link(stages), together, *map(SoftWeakestLink, POWERS)]
+    together = (tuple(range(stages)),)
+    return [weakest_link(stages), *_by_core(together, source), *map(SoftWeakestLink, POWERS)]
+
+
+def _by_core(cores: Cores, source: str | None) -> list[CompositionRule]:
+    return [CostsByCore(cores, share) for share in (SOURCE_SHARES if source is None else (0.0,))]
 
 
 @dataclass(frozen=True)

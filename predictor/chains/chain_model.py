@@ -77,6 +77,8 @@ class ChainModel:
         Relative standard deviation of a single measurement that is no outlier.
     outliers
         Share of measurements that are outliers.
+    source
+        The profile of an NF that does nothing; None where there is none.
     widening
         By how much intervals are wider than the errors that the model expects, from left-out runs.
     misfit
@@ -91,6 +93,7 @@ class ChainModel:
     runs: Settings | None
     noise: float
     outliers: float
+    source: str | None = None
     widening: float = 1.0
     misfit: float = 0.0
 
@@ -115,11 +118,13 @@ class ChainModel:
 
     def stage_costs(self, columns: Columns) -> StageCosts:
         """What each stage costs alone at each row of `columns`."""
-        return stage_costs(self.profiles, self.chain, columns, higher_is_better=self.higher_is_better)
+        return stage_costs(
+            self.profiles, self.chain, columns, higher_is_better=self.higher_is_better, source=self.source
+        )
 
     def uncorrected(self, stages: StageCosts, rule: CompositionRule | None = None) -> Array:
         """Natural logarithm of the measure by the rule alone, shape (N,)."""
-        cost = (rule or self.rule).cost(stages.costs, self.chain.shares)
+        cost = (rule or self.rule).cost(stages.costs, self.chain.shares, stages.source)
         return np.asarray(-np.log(cost) if self.higher_is_better else np.log(cost))
 
     def _composed(self, stages: StageCosts) -> tuple[Array, Array]:

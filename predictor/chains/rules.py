@@ -25,7 +25,7 @@ class CompositionRule(ABC):
     name: str
 
     @abstractmethod
-    def cost(self, stages: Array, shares: Array) -> Array:
+    def cost(self, stages: Array, shares: Array, source: Array) -> Array:
         """The costs of chains.
 
         Parameters
@@ -34,6 +34,8 @@ class CompositionRule(ABC):
             Cost of each stage alone, shape (N, stages).
         shares
             Packets that reach it, as a share of those that enter the chain, shape (stages,).
+        source
+            Cost of the traffic source, which each stage's cost contains; 0 where it is not known. Shape (N,).
 
         Returns
         -------
@@ -50,21 +52,18 @@ class CostsByCore(CompositionRule):
     """On a core costs add, less the source's own; the slowest core limits the chain.
 
     With one core, 1/T = t0 + sum_i s_i (1/T_i - t0). With a core for each stage, it is the weakest link (van Rossem et
-    al., equation 4).
+    al., equation 4): receiving from the ring before a core costs what receiving from the source does.
 
     Parameters
     ----------
     cores
         Per core the indices of its stages.
-    source
-        Cost of the source, which every stage's cost contains: one for all chains, or shape (N,).
-    ring
-        Cost of receiving from the ring before a core other than the first; None: that of the source.
+    source_share
+        Where the source was not measured: its cost as a share of that of the cheapest stage.
     """
 
     cores: Cores
-    source: float | Array = 0.0
-    ring: float | None = None
+    source_share: float = 0.0
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -73,22 +72,20 @@ class CostsByCore(CompositionRule):
             return "weakest-link"
         return "costs-add" if len(self.cores) == 1 else "costs-by-core"
 
-    def cost(self, stages: Array, shares: Array) -> Array:
-        source = np.minimum(self.source, stages.min(axis=1))
-        own = (stages - source[:, None]) * shares
-        loads = []
-        for core in self.cores:
-            first = min(core)
-            received = source if first == 0 or self.ring is None else np.full(len(stages), self.ring)
-            loads.append(shares[first] * received + own[:, list(core)].sum(axis=1))
+    def cost(self, stages: Array, shares: Array, source: Array) -> Array:
+        cheapest = stages.min(axis=1)
+        received = np.where(source > 0, np.minimum(source, cheapest), self.source_share * cheapest)
+        own = (stages - received[:, None]) * shares
+        loads = [shares[min(core)] * received + own[:, list(core)].sum(axis=1) for core in self.cores]
         return np.asarray(np.max(loads, axis=0))
 
     def __str__(self) -> str:
         if self.name == "weakest-link":
             return "the weakest link"
+        source = f", the source is {100 * self.source_share:g} % of the cheapest NF" if self.source_share else ""
         if self.name == "costs-add":
-            return "costs add on one core"
-        return f"costs add on each of {len(self.cores)} cores, the slowest counts"
+            return f"costs add on one core{source}"
+        return f"costs add on each of {len(self.cores)} cores, the slowest counts{source}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ class SoftWeakestLink(CompositionRule):
     power: float
     name = "soft-weakest-link"
 
-    def cost(self, stages: Array, shares: Array) -> Array:
+    def cost(self, stages: Array, shares: Array, source: Array) -> Array:
         reached = stages * shares
         largest = reached.max(axis=1)
         relative = ((reached / largest[:, None]) ** self.power).sum(axis=1) ** (1 / self.power)

@@ -40,18 +40,39 @@ class StageCosts:
         The distinct inputs of all stages as shares of their profiled ranges. Shape (N, inputs).
     extrapolated
         Whether a stage is outside its profile. Shape (N,).
+    source
+        What the traffic source costs; 0 where it was not measured. Shape (N,).
     """
 
     costs: Array
     errors: Array
     inputs: Array
     extrapolated: NDArray[np.bool_]
+    source: Array
 
 
 def stage_costs(
-    profiles: Mapping[str, ProfiledNf], chain: PlacedChain, columns: Columns, *, higher_is_better: bool
+    profiles: Mapping[str, ProfiledNf],
+    chain: PlacedChain,
+    columns: Columns,
+    *,
+    higher_is_better: bool,
+    source: str | None = None,
 ) -> StageCosts:
     """What each stage costs at each row of `columns`.
+
+    Parameters
+    ----------
+    profiles
+        By NF.
+    chain
+        The stages.
+    columns
+        Configurations and workloads.
+    higher_is_better
+        Whether profiles hold throughputs; else they hold response times.
+    source
+        The profile of an NF that does nothing.
 
     Raises
     ------
@@ -70,8 +91,16 @@ def stage_costs(
         scaled = profile.scale(at)
         for number, name in enumerate(profile.settings.names):
             inputs.setdefault(str(column_of(stage.nf, name, columns)), scaled[:, number])
+    received = np.zeros(len(costs[0]))
+    if source is not None:
+        reached = profiles[source].predict(_inputs_of(profiles[source], ChainStage(source), columns))
+        received = 1 / reached if higher_is_better else reached
     return StageCosts(
-        np.column_stack(costs), np.column_stack(errors), np.column_stack(list(inputs.values())), np.any(outside, axis=0)
+        np.column_stack(costs),
+        np.column_stack(errors),
+        np.column_stack(list(inputs.values())) if inputs else np.zeros((len(received), 0)),
+        np.any(outside, axis=0),
+        received,
     )
 
 
@@ -83,4 +112,6 @@ def _inputs_of(profile: ProfiledNf, stage: ChainStage, columns: Columns) -> Arra
             raise KeyError(f"{stage.nf}.{name}")
         value = np.asarray(columns[column], dtype=np.float64)
         values.append(stage.size(value) if column == PACKET_SIZE else value)
+    if not values:  # the profile holds one setting
+        return np.zeros((len(next(iter(columns.values()), [0.0])), 0))
     return np.column_stack(values)
