@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,13 +107,12 @@ class SmoothProcess:
             return np.zeros(len(inputs)), np.sqrt(self._own_variance(inputs))
         if len(self.points) > SOLVED_AT_ONCE:
             return self._by_nearest(inputs)
-        from scipy.linalg import cho_solve, solve_triangular
+        from scipy.linalg import solve_triangular
 
-        factor = self._factor()
         between = self._covariance(inputs, self.points)
-        known = solve_triangular(factor[0], between.T, lower=True)
+        known = solve_triangular(self._factor[0], between.T, lower=True)
         variance = np.maximum(self._own_variance(inputs) - (known**2).sum(axis=0), LEAST_VARIANCE)
-        return between @ cho_solve(factor, self.outputs), np.sqrt(variance)
+        return between @ self._weights, np.sqrt(variance)
 
     def left_out(self) -> tuple[Array, Array]:
         """Error of each output as predicted from the others, and its standard deviation; each of shape (points,).
@@ -123,7 +123,7 @@ class SmoothProcess:
             return self._left_out_by_nearest()
         from scipy.linalg import cho_solve
 
-        inverse = cho_solve(self._factor(), np.eye(len(self.points)))
+        inverse = cho_solve(self._factor, np.eye(len(self.points)))
         own = np.diag(inverse)
         return inverse @ self.outputs / own, 1 / np.sqrt(own)
 
@@ -132,6 +132,13 @@ class SmoothProcess:
         """Standard deviation between settings that are not smooth."""
         return float(self.parameters[3])
 
+    @cached_property
+    def _weights(self) -> Array:
+        from scipy.linalg import cho_solve
+
+        return np.asarray(cho_solve(self._factor, self.outputs))
+
+    @cached_property
     def _factor(self) -> tuple[Array, bool]:
         from scipy.linalg import cho_factor
 
