@@ -31,7 +31,7 @@ def draw_co_locations(
     Traffic differs for each NF: half of the co-locations are even in the logarithm of the flows, half in their number,
     because either may be what users have. Those at default traffic are chosen by `deciding`.
     """
-    fitting = [one for one in description.nfs if one.cores + nf.cores <= description.nic.cores]
+    fitting = [one for one in description.fitting_nfs if one.cores + nf.cores <= description.nic.cores]
     if not fitting:
         return []
     return [_co_location(description, nf, fitting, index % 2 == 0, rng) for index in range(count)]

@@ -11,16 +11,26 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from profiler.best_effort import BestEffort
 from profiler.journal_faults import journal_faults
 from profiler.lock import hold
 from profiler.merging import merge
-from profiler.testbed import Measurement, Run, Testbed, TestbedWrapper, refuse_invalid
+from profiler.protocol import written
+from profiler.testbed import (
+    LATENCIES,
+    Measurement,
+    PacketLatency,
+    Run,
+    StageMeasurement,
+    Testbed,
+    TestbedWrapper,
+    refuse_invalid,
+)
 from profiles import CoLocation, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
 
 SCHEMA = 2
@@ -114,7 +124,7 @@ class Journal:
 
     def add(self, runs: Iterable[tuple[str, Run]], purpose: str = "") -> None:
         """Keep the answer to each request, with its purpose; it survives this process when this returns."""
-        rows = [(request, _answer(run), time.time(), purpose) for request, run in runs]
+        rows = [(request, _written(run), time.time(), purpose) for request, run in runs]
         with self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)", rows)
 
@@ -252,17 +262,27 @@ def _from_json(text: str) -> RecordedRun:
     return tuple(workloads), tuple(float(kpps) for kpps in fields["throughput_kpps"])
 
 
-def _answer(run: Run) -> str:
+def _written(run: Run) -> str:
     """The answer as the journal keeps it; only that of a best-effort run says so."""
-    fields = asdict(run)
-    return json.dumps({name: value for name, value in fields.items() if name != "best_effort" or value is not None})
+    answer = {"measurements": [written(one) for one in run.measurements], "elapsed_s": run.elapsed_s}
+    return json.dumps(answer | ({"best_effort": asdict(run.best_effort)} if run.best_effort else {}))
 
 
 def _parsed(answer: str) -> Run:
     fields = json.loads(answer)
-    measurements = tuple(
-        Measurement(float(one["throughput_kpps"]), Counters.from_mapping(one["counters"]))
-        for one in fields["measurements"]
-    )
     effort = fields.get("best_effort")
-    return Run(measurements, float(fields["elapsed_s"]), BestEffort.from_mapping(effort) if effort else None)
+    return Run(
+        tuple(map(_measurement, fields["measurements"])),
+        float(fields["elapsed_s"]),
+        BestEffort.from_mapping(effort) if effort else None,
+    )
+
+
+def _measurement(fields: dict[str, Any]) -> Measurement:
+    measured = Measurement(float(fields["throughput_kpps"]), Counters.from_mapping(fields["counters"]))
+    stages = [
+        StageMeasurement(float(one["throughput_kpps"]), float(one["dropped_pct"])) for one in fields.get("stages", ())
+    ]
+    latency = fields.get("latency_us")
+    latency_us = PacketLatency(*(float(latency[name]) for name in LATENCIES)) if latency else None
+    return replace(measured, stages=tuple(stages), latency_us=latency_us)

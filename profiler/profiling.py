@@ -41,6 +41,7 @@ from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
 from profiles.best_effort import best_effort_summary
+from profiles.description import NULL_NF
 from profiles.faults import suggestion
 from profiles.profile import NfProfile
 
@@ -258,7 +259,7 @@ def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.G
 
 def _targets(description: TestbedDescription, names: Sequence[str] | None, notify: Notify) -> list[NfDescription]:
     """The NFs to profile, in the order of the testbed."""
-    known = {nf.name: nf for nf in description.nfs}
+    known = {nf.name: nf for nf in description.nfs if nf.name != NULL_NF}
     if unknown := [name for name in names or () if name not in known]:
         raise InputError.of(
             "--nf", f"the testbed has no {', '.join(unknown)}", hint=suggestion(unknown[0], known) if known else None

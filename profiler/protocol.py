@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from profiler.best_effort import BestEffort
-from profiler.testbed import Measurement, Run
-from profiles import BenchLoad, Counters, Load, TrafficProfile, Workload
+from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement
+from profiles import (
+    BenchLoad,
+    ChainLoad,
+    ChainStage,
+    ConfiguredWorkload,
+    Counters,
+    Load,
+    TrafficProfile,
+    Workload,
+)
+from profiles.description import MOST_CORES
 from profiles.validation import worded
 
 PROTOCOL = 1
@@ -22,6 +33,7 @@ BAD_REQUEST = "bad-request"
 LARGEST = 1e18
 """Of a counter or throughput; what is larger is no measurement, and sums of it might not be finite."""
 SHOWN_FAULTS = 20
+MOST_STAGES = 100
 
 
 def describe_request(number: int) -> str:
@@ -56,10 +68,24 @@ class _Counters(_Message):
     wss: _Reading
 
 
+class _Stage(_Message):
+    throughput_kpps: _Reading
+    dropped_pct: FiniteFloat = Field(ge=0, le=100)
+
+
+class _Latency(_Message):
+    mean: _Reading
+    p50: _Reading
+    p99: _Reading
+    max: _Reading
+
+
 class _Measurement(_Message):
     throughput_kpps: FiniteFloat = Field(gt=0, le=LARGEST)
     counters: _Counters
     standard_error_pct: _Reading | None = None
+    stages: list[_Stage] | None = None
+    latency_us: _Latency | None = None
 
 
 class _Run(_Message):
@@ -74,27 +100,36 @@ class _Run(_Message):
         return BestEffort(errors, self.disturbed_pct) if self.best_effort else None
 
 
-def parse_run(answer: object, loads: int) -> Run:
-    """The run in an answer.
+def parse_run(answer: object, loads: Sequence[Load]) -> Run:
+    """The run of `loads` in an answer.
 
     Raises
     ------
     ValueError
-        When a throughput is not finite and positive, a counter missing, negative or not finite, or the number of
-        workloads is not `loads`.
+        When a throughput is not finite and positive, a counter missing, negative or not finite, or not every workload
+        of `loads`, or every stage of a chain, has its measurement.
     """
     try:
         run = _Run.model_validate(answer)
     except ValidationError as error:
         raise ValueError("; ".join(faults_of(error))) from None
-    if len(run.workloads) != loads:
-        raise ValueError(f"{len(run.workloads)} workloads answered, {loads} requested")
-    return Run(
-        tuple(
-            Measurement(one.throughput_kpps, Counters.from_mapping(one.counters.model_dump())) for one in run.workloads
-        ),
-        run.elapsed_s,
-        run.effort(),
+    if len(run.workloads) != len(loads):
+        raise ValueError(f"{len(run.workloads)} workloads answered, {len(loads)} requested")
+    for at, (load, one) in enumerate(zip(loads, run.workloads, strict=True)):
+        stages = len(load.stages) if isinstance(load, ChainLoad) else 0
+        if stages and len(one.stages or ()) != stages:
+            raise ValueError(f"workloads.{at}.stages: {len(one.stages or ())} stages answered, {stages} requested")
+    return Run(tuple(map(_measurement, loads, run.workloads)), run.elapsed_s, run.effort())
+
+
+def _measurement(load: Load, one: _Measurement) -> Measurement:
+    return Measurement(
+        one.throughput_kpps,
+        Counters.from_mapping(one.counters.model_dump()),
+        tuple(StageMeasurement(**stage.model_dump()) for stage in one.stages or ())
+        if isinstance(load, ChainLoad)
+        else (),
+        PacketLatency(**one.latency_us.model_dump()) if one.latency_us else None,
     )
 
 
@@ -102,6 +137,7 @@ class _NfMessage(_Message):
     kind: Literal["nf"]
     name: str
     traffic: dict[str, FiniteFloat]
+    parameters: dict[str, FiniteFloat] = {}
 
 
 class _BenchMessage(_Message):
@@ -110,40 +146,70 @@ class _BenchMessage(_Message):
     parameters: dict[str, FiniteFloat] = {}
 
 
+class _StageMessage(_Message):
+    name: str
+    parameters: dict[str, FiniteFloat] = {}
+
+
+class _ChainMessage(_Message):
+    kind: Literal["chain"]
+    stages: list[_StageMessage] = Field(min_length=1, max_length=MOST_STAGES)
+    cores: list[list[int]] = Field(max_length=MOST_CORES)
+    traffic: dict[str, FiniteFloat]
+    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST)
+    shares: list[FiniteFloat] | None = Field(default=None, min_length=1, max_length=MOST_CORES)
+
+
 class RunMessage(_Message):
     """A `run` request as it was received."""
 
-    workloads: list[Annotated[_NfMessage | _BenchMessage, Field(discriminator="kind")]] = Field(min_length=1)
+    workloads: list[Annotated[_NfMessage | _BenchMessage | _ChainMessage, Field(discriminator="kind")]] = Field(
+        min_length=1
+    )
     noise: bool = True
     seed: int | None = None
 
     def loads(self) -> list[Load]:
-        """The NF workloads and benches to run.
+        """The NF workloads, benches and chains to run.
 
         Raises
         ------
         ValueError
             When a traffic profile lacks its flows or packet size.
         """
+        faults = [fault for workload in self.workloads for fault in _lacking(workload)]
+        if faults:
+            raise ValueError("; ".join(faults))
         return [_load(workload) for workload in self.workloads]
 
 
 RUN_MESSAGE: TypeAdapter[RunMessage] = TypeAdapter(RunMessage)
 
 
-def _load(message: _NfMessage | _BenchMessage) -> Load:
+def _lacking(message: _NfMessage | _BenchMessage | _ChainMessage) -> list[str]:
+    """What the traffic of a workload lacks."""
+    if isinstance(message, _BenchMessage):
+        return []
+    missing = [name for name in ("flows", "packet_size") if name not in message.traffic]
+    name = message.name if isinstance(message, _NfMessage) else "the chain"
+    return [f"traffic of {name} lacks {', '.join(missing)}"] if missing else []
+
+
+def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
     if isinstance(message, _BenchMessage):
         return BenchLoad.of(message.name, message.parameters)
-    if missing := [name for name in ("flows", "packet_size") if name not in message.traffic]:
-        raise ValueError(f"traffic of {message.name} lacks {', '.join(missing)}")
-    return Workload(message.name, TrafficProfile.from_mapping(message.traffic))
+    traffic = TrafficProfile.from_mapping(message.traffic)
+    if isinstance(message, _ChainMessage):
+        stages = [ChainStage.of(stage.name, stage.parameters) for stage in message.stages]
+        shares = message.shares or ()
+        return ChainLoad.of(stages, message.cores, traffic, rate_kpps=message.rate_kpps, shares=shares)
+    workload = Workload(message.name, traffic)
+    return ConfiguredWorkload.of(workload, message.parameters) if message.parameters else workload
 
 
 def run_answer(number: object, run: Run) -> str:
     """The line with the measurements of a run."""
-    workloads = [
-        {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()} for one in run.measurements
-    ]
+    workloads = [written(one) for one in run.measurements]
     answer = {"id": number, "ok": True, "elapsed_s": run.elapsed_s, "workloads": workloads}
     return json.dumps(answer | _effort_fields(run, workloads))
 
@@ -155,6 +221,16 @@ def _effort_fields(run: Run, workloads: Sequence[dict[str, object]]) -> dict[str
     for one, error in zip(workloads, run.best_effort.standard_error_pct, strict=True):
         one["standard_error_pct"] = error
     return {"best_effort": True, "disturbed_pct": run.best_effort.disturbed_pct}
+
+
+def written(one: Measurement) -> dict[str, object]:
+    """A measurement as answers write it; `stages` and `latency_us` only where there are any."""
+    answer: dict[str, object] = {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()}
+    if one.stages:
+        answer["stages"] = [asdict(stage) for stage in one.stages]
+    if one.latency_us:
+        answer["latency_us"] = asdict(one.latency_us)
+    return answer
 
 
 def error_answer(number: object, code: str, message: str) -> str:

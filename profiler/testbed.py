@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -32,11 +32,47 @@ class TestbedChanged(TestbedError):
 
 
 @dataclass(frozen=True, slots=True)
+class StageMeasurement:
+    """One stage of a chain: the packets that leave it (kpps), and how many of those that enter it it drops (%)."""
+
+    throughput_kpps: float
+    dropped_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class PacketLatency:
+    """Time of packets from the source to the sink, us."""
+
+    mean: float
+    p50: float
+    p99: float
+    max: float
+
+
+LATENCIES = tuple(field.name for field in fields(PacketLatency))
+"""Names of the latencies, in the order of every file."""
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
-    """One workload during a run: its throughput (kpps) and its own counters, both under the contention of the run."""
+    """One workload during a run, under its contention.
+
+    Parameters
+    ----------
+    throughput_kpps
+        Its throughput; of a chain, the packets that enter it.
+    counters
+        Its own counters.
+    stages
+        Of a chain, each stage; else empty.
+    latency_us
+        Of its packets, where the testbed measures it.
+    """
 
     throughput_kpps: float
     counters: Counters
+    stages: tuple[StageMeasurement, ...] = ()
+    latency_us: PacketLatency | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +94,11 @@ def refuse_invalid(run: Run) -> None:
             raise TestbedError(f"testbed reports a throughput of {one.throughput_kpps} kpps")
         if wrong := {name: value for name, value in one.counters.as_dict().items() if not 0 <= value < math.inf}:
             raise TestbedError(f"testbed reports counters {wrong}")
+        for stage in one.stages:
+            if not (0 <= stage.throughput_kpps < math.inf and 0 <= stage.dropped_pct <= 100):
+                raise TestbedError(f"testbed reports {stage}")
+        if one.latency_us and not all(0 <= value < math.inf for value in astuple(one.latency_us)):
+            raise TestbedError(f"testbed reports {one.latency_us}")
 
 
 class Testbed(ABC):
@@ -76,7 +117,7 @@ class Testbed(ABC):
         Parameters
         ----------
         loads
-            NF workloads and benches that share the NIC.
+            NF workloads, chains of NFs and benches that share the NIC.
         noise
             False requests the noise-free truth from a simulated testbed; a real one ignores it.
         seed

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from profiles.chain import ChainLoad, ChainStage
 from profiles.counters import COUNTERS, Counters
 from profiles.faults import Fault, InputError
 from profiles.traffic import ATTRIBUTES, TrafficProfile
-from profiles.workload import BenchLoad, CoLocation, Load, Workload
+from profiles.workload import BenchLoad, CoLocation, ConfiguredWorkload, Load, Workload
 
 if TYPE_CHECKING:
     from profiles.description import BenchDescription, NfDescription, NicModel, TestbedDescription
@@ -20,7 +21,10 @@ __all__ = [
     "COUNTERS",
     "BenchDescription",
     "BenchLoad",
+    "ChainLoad",
+    "ChainStage",
     "CoLocation",
+    "ConfiguredWorkload",
     "Counters",
     "Fault",
     "InputError",

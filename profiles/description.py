@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -12,7 +12,9 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
+    SerializerFunctionWrapHandler,
     StringConstraints,
+    model_serializer,
     model_validator,
 )
 
@@ -57,25 +59,70 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[^/\\\p{Cc}.][^/\\\p{Cc}]
 """A name that also names a file."""
 
 
+NULL_NF = "Null"
+"""The NF that does nothing: packets go from the source to the sink. It is measured, but never placed."""
+
+
 class _Described(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
+    OPTIONAL: ClassVar[tuple[str, ...]] = ()
+    """Fields that are written only where a testbed describes them."""
+
+    @model_serializer(mode="wrap")
+    def _written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        fields = type(self).model_fields
+        absent = [
+            name for name in self.OPTIONAL if getattr(self, name) == fields[name].get_default(call_default_factory=True)
+        ]
+        return {name: value for name, value in written.items() if name not in absent}
+
 
 class NicModel(_Described):
-    """A kind of NIC: what every card of that model has."""
+    """A kind of NIC, or a server: what every one of that model has."""
+
+    OPTIONAL = ("kind", "clock_mhz")
 
     model: Label
     cores: Cores
+    kind: Literal["smartnic", "server", "gpu"] | None = None
+    clock_mhz: Annotated[_Value, Field(gt=0)] | None = None
     llc_bytes: Annotated[int, Field(gt=0, le=int(LARGEST)), BeforeValidator(_number)] | None = None
     accelerators: tuple[Label, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
 
 
 class NfDescription(_Described):
-    """A network function that a testbed offers, with the cores it takes and the accelerators it uses."""
+    """A network function that a testbed offers.
+
+    Parameters
+    ----------
+    cores, accelerators
+        What it takes and uses.
+    parameters, default_parameters
+        The range of each parameter that it knows, and the value of those that a run does not set.
+    replicable
+        Whether several cores can run copies of it; None where the testbed does not describe it.
+    """
+
+    OPTIONAL = ("parameters", "default_parameters", "replicable")
 
     name: FileName
     cores: Cores
     accelerators: tuple[FileName, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
+    parameters: dict[Label, ValueRange] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
+    default_parameters: dict[Label, _Value] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
+    replicable: bool | None = None
+
+    @model_validator(mode="after")
+    def _defaults_in_range(self) -> NfDescription:
+        for name, value in self.default_parameters.items():
+            if name not in self.parameters:
+                raise ValueError(f"default_parameters {name} has no range in parameters")
+            low, high = self.parameters[name]
+            if not low <= value <= high:
+                raise ValueError(f"default_parameters {name} {value:g} is not inside its range [{low:g}, {high:g}]")
+        return self
 
 
 class BenchDescription(_Described):
@@ -87,9 +134,10 @@ class BenchDescription(_Described):
 
 
 class TestbedDescription(_Described):
-    """All that a testbed reports before anything has run on it."""
+    """All that a testbed reports before anything has run on it; `chains`: whether it runs chains of NFs."""
 
     __test__ = False
+    OPTIONAL = ("chains",)
 
     name: Label
     simulated: bool = False
@@ -100,6 +148,7 @@ class TestbedDescription(_Described):
     default_traffic: dict[str, _Value] = Field(max_length=MOST_PARAMETERS)
     nfs: tuple[NfDescription, ...] = Field(max_length=MOST_NFS)
     benches: tuple[BenchDescription, ...] = Field(default=(), max_length=MOST_BENCHES)
+    chains: bool = False
 
     @model_validator(mode="after")
     def _consistent(self) -> TestbedDescription:
@@ -138,8 +187,8 @@ class TestbedDescription(_Described):
 
     @property
     def fitting_nfs(self) -> list[NfDescription]:
-        """The NFs that need no more cores than the NIC has."""
-        return [nf for nf in self.nfs if nf.cores <= self.nic.cores]
+        """The NFs that need no more cores than the NIC has, without the null NF."""
+        return [nf for nf in self.nfs if nf.cores <= self.nic.cores and nf.name != NULL_NF]
 
     def bench(self, name: str) -> BenchDescription | None:
         """The bench of that name, or None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from profiles.chain import ChainLoad, Parameters, sorted_parameters
 from profiles.traffic import TrafficProfile
 
 
@@ -28,6 +29,11 @@ class Workload:
         # hashes of text differ between processes
         return Workload, (self.nf, self.traffic)
 
+    @property
+    def label(self) -> str:
+        """What messages call it: the NF."""
+        return self.nf
+
     def as_request(self) -> dict[str, object]:
         """The workload as the testbed protocol writes it."""
         return {"kind": "nf", "name": self.nf, "traffic": self.traffic.as_dict()}
@@ -43,14 +49,41 @@ class BenchLoad:
     @classmethod
     def of(cls, name: str, parameters: Mapping[str, float]) -> BenchLoad:
         """The bench `name` with these parameters."""
-        return cls(name, tuple(sorted((key, float(value)) for key, value in parameters.items())))
+        return cls(name, sorted_parameters(parameters))
+
+    @property
+    def label(self) -> str:
+        """What messages call it: the bench."""
+        return self.name
 
     def as_request(self) -> dict[str, object]:
         """The bench as the testbed protocol writes it."""
         return {"kind": "bench", "name": self.name, "parameters": dict(self.parameters)}
 
 
-Load = Workload | BenchLoad
+@dataclass(frozen=True, slots=True, order=True)
+class ConfiguredWorkload:
+    """A network function that runs with parameters of its own (rules, routes, ...), sorted by name."""
+
+    workload: Workload
+    parameters: Parameters
+
+    @classmethod
+    def of(cls, workload: Workload, parameters: Mapping[str, float]) -> ConfiguredWorkload:
+        """The workload with these parameters."""
+        return cls(workload, sorted_parameters(parameters))
+
+    @property
+    def label(self) -> str:
+        """What messages call it: the NF."""
+        return self.workload.nf
+
+    def as_request(self) -> dict[str, object]:
+        """The workload as the testbed protocol writes it."""
+        return {**self.workload.as_request(), "parameters": dict(self.parameters)}
+
+
+Load = Workload | BenchLoad | ConfiguredWorkload | ChainLoad
 """Anything that a testbed can run."""
 
 CoLocation = tuple[Workload, ...]

@@ -47,8 +47,8 @@ class FormulaTestbed(Testbed):
     def _working_set_mb(self, load: Load) -> float:
         if isinstance(load, BenchLoad):
             return dict(load.parameters)["wss_mb"]
-        if load.nf not in SOLO_KPPS:
-            raise RunRefused(f"this testbed does not run {load.nf}")
+        if not isinstance(load, Workload) or load.nf not in SOLO_KPPS:
+            raise RunRefused(f"this testbed does not run {load.as_request()}")
         return CACHE_MB[load.nf] * load.traffic.flows / 10000
 
     def _measure(self, load: Load, own_mb: float, neighbours_mb: float) -> Measurement:

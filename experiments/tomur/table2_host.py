@@ -20,7 +20,7 @@ from predictor.training.disagreement import disagreement
 from profiler.profiling import profile
 from profiler.testbed import Measurement, Testbed, TestbedError
 from profiler.testbeds.host import find_program
-from profiles import BenchLoad, Load, TestbedDescription, Workload
+from profiles import BenchLoad, TestbedDescription, Workload
 from profiles.profile import FIRST_SERVICE, read_profile
 
 NFS = ("FlowClassifier", "FlowStats", "NAT")
@@ -82,8 +82,10 @@ def _test_runs(testbed: Testbed, nf: str, nfs: Sequence[str], setting: Setting, 
     traffics = random_traffics(2 * count, rng, vary=("flows", "packet_size"))
     others = random_traffics(count, rng, vary=("flows", "packet_size"))
     competitors = rng.choice([name for name in nfs if name != nf], count).tolist()
-    benches: list[Load] = [_bench(testbed.describe(), rng) for _ in range(count)]
-    neighbours: list[Load] = [Workload(name, traffic) for name, traffic in zip(competitors, others, strict=True)]
+    benches: list[Workload | BenchLoad] = [_bench(testbed.describe(), rng) for _ in range(count)]
+    neighbours: list[Workload | BenchLoad] = [
+        Workload(name, traffic) for name, traffic in zip(competitors, others, strict=True)
+    ]
     setting.say(f"{nf}: {2 * count} test runs")
     return pd.DataFrame(
         [
@@ -102,12 +104,12 @@ def _bench(machine: TestbedDescription, rng: np.random.Generator) -> BenchLoad:
     return BenchLoad.of("mem-bench", {"wss_mb": round(float(wss), 2), "access_mops": round(float(rate))})
 
 
-def _co_run(testbed: Testbed, own: Workload, neighbour: Load, models: Models) -> dict[str, object]:
+def _co_run(testbed: Testbed, own: Workload, neighbour: Workload | BenchLoad, models: Models) -> dict[str, object]:
     alone, other = (testbed.run([load]).measurements[0] for load in (own, neighbour))
     co_located = testbed.run([own, neighbour]).measurements[0].throughput_kpps
     row: dict[str, object] = {
         "nf": own.nf,
-        "neighbour": neighbour.name if isinstance(neighbour, BenchLoad) else neighbour.nf,
+        "neighbour": neighbour.label,
         **own.traffic.as_dict(),
         "alone_kpps": alone.throughput_kpps,
         "throughput_kpps": co_located,

@@ -54,7 +54,7 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
 
 
 def _check_run(run: Run, loads: list[Load]) -> None:
-    names = [load.nf if isinstance(load, Workload) else load.name for load in loads]
+    names = [load.label for load in loads]
     assert len(run.measurements) == len(loads), f"{len(run.measurements)} measurements of {', '.join(names)}"
     for name, one in zip(names, run.measurements, strict=True):
         assert one.throughput_kpps > 0 and math.isfinite(one.throughput_kpps), f"{name}: {one.throughput_kpps} kpps"

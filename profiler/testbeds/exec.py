@@ -56,7 +56,7 @@ class ExecTestbed(Testbed):
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         answer = self._query(run_request(self._number, loads, noise, seed))
         try:
-            return parse_run(answer, len(loads))
+            return parse_run(answer, loads)
         except ValueError as error:
             raise self._failed(f"answered a run with invalid values: {error}") from None
 

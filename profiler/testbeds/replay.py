@@ -25,7 +25,17 @@ from numpy.typing import NDArray
 from profiler.contention import RATE
 from profiler.testbed import Measurement, Run, RunRefused, Testbed
 from profiler.testbeds import TESTBEDS
-from profiles import COUNTERS, BenchLoad, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
+from profiles import (
+    COUNTERS,
+    BenchLoad,
+    ConfiguredWorkload,
+    Counters,
+    InputError,
+    Load,
+    TestbedDescription,
+    TrafficProfile,
+    Workload,
+)
 from profiles.profile import (
     FIRST_RATE,
     FIRST_SERVICE,
@@ -83,6 +93,11 @@ class ReplayTestbed(Testbed):
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         if not loads:
             raise RunRefused("a run needs at least one workload")
+        if unknown := [load for load in loads if not isinstance(load, Workload | BenchLoad)]:
+            shown_loads = ", ".join(load.label for load in unknown)
+            raise RunRefused(
+                f"replay of {self._source}: {shown_loads}: neither chains nor NFs with parameters are replayed"
+            )
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))
         if (kpps_of := self._co_locations.get(tuple(sorted(map(shown, loads))))) is not None:
@@ -139,14 +154,14 @@ class ReplayTestbed(Testbed):
             summed = ", ".join(f"{name} {value:.6g}" for name, value in sums if value > 0)
             return f"the nearest recorded is {shown(nearest.workload)} with benches that sum up to {summed}"
         alone = self._nearest(first)
-        return f"the nearest recorded is {shown(alone)} alone" if alone else f"nothing is recorded of {_name(first)}"
+        return f"the nearest recorded is {shown(alone)} alone" if alone else f"nothing is recorded of {first.label}"
 
     def _demand_names(self) -> list[str]:
         return [column for name in self._accelerators for column in (service_column(name), rate_column(name))]
 
     def _nearest(self, load: Load) -> Load | None:
         """The recorded load of the same NF or bench whose values differ by the smallest factors."""
-        same = [one for one in self._recorded if type(one) is type(load) and _name(one) == _name(load)]
+        same = [one for one in self._recorded if type(one) is type(load) and one.label == load.label]
         return min(same, key=lambda one: _distance(_values(one), _values(load)), default=None)
 
 
@@ -161,7 +176,7 @@ def open_replay(argument: str, timeout: float) -> Testbed:
 def shown(load: Load) -> str:
     """A load as messages show it."""
     values = ", ".join(f"{name} {value:g}" for name, value in _values(load).items())
-    return f"{_name(load)} ({values})"
+    return f"{load.label} ({values})"
 
 
 def _recorded_nfs(profile: Profile) -> dict[Load, Measurement]:
@@ -244,12 +259,8 @@ def _measurement(row: dict[str, float]) -> Measurement:
     return Measurement(float(row[THROUGHPUT]), Counters.from_mapping({name: row[name] for name in COUNTERS}))
 
 
-def _name(load: Load) -> str:
-    return load.nf if isinstance(load, Workload) else load.name
-
-
 def _values(load: Load) -> dict[str, float]:
-    return load.traffic.as_dict() if isinstance(load, Workload) else dict(load.parameters)
+    return dict(load.parameters) if isinstance(load, BenchLoad | ConfiguredWorkload) else load.traffic.as_dict()
 
 
 def _distance(one: dict[str, float], other: dict[str, float]) -> float:

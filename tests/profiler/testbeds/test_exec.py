@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from profiler.testbed import TestbedError
+from profiler.testbed import RunRefused, TestbedError
 from profiler.testbeds import open_testbed
 from profiler.testbeds.exec import ExecTestbed
-from profiles import BenchLoad, InputError, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, InputError, TrafficProfile, Workload
 from tests.profiler.foreign import FIREWALL, FOREIGN, PROXY
 from tests.profiler.toy_testbed import description
 
@@ -126,6 +126,37 @@ def test_an_invalid_answer_is_refused(tmp_path: Path, line: str, message: str) -
     """A line that is not an answer to the request is shown as it came, without control characters."""
     with ExecTestbed(_answering(tmp_path, line)) as testbed, pytest.raises(TestbedError, match=re.escape(message)):
         testbed.describe()
+
+
+COUNTED = '"counters": {"ipc": 1, "irt": 1, "l2crd": 1, "l2cwr": 1, "memrd": 1, "memwr": 1, "wss": 1}'
+STAGE = '{"throughput_kpps": 5, "dropped_pct": 0}'
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ("", "workloads.0.stages: 0 stages answered, 2 requested"),  # the chain as one NF
+        (f', "stages": [{STAGE}]', "workloads.0.stages: 1 stages answered, 2 requested"),  # a stage is missing
+        (f', "stages": [{STAGE}, {STAGE.replace("0}", "101}")}]', "stages.1.dropped_pct: 101 is above 100"),
+        (f', "stages": [{STAGE}, {STAGE}], "latency_us": {{"mean": 1}}', "latency_us.p50: is missing"),
+        (f', "stages": [{STAGE}, {STAGE.replace("5", "-5")}]', "stages.1.throughput_kpps: -5 is below 0"),
+    ],
+)
+def test_a_chain_is_answered_with_every_stage(tmp_path: Path, stages: str, message: str) -> None:
+    """An answer without them, or with values that are no measurements, is invalid."""
+    line = f'{{"id": 0, "ok": true, "workloads": [{{"throughput_kpps": 5, {COUNTED}{stages}}}]}}'
+    chain = ChainLoad.of(["a", "b"], [[0, 1]], TrafficProfile(1, 64))
+    with ExecTestbed(_answering(tmp_path, line)) as testbed, pytest.raises(TestbedError, match=re.escape(message)):
+        testbed.run([chain])
+
+
+def test_a_testbed_that_knows_no_chains_refuses_them_plainly() -> None:
+    """The message has what the testbed answered, and the testbed goes on."""
+    chain = ChainLoad.of(["edge-firewall", "load-balancer"], [[0, 1]], TrafficProfile(1000, 512))
+    with ExecTestbed(FOREIGN) as testbed:
+        with pytest.raises(RunRefused, match="refused request 0: bad-request: "):
+            testbed.run([chain])
+        testbed.run([FIREWALL])
 
 
 def test_an_answer_of_unbounded_length_is_refused(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from profiler.profiling import profile
 from profiler.simulated import SimulatedTestbed
-from profiler.testbed import Run, TestbedError
+from profiler.testbed import Run, RunRefused, TestbedError
 from profiler.testbeds import open_testbed
 from profiler.testbeds.replay import ReplayTestbed
-from profiles import BenchLoad, InputError, Load, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, InputError, Load, TrafficProfile, Workload
 from profiles.profile import read_profile
 from tests.profiler.toy_testbed import ToyTestbed
 
@@ -54,6 +54,15 @@ def test_a_run_that_is_not_recorded_is_refused_with_the_nearest(recorded: Path) 
         replay.run([near, near])
     with pytest.raises(TestbedError, match="nothing is recorded of"):
         replay.run([Workload("NAT", TrafficProfile(1, 64))])
+
+
+def test_chains_and_parameters_are_refused(recorded: Path) -> None:
+    """A profile does not hold the answers to them."""
+    replay, traffic = ReplayTestbed(recorded), TrafficProfile(1000, 512)
+    counter = ConfiguredWorkload.of(Workload("counter", traffic), {"rules": 1})
+    for load in (counter, ChainLoad.of(["counter", "counter"], [[0, 1]], traffic)):
+        with pytest.raises(RunRefused, match=f"{load.label}: neither chains nor NFs with parameters are replayed"):
+            replay.run([load])
 
 
 def test_every_recorded_co_run_is_answered(tmp_path: Path) -> None:

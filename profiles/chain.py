@@ -1,0 +1,92 @@
+"""Chains of network functions on the cores of a NIC or server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from profiles.traffic import TrafficProfile
+
+Parameters = tuple[tuple[str, float], ...]
+"""Parameters of an NF, sorted by name; what is left out has its default."""
+
+
+def sorted_parameters(values: Mapping[str, float]) -> Parameters:
+    """The parameters as loads hold them."""
+    return tuple(sorted((name, float(value)) for name, value in values.items()))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ChainStage:
+    """One NF of a chain, with its parameters."""
+
+    nf: str
+    parameters: Parameters = ()
+
+    @classmethod
+    def of(cls, nf: str, parameters: Mapping[str, float] | None = None) -> ChainStage:
+        """The NF with these parameters."""
+        return cls(nf, sorted_parameters(parameters or {}))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ChainLoad:
+    """A chain of NFs that packets pass in order.
+
+    Stages of one core run to completion: a batch passes all of them before the core takes the next one. Stages on
+    different cores are linked by rings.
+
+    Parameters
+    ----------
+    stages
+        The NFs, in the order in which packets pass them.
+    cores
+        Per core, the indices of its stages; each stage is on one core.
+    traffic
+        What enters the chain.
+    rate_kpps
+        Offered load; 0 is a closed loop: packets enter as fast as the chain takes them.
+    shares
+        Per core, the share of its time that it may spend on this chain; empty for all of it on each.
+    """
+
+    stages: tuple[ChainStage, ...]
+    cores: tuple[tuple[int, ...], ...]
+    traffic: TrafficProfile
+    rate_kpps: float = 0.0
+    shares: tuple[float, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        stages: Sequence[str | ChainStage],
+        cores: Sequence[Sequence[int]],
+        traffic: TrafficProfile,
+        *,
+        rate_kpps: float = 0.0,
+        shares: Sequence[float] = (),
+    ) -> ChainLoad:
+        """The chain of these NFs; a name stands for an NF with its default parameters."""
+        return cls(
+            tuple(ChainStage(stage) if isinstance(stage, str) else stage for stage in stages),
+            tuple(tuple(indices) for indices in cores),
+            traffic,
+            float(rate_kpps),
+            tuple(map(float, shares)),
+        )
+
+    @property
+    def label(self) -> str:
+        """What messages call it: its NFs, as in `ACL,NAT`."""
+        return ",".join(stage.nf for stage in self.stages)
+
+    def as_request(self) -> dict[str, object]:
+        """The chain as the testbed protocol writes it; shares only where there are any."""
+        request: dict[str, object] = {
+            "kind": "chain",
+            "stages": [{"name": stage.nf, "parameters": dict(stage.parameters)} for stage in self.stages],
+            "cores": [list(indices) for indices in self.cores],
+            "traffic": self.traffic.as_dict(),
+            "rate_kpps": self.rate_kpps,
+        }
+        return request | ({"shares": list(self.shares)} if self.shares else {})

@@ -1,0 +1,49 @@
+"""What a testbed reports of itself."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from profiles import NfDescription, NicModel
+from tests.profiler.toy_testbed import description
+
+
+def test_what_a_testbed_does_not_describe_is_not_written() -> None:
+    """Journals and profiles of testbeds without chains, clocks and parameters stay as they were."""
+    written = description().model_dump(mode="json")
+    assert "chains" not in written
+    assert written["nfs"] == [{"name": "counter", "cores": 2, "accelerators": []}]
+    assert set(written["nic"]) == {"model", "cores", "llc_bytes", "accelerators"}
+
+
+def test_what_a_testbed_describes_is_read_again() -> None:
+    """Kind and clock of a server, parameters and copies of an NF; false is not the same as not described."""
+    nic = NicModel(model="m", cores=1, kind="server", clock_mhz=1700)
+    nf = NfDescription(
+        name="a", cores=1, parameters={"rules": (1, 9)}, default_parameters={"rules": 2}, replicable=False
+    )
+    server = description(chains=True, nic=nic, nfs=[nf])
+    assert type(server).model_validate(server.model_dump(mode="json")) == server
+    assert nf.model_dump(mode="json")["replicable"] is False
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"default_parameters": {"rules": 2}}, "rules has no range in parameters"),
+        (
+            {"parameters": {"rules": (1, 9)}, "default_parameters": {"rules": 10}},
+            r"rules 10 is not inside its range \[1",
+        ),
+    ],
+)
+def test_default_parameters_lie_in_their_ranges(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        NfDescription.model_validate({"name": "a", "cores": 1} | changes)
+
+
+def test_the_null_nf_is_not_one_of_those_to_profile() -> None:
+    """It is only a reference: the source and the sink."""
+    both = description(nfs=[{"name": "Null", "cores": 1}, {"name": "counter", "cores": 2}])
+    assert [nf.name for nf in both.fitting_nfs] == ["counter"]
