@@ -1,8 +1,10 @@
-"""A simulated BlueField-2: a testbed computed from a model of its cores, caches, memory and accelerators."""
+"""Simulated machines: testbeds that are computed from a model of cores, caches, memory and accelerators."""
 
 from profiler.simulated.account import Account
 from profiler.simulated.card import BLUEFIELD_2, BLUEFIELD_3, Card
 from profiler.simulated.contended import BLUEFIELD_2_CONTENDED, CONTENDED_NFS
+from profiler.simulated.server import SERVER, SERVER_NFS
+from profiler.simulated.server_testbed import SimulatedServer
 from profiler.simulated.testbed import SimulatedTestbed
 
 __all__ = [
@@ -10,7 +12,10 @@ __all__ = [
     "BLUEFIELD_2_CONTENDED",
     "BLUEFIELD_3",
     "CONTENDED_NFS",
+    "SERVER",
+    "SERVER_NFS",
     "Account",
     "Card",
+    "SimulatedServer",
     "SimulatedTestbed",
 ]

@@ -43,10 +43,12 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class LoadDemand:
-    """What one load needs of a card.
+    """What one load needs of a card, or one core of a chain of NFs.
 
     Parameters
     ----------
+    cores
+        Cores that work for it; of a core of which a chain has only a share, that share.
     compute_ns
         Core time per packet while every access hits the L1 cache, ns.
     offered
@@ -57,9 +59,11 @@ class LoadDemand:
         Per accelerator of the card: request queues (0: not used) and time of a request.
     serial
         Run-to-completion: a packet waits for each resource in turn.
+    follows
+        It is a further core of the chain whose earlier cores are before it: all of them pass the same packets.
     """
 
-    cores: int
+    cores: float
     instructions: float
     compute_ns: float
     accesses: tuple[Access, ...]
@@ -69,6 +73,7 @@ class LoadDemand:
     service_us: tuple[float, ...]
     serial: bool
     wss_mb: float
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

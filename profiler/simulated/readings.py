@@ -6,6 +6,8 @@ The measured mem-bench behaves so at low rates: about one instruction per cycle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from profiler.simulated.cache import Array
@@ -14,6 +16,8 @@ from profiler.simulated.demand import LOADS_PER_INSTRUCTION, STORES_PER_INSTRUCT
 from profiler.simulated.solve import Batch, SteadyState
 
 POLLING_IPC = 1.02
+THROUGHPUT, IPC = 0, 1
+"""Places in an answer: the throughput comes first, then the seven counters."""
 
 
 def readings(batch: Batch, solution: SteadyState, card: Card) -> Array:
@@ -38,3 +42,33 @@ def readings(batch: Batch, solution: SteadyState, card: Card) -> Array:
             batch.wss_mb,
         ]
     )
+
+
+def of_loads(answers: Array, cores: Array, parts: Sequence[Sequence[int]]) -> Array:
+    """Throughput and counters of loads, of which some have several parts that pass the same packets: their cores.
+
+    Parameters
+    ----------
+    answers
+        Throughput and the seven counters of each part, shape (8, parts, co-locations).
+    cores
+        Of each part, shape (parts, co-locations).
+    parts
+        Of each co-location, how many parts each load has.
+
+    Returns
+    -------
+    answers
+        Shape (8, loads, co-locations). Rates and working sets of parts add up; throughput is that of each of them.
+    """
+    if all(count == 1 for counts in parts for count in counts):
+        return answers
+    joined = np.ones((len(answers), max(map(len, parts)), len(parts)))
+    for c, counts in enumerate(parts):
+        ends = np.cumsum(counts)
+        for at, (first, end) in enumerate(zip(ends - counts, ends, strict=True)):
+            of_load = answers[:, first:end, c]
+            joined[:, at, c] = of_load.sum(axis=1)
+            joined[THROUGHPUT, at, c] = of_load[THROUGHPUT, 0]
+            joined[IPC, at, c] = np.average(of_load[IPC], weights=cores[first:end, c])
+    return joined

@@ -47,6 +47,7 @@ class Batch:
     dma_bytes: Array
     serial: Array
     wss_mb: Array
+    follows: Array
     lines: Array
     l2: Array
     l3: Array
@@ -92,12 +93,13 @@ def batch_of(co_locations: Sequence[Sequence[LoadDemand]], card: Card) -> Batch:
                 rows.append(_row(demand, structures, len(card.engines)))
             index[i, c] = distinct[id(demand)]
     table = np.ascontiguousarray(np.array(rows).T[:, index])
-    scalars, rest = table[:8], table[8:]
+    scalars, rest = table[:SCALARS], table[SCALARS:]
     parts = rest[: 5 * structures].reshape(5, structures, loads, len(co_locations)).swapaxes(1, 2)
     engines = rest[5 * structures :].reshape(2, len(card.engines), loads, len(co_locations))
     return Batch(*scalars, *np.ascontiguousarray(parts), *engines)
 
 
+SCALARS = 9
 NO_LOAD = LoadDemand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
 
 
@@ -105,13 +107,14 @@ def _row(demand: LoadDemand, structures: int, engines: int) -> list[float]:
     empty = structures - len(demand.accesses)
     row = [
         float(demand is not NO_LOAD),
-        max(float(demand.cores), 1.0),
+        float(demand.cores) or 1.0,
         demand.instructions,
         demand.compute_ns,
         demand.offered,
         demand.dma_bytes,
         float(demand.serial),
         demand.wss_mb,
+        float(demand.follows),
     ]
     for name, filler in (("lines", 0.0), ("l2", 0.0), ("l3", 0.0), ("writes", 0.0), ("overlap", 1.0)):
         row += [getattr(access, name) for access in demand.accesses] + [filler] * empty
@@ -123,7 +126,7 @@ def _row(demand: LoadDemand, structures: int, engines: int) -> list[float]:
 def solve(batch: Batch, card: Card) -> SteadyState:
     """Throughput of every load of every co-location."""
     co_locations = batch.active.shape[1]
-    throughput = np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns) * batch.active
+    throughput = _together(batch, np.minimum(batch.offered, batch.cores * 1e3 / batch.compute_ns), card) * batch.active
     pressure, waiting = np.zeros(co_locations), np.zeros(co_locations)
     turns = np.full(batch.queues.shape, UNBOUNDED)
     core_rate = np.full(throughput.shape, UNBOUNDED)
@@ -155,7 +158,21 @@ def _moved(before: tuple[Array, Array], after: tuple[Array, Array]) -> NDArray[n
 
 def reached(batch: Batch, core_rate: Array, turns: Array, card: Card) -> Array:
     """Throughput (packets/us) of loads whose cores and accelerators can go at these rates."""
-    return _narrowest([batch.offered, *_stages(batch, core_rate, turns)], card.window) * batch.active
+    rates = _narrowest([batch.offered, *_stages(batch, core_rate, turns)], card.window)
+    return _together(batch, rates, card) * batch.active
+
+
+def _together(batch: Batch, rates: Array, card: Card) -> Array:
+    """The rates of loads; the cores of a chain go at the rate of its narrowest one, which rings hold the others to."""
+    if not batch.follows.any():
+        return rates
+    chain = (np.cumsum(1 - batch.follows, axis=0) - 1).astype(np.intp)
+    at = chain, np.arange(rates.shape[1])
+    least, crowd = np.full_like(rates, np.inf), np.zeros_like(rates)
+    np.minimum.at(least, at, rates)
+    np.add.at(crowd, at, np.exp(_exponent(card.window) * np.log(least[at] / rates)))
+    together: Array = least[at] * np.exp(np.log(crowd[at]) / -_exponent(card.window))
+    return together
 
 
 def _misses(batch: Batch, throughput: Array, pressure: Array, card: Card) -> tuple[Array, Array]:

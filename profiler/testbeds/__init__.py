@@ -21,7 +21,11 @@ Opener = Callable[[str, float], Testbed]
 
 TESTBEDS: Registry[Opener] = Registry("testbed", "profiler.testbeds", "placer.testbeds", "--testbed")
 
-ARGUMENTS = {"exec": "exec:COMMAND", "replay": "replay:PROFILE", "simulated": "simulated, simulated:contended"}
+ARGUMENTS = {
+    "exec": "exec:COMMAND",
+    "replay": "replay:PROFILE",
+    "simulated": "simulated, simulated:contended, simulated:server",
+}
 
 
 def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:

@@ -1,21 +1,27 @@
-"""`simulated`: the simulated BlueField-2; `simulated:contended`: one on which NFs contend more."""
+"""`simulated`: the simulated BlueField-2; `simulated:NAME`: another simulated card or server."""
 
 from __future__ import annotations
 
-from profiler.simulated import BLUEFIELD_2_CONTENDED, CONTENDED_NFS, SimulatedTestbed
+from collections.abc import Callable, Mapping
+
+from profiler.simulated import BLUEFIELD_2_CONTENDED, CONTENDED_NFS, SimulatedServer, SimulatedTestbed
 from profiler.testbed import Testbed
 from profiler.testbeds import TESTBEDS
 from profiles import InputError
 
-CONTENDED = "contended"
+MACHINES: Mapping[str, Callable[[], Testbed]] = {
+    "": SimulatedTestbed,
+    "contended": lambda: SimulatedTestbed(card=BLUEFIELD_2_CONTENDED, nfs=CONTENDED_NFS),
+    "server": SimulatedServer,
+}
+"""By what follows the colon: a BlueField-2, one on which NFs contend more, and a server that runs chains of NFs."""
 
 
 @TESTBEDS.register("simulated")
 def open_simulated(argument: str, timeout: float) -> Testbed:
-    """The simulated card of that name; no name opens the BlueField-2."""
-    if not argument:
-        return SimulatedTestbed()
-    if argument != CONTENDED:
-        hint = f"simulated or simulated:{CONTENDED}"
-        raise InputError.of("--testbed", f"there is no simulated card '{argument}'", hint=hint)
-    return SimulatedTestbed(card=BLUEFIELD_2_CONTENDED, nfs=CONTENDED_NFS)
+    """The simulated machine of that name; no name opens the BlueField-2."""
+    if argument not in MACHINES:
+        *others, last = [f"simulated:{name}" if name else "simulated" for name in MACHINES]
+        message = f"there is no simulated card '{argument}'"
+        raise InputError.of("--testbed", message, hint=f"{', '.join(others)} or {last}")
+    return MACHINES[argument]()

@@ -11,8 +11,9 @@ import pytest
 
 from profiler.journal import Journal, JournaledTestbed
 from profiler.journal_faults import JournalError
-from profiler.testbed import Measurement, Run, TestbedError
-from profiles import BenchLoad, Counters, InputError, Load, TrafficProfile, Workload
+from profiler.simulated import SimulatedServer
+from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement, TestbedError
+from profiles import BenchLoad, ChainLoad, Counters, InputError, Load, TrafficProfile, Workload
 from tests.profiler.toy_testbed import ToyTestbed, description
 
 NF = Workload("counter", TrafficProfile(10, 64))
@@ -29,6 +30,15 @@ def test_a_run_is_measured_once(tmp_path: Path) -> None:
     with Journal(tmp_path / "j") as journal:
         assert len(journal) == 2
         assert JournaledTestbed(ToyTestbed(fails_after=0), journal).run_many([[NF], [NF, BENCH], [NF]], seed=1) == first
+
+
+def test_a_run_of_a_chain_is_kept_with_its_stages_and_latency(tmp_path: Path) -> None:
+    """What the journal answers is what was measured, to the last bit."""
+    chain = ChainLoad.of(["ACL", "NAT"], [[0], [1]], TrafficProfile(10, 64), rate_kpps=100)
+    with Journal(tmp_path / "j") as journal:
+        measured = JournaledTestbed(SimulatedServer(), journal).run([chain], seed=1)
+        assert measured.measurements[0].stages and measured.measurements[0].latency_us
+        assert JournaledTestbed(ToyTestbed(fails_after=0), journal).run([chain], seed=1) == measured
 
 
 def test_another_seed_noise_or_co_location_is_another_run(tmp_path: Path) -> None:
@@ -62,6 +72,27 @@ def test_an_invalid_measurement_is_not_written(tmp_path: Path, kpps: float) -> N
 
     with Journal(tmp_path / "j") as journal:
         with pytest.raises(TestbedError, match="throughput of"):
+            JournaledTestbed(Broken(), journal).run([NF])
+        assert len(journal) == 0
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        Measurement(1.0, Counters(), (StageMeasurement(math.nan, 0.0),)),
+        Measurement(1.0, Counters(), (StageMeasurement(1.0, 101.0),)),
+        Measurement(1.0, Counters(), (), PacketLatency(1.0, 1.0, math.inf, 1.0)),
+    ],
+)
+def test_invalid_stages_and_latencies_are_not_written(tmp_path: Path, one: Measurement) -> None:
+    """They are refused as invalid throughputs are."""
+
+    class Broken(ToyTestbed):
+        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+            return Run((one,))
+
+    with Journal(tmp_path / "j") as journal:
+        with pytest.raises(TestbedError, match="testbed reports"):
             JournaledTestbed(Broken(), journal).run([NF])
         assert len(journal) == 0
 

@@ -10,13 +10,17 @@ import pytest
 
 from profiler.program import LONGEST_LINE
 from profiler.serve import answer, serve
-from profiler.simulated import SimulatedTestbed
+from profiler.simulated import SimulatedServer, SimulatedTestbed
 from profiler.testbeds.exec import ExecTestbed
-from profiles import BenchLoad, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, ChainStage, ConfiguredWorkload, TrafficProfile, Workload
 from tests.profiler.toy_testbed import ToyTestbed
 
 NF = '{"kind": "nf", "name": "counter", "traffic": {"flows": 10, "packet_size": 64}}'
 BENCH = '{"kind": "bench", "name": "mem-bench", "parameters": {"wss_mb": 1, "access_mops": 50}}'
+CHAIN = (
+    '{"kind": "chain", "stages": [{"name": "ACL", "parameters": {}}, {"name": "NAT"}], "cores": [[0], [1]], '
+    '"traffic": {"flows": 10, "packet_size": 64}}'
+)
 RUN_WITH_FLOWS = (
     '{"id": 7, "op": "run", "workloads": '
     '[{"kind": "nf", "name": "counter", "traffic": {"flows": FLOWS, "packet_size": 64}}]}'
@@ -35,6 +39,31 @@ def test_a_served_testbed_answers_as_in_the_same_process() -> None:
         assert there.run(loads, noise=False).measurements == here.run(loads, noise=False).measurements
         assert there.run(loads, seed=5).measurements == here.run(loads, seed=5).measurements
         assert there.run(loads, seed=5) != there.run(loads, seed=6)
+
+
+def test_a_served_chain_is_measured_as_in_the_same_process() -> None:
+    """With its stages and latency, open and closed; NFs with parameters arrive with them."""
+    traffic = TrafficProfile(1000, 500, 0)
+    loads = [
+        ChainLoad.of([ChainStage.of("ACL", {"rules": 9}), "NAT"], [[0], [1]], traffic, shares=[0.5, 1]),
+        ChainLoad.of(["NAT"], [[0]], traffic, rate_kpps=100),
+        ConfiguredWorkload.of(Workload("ACL", traffic), {"rules": 9}),
+    ]
+    with ExecTestbed(f"{sys.executable} -m profiler.serve simulated:server") as there:
+        assert there.describe() == SimulatedServer().describe()
+        assert there.run(loads, seed=5).measurements == SimulatedServer().run(loads, seed=5).measurements
+
+
+def test_a_chain_is_answered_with_its_stages() -> None:
+    """The keys of the answer: what leaves each stage, what it drops, and the latency in an open loop."""
+    line = f'{{"id": 7, "op": "run", "noise": false, "workloads": [{CHAIN[:-1]}, "rate_kpps": 10}}]}}'
+    (measured,) = json.loads(answer(SimulatedServer(), line))["workloads"]
+    assert measured["throughput_kpps"] == 10
+    assert measured["stages"] == [{"throughput_kpps": 9, "dropped_pct": 10}, {"throughput_kpps": 9, "dropped_pct": 0}]
+    assert list(measured["latency_us"]) == ["mean", "p50", "p99", "max"]
+    line = f'{{"id": 7, "op": "run", "workloads": [{CHAIN}, {NF.replace("counter", "NAT")}]}}'
+    closed, nf = json.loads(answer(SimulatedServer(), line))["workloads"]
+    assert "latency_us" not in closed and "stages" not in nf
 
 
 @pytest.mark.parametrize(
@@ -57,6 +86,18 @@ def test_a_served_testbed_answers_as_in_the_same_process() -> None:
         (f'{{"id": 7, "op": "run", "seed": "x", "workloads": [{NF}]}}', "seed"),  # a seed is a number
         (RUN_WITH_FLOWS.replace("FLOWS", '"10"'), "traffic.flows: '10' is not a number"),  # text is no number
         (RUN_WITH_FLOWS.replace("FLOWS", "true"), "traffic.flows: True is not a number"),  # nor is true
+        (f'{{"id": 7, "op": "run", "workloads": [{CHAIN}]}}', "chains of NFs are not known to toy"),
+        (f'{{"id": 7, "op": "run", "workloads": [{CHAIN[:-1]}, "shares": []}}]}}', "shares: is too short"),
+        (f'{{"id": 7, "op": "run", "workloads": [{CHAIN.replace("[1]", "[1.5]")}]}}', "1.5 is not a whole number"),
+        (f'{{"id": 7, "op": "run", "workloads": [{CHAIN[:-1]}, "rate_kpps": -1}}]}}', "rate_kpps: -1 is below 0"),
+        (
+            f'{{"id": 7, "op": "run", "workloads": [{CHAIN.replace("flows", "flow")}]}}',
+            "traffic of the chain lacks flows",
+        ),
+        (
+            f'{{"id": 7, "op": "run", "workloads": [{NF[:-1]}, "parameters": {{"a": 1}}}}]}}',
+            "counter has no parameter a",
+        ),
         ("[" * 100_000, "JSON that is nested too deeply"),
         ("1" * (LONGEST_LINE + 1), "a line of more than 4,194,304 characters"),
     ],

@@ -1,0 +1,229 @@
+"""What a chain of network functions needs of each of its cores.
+
+A source on the core of the first stage takes packets from a pool in memory, a sink on the core of the last one returns
+them; there is no port. What a chain needs is more than the sum of its NFs, or less:
+
+- On one core, source and sink are paid once. The next NF of the core finds the packet in the private caches, but all
+  tables and all code of the core compete for them.
+- From core to core, packets pass a ring: instructions per packet and per batch on both sides, and the lines of the
+  packet come from the private cache of the other core.
+- What a stage drops, later stages do not see; what it adds to packets or takes from them, they do.
+
+All figures are per packet that enters the chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
+
+from profiler.simulated.cache import private_hits
+from profiler.simulated.card import LINE_BYTES, Card
+from profiler.simulated.demand import Access, LoadDemand, Touched, filtered
+from profiler.simulated.solve import UNBOUNDED
+from profiler.simulated.stages import StageSpec, payload
+from profiles import ChainLoad, TrafficProfile
+
+
+@dataclass(frozen=True, slots=True)
+class PacketPath:
+    """The software that moves packets between the NFs of a server.
+
+    Parameters
+    ----------
+    source_instructions, sink_instructions
+        Per packet.
+    ring_instructions, ring_batch_instructions
+        On each side of a ring: per packet, and per batch.
+    batch_instructions
+        Per batch and core: polling, and switching to another task where the core has a share of its time only.
+    ipc
+        Of all of these.
+    batch
+        The most packets that a core takes at once.
+    pool
+        Packet buffers of a chain.
+    ring
+        Packets that a ring holds.
+    header_lines
+        Lines of metadata and headers that every stage reads.
+    payload_overlap, remote_overlap
+        Accesses to payload that are outstanding at the same time; to lines that another core wrote last.
+    code_cache
+        Bytes of the instruction cache of a core.
+    """
+
+    source_instructions: float
+    sink_instructions: float
+    ring_instructions: float
+    ring_batch_instructions: float
+    batch_instructions: float
+    ipc: float
+    batch: int
+    pool: float
+    ring: int
+    header_lines: float
+    payload_overlap: float
+    remote_overlap: float
+    code_cache: float
+
+
+@dataclass(frozen=True, slots=True)
+class StageFlow:
+    """The packets that reach a stage: which share of those that enter the chain, and what they look like."""
+
+    spec: StageSpec
+    values: Mapping[str, float]
+    share: float
+    packets: TrafficProfile
+
+
+@dataclass(frozen=True, slots=True)
+class ChainDemand:
+    """What a chain needs.
+
+    Parameters
+    ----------
+    cores
+        Per core, in the order of the request.
+    batch_us
+        Per core, the part of its time that is per batch and not per packet.
+    kept, leaving
+        Per stage, the share of the packets that reach it that it passes on, and of all that enter the chain.
+    rate_kpps
+        Offered load; 0 in a closed loop.
+    """
+
+    cores: tuple[LoadDemand, ...]
+    batch_us: tuple[float, ...]
+    kept: tuple[float, ...]
+    leaving: tuple[float, ...]
+    rate_kpps: float
+
+
+def chain_demand(load: ChainLoad, specs: Mapping[str, StageSpec], card: Card, path: PacketPath) -> ChainDemand:
+    """What the chain needs of each core."""
+    flows, kept = _flows(load, specs)
+    leaving = tuple(accumulate(kept, mul))
+    core_of = {stage: core for core, stages in enumerate(load.cores) for stage in stages}
+    shares = load.shares or (1.0,) * len(load.cores)
+    parts = [_Core(path, shares[core]) for core in range(len(load.cores))]
+    parts[core_of[0]].source()
+    holder: _Core | None = None
+    for at, flow in enumerate(flows):
+        core = parts[core_of[at]]
+        if at and core is not parts[core_of[at - 1]]:
+            parts[core_of[at - 1]].ring(flow.share)
+            core.ring(flow.share)
+            core.remote(path.header_lines * flow.share, writes=0.3)
+        holder = core.stage(flow, holder)
+    parts[core_of[len(flows) - 1]].sink(leaving[-1])
+    offered = [load.rate_kpps / 1e3 or UNBOUNDED] + [UNBOUNDED] * (len(parts) - 1)
+    demands = [part.demand(card, one, core > 0) for core, (part, one) in enumerate(zip(parts, offered, strict=True))]
+    return ChainDemand(tuple(demands), tuple(part.batch_us(card) for part in parts), kept, leaving, load.rate_kpps)
+
+
+def _flows(load: ChainLoad, specs: Mapping[str, StageSpec]) -> tuple[list[StageFlow], tuple[float, ...]]:
+    """What reaches each stage, and which share of it the stage passes on."""
+    flows, kept = [], []
+    share, packets = 1.0, load.traffic
+    for stage in load.stages:
+        spec = specs[stage.nf]
+        values = spec.values(dict(stage.parameters))
+        flows.append(StageFlow(spec, values, share, packets))
+        kept.append(spec.kept(packets, values))
+        share *= kept[-1]
+        packets = spec.changed(packets, values)
+    return flows, tuple(kept)
+
+
+class _Core:
+    """Adds up what one core does for the chain."""
+
+    def __init__(self, path: PacketPath, share: float) -> None:
+        self._path = path
+        self._share = share
+        self._instructions = self._cycles = 0.0
+        self._per_batch = path.batch_instructions * (1 if share == 1 else 2)
+        self._touched: list[Touched] = []
+        self._near: list[Access] = []
+        self._code: list[float] = []
+
+    def source(self) -> None:
+        path = self._path
+        self._work(path.source_instructions, path.ipc)
+        lines = path.header_lines
+        self._touched.append(Touched(path.pool * lines * LINE_BYTES, lines, 0.5, path.payload_overlap))
+
+    def sink(self, share: float) -> None:
+        self._work(self._path.sink_instructions * share, self._path.ipc)
+
+    def ring(self, share: float) -> None:
+        """One side of a ring."""
+        path = self._path
+        self._work(path.ring_instructions * share, path.ipc)
+        self._per_batch += path.ring_batch_instructions
+
+    def remote(self, lines: float, writes: float) -> None:
+        """Lines that another core touched last: the shared cache finds them."""
+        self._near.append(Access(0.0, lines, lines, writes, self._path.remote_overlap))
+
+    def stage(self, flow: StageFlow, holder: _Core | None) -> _Core | None:
+        """A stage; returns the core that holds the payload in its private cache afterwards, `holder` before."""
+        spec = flow.spec
+        self._work(spec.work(flow.packets, flow.values) * flow.share, spec.ipc)
+        self._code.append(spec.code_bytes)
+        for table in spec.tables:
+            entries = spec.entries(table, flow.packets, flow.values)
+            accesses = table.accesses + table.accesses_per_byte * payload(flow.packets) + table.accesses_each * entries
+            size = table.fixed_bytes + table.bytes_each * entries
+            self._touched.append(Touched(size, accesses * flow.share, table.writes, table.overlap))
+        if not spec.payload_touches:
+            return holder
+        lines = payload(flow.packets) / LINE_BYTES * flow.share
+        again = spec.payload_touches - 1 if holder is not self else spec.payload_touches
+        if holder is None:
+            size = self._path.pool * payload(flow.packets)
+            self._touched.append(Touched(size, lines, spec.payload_writes, self._path.payload_overlap))
+        elif holder is not self:
+            self.remote(lines, spec.payload_writes)
+        self._near.append(Access(0.0, again * lines, 0.0, spec.payload_writes, self._path.payload_overlap))
+        return self
+
+    def demand(self, card: Card, offered: float, follows: bool) -> LoadDemand:
+        """What the core needs per packet that enters the chain."""
+        path = self._path
+        instructions = self._instructions + self._per_batch / path.batch
+        cycles = self._cycles + self._per_batch / path.batch / path.ipc
+        accesses = (*filtered(self._touched, 1, card), *self._near, self._refetched())
+        size = sum(part.size for part in self._touched) + sum(self._code)
+        return LoadDemand(
+            cores=self._share,
+            instructions=instructions,
+            compute_ns=cycles / card.clock_ghz,
+            accesses=accesses,
+            offered=offered,
+            dma_bytes=0.0,
+            queues=(0,) * len(card.engines),
+            service_us=(0.0,) * len(card.engines),
+            serial=False,
+            wss_mb=size / 1e6,
+            follows=follows,
+        )
+
+    def batch_us(self, card: Card) -> float:
+        """Time per batch."""
+        return self._per_batch / self._path.ipc / card.clock_ghz / 1e3
+
+    def _work(self, instructions: float, ipc: float) -> None:
+        self._instructions += instructions
+        self._cycles += instructions / ipc
+
+    def _refetched(self) -> Access:
+        """The lines of code that come from the L2 cache again for each batch."""
+        lines = [size / LINE_BYTES for size in self._code]
+        found: Sequence[float] = private_hits(lines, [1.0] * len(lines), self._path.code_cache / LINE_BYTES)
+        missed = sum(n * (1 - hit) for n, hit in zip(lines, found, strict=True)) / self._path.batch
+        return Access(0.0, missed, 0.0, 0.0, self._path.remote_overlap)

@@ -1,0 +1,187 @@
+"""A simulated server: runs network functions and chains of them on its cores."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from profiler.simulated.benches import mem_bench
+from profiler.simulated.cache import Array
+from profiler.simulated.card import Card
+from profiler.simulated.chain_demand import ChainDemand, PacketPath, chain_demand
+from profiler.simulated.latency import CoreTime, packet_latency
+from profiler.simulated.machine import (
+    PreparedLoad,
+    SimulatedMachine,
+    SolvedRuns,
+    bench_text,
+    nf_text,
+    rounded_reading,
+)
+from profiler.simulated.server import SERVER, SERVER_NFS, SERVER_PATH
+from profiler.simulated.stages import StageSpec
+from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement
+from profiles import (
+    BenchDescription,
+    BenchLoad,
+    ChainLoad,
+    ChainStage,
+    ConfiguredWorkload,
+    Load,
+    NfDescription,
+    NicModel,
+    TestbedDescription,
+)
+
+ATTRIBUTES = {"flows": (1.0, 100_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 600.0)}
+DEFAULT_TRAFFIC = {"flows": 10_000.0, "packet_size": 1500.0, "mtbr": 100.0}
+MEM_BENCH = {"wss_mb": (0.1, 64.0), "access_mops": (1.0, 180.0)}
+FOLLOWED = 4096
+"""Packets that are followed for the latency of a run; of a noise-free run, four times as many."""
+SATURATED = 0.99
+"""Below this share of the offered load a chain is measured at what it can, else at what is offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChain(PreparedLoad):
+    """A chain that can run; an NF alone is one of a single stage, without measurements of stages."""
+
+    demand: ChainDemand
+    stages: bool
+
+
+class SimulatedServer(SimulatedMachine):
+    """Runs NFs, chains of them and memory benches on a simulated server.
+
+    Parameters
+    ----------
+    seed
+        Of the noise of runs without a seed of their own. Repeats of such a run differ.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        card: Card = SERVER,
+        nfs: Sequence[StageSpec] = SERVER_NFS,
+        path: PacketPath = SERVER_PATH,
+    ) -> None:
+        super().__init__(seed, card, _describe(card, nfs))
+        self._specs = {nf.name: nf for nf in nfs}
+        self._path = path
+
+    def _prepare(self, load: Load) -> PreparedLoad:
+        match load:
+            case BenchLoad():
+                return PreparedLoad(bench_text(load), (mem_bench(dict(load.parameters), self._card),), 1)
+            case ChainLoad():
+                return self._chain(_chain_text(load), load, stages=True)
+            case ConfiguredWorkload():
+                workload, stage = load.workload, ChainStage(load.workload.nf, load.parameters)
+            case _:
+                workload, stage = load, ChainStage(load.nf)
+        text = nf_text(workload) + _parameters_text(stage)
+        return self._chain(text, ChainLoad.of([stage], [[0]], workload.traffic), stages=False)
+
+    def _chain(self, text: str, load: ChainLoad, *, stages: bool) -> PreparedChain:
+        demand = chain_demand(load, self._specs, self._card, self._path)
+        return PreparedChain(text, demand.cores, len(demand.cores), demand, stages)
+
+    def _runs(self, solved: SolvedRuns, answers: Array) -> list[Run]:
+        runs = super()._runs(solved, answers)
+        return [
+            self._with_stages(run, solved, c) if any(_is_chain(load) for load in solved.loads[c]) else run
+            for c, run in enumerate(runs)
+        ]
+
+    def _with_stages(self, run: Run, solved: SolvedRuns, c: int) -> Run:
+        """The run with what chains report in addition: their stages, and the latency in an open loop."""
+        measured = list(run.measurements)
+        first = 0
+        for at, (load, place) in enumerate(zip(solved.loads[c], solved.orders[c], strict=True)):
+            parts = slice(first, first + len(load.parts))
+            first = parts.stop
+            if isinstance(load, PreparedChain) and load.stages:
+                measured[place] = self._measured(measured[place], load, solved, (at, parts, c))
+        return replace(run, measurements=tuple(measured))
+
+    def _measured(
+        self, one: Measurement, load: PreparedChain, solved: SolvedRuns, where: tuple[int, slice, int]
+    ) -> Measurement:
+        _, parts, c = where
+        demand = load.demand
+        kpps, latency = one.throughput_kpps, None
+        if demand.rate_kpps:
+            truth = 1e3 * float(solved.solution.throughput[parts.start, c])
+            kpps = demand.rate_kpps if truth > SATURATED * demand.rate_kpps else min(kpps, demand.rate_kpps)
+            latency = self._latency(load, solved, where)
+        stages = [
+            StageMeasurement(rounded_reading(kpps * leaving), rounded_reading(100 * (1 - kept)))
+            for leaving, kept in zip(demand.leaving, demand.kept, strict=True)
+        ]
+        return replace(one, throughput_kpps=kpps, stages=tuple(stages), latency_us=latency)
+
+    def _latency(self, load: PreparedChain, solved: SolvedRuns, where: tuple[int, slice, int]) -> PacketLatency:
+        at, parts, c = where
+        batch, solution = solved.batch, solved.solution
+        factor = 1.0 if solved.noise is None else float(solved.noise[0, at, c])
+        slower = 1 / (factor * batch.cores[parts, c])
+        per_batch = np.array(load.demand.batch_us)
+        compute = batch.compute_ns[parts, c] / 1e3 - per_batch / self._path.batch
+        stalled = solution.stall_ns[:, parts, c].sum(axis=0) / 1e3
+        times = [CoreTime(*values) for values in (np.stack([compute, stalled, per_batch]) * slower).T.tolist()]
+        key = f"{factor!r} {at} " + "\n".join(other.text for other in solved.loads[c])
+        drawn = np.random.default_rng(list(hashlib.sha256(key.encode()).digest()))
+        packets = FOLLOWED if solved.noise is not None else 4 * FOLLOWED
+        latency = packet_latency(times, load.demand.rate_kpps / 1e3, packets, self._path.batch, self._path.ring, drawn)
+        return PacketLatency(
+            *(rounded_reading(value) for value in (latency.mean, latency.p50, latency.p99, latency.max))
+        )
+
+
+def _is_chain(load: PreparedLoad) -> bool:
+    return isinstance(load, PreparedChain) and load.stages
+
+
+def _chain_text(load: ChainLoad) -> str:
+    """The chain as text, for sorting and seeding; the same for equal chains, also for 1 and 1.0."""
+    stages = ",".join(stage.nf + _parameters_text(stage) for stage in load.stages)
+    cores = "|".join(",".join(map(str, core)) for core in load.cores)
+    values = [*load.traffic.as_tuple(), load.rate_kpps, *(load.shares or (1.0,) * len(load.cores))]
+    return f"chain {stages} {cores} " + " ".join(repr(value + 0.0) for value in values)
+
+
+def _parameters_text(stage: ChainStage) -> str:
+    return "".join(f" {name}={value + 0.0!r}" for name, value in stage.parameters)
+
+
+def _describe(card: Card, nfs: Sequence[StageSpec]) -> TestbedDescription:
+    return TestbedDescription(
+        name=f"simulated-{card.model}",
+        simulated=True,
+        nic=NicModel(
+            model=card.model,
+            cores=card.cores,
+            kind="server",
+            clock_mhz=card.clock_ghz * 1e3,
+            llc_bytes=card.llc_bytes,
+        ),
+        attributes=ATTRIBUTES,
+        default_traffic=DEFAULT_TRAFFIC,
+        nfs=tuple(
+            NfDescription(
+                name=nf.name,
+                cores=1,
+                parameters={name: (one.low, one.high) for name, one in nf.parameters.items()},
+                default_parameters={name: one.default for name, one in nf.parameters.items()},
+                replicable=nf.replicable,
+            )
+            for nf in nfs
+        ),
+        benches=(BenchDescription(name="mem-bench", cores=1, parameters=MEM_BENCH),),
+        chains=True,
+    )
