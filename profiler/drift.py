@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from profiler.testbed import Run, Testbed, TestbedChanged, TestbedWrapper
-from profiles import Load, TestbedDescription, Workload
+from profiler.testbed import Measurement, Run, Testbed, TestbedChanged, TestbedWrapper
+from profiles import ChainLoad, Load, TestbedDescription, Workload
 
 EVERY_RUNS = 50
 EVERY_S = 120.0
@@ -163,16 +163,28 @@ class SteadyTestbed(TestbedWrapper):
             size = self._reference.runs_left if self.batches else 1
             now, new = new[:size], new[size:]
             runs = self._inner.run_many([loads for loads, _ in now], seed=seed)
-            self._answers |= {one: _corrected(run, self._reference.factor) for one, run in zip(now, runs, strict=True)}
+            factor = self._reference.factor
+            self._answers |= {one: _corrected(one[0], run, factor) for one, run in zip(now, runs, strict=True)}
             self._reference.passed(runs)
         return [self._answers[one] for one in requests]
 
 
-def _corrected(run: Run, factor: float) -> Run:
+def _corrected(loads: Sequence[Load], run: Run, factor: float) -> Run:
     if factor == 1.0:
         return run
-    measurements = (replace(one, throughput_kpps=one.throughput_kpps / factor) for one in run.measurements)
-    return replace(run, measurements=tuple(measurements))
+    return replace(
+        run, measurements=tuple(_steady(load, one, factor) for load, one in zip(loads, run.measurements, strict=True))
+    )
+
+
+def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
+    """The measurement without drift; no chain carries more than is offered to it."""
+    kpps = one.throughput_kpps / factor
+    if isinstance(load, ChainLoad) and load.rate_kpps:
+        kpps = min(kpps, max(load.rate_kpps, one.throughput_kpps))
+    ratio = kpps / one.throughput_kpps
+    stages = tuple(replace(stage, throughput_kpps=stage.throughput_kpps * ratio) for stage in one.stages)
+    return replace(one, throughput_kpps=kpps, stages=stages)
 
 
 def _reference(description: TestbedDescription) -> list[Load]:

@@ -18,6 +18,7 @@ from profiler.testbed import Measurement, Run, TestbedError
 from profiles import COUNTERS, InputError, NfDescription, TestbedDescription, TrafficProfile, Workload
 from profiles.aside import files_aside
 from profiles.best_effort import BEST_EFFORT, COLUMNS
+from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
 from profiles.profile import (
     CO_LOCATIONS,
     COUNTER_COLUMNS,
@@ -44,6 +45,7 @@ def export(
     benches: BenchLevels,
     profiles: Sequence[NfProfile],
     best_efforts: pd.DataFrame,
+    cycles: MeasuredCycles | None = None,
 ) -> None:
     """Write the profile directory. NFs that were profiled into it before stay, and so do all files of the user.
 
@@ -56,6 +58,8 @@ def export(
         write_table(bench_table(benches), aside / "benches.csv")
         for one in profiles:
             one.write_files(aside / one.name)
+        if cycles:
+            write_cycles(cycles, description, aside / CYCLES_FILE, out / CYCLES_FILE)
 
 
 def refuse_taken(out: Path, journal: Path) -> None:

@@ -1,6 +1,7 @@
 """Offline profiling of NFs, as in Tomur's appendix F.2: the benches alone, then each NF alone and under contention.
 
-Co-locations of NFs that decide a placement are measured last (`deciding`); the paper has no such step.
+Co-locations of NFs that decide a placement are measured after that (`deciding`), and cycles per packet on testbeds with
+a null NF (`cycles`); the paper has no such steps.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from profiler.accelerators import accelerator_points, pattern_points
 from profiler.co_runs import TIMES, draw_co_locations
 from profiler.contention import ALONE, BenchLevels, OperatingPoint, alone_runs, measure_benches
+from profiler.cycles import measure_part_of_cycles
 from profiler.deciding import measure_deciding
 from profiler.export import (
     best_effort_table,
@@ -122,7 +124,7 @@ def profile(
         journal.claim(description, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
-        steps = _Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
+        steps = Steps(progress, alone_runs(description) + len(targets) * (quota or chosen.quota or 0))
         confirmed = stack.part(BENCHES)
         benches = measure_benches(confirmed, seed, steps.done)
         neighbours = measure_neighbours(confirmed, seed, steps.done)
@@ -155,6 +157,7 @@ def profile(
             stack.part(TOGETHER), list(shares), together, seed=seed, done=steps.done, notify=notify
         )
         journal.finished(TOGETHER)
+        cycles = measure_part_of_cycles(stack, journal, targets, seed=seed, done=steps.done, notify=notify)
         kept = journal.kept()
         if stack.outliers:
             notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
@@ -163,7 +166,7 @@ def profile(
         best_efforts = best_effort_table(journal.best_efforts())
         if len(best_efforts):
             notify(best_effort_summary(best_efforts, len(journal)))
-    export(out, description, benches, with_co_locations(profiles, [*deciding.all(), *kept]), best_efforts)
+    export(out, description, benches, with_co_locations(profiles, [*deciding.all(), *kept]), best_efforts, cycles)
     return out
 
 
@@ -276,8 +279,16 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
     return [nf for nf in wanted if nf.cores <= cores]
 
 
-class _Steps:
-    """Adds up runs for the progress callback."""
+class Steps:
+    """Adds up runs for the progress callback.
+
+    Parameters
+    ----------
+    progress
+        Called with the number of runs made, and how many there will be.
+    planned
+        How many there will be.
+    """
 
     def __init__(self, progress: Done | None, planned: int) -> None:
         self._progress = progress
@@ -285,6 +296,7 @@ class _Steps:
         self._runs = 0
 
     def done(self, runs: int) -> None:
+        """Count runs that were made."""
         self._runs += runs
         if self._progress:
             self._progress(self._runs, max(self._runs, self._planned))

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from profiler.contention import alone_runs
 from profiler.journal_faults import journal_faults
-from profiler.purposes import BENCHES, FURTHER, REFERENCE, REPEATS, TOGETHER, of_co_locations
+from profiler.purposes import BENCHES, CHAINS, CYCLES, FURTHER, REFERENCE, REPEATS, TOGETHER, of_co_locations
 from profiles import InputError, TestbedDescription
 
+SHOWN_PARTS = {TOGETHER: "co-locations", CYCLES: "cycles", CHAINS: "chains"}
 PAUSE_S = 600.0
 """A longer time between two records is no run: the profiling was interrupted."""
 
@@ -122,7 +123,7 @@ def read_status(journal: Path) -> ProfilingStatus:
     return ProfilingStatus(
         description.name,
         (
-            _benches(description, counts, plan),
+            *([_benches(description, counts, plan)] if any(row[0] not in (CYCLES, CHAINS) for row in plan) else []),
             *(
                 ProfilingPart(
                     _shown_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)
@@ -161,7 +162,7 @@ def _benches(description: TestbedDescription, counts: Mapping[str, int], plan: S
 
 
 def _shown_part(part: str) -> str:
-    return "co-locations" if part == TOGETHER else part.replace(f"{FURTHER}-", "for arrivals ")
+    return SHOWN_PARTS.get(part) or part.replace(f"{FURTHER}-", "for arrivals ")
 
 
 def _run_s(times: Sequence[tuple[float, float]]) -> float:

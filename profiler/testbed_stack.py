@@ -26,6 +26,8 @@ class TestbedStack:
         Called with messages about drift.
     """
 
+    __test__ = False
+
     def __init__(self, testbed: Testbed, journal: Journal, seed: int, notify: Callable[[str], None]) -> None:
         self._testbed = testbed
         self._journal = journal

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from profiler.testbed import Run, RunRefused, Testbed, TestbedChanged, TestbedError
-from profiles import CoLocation, Workload
+from profiles import Load, Workload
 
 PROBE_SEEDS = 9_000_011
 MOST_FAILURES = 2
 """Co-locations that may fail one after another before the testbed itself is taken to have failed."""
+
+_CoLocation = TypeVar("_CoLocation", bound=tuple[Load, ...])
 
 
 class WorkingRuns:
@@ -35,7 +38,7 @@ class WorkingRuns:
         self._done = done
         self._failures = self._probes = 0
 
-    def run(self, co_locations: Sequence[CoLocation], seed: int) -> list[tuple[CoLocation, Run]]:
+    def run(self, co_locations: Sequence[_CoLocation], seed: int) -> list[tuple[_CoLocation, Run]]:
         """A run of each co-location that works, in order.
 
         Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.commands.options import Quiet, Seed, Timeout, refuse_bad_budget
+from profiler.chains.request import COUNT, SIZES, ChainPlan
 from profiler.methods import known_methods
 from profiler.testbeds import known_testbeds
 from profiles import InputError
@@ -68,6 +69,42 @@ BudgetOf = Annotated[
         show_default=False,
     ),
 ]
+Chain = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Measures chains of NFs instead of contention: the NFs in order, as in ACL,NAT or ACL:rules=1024,NAT; "
+        "repeatable. A chain runs to completion on one core, and as every pipeline on more; | begins the next core, "
+        "and then only this placement is measured. Also measured are the NFs alone, and their cycles per packet.",
+        show_default=False,
+    ),
+]
+Chains = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"Draws chains by the seed, of all NFs or of those that --nf names: {' or '.join(SIZES)}; repeatable.",
+        show_default=False,
+    ),
+]
+ChainCount = Annotated[
+    int | None,
+    typer.Option(min=1, help=f"Orders that are drawn of each length.  [default: {COUNT}]", show_default=False),
+]
+CoresOfChain = Annotated[
+    int | None,
+    typer.Option(min=1, help="The most cores of a chain; all of the NIC by default.", show_default=False),
+]
+Share = Annotated[
+    list[float] | None,
+    typer.Option(
+        help="The share of its time that each core spends on the chain; repeatable, every combination is measured.  "
+        "[default: 1]",
+        show_default=False,
+    ),
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(min=1, help="Runs of a chain at each traffic and offered load.  [default: 2]", show_default=False),
+]
 
 
 def command(
@@ -79,13 +116,19 @@ def command(
     budget: BudgetOf = None,
     method: MethodName = "adaptive",
     quota: Quota = None,
+    chain: Chain = None,
+    chains: Chains = None,
+    chain_count: ChainCount = None,
+    cores_of_chain: CoresOfChain = None,
+    share: Share = None,
+    repeats: Repeats = None,
     timeout: Timeout = 60.0,
     seed: Seed = 0,
     status: ShowStatus = False,
     merge: Merge = None,
     quiet: Quiet = False,
 ) -> None:
-    """Profile NFs on a testbed. The same command resumes an interrupted profile."""
+    """Profile NFs, or chains of NFs, on a testbed. The same command resumes an interrupted profile."""
     from placer.progress import Progress
 
     progress = Progress(quiet=quiet)
@@ -102,14 +145,24 @@ def command(
         return
     if testbed is None:
         raise InputError.of("--testbed", "is missing", hint=f"one of {known_testbeds()}")
+    of_chains = {
+        "--chain-count": chain_count, "--cores-of-chain": cores_of_chain, "--share": share, "--repeats": repeats
+    }  # fmt: skip
+    if chain or chains:
+        others = {"--for": arrivals, "--models": models, "--budget": budget, "--quota": quota}
+        _refuse_given(others | {"--method": method if method != "adaptive" else None}, "does not go with chains")
+        if nf and not chains:
+            raise InputError.of("--nf", "chooses the NFs of --chains, which is missing")
+        plan = ChainPlan(chain or (), chains or (), chain_count or COUNT, nf or (), cores_of_chain, share or (1.0,))
+        _profile_chains(testbed, out, plan, repeats, timeout, seed, progress)
+        return
+    _refuse_given(of_chains, "goes with --chain or --chains only")
     if arrivals is not None:
         if nf or method != "adaptive":
             raise InputError.of("--for", "chooses the runs: it goes with neither --nf nor --method")
         _profile_for(arrivals, models, budget, testbed, out, quota, timeout, seed, progress)
         return
-    for option, value in (("--models", models), ("--budget", budget)):
-        if value is not None:
-            raise InputError.of(option, "goes with --for only")
+    _refuse_given({"--models": models, "--budget": budget}, "goes with --for only")
     _profile(testbed, out, nf, method, quota, timeout, seed, progress)
 
 
@@ -147,6 +200,23 @@ def _profile(
     progress.say(f"profile written: {out}")
 
 
+def _profile_chains(
+    testbed: str, out: Path, plan: ChainPlan, repeats: int | None, timeout: float, seed: int, progress: Progress
+) -> None:
+    from profiler.chains.points import REPEATS
+    from profiler.chains.profiling import profile_chains
+    from profiler.retry import RetryingTestbed
+    from profiler.testbeds import open_testbed
+
+    with (
+        _ended_by_signals(),
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task("measuring chains") as advance,
+    ):
+        profile_chains(card, out, plan, repeats=repeats or REPEATS, seed=seed, progress=advance, notify=progress.say)
+    progress.say(f"chains written: {out}")
+
+
 def _profile_for(
     arrivals: str,
     models: Path | None,
@@ -182,6 +252,13 @@ def _profile_for(
         rounds.finish(profile)
     progress.say(f"runs added to {out}; `placer train {out} --out MODELS` uses them")
     typer.echo(as_table(rounds.rounds), nl=False)
+
+
+def _refuse_given(options: Mapping[str, object], message: str) -> None:
+    """InputError for the first of these options that was given."""
+    for option, value in options.items():
+        if value is not None and value != []:
+            raise InputError.of(option, message)
 
 
 @contextmanager

@@ -17,9 +17,10 @@ from profiler.profiling import profile
 from profiler.retry import RetryingTestbed
 from profiler.testbed import Measurement, Run, RunRefused, TestbedChanged, TestbedError
 from profiler.testbeds.exec import ExecTestbed
-from profiles import Counters, Load, TrafficProfile, Workload
+from profiles import ChainLoad, Counters, Load, TrafficProfile, Workload
 from profiles.profile import Profile, read_profile
 from tests.profiler.foreign import FIREWALL, FOREIGN
+from tests.profiler.toy_server import ToyServer
 from tests.profiler.toy_testbed import ToyTestbed, description
 
 NF = Workload("counter", TrafficProfile(1000, 512))
@@ -259,3 +260,28 @@ def _compared(whole: Profile, other: Profile) -> np.ndarray[tuple[int], np.dtype
         assert len(both) > len(ours) / 5
         differences.append(np.abs(both["throughput_kpps_other"] / both["throughput_kpps"] - 1).to_numpy())
     return np.concatenate(differences)
+
+
+def test_drift_of_chains_is_corrected_with_their_stages_but_not_beyond_what_is_offered() -> None:
+    """A testbed that is 10 % slow: in a closed loop all rates are corrected, in an open one up to the offered load."""
+    closed = ChainLoad.of(["gate", "coder"], [[0, 1]], TrafficProfile(100, 500))
+    opened = [replace(closed, rate_kpps=rate) for rate in (100.0, 1500.0)]
+
+    class Slow(ToyServer):
+        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+            self.factors = [1.0 if len(self.requests) < 5 else 0.9]
+            return super().run(loads)
+
+    toy = Slow()
+    reference = DriftReference(toy, 0, lambda message: None)
+    steady = SteadyTestbed(toy, reference)
+    for seed in range(300):
+        steady.run([closed], seed=seed)
+    assert reference.factor == pytest.approx(0.9)
+    truth = ToyServer().run([closed]).measurements[0]
+    corrected = steady.run([closed], seed=1000).measurements[0]
+    assert corrected.throughput_kpps == pytest.approx(truth.throughput_kpps)
+    assert corrected.stages[1].throughput_kpps == pytest.approx(truth.stages[1].throughput_kpps)
+    light, heavy = (steady.run([load], seed=1000).measurements[0] for load in opened)
+    assert light.throughput_kpps == 100
+    assert heavy.throughput_kpps == pytest.approx(truth.throughput_kpps)

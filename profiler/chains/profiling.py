@@ -1,0 +1,137 @@
+"""Profiling of chains: the cycles of their NFs, each NF alone, then the chains; `chains.csv` and `cycles.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from profiler.chains.plan import placed_chains
+from profiler.chains.points import REPEATS, MeasuredChain, measure_points, point_runs
+from profiler.chains.request import ChainPlan
+from profiler.cycles import cycle_runs, measure_part_of_cycles, offers_null
+from profiler.export import refuse_taken
+from profiler.journal import Journal
+from profiler.profiling import Done, Notify, Steps, journal_of
+from profiler.purposes import BENCHES, CHAINS
+from profiler.solo_repeats import SoloRepeats
+from profiler.testbed import RunRefused, Testbed
+from profiler.testbed_stack import TestbedStack
+from profiles import ChainLoad, InputError, TestbedDescription, Workload
+from profiles.aside import files_aside
+from profiles.chain_table import CHAINS_FILE, read_chains, with_rows
+from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
+from profiles.description import NULL_NF
+from profiles.profile import write_json
+from profiles.table import write_table
+
+MOST_REPEATS = 1000
+
+
+def profile_chains(
+    testbed: Testbed,
+    out: Path,
+    plan: ChainPlan,
+    *,
+    repeats: int = REPEATS,
+    seed: int = 0,
+    progress: Done | None = None,
+    notify: Notify = lambda message: None,
+) -> Path:
+    """Profile chains of NFs on a testbed into the profile directory `out`.
+
+    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
+    Chains and cycles that were measured into `out` before stay, and so do all other files.
+
+    Parameters
+    ----------
+    testbed
+        Where the chains run.
+    out
+        The profile directory.
+    plan
+        Which chains.
+    repeats
+        Runs of each chain at each traffic and offered load.
+    seed
+        Of every choice, and of the noise of a simulated testbed.
+    progress
+        Called after every batch of runs.
+    notify
+        Called with messages: outliers, drift, what is left out, nothing left to do.
+
+    Returns
+    -------
+    out
+
+    Raises
+    ------
+    InputError
+        When the plan cannot be carried out, the testbed runs no chains, or `out` holds something else.
+    TestbedError
+        When the testbed fails; what it measured before is in the journal.
+    OSError
+        When the journal or the directory cannot be written; what was measured before stays.
+    """
+    if seed < 0:
+        raise InputError.of("--seed", f"{seed} is negative")
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise InputError.of("--repeats", f"{repeats} is not between 1 and {MOST_REPEATS:,}")
+    description = testbed.describe()
+    refuse_taken(out, journal_of(out))
+    chains = placed_chains(plan, description, seed)
+    if not description.chains:
+        _refuse_without_chains(testbed, chains[0].stages[0].nf)
+    nfs = [nf for nf in description.fitting_nfs if any(nf.name == stage.nf for one in chains for stage in one.stages)]
+    if not offers_null(description):
+        notify(f"{description.name} has no NF named {NULL_NF}: cycles per packet are not measured")
+    with Journal(journal_of(out)) as journal:
+        journal.claim(description, seed)
+        known = len(journal)
+        stack = TestbedStack(testbed, journal, seed, notify)
+        stack.part(BENCHES)  # drift counts from there
+        steps = Steps(progress, cycle_runs(description, nfs) + point_runs(chains, repeats))
+        cycles = measure_part_of_cycles(stack, journal, nfs, seed=seed, done=steps.done, notify=notify)
+        journal.plan([(CHAINS, "", point_runs(chains, repeats))])
+        runs = SoloRepeats(stack.part(CHAINS), _known(description), seed, steps.done)
+        measured = measure_points(runs, chains, description, repeats=repeats, seed=seed)
+        journal.finished(CHAINS)
+        if runs.refused:
+            notify(f"{_counted(runs)} do not run here; left out")
+        if stack.outliers:
+            notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
+        if len(journal) == known:
+            notify(f"nothing to measure: {known:,} runs are recorded")
+    write_chains(out, description, measured, cycles)
+    return out
+
+
+def write_chains(
+    out: Path, description: TestbedDescription, measured: Sequence[MeasuredChain], cycles: MeasuredCycles | None
+) -> None:
+    """Write `chains.csv` and `cycles.json`; rows and NFs of other chains stay."""
+    former = read_chains(out / CHAINS_FILE) if (out / CHAINS_FILE).exists() else None
+    with files_aside(out) as aside:
+        write_json(description.model_dump(mode="json"), aside / "testbed.json")
+        write_table(with_rows(former, (row for chain in measured for row in chain.rows())), aside / CHAINS_FILE)
+        if cycles:
+            write_cycles(cycles, description, aside / CYCLES_FILE, out / CYCLES_FILE)
+
+
+def _refuse_without_chains(testbed: Testbed, nf: str) -> None:
+    """InputError, with the testbed's reason, when it refuses even one NF as a chain."""
+    description = testbed.describe()
+    try:
+        testbed.run([ChainLoad.of([nf], [[0]], description.traffic)])
+    except RunRefused as error:
+        hint = 'a testbed that runs chains describes `"chains": true` and knows workloads of kind "chain"'
+        raise InputError.of("--testbed", f"{description.name} does not run chains: {error}", hint=hint) from None
+
+
+def _known(description: TestbedDescription) -> Workload:
+    return Workload(description.fitting_nfs[0].name, description.traffic)
+
+
+def _counted(runs: SoloRepeats) -> str:
+    chains = dict.fromkeys((load.label, load.cores) for load in runs.refused if isinstance(load, ChainLoad))
+    names = ", ".join(dict.fromkeys(label for label, _ in chains))
+    return f"{len(chains)} placements of {names}"

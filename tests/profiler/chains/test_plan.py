@@ -1,0 +1,112 @@
+"""Which chains are measured, on which cores."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profiler.chains.plan import MOST_PLACEMENTS, PlacedChain, drawn_orders, placed_chains, placements
+from profiler.chains.request import ChainPlan
+from profiles import ChainStage, InputError
+from tests.profiler.toy_server import server_description
+
+TOY = server_description()
+GATE, CODER = ChainStage("gate"), ChainStage("coder")
+
+
+def planned(*chains: str, **other: object) -> list[PlacedChain]:
+    return placed_chains(ChainPlan(chains, **other), TOY, 0)  # type: ignore[arg-type]
+
+
+def test_a_chain_is_placed_on_one_core_and_on_two() -> None:
+    """After each of its NFs alone."""
+    assert planned("gate,coder") == [
+        PlacedChain((GATE,), ((0,),)),
+        PlacedChain((CODER,), ((0,),)),
+        PlacedChain((GATE, CODER), ((0, 1),)),
+        PlacedChain((GATE, CODER), ((0,), (1,))),
+    ]
+
+
+def test_a_placement_of_the_user_is_the_only_one() -> None:
+    """A bar begins the next core; parameters stay with their NF, which is measured with them alone, too."""
+    few = ChainStage.of("gate", {"rules": 2})
+    assert planned("gate:rules=2,coder|gate")[3:] == [PlacedChain((few, CODER, GATE), ((0, 1), (2,)))]
+    assert planned("gate:rules=2,coder|gate")[0] == PlacedChain((few,), ((0,),))
+
+
+def test_no_more_cores_are_used_than_allowed() -> None:
+    """The NIC has four; a user may allow fewer."""
+    assert max(len(one.cores) for one in planned("gate,gate,gate,gate,gate")) == 4
+    assert max(len(one.cores) for one in planned("gate,gate,gate", most_cores=2)) == 2
+
+
+def test_shares_are_combined_over_cores() -> None:
+    """All of it is written as no share; each combination is measured."""
+    found = [one.shares for one in planned("gate|coder", shares=(1.0, 0.5)) if len(one.cores) == 2]
+    assert sorted(found) == [(), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5)]
+
+
+def test_a_chain_that_is_named_twice_is_measured_once() -> None:
+    assert planned("gate,coder", "gate,coder") == planned("gate,coder")
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 5))
+def test_placements_have_each_stage_once_in_order(stages: int, most: int, seed: int) -> None:
+    """The first is run to completion; with enough cores the last has a core per stage; there are not too many."""
+    found = placements(stages, most, seed)
+    assert found[0] == (tuple(range(stages)),)
+    assert len(found[-1]) == min(stages, most)
+    assert len(found) <= MOST_PLACEMENTS and len(set(found)) == len(found)
+    for cores in found:
+        assert [stage for core in cores for stage in core] == list(range(stages))
+        assert len(cores) <= most
+
+
+def test_three_stages_have_four_placements() -> None:
+    assert placements(3, 3, 0) == [((0, 1, 2),), ((0,), (1, 2)), ((0, 1), (2,)), ((0,), (1,), (2,))]
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 3), st.integers(1, 60), st.integers(0, 9))
+def test_orders_are_drawn_evenly_and_grow_with_their_number(length: int, count: int, seed: int) -> None:
+    """No NF is in one by more than a few orders than another; fewer orders are the first of more."""
+    nfs = list("abcdefg")
+    drawn = drawn_orders(nfs, length, count, seed)
+    assert drawn_orders(nfs, length, count + 1, seed)[:count] == drawn
+    assert len(set(drawn)) == len(drawn) and all(len(set(order)) == length for order in drawn)
+    used = Counter(nf for order in drawn for nf in order)
+    if len(drawn) == count:
+        assert max(used.values()) - min(used[nf] for nf in nfs) <= 2
+
+
+def test_all_orders_are_drawn_where_there_are_no_more() -> None:
+    """Three NFs have six pairs."""
+    assert len(drawn_orders(["a", "b", "c"], 2, 100, 0)) == 6
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (ChainPlan(["gate,oder"]), "--chain: 'gate,oder': the testbed has no oder\nhint: did you mean coder?"),
+        (ChainPlan(["gate,,coder"]), "--chain: 'gate,,coder': a stage is empty\nhint: as in"),
+        (ChainPlan(["gate:rules"]), "'rules' is not of the form NAME=NUMBER"),
+        (ChainPlan(["gate:rules=1000"]), "chain gate: stage 0: rules 1000 is outside [1, 100]"),
+        (ChainPlan(["coder:rules=1"]), "chain coder: stage 0: coder has no parameter rules"),
+        (ChainPlan(["gate|gate|gate"], most_cores=2), "'gate|gate|gate' needs 3 cores, 2 are allowed"),
+        (
+            ChainPlan(drawn=["quadruples"]),
+            "--chains: 'quadruples' is not understood\nhint: it is one of pairs, triples",
+        ),
+        (ChainPlan(drawn=["pairs"], nfs=["gate", "x"]), "--nf: the testbed has no x"),
+        (ChainPlan(drawn=["triples"]), "--chains: triples need 3 different NFs, there are 2"),
+        (ChainPlan(["gate"], shares=[0, 2]), "--share: 0 is not above 0 and at most 1\n--share: 2 is not"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_refused(plan: ChainPlan, message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        placed_chains(plan, TOY, 0)
+    assert message in str(raised.value)
