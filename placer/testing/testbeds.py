@@ -6,7 +6,7 @@ import math
 
 from profiler.testbed import Run, RunRefused, Testbed
 from profiler.testbeds import open_testbed
-from profiles import COUNTERS, BenchLoad, Load, TestbedDescription, TrafficProfile, Workload
+from profiles import COUNTERS, BenchLoad, ChainLoad, Load, TestbedDescription, TrafficProfile, Workload
 
 SEED = 7
 
@@ -15,8 +15,9 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
     """Hold a testbed to the protocol: what it describes runs, and every workload is measured in order.
 
     Every NF and bench of its description runs; a run has one measurement per workload, with a positive throughput and
-    seven counters; what it does not know is refused and does not end it; a simulated testbed repeats its noise-free
-    answers, and its noise with the seed.
+    seven counters; what it does not know is refused and does not end it; chains of NFs have a measurement per stage, or
+    are refused where it does not describe them; a simulated testbed repeats its noise-free answers, and its noise with
+    the seed.
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
         _check_run(testbed.run([load]), [load])
     if (pair := _pair(described, nfs)) is not None:
         _check_run(testbed.run(pair), pair)
-    _check_refusal(testbed, nfs[0])
+    _check_refusal(testbed, Workload("NoSuchNf", traffic), nfs[0], "a run of an NF that is not described")
+    _check_chains(testbed, described, nfs)
     if described.simulated:
         _check_repeatable(testbed, nfs[0])
 
@@ -71,13 +73,30 @@ def _pair(described: TestbedDescription, nfs: list[Workload]) -> list[Load] | No
     return None if pair is None else [*pair]
 
 
-def _check_refusal(testbed: Testbed, known: Workload) -> None:
+def _check_refusal(testbed: Testbed, refused: Load, known: Workload, what: str) -> None:
     try:
-        testbed.run([Workload("NoSuchNf", known.traffic)])
+        testbed.run([refused])
     except RunRefused:
         _check_run(testbed.run([known]), [known])
         return
-    raise AssertionError("a run of an NF that is not described is not refused")
+    raise AssertionError(f"{what} is not refused")
+
+
+def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: list[Workload]) -> None:
+    """Two NFs one after the other, on one core and on two."""
+    first, second = nfs[0], nfs[-1]
+    one_core = ChainLoad.of([first.nf, second.nf], [[0, 1]], first.traffic)
+    if not described.chains:
+        _check_refusal(testbed, one_core, first, "a chain of NFs, which is not described,")
+        return
+    for chain in (one_core, ChainLoad.of([first.nf, second.nf], [[0], [1]], first.traffic)):
+        if len(chain.cores) <= described.nic.cores:
+            run = testbed.run([chain])
+            _check_run(run, [chain])
+            stages = len(run.measurements[0].stages)
+            assert stages == len(chain.stages), f"{chain.label}: {stages} stages measured"
+    missing = ChainLoad.of([first.nf, second.nf], [[0]], first.traffic)
+    _check_refusal(testbed, missing, first, "a chain with a stage on no core")
 
 
 def _check_repeatable(testbed: Testbed, nf: Workload) -> None:

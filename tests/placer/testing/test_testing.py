@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
@@ -10,7 +12,8 @@ from placer.testing import check_predictor, check_strategy, check_testbed
 from predictor.registry import PREDICTORS
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run
-from profiles import Load
+from profiles import ChainLoad, Load
+from tests.profiler.toy_server import ToyServer
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=list(STRATEGIES))
@@ -67,3 +70,24 @@ def test_a_testbed_with_other_noise_for_the_same_seed_is_found() -> None:
 
     with pytest.raises(AssertionError, match="answers of one seed differ"):
         check_testbed(Unseeded())
+
+
+def test_a_testbed_that_ignores_what_is_wrong_with_a_chain_is_found() -> None:
+    class Careless(ToyServer):
+        def run(self, loads: list[Load], *, noise: bool = True, seed: int | None = None) -> Run:  # type: ignore[override]
+            whole = [replace(load, cores=((0, 1),)) if isinstance(load, ChainLoad) else load for load in loads]
+            return super().run(whole, noise=noise, seed=seed)
+
+    check_testbed(ToyServer())
+    with pytest.raises(AssertionError, match="a chain with a stage on no core is not refused"):
+        check_testbed(Careless())
+
+
+def test_a_testbed_that_runs_chains_without_stages_is_found() -> None:
+    class WithoutStages(ToyServer):
+        def run(self, loads: list[Load], *, noise: bool = True, seed: int | None = None) -> Run:  # type: ignore[override]
+            run = super().run(loads, noise=noise, seed=seed)
+            return Run(tuple(replace(one, stages=()) for one in run.measurements))
+
+    with pytest.raises(AssertionError, match="Null,coder: 0 stages measured"):
+        check_testbed(WithoutStages())
