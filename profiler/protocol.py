@@ -17,10 +17,10 @@ from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement
 from profiles import (
     BenchLoad,
     ChainLoad,
-    ChainStage,
     ConfiguredWorkload,
     Counters,
     Load,
+    NfStage,
     TrafficProfile,
     Workload,
 )
@@ -200,7 +200,7 @@ def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
         return BenchLoad.of(message.name, message.parameters)
     traffic = TrafficProfile.from_mapping(message.traffic)
     if isinstance(message, _ChainMessage):
-        stages = [ChainStage.of(stage.name, stage.parameters) for stage in message.stages]
+        stages = [NfStage.of(stage.name, stage.parameters) for stage in message.stages]
         shares = message.shares or ()
         return ChainLoad.of(stages, message.cores, traffic, rate_kpps=message.rate_kpps, shares=shares)
     workload = Workload(message.name, traffic)

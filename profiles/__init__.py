@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from profiles.chain import ChainLoad, ChainStage
+from profiles.chain import ChainLoad, NfStage
 from profiles.counters import COUNTERS, Counters
 from profiles.faults import Fault, InputError
 from profiles.traffic import ATTRIBUTES, TrafficProfile
@@ -22,7 +22,6 @@ __all__ = [
     "BenchDescription",
     "BenchLoad",
     "ChainLoad",
-    "ChainStage",
     "CoLocation",
     "ConfiguredWorkload",
     "Counters",
@@ -30,6 +29,7 @@ __all__ = [
     "InputError",
     "Load",
     "NfDescription",
+    "NfStage",
     "NicModel",
     "TestbedDescription",
     "TrafficProfile",

@@ -17,14 +17,14 @@ def sorted_parameters(values: Mapping[str, float]) -> Parameters:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class ChainStage:
+class NfStage:
     """One NF of a chain, with its parameters."""
 
     nf: str
     parameters: Parameters = ()
 
     @classmethod
-    def of(cls, nf: str, parameters: Mapping[str, float] | None = None) -> ChainStage:
+    def of(cls, nf: str, parameters: Mapping[str, float] | None = None) -> NfStage:
         """The NF with these parameters."""
         return cls(nf, sorted_parameters(parameters or {}))
 
@@ -50,7 +50,7 @@ class ChainLoad:
         Per core, the share of its time that it may spend on this chain; empty for all of it on each.
     """
 
-    stages: tuple[ChainStage, ...]
+    stages: tuple[NfStage, ...]
     cores: tuple[tuple[int, ...], ...]
     traffic: TrafficProfile
     rate_kpps: float = 0.0
@@ -59,7 +59,7 @@ class ChainLoad:
     @classmethod
     def of(
         cls,
-        stages: Sequence[str | ChainStage],
+        stages: Sequence[str | NfStage],
         cores: Sequence[Sequence[int]],
         traffic: TrafficProfile,
         *,
@@ -68,7 +68,7 @@ class ChainLoad:
     ) -> ChainLoad:
         """The chain of these NFs; a name stands for an NF with its default parameters."""
         return cls(
-            tuple(ChainStage(stage) if isinstance(stage, str) else stage for stage in stages),
+            tuple(NfStage(stage) if isinstance(stage, str) else stage for stage in stages),
             tuple(tuple(indices) for indices in cores),
             traffic,
             float(rate_kpps),

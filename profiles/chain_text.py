@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiles.chain import ChainStage
+from profiles.chain import NfStage
 from profiles.text import number_of
 
 NEXT, NEXT_CORE, PARAMETER = ",", "|", ":"
@@ -15,14 +15,14 @@ NEXT, NEXT_CORE, PARAMETER = ",", "|", ":"
 Cores = tuple[tuple[int, ...], ...]
 
 
-def stages_text(stages: Sequence[ChainStage]) -> str:
+def stages_text(stages: Sequence[NfStage]) -> str:
     """The stages as text, in order."""
     return NEXT.join(
         PARAMETER.join([stage.nf, *(f"{name}={value:.10g}" for name, value in stage.parameters)]) for stage in stages
     )
 
 
-def parse_chain(text: str) -> tuple[tuple[ChainStage, ...], Cores | None]:
+def parse_chain(text: str) -> tuple[tuple[NfStage, ...], Cores | None]:
     """The stages of a chain, and the indices of those on each core; None where the text does not place them.
 
     Raises
@@ -31,7 +31,7 @@ def parse_chain(text: str) -> tuple[tuple[ChainStage, ...], Cores | None]:
         With everything that is wrong in it.
     """
     faults: list[str] = []
-    stages: list[ChainStage] = []
+    stages: list[NfStage] = []
     cores: list[tuple[int, ...]] = []
     for core in text.split(NEXT_CORE):
         first = len(stages)
@@ -42,7 +42,7 @@ def parse_chain(text: str) -> tuple[tuple[ChainStage, ...], Cores | None]:
     return tuple(stages), tuple(cores) if NEXT_CORE in text else None
 
 
-def _stage(text: str, faults: list[str]) -> ChainStage:
+def _stage(text: str, faults: list[str]) -> NfStage:
     nf, *parameters = text.split(PARAMETER)
     if not nf:
         faults.append("a stage is empty")
@@ -56,4 +56,4 @@ def _stage(text: str, faults: list[str]) -> ChainStage:
             faults.append(f"{nf} has {name} twice")
         else:
             values[name] = number
-    return ChainStage.of(nf, values)
+    return NfStage.of(nf, values)

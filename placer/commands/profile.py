@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.commands.options import Quiet, Seed, Timeout, refuse_bad_budget
-from profiler.chains.request import COUNT, SIZES, ChainPlan
+from profiler.chains.request import COUNT, SIZES, ChainRequest
 from profiler.methods import known_methods
 from profiler.testbeds import known_testbeds
 from profiles import InputError
@@ -153,8 +153,10 @@ def command(
         _refuse_given(others | {"--method": method if method != "adaptive" else None}, "does not go with chains")
         if nf and not chains:
             raise InputError.of("--nf", "chooses the NFs of --chains, which is missing")
-        plan = ChainPlan(chain or (), chains or (), chain_count or COUNT, nf or (), cores_of_chain, share or (1.0,))
-        _profile_chains(testbed, out, plan, repeats, timeout, seed, progress)
+        request = ChainRequest(
+            chain or (), chains or (), chain_count or COUNT, nf or (), cores_of_chain, share or (1.0,)
+        )
+        _profile_chains(testbed, out, request, repeats, timeout, seed, progress)
         return
     _refuse_given(of_chains, "goes with --chain or --chains only")
     if arrivals is not None:
@@ -201,7 +203,7 @@ def _profile(
 
 
 def _profile_chains(
-    testbed: str, out: Path, plan: ChainPlan, repeats: int | None, timeout: float, seed: int, progress: Progress
+    testbed: str, out: Path, request: ChainRequest, repeats: int | None, timeout: float, seed: int, progress: Progress
 ) -> None:
     from profiler.chains.points import REPEATS
     from profiler.chains.profiling import profile_chains
@@ -213,7 +215,7 @@ def _profile_chains(
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring chains") as advance,
     ):
-        profile_chains(card, out, plan, repeats=repeats or REPEATS, seed=seed, progress=advance, notify=progress.say)
+        profile_chains(card, out, request, repeats=repeats or REPEATS, seed=seed, progress=advance, notify=progress.say)
     progress.say(f"chains written: {out}")
 
 

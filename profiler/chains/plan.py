@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from profiler.chains.request import SIZES, ChainPlan
+from profiler.chains.request import SIZES, ChainRequest
 from profiler.request_checks import refusals
-from profiles import ChainLoad, ChainStage, InputError, TestbedDescription
+from profiles import ChainLoad, InputError, NfStage, TestbedDescription
 from profiles.chain_text import Cores, parse_chain
 from profiles.faults import Fault, suggestion
 
@@ -22,12 +22,12 @@ MOST_PLACEMENTS = 16
 MOST_SHARES = 8
 """Combinations of shares of one placement; of more, equal shares on all cores and some others are measured."""
 
-Stages = tuple[ChainStage, ...]
+Stages = tuple[NfStage, ...]
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedChain:
+class ChainOnCores:
     """A chain on its cores, without traffic."""
 
     stages: Stages
@@ -35,8 +35,8 @@ class PlacedChain:
     shares: tuple[float, ...] = ()
 
 
-def placed_chains(plan: ChainPlan, description: TestbedDescription, seed: int) -> list[PlacedChain]:
-    """The chains of a plan: first each NF alone, then those that the user names, then those that are drawn.
+def placed_chains(request: ChainRequest, description: TestbedDescription, seed: int) -> list[ChainOnCores]:
+    """The chains of a request: first each NF alone, then those that the user names, then those that are drawn.
 
     An order is run to completion on one core and as every pipeline on as many cores as are allowed. The first N orders
     of a seed are among the first M > N, and every NF is in about as many of them as every other.
@@ -46,17 +46,17 @@ def placed_chains(plan: ChainPlan, description: TestbedDescription, seed: int) -
     InputError
         When a chain cannot be read, an NF is not known, or a chain does not fit the cores.
     """
-    _refuse_bad_numbers(plan)
-    most = min(plan.most_cores or description.nic.cores, description.nic.cores)
-    named = [_named(text, description, most) for text in plan.chains]
-    pool = _pool(plan, description)
-    orders = [order for length in plan.drawn for order in drawn_orders(pool, SIZES[length], plan.count, seed)]
-    several = [*named, *((tuple(map(ChainStage, order)), None) for order in orders)]
+    _refuse_bad_numbers(request)
+    most = min(request.most_cores or description.nic.cores, description.nic.cores)
+    named = [_named(text, description, most) for text in request.chains]
+    pool = _pool(request, description)
+    orders = [order for length in request.drawn for order in drawn_orders(pool, SIZES[length], request.count, seed)]
+    several = [*named, *((tuple(map(NfStage, order)), None) for order in orders)]
     alone = dict.fromkeys(stage for stages, _ in several for stage in stages)
-    placed = [PlacedChain((stage,), ((0,),)) for stage in alone]
+    placed = [ChainOnCores((stage,), ((0,),)) for stage in alone]
     for stages, cores in several:
-        placed += [PlacedChain(stages, one) for one in ([cores] if cores else placements(len(stages), most, seed))]
-    return list(dict.fromkeys(one for chain in placed for one in _with_shares(chain, plan.shares, seed)))
+        placed += [ChainOnCores(stages, one) for one in ([cores] if cores else placements(len(stages), most, seed))]
+    return list(dict.fromkeys(one for chain in placed for one in _with_shares(chain, request.shares, seed)))
 
 
 def drawn_orders(nfs: Sequence[str], length: int, count: int, seed: int) -> list[tuple[str, ...]]:
@@ -83,11 +83,11 @@ def placements(stages: int, most: int, seed: int) -> list[Cores]:
     return _some(found, MOST_PLACEMENTS, np.random.default_rng([seed, stages]))
 
 
-def _with_shares(chain: PlacedChain, shares: Sequence[float], seed: int) -> Iterator[PlacedChain]:
+def _with_shares(chain: ChainOnCores, shares: Sequence[float], seed: int) -> Iterator[ChainOnCores]:
     combined = sorted(product(shares, repeat=len(chain.cores)), key=lambda one: len(set(one)))
     rng = np.random.default_rng([seed, len(chain.cores)])
     for one in _some(combined, max(MOST_SHARES, len(shares)), rng, keep=len(shares)):
-        yield PlacedChain(chain.stages, chain.cores, () if set(one) == {1.0} else one)
+        yield ChainOnCores(chain.stages, chain.cores, () if set(one) == {1.0} else one)
 
 
 def _some(items: list[_T], most: int, rng: Generator, keep: int = 1) -> list[_T]:
@@ -120,27 +120,27 @@ def _named(text: str, description: TestbedDescription, most: int) -> tuple[Stage
     return stages, cores
 
 
-def _pool(plan: ChainPlan, description: TestbedDescription) -> list[str]:
+def _pool(request: ChainRequest, description: TestbedDescription) -> list[str]:
     """The NFs of drawn orders."""
     known = [nf.name for nf in description.fitting_nfs]
-    if unknown := [name for name in plan.nfs if name not in known]:
+    if unknown := [name for name in request.nfs if name not in known]:
         raise InputError.of("--nf", f"the testbed has no {', '.join(unknown)}", hint=suggestion(unknown[0], known))
-    pool = [name for name in known if not plan.nfs or name in plan.nfs]
-    for length in plan.drawn:
+    pool = [name for name in known if not request.nfs or name in request.nfs]
+    for length in request.drawn:
         if len(pool) < SIZES[length]:
             raise InputError.of("--chains", f"{length} need {SIZES[length]} different NFs, there are {len(pool)}")
     return pool
 
 
-def _refuse_bad_numbers(plan: ChainPlan) -> None:
+def _refuse_bad_numbers(request: ChainRequest) -> None:
     faults = [
         Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(SIZES)}")
-        for name in plan.drawn
+        for name in request.drawn
         if name not in SIZES
     ]
     faults += [
         Fault("--share", None, None, f"{share:g} is not above 0 and at most 1")
-        for share in plan.shares
+        for share in request.shares
         if not 0 < share <= 1
     ]
     if faults:

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from profiler.chains.plan import PlacedChain
+from profiler.chains.plan import ChainOnCores
 from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.solo_repeats import SoloRepeats
 from profiler.testbed import Measurement
@@ -44,14 +44,14 @@ class MeasuredChain:
         return row
 
 
-def point_runs(chains: Sequence[PlacedChain], repeats: int) -> int:
+def point_runs(chains: Sequence[ChainOnCores], repeats: int) -> int:
     """How many runs `measure_points` takes."""
     return len(chains) * (TRAFFICS + len(LOADS)) * repeats
 
 
 def measure_points(
     runs: SoloRepeats,
-    chains: Sequence[PlacedChain],
+    chains: Sequence[ChainOnCores],
     description: TestbedDescription,
     *,
     repeats: int = REPEATS,
@@ -77,7 +77,7 @@ def measure_points(
     ]
     measured = reached | runs.measure(opened, repeats)
     order = {chain: place for place, chain in enumerate(chains)}
-    in_order = sorted(measured, key=lambda load: order[PlacedChain(load.stages, load.cores, load.shares)])
+    in_order = sorted(measured, key=lambda load: order[ChainOnCores(load.stages, load.cores, load.shares)])
     return [MeasuredChain(load, measured[load]) for load in in_order]
 
 

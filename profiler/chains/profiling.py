@@ -7,7 +7,7 @@ from pathlib import Path
 
 from profiler.chains.plan import placed_chains
 from profiler.chains.points import REPEATS, MeasuredChain, measure_points, point_runs
-from profiler.chains.request import ChainPlan
+from profiler.chains.request import ChainRequest
 from profiler.cycles import cycle_runs, measure_part_of_cycles, offers_null
 from profiler.export import refuse_taken
 from profiler.journal import Journal
@@ -30,7 +30,7 @@ MOST_REPEATS = 1000
 def profile_chains(
     testbed: Testbed,
     out: Path,
-    plan: ChainPlan,
+    request: ChainRequest,
     *,
     repeats: int = REPEATS,
     seed: int = 0,
@@ -48,7 +48,7 @@ def profile_chains(
         Where the chains run.
     out
         The profile directory.
-    plan
+    request
         Which chains.
     repeats
         Runs of each chain at each traffic and offered load.
@@ -66,7 +66,7 @@ def profile_chains(
     Raises
     ------
     InputError
-        When the plan cannot be carried out, the testbed runs no chains, or `out` holds something else.
+        When the request cannot be carried out, the testbed runs no chains, or `out` holds something else.
     TestbedError
         When the testbed fails; what it measured before is in the journal.
     OSError
@@ -78,7 +78,7 @@ def profile_chains(
         raise InputError.of("--repeats", f"{repeats} is not between 1 and {MOST_REPEATS:,}")
     description = testbed.describe()
     refuse_taken(out, journal_of(out))
-    chains = placed_chains(plan, description, seed)
+    chains = placed_chains(request, description, seed)
     if not description.chains:
         _refuse_without_chains(testbed, chains[0].stages[0].nf)
     nfs = [nf for nf in description.fitting_nfs if any(nf.name == stage.nf for one in chains for stage in one.stages)]

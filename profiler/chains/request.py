@@ -12,7 +12,7 @@ COUNT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class ChainPlan:
+class ChainRequest:
     """What to measure.
 
     Parameters

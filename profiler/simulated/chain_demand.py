@@ -90,6 +90,8 @@ class ChainDemand:
         Per core, in the order of the request.
     batch_us
         Per core, the part of its time that is per batch and not per packet.
+    visits
+        The indices of the cores in the order in which packets first reach them.
     kept, leaving
         Per stage, the share of the packets that reach it that it passes on, and of all that enter the chain.
     rate_kpps
@@ -98,6 +100,7 @@ class ChainDemand:
 
     cores: tuple[LoadDemand, ...]
     batch_us: tuple[float, ...]
+    visits: tuple[int, ...]
     kept: tuple[float, ...]
     leaving: tuple[float, ...]
     rate_kpps: float
@@ -122,7 +125,9 @@ def chain_demand(load: ChainLoad, specs: Mapping[str, StageSpec], card: Card, pa
     parts[core_of[len(flows) - 1]].sink(leaving[-1])
     offered = [load.rate_kpps / 1e3 or UNBOUNDED] + [UNBOUNDED] * (len(parts) - 1)
     demands = [part.demand(card, one, core > 0) for core, (part, one) in enumerate(zip(parts, offered, strict=True))]
-    return ChainDemand(tuple(demands), tuple(part.batch_us(card) for part in parts), kept, leaving, load.rate_kpps)
+    visits = tuple(dict.fromkeys(core_of[at] for at in range(len(flows))))
+    batch_us = tuple(part.batch_us(card) for part in parts)
+    return ChainDemand(tuple(demands), batch_us, visits, kept, leaving, load.rate_kpps)
 
 
 def _flows(load: ChainLoad, specs: Mapping[str, StageSpec]) -> tuple[list[StageFlow], tuple[float, ...]]:

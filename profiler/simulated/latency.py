@@ -2,7 +2,7 @@
 
 Packets arrive at random times and wait in the ring of the first core. A core takes what waits, at most a batch, and
 passes all of it on when the last packet of the batch is done; then it takes the next. A packet that finds a ring full
-is lost, and has no latency.
+is lost, and has no latency. A core that packets reach twice is passed once, for the time of both.
 """
 
 from __future__ import annotations

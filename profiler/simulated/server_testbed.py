@@ -28,10 +28,10 @@ from profiles import (
     BenchDescription,
     BenchLoad,
     ChainLoad,
-    ChainStage,
     ConfiguredWorkload,
     Load,
     NfDescription,
+    NfStage,
     NicModel,
     TestbedDescription,
 )
@@ -81,9 +81,9 @@ class SimulatedServer(SimulatedMachine):
             case ChainLoad():
                 return self._chain(_chain_text(load), load, stages=True)
             case ConfiguredWorkload():
-                workload, stage = load.workload, ChainStage(load.workload.nf, load.parameters)
+                workload, stage = load.workload, NfStage(load.workload.nf, load.parameters)
             case _:
-                workload, stage = load, ChainStage(load.nf)
+                workload, stage = load, NfStage(load.nf)
         text = nf_text(workload) + _parameters_text(stage)
         return self._chain(text, ChainLoad.of([stage], [[0]], workload.traffic), stages=False)
 
@@ -133,7 +133,8 @@ class SimulatedServer(SimulatedMachine):
         per_batch = np.array(load.demand.batch_us)
         compute = batch.compute_ns[parts, c] / 1e3 - per_batch / self._path.batch
         stalled = solution.stall_ns[:, parts, c].sum(axis=0) / 1e3
-        times = [CoreTime(*values) for values in (np.stack([compute, stalled, per_batch]) * slower).T.tolist()]
+        of_cores = [CoreTime(*values) for values in (np.stack([compute, stalled, per_batch]) * slower).T.tolist()]
+        times = [of_cores[core] for core in load.demand.visits]
         key = f"{factor!r} {at} " + "\n".join(other.text for other in solved.loads[c])
         drawn = np.random.default_rng(list(hashlib.sha256(key.encode()).digest()))
         packets = FOLLOWED if solved.noise is not None else 4 * FOLLOWED
@@ -155,7 +156,7 @@ def _chain_text(load: ChainLoad) -> str:
     return f"chain {stages} {cores} " + " ".join(repr(value + 0.0) for value in values)
 
 
-def _parameters_text(stage: ChainStage) -> str:
+def _parameters_text(stage: NfStage) -> str:
     return "".join(f" {name}={value + 0.0!r}" for name, value in stage.parameters)
 
 

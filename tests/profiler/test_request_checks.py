@@ -8,14 +8,14 @@ import pytest
 
 from profiler.request_checks import refusals
 from profiler.simulated import SimulatedServer
-from profiles import ChainLoad, ChainStage, ConfiguredWorkload, Load, TrafficProfile, Workload
+from profiles import ChainLoad, ConfiguredWorkload, Load, NfStage, TrafficProfile, Workload
 from tests.profiler.toy_testbed import description
 
 SERVER = SimulatedServer().describe()
 TRAFFIC = SERVER.traffic
 
 
-def chain(stages: Sequence[str | ChainStage], cores: Sequence[Sequence[int]], **other: object) -> ChainLoad:
+def chain(stages: Sequence[str | NfStage], cores: Sequence[Sequence[int]], **other: object) -> ChainLoad:
     return ChainLoad.of(stages, cores, TRAFFIC, **other)  # type: ignore[arg-type]
 
 
@@ -25,7 +25,7 @@ def test_chains_of_every_placement_are_accepted() -> None:
         chain(["ACL", "NAT"], [[0, 1]]),
         chain(["ACL", "NAT"], [[1], [0]]),
         chain(["ACL", "NAT", "LB"], [[0, 2], [1]], shares=[0.5, 1]),
-        chain([ChainStage.of("ACL", {"rules": 1024}), "ACL"], [[0, 1]]),
+        chain([NfStage.of("ACL", {"rules": 1024}), "ACL"], [[0, 1]]),
         ConfiguredWorkload.of(Workload("ACL", TRAFFIC), {"rules": 1024}),
     ]
     assert refusals(SERVER, accepted) == []
@@ -47,11 +47,11 @@ def test_chains_of_every_placement_are_accepted() -> None:
         (chain(["ACL"], [[0]], shares=[1.5]), ["chain ACL: share 1.5 is not above 0 and at most 1"]),
         (chain(["ACL"], [[0]], shares=[1, 1]), ["chain ACL: has 2 shares for 1 cores"]),
         (
-            chain([ChainStage.of("NAT", {"rules": 9})], [[0]]),
+            chain([NfStage.of("NAT", {"rules": 9})], [[0]]),
             ["chain NAT: stage 0: NAT has no parameter rules"],
         ),
         (
-            chain([ChainStage.of("ACL", {"rules": 0})], [[0]]),
+            chain([NfStage.of("ACL", {"rules": 0})], [[0]]),
             ["chain ACL: stage 0: rules 0 is outside [1, 4096]"],
         ),
         (
@@ -68,7 +68,7 @@ def test_each_fault_of_a_chain_is_named(load: Load, faults: list[str]) -> None:
 
 def test_all_faults_of_a_request_are_named_at_once() -> None:
     """So that one answer is enough to correct a request."""
-    wrong = chain([ChainStage.of("NAT", {"rules": 9}), "Firewall"], [[0], []], shares=[2, 1])
+    wrong = chain([NfStage.of("NAT", {"rules": 9}), "Firewall"], [[0], []], shares=[2, 1])
     assert len(refusals(SERVER, [wrong, wrong])) == 2 * 5
 
 

@@ -12,7 +12,7 @@ from profiler.program import LONGEST_LINE
 from profiler.serve import answer, serve
 from profiler.simulated import SimulatedServer, SimulatedTestbed
 from profiler.testbeds.exec import ExecTestbed
-from profiles import BenchLoad, ChainLoad, ChainStage, ConfiguredWorkload, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, NfStage, TrafficProfile, Workload
 from tests.profiler.toy_testbed import ToyTestbed
 
 NF = '{"kind": "nf", "name": "counter", "traffic": {"flows": 10, "packet_size": 64}}'
@@ -45,7 +45,7 @@ def test_a_served_chain_is_measured_as_in_the_same_process() -> None:
     """With its stages and latency, open and closed; NFs with parameters arrive with them."""
     traffic = TrafficProfile(1000, 500, 0)
     loads = [
-        ChainLoad.of([ChainStage.of("ACL", {"rules": 9}), "NAT"], [[0], [1]], traffic, shares=[0.5, 1]),
+        ChainLoad.of([NfStage.of("ACL", {"rules": 9}), "NAT"], [[0], [1]], traffic, shares=[0.5, 1]),
         ChainLoad.of(["NAT"], [[0]], traffic, rate_kpps=100),
         ConfiguredWorkload.of(Workload("ACL", traffic), {"rules": 9}),
     ]

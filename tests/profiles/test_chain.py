@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from profiles import ChainLoad, ChainStage, ConfiguredWorkload, TrafficProfile, Workload
+from profiles import ChainLoad, ConfiguredWorkload, NfStage, TrafficProfile, Workload
 
 TRAFFIC = TrafficProfile(1000, 64, 0)
 
 
 def test_a_chain_is_written_as_the_protocol_has_it() -> None:
     """Stages with their parameters, the stages of each core, and the offered load; 0 is a closed loop."""
-    chain = ChainLoad.of([ChainStage.of("ACL", {"rules": 9}), "NAT"], [[0, 1]], TRAFFIC)
+    chain = ChainLoad.of([NfStage.of("ACL", {"rules": 9}), "NAT"], [[0, 1]], TRAFFIC)
     assert chain.as_request() == {
         "kind": "chain",
         "stages": [{"name": "ACL", "parameters": {"rules": 9}}, {"name": "NAT", "parameters": {}}],

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiles import ChainStage
+from profiles import NfStage
 from profiles.chain_text import parse_chain, stages_text
 
 names = st.text(
     st.characters(blacklist_characters=",:|= ", blacklist_categories=("Cc", "Cs", "Zs", "Zl", "Zp")), min_size=1
 )
 stages = st.lists(
-    st.builds(ChainStage.of, names, st.dictionaries(names, st.integers(-(10**6), 10**6), max_size=2)),
+    st.builds(NfStage.of, names, st.dictionaries(names, st.integers(-(10**6), 10**6), max_size=2)),
     min_size=1,
     max_size=4,
 )
@@ -22,7 +22,7 @@ stages = st.lists(
 def test_stages_have_their_parameters() -> None:
     """Spaces around a stage do not matter."""
     parsed, cores = parse_chain("ACL:rules=1024:denied_pct=0.5, NAT")
-    assert parsed == (ChainStage.of("ACL", {"rules": 1024, "denied_pct": 0.5}), ChainStage("NAT"))
+    assert parsed == (NfStage.of("ACL", {"rules": 1024, "denied_pct": 0.5}), NfStage("NAT"))
     assert cores is None
 
 
@@ -31,7 +31,7 @@ def test_a_bar_begins_the_next_core() -> None:
 
 
 @given(stages)
-def test_what_is_written_is_read_again(chain: list[ChainStage]) -> None:
+def test_what_is_written_is_read_again(chain: list[NfStage]) -> None:
     """Names without separators, and whole numbers."""
     assert parse_chain(stages_text(chain)) == (tuple(chain), None)
 

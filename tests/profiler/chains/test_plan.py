@@ -8,34 +8,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.chains.plan import MOST_PLACEMENTS, PlacedChain, drawn_orders, placed_chains, placements
-from profiler.chains.request import ChainPlan
-from profiles import ChainStage, InputError
+from profiler.chains.plan import MOST_PLACEMENTS, ChainOnCores, drawn_orders, placed_chains, placements
+from profiler.chains.request import ChainRequest
+from profiles import InputError, NfStage
 from tests.profiler.toy_server import server_description
 
 TOY = server_description()
-GATE, CODER = ChainStage("gate"), ChainStage("coder")
+GATE, CODER = NfStage("gate"), NfStage("coder")
 
 
-def planned(*chains: str, **other: object) -> list[PlacedChain]:
-    return placed_chains(ChainPlan(chains, **other), TOY, 0)  # type: ignore[arg-type]
+def planned(*chains: str, **other: object) -> list[ChainOnCores]:
+    return placed_chains(ChainRequest(chains, **other), TOY, 0)  # type: ignore[arg-type]
 
 
 def test_a_chain_is_placed_on_one_core_and_on_two() -> None:
     """After each of its NFs alone."""
     assert planned("gate,coder") == [
-        PlacedChain((GATE,), ((0,),)),
-        PlacedChain((CODER,), ((0,),)),
-        PlacedChain((GATE, CODER), ((0, 1),)),
-        PlacedChain((GATE, CODER), ((0,), (1,))),
+        ChainOnCores((GATE,), ((0,),)),
+        ChainOnCores((CODER,), ((0,),)),
+        ChainOnCores((GATE, CODER), ((0, 1),)),
+        ChainOnCores((GATE, CODER), ((0,), (1,))),
     ]
 
 
 def test_a_placement_of_the_user_is_the_only_one() -> None:
     """A bar begins the next core; parameters stay with their NF, which is measured with them alone, too."""
-    few = ChainStage.of("gate", {"rules": 2})
-    assert planned("gate:rules=2,coder|gate")[3:] == [PlacedChain((few, CODER, GATE), ((0, 1), (2,)))]
-    assert planned("gate:rules=2,coder|gate")[0] == PlacedChain((few,), ((0,),))
+    few = NfStage.of("gate", {"rules": 2})
+    assert planned("gate:rules=2,coder|gate")[3:] == [ChainOnCores((few, CODER, GATE), ((0, 1), (2,)))]
+    assert planned("gate:rules=2,coder|gate")[0] == ChainOnCores((few,), ((0,),))
 
 
 def test_no_more_cores_are_used_than_allowed() -> None:
@@ -91,22 +91,22 @@ def test_all_orders_are_drawn_where_there_are_no_more() -> None:
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (ChainPlan(["gate,oder"]), "--chain: 'gate,oder': the testbed has no oder\nhint: did you mean coder?"),
-        (ChainPlan(["gate,,coder"]), "--chain: 'gate,,coder': a stage is empty\nhint: as in"),
-        (ChainPlan(["gate:rules"]), "'rules' is not of the form NAME=NUMBER"),
-        (ChainPlan(["gate:rules=1000"]), "chain gate: stage 0: rules 1000 is outside [1, 100]"),
-        (ChainPlan(["coder:rules=1"]), "chain coder: stage 0: coder has no parameter rules"),
-        (ChainPlan(["gate|gate|gate"], most_cores=2), "'gate|gate|gate' needs 3 cores, 2 are allowed"),
+        (ChainRequest(["gate,oder"]), "--chain: 'gate,oder': the testbed has no oder\nhint: did you mean coder?"),
+        (ChainRequest(["gate,,coder"]), "--chain: 'gate,,coder': a stage is empty\nhint: as in"),
+        (ChainRequest(["gate:rules"]), "'rules' is not of the form NAME=NUMBER"),
+        (ChainRequest(["gate:rules=1000"]), "chain gate: stage 0: rules 1000 is outside [1, 100]"),
+        (ChainRequest(["coder:rules=1"]), "chain coder: stage 0: coder has no parameter rules"),
+        (ChainRequest(["gate|gate|gate"], most_cores=2), "'gate|gate|gate' needs 3 cores, 2 are allowed"),
         (
-            ChainPlan(drawn=["quadruples"]),
+            ChainRequest(drawn=["quadruples"]),
             "--chains: 'quadruples' is not understood\nhint: it is one of pairs, triples",
         ),
-        (ChainPlan(drawn=["pairs"], nfs=["gate", "x"]), "--nf: the testbed has no x"),
-        (ChainPlan(drawn=["triples"]), "--chains: triples need 3 different NFs, there are 2"),
-        (ChainPlan(["gate"], shares=[0, 2]), "--share: 0 is not above 0 and at most 1\n--share: 2 is not"),
+        (ChainRequest(drawn=["pairs"], nfs=["gate", "x"]), "--nf: the testbed has no x"),
+        (ChainRequest(drawn=["triples"]), "--chains: triples need 3 different NFs, there are 2"),
+        (ChainRequest(["gate"], shares=[0, 2]), "--share: 0 is not above 0 and at most 1\n--share: 2 is not"),
     ],
 )
-def test_a_plan_that_cannot_be_carried_out_is_refused(plan: ChainPlan, message: str) -> None:
+def test_a_plan_that_cannot_be_carried_out_is_refused(plan: ChainRequest, message: str) -> None:
     with pytest.raises(InputError) as raised:
         placed_chains(plan, TOY, 0)
     assert message in str(raised.value)

@@ -10,7 +10,7 @@ import pytest
 
 from profiler.chains.points import LOADS, TRAFFICS
 from profiler.chains.profiling import profile_chains
-from profiler.chains.request import ChainPlan
+from profiler.chains.request import ChainRequest
 from profiler.profiling import journal_of, profile
 from profiler.simulated import SERVER_NFS, SimulatedServer, SimulatedTestbed
 from profiler.status import as_text, read_status
@@ -21,10 +21,10 @@ from tests.profiler.folders import bytes_of
 from tests.profiler.toy_server import SOURCE, ToyServer, server_description
 from tests.profiler.toy_testbed import ToyTestbed
 
-PLAN = ChainPlan(["gate,coder"])
+PLAN = ChainRequest(["gate,coder"])
 
 
-def measured(testbed: ToyServer, out: Path, plan: ChainPlan = PLAN) -> pd.DataFrame:
+def measured(testbed: ToyServer, out: Path, plan: ChainRequest = PLAN) -> pd.DataFrame:
     return read_chains(profile_chains(testbed, out, plan) / "chains.csv")
 
 
@@ -71,8 +71,8 @@ def test_stages_have_their_columns(tmp_path: Path) -> None:
 
 def test_cycles_of_the_nfs_are_measured_with_them(tmp_path: Path) -> None:
     """Of those in the chains, not of others; what was measured before stays."""
-    profile_chains(ToyServer(), tmp_path / "p", ChainPlan(["gate"]))
-    profile_chains(ToyServer(), tmp_path / "p", ChainPlan(["coder"]))
+    profile_chains(ToyServer(), tmp_path / "p", ChainRequest(["gate"]))
+    profile_chains(ToyServer(), tmp_path / "p", ChainRequest(["coder"]))
     written = json.loads((tmp_path / "p" / "cycles.json").read_text())
     assert {name: nf["server"]["cycles"] for name, nf in written["nfs"].items()} == {"coder": 550, "gate": 150}
     assert set(read_chains(tmp_path / "p" / "chains.csv").order) == {"gate", "coder"}
@@ -80,10 +80,10 @@ def test_cycles_of_the_nfs_are_measured_with_them(tmp_path: Path) -> None:
 
 def test_a_chain_that_is_measured_again_stays_at_its_place(tmp_path: Path) -> None:
     """The same commands in any order end in the same rows; the bytes of the first do not change by running it again."""
-    for plan in (ChainPlan(["gate,coder"]), ChainPlan(["coder,gate"])):
+    for plan in (ChainRequest(["gate,coder"]), ChainRequest(["coder,gate"])):
         profile_chains(ToyServer(), tmp_path / "p", plan)
     before = bytes_of(tmp_path / "p")
-    profile_chains(ToyServer(fails_after=0), tmp_path / "p", ChainPlan(["gate,coder"]))
+    profile_chains(ToyServer(fails_after=0), tmp_path / "p", ChainRequest(["gate,coder"]))
     assert bytes_of(tmp_path / "p") == before
 
 
@@ -114,7 +114,7 @@ def test_a_second_call_measures_nothing(tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     """Two profilings of drawn chains with one seed agree in every byte; another seed draws others."""
-    plan = ChainPlan(drawn=["pairs"], count=1)
+    plan = ChainRequest(drawn=["pairs"], count=1)
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         profile_chains(small_server("NAT", "LB", "ACL", "Tunnel"), tmp_path / name, plan, repeats=1, seed=seed)
     assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
@@ -132,7 +132,7 @@ def test_an_nf_that_runs_in_no_chain_is_left_out(tmp_path: Path) -> None:
 
 def test_a_testbed_without_chains_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     """With its own words; another testbed can then be profiled into the same folder."""
-    plan = ChainPlan(["NAT,ACL"])
+    plan = ChainRequest(["NAT,ACL"])
     with pytest.raises(
         InputError, match="--testbed: simulated-bluefield-2 does not run chains: bad-request: chains of"
     ):
@@ -155,7 +155,7 @@ def test_a_repeat_that_disagrees_is_decided_by_a_further_run(tmp_path: Path) -> 
     nfs = [nf.model_dump() for nf in server_description().nfs if nf.name != "Null"]
     factors = [1.0] * 10 + [0.5]  # after the readings of the reference, the first run
     testbed = ToyServer(server_description(nfs=nfs), factors=factors)
-    profile_chains(testbed, tmp_path / "p", ChainPlan(["coder"]), notify=messages.append)
+    profile_chains(testbed, tmp_path / "p", ChainRequest(["coder"]), notify=messages.append)
     assert any("1 runs were outliers" in message for message in messages)
     closed = read_chains(tmp_path / "p" / "chains.csv").query("rate_kpps == 0 and packet_size == 500")
     assert closed.throughput_kpps.to_numpy() == pytest.approx([1e6 / 550] * 2)

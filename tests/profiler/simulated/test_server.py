@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placer.testing import check_testbed
 from profiler.simulated import SimulatedServer
 from profiler.testbed import Measurement, RunRefused
-from profiles import BenchLoad, ChainLoad, ChainStage, ConfiguredWorkload, Load, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, Load, NfStage, TrafficProfile, Workload
 
 SERVER = SimulatedServer()
 TRAFFIC = SERVER.describe().traffic
@@ -77,7 +77,7 @@ def cycles_of(name: str, traffic: TrafficProfile = TRAFFIC, **parameters: float)
     return cycles(nf) - cycles(Workload("Null", traffic))
 
 
-def chain(names: Sequence[str | ChainStage], cores: Sequence[Sequence[int]], **other: object) -> ChainLoad:
+def chain(names: Sequence[str | NfStage], cores: Sequence[Sequence[int]], **other: object) -> ChainLoad:
     return ChainLoad.of(names, cores, TRAFFIC, **other)  # type: ignore[arg-type]
 
 
@@ -111,7 +111,7 @@ def test_an_nf_is_a_chain_of_one_stage() -> None:
     bench = BenchLoad.of("mem-bench", {"wss_mb": 64, "access_mops": 180})
     assert replace(truth(staged, *[bench] * 15), stages=()) == truth(nf, *[bench] * 15)
     acl = ConfiguredWorkload.of(Workload("ACL", TRAFFIC), {"rules": 9})
-    assert truth(acl) == replace(truth(chain([ChainStage.of("ACL", {"rules": 9})], [[0]])), stages=())
+    assert truth(acl) == replace(truth(chain([NfStage.of("ACL", {"rules": 9})], [[0]])), stages=())
 
 
 def test_run_to_completion_adds_up_the_stages() -> None:
@@ -139,7 +139,7 @@ def test_a_pipeline_goes_at_the_rate_of_its_slowest_core_and_rings_cost() -> Non
 def test_what_a_stage_drops_later_stages_do_not_see() -> None:
     """Behind an ACL that denies a half, NAT sees a half, and the chain takes more packets than behind one that denies
     none."""
-    half, none = (chain([ChainStage.of("ACL", {"denied_pct": pct}), "NAT"], [[0, 1]]) for pct in (50, 0))
+    half, none = (chain([NfStage.of("ACL", {"denied_pct": pct}), "NAT"], [[0, 1]]) for pct in (50, 0))
     measured = truth(half)
     assert [stage.dropped_pct for stage in measured.stages] == [50, 0]
     assert [stage.throughput_kpps for stage in measured.stages] == pytest.approx([measured.throughput_kpps / 2] * 2)
@@ -148,7 +148,7 @@ def test_what_a_stage_drops_later_stages_do_not_see() -> None:
 
 def test_a_stage_that_drops_everything_leaves_the_others_idle() -> None:
     """The chain goes on; nothing leaves it."""
-    measured = truth(chain([ChainStage.of("ACL", {"denied_pct": 100}), "Encrypt"], [[0], [1]]))
+    measured = truth(chain([NfStage.of("ACL", {"denied_pct": 100}), "Encrypt"], [[0], [1]]))
     assert [stage.throughput_kpps for stage in measured.stages] == [0, 0]
     assert 1.7e6 / measured.throughput_kpps == pytest.approx(cycles(Workload("ACL", TRAFFIC)), rel=0.05)
 
