@@ -70,7 +70,7 @@ def fit_stages(
     predicted, trees = np.full(count, base), []
     with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
         for _ in range(stages):
-            left, kept = target - predicted, slice(None)
+            left, kept = target - predicted, np.arange(count)
             if subsample < 1.0:
                 kept = _sample(random.uniform(size=count), max(1, int(subsample * count)))
             model = DecisionTreeRegressor(max_depth=DEPTH, min_samples_leaf=min_samples_leaf, random_state=random)
@@ -87,7 +87,8 @@ def _added(tree: Any, rows: NDArray[np.float32]) -> Array:
 
 def _sample(draws: Array, size: int) -> NDArray[np.intp]:
     """`size` of as many rows as there are draws from [0, 1), in their order (Knuth, volume 2, algorithm S)."""
-    kept, count = [], len(draws)
+    count = len(draws)
+    kept: list[int] = []
     for at, draw in enumerate(draws.tolist()):
         if draw * (count - at) < size - len(kept):
             kept.append(at)
