@@ -19,12 +19,15 @@ check: .venv/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-profile: .venv/.installed  ## Record the profiles of the simulated cards again; the same seed gives the same bytes.
-	rm -rf build/bluefield-2-simulated* build/bluefield-2-contended-simulated*
+profile: .venv/.installed  ## Record the profiles of the simulated machines again; the same seed gives the same bytes.
+	rm -rf build/bluefield-2-simulated* build/bluefield-2-contended-simulated* build/server-simulated*
 	$(BIN)/placer profile --testbed simulated --out build/bluefield-2-simulated --seed 0
 	$(BIN)/placer profile --testbed simulated:contended --out build/bluefield-2-contended-simulated --seed 0
-	rm -rf traces/bluefield-2-simulated traces/bluefield-2-contended-simulated
-	cp -r build/bluefield-2-simulated build/bluefield-2-contended-simulated traces
+	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --quota 150 --seed 0
+	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --chains pairs --chain-count 30 --seed 0
+	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --chains triples --chain-count 12 --seed 0
+	rm -rf traces/bluefield-2-simulated traces/bluefield-2-contended-simulated traces/server-simulated
+	cp -r build/bluefield-2-simulated build/bluefield-2-contended-simulated build/server-simulated traces
 
 traces: .venv/.installed  ## Write the traces in the repo again.
 	$(BIN)/placer generate --count 500 --seed 1 --out traces/arrivals-500.csv

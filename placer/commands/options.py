@@ -13,7 +13,7 @@ import typer
 from profiler.testbeds import known_testbeds
 from profiles import InputError
 
-RECORDED_TESTBEDS = ("simulated", "simulated:contended")
+RECORDED_TESTBEDS = ("simulated", "simulated:contended", "simulated:server")
 """Testbeds whose recorded profiles come with placer."""
 
 ModelsDir = Annotated[
@@ -35,7 +35,7 @@ RecordedCard = Annotated[
     str | None,
     typer.Option(
         "--testbed",
-        help=f"Without --models: use the recorded models of this testbed, {' or '.join(RECORDED_TESTBEDS)}.  "
+        help=f"Without --models: use the recorded models of this testbed, {', '.join(RECORDED_TESTBEDS)}.  "
         "[default: simulated]",
         show_default=False,
     ),

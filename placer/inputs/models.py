@@ -19,8 +19,12 @@ from profiles import InputError
 from profiles.profile import read_profile
 
 RECORDED = "bluefield-2-simulated"
-RECORDED_OF = {"simulated": RECORDED, "simulated:contended": "bluefield-2-contended-simulated"}
-"""The recorded profile of each simulated card, by the SPEC of its testbed."""
+RECORDED_OF = {
+    "simulated": RECORDED,
+    "simulated:contended": "bluefield-2-contended-simulated",
+    "simulated:server": "server-simulated",
+}
+"""The recorded profile of each simulated machine, by the SPEC of its testbed."""
 
 Say = Callable[[str], None]
 
