@@ -74,7 +74,8 @@ def _placement(load: ChainLoad) -> list[str]:
     ]
     for at, stage in enumerate(load.stages):
         if times[at] != 1:
-            faults.append(f"stage {at} ({stage.nf}) is on {f'{times[at]} cores' if times[at] else 'no core'}")
+            where = f"is placed {times[at]} times" if times[at] else "is on no core"
+            faults.append(f"stage {at} ({stage.nf}) {where}")
     return faults
 
 

@@ -36,8 +36,8 @@ def test_chains_of_every_placement_are_accepted() -> None:
     [
         (chain(["ACL", "Firewall"], [[0, 1]]), ["chain ACL,Firewall: stage 1: NF Firewall is not known"]),
         (chain(["ACL", "NAT"], [[0]]), ["chain ACL,NAT: stage 1 (NAT) is on no core"]),
-        (chain(["ACL", "NAT"], [[0, 1], [1]]), ["chain ACL,NAT: stage 1 (NAT) is on 2 cores"]),
-        (chain(["ACL"], [[0, 0]]), ["chain ACL: stage 0 (ACL) is on 2 cores"]),
+        (chain(["ACL", "NAT"], [[0, 1], [1]]), ["chain ACL,NAT: stage 1 (NAT) is placed 2 times"]),
+        (chain(["ACL"], [[0, 0]]), ["chain ACL: stage 0 (ACL) is placed 2 times"]),
         (chain(["ACL"], []), ["chain ACL: has no cores"]),
         (chain(["ACL"], [[0], []]), ["chain ACL: core 1 has no stage"]),
         (chain(["ACL"], [[0, 1]]), ["chain ACL: stage 1 does not exist: there are 1, numbered from 0"]),
