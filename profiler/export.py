@@ -53,7 +53,7 @@ def export(
     """
     outdated = [out / BEST_EFFORT, *(path for one in profiles for path in one.outdated(out / one.name))]
     with files_aside(out, outdated) as aside:
-        _write_best_efforts(best_efforts, aside)
+        write_best_efforts(best_efforts, aside)
         write_json(description.model_dump(mode="json"), aside / "testbed.json")
         write_table(bench_table(benches), aside / "benches.csv")
         for one in profiles:
@@ -129,12 +129,13 @@ def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[RecordedRun]
 def write_co_locations(out: Path, profiles: Sequence[NfProfile], best_efforts: pd.DataFrame) -> None:
     """Write `co-locations.csv` of each NF, and `best-effort.csv`, into `out`; all other files stay."""
     with files_aside(out) as aside:
-        _write_best_efforts(best_efforts, aside)
+        write_best_efforts(best_efforts, aside)
         for one in profiles:
             write_table(one.co_locations, aside / one.name / f"{CO_LOCATIONS}.csv")
 
 
-def _write_best_efforts(best_efforts: pd.DataFrame, folder: Path) -> None:
+def write_best_efforts(best_efforts: pd.DataFrame, folder: Path) -> None:
+    """Write `best-effort.csv` into `folder`, if there are any such runs."""
     if len(best_efforts):
         write_table(best_efforts, folder / BEST_EFFORT)
 
@@ -265,12 +266,14 @@ def _best_effort_rows(loads: Iterable[Mapping[str, Any]], run: Run) -> Iterator[
     assert run.best_effort is not None
     errors, disturbed = run.best_effort.standard_error_pct, run.best_effort.disturbed_pct
     for load, measured, error in zip(loads, run.measurements, errors, strict=True):
-        yield [load["kind"], load.get("name", ""), _settings(load), measured.throughput_kpps, error, disturbed]
+        name = load.get("name") or ",".join(stage["name"] for stage in load.get("stages", ()))
+        yield [load["kind"], name, _settings(load), measured.throughput_kpps, error, disturbed]
 
 
 def _settings(load: Mapping[str, Any]) -> str:
-    """Traffic and parameters of a workload as in a request."""
-    settings = {**load.get("traffic", {}), **load.get("parameters", {})}
+    """Traffic and parameters of a workload as in a request; of a chain also cores, shares and offered load."""
+    of_chain = {name: load[name] for name in ("cores", "shares", "rate_kpps") if name in load}
+    settings = {**load.get("traffic", {}), **load.get("parameters", {}), **of_chain}
     return " ".join(
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in settings.items()
     )

@@ -18,8 +18,9 @@ from threadpoolctl import threadpool_limits
 from profiler.co_location_runs import FIRST_SEED, CoLocationRuns
 from profiler.export import best_effort_table, recorded_runs, rounded, with_co_locations, write_co_locations
 from profiler.journal import Journal, RecordedRun
-from profiler.profiling import Done, Notify, journal_of
+from profiler.profiling import journal_of
 from profiler.purposes import BENCHES, FURTHER, further
+from profiler.steps import Done, Notify
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import CoLocation, InputError, TestbedDescription, Workload

@@ -39,6 +39,7 @@ from profiler.outliers import ConfirmedTestbed
 from profiler.purposes import BENCHES, TOGETHER
 from profiler.quota import SOLO_REPEATS, QuotaShares, divide, refuse_large
 from profiler.sampling import EvenPoints, at, corners, traffic_ranges, traffic_with
+from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import InputError, NfDescription, TestbedDescription, TrafficProfile
@@ -50,11 +51,6 @@ from profiles.profile import NfProfile
 Suggest = Callable[[NfProfile, pd.DataFrame], NDArray[np.float64]]
 """Gets what is measured of an NF so far and candidates (traffic and competitors' counters); returns for each how
 uncertain a model is there, larger is less certain. The only way in which a model reaches profiling."""
-
-Done = Callable[[int, int], None]
-"""Called with the number of runs made, and how many there will be."""
-
-Notify = Callable[[str], None]
 
 
 def profile(
@@ -277,26 +273,3 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
     for one in too_large:
         notify(f"{one}: left out")
     return [nf for nf in wanted if nf.cores <= cores]
-
-
-class Steps:
-    """Adds up runs for the progress callback.
-
-    Parameters
-    ----------
-    progress
-        Called with the number of runs made, and how many there will be.
-    planned
-        How many there will be.
-    """
-
-    def __init__(self, progress: Done | None, planned: int) -> None:
-        self._progress = progress
-        self._planned = planned
-        self._runs = 0
-
-    def done(self, runs: int) -> None:
-        """Count runs that were made."""
-        self._runs += runs
-        if self._progress:
-            self._progress(self._runs, max(self._runs, self._planned))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TypeVar
 
+from profiler.best_effort import difference_by_error
 from profiler.co_runs import AGREE
 from profiler.outliers import REPEAT_SEEDS, ConfirmedTestbed
-from profiler.testbed import Measurement
+from profiler.testbed import Measurement, Run
 from profiler.working_runs import WorkingRuns
 from profiles import Load, Workload
 
@@ -57,25 +58,25 @@ class SoloRepeats:
         TestbedError
             When the testbed fails.
         """
-        measured: dict[_Load, list[Measurement]] = {load: [] for load in loads}
+        measured: dict[_Load, list[Run]] = {load: [] for load in loads}
         for repeat in range(first, first + repeats):
             left = [(load,) for load in measured]
             for (load,), run in self._working.run(left, self._repeat_seed(repeat)):
-                measured[load].append(run.measurements[0])
+                measured[load].append(run)
             gone = [load for load, found in measured.items() if len(found) <= repeat - first]
             self.refused += gone
             for load in gone:
                 del measured[load]
-        doubted = [(load,) for load, found in measured.items() if _spread(found) > AGREE]
+        doubted = [(load,) for load, found in measured.items() if not _agree(found)]
         seed = self._repeat_seed(first) + REPEAT_SEEDS
         for (load,), run in zip(doubted, self._testbed.repeats.run_many(doubted, seed=seed), strict=True):
-            self._replace_farthest(measured[load], run.measurements[0])
-        return measured
+            self._replace_farthest(measured[load], run)
+        return {load: [run.measurements[0] for run in found] for load, found in measured.items()}
 
-    def _replace_farthest(self, found: list[Measurement], further: Measurement) -> None:
-        middle = median(one.throughput_kpps for one in [*found, further])
-        farthest = max(range(len(found)), key=lambda at: abs(found[at].throughput_kpps - middle))
-        if abs(further.throughput_kpps - middle) < abs(found[farthest].throughput_kpps - middle):
+    def _replace_farthest(self, found: list[Run], further: Run) -> None:
+        middle = median(map(_kpps, [*found, further]))
+        farthest = max(range(len(found)), key=lambda at: abs(_kpps(found[at]) - middle))
+        if abs(_kpps(further) - middle) < abs(_kpps(found[farthest]) - middle):
             found[farthest] = further
             self._testbed.outliers += 1
 
@@ -83,6 +84,11 @@ class SoloRepeats:
         return self._seed + RUN_SEEDS * (FIRST_SEED + repeat)
 
 
-def _spread(found: Sequence[Measurement]) -> float:
-    kpps = [one.throughput_kpps for one in found]
-    return 1 - min(kpps) / max(kpps)
+def _agree(found: Sequence[Run]) -> bool:
+    """Whether the least and the most throughput differ by little, or by what the errors of best-effort runs explain."""
+    least, most = min(found, key=_kpps), max(found, key=_kpps)
+    return 1 - _kpps(least) / _kpps(most) <= max(AGREE, difference_by_error(least.best_effort, most.best_effort))
+
+
+def _kpps(run: Run) -> float:
+    return run.measurements[0].throughput_kpps

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from profiler.chains.plan import placed_chains
 from profiler.chains.points import REPEATS, MeasuredChain, measure_points, point_runs
 from profiler.chains.request import ChainRequest
 from profiler.cycles import cycle_runs, measure_part_of_cycles, offers_null
-from profiler.export import refuse_taken
+from profiler.export import best_effort_table, refuse_taken, write_best_efforts
 from profiler.journal import Journal
-from profiler.profiling import Done, Notify, Steps, journal_of
+from profiler.profiling import journal_of
 from profiler.purposes import BENCHES, CHAINS
 from profiler.solo_repeats import SoloRepeats
+from profiler.steps import Done, Notify, Steps
 from profiler.testbed import RunRefused, Testbed
 from profiler.testbed_stack import TestbedStack
 from profiles import ChainLoad, InputError, TestbedDescription, Workload
 from profiles.aside import files_aside
+from profiles.best_effort import best_effort_summary
 from profiles.chain_table import CHAINS_FILE, read_chains, with_rows
 from profiles.cycles import CYCLES_FILE, MeasuredCycles, write_cycles
 from profiles.description import NULL_NF
@@ -101,16 +105,24 @@ def profile_chains(
             notify(f"{stack.outliers} runs were outliers: their repeats did not confirm them and replace them")
         if len(journal) == known:
             notify(f"nothing to measure: {known:,} runs are recorded")
-    write_chains(out, description, measured, cycles)
+        best_efforts = best_effort_table(journal.best_efforts())
+        if len(best_efforts):
+            notify(best_effort_summary(best_efforts, len(journal)))
+    write_chains(out, description, measured, cycles, best_efforts)
     return out
 
 
 def write_chains(
-    out: Path, description: TestbedDescription, measured: Sequence[MeasuredChain], cycles: MeasuredCycles | None
+    out: Path,
+    description: TestbedDescription,
+    measured: Sequence[MeasuredChain],
+    cycles: MeasuredCycles | None,
+    best_efforts: pd.DataFrame,
 ) -> None:
-    """Write `chains.csv` and `cycles.json`; rows and NFs of other chains stay."""
+    """Write `chains.csv`, `cycles.json` and `best-effort.csv`; rows and NFs of other chains stay."""
     former = read_chains(out / CHAINS_FILE) if (out / CHAINS_FILE).exists() else None
     with files_aside(out) as aside:
+        write_best_efforts(best_efforts, aside)
         write_json(description.model_dump(mode="json"), aside / "testbed.json")
         write_table(with_rows(former, (row for chain in measured for row in chain.rows())), aside / CHAINS_FILE)
         if cycles:

@@ -41,11 +41,11 @@ def test_an_answer_says_what_it_is() -> None:
     assert json.loads(sent)["best_effort"] is True
     assert json.loads(sent)["disturbed_pct"] == 97.5
     assert [one["standard_error_pct"] for one in json.loads(sent)["workloads"]] == [5.0, None]
-    assert parse_run(json.loads(sent), 2) == run_of(100, 200, effort=HURRIED)
+    assert parse_run(json.loads(sent), [FIREWALL] * 2) == run_of(100, 200, effort=HURRIED)
     accepted = json.loads(run_answer(3, run_of(100)))
     assert not {"best_effort", "disturbed_pct"} & accepted.keys()
     accepted["workloads"][0]["standard_error_pct"] = 0.4  # the host testbed reports it always
-    assert parse_run(accepted, 1) == run_of(100)
+    assert parse_run(accepted, [FIREWALL]) == run_of(100)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_wrong_mark_is_refused(change: dict[str, object], fault: str) -> None:
     """With the name of the key."""
     answer = json.loads(run_answer(0, run_of(1, effort=BestEffort((1.0,), 50)))) | change
     with pytest.raises(ValueError, match=fault):
-        parse_run(answer, 1)
+        parse_run(answer, [FIREWALL])
 
 
 class HurriedTestbed(ToyTestbed):

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from profiler.best_effort import BestEffort
 from profiler.chains.points import LOADS, TRAFFICS
 from profiler.chains.profiling import profile_chains
 from profiler.chains.request import ChainRequest
 from profiler.profiling import journal_of, profile
 from profiler.simulated import SERVER_NFS, SimulatedServer, SimulatedTestbed
 from profiler.status import as_text, read_status
-from profiler.testbed import TestbedError
-from profiles import InputError
+from profiler.testbed import Run, TestbedError
+from profiles import ChainLoad, InputError, Load
+from profiles.best_effort import read_best_effort
 from profiles.chain_table import read_chains
 from tests.profiler.folders import bytes_of
 from tests.profiler.toy_server import SOURCE, ToyServer, server_description
@@ -194,3 +198,24 @@ def test_contention_and_chains_go_into_one_profile(tmp_path: Path) -> None:
 def test_a_testbed_without_a_null_nf_is_profiled_as_before(tmp_path: Path) -> None:
     """No cycles."""
     assert "cycles.json" not in bytes_of(profile(ToyTestbed(), tmp_path / "p", quota=60))
+
+
+def test_best_effort_runs_of_chains_are_listed(tmp_path: Path) -> None:
+    """By their NFs, with cores and offered load; repeats that differ by their errors alone are no outliers."""
+
+    class Hurried(ToyServer):
+        def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+            run = super().run(loads)
+            if not isinstance(loads[0], ChainLoad):
+                return run
+            (one,) = run.measurements
+            kpps = one.throughput_kpps * (1.0 if len(self.requests) % 2 else 0.85)
+            return Run((replace(one, throughput_kpps=kpps),), best_effort=BestEffort((10.0,), 50.0))
+
+    messages: list[str] = []
+    profile_chains(Hurried(), tmp_path / "p", ChainRequest(["coder"]), notify=messages.append)
+    assert [message for message in messages if "outliers" in message] == []
+    listed = read_best_effort(tmp_path / "p")
+    assert set(listed["kind"]) == {"chain"} and set(listed["name"]) == {"coder"}
+    assert listed["settings"].str.contains("cores=[[0]]", regex=False).all()
+    assert len(listed) == 2 * (TRAFFICS + len(LOADS))
