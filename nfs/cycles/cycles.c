@@ -109,8 +109,8 @@ static void warm(struct subject *one, uint32_t flows)
 }
 
 /*
- * Check that both do the same work: for the same traffic they send the same packets, and nearly as
- * many bytes, because both are at different places of the traffic and payloads differ.
+ * Check that both do the same work: for the same first packets they send as many packets, and
+ * nearly as many bytes, because payloads differ.
  */
 static int compare_work(struct subject *nf, struct subject *peer)
 {
@@ -142,10 +142,10 @@ static int measure(struct subject *nf, struct subject *peer, uint32_t flows)
 	double ratios[SLICES];
 	int bursts;
 
-	warm(nf, flows);
-	warm(peer, flows);
 	if (compare_work(nf, peer) != EXIT_SUCCESS)
 		return EXIT_FAILURE;
+	warm(nf, flows);
+	warm(peer, flows);
 	bursts = bursts_of_slice(nf, peer);
 	for (int i = 0; i < SLICES; i++) {
 		nf->slices[i] = slice(nf, bursts);
