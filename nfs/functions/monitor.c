@@ -1,0 +1,234 @@
+/*
+ * Monitor: counts packets and bytes by protocol, and finds the flows with the most bytes. All
+ * packets pass, except malformed ones.
+ *
+ * FlowStats has an entry for every flow, until it ages, and knows each count exactly; its memory
+ * and working set grow with the flows. Monitor has a fixed number of counters however many flows
+ * there are (functions/monitor/top_talkers.h): it finds every flow with more than that share of all
+ * bytes, and states between which bounds its bytes are. Nothing ages: it reports on all packets
+ * since it was created.
+ *
+ * The report is a CSV file, written when the instance is destroyed: a line per flow, the one with
+ * the most bytes first. Fragments other than the first have no ports, and belong to a flow of their
+ * own. Bytes are those of frames without checksum.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_hash_crc.h>
+#include <rte_prefetch.h>
+
+#include "core/memory.h"
+#include "core/nf.h"
+#include "functions/monitor/top_talkers.h"
+
+#define MOST_TALKERS 65536
+
+enum { TALKERS, REPORT, REPORTED };
+static const struct nf_parameter parameters[] = {
+	[TALKERS] = {"talkers", "flows with a counter", 1, MOST_TALKERS, 1024},
+	[REPORT] = {"report", "file to which the top talkers are written; none if empty",
+		    .text = ""},
+	[REPORTED] = {"reported", "flows in the report, at most", 1, MOST_TALKERS, 20},
+};
+
+enum { TCP, UDP, ICMP, REST, PROTOCOLS };
+enum {
+	PACKETS_OF,
+	BYTES_OF = PACKETS_OF + PROTOCOLS,
+	REPLACED = BYTES_OF + PROTOCOLS,
+	OTHER,
+	OTHER_BYTES,
+	MALFORMED,
+};
+static const struct nf_counter counters[] = {
+	[PACKETS_OF + TCP] = {"tcp_packets", "packets of TCP in IPv4"},
+	[PACKETS_OF + UDP] = {"udp_packets", "packets of UDP in IPv4"},
+	[PACKETS_OF + ICMP] = {"icmp_packets", "packets of ICMP in IPv4"},
+	[PACKETS_OF + REST] = {"rest_packets", "packets of other protocols in IPv4"},
+	[BYTES_OF + TCP] = {"tcp_bytes", "bytes of frames with TCP"},
+	[BYTES_OF + UDP] = {"udp_bytes", "bytes of frames with UDP"},
+	[BYTES_OF + ICMP] = {"icmp_bytes", "bytes of frames with ICMP"},
+	[BYTES_OF + REST] = {"rest_bytes", "bytes of frames with other protocols"},
+	[REPLACED] = {"replaced", "flows that lost their counter to another one"},
+	[OTHER] = {"other", "packets that are not IPv4"},
+	[OTHER_BYTES] = {"other_bytes", "bytes of those frames"},
+	[MALFORMED] = {"malformed", "packets freed"},
+};
+
+struct monitor {
+	struct top_talkers top;
+	FILE *report; /* written aside; NULL: none */
+	char aside[PATH_MAX];
+};
+
+static int open_report(struct monitor *monitor, const char *path)
+{
+	const size_t room = sizeof(monitor->aside);
+	int error = ENAMETOOLONG;
+
+	if (!*path)
+		return 0;
+	if ((size_t)snprintf(monitor->aside, room, "%s.part", path) < room) {
+		monitor->report = fopen(monitor->aside, "w");
+		error = errno;
+	}
+	if (monitor->report)
+		return 0;
+	fprintf(stderr, "Monitor: cannot write %s: %s\n", path, strerror(error));
+	return -error;
+}
+
+static int create(struct nf *nf)
+{
+	struct monitor *monitor = nf_zalloc_for(nf->kind->name, sizeof(*monitor));
+	int result;
+
+	if (!monitor)
+		return -ENOMEM;
+	result = top_talkers_create(&monitor->top, nf->kind->name, (uint32_t)nf->settings[TALKERS]);
+	if (result == 0) {
+		result = open_report(monitor, nf->texts[REPORT]);
+		if (result < 0)
+			top_talkers_destroy(&monitor->top);
+	}
+	if (result < 0)
+		nf_free(monitor);
+	else
+		nf->state = monitor;
+	return result;
+}
+
+static void write_address(FILE *report, rte_be32_t address)
+{
+	const uint8_t *bytes = (const uint8_t *)&address;
+
+	fprintf(report, "%u.%u.%u.%u,", bytes[0], bytes[1], bytes[2], bytes[3]);
+}
+
+static void write_talkers(FILE *report, const struct talker *const *talkers, uint32_t n)
+{
+	fprintf(report, "source,destination,protocol,source_port,destination_port,"
+			"bytes_at_least,bytes_at_most,packets_at_least\n");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct talker *talker = talkers[i];
+
+		write_address(report, talker->flow.source);
+		write_address(report, talker->flow.destination);
+		fprintf(report, "%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+			talker->flow.protocol, rte_be_to_cpu_16(talker->flow.source_port),
+			rte_be_to_cpu_16(talker->flow.destination_port),
+			talker->bytes - talker->error, talker->bytes, talker->packets);
+	}
+}
+
+/* Write the report, and rename it once it is complete. */
+static void close_report(struct nf *nf)
+{
+	struct monitor *monitor = nf->state;
+	const struct talker **talkers = top_talkers_sorted(&monitor->top);
+	bool written = talkers != NULL;
+
+	if (talkers)
+		write_talkers(monitor->report, talkers,
+			      RTE_MIN((uint32_t)nf->settings[REPORTED], monitor->top.n));
+	free(talkers);
+	written &= !ferror(monitor->report);
+	written &= fclose(monitor->report) == 0;
+	if (!written || rename(monitor->aside, nf->texts[REPORT]) != 0)
+		fprintf(stderr, "Monitor: cannot write %s: %s\n", nf->texts[REPORT],
+			strerror(errno));
+}
+
+static void destroy(struct nf *nf)
+{
+	struct monitor *monitor = nf->state;
+
+	if (monitor->report)
+		close_report(nf);
+	top_talkers_destroy(&monitor->top);
+	nf_free(monitor);
+}
+
+static inline int protocol_of(uint8_t protocol)
+{
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return TCP;
+	case IPPROTO_UDP:
+		return UDP;
+	case IPPROTO_ICMP:
+		return ICMP;
+	default:
+		return REST;
+	}
+}
+
+/* A packet whose flow is to be counted. */
+struct counted {
+	struct flow_key flow;
+	uint32_t hash, bytes;
+};
+
+/* Count a packet by its protocol. Whether it has a flow, stored in `counted`, or passes without. */
+static inline bool read_flow(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+			     struct counted *counted)
+{
+	const struct monitor *monitor = nf->state;
+	const uint32_t bytes = rte_pktmbuf_pkt_len(mbuf);
+	int protocol;
+
+	if (unlikely(packet->type != PACKET_IPV4)) {
+		nf->counters[OTHER]++;
+		nf->counters[OTHER_BYTES] += bytes;
+		return false;
+	}
+	counted->flow = packet_flow(mbuf, packet);
+	counted->hash = rte_hash_crc(&counted->flow, sizeof(counted->flow), 0);
+	counted->bytes = bytes;
+	rte_prefetch0(&monitor->top.buckets[counted->hash & monitor->top.mask]);
+	protocol = protocol_of(packet->protocol);
+	nf->counters[PACKETS_OF + protocol]++;
+	nf->counters[BYTES_OF + protocol] += bytes;
+	return true;
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	struct monitor *monitor = nf->state;
+	struct counted counted[NF_BURST];
+	uint16_t n_counted = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		const struct packet packet = packet_headers(packets[i]);
+
+		if (unlikely(packet.type == PACKET_MALFORMED)) {
+			nf->counters[MALFORMED]++;
+			rte_pktmbuf_free(packets[i]);
+			continue;
+		}
+		n_counted += read_flow(nf, packets[i], &packet, &counted[n_counted]);
+		nf_send(out, packets[i]);
+	}
+	for (uint16_t i = 0; i < n_counted; i++)
+		top_talkers_count(&monitor->top, &counted[i].flow, counted[i].hash,
+				  counted[i].bytes);
+	nf->counters[REPLACED] = monitor->top.replaced;
+}
+
+static struct nf_kind kind = {
+	.name = "Monitor",
+	.help = "counts by protocol, and finds the flows with the most bytes",
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)

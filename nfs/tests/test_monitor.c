@@ -1,0 +1,215 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <rte_hash_crc.h>
+
+#include "core/random.h"
+#include "functions/monitor/top_talkers.h"
+#include "tests/hostile.h"
+#include "tests/refusal.h"
+
+static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
+				       .destination = RTE_IPV4(100, 64, 0, 7),
+				       .source_port = 1000,
+				       .destination_port = 53,
+				       .payload_length = 18};
+
+/* Packets and bytes are counted by protocol; all pass, as they are. */
+static void protocols_are_counted(void **state)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, 50, 50};
+	struct rig *rig = *state;
+	struct rte_mbuf *six = packet_from_spec(rig, &udp);
+
+	rig_make(rig, "Monitor", NULL, 0);
+	for (unsigned int i = 0; i < RTE_DIM(protocols); i++) {
+		struct packet_spec packet_spec = udp;
+
+		packet_spec.protocol = protocols[i];
+		packet_spec.vlan = i == 0 ? 3 : 0;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+		assert_int_equal(rig->out.n, 1);
+	}
+	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	rig_offer(rig, six, 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "udp_packets"), 1);
+	assert_int_equal(rig_count(rig, "udp_bytes"), 14 + 4 + 20 + 8 + 18);
+	assert_int_equal(rig_count(rig, "tcp_bytes"), 14 + 20 + 20 + 18);
+	assert_int_equal(rig_count(rig, "icmp_bytes"), 14 + 20 + 8 + 18);
+	assert_int_equal(rig_count(rig, "rest_packets"), 2);
+	assert_int_equal(rig_count(rig, "rest_bytes"), 2 * (14 + 20 + 18));
+	assert_int_equal(rig_count(rig, "other"), 1);
+	assert_int_equal(rig_count(rig, "other_bytes"), 14 + 20 + 8 + 18);
+}
+
+#define FLOWS 3000
+
+static struct flow_key flow_of(uint32_t i)
+{
+	return (struct flow_key){.source = i, .protocol = IPPROTO_UDP};
+}
+
+static void count(struct top_talkers *top, uint64_t *bytes, uint32_t flow, uint32_t length)
+{
+	const struct flow_key key = flow_of(flow);
+
+	top_talkers_count(top, &key, rte_hash_crc(&key, sizeof(key), 0), length);
+	bytes[flow] += length;
+}
+
+/* Check what Space-Saving promises: bounds of every count, and a counter for every large flow. */
+static void check(const struct top_talkers *top, const uint64_t *bytes)
+{
+	const struct talker **sorted = top_talkers_sorted(top);
+	uint64_t total = 0, counted = 0;
+	static bool has_counter[FLOWS];
+
+	assert_non_null(sorted);
+	memset(has_counter, 0, sizeof(has_counter));
+	for (uint32_t i = 0; i < FLOWS; i++)
+		total += bytes[i];
+	for (uint32_t i = 0; i < top->n; i++) {
+		const uint32_t flow = sorted[i]->flow.source;
+
+		counted += sorted[i]->bytes;
+		assert_false(has_counter[flow]);
+		has_counter[flow] = true;
+		assert_true(sorted[i]->bytes >= bytes[flow]);
+		assert_true(sorted[i]->bytes - sorted[i]->error <= bytes[flow]);
+		assert_true(sorted[i]->error <= total / top->most);
+		assert_true(i == 0 || sorted[i - 1]->bytes >= sorted[i]->bytes);
+	}
+	assert_int_equal(counted, total);
+	for (uint32_t i = 0; i < FLOWS; i++)
+		assert_true(has_counter[i] || bytes[i] <= total / top->most);
+	free(sorted);
+}
+
+/* Whatever the order and sizes of packets, and the number of counters, the bounds hold. */
+static void counts_are_within_their_bounds(void **state)
+{
+	static const uint32_t counters[] = {1, 2, 7, 64, 1000, FLOWS, 2 * FLOWS};
+	uint64_t random = 1;
+
+	(void)state;
+	for (unsigned int i = 0; i < RTE_DIM(counters); i++) {
+		uint64_t bytes[FLOWS] = {0};
+		struct top_talkers top;
+
+		assert_int_equal(top_talkers_create(&top, "test", counters[i]), 0);
+		for (uint32_t packet = 0; packet < 50000; packet++) {
+			const uint32_t most = 1 + random_below(&random, FLOWS);
+			const uint32_t skewed = 1 + random_below(&random, most);
+
+			count(&top, bytes, random_below(&random, skewed),
+			      60 + random_below(&random, 1455));
+		}
+		check(&top, bytes);
+		assert_true((top.replaced == 0) == (counters[i] >= FLOWS));
+		top_talkers_destroy(&top);
+	}
+}
+
+/* With fewer flows than counters every count is exact. */
+static void few_flows_are_counted_exactly(void **state)
+{
+	uint64_t bytes[FLOWS] = {0}, random = 2;
+	const struct talker **sorted;
+	struct top_talkers top;
+
+	(void)state;
+	assert_int_equal(top_talkers_create(&top, "test", 100), 0);
+	for (uint32_t packet = 0; packet < 10000; packet++)
+		count(&top, bytes, random_below(&random, 100), packet % 100);
+	sorted = top_talkers_sorted(&top);
+	assert_int_equal(top.n, 100);
+	for (uint32_t i = 0; i < top.n; i++) {
+		assert_int_equal(sorted[i]->error, 0);
+		assert_int_equal(sorted[i]->bytes, bytes[sorted[i]->flow.source]);
+	}
+	free(sorted);
+	top_talkers_destroy(&top);
+}
+
+static const char *text_of(const char *path)
+{
+	static char text[4096];
+	FILE *file = fopen(path, "r");
+	size_t length;
+
+	assert_non_null(file);
+	length = fread(text, 1, sizeof(text) - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	return text;
+}
+
+/* The report has the flows with the most bytes, and is there once the instance is destroyed. */
+static void top_talkers_are_reported(void **state)
+{
+	struct rig *rig = *state;
+	char folder[] = "/tmp/monitor_XXXXXX", report[64], aside[80];
+	const struct nf_setting settings[] = {{"report", .text = report}, {"reported", 2}};
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(report, sizeof(report), "%s/top.csv", folder);
+	snprintf(aside, sizeof(aside), "%s.part", report);
+	rig_make(rig, "Monitor", settings, 2);
+	for (uint16_t i = 0; i < 6; i++) {
+		struct packet_spec packet_spec = udp;
+
+		packet_spec.source_port = 1 + i % 3;
+		packet_spec.payload_length = 100 * packet_spec.source_port;
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+	}
+	assert_int_equal(access(report, F_OK), -1);
+	nf_destroy(rig->nf);
+	rig->nf = NULL;
+	assert_string_equal(text_of(report),
+			    "source,destination,protocol,source_port,destination_port,"
+			    "bytes_at_least,bytes_at_most,packets_at_least\n"
+			    "10.0.0.1,100.64.0.7,17,3,53,684,684,2\n"
+			    "10.0.0.1,100.64.0.7,17,2,53,484,484,2\n");
+	assert_int_equal(access(aside, F_OK), -1);
+	unlink(report);
+	rmdir(folder);
+}
+
+/* A report that cannot be written is refused at once. */
+static void unwritable_reports_are_refused(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		refusal("Monitor",
+			(struct nf_setting[]){{"report", .text = "/nonexistent/top.csv"}}, 1),
+		"Monitor: cannot write /nonexistent/top.csv: No such file or directory\n");
+}
+
+/* Hostile packets pass or are freed, with every flow replacing another one. */
+static void hostile_packets_are_counted(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_make(rig, "Monitor", (struct nf_setting[]){{"talkers", 3}}, 1);
+	offer_malformed(rig);
+	assert_int_equal(rig_count(rig, "malformed"), 61);
+	offer_hostile(rig, NULL, 0, NULL);
+	assert_true(rig_count(rig, "replaced") > 1000);
+	assert_true(rig_count(rig, "tcp_packets") > 500);
+	assert_true(rig_count(rig, "other") > 100);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(protocols_are_counted, setup, teardown),
+		cmocka_unit_test(counts_are_within_their_bounds),
+		cmocka_unit_test(few_flows_are_counted_exactly),
+		cmocka_unit_test_setup_teardown(top_talkers_are_reported, setup, teardown),
+		cmocka_unit_test(unwritable_reports_are_refused),
+		cmocka_unit_test_setup_teardown(hostile_packets_are_counted, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
