@@ -30,6 +30,8 @@ ASSUMED_REPEATS = 2
 STRANGE, STRANGE_FACTOR = 5.0, 1.6
 """How far (standard deviations, and as a factor) a setting must be from what its neighbours predict to be left out."""
 FEWEST_NEIGHBOURS = 6
+MOST_SUSPECTS = 0.3
+"""Share of the settings that are judged by the others at a time."""
 ROUNDS = 4
 MOST_LEFT_OUT = 0.15
 """Share of the settings: if more are strange, the neighbours are no guide."""
@@ -159,13 +161,24 @@ def _centre(repeats: Array) -> float:
 
 
 def _strange(points: Array, settings: Settings, doubtful: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-    """How far each value is from what the others predict, and whether that is too far to be believed."""
-    values = np.log(settings.value)
-    process = SmoothProcess.fit(points, values - np.median(values), settings.variance, NEIGHBOURS)
-    error, deviation = process.left_out()
-    relative = np.abs(error) / deviation
-    unit = max(1.0, NORMAL * float(np.median(relative)))
-    return error, doubtful & (relative > STRANGE * unit) & (np.abs(error) > np.log(STRANGE_FACTOR))
+    """How far each value is from what the others predict, and whether that is too far to be believed.
+
+    An outlier spoils what its neighbours predict, too: all suspects are judged by those who are none.
+    """
+    values = np.log(settings.value) - np.median(np.log(settings.value))
+    fitted = SmoothProcess.fit(points, values, settings.variance, NEIGHBOURS)
+    error = fitted.left_out()[0]
+    suspect = doubtful & (np.abs(error) > np.log(STRANGE_FACTOR))
+    some = np.argsort(-np.abs(error))[: max(1, int(MOST_SUSPECTS * len(settings)))]
+    suspect &= np.isin(np.arange(len(settings)), some)
+    if not suspect.any():
+        return error, suspect
+    others = SmoothProcess.fit(points[~suspect], values[~suspect], settings.variance[~suspect], NEIGHBOURS)
+    predicted, deviation = others(points[suspect])
+    error[suspect] = values[suspect] - predicted
+    expected = np.sqrt(deviation**2 + others.nugget**2 + settings.variance[suspect])
+    suspect[suspect] = np.abs(error[suspect]) > np.maximum(STRANGE * expected, np.log(STRANGE_FACTOR))
+    return error, suspect
 
 
 def _nearest_repeats(settings: Settings, predicted: Array, strange: NDArray[np.bool_]) -> Settings:
