@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -124,7 +124,7 @@ class Journal:
 
     def add(self, runs: Iterable[tuple[str, Run]], purpose: str = "") -> None:
         """Keep the answer to each request, with its purpose; it survives this process when this returns."""
-        rows = [(request, _written(run), time.time(), purpose) for request, run in runs]
+        rows = [(request, _answer(run), time.time(), purpose) for request, run in runs]
         with self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)", rows)
 
@@ -262,20 +262,17 @@ def _from_json(text: str) -> RecordedRun:
     return tuple(workloads), tuple(float(kpps) for kpps in fields["throughput_kpps"])
 
 
-def _written(run: Run) -> str:
+def _answer(run: Run) -> str:
     """The answer as the journal keeps it; only that of a best-effort run says so."""
-    answer = {"measurements": [written(one) for one in run.measurements], "elapsed_s": run.elapsed_s}
-    return json.dumps(answer | ({"best_effort": asdict(run.best_effort)} if run.best_effort else {}))
+    answer: dict[str, Any] = {"measurements": [written(one) for one in run.measurements], "elapsed_s": run.elapsed_s}
+    return json.dumps(answer | ({"best_effort": run.best_effort.as_dict()} if run.best_effort else {}))
 
 
 def _parsed(answer: str) -> Run:
     fields = json.loads(answer)
     effort = fields.get("best_effort")
-    return Run(
-        tuple(map(_measurement, fields["measurements"])),
-        float(fields["elapsed_s"]),
-        BestEffort.from_mapping(effort) if effort else None,
-    )
+    measurements = tuple(map(_measurement, fields["measurements"]))
+    return Run(measurements, float(fields["elapsed_s"]), BestEffort.from_mapping(effort) if effort else None)
 
 
 def _measurement(fields: dict[str, Any]) -> Measurement:
