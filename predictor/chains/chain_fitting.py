@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from predictor.chains.chain_model import ChainModel, features_of
 from predictor.chains.correction import Correction
 from predictor.chains.placed_chain import PlacedChain
+from predictor.chains.process import ITERATIONS
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.rules import CompositionRule, Cores, CostsByCore, SoftWeakestLink, weakest_link
 from predictor.chains.settings import ENOUGH, Settings, settings_of
@@ -26,6 +27,8 @@ POWERS = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
 """Of the soft weakest links that measured runs are compared with."""
 SOURCE_SHARES = (0.0, 0.25, 0.5, 0.75)
 """Of the cheapest NF's cost, that are tried for a source that was not measured."""
+ROUGHLY, TRIED = 6, 2
+"""Iterations with which all rules are compared, and how many of them are then fitted completely."""
 CLEARLY_BETTER = 1.0
 """By how much the logarithm of its likelihood must exceed that of the first rule for another one to be chosen."""
 FEW_RUNS = 8
@@ -100,18 +103,19 @@ class _Fitting:
     def best(self, rules: Sequence[CompositionRule]) -> ChainModel:
         """The most likely rule with its correction, if that is better than the first rule alone."""
         stages = self.model.stage_costs(dict(zip(self.runs.names, self.runs.inputs.T, strict=True)))
-        fitted = [self._corrected(rule, stages) for rule in rules]
-        likely = [correction.process.likelihood for correction in fitted]
-        likely[0] += CLEARLY_BETTER
-        chosen = int(np.argmax(likely))
+        rough = [self._corrected(rule, stages, ROUGHLY).process.likelihood for rule in rules]
+        rough[0] += CLEARLY_BETTER
+        tried = {at: self._corrected(rules[at], stages, ITERATIONS) for at in {0, *np.argsort(rough)[-TRIED:].tolist()}}
+        chosen = max(tried, key=lambda at: tried[at].process.likelihood + (CLEARLY_BETTER if at == 0 else 0.0))
         uncorrected = np.log(self.runs.value) - self.model.uncorrected(stages, rules[0])
-        return self._with(rules[chosen], fitted[chosen], uncorrected[fitted[chosen].kept])
+        return self._with(rules[chosen], tried[chosen], uncorrected[tried[chosen].kept])
 
-    def _corrected(self, rule: CompositionRule, stages: StageCosts) -> Correction:
+    def _corrected(self, rule: CompositionRule, stages: StageCosts, iterations: int) -> Correction:
         factor = np.log(self.runs.value) - self.model.uncorrected(stages, rule)
         doubtful = np.array([len(one) < ENOUGH for one in self.runs.repeats])
         features = features_of(stages, self.model.chain.shares)
-        return Correction.fit(features, factor, self._noise**2 / self.runs.count, doubtful)
+        variance = self._noise**2 / self.runs.count
+        return Correction.fit(features, factor, variance, doubtful, iterations=iterations)
 
     @property
     def _noise(self) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.chains.process import Assumptions, SmoothProcess, Typical
+from predictor.chains.process import ITERATIONS, Assumptions, SmoothProcess, Typical
 from predictor.chains.settings import NORMAL
 
 Array = NDArray[np.float64]
@@ -52,6 +52,8 @@ class Correction:
         variance: Array,
         doubtful: NDArray[np.bool_],
         assumed: Assumptions = ASSUMED,
+        *,
+        iterations: int = ITERATIONS,
     ) -> Correction:
         """The correction by some runs.
 
@@ -67,12 +69,14 @@ class Correction:
             Runs with too few repeats to show an outlier, shape (runs,).
         assumed
             Of the factor.
+        iterations
+            Of the search for the most likely parameters.
         """
         centre = float(np.median(factor))
         unit = max(NORMAL * float(np.median(np.abs(factor - centre))), float(np.sqrt(np.median(variance))))
         kept = ~doubtful | (np.abs(factor - centre) <= max(FAR * unit, np.log(FAR_FACTOR)))
         for _ in range(ROUNDS):
-            process = SmoothProcess.fit(features[kept], factor[kept], variance[kept], assumed)
+            process = SmoothProcess.fit(features[kept], factor[kept], variance[kept], assumed, iterations=iterations)
             error, deviation = _errors(process, features, factor, variance, kept)
             far = (np.abs(error) > np.maximum(FAR * deviation, np.log(FAR_FACTOR))) & doubtful
             if (kept == ~far).all():

@@ -89,12 +89,14 @@ class SmoothProcess:
     likelihood: float = 0.0
 
     @classmethod
-    def fit(cls, points: Array, outputs: Array, variance: Array, assumed: Assumptions) -> SmoothProcess:
-        """The process with the most likely parameters."""
+    def fit(
+        cls, points: Array, outputs: Array, variance: Array, assumed: Assumptions, *, iterations: int = ITERATIONS
+    ) -> SmoothProcess:
+        """The process with the most likely parameters; fewer iterations find less likely ones."""
         # at random, since every n-th point of a grid may be one value of an input
         some = np.sort(np.random.default_rng(0).permutation(len(points))[:TUNED_ON])
         typical = assumed.ordered(points.shape[1])
-        parameters, likelihood = _tuned(points[some], outputs[some], variance[some], typical)
+        parameters, likelihood = _tuned(points[some], outputs[some], variance[some], typical, iterations)
         return cls(points, outputs, variance, parameters, likelihood)
 
     def with_measurements(self, points: Array, outputs: Array, variance: Array) -> SmoothProcess:
@@ -188,7 +190,9 @@ def _squared(left: Array, right: Array) -> Array:
     return squared
 
 
-def _tuned(points: Array, outputs: Array, variance: Array, typical: Sequence[Typical]) -> tuple[Array, float]:
+def _tuned(
+    points: Array, outputs: Array, variance: Array, typical: Sequence[Typical], iterations: int
+) -> tuple[Array, float]:
     """The most likely parameters, and the logarithm of their likelihood with their prior."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize
@@ -217,16 +221,16 @@ def _tuned(points: Array, outputs: Array, variance: Array, typical: Sequence[Typ
         solved, inverse = cho_solve(factor, outputs), cho_solve(factor, np.eye(count))
         value = 0.5 * outputs @ solved + np.log(np.diag(factor[0])).sum()
         pull = inverse - np.outer(solved, solved)
-        steep = amplitude * 5 / 3 * (1 + distance) * decay
+        steep = pull * (amplitude * 5 / 3 * (1 + distance) * decay)
         gradient = np.array(
-            [constant * pull.sum(), slope * (pull * products).sum(), amplitude * (pull * smooth).sum(),
-             nugget * np.trace(pull), *(0.5 * (pull * steep * squared).sum() for squared in scaled)]
+            [constant * pull.sum(), slope * np.vdot(pull, products), amplitude * np.vdot(pull, smooth),
+             nugget * np.trace(pull), *(0.5 * np.vdot(steep, squared) for squared in scaled)]
         )  # fmt: skip
         away = (free_logarithms - start[free]) / spread
         return float(value + 0.5 * (away**2).sum()), gradient[free] + away / spread
 
     bounds = list(zip(start[free] - WIDEST * spread, start[free] + WIDEST * spread, strict=True))
-    found = minimize(cost, start[free], jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    found = minimize(cost, start[free], jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": iterations})
     parameters = start.copy()
     parameters[free] = found.x
     return np.exp(parameters), -float(found.fun)

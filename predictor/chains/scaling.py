@@ -23,6 +23,8 @@ Allocation = Mapping[str, float]
 MOST_COMBINATIONS = 1_000_000
 """Allocations that are compared where NFs cannot be allocated one by one."""
 AT_ONCE = 5000
+ROUNDING = 1e-9
+"""Relative difference to the target that counts as none."""
 LIMITING = 0.9
 """An NF limits the chain when its cost is at least this share of the largest (algorithm 1: 90 % of its CPU is used)."""
 
@@ -51,8 +53,14 @@ class ScalingTarget:
     def met(self, model: ChainModel, predicted: ChainPredictions) -> NDArray[np.bool_]:
         """Whether each prediction meets it, shape (N,)."""
         if model.higher_is_better:
-            return (predicted.low if self.safe else predicted.predicted) >= self.measure
-        return (predicted.high if self.safe else predicted.predicted) <= self.measure
+            return self.met_by(predicted.low if self.safe else predicted.predicted, higher_is_better=True)
+        return self.met_by(predicted.high if self.safe else predicted.predicted, higher_is_better=False)
+
+    def met_by(self, measure: Array, *, higher_is_better: bool) -> NDArray[np.bool_]:
+        """Whether each value of the measure meets it, shape (N,)."""
+        if higher_is_better:
+            return np.asarray(measure >= self.measure * (1 - ROUNDING))
+        return np.asarray(measure <= self.measure * (1 + ROUNDING))
 
 
 @dataclass(frozen=True)
@@ -177,8 +185,7 @@ def _met(
 ) -> bool:
     if run is None:
         return bool(target.met(model, predicted)[0])
-    reached = run(allocation)
-    return reached >= target.measure if model.higher_is_better else reached <= target.measure
+    return bool(target.met_by(np.array([run(allocation)]), higher_is_better=model.higher_is_better)[0])
 
 
 def _limiting(model: ChainModel, columns: Mapping[str, Array]) -> list[str]:
@@ -196,8 +203,9 @@ def _least_sufficient(
     allocations = {other: np.full(len(amounts), float(one[-1])) for other, one in choices.items()} | {nf: amounts}
     costs = model.stage_costs(columns_for(model, target, allocations)).costs * model.chain.shares
     own = [at for at, stage in enumerate(model.chain.stages) if stage.nf == nf]
-    limit = 1 / target.measure if model.higher_is_better else target.measure
-    met = (costs[:, own] <= limit).all(axis=1)
+    largest = costs[:, own].max(axis=1)
+    reached = 1 / largest if model.higher_is_better else largest
+    met = target.met_by(reached, higher_is_better=model.higher_is_better)
     return float(amounts[int(np.argmax(met))]) if met.any() else None
 
 

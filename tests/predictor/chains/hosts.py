@@ -1,4 +1,4 @@
-"""A synthetic host that runs chains of NFs: costs add on a core, with the interference of real ones."""
+"""A synthetic host that runs chains of packet-processing NFs: costs add on a core, and NFs disturb one another."""
 
 from __future__ import annotations
 

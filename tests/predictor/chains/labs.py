@@ -44,7 +44,9 @@ class Lab:
     chain_law: str = "weakest link"
     repeats: int = 10
     noise: float = 0.05
-    nfs: Mapping[str, Callable[[Array, Array], Array]] = field(default_factory=dict)
+    nfs: Mapping[str, Callable[[Array, Array], Array]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @classmethod
     def of(cls, seed: int) -> Lab:
