@@ -58,7 +58,7 @@ def command(
     paths = options.profiles_by_nf(profile)
     progress = Progress(quiet=quiet)
     if compare:
-        files = read_chain_files(paths, [], y, ignored=ignore or ())
+        files = read_chain_files(paths, list(paths) if at else [], y, asked=at, ignored=ignore or ())
         typer.echo(_comparison(files, format), nl=False)
         return
     if at is None:

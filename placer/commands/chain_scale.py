@@ -73,8 +73,8 @@ def command(
     chain = options.placed_chain(nfs, cores, passes, resizes)
     needed = [*nfs, *options.source_of(source, paths)]
     files = read_chain_files(paths, needed, y, measured=measured, ignored=ignore or ())
-    goal = ScalingTarget(target, _workload(files, needed, resource, workload or ()), resource, safe)
     amounts = _amounts(files, dict.fromkeys(nfs), resource, step)
+    goal = ScalingTarget(target, _workload(files, needed, resource, workload or ()), resource, safe)
     progress = Progress(quiet=quiet)
     for note in files.notes:
         progress.say(note)

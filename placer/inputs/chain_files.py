@@ -25,6 +25,8 @@ REPEATED = 2.0
 """Rows per distinct value from which a column looks like a configuration, not like a measure."""
 INFLUENCE = 1.5
 """By how much knowing a column must reduce the spread of the measure for it to be missed."""
+LITTLE = 0.05
+"""Relative spread of the measure of which no column is missed."""
 
 
 @dataclass(frozen=True)
@@ -169,16 +171,12 @@ class _Reading:
         candidates = [one for one in profile.header if one != self.measure and one not in self.ignored]
         if not others:
             return tuple(one for one in candidates if profile.is_numeric(one))
-        found: list[str] = []
-        absent: list[str] = []
-        for column in candidates:
-            known = [table for table in others if column_of(nf, column, dict.fromkeys(table.header)) is not None]
-            (found if len(known) == len(others) else absent).append(column)
-            if nf in order and known and len(known) < len(others):
-                self._missing(nf, column, next(table for table in others if table not in known))
-        for column in absent:
-            if nf in order and not any(fault.column == f"{nf}.{column}" for fault in self.faults):
-                self._judge_absent(nf, column, found, tables, others[-1])
+        lacking = {column: [one for one in others if not _has(one, nf, column)] for column in candidates}
+        found = [column for column, tables_without in lacking.items() if not tables_without]
+        if nf in order:
+            for column, tables_without in lacking.items():
+                for table in tables_without[:1]:
+                    self._judge_absent(nf, column, found, tables, table)
         return tuple(found)
 
     def _judge_absent(
@@ -235,6 +233,10 @@ class _Reading:
         return {column: table.numbers(column) for column in dict.fromkeys(needed) if column is not None}
 
 
+def _has(table: CsvTable, nf: str, column: str) -> bool:
+    return column_of(nf, column, dict.fromkeys(table.header)) is not None
+
+
 def _influences(profile: CsvTable, column: str, found: Sequence[str], measure: str) -> bool:
     """Whether a column looks like an input: its values recur, and the measure differs between them."""
     cells = profile.cells(column)
@@ -244,7 +246,7 @@ def _influences(profile: CsvTable, column: str, found: Sequence[str], measure: s
     logarithm = np.log(np.where(measured > 0, measured, np.nan))
     known = [profile.cells(one) for one in found]
     without, with_it = (_spread_within(logarithm, keys) for keys in (known, [*known, cells]))
-    return bool(without > INFLUENCE * with_it)
+    return bool(without > max(INFLUENCE * with_it, LITTLE))
 
 
 def _spread_within(logarithm: Array, keys: Sequence[Sequence[str]]) -> float:
