@@ -15,6 +15,11 @@ NEXT, NEXT_CORE, PARAMETER = ",", "|", ":"
 Cores = tuple[tuple[int, ...], ...]
 
 
+def writable(nf: str) -> bool:
+    """Whether an NF can be named in the text of a chain: its name holds no separator."""
+    return nf == nf.strip() and not any(separator in nf for separator in (NEXT, NEXT_CORE, PARAMETER))
+
+
 def stages_text(stages: Sequence[NfStage]) -> str:
     """The stages as text, in order."""
     return NEXT.join(

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from profiler.chains.request import SIZES, ChainRequest
 from profiler.request_checks import refusals
 from profiles import ChainLoad, InputError, NfStage, TestbedDescription
-from profiles.chain_text import Cores, parse_chain
+from profiles.chain_text import Cores, parse_chain, writable
 from profiles.faults import Fault, suggestion
 
 MOST_PLACEMENTS = 16
@@ -121,8 +121,8 @@ def _named(text: str, description: TestbedDescription, most: int) -> tuple[Stage
 
 
 def _pool(request: ChainRequest, description: TestbedDescription) -> list[str]:
-    """The NFs of drawn orders."""
-    known = [nf.name for nf in description.fitting_nfs]
+    """The NFs of drawn orders: those that chains can name."""
+    known = [nf.name for nf in description.fitting_nfs if writable(nf.name)]
     if unknown := [name for name in request.nfs if name not in known]:
         raise InputError.of("--nf", f"the testbed has no {', '.join(unknown)}", hint=suggestion(unknown[0], known))
     pool = [name for name in known if not request.nfs or name in request.nfs]

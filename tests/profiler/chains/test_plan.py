@@ -83,6 +83,13 @@ def test_orders_are_drawn_evenly_and_grow_with_their_number(length: int, count: 
         assert max(used.values()) - min(used[nf] for nf in nfs) <= 2
 
 
+def test_nfs_that_chains_cannot_name_are_not_drawn() -> None:
+    """A comma separates stages, so an NF with a comma in its name is left out."""
+    described = server_description(nfs=[{"name": name, "cores": 1} for name in ("a,b", "c", "d|e", "f")])
+    drawn = placed_chains(ChainRequest(drawn=["pairs"]), described, 0)
+    assert {stage.nf for one in drawn for stage in one.stages} == {"c", "f"}
+
+
 def test_all_orders_are_drawn_where_there_are_no_more() -> None:
     """Three NFs have six pairs."""
     assert len(drawn_orders(["a", "b", "c"], 2, 100, 0)) == 6
