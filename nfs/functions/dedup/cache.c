@@ -1,0 +1,23 @@
+#include "functions/dedup/cache.h"
+
+#include <errno.h>
+
+#include "core/memory.h"
+
+int cache_create(struct cache *cache, const char *name, uint32_t size)
+{
+	cache->size = size;
+	cache->newest = 0;
+	cache->payloads = nf_zalloc_for(name, size * sizeof(*cache->payloads));
+	cache->bytes = nf_zalloc_for(name, size * sizeof(*cache->bytes));
+	if (cache->payloads && cache->bytes)
+		return 0;
+	cache_destroy(cache);
+	return -ENOMEM;
+}
+
+void cache_destroy(struct cache *cache)
+{
+	nf_free(cache->payloads);
+	nf_free(cache->bytes);
+}

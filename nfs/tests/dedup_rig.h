@@ -1,0 +1,40 @@
+/* A link of two Dedups: the rig's function encodes, the far one restores. */
+#ifndef NFS_TESTS_DEDUP_RIG_H
+#define NFS_TESTS_DEDUP_RIG_H
+
+#include "functions/dedup/format.h"
+#include "tests/hostile.h"
+
+#define DEDUP_MOST_FRAME 4096
+
+struct dedup_link {
+	struct rig *rig;
+	struct nf *far;
+	struct nf_out out; /* what the far end sent */
+};
+
+/* Both ends with the same settings, destroyed by dedup_link_free(). */
+struct dedup_link *dedup_link_make(struct rig *rig, const struct nf_setting *settings,
+				   unsigned int n_settings);
+void dedup_link_free(struct dedup_link *link);
+
+uint64_t dedup_far_count(const struct dedup_link *link, const char *counter);
+
+/* A packet as the near end sends it; NULL if it sent none. The caller frees it. */
+struct rte_mbuf *dedup_encoded(struct dedup_link *link, struct rte_mbuf *packet);
+
+/* Offer a packet to the far end; returns what it sent, or NULL, until the next call. */
+struct rte_mbuf *dedup_restored(struct dedup_link *link, struct rte_mbuf *packet);
+
+/* A packet crosses the link, and must come out as it was; returns its length on the link. */
+uint16_t dedup_crosses(struct dedup_link *link, struct rte_mbuf *packet);
+
+/* A packet with a payload, of UDP unless it has a place in a TCP stream. */
+struct rte_mbuf *dedup_packet(struct rig *rig, const void *payload, uint16_t length);
+struct rte_mbuf *dedup_segment(struct rig *rig, const void *payload, uint16_t length,
+			       uint32_t sequence);
+
+/* Random bytes, of `symbols` kinds. */
+void random_bytes(uint64_t *random, uint8_t *bytes, uint16_t length, uint32_t symbols);
+
+#endif
