@@ -1,5 +1,6 @@
 /* Scans payloads with Hyperscan: all rules in one database, each rule reported once per payload. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include <hs/hs.h>
@@ -11,8 +12,8 @@
 #define MOST_RULES 256
 
 struct hyperscan {
-	hs_database_t *database;
-	hs_scratch_t *scratch; /* scratch space of the serving thread: one at a time */
+	const hs_database_t *database; /* shared: scans only read it */
+	hs_scratch_t *scratch;         /* scratch space of the serving thread: one at a time */
 };
 
 static hs_database_t *compiled(void)
@@ -41,12 +42,24 @@ static hs_database_t *compiled(void)
 	return database;
 }
 
+/* The database of this process: compiling takes half a second, so accelerators share it. */
+static const hs_database_t *shared(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static hs_database_t *database;
+
+	pthread_mutex_lock(&lock);
+	if (!database)
+		database = compiled();
+	pthread_mutex_unlock(&lock);
+	return database;
+}
+
 static void destroy(void *state)
 {
 	struct hyperscan *hyperscan = state;
 
 	hs_free_scratch(hyperscan->scratch);
-	hs_free_database(hyperscan->database);
 	nf_free(hyperscan);
 }
 
@@ -59,7 +72,7 @@ static void *create(void)
 		fprintf(stderr, "hyperscan: no memory\n");
 		return NULL;
 	}
-	hyperscan->database = compiled();
+	hyperscan->database = shared();
 	if (!hyperscan->database) {
 		destroy(hyperscan);
 		return NULL;

@@ -87,6 +87,17 @@ static void no_match_reports_no_rule(void **state)
 	assert_int_equal(job.rule, -1);
 }
 
+/* Accelerators share the compiled rules: destroying one leaves them to the others. */
+static void a_destroyed_accelerator_leaves_the_rules(void **state)
+{
+	unsigned int n;
+	const char *witness = rules(&n)[0].witness;
+
+	(void)state;
+	accelerator_destroy(accelerator_create_by("hyperscan"));
+	assert_int_equal(scanned(witness, strlen(witness)).produced, 1);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +105,8 @@ int main(int argc, char **argv)
 						close_queue),
 		cmocka_unit_test_setup_teardown(lowest_rule_is_reported, open_queue, close_queue),
 		cmocka_unit_test_setup_teardown(no_match_reports_no_rule, open_queue, close_queue),
+		cmocka_unit_test_setup_teardown(a_destroyed_accelerator_leaves_the_rules,
+						open_queue, close_queue),
 	};
 
 	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;

@@ -135,8 +135,8 @@ static void rejects_wrong_shapes(void **state)
 		"{\"kind\": \"nf\", \"name\": null}",
 		"{\"kind\": \"nf\", \"name\": \"FlowStats\"}",
 		"{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": []}",
-		"{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": {\"flows\": true, "
-		"\"packet_size\": 64}}",
+		("{\"kind\": \"nf\", \"name\": \"FlowStats\", \"traffic\": {\"flows\": true, "
+		 "\"packet_size\": 64}}"),
 		"{\"kind\": \"nf\", \"name\": \"mem-bench\", \"traffic\": {}}",
 		"{\"kind\": \"bench\", \"name\": \"FlowStats\"}",
 		"{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": 3}",
