@@ -8,7 +8,7 @@ import pytest
 
 from profiler.testbeds.host import BUILD, find_program
 from profiles import InputError
-from tests.nfs.builds import SANITIZED, build_nfs, require
+from tests.nfs.builds import build_sanitized, require
 
 
 @pytest.fixture(scope="session")
@@ -23,8 +23,8 @@ def program() -> Path:
 @pytest.fixture(scope="session")
 def sanitized() -> Path:
     """The program with the address and undefined-behaviour sanitizers, which exits at the first error they find."""
-    require("cc")
-    return build_nfs("nfs-sanitized", *SANITIZED, target="testbed/nf-testbed") / "testbed" / "nf-testbed"
+    require()
+    return build_sanitized("testbed/nf-testbed") / "testbed" / "nf-testbed"
 
 
 @pytest.fixture(params=["program", "sanitized"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.nfs.builds import ROOT, SANITIZED, build_nfs, require, run
+from tests.nfs.builds import ROOT, build_sanitized, require, run
 
 NFS = ROOT / "nfs"
 TESTS = "meson-test-prereq"
@@ -14,16 +14,16 @@ TESTS = "meson-test-prereq"
 
 def test_c_tests_pass_under_sanitizers() -> None:
     """All C tests pass with the address and undefined-behaviour sanitizers."""
-    require("cc")
-    build = build_nfs("nfs-sanitized", *SANITIZED, target=TESTS)
+    require()
+    build = build_sanitized(TESTS)
     output = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"])
     assert "Fail:               0" in output
 
 
 def test_every_function_and_bench_is_tested() -> None:
     """Each file of a function or bench has a C test of the same name, and the build runs every C test."""
-    require("cc")
-    build = build_nfs("nfs-sanitized", *SANITIZED, target=TESTS)
+    require()
+    build = build_sanitized(TESTS)
     tested = {test["name"] for test in json.loads(run(["meson", "introspect", "--tests", build]))}
     registered = {
         file.stem
@@ -39,9 +39,7 @@ def test_every_function_and_bench_is_tested() -> None:
 def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
     """Random packets make no function crash, read beyond a packet, or leak one."""
     require("clang")
-    build = build_nfs(
-        "nfs-fuzz", "-Dfuzz=true", "-Dtests=disabled", *SANITIZED[:2], compiler="clang", target="fuzz_packets"
-    )
+    build = build_sanitized("fuzz_packets")
     run(
         [
             build / "fuzz_packets",
