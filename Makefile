@@ -48,7 +48,7 @@ MESON = meson setup $(if $(wildcard $(1)/build.ninja),--reconfigure) $(1) nfs
 
 nfs:  ## Build the network functions in C and the host testbed.
 	$(call MESON,build/nfs)
-	ninja -C build/nfs
+	ninja -C build/nfs programs
 
 cycles: nfs  ## Cycles per packet of each network function, compared with a plain loop.
 	build/nfs/cycles
