@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.nfs.builds import SANITIZED, build_nfs, require
+from tests.nfs.builds import build_sanitized, require
 from tests.nfs.captures import read_capture, udp_packet, write_capture
 
 DF = 0x4000
@@ -22,7 +22,7 @@ DF = 0x4000
 def nf_run() -> Path:
     """The program, with sanitizers."""
     require("cc")
-    return build_nfs("nfs-sanitized", *SANITIZED, target="run/nf-run") / "run" / "nf-run"
+    return build_sanitized("run/nf-run") / "run" / "nf-run"
 
 
 def run(program: Path, *arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
