@@ -26,7 +26,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     """Page and words of every line in a code block that calls `placer`."""
     for page in PAGES:
         for block in re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            for line in block.splitlines():
+            for line in block.replace("\\\n", " ").splitlines():
                 if found := re.match(r"(?:\$ )?placer (.*)", line):
                     yield page.name, shlex.split(re.split(r"\s[|>#]", found[1])[0])
 
@@ -39,6 +39,9 @@ def test_every_command_that_is_shown_exists() -> None:
     for page, (name, *words) in shown:
         command = known.get_command(None, name)  # type: ignore[attr-defined]
         assert command is not None, f"{page}: placer {name}"
+        if hasattr(command, "commands"):
+            assert words and words[0] in command.commands, f"{page}: placer {name} {' '.join(words[:1])}"
+            command = command.commands[words[0]]
         options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
         for word in words:
             if word.startswith("--"):
