@@ -86,8 +86,7 @@ class Correction:
 
     def __call__(self, features: Array) -> tuple[Array, Array]:
         """Natural logarithm of the factor, and the standard deviation of its error without noise, each shape (N,)."""
-        value, deviation = self.process(features)
-        return value, np.hypot(deviation, self.process.nugget)
+        return self.process(features)
 
 
 def _errors(
@@ -95,6 +94,6 @@ def _errors(
 ) -> tuple[Array, Array]:
     """Errors of all runs, of those kept as predicted from the others, with their standard deviations."""
     value, deviation = process(features)
-    error, deviation = factor - value, np.sqrt(deviation**2 + process.nugget**2 + variance)
+    error, deviation = factor - value, np.sqrt(deviation**2 + variance)
     error[kept], deviation[kept] = process.left_out()
     return error, deviation

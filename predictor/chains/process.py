@@ -25,6 +25,8 @@ ITERATIONS = 60
 WIDEST = 8.0
 """Parameters stay within this many of their prior's spreads."""
 LEAST_VARIANCE = 1e-8
+SAME = 1e-18
+"""Squared distance, in lengths, below which two points are the same one."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Assumptions:
     length
         The length in which the deviation changes, as a share of an input's range.
     nugget
-        Standard deviation between settings that are not smooth.
+        Standard deviation of what a point has of its own: it recurs when the point is measured again, but its
+        neighbours do not show it.
     """
 
     constant: Typical
@@ -104,7 +107,11 @@ class SmoothProcess:
         return replace(self, points=points, outputs=outputs, variance=variance)
 
     def __call__(self, inputs: Array) -> tuple[Array, Array]:
-        """The function at `inputs`, shape (N, inputs), and the standard deviation of its error; each of shape (N,)."""
+        """The function at `inputs`, shape (N, inputs), and the standard deviation of its error; each of shape (N,).
+
+        At a point that was measured, the function has what the point has of its own; elsewhere this is part of the
+        error.
+        """
         if not len(inputs) or not len(self.points):
             return np.zeros(len(inputs)), np.sqrt(self._own_variance(inputs))
         if len(self.points) > SOLVED_AT_ONCE:
@@ -129,11 +136,6 @@ class SmoothProcess:
         own = np.diag(inverse)
         return inverse @ self.outputs / own, 1 / np.sqrt(own)
 
-    @property
-    def nugget(self) -> float:
-        """Standard deviation between settings that are not smooth."""
-        return float(self.parameters[3])
-
     @cached_property
     def _weights(self) -> Array:
         from scipy.linalg import cho_solve
@@ -150,19 +152,20 @@ class SmoothProcess:
         return factor, bool(lower)
 
     def _noise(self, variance: Array) -> Array:
-        return np.asarray(variance + self.parameters[3] ** 2 + LEAST_VARIANCE)
+        return np.asarray(variance + LEAST_VARIANCE)
 
     def _covariance(self, left: Array, right: Array) -> Array:
-        constant, slope, amplitude = self.parameters[:3]
+        constant, slope, amplitude, nugget = self.parameters[:4]
         lengths = self.parameters[4:]
-        distance = ROOT5 * np.sqrt(_squared(left / lengths, right / lengths))
+        squared = _squared(left / lengths, right / lengths)
+        distance = ROOT5 * np.sqrt(squared)
         smooth = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
         covariance: Array = constant**2 + slope**2 * (left @ right.T) + amplitude**2 * smooth
-        return covariance
+        return covariance + nugget**2 * (squared < SAME)
 
     def _own_variance(self, inputs: Array) -> Array:
-        constant, slope, amplitude = self.parameters[:3]
-        own: Array = constant**2 + slope**2 * (inputs**2).sum(axis=1) + amplitude**2
+        constant, slope, amplitude, nugget = self.parameters[:4]
+        own: Array = constant**2 + slope**2 * (inputs**2).sum(axis=1) + amplitude**2 + nugget**2
         return own
 
     def _by_nearest(self, inputs: Array, *, skip: int = 0) -> tuple[Array, Array]:

@@ -176,7 +176,7 @@ def _strange(points: Array, settings: Settings, doubtful: NDArray[np.bool_]) -> 
     others = SmoothProcess.fit(points[~suspect], values[~suspect], settings.variance[~suspect], NEIGHBOURS)
     predicted, deviation = others(points[suspect])
     error[suspect] = values[suspect] - predicted
-    expected = np.sqrt(deviation**2 + others.nugget**2 + settings.variance[suspect])
+    expected = np.sqrt(deviation**2 + settings.variance[suspect])
     suspect[suspect] = np.abs(error[suspect]) > np.maximum(STRANGE * expected, np.log(STRANGE_FACTOR))
     return error, suspect
 

@@ -48,7 +48,7 @@ def test_left_out_is_what_the_others_predict() -> None:
             points[at : at + 1]
         )
         assert errors[at] == pytest.approx(learnt.outputs[at] - value[0], rel=1e-5, abs=1e-8)
-        known = np.sqrt(deviation[0] ** 2 + learnt.nugget**2 + learnt.variance[at])
+        known = np.sqrt(deviation[0] ** 2 + learnt.variance[at])
         assert deviations[at] == pytest.approx(known, rel=1e-4)
 
 
@@ -72,3 +72,14 @@ def test_many_points_are_predicted_by_the_nearest(monkeypatch: pytest.MonkeyPatc
 def test_without_inputs_it_is_a_mean() -> None:
     learnt = SmoothProcess.fit(np.empty((5, 0)), np.array([1.0, 1.1, 0.9, 1.0, 1.0]), np.full(5, 0.01), ASSUMED)
     assert learnt(np.empty((1, 0)))[0][0] == pytest.approx(1.0, abs=0.02)
+
+
+def test_what_a_point_has_of_its_own_is_predicted_there_and_only_there() -> None:
+    """One of twenty points is 20 % higher each time that it is measured."""
+    points = np.linspace(0, 1, 20)[:, None]
+    outputs = 2 * points[:, 0] + np.random.default_rng(0).normal(0, 0.05, 20)
+    outputs[8] += 0.2
+    learnt = SmoothProcess.fit(points, outputs, np.full(20, 0.002**2), ASSUMED)
+    assert learnt(points[8:9])[0][0] == pytest.approx(outputs[8], abs=0.03)
+    assert learnt(points[8:9] + 0.01)[0][0] < outputs[8] - 0.1
+    assert learnt(points[8:9])[1][0] < learnt(points[8:9] + 0.01)[1][0] / 3
