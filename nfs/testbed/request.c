@@ -28,7 +28,9 @@ static double number(const json_t *object, const struct nf_parameter *parameter,
 	else if (!(value >= parameter->low && value <= parameter->high))
 		fault(faults, "%s: %s %g is outside [%g, %g]", of, parameter->name, value,
 		      parameter->low, parameter->high);
-	return value;
+	else
+		return value;
+	return parameter->low; /* which any type can hold */
 }
 
 static void add_setting(struct load *load, const char *name, double value)

@@ -76,8 +76,8 @@ static void requests_are_read_as_servers_do(void **state)
 		"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n",
 		"GET http://other.net/ HTTP/1.1\r\nHost: example.org\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: other.net\r\nHost: example.org\r\n\r\n",
-		"GET / HTTP/1.1\r\nHost: other.net\r\n\r\nGET / HTTP/1.1\r\nHost: "
-		"example.org\r\n\r\n",
+		("GET / HTTP/1.1\r\nHost: other.net\r\n\r\nGET / HTTP/1.1\r\nHost: "
+		 "example.org\r\n\r\n"),
 		"BREW / HTTP/1.1\r\nHost : example.org\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: example.org\r\nCookie: goes on in the next",
 	};
@@ -87,8 +87,8 @@ static void requests_are_read_as_servers_do(void **state)
 		"HTTP/1.1 200 OK\r\nHost: example.org\r\n\r\n",
 		"GET / HTTP/1.1\r\nReferer: http://example.org/\r\nHost: other.net\r\n\r\n",
 		"GET / HTTP/1.1\r\nX-Host: example.org\r\nHostile: example.org\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: other.net\r\nContent-Length: 44\r\n\r\n"
-		"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n",
+		("POST / HTTP/1.1\r\nHost: other.net\r\nContent-Length: 44\r\n\r\n"
+		 "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"),
 		"GET / HTTP/1.1\r\nHost: other.net\r\n\r\nHost: example.org\r\n",
 		"example.org",
 	};

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.methodology import host_testbed
-from experiments.methodology.host_testbed import SoloRepeats, measure, open_host_testbed
+from experiments.methodology.host_testbed import RepeatedRuns, measure, open_host_testbed
 from experiments.registry import CannotRun, Setting
 from profiler.testbed import Run, Testbed, TestbedError
 from profiles import InputError, Load, TestbedDescription
@@ -28,10 +28,10 @@ class Noisy(Testbed):
 
 def test_the_standard_error_is_that_of_the_mean() -> None:
     """Of 1, 2 and 3 the mean is 2 with a standard error of 1/sqrt(3); of a single value it is 0."""
-    runs = SoloRepeats(np.array([[1.0], [2.0], [3.0]]))
+    runs = RepeatedRuns(np.array([[1.0], [2.0], [3.0]]))
     assert runs.mean[0] == 2.0
     assert runs.standard_error[0] == pytest.approx(1 / np.sqrt(3))
-    assert SoloRepeats(np.array([[1.0]])).standard_error[0] == 0.0
+    assert RepeatedRuns(np.array([[1.0]])).standard_error[0] == 0.0
 
 
 def test_an_experiment_cannot_run_without_the_host_testbed(monkeypatch: pytest.MonkeyPatch) -> None:
