@@ -5,7 +5,7 @@
  * still wrong: caches are cold after another process ran, and neighbours were stopped at other
  * times. How rates change with disturbance (changes.h) shows how wrong: the change down to no
  * disturbance is part of the error. The rates themselves are not corrected by it. What disturbs
- * all windows alike does not show.
+ * all windows alike does not show, and where they show little, a typical change is assumed.
  */
 #ifndef NFS_TESTBED_BEST_EFFORT_H
 #define NFS_TESTBED_BEST_EFFORT_H

@@ -87,6 +87,24 @@ static void trends_are_found_within_rounds(void **state)
 	free(changes);
 }
 
+/* Windows that are all alike show no change: then a fifth per core is assumed. */
+static void a_typical_change_is_assumed(void **state)
+{
+	struct best_effort *effort = calloc(1, sizeof(*effort));
+	struct round_windows *windows = calloc(1, sizeof(*windows));
+
+	(void)state;
+	assert_non_null(effort);
+	assert_non_null(windows);
+	for (int i = 0; i < 16; i++)
+		add_one(windows, 0.5, 100);
+	for (int round = 0; round < 5; round++)
+		assert_true(best_effort_add(effort, windows, REQUIRED, 1));
+	assert_float_equal(best_effort_error_pct(effort, 0), EARLY_END * 10, 1e-6);
+	free(windows);
+	free(effort);
+}
+
 /* A machine with other work, on which an undisturbed rate is 1. */
 struct busy {
 	double least, most; /* disturbance, cores */
@@ -147,6 +165,7 @@ static void the_stated_error_holds_the_truth(void **state)
 		{0, 0.01, 0, 0.005, 0.01},    {0.02, 0.1, 0, 0.02, 0.02},
 		{0.1, 0.4, 0.05, 0.005, 0.02}, {0.1, 0.4, 0.2, 0.02, 0.05},
 		{0.5, 0.9, 0.2, 0.005, 0.01}, {1.5, 1.8, 0.2, 0.02, 0.05},
+		{1.5, 1.8, 0.3, 0.05, 0.2},   {1.5, 1.8, 0.05, 0.05, 0.2},
 	};
 	uint64_t random = 1;
 
@@ -170,6 +189,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_least_disturbed_windows_count),
 		cmocka_unit_test(unusable_rounds_do_not_count),
 		cmocka_unit_test(trends_are_found_within_rounds),
+		cmocka_unit_test(a_typical_change_is_assumed),
 		cmocka_unit_test(the_stated_error_holds_the_truth),
 	};
 

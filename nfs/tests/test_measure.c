@@ -220,7 +220,7 @@ static enum outcome measure_disturbed(const struct run_limits *limits, struct me
  */
 static void a_best_effort_answers_on_a_busy_core(void **state)
 {
-	struct run_limits limits = limits_of(60, 0.5, 60000);
+	struct run_limits limits = limits_of(25, 0.5, 60000);
 	struct measured measured;
 
 	(void)state;
@@ -229,11 +229,11 @@ static void a_best_effort_answers_on_a_busy_core(void **state)
 	limits.until_ns = clock_ns() + 60000 * MS;
 	assert_int_equal(measure_disturbed(&limits, &measured), BEST_EFFORT);
 	assert_true(measured_disturbed_pct(&measured) > 50);
-	assert_true(measured.rounds >= 2);
+	assert_true(measured.rounds >= LEAST_ROUNDS);
 	assert_true(measured.per_s[0] > 0);
 	assert_true(isfinite(measured.standard_error_pct[0]));
 	assert_true(measured.standard_error_pct[0] > 0);
-	assert_true(measured.elapsed_s < 10);
+	assert_true(measured.elapsed_s < 60);
 }
 
 /* With a deadline before the second round, the error is unknown, and there is no best effort. */
