@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define LATENCY_SUBS 16 /* buckets of each power of two */
-#define LATENCY_BUCKETS (LATENCY_SUBS * 28)
+#define LATENCY_BUCKETS (LATENCY_SUBS * 29)
 
 /* Only one thread adds at a time. Zeroed, it is empty. */
 struct latencies {
