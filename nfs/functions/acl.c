@@ -2,11 +2,13 @@
  * ACL: permits or denies packets by addresses, protocol and ports; the first matching filter
  * decides.
  *
- * Filters are generated from a seed and compiled by rte_acl. Packets without a match get the
+ * Filters are generated from a seed, or read from a file (tables/filters.h), and compiled by
+ * rte_acl. Packets without a match get the
  * default. Non-initial fragments match as if both ports were 0. Other than IPv4 passes.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <rte_acl.h>
 
@@ -15,10 +17,14 @@
 #include "core/nf.h"
 #include "tables/filters.h"
 
-enum { FILTERS, SEED, DEFAULT_PERMIT };
+enum { FILTERS, SEED, FILE_OF_FILTERS, DEFAULT_PERMIT };
 static const struct nf_parameter parameters[] = {
 	[FILTERS] = {"filters", "filters in the list, besides the default", 0, 10000, 1000},
 	[SEED] = {"seed", "seed of the filters", 0, 4294967295, 1},
+	[FILE_OF_FILTERS] = {"file",
+			     "file with the filters, in place of those of filters and seed; none "
+			     "if empty",
+			     .text = ""},
 	[DEFAULT_PERMIT] = {"default_permit", "1: packets without a match are permitted", 0, 1, 1},
 };
 
@@ -52,6 +58,7 @@ enum verdict { NO_FILTER, DENY, PERMIT, VERDICTS };
 
 struct acl {
 	struct rte_acl_ctx *filters;
+	uint32_t n;
 	bool permits[VERDICTS];
 };
 
@@ -74,25 +81,24 @@ static struct acl_filter compiled(const struct filter *filter, uint32_t place)
 	};
 }
 
-static int fill(struct nf *nf, struct rte_acl_ctx *filters)
+static int fill(struct rte_acl_ctx *context, const struct filter *filters, uint32_t n)
 {
 	struct rte_acl_config config = {.num_categories = 1, .num_fields = FIELDS};
-	uint64_t random = (uint64_t)nf->settings[SEED];
 	int result = 0;
 
-	for (uint32_t i = 0; i < (uint32_t)nf->settings[FILTERS] && result == 0; i++) {
-		const struct filter filter = filters_next(&random);
-		const struct acl_filter rule = compiled(&filter, i);
+	for (uint32_t i = 0; i < n && result == 0; i++) {
+		const struct acl_filter rule = compiled(&filters[i], i);
 
-		result = rte_acl_add_rules(filters, (const struct rte_acl_rule *)&rule, 1);
+		result = rte_acl_add_rules(context, (const struct rte_acl_rule *)&rule, 1);
 	}
 	memcpy(config.defs, fields, sizeof(fields));
-	if (result == 0 && nf->settings[FILTERS] > 0)
-		result = rte_acl_build(filters, &config);
+	if (result == 0 && n > 0)
+		result = rte_acl_build(context, &config);
 	return result;
 }
 
-static struct rte_acl_ctx *make_filters(struct nf *nf)
+/* NULL after printing why. */
+static struct rte_acl_ctx *compile(const struct nf *nf, const struct filter *filters, uint32_t n)
 {
 	static unsigned int n_created;
 	char name[RTE_ACL_NAMESIZE];
@@ -100,33 +106,45 @@ static struct rte_acl_ctx *make_filters(struct nf *nf)
 		.name = name,
 		.socket_id = nf->socket,
 		.rule_size = RTE_ACL_RULE_SZ(FIELDS),
-		.max_rule_num = (uint32_t)nf->settings[FILTERS] + 1,
+		.max_rule_num = n + 1,
 	};
-	struct rte_acl_ctx *filters;
+	struct rte_acl_ctx *context;
 	int result;
 
 	snprintf(name, sizeof(name), "acl_%u", __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED));
-	filters = rte_acl_create(&param);
-	result = filters ? fill(nf, filters) : -ENOMEM;
+	context = rte_acl_create(&param);
+	result = context ? fill(context, filters, n) : -ENOMEM;
 	if (result == 0)
-		return filters;
-	fprintf(stderr, "ACL: cannot compile %g filters: %d\n", nf->settings[FILTERS], result);
-	rte_acl_free(filters);
+		return context;
+	fprintf(stderr, "ACL: cannot compile %u filters: %d\n", n, result);
+	rte_acl_free(context);
 	return NULL;
+}
+
+/* The filters of the settings; NULL after printing why. */
+static struct filter *make_filters(const struct nf *nf, uint32_t *n)
+{
+	if (*nf->texts[FILE_OF_FILTERS])
+		return filters_read(nf->kind->name, nf->texts[FILE_OF_FILTERS], n);
+	*n = (uint32_t)nf->settings[FILTERS];
+	return filters_generate(nf->kind->name, *n, (uint64_t)nf->settings[SEED]);
 }
 
 static int create(struct nf *nf)
 {
 	struct acl *acl = nf_zalloc_for(nf->kind->name, sizeof(*acl));
+	struct filter *filters;
 
 	if (!acl)
 		return -ENOMEM;
 	acl->permits[NO_FILTER] = nf->settings[DEFAULT_PERMIT] == 1;
 	acl->permits[PERMIT] = true;
-	acl->filters = make_filters(nf);
+	filters = make_filters(nf, &acl->n);
+	acl->filters = filters ? compile(nf, filters, acl->n) : NULL;
+	free(filters);
 	if (!acl->filters) {
 		nf_free(acl);
-		return -ENOMEM;
+		return -EINVAL;
 	}
 	nf->state = acl;
 	return 0;
@@ -164,7 +182,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[MALFORMED] += burst.malformed;
 	if (burst.n == 0)
 		return;
-	if (nf->settings[FILTERS] > 0)
+	if (acl->n > 0)
 		rte_acl_classify(acl->filters, (const uint8_t **)burst.key_pointers, verdicts,
 				 burst.n, 1);
 	else

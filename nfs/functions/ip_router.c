@@ -1,14 +1,15 @@
 /*
  * IPRouter: forwards IPv4 by longest prefix match (RFC 1812).
  *
- * The table is a DIR-24-8 of rte_fib; its routes are generated from a seed. rte_lpm has the same
- * lookup, but scans all rules of a depth to add one: half a million routes take 13 s, with rte_fib
- * less than one.
+ * The table is a DIR-24-8 of rte_fib; its routes are generated from a seed, or read from a file
+ * (tables/routes.h), which then has the default route, too. rte_lpm has the same lookup, but scans
+ * all rules of a depth to add one: half a million routes take 13 s, with rte_fib less than one.
  *
  * Not implemented: packets to the router itself (freed, counted), IPv4 options (forwarded unread),
  * multicast routing, ARP (next hops are known).
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "core/icmp_report.h"
 #include "core/ipv4.h"
@@ -17,7 +18,17 @@
 #include "core/packet.h"
 #include "functions/ip_router/table.h"
 
-enum { ROUTES, SEED, HOPS, PORTS, DEFAULT_ROUTE, ADDRESS, ERRORS_PER_S, ERRORS_AT_ONCE };
+enum {
+	ROUTES,
+	SEED,
+	HOPS,
+	PORTS,
+	DEFAULT_ROUTE,
+	FILE_OF_ROUTES,
+	ADDRESS,
+	ERRORS_PER_S,
+	ERRORS_AT_ONCE,
+};
 static const struct nf_parameter parameters[] = {
 	[ROUTES] = {"routes", "prefixes in the table, besides the default one", 0, 1000000, 500000},
 	[SEED] = {"seed", "seed of the routes", 0, 4294967295, 1},
@@ -27,6 +38,10 @@ static const struct nf_parameter parameters[] = {
 		   NF_MOST_BRANCHES, 1},
 	[DEFAULT_ROUTE] = {"default_route",
 			   "1: packets without a matching prefix go to the first hop", 0, 1, 1},
+	[FILE_OF_ROUTES] = {"file",
+			    "file with the routes, in place of those of routes, seed and "
+			    "default_route; none if empty",
+			    .text = ""},
 	[ADDRESS] = {"address", "the router's address, as a number; 192.0.2.254", 0, 4294967295,
 		     RTE_IPV4(192, 0, 2, 254)},
 	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
@@ -83,18 +98,34 @@ static void fill_hops(struct hop *hops, uint32_t n, uint32_t ports)
 		};
 }
 
+static struct route *make_routes(const struct nf *nf, uint32_t *n)
+{
+	const struct routes_limits limits = {
+		.of = nf->kind->name,
+		.hops = (uint32_t)nf->settings[HOPS],
+		.own = (uint32_t)nf->settings[ADDRESS],
+	};
+
+	if (*nf->texts[FILE_OF_ROUTES])
+		return routes_read(nf->texts[FILE_OF_ROUTES], &limits, n);
+	*n = (uint32_t)nf->settings[ROUTES];
+	return routes_generate(limits.of, *n, (uint64_t)nf->settings[SEED], limits.hops);
+}
+
 static struct rte_fib *make_table(const struct nf *nf)
 {
-	const double *settings = nf->settings;
-
-	return router_table_create(&(struct router_table){
-		.routes = (uint32_t)settings[ROUTES],
-		.seed = (uint32_t)settings[SEED],
-		.hops = (uint32_t)settings[HOPS],
-		.default_route = settings[DEFAULT_ROUTE] == 1,
-		.own = (uint32_t)settings[ADDRESS],
+	struct router_table of = {
+		.default_route = nf->settings[DEFAULT_ROUTE] == 1 && !*nf->texts[FILE_OF_ROUTES],
+		.own = (uint32_t)nf->settings[ADDRESS],
 		.socket = nf->socket,
-	});
+	};
+	struct route *routes = make_routes(nf, &of.n);
+	struct rte_fib *table;
+
+	of.routes = routes;
+	table = routes ? router_table_create(&of) : NULL;
+	free(routes);
+	return table;
 }
 
 static void destroy(struct nf *nf)

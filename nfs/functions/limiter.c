@@ -21,7 +21,7 @@
 enum { RATE_MBPS, BURST_BYTES, RATE_KPPS, BURST_PACKETS };
 static const struct nf_parameter parameters[] = {
 	[RATE_MBPS] = {"rate_mbps", "rate in 10^6 bits per second; 0: not limited in bytes", 0, 1e6,
-		       10000},
+		       100000},
 	[BURST_BYTES] = {"burst_bytes", "size of the bucket; 0: 5 ms of the rate", 0, 1e9, 0},
 	[RATE_KPPS] = {"rate_kpps", "rate in 1,000 packets per second; 0: not limited in packets",
 		       0, 1e6, 0},

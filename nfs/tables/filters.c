@@ -1,6 +1,7 @@
 #include "tables/filters.h"
 
 #include <netinet/in.h>
+#include <stdlib.h>
 
 #include "core/random.h"
 
@@ -76,4 +77,15 @@ struct filter filters_next(uint64_t *random)
 	if (filter.protocol == IPPROTO_UDP && random_below(random, 8) == 0)
 		filter.source_ports = (struct port_range){1024, UINT16_MAX};
 	return filter;
+}
+
+struct filter *filters_generate(const char *of, uint32_t n, uint64_t seed)
+{
+	struct filter *filters = calloc(n + 1, sizeof(*filters));
+
+	if (!filters)
+		fprintf(stderr, "%s: no memory for %u filters\n", of, n);
+	for (uint32_t i = 0; filters && i < n; i++)
+		filters[i] = filters_next(&seed);
+	return filters;
 }

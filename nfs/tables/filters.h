@@ -1,14 +1,10 @@
-/* An access list like those of firewalls, generated from a seed. */
+/* An access list: generated from a seed, like those of firewalls, or read from a file. */
 #ifndef NFS_TABLES_FILTERS_H
 #define NFS_TABLES_FILTERS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "tables/table_file.h"
 
-struct prefix {
-	uint32_t address; /* in host byte order, zeros beyond `depth` bits */
-	uint8_t depth;
-};
+#define FILTERS_MOST 100000 /* in a file */
 
 struct port_range {
 	uint16_t low, high;
@@ -27,5 +23,17 @@ struct filter {
  * host, or a service of either; three of four permit.
  */
 struct filter filters_next(uint64_t *random);
+
+/*
+ * `n` generated filters, or those of a file; in memory that the caller frees. NULL after printing
+ * why. A line of a file is
+ *
+ *     permit|deny PROTOCOL SOURCE [PORTS] DESTINATION [PORTS]
+ *
+ * PROTOCOL is tcp, udp, icmp, a number, or ip for any; SOURCE and DESTINATION an address, a prefix
+ * (10.0.0.0/8) or any; PORTS, of tcp and udp only, a port or a range (1024-65535), any without.
+ */
+struct filter *filters_generate(const char *of, uint32_t n, uint64_t seed);
+struct filter *filters_read(const char *of, const char *path, uint32_t *n);
 
 #endif

@@ -1,5 +1,8 @@
 #include "tables/routes.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "core/random.h"
 
 /* Routes per depth of 10,000, close to the shares in public BGP tables. */
@@ -35,4 +38,16 @@ struct route routes_next(struct routes *routes)
 		.depth = depth,
 		.hop = random_below(&routes->random, routes->hops),
 	};
+}
+
+struct route *routes_generate(const char *of, uint32_t n, uint64_t seed, uint32_t hops)
+{
+	struct routes source = {.random = seed, .hops = hops};
+	struct route *routes = calloc(n + 1, sizeof(*routes));
+
+	if (!routes)
+		fprintf(stderr, "%s: no memory for %u routes\n", of, n);
+	for (uint32_t i = 0; routes && i < n; i++)
+		routes[i] = routes_next(&source);
+	return routes;
 }

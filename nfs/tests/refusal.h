@@ -7,28 +7,47 @@
 
 #include "tests/support.h"
 
+/* What stderr gets, kept in a file. */
+struct caught {
+	FILE *file;
+	int terminal;
+};
+
+static inline struct caught stderr_catch(void)
+{
+	const struct caught caught = {.file = tmpfile(), .terminal = dup(STDERR_FILENO)};
+
+	assert_non_null(caught.file);
+	fflush(stderr);
+	dup2(fileno(caught.file), STDERR_FILENO);
+	return caught;
+}
+
+/* The beginning of what was printed since, until the next call. */
+static inline const char *stderr_release(const struct caught *caught)
+{
+	static char printed[8192];
+	size_t length;
+
+	fflush(stderr);
+	dup2(caught->terminal, STDERR_FILENO);
+	close(caught->terminal);
+	rewind(caught->file);
+	length = fread(printed, 1, sizeof(printed) - 1, caught->file);
+	printed[length] = '\0';
+	fclose(caught->file);
+	return printed;
+}
+
 /* Create a function, which must fail; returns what it printed, until the next call. */
 static inline const char *refusal(const char *name, const struct nf_setting *settings,
 				  unsigned int n_settings)
 {
-	static char printed[8192];
 	const struct nf_config config = {.name = name};
-	const int terminal = dup(STDERR_FILENO);
-	FILE *file = tmpfile();
-	struct nf *nf;
-	size_t length;
+	const struct caught caught = stderr_catch();
+	struct nf *nf = nf_create(&config, settings, n_settings);
+	const char *printed = stderr_release(&caught);
 
-	assert_non_null(file);
-	fflush(stderr);
-	dup2(fileno(file), STDERR_FILENO);
-	nf = nf_create(&config, settings, n_settings);
-	fflush(stderr);
-	dup2(terminal, STDERR_FILENO);
-	close(terminal);
-	rewind(file);
-	length = fread(printed, 1, sizeof(printed) - 1, file);
-	printed[length] = '\0';
-	fclose(file);
 	assert_null(nf);
 	return printed;
 }

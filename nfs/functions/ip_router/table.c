@@ -4,8 +4,6 @@
 
 #include <rte_ip.h>
 
-#include "tables/routes.h"
-
 static int add_route(struct rte_fib *table, uint32_t prefix, uint8_t depth, uint32_t hop)
 {
 	int result = rte_fib_add(table, prefix, depth, hop);
@@ -33,25 +31,49 @@ static int add_special(struct rte_fib *table, uint32_t own)
 	return result;
 }
 
+static bool is_default(const struct route *route)
+{
+	return route->depth == 0;
+}
+
+/* The hop of the default route; NO_ROUTE without one. */
+static uint32_t default_hop(const struct router_table *of)
+{
+	uint32_t hop = of->default_route ? 0 : NO_ROUTE;
+
+	for (uint32_t i = 0; i < of->n; i++)
+		if (is_default(&of->routes[i]))
+			hop = of->routes[i].hop;
+	return hop;
+}
+
 static int fill(struct rte_fib *table, const struct router_table *of)
 {
-	struct routes routes = {
-		.random = of->seed,
-		.hops = of->hops,
-	};
+	const uint32_t hop = default_hop(of);
 	int result = 0;
 
 	/* added first: later it would replace longer prefixes (a bug of DPDK 22.11) */
-	if (of->default_route)
-		result = add_route(table, 0, 0, 0);
+	if (hop != NO_ROUTE)
+		result = add_route(table, 0, 0, hop);
 	if (result == 0)
 		result = add_special(table, of->own);
-	for (uint32_t i = 0; i < of->routes && result == 0; i++) {
-		const struct route route = routes_next(&routes);
+	for (uint32_t i = 0; i < of->n && result == 0; i++) {
+		const struct route *route = &of->routes[i];
 
-		result = add_route(table, route.prefix, route.depth, route.hop);
+		if (!is_default(route))
+			result = add_route(table, route->prefix, route->depth, route->hop);
 	}
 	return result;
+}
+
+/* Most groups of 256 addresses that prefixes longer than /24 need, each one at worst. */
+static uint32_t groups(const struct router_table *of)
+{
+	uint32_t n = 256; /* for the special ones */
+
+	for (uint32_t i = 0; i < of->n; i++)
+		n += of->routes[i].depth > 24;
+	return n;
 }
 
 struct rte_fib *router_table_create(const struct router_table *of)
@@ -60,9 +82,8 @@ struct rte_fib *router_table_create(const struct router_table *of)
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
 		.default_nh = NO_ROUTE,
-		.max_routes = (int)of->routes + 8,
-		/* one in fifty is longer than /24; at worst each needs a group of its own */
-		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_4B, .num_tbl8 = of->routes / 40 + 256},
+		.max_routes = (int)of->n + 8,
+		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_4B, .num_tbl8 = groups(of)},
 	};
 	char name[32];
 	struct rte_fib *table;
@@ -71,7 +92,7 @@ struct rte_fib *router_table_create(const struct router_table *of)
 		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
 	table = rte_fib_create(name, of->socket, &conf);
 	if (!table) {
-		fprintf(stderr, "IPRouter: no memory for a table of %u routes\n", of->routes);
+		fprintf(stderr, "IPRouter: no memory for a table of %u routes\n", of->n);
 		return NULL;
 	}
 	if (fill(table, of) == 0)

@@ -7,17 +7,20 @@
 
 #include <rte_fib.h>
 
+#include "tables/routes.h"
+
 /* Special next hops, so that one lookup also classifies destinations. */
 enum { TO_ITSELF = 0xfffffc, TO_MULTICAST, TO_MARTIAN, NO_ROUTE };
 
 struct router_table {
-	uint32_t routes, seed, hops;
-	bool default_route; /* to hop 0 */
+	const struct route *routes; /* those of a prefix later replace earlier ones */
+	uint32_t n;
+	bool default_route; /* to hop 0, unless `routes` have one */
 	uint32_t own;       /* the router's address, in host byte order */
 	int socket;
 };
 
-/* A table with `n` routes; NULL after printing why. */
+/* NULL after printing why. */
 struct rte_fib *router_table_create(const struct router_table *of);
 
 #endif

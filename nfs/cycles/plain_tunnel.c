@@ -1,0 +1,58 @@
+#include <rte_ether.h>
+
+#include "cycles/peer.h"
+
+static void *create(uint32_t flows)
+{
+	static char nothing;
+
+	(void)flows;
+	return &nothing;
+}
+
+static void destroy(void *state)
+{
+	(void)state;
+}
+
+static void put_tags(void *state, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	(void)state;
+	for (uint16_t i = 0; i < n; i++) {
+		packets[i]->vlan_tci = 100;
+		if (rte_vlan_insert(&packets[i]) == 0)
+			nf_send(out, packets[i]);
+	}
+}
+
+static struct peer tunnel = {
+	.function = "Tunnel",
+	.name = "plain loop",
+	.does = "rte_vlan_insert",
+	.create = create,
+	.process = put_tags,
+	.destroy = destroy,
+};
+
+PEER_REGISTER(tunnel)
+
+/* The traffic has no tags. */
+static void take_tags(void *state, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	(void)state;
+	for (uint16_t i = 0; i < n; i++) {
+		(void)rte_vlan_strip(packets[i]);
+		nf_send(out, packets[i]);
+	}
+}
+
+static struct peer detunnel = {
+	.function = "Detunnel",
+	.name = "plain loop",
+	.does = "rte_vlan_strip of packets without a tag",
+	.create = create,
+	.process = take_tags,
+	.destroy = destroy,
+};
+
+PEER_REGISTER(detunnel)

@@ -1,0 +1,130 @@
+#include "tables/table_file.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_FAULTS 20
+
+bool table_file_open(struct table_file *file, const char *of, const char *path, const char *hint)
+{
+	*file = (struct table_file){.of = of, .path = path, .hint = hint};
+	file->stream = fopen(path, "r");
+	if (!file->stream)
+		fprintf(stderr, "%s: %s: %s\n", of, path, strerror(errno));
+	return file->stream != NULL;
+}
+
+void table_fault_at(struct table_file *file, unsigned int line, const char *format, ...)
+{
+	va_list arguments;
+
+	if (++file->faults > MOST_FAULTS)
+		return;
+	fprintf(stderr, "%s:%u: ", file->path, line);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+}
+
+static void split(struct table_file *file, char *text)
+{
+	char *word, *rest = text;
+
+	file->n = 0;
+	text[strcspn(text, "#")] = '\0';
+	while ((word = strsep(&rest, " \t\r\n")) != NULL) {
+		if (*word == '\0')
+			continue;
+		if (file->n == TABLE_MOST_WORDS) {
+			table_fault(file, "more than %d words", TABLE_MOST_WORDS);
+			file->n = 0;
+			return;
+		}
+		file->words[file->n++] = word;
+	}
+}
+
+bool table_file_next(struct table_file *file)
+{
+	ssize_t length;
+
+	while ((length = getline(&file->text, &file->room, file->stream)) >= 0) {
+		file->line++;
+		if (memchr(file->text, '\0', (size_t)length)) {
+			table_fault(file, "a zero byte: this is not a text file");
+			continue;
+		}
+		split(file, file->text);
+		if (file->n > 0)
+			return true;
+	}
+	return false;
+}
+
+bool table_file_close(struct table_file *file)
+{
+	bool good = file->faults == 0;
+
+	if (file->faults > MOST_FAULTS)
+		fprintf(stderr, "%s: and %u more\n", file->path, file->faults - MOST_FAULTS);
+	if (file->faults > 0)
+		fprintf(stderr, "hint: %s\n", file->hint);
+	if (ferror(file->stream)) {
+		fprintf(stderr, "%s: %s: cannot be read\n", file->of, file->path);
+		good = false;
+	}
+	fclose(file->stream);
+	free(file->text);
+	return good;
+}
+
+bool table_number(const char *word, uint32_t low, uint32_t high, uint32_t *number)
+{
+	unsigned long long value;
+	char *end;
+
+	if (!isdigit((unsigned char)*word))
+		return false;
+	errno = 0;
+	value = strtoull(word, &end, 10);
+	if (*end != '\0' || errno != 0 || value < low || value > high)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+bool table_prefix(struct table_file *file, const char *word, struct prefix *prefix)
+{
+	const size_t length = strcspn(word, "/");
+	char address[INET_ADDRSTRLEN] = "";
+	uint32_t depth = 32, mask;
+	struct in_addr parsed;
+
+	*prefix = (struct prefix){0};
+	if (strcmp(word, "any") == 0)
+		return true;
+	if (length < sizeof(address))
+		memcpy(address, word, length);
+	if (inet_pton(AF_INET, address, &parsed) != 1) {
+		table_fault(file, "%s: not an IPv4 address", word);
+		return false;
+	}
+	if (word[length] == '/' && !table_number(word + length + 1, 0, 32, &depth)) {
+		table_fault(file, "%s: a prefix length is from 0 to 32", word);
+		return false;
+	}
+	mask = depth == 0 ? 0 : ~UINT32_C(0) << (32 - depth);
+	*prefix = (struct prefix){.address = ntohl(parsed.s_addr) & mask, .depth = (uint8_t)depth};
+	if (prefix->address == ntohl(parsed.s_addr))
+		return true;
+	parsed.s_addr = htonl(prefix->address);
+	inet_ntop(AF_INET, &parsed, address, sizeof(address));
+	table_fault(file, "%s: bits beyond the prefix are set, other than in %s/%u", word, address,
+		    depth);
+	return false;
+}

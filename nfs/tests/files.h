@@ -1,0 +1,39 @@
+/* Files of a test, in a folder of its own. */
+#ifndef NFS_TESTS_FILES_H
+#define NFS_TESTS_FILES_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/support.h"
+
+/* A file in the current folder. */
+static inline void write_file(const char *name, const char *text)
+{
+	FILE *file = fopen(name, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Fixtures: those of support.h, with a new current folder, which one file may be left in. */
+static inline int setup_folder(void **state)
+{
+	char folder[] = "/tmp/nfs_XXXXXX";
+
+	return mkdtemp(folder) && chdir(folder) == 0 ? setup(state) : -1;
+}
+
+static inline int teardown_folder(void **state)
+{
+	char folder[64];
+
+	unlink("file");
+	return getcwd(folder, sizeof(folder)) && chdir("/") == 0 && rmdir(folder) == 0
+		       ? teardown(state)
+		       : -1;
+}
+
+#endif
