@@ -161,7 +161,8 @@ class SmoothProcess:
         distance = ROOT5 * np.sqrt(squared)
         smooth = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
         covariance: Array = constant**2 + slope**2 * (left @ right.T) + amplitude**2 * smooth
-        return covariance + nugget**2 * (squared < SAME)
+        covariance += nugget**2 * (squared < SAME)
+        return covariance
 
     def _own_variance(self, inputs: Array) -> Array:
         constant, slope, amplitude, nugget = self.parameters[:4]
