@@ -14,6 +14,7 @@
  * MAC addresses) is not done; checksums of protocols other than UDP and TCP are not updated.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include <rte_hash_crc.h>
 
@@ -21,6 +22,7 @@
 #include "core/memory.h"
 #include "core/nf.h"
 #include "core/rewrite.h"
+#include "functions/lb/down.h"
 #include "functions/lb/maglev.h"
 
 enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES };
@@ -62,6 +64,34 @@ struct lb {
 	uint16_t first_up; /* MAGLEV_NONE: all are down */
 };
 
+/* 0, or -EINVAL after printing which settings contradict each other. */
+static int check(const struct nf *nf)
+{
+	const uint32_t backends = (uint32_t)nf->settings[BACKENDS];
+	const uint32_t size = (uint32_t)nf->settings[TABLE];
+	const uint32_t own =
+		(uint32_t)nf->settings[ADDRESS] - (uint32_t)nf->settings[FIRST_BACKEND];
+	uint32_t prime = RTE_MAX(size, backends);
+
+	while (!maglev_is_prime(prime))
+		prime++;
+	if (size != prime) {
+		fprintf(stderr, "LB: table %u is not a prime above %u backends\nhint: %u\n", size,
+			backends, prime);
+		return -EINVAL;
+	}
+	if (nf->settings[GATES] == 1 && backends > NF_MOST_BRANCHES) {
+		fprintf(stderr, "LB: there are %u backends, but at most %d gates\n", backends,
+			NF_MOST_BRANCHES);
+		return -EINVAL;
+	}
+	if (nf->settings[GATES] == 0 && own < backends) {
+		fprintf(stderr, "LB: address is that of backend %u\n", own);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static void destroy(struct nf *nf)
 {
 	struct lb *lb = nf->state;
@@ -91,16 +121,10 @@ static int fill(struct nf *nf)
 static int create(struct nf *nf)
 {
 	struct lb *lb;
-	int result;
+	int result = check(nf);
 
-	if (!lb_check(&(struct lb_settings){
-		    .backends = (uint32_t)nf->settings[BACKENDS],
-		    .table = (uint32_t)nf->settings[TABLE],
-		    .address = (uint32_t)nf->settings[ADDRESS],
-		    .first_backend = (uint32_t)nf->settings[FIRST_BACKEND],
-		    .gates = nf->settings[GATES] == 1,
-	    }))
-		return -EINVAL;
+	if (result < 0)
+		return result;
 	lb = nf_zalloc_for(nf->kind->name, sizeof(*lb));
 	if (!lb)
 		return -ENOMEM;

@@ -1,0 +1,14 @@
+/* The backends of a load balancer that are down. */
+#ifndef NFS_FUNCTIONS_LB_DOWN_H
+#define NFS_FUNCTIONS_LB_DOWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Mark the backends of a list, such as 2,5, as not up. 0, or -EINVAL after printing why: no list,
+ * or no such backend.
+ */
+int lb_parse_down(const char *list, bool *up, uint32_t backends);
+
+#endif
