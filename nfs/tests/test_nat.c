@@ -180,7 +180,7 @@ static void unmapped_hairpins_use_no_session(void **state)
 	assert_int_equal(rig_count(rig, "started") + rig_count(rig, "outward"), 0);
 }
 
-/* Fragments, other protocols, IPv6 and unsolicited packets are freed and counted. */
+/* Lone fragments, other protocols, IPv6 and unsolicited packets are freed and counted. */
 static void unsupported_and_unsolicited_packets_are_freed(void **state)
 {
 	static const struct {
