@@ -27,6 +27,8 @@ POWERS = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)
 """Of the soft weakest links that measured runs are compared with."""
 SOURCE_SHARES = (0.0, 0.25, 0.5, 0.75)
 """Of the cheapest NF's cost, that are tried for a source that was not measured."""
+COMPARED_ON = 200
+"""Measured settings on which rules are compared; with more, these are drawn at random."""
 ROUGHLY, TRIED = 6, 2
 """Iterations with which all rules are compared, and how many of them are then fitted completely."""
 CLEARLY_BETTER = 1.0
@@ -102,13 +104,25 @@ class _Fitting:
 
     def best(self, rules: Sequence[CompositionRule]) -> ChainModel:
         """The most likely rule with its correction, if that is better than the first rule alone."""
-        stages = self.model.stage_costs(dict(zip(self.runs.names, self.runs.inputs.T, strict=True)))
+        some = np.sort(np.random.default_rng(0).permutation(len(self.runs))[:COMPARED_ON])
+        rule = _Fitting(self.model, self.runs.at(some)).most_likely(rules) if len(rules) > 1 else rules[0]
+        stages = self._stages()
+        correction = self._corrected(rule, stages, ITERATIONS)
+        uncorrected = np.log(self.runs.value) - self.model.uncorrected(stages, rules[0])
+        return self._with(rule, correction, uncorrected[correction.kept])
+
+    def most_likely(self, rules: Sequence[CompositionRule]) -> CompositionRule:
+        """The rule that fits the runs best together with its correction."""
+        stages = self._stages()
         rough = [self._corrected(rule, stages, ROUGHLY).process.likelihood for rule in rules]
         rough[0] += CLEARLY_BETTER
-        tried = {at: self._corrected(rules[at], stages, ITERATIONS) for at in {0, *np.argsort(rough)[-TRIED:].tolist()}}
-        chosen = max(tried, key=lambda at: tried[at].process.likelihood + (CLEARLY_BETTER if at == 0 else 0.0))
-        uncorrected = np.log(self.runs.value) - self.model.uncorrected(stages, rules[0])
-        return self._with(rules[chosen], tried[chosen], uncorrected[tried[chosen].kept])
+        tried: set[int] = {0, *np.argsort(rough)[-TRIED:].tolist()}
+        likely = {at: self._corrected(rules[at], stages, ITERATIONS).process.likelihood for at in tried}
+        likely[0] += CLEARLY_BETTER
+        return rules[max(likely, key=likely.__getitem__)]
+
+    def _stages(self) -> StageCosts:
+        return self.model.stage_costs(dict(zip(self.runs.names, self.runs.inputs.T, strict=True)))
 
     def _corrected(self, rule: CompositionRule, stages: StageCosts, iterations: int) -> Correction:
         factor = np.log(self.runs.value) - self.model.uncorrected(stages, rule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,9 @@ FOLLOWS = "smooth"
 """The regressor of profiles with too few settings to compare any."""
 UNKNOWN_ERROR = 0.1
 """Relative standard deviation of a prediction between settings when there are too few to measure it."""
+NEAR, NEAR_ENOUGH = 2.0, 0.02
+"""How near to the measured values a regressor must come at the median: in standard deviations of their noise, or
+relative."""
 BEYOND = 2.0
 """How many times larger errors are assumed outside of the measured range."""
 
@@ -74,8 +77,11 @@ class ProfiledNf:
         """
         settings = without_strange(settings_of(inputs, measured_at, measured))
         errors = _errors(settings, regressor)
-        chosen = regressor or (best_of(errors).regressor if errors else FOLLOWS)
-        return cls(name, settings, chosen, REGRESSORS.find(chosen)().fit(settings), tuple(errors))
+        if regressor is not None or not errors:
+            chosen = regressor or FOLLOWS
+            return cls(name, settings, chosen, REGRESSORS.find(chosen)().fit(settings), tuple(errors))
+        chosen, fitted = _chosen(settings, errors)
+        return cls(name, settings, chosen, fitted, tuple(errors))
 
     def predict(self, inputs: Array) -> Array:
         """What the NF reaches alone at `inputs`, shape (N, inputs): shape (N,)."""
@@ -119,6 +125,24 @@ def _errors(settings: Settings, regressor: str | None) -> list[RegressorError]:
         return []
     names: Iterable[str] | None = None if regressor is None else [regressor]
     return compared(settings, names, race=regressor is None)
+
+
+def _chosen(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, Regressor]:
+    """The regressor with the smallest left-out error among those that come near what was measured.
+
+    A polynomial may be best between few settings, because of the ends that it continues, and yet miss all of them.
+    """
+    left, best = list(errors), None
+    while any(one.complete for one in left):
+        name = best_of(left).regressor
+        fitted = REGRESSORS.find(name)().fit(settings)
+        best = best or (name, fitted)
+        misfit = np.median(np.abs(np.log(settings.value) - fitted.predict(settings.inputs)))
+        if misfit <= max(NEAR * float(np.sqrt(np.median(settings.variance))), NEAR_ENOUGH):
+            return name, fitted
+        left = [one for one in left if one.regressor != name]
+    assert best is not None
+    return best
 
 
 def _robust(errors: Array) -> float:
