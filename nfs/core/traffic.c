@@ -8,6 +8,7 @@
 #include <rte_errno.h>
 #include <rte_ether.h>
 #include <rte_ip.h>
+#include <rte_memcpy.h>
 #include <rte_udp.h>
 
 #include "core/capture.h"
@@ -42,6 +43,7 @@ struct traffic {
 	uint32_t n_picks, next_pick;
 	uint32_t number;     /* of the next packet */
 	uint32_t sweep_left; /* flows still to be sent once before random picks */
+	uint8_t *payloads;   /* as they were written, one after another; NULL: nobody alters them */
 	double mtbr;
 	struct capture *capture;
 };
@@ -245,7 +247,43 @@ void traffic_destroy(struct traffic *traffic)
 	capture_close(traffic->capture);
 	rte_mempool_free(traffic->pool);
 	nf_free(traffic->picks);
+	nf_free(traffic->payloads);
 	nf_free(traffic);
+}
+
+static size_t payload_length(const struct traffic *traffic)
+{
+	return traffic->length - sizeof(struct headers);
+}
+
+static void keep_payload(struct rte_mempool *pool, void *argument, void *object, unsigned int i)
+{
+	struct traffic *traffic = argument;
+	const struct rte_mbuf *packet = object;
+	const size_t length = payload_length(traffic);
+
+	(void)pool;
+	memcpy(traffic->payloads + i * length,
+	       (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM + sizeof(struct headers), length);
+}
+
+int traffic_renew(struct traffic *traffic)
+{
+	if (traffic->capture)
+		return -ENOTSUP;
+	traffic->payloads = nf_zalloc(TRAFFIC_PACKETS * payload_length(traffic) + 1);
+	if (!traffic->payloads)
+		return -ENOMEM;
+	rte_mempool_obj_iter(traffic->pool, keep_payload, traffic);
+	return 0;
+}
+
+static inline void renew_payload(const struct traffic *traffic, struct headers *headers)
+{
+	const size_t length = payload_length(traffic);
+
+	rte_memcpy(headers + 1, traffic->payloads + traffic->number % TRAFFIC_PACKETS * length,
+		   length);
 }
 
 uint16_t traffic_receive(struct traffic *traffic, struct rte_mbuf **packets, uint16_t n)
@@ -261,6 +299,8 @@ uint16_t traffic_receive(struct traffic *traffic, struct rte_mbuf **packets, uin
 		*headers = traffic->headers;
 		address(headers, pick(traffic));
 		headers->ip.hdr_checksum = header_checksum(traffic, headers);
+		if (traffic->payloads)
+			renew_payload(traffic, headers);
 		packets[i]->data_len = traffic->length;
 		packets[i]->pkt_len = traffic->length;
 		metadata_begin(packets[i], NF_INSIDE, traffic->number++);

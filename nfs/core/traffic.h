@@ -35,6 +35,12 @@ void traffic_destroy(struct traffic *traffic);
 /* Up to `n` packets; fewer if the function holds the others. */
 uint16_t traffic_receive(struct traffic *traffic, struct rte_mbuf **packets, uint16_t n);
 
+/*
+ * From now on write the payload of every packet again: a function changes them in place. 0,
+ * -ENOMEM, or -ENOTSUP for a capture.
+ */
+int traffic_renew(struct traffic *traffic);
+
 /* Send one packet of each flow next, to fill tables; no effect on a capture. */
 void traffic_sweep(struct traffic *traffic);
 

@@ -281,6 +281,7 @@ static struct nf_kind kind = {
 	.name = "Dedup",
 	.help = "replaces payload bytes sent before by references; the link's other end restores "
 		"them",
+	.alters = true,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

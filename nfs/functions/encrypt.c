@@ -16,6 +16,7 @@ static int create(struct nf *nf)
 static struct nf_kind kind = {
 	.name = "Encrypt",
 	.help = "encrypts what goes outside (ESP, AES-128-CBC), decrypts what comes back",
+	.alters = true,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

@@ -34,6 +34,7 @@ static int create(struct nf *nf)
 static struct nf_kind kind = {
 	.name = "FastEncrypt",
 	.help = "encrypts what goes outside (ESP, ChaCha20-Poly1305), decrypts what comes back",
+	.alters = true,
 	.parameters = parameters,
 	.n_parameters = RTE_DIM(parameters),
 	.counters = counters,

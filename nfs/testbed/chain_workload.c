@@ -5,7 +5,6 @@
 #include "core/clock.h"
 #include "core/memory.h"
 
-#define STAMP_SHIFT 8 /* of metadata->begun */
 #define PERIOD_US 1000
 #define MOST_DUE 4096 /* packets: what a stalled machine owes beyond that is forgotten */
 
@@ -13,6 +12,7 @@
 struct core_state {
 	uint64_t period_begin, busy; /* cycles of the current period */
 	uint64_t allowed;            /* cycles of a period; UINT64_MAX: all */
+	unsigned int epoch;          /* of its latencies */
 	struct latencies latencies;
 } __rte_cache_aligned;
 
@@ -24,6 +24,7 @@ struct chain_workload {
 	double due;               /* TSC at which the next packet should enter; 0: not begun */
 	uint64_t period;
 	bool interrupted;
+	unsigned int epoch; /* how often latencies were forgotten */
 	struct core_state cores[CHAIN_MOST_CORES];
 };
 
@@ -32,7 +33,7 @@ static void take(void *state, unsigned int core, enum chain_end end, struct rte_
 		 uint16_t n)
 {
 	struct chain_workload *workload = state;
-	const uint32_t now = (uint32_t)(rte_rdtsc() >> STAMP_SHIFT);
+	const uint32_t now = (uint32_t)(rte_rdtsc() >> LATENCY_SHIFT);
 
 	(void)end;
 	for (uint16_t i = 0; workload->cycles_per_packet > 0 && i < n; i++)
@@ -96,7 +97,8 @@ static uint16_t receive_paced(struct chain_workload *workload, struct rte_mbuf *
 
 	n = n ? traffic_receive(workload->traffic, packets, n) : 0;
 	for (uint16_t i = 0; i < n; i++) {
-		metadata_of(packets[i])->begun = (uint32_t)((uint64_t)workload->due >> STAMP_SHIFT);
+		metadata_of(packets[i])->begun =
+			(uint32_t)((uint64_t)workload->due >> LATENCY_SHIFT);
 		workload->due += workload->cycles_per_packet;
 	}
 	return n;
@@ -115,6 +117,16 @@ static bool is_resting(struct core_state *core, uint64_t period, uint64_t now)
 	return core->busy >= core->allowed;
 }
 
+static inline void forget_if_reset(const struct chain_workload *workload, struct core_state *core)
+{
+	const unsigned int epoch = __atomic_load_n(&workload->epoch, __ATOMIC_RELAXED);
+
+	if (likely(core->epoch == epoch))
+		return;
+	core->epoch = epoch;
+	memset(&core->latencies, 0, sizeof(core->latencies));
+}
+
 uint16_t chain_workload_step(struct chain_workload *workload, unsigned int core, uint64_t now_us)
 {
 	struct core_state *state = &workload->cores[core];
@@ -122,6 +134,7 @@ uint16_t chain_workload_step(struct chain_workload *workload, unsigned int core,
 	struct rte_mbuf *packets[NF_BURST];
 	uint16_t n = 0;
 
+	forget_if_reset(workload, state);
 	if (is_resting(state, workload->period, begin))
 		return 0;
 	if (core == workload->entry) {
@@ -164,7 +177,5 @@ struct latencies chain_workload_latencies(const struct chain_workload *workload)
 
 void chain_workload_reset(struct chain_workload *workload)
 {
-	workload->due = 0;
-	for (unsigned int i = 0; i < CHAIN_MOST_CORES; i++)
-		memset(&workload->cores[i].latencies, 0, sizeof(workload->cores[i].latencies));
+	__atomic_fetch_add(&workload->epoch, 1, __ATOMIC_RELAXED);
 }

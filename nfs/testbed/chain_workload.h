@@ -5,13 +5,9 @@
 #include "core/chain.h"
 #include "core/latency.h"
 #include "core/traffic.h"
+#include "testbed/chain_load.h"
 
-/* A chain of a run request. */
-struct chain_load {
-	struct chain_spec spec;
-	double rate_kpps;                /* offered; 0: as fast as it goes */
-	double shares[CHAIN_MOST_CORES]; /* of each core's time, above 0, at most 1 */
-};
+#define LATENCY_SHIFT 8 /* latencies, and metadata->begun, are TSC / 256 */
 
 struct chain_workload;
 
@@ -32,7 +28,7 @@ void chain_workload_flush(struct chain_workload *workload, uint64_t now_us);
 const struct chain *chain_workload_chain(const struct chain_workload *workload);
 /* Times from when a packet should have entered to when it left, TSC / 256; only with a rate. */
 struct latencies chain_workload_latencies(const struct chain_workload *workload);
-/* Forget latencies and what is due, before measuring begins. */
+/* Each core forgets its latencies before its next step. Any thread may call it. */
 void chain_workload_reset(struct chain_workload *workload);
 
 #endif

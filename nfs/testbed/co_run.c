@@ -21,6 +21,7 @@ struct task {
 	const bool *stop;
 	unsigned int n;
 	struct workload *workloads[MOST_LOADS];
+	unsigned int core; /* which of a chain's cores */
 	/* Without workloads: the engine to serve; NULL: keep the core busy. */
 	struct accelerator *engine;
 };
@@ -32,7 +33,7 @@ static int work(void *argument)
 
 	while (!__atomic_load_n(task->stop, __ATOMIC_RELAXED))
 		for (unsigned int i = 0; i < task->n; i++)
-			workload_step(task->workloads[i],
+			workload_step(task->workloads[i], task->core,
 				      (uint64_t)((double)rte_rdtsc() * us_per_cycle));
 	for (unsigned int i = 0; i < task->n; i++)
 		workload_flush(task->workloads[i]);
@@ -60,8 +61,17 @@ unsigned int co_run_cores(const struct co_location *co_location, const struct en
 {
 	const unsigned int kinds = co_location_accelerators(co_location);
 
-	return (engines->clients_share_a_core ? 1 : co_location->n) +
+	return (engines->clients_share_a_core ? 1 : co_location_cores(co_location)) +
 	       (unsigned int)__builtin_popcount(kinds);
+}
+
+static void assign_core(struct co_run *co_run, unsigned int workload, unsigned int core)
+{
+	struct task *task = &co_run->tasks[co_run_worker(co_run, workload) + core];
+
+	task->stop = &co_run->stop_clients;
+	task->core = core;
+	task->workloads[task->n++] = co_run->workloads[workload];
 }
 
 static void assign(struct co_run *co_run, const struct engines *engines)
@@ -70,12 +80,13 @@ static void assign(struct co_run *co_run, const struct engines *engines)
 
 	co_run->clients_share_a_core = engines->clients_share_a_core;
 	for (unsigned int i = 0; i < co_run->co_location->n; i++) {
-		struct task *task = &co_run->tasks[co_run_worker(co_run, i)];
-
-		task->stop = &co_run->stop_clients;
-		task->workloads[task->n++] = co_run->workloads[i];
+		for (unsigned int core = 0; core < load_cores(&co_run->co_location->loads[i]);
+		     core++)
+			assign_core(co_run, i, core);
 	}
-	co_run->n_workers = engines->clients_share_a_core ? 1 : co_run->co_location->n;
+	co_run->n_workers = engines->clients_share_a_core
+				    ? 1
+				    : co_location_cores(co_run->co_location);
 	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
 		if (!(kinds & NF_USES(kind)))
 			continue;
@@ -139,7 +150,7 @@ int co_run_start(struct co_run *co_run, const struct co_location *co_location,
 		result = launch(co_run);
 	}
 	if (result < 0)
-		co_run_stop(co_run);
+		co_run_stop(co_run, NULL);
 	return result;
 }
 
@@ -150,14 +161,32 @@ static void wait_for(const struct co_run *co_run, bool clients)
 			worker_wait(&co_run->workers->worker[i]);
 }
 
+/* Cores of a chain may wait for each other, so packets in it leave once all have stopped. */
+static void end_workloads(struct co_run *co_run, struct chain_result *chains)
+{
+	const uint64_t now_us = (uint64_t)((double)rte_rdtsc() * 1e6 / clock_tsc_hz());
+
+	for (unsigned int i = 0; i < co_run->co_location->n; i++) {
+		if (!co_run->workloads[i])
+			continue;
+		workload_end(co_run->workloads[i], now_us);
+		if (chains && co_run->workloads[i]->chain)
+			chain_result_add(&chains[i], co_run->workloads[i]->chain);
+	}
+}
+
 /*
  * Engines stop after the clients, which wait for their last requests. Queues are detached only
  * after the engines stopped: a preempted engine that holds the lock would block this forever.
  */
-void co_run_stop(struct co_run *co_run)
+void co_run_stop(struct co_run *co_run, struct chain_result *chains)
 {
 	__atomic_store_n(&co_run->stop_clients, true, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < co_run->co_location->n; i++)
+		if (co_run->workloads[i])
+			workload_interrupt(co_run->workloads[i]);
 	wait_for(co_run, true);
+	end_workloads(co_run, chains);
 	__atomic_store_n(&co_run->stop_engines, true, __ATOMIC_RELAXED);
 	wait_for(co_run, false);
 	for (unsigned int i = 0; i < co_run->co_location->n; i++)

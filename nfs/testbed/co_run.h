@@ -5,6 +5,7 @@
 #ifndef NFS_TESTBED_CO_RUN_H
 #define NFS_TESTBED_CO_RUN_H
 
+#include "testbed/chain_result.h"
 #include "testbed/worker.h"
 #include "testbed/workload.h"
 
@@ -25,10 +26,14 @@ struct co_run {
 	bool stop_clients, stop_engines;
 };
 
-/* The worker that runs a workload. */
+/* The worker that runs a workload; of a chain, the first of its cores. */
 static inline unsigned int co_run_worker(const struct co_run *co_run, unsigned int workload)
 {
-	return co_run->clients_share_a_core ? 0 : workload;
+	unsigned int worker = 0;
+
+	for (unsigned int i = 0; !co_run->clients_share_a_core && i < workload; i++)
+		worker += load_cores(&co_run->co_location->loads[i]);
+	return worker;
 }
 
 /* Cores that a co-location needs, including engines. */
@@ -40,6 +45,7 @@ unsigned int co_run_cores(const struct co_location *co_location, const struct en
  */
 int co_run_start(struct co_run *co_run, const struct co_location *co_location,
 		 struct workers *workers, const struct engines *engines);
-void co_run_stop(struct co_run *co_run);
+/* End it. What its chains did is added to `chains`, one for each load, unless it is NULL. */
+void co_run_stop(struct co_run *co_run, struct chain_result *chains);
 
 #endif

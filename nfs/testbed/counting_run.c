@@ -49,7 +49,7 @@ static uint64_t do_units(struct workload *workload, uint64_t units)
 	const uint64_t before = workload_done(workload);
 
 	while (workload_done(workload) - before < units)
-		workload_step(workload, now_us += BURST_US);
+		workload_step(workload, 0, now_us += BURST_US);
 	return workload_done(workload) - before;
 }
 
@@ -152,7 +152,8 @@ static int count_units(const struct options *options, struct workload *workload,
 static int count(const struct options *options, const struct load *load, struct workload *workload,
 		 FILE *out)
 {
-	do_units(workload, load->nf ? load->traffic.flows + options->units / 4 : options->units);
+	do_units(workload,
+		 load->bench ? options->units : load->traffic.flows + options->units / 4);
 	if ((options->count_pages ? clear_referenced() : mark()) < 0 ||
 	    count_units(options, workload, out) < 0)
 		return EXIT_FAILURE;

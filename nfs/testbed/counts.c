@@ -70,13 +70,13 @@ uint64_t counted_units(const struct load *load)
 		return 2000;
 	if (accelerators)
 		return 20000;
-	return load->nf ? 200000 : 2000000;
+	return load->bench ? 2000000 : 200000;
 }
 
 /* Enough units to touch every page of the tables. */
 static uint64_t page_units(const struct load *load)
 {
-	const uint64_t enough = load->nf ? 4ull * load->traffic.flows : 20000000;
+	const uint64_t enough = load->bench ? 20000000 : 4ull * load->traffic.flows;
 	const uint64_t counted = counted_units(load);
 
 	return load_accelerators(load) || enough < counted ? counted : enough;

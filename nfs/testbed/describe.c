@@ -119,6 +119,8 @@ json_t *describe(const struct testbed *testbed)
 	add_traffic(description);
 	json_object_set_new(description, "nfs", nfs(testbed));
 	json_object_set_new(description, "benches", benches(testbed));
+	json_object_set_new(description, "chains",
+			    json_boolean(!testbed->options.share_client_core));
 	json_object_set_new(description, "shared_client_core",
 			    json_boolean(testbed->options.share_client_core));
 	json_object_set_new(description, "null_control", null_control(&testbed->null_control));

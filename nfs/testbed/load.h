@@ -1,21 +1,25 @@
-/* A load of a run request: a network function under a traffic profile, or a bench. */
+/* A load of a run request: a network function or a chain under a traffic profile, or a bench. */
 #ifndef NFS_TESTBED_LOAD_H
 #define NFS_TESTBED_LOAD_H
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/bench.h"
 #include "core/nf.h"
 #include "core/traffic.h"
+#include "testbed/chain_load.h"
 
 #define MOST_LOADS 16
 
 struct load {
-	const struct nf_kind *nf; /* NULL for a bench */
+	/* One of the three. */
+	const struct nf_kind *nf;
 	const struct bench_kind *bench;
-	struct traffic_profile traffic; /* for a network function, unless `capture` is set */
+	struct chain_load *chain;       /* the load's own */
+	struct traffic_profile traffic; /* unless it is a bench, or `capture` is set */
 	char capture[PATH_MAX];      /* file whose packets it gets; empty for generated traffic */
 	enum nf_execution execution; /* 0: the default */
 	unsigned int n_settings;
@@ -35,13 +39,22 @@ static inline bool is_flow_table(const char *parameter)
 	       strcmp(parameter, "connections") == 0;
 }
 
-/* Packets after which every flow has been seen and the table is filled; 0 without a table. */
+static inline bool has_flow_table(const struct nf_kind *nf)
+{
+	for (unsigned int i = 0; i < nf->n_parameters; i++)
+		if (is_flow_table(nf->parameters[i].name))
+			return true;
+	return false;
+}
+
+/* Packets after which every flow has been seen and tables are filled; 0 without tables. */
 static inline uint64_t load_fill(const struct load *load)
 {
-	for (unsigned int i = 0; load->nf && i < load->nf->n_parameters; i++)
-		if (is_flow_table(load->nf->parameters[i].name))
-			return load->traffic.flows;
-	return 0;
+	bool table = load->nf && has_flow_table(load->nf);
+
+	for (unsigned int i = 0; load->chain && i < load->chain->spec.n_functions; i++)
+		table |= has_flow_table(load->chain->spec.functions[i].kind);
+	return table ? load->traffic.flows : 0;
 }
 
 /* Units per second that 1 of a bench's rate parameter means; 0 for all other parameters. */
@@ -52,9 +65,11 @@ static inline double rate_unit(const char *parameter)
 	return strcmp(parameter, "rate_kpps") == 0 ? 1e3 : 0;
 }
 
-/* Most units per second, by the rate that a bench is given; infinite without one. */
+/* Most units per second, by the rate that a bench or chain is given; infinite without one. */
 static inline double load_limit(const struct load *load)
 {
+	if (load->chain && load->chain->rate_kpps > 0)
+		return 1e3 * load->chain->rate_kpps;
 	for (unsigned int i = 0; load->bench && i < load->n_settings; i++) {
 		const double limit = rate_unit(load->settings[i].name) * load->settings[i].value;
 
@@ -66,13 +81,21 @@ static inline double load_limit(const struct load *load)
 
 static inline const char *load_name(const struct load *load)
 {
-	return load->nf ? load->nf->name : load->bench->name;
+	return load->chain ? load->chain->name : load->nf ? load->nf->name : load->bench->name;
 }
 
 /* Sum of NF_USES(). */
 static inline unsigned int load_accelerators(const struct load *load)
 {
+	if (load->chain)
+		return chain_load_accelerators(load->chain);
 	return load->nf ? load->nf->accelerators : load->bench->accelerators;
+}
+
+/* Cores that it runs on, without engines of accelerators. */
+static inline unsigned int load_cores(const struct load *load)
+{
+	return load->chain ? load->chain->spec.n_cores : 1;
 }
 
 static inline unsigned int co_location_accelerators(const struct co_location *co_location)
@@ -82,6 +105,30 @@ static inline unsigned int co_location_accelerators(const struct co_location *co
 	for (unsigned int i = 0; i < co_location->n; i++)
 		used |= load_accelerators(&co_location->loads[i]);
 	return used;
+}
+
+/* Whether a function changes payloads, so that its traffic must renew them. */
+static inline bool load_alters(const struct load *load)
+{
+	return load->chain ? chain_load_alters(load->chain) : load->nf && load->nf->alters;
+}
+
+/* Cores of all loads together. */
+static inline unsigned int co_location_cores(const struct co_location *co_location)
+{
+	unsigned int cores = 0;
+
+	for (unsigned int i = 0; i < co_location->n; i++)
+		cores += load_cores(&co_location->loads[i]);
+	return cores;
+}
+
+/* Free what its loads own. */
+static inline void co_location_release(struct co_location *co_location)
+{
+	for (unsigned int i = 0; i < co_location->n; i++)
+		free(co_location->loads[i].chain);
+	co_location->n = 0;
 }
 
 #endif

@@ -62,6 +62,8 @@ static bool warm_up(struct run *run)
 	while ((load = unfilled(&run->co_run)) && !*run->stop && clock_ns() < run->limits->until_ns)
 		sleep_ms(POLL_MS);
 	sleep_ms(WARM_MS);
+	for (unsigned int i = 0; i < run->co_run.co_location->n; i++)
+		workload_begin(run->co_run.workloads[i]);
 	run->windows_until_ns += clock_ns() - begin;
 	if (load && !*run->stop)
 		fprintf(stderr, "testbed: %s has not seen its %u flows yet\n", load_name(load),
@@ -183,7 +185,7 @@ static enum round run_round(struct run *run, const struct co_location *co_locati
 	run->windows.n = 0;
 	warm = warm_up(run);
 	complete = warm && take_windows(run, required, of_round);
-	co_run_stop(&run->co_run);
+	co_run_stop(&run->co_run, run->measured->chains);
 	if (!complete && *run->stop)
 		return ROUND_INTERRUPTED;
 	if (!warm)

@@ -7,14 +7,20 @@
 #include "testbed/faults.h"
 #include "testbed/load.h"
 
-/* Parse `workloads` of a run request; errors are added to `faults`. */
+/*
+ * Parse `workloads` of a run request; errors are added to `faults`. The caller ends with
+ * co_location_release().
+ */
 void request_co_location(const json_t *workloads, struct co_location *co_location,
 			 struct faults *faults);
 
-/* Parse one workload. */
+/* Parse one workload; the caller frees its chain, if it is one, also after faults. */
 void request_load(const json_t *workload, struct load *load, struct faults *faults);
 
-/* The JSON that `request_load` reads; with `unlimited_rate`, rates of benches are 0. */
+/*
+ * The JSON that `request_load` reads; with `unlimited_rate`, rates of benches are 0. See
+ * chain_json() for chains.
+ */
 json_t *load_json(const struct load *load, bool unlimited_rate);
 
 #endif

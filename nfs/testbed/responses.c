@@ -124,29 +124,75 @@ static void report_best_effort(struct testbed *testbed, const struct measured *m
 		measured_disturbed_pct(measured), largest_error(measured, n));
 }
 
-json_t *response_measured(const struct testbed *testbed, const struct measured *measured,
-			     const struct counts *counts, unsigned int n)
+static json_t *stages_json(const struct chain_load *chain, const struct chain_result *result,
+			   double per_s)
+{
+	json_t *stages = json_array();
+
+	for (unsigned int i = 0; i < chain->spec.n_functions; i++)
+		json_array_append_new(stages,
+				      json_pack("{s:f, s:f}", "throughput_kpps",
+						chain_result_leaving(result, i) * per_s / 1e3,
+						"dropped_pct",
+						chain_result_dropped_pct(result, i)));
+	return stages;
+}
+
+static json_t *latency_json(const struct latencies *latencies)
+{
+	const double us = 1e6 * (1 << LATENCY_SHIFT) / clock_tsc_hz();
+
+	return json_pack("{s:f, s:f, s:f, s:f}", "mean", us * latencies_mean(latencies), "p50",
+			 us * latencies_quantile(latencies, 0.5), "p99",
+			 us * latencies_quantile(latencies, 0.99), "max",
+			 us * (double)latencies->most);
+}
+
+static void add_chain(json_t *answer, const struct chain_load *chain,
+		      const struct chain_result *result, double per_s)
+{
+	const double entered = (double)result->stages[0].entered;
+
+	json_object_set_new(answer, "stages", stages_json(chain, result, per_s));
+	if (result->latencies.n > 0)
+		json_object_set_new(answer, "latency_us", latency_json(&result->latencies));
+	if (result->lost > 0)
+		json_object_set_new(answer, "lost_pct",
+				    json_real(100 * (double)result->lost / entered));
+}
+
+static json_t *workload_json(const struct load *load, const struct measured *measured,
+			     const struct counts *counts, unsigned int at)
+{
+	const double per_s = measured->per_s[at];
+	json_t *answer = json_pack("{s:f, s:o, s:o}", "throughput_kpps", per_s / 1e3, "counters",
+				   counters_json(&counts[at], per_s), "standard_error_pct",
+				   error_json(measured->standard_error_pct[at]));
+
+	if (load->chain)
+		add_chain(answer, load->chain, &measured->chains[at], per_s);
+	return answer;
+}
+
+json_t *response_measured(const struct testbed *testbed, const struct co_location *co_location,
+			  const struct measured *measured, const struct counts *counts)
 {
 	json_t *workloads = json_array();
 
-	for (unsigned int i = 0; i < n; i++)
-		json_array_append_new(workloads,
-				      json_pack("{s:f, s:o, s:o}", "throughput_kpps",
-						measured->per_s[i] / 1e3, "counters",
-						counters_json(&counts[i], measured->per_s[i]),
-						"standard_error_pct",
-						error_json(measured->standard_error_pct[i])));
+	for (unsigned int i = 0; i < co_location->n; i++)
+		json_array_append_new(workloads, workload_json(&co_location->loads[i], measured,
+							       counts, i));
 	return json_pack("{s:b, s:f, s:o, s:o, s:s}", "ok", 1, "elapsed_s", measured->elapsed_s,
 			 "workloads", workloads, "windows", windows_json(measured), "counters_from",
 			 counters_from(testbed));
 }
 
-json_t *response_best_effort(struct testbed *testbed, const struct measured *measured,
-				const struct counts *counts, unsigned int n)
+json_t *response_best_effort(struct testbed *testbed, const struct co_location *co_location,
+			     const struct measured *measured, const struct counts *counts)
 {
-	json_t *answer = response_measured(testbed, measured, counts, n);
+	json_t *answer = response_measured(testbed, co_location, measured, counts);
 
-	report_best_effort(testbed, measured, n);
+	report_best_effort(testbed, measured, co_location->n);
 	json_object_set_new(answer, "best_effort", json_true());
 	json_object_set_new(answer, "disturbed_pct", json_real(measured_disturbed_pct(measured)));
 	return answer;

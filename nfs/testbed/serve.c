@@ -32,6 +32,10 @@ static void check_co_location(const struct testbed *testbed, const struct co_loc
 	for (unsigned int i = 0; i < co_location->n; i++) {
 		char missing[128];
 
+		if (co_location->loads[i].chain && testbed->options.share_client_core)
+			fault(faults, "%s: a chain takes cores as a whole, it cannot share one",
+			      load_name(&co_location->loads[i]));
+
 		testbed_missing(testbed, load_accelerators(&co_location->loads[i]), missing,
 				sizeof(missing));
 		if (missing[0])
@@ -57,20 +61,12 @@ static bool requested_best_effort(const struct testbed *testbed, const json_t *r
 	return requested ? json_is_true(requested) : testbed->options.limits.best_effort;
 }
 
-static json_t *run(struct testbed *testbed, const json_t *request)
+static json_t *run_co_location(struct testbed *testbed, const struct co_location *co_location)
 {
-	struct co_location co_location;
-	struct faults faults = {0};
 	struct measured measured;
 	struct counts counts[MOST_LOADS] = {0};
 
-	testbed->limits.best_effort = requested_best_effort(testbed, request, &faults);
-	request_co_location(json_object_get(request, "workloads"), &co_location, &faults);
-	if (faults.n == 0)
-		check_co_location(testbed, &co_location, &faults);
-	if (faults.n > 0)
-		return response_error("bad-request", faults.text);
-	if (count_co_location(testbed, &co_location, counts) < 0)
+	if (count_co_location(testbed, co_location, counts) < 0)
 		return *testbed->stop
 			       ? NULL
 			       : response_error("failed",
@@ -78,14 +74,14 @@ static json_t *run(struct testbed *testbed, const json_t *request)
 						"see stderr");
 	testbed_check_null(testbed);
 	testbed->runs++;
-	switch (measure(&measured, &co_location, &testbed->workers, &testbed->engines,
+	switch (measure(&measured, co_location, &testbed->workers, &testbed->engines,
 			&testbed->limits, testbed->stop)) {
 	case MEASURED:
-		return response_measured(testbed, &measured, counts, co_location.n);
+		return response_measured(testbed, co_location, &measured, counts);
 	case BEST_EFFORT:
-		return response_best_effort(testbed, &measured, counts, co_location.n);
+		return response_best_effort(testbed, co_location, &measured, counts);
 	case TOO_NOISY:
-		return response_too_noisy(testbed, &measured, co_location.n);
+		return response_too_noisy(testbed, &measured, co_location->n);
 	case TOO_SLOW:
 		return response_error("too-slow", "tables were not filled within the time limit "
 						  "(--timeout); see stderr");
@@ -94,6 +90,22 @@ static json_t *run(struct testbed *testbed, const json_t *request)
 	default:
 		return response_error("failed", "a workload could not be created; see stderr");
 	}
+}
+
+static json_t *run(struct testbed *testbed, const json_t *request)
+{
+	struct co_location co_location;
+	struct faults faults = {0};
+	json_t *response;
+
+	testbed->limits.best_effort = requested_best_effort(testbed, request, &faults);
+	request_co_location(json_object_get(request, "workloads"), &co_location, &faults);
+	if (faults.n == 0)
+		check_co_location(testbed, &co_location, &faults);
+	response = faults.n > 0 ? response_error("bad-request", faults.text)
+				: run_co_location(testbed, &co_location);
+	co_location_release(&co_location);
+	return response;
 }
 
 static json_t *answer(struct testbed *testbed, const json_t *request)

@@ -117,8 +117,11 @@ double window_disturbance(const struct snapshot *from, const struct snapshot *to
 double window_core_rate(const struct snapshot *from, const struct snapshot *to,
 			const struct co_run *co_run, unsigned int workload)
 {
-	const double share = on_core(from, to, co_run_worker(co_run, workload));
+	const struct load *load = &co_run->co_location->loads[workload];
+	const unsigned int first = co_run_worker(co_run, workload);
+	double share = 1;
 
-	return fmin(window_rate(from, to, workload) / fmin(share, 1),
-		    load_limit(&co_run->co_location->loads[workload]));
+	for (unsigned int i = 0; i < load_cores(load); i++)
+		share = fmin(share, on_core(from, to, first + i));
+	return fmin(window_rate(from, to, workload) / share, load_limit(load));
 }

@@ -56,8 +56,8 @@ double window_disturbance(const struct snapshot *from, const struct snapshot *to
 			  const struct co_run *co_run);
 
 /*
- * Units per second of its worker's time on the core: what the workload does while it runs. A bench
- * with a rate limit does no more than that.
+ * Units per second of its worker's time on the core: what the workload does while it runs; of a
+ * chain's cores, the one that lost most counts. With a rate limit it does no more than that.
  */
 double window_core_rate(const struct snapshot *from, const struct snapshot *to,
 			const struct co_run *co_run, unsigned int workload);

@@ -338,6 +338,30 @@ static void two_cores_may_free(void **state)
 	traffic_destroy(traffic);
 }
 
+/* Payloads that a function has changed are written again, the same ones as without changes. */
+static void changed_payloads_are_renewed(void **state)
+{
+	const struct traffic_profile profile = {.flows = 10, .packet_size = 256, .mtbr = 1000};
+	struct traffic *changed = traffic_create(&profile, 3), *left = traffic_create(&profile, 3);
+
+	(void)state;
+	assert_int_equal(traffic_renew(changed), 0);
+	for (unsigned int i = 0; i < 2 * TRAFFIC_PACKETS; i++) {
+		struct rte_mbuf *one, *other;
+		const uint32_t length = 252; /* without the frame's checksum */
+
+		assert_int_equal(traffic_receive(changed, &one, 1), 1);
+		assert_int_equal(traffic_receive(left, &other, 1), 1);
+		assert_memory_equal(rte_pktmbuf_mtod(one, void *), rte_pktmbuf_mtod(other, void *),
+				    length);
+		memset(rte_pktmbuf_mtod(one, void *), 'x', length);
+		rte_pktmbuf_free(one);
+		rte_pktmbuf_free(other);
+	}
+	traffic_destroy(changed);
+	traffic_destroy(left);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +373,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(packets_depend_on_the_seed_only),
 		cmocka_unit_test(held_packets_are_not_reused),
 		cmocka_unit_test(two_cores_may_free),
+		cmocka_unit_test(changed_payloads_are_renewed),
 		cmocka_unit_test(rejects_invalid_profiles),
 		cmocka_unit_test(truncated_captures_are_rejected),
 		cmocka_unit_test(captures_repeat),
