@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/clock.h"
 #include "testbed/names.h"
 
 static json_t *names_of(unsigned int accelerators)
@@ -107,9 +108,10 @@ static json_t *null_control(const struct null_control *control)
 
 json_t *describe(const struct testbed *testbed)
 {
-	json_t *nic = json_pack("{s:s, s:i, s:I, s:o}", "model", testbed->name, "cores",
+	json_t *nic = json_pack("{s:s, s:i, s:I, s:f, s:o}", "model", testbed->name, "cores",
 				(int)testbed_cores(testbed), "llc_bytes",
-				(json_int_t)testbed->machine.last_level.bytes, "accelerators",
+				(json_int_t)testbed->machine.last_level.bytes, "clock_mhz",
+				clock_tsc_hz() / 1e6, "accelerators",
 				names_of(offered_accelerators(testbed)));
 	json_t *description =
 		json_pack("{s:s, s:b, s:i, s:o, s:[s, s, s, s, s, s, s]}", "name", testbed->name,
