@@ -69,10 +69,13 @@ class PlacedChain:
         The first receives what enters the chain.
     cores
         Per core the indices of its stages; the cores hand packets over by rings.
+    core_times
+        Per core the share of its time that it spends on the chain; empty for all of it on each.
     """
 
     stages: tuple[ChainStage, ...]
     cores: Cores
+    core_times: tuple[float, ...] = ()
 
     @classmethod
     def of(
@@ -81,6 +84,7 @@ class PlacedChain:
         *,
         cores: Sequence[Sequence[int]] | None = None,
         effects: Sequence[StageEffect] | None = None,
+        core_times: Sequence[float] = (),
     ) -> PlacedChain:
         """A chain of these NFs.
 
@@ -92,11 +96,13 @@ class PlacedChain:
             As the attribute; by default each stage has its own.
         effects
             Per stage; by default none has any.
+        core_times
+            As the attribute.
 
         Raises
         ------
         ValueError
-            When a stage is on no core or on several, or numbers of NFs and effects differ.
+            When a stage is on no core or on several, or numbers of NFs and effects, or of cores and times, differ.
         """
         effects = [StageEffect()] * len(nfs) if effects is None else effects
         if len(effects) != len(nfs):
@@ -107,7 +113,9 @@ class PlacedChain:
         placed = tuple(map(tuple, [[at] for at in range(len(nfs))] if cores is None else cores))
         if sorted(at for core in placed for at in core) != list(range(len(nfs))):
             raise ValueError(f"cores {list(map(list, placed))} do not hold each of {len(nfs)} stages once")
-        return cls(tuple(stages), placed)
+        if core_times and len(core_times) != len(placed):
+            raise ValueError(f"{len(core_times)} shares of time are given for {len(placed)} cores")
+        return cls(tuple(stages), placed, tuple(map(float, core_times)))
 
     @property
     def shares(self) -> NDArray[np.float64]:

@@ -60,10 +60,13 @@ class CostsByCore(CompositionRule):
         Per core the indices of its stages.
     source_share
         Where the source was not measured: its cost as a share of that of the cheapest stage.
+    core_times
+        Per core the share of its time that it spends on the chain; empty for all of it on each.
     """
 
     cores: Cores
     source_share: float = 0.0
+    core_times: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -76,7 +79,11 @@ class CostsByCore(CompositionRule):
         cheapest = stages.min(axis=1)
         received = np.where(source > 0, np.minimum(source, cheapest), self.source_share * cheapest)
         own = (stages - received[:, None]) * shares
-        loads = [shares[min(core)] * received + own[:, list(core)].sum(axis=1) for core in self.cores]
+        times = self.core_times or (1.0,) * len(self.cores)
+        loads = [
+            (shares[min(core)] * received + own[:, list(core)].sum(axis=1)) / time
+            for core, time in zip(self.cores, times, strict=True)
+        ]
         return np.asarray(np.max(loads, axis=0))
 
     def __str__(self) -> str:

@@ -35,3 +35,8 @@ def test_each_stage_is_on_one_core(cores: list[list[int]]) -> None:
 def test_there_is_an_effect_for_each_stage() -> None:
     with pytest.raises(ValueError, match="1 effects are given for 2 NFs"):
         PlacedChain.of(["a", "b"], effects=[StageEffect()])
+
+
+def test_there_is_a_share_of_time_for_each_core() -> None:
+    with pytest.raises(ValueError, match="3 shares of time are given for 2 cores"):
+        PlacedChain.of(["a", "b"], core_times=[1, 0.5, 1])

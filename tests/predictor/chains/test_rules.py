@@ -33,6 +33,13 @@ def test_across_cores_the_slowest_counts() -> None:
     assert CostsByCore(((0,), (1, 2))).cost(COSTS, ALL, np.array([0.5])).tolist() == [5.5]
 
 
+def test_a_core_with_part_of_its_time_takes_longer() -> None:
+    """Half of the time doubles 2.5 to 5, which is then more than 4."""
+    cores = ((0, 1), (2,))
+    assert CostsByCore(cores, core_times=(0.5, 1.0)).cost(COSTS, ALL, np.array([0.5])).tolist() == [5.0]
+    assert CostsByCore(cores, core_times=(0.75, 0.5)).cost(COSTS, ALL, np.array([0.5])).tolist() == [8.0]
+
+
 def test_later_stages_cost_the_share_that_reaches_them() -> None:
     """The first drops half of the packets: 4 becomes 2, on one core 0.5 + 0.5 + 0.75 + 1.75."""
     shares = np.array([1.0, 0.5, 0.5])
