@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.chains.chain_model import ChainModel, features_of
-from predictor.chains.correction import Correction
+from predictor.chains.correction import Correction, improves
 from predictor.chains.placed_chain import PlacedChain
 from predictor.chains.process import ITERATIONS
 from predictor.chains.profiled_nf import ProfiledNf
@@ -151,10 +151,5 @@ class _Fitting:
 
     def _useful(self, gain: Array) -> bool:
         """Whether left-out runs are predicted better with the correction; `gain` is by how much, shape (runs,)."""
-        from scipy.stats import t as student
-
-        if len(gain) < 2:
-            return len(self.model.chain.stages) > 1
-        chance = CHANCE_ALONE if len(self.model.chain.stages) == 1 else CHANCE
-        needed = float(student.ppf(1 - chance, len(gain) - 1)) * gain.std(ddof=1) / np.sqrt(len(gain))
-        return bool(gain.mean() > needed)
+        alone = len(self.model.chain.stages) == 1
+        return improves(gain, CHANCE_ALONE if alone else CHANCE) if len(gain) > 1 else not alone

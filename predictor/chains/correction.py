@@ -97,3 +97,21 @@ def _errors(
     error, deviation = factor - value, np.sqrt(deviation**2 + variance)
     error[kept], deviation[kept] = process.left_out()
     return error, deviation
+
+
+def improves(gain: Array, chance: float) -> bool:
+    """Whether gains, shape (runs,), are above 0 on the mean, more than by chance (Student's t, one-sided).
+
+    Parameters
+    ----------
+    gain
+        By how much the error of each left-out run becomes smaller; of fewer than two, nothing is known.
+    chance
+        How probable it may be that no gain looks like one.
+    """
+    from scipy.stats import t as student
+
+    if len(gain) < 2:
+        return False
+    needed = float(student.ppf(1 - chance, len(gain) - 1)) * gain.std(ddof=1) / np.sqrt(len(gain))
+    return bool(gain.mean() > needed)

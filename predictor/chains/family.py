@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.chains.chain_fitting import SOURCE_SHARES
-from predictor.chains.correction import Correction
+from predictor.chains.correction import Correction, improves
 from predictor.chains.placed_chain import PlacedChain
 from predictor.chains.process import Assumptions, Typical
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.rules import CostsByCore
-from predictor.chains.settings import ENOUGH, settings_of
+from predictor.chains.settings import ENOUGH, Settings, settings_of
 from predictor.chains.stages import stage_costs
 
 Array = NDArray[np.float64]
@@ -34,6 +33,10 @@ ASSUMED = Assumptions(
 """What is assumed of the factor: it differs by a few percent between NFs and numbers of stages."""
 FEWEST = 3
 """Runs for a correction."""
+SOURCE_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
+"""Of the cost of the cheapest NF, that are tried for a source that was not measured."""
+CHANCE = 0.15
+"""How probable it may be that a correction looks better than none by chance."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +65,13 @@ class ChainFamily:
     Parameters
     ----------
     profiles
-        By NF: throughput alone.
+        By NF: throughput alone, with all of a core's time.
     source
         The NF that does nothing; None when it was not measured.
     source_share
-        Then the cost of the source as a share of that of a chain's cheapest NF.
+        Then the cost of the source as a share of that of the cheapest NF.
     correction
-        By measured chains; None without.
+        By measured chains; None without, or where they show no need of one.
     """
 
     profiles: Mapping[str, ProfiledNf]
@@ -77,13 +80,26 @@ class ChainFamily:
     correction: Correction | None = None
 
     def fit(self, runs: Sequence[ChainRun]) -> ChainFamily:
-        """The family, corrected by measured chains; runs of one chain at one setting are repeats."""
+        """The family, corrected by measured chains; runs of one chain at one setting are repeats.
+
+        It is not corrected where left-out runs would not be predicted better.
+        """
+        plain = replace(self, source_share=0.0, correction=None)
+        measured = _MeasuredSettings.of(runs)
+        if len(measured.settings) < FEWEST:
+            return plain
         shares = SOURCE_SHARES if self.source is None else (0.0,)
-        fitted = [replace(self, source_share=share, correction=None)._corrected(runs) for share in shares]
-        return max(fitted, key=lambda one: one.correction.process.likelihood if one.correction else -np.inf)
+        fitted = [replace(plain, source_share=share)._corrected(measured) for share in shares]
+        best = max(fitted, key=lambda one: one.correction.process.likelihood if one.correction else -np.inf)
+        assert best.correction is not None
+        kept, left_out = best.correction.kept, best.correction.process.left_out()[0]
+        gain = np.abs(plain._factors(measured)[0])[kept] - np.abs(left_out)
+        return best if improves(gain, CHANCE) else plain
 
     def predict(self, chain: PlacedChain, at: Mapping[str, float]) -> float:
         """Throughput that enters the chain; what leaves it is less by what the NFs drop.
+
+        One NF with all of a core's time is what its profile shows; it is not corrected.
 
         Raises
         ------
@@ -91,28 +107,66 @@ class ChainFamily:
             When a column of a profile has no value.
         """
         logarithm, features = self._uncorrected(chain, at)
-        factor = float(self.correction(features[None])[0][0]) if self.correction else 0.0
-        return float(np.exp(logarithm + factor))
+        if self.correction is None or _is_profiled(chain):
+            return float(np.exp(logarithm))
+        return float(np.exp(logarithm + self.correction(features[None])[0][0]))
 
-    def _corrected(self, runs: Sequence[ChainRun]) -> ChainFamily:
-        predicted, features = zip(*(self._uncorrected(run.chain, run.at) for run in runs), strict=True)
-        factors = np.exp(np.log([run.measured for run in runs]) - np.array(predicted))
-        settings = settings_of(("",) * len(features[0]), np.array(features), factors)
-        if len(settings) < FEWEST:
-            return self
-        noise = np.median([profile.settings.spread for profile in self.profiles.values()])
+    def _corrected(self, measured: _MeasuredSettings) -> ChainFamily:
+        settings = measured.settings
+        noise = float(np.median([profile.settings.spread for profile in self.profiles.values()]))
         repeated = settings.measurements > len(settings)
         doubtful = np.array([len(one) < ENOUGH for one in settings.repeats])
         variance = (settings.spread if repeated else noise) ** 2 / settings.count
-        correction = Correction.fit(settings.inputs, np.log(settings.value), variance, doubtful, ASSUMED)
-        return replace(self, correction=correction)
+        factors, features = self._factors(measured)
+        return replace(self, correction=Correction.fit(features, factors, variance, doubtful, ASSUMED))
+
+    def _factors(self, measured: _MeasuredSettings) -> tuple[Array, Array]:
+        """Natural logarithm of measured over predicted, shape (settings,), and its features."""
+        predicted, features = zip(*(self._uncorrected(run.chain, run.at) for run in measured.runs), strict=True)
+        return np.log(measured.settings.value) - np.array(predicted), np.array(features)
 
     def _uncorrected(self, chain: PlacedChain, at: Mapping[str, float]) -> tuple[float, Array]:
         """Natural logarithm of the throughput by the rule alone, and the features of its correction."""
         columns = {name: np.array([float(value)]) for name, value in at.items()}
         stages = stage_costs(self.profiles, chain, columns, higher_is_better=True, source=self.source)
-        cost = CostsByCore(chain.cores, self.source_share).cost(stages.costs, chain.shares, stages.source)
-        taken = stages.costs[0] * chain.shares / cost[0]
-        by_nf = [sum(taken[i] for i, stage in enumerate(chain.stages) if stage.nf == nf) for nf in self.profiles]
+        source = stages.source
+        if self.source is None:
+            everything = PlacedChain.of(list(self.profiles))
+            cheapest = stage_costs(self.profiles, everything, columns, higher_is_better=True).costs.min(axis=1)
+            source = self.source_share * cheapest
+        rule = CostsByCore(chain.cores, core_times=chain.core_times)
+        cost = float(rule.cost(stages.costs, chain.shares, source)[0])
+        taken = stages.costs[0] * chain.shares / cost
+        by_nf = [sum(taken[at] for at, stage in enumerate(chain.stages) if stage.nf == nf) for nf in self.profiles]
         counts = [(len(chain.stages) - 1) / 2, (len(chain.cores) - 1) / 2]
-        return -float(np.log(cost[0])), np.array([*by_nf, *counts], dtype=np.float64)
+        return -float(np.log(cost)), np.array([*by_nf, *counts], dtype=np.float64)
+
+
+def _is_profiled(chain: PlacedChain) -> bool:
+    """Whether a chain is just what one profile was measured of."""
+    return len(chain.stages) == 1 and all(share == 1.0 for share in chain.core_times)
+
+
+@dataclass(frozen=True)
+class _MeasuredSettings:
+    """Runs of which those of one chain at one setting are one.
+
+    Parameters
+    ----------
+    runs
+        The first run of each chain and setting.
+    settings
+        What was measured of each; the only input is its number in `runs`.
+    """
+
+    runs: tuple[ChainRun, ...]
+    settings: Settings
+
+    @classmethod
+    def of(cls, runs: Sequence[ChainRun]) -> _MeasuredSettings:
+        """The distinct chains and settings of some runs."""
+        numbers: dict[object, int] = {}
+        number_of = [numbers.setdefault((run.chain, tuple(sorted(run.at.items()))), len(numbers)) for run in runs]
+        first = tuple(runs[number_of.index(number)] for number in range(len(numbers)))
+        measured = np.array([run.measured for run in runs], dtype=np.float64)
+        return cls(first, settings_of(("run",), np.array(number_of, dtype=np.float64)[:, None], measured))

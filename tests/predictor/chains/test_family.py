@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,35 @@ def test_too_few_runs_correct_nothing() -> None:
     family = ChainFamily(flat(acl=900.0))
     run = ChainRun(PlacedChain.of(["acl"]), {"packet_size": 64.0}, 500.0)
     assert family.fit([run, run]).correction is None
+
+
+def test_runs_as_predicted_correct_nothing() -> None:
+    """A correction that left-out runs do not need is none."""
+    family = ChainFamily(flat(acl=900.0, nat=450.0, lb=300.0))
+    draw = np.random.default_rng(0)
+    runs = []
+    for pair in permutations(family.profiles, 2):
+        chain, at = PlacedChain.of(pair, cores=[[0, 1]]), {"packet_size": 64.0}
+        runs += [ChainRun(chain, at, family.predict(chain, at) * float(np.exp(draw.normal(0, 0.01)))) for _ in range(2)]
+    assert family.fit(runs).correction is None
+
+
+def test_one_nf_alone_is_not_corrected() -> None:
+    """Runs of pairs, all 20 % slower than predicted, say nothing about an NF whose own profile is known."""
+    family = ChainFamily(flat(acl=900.0, nat=450.0, lb=300.0))
+    at = {"packet_size": 64.0}
+    pairs = [PlacedChain.of(pair, cores=[[0, 1]]) for pair in permutations(family.profiles, 2)]
+    fitted = family.fit([ChainRun(pair, at, 0.8 * family.predict(pair, at)) for pair in pairs])
+    assert fitted.predict(pairs[0], at) == pytest.approx(0.8 * family.predict(pairs[0], at), rel=0.02)
+    alone = PlacedChain.of(["acl"])
+    assert fitted.predict(alone, at) == pytest.approx(family.predict(alone, at), rel=1e-12)
+
+
+def test_a_core_with_half_its_time_is_half_as_fast() -> None:
+    """Of two cores, the one with less time for the chain limits it."""
+    family = ChainFamily(flat(acl=900.0, nat=600.0))
+    chain = PlacedChain.of(["acl", "nat"], cores=[[0], [1]], core_times=[0.5, 1.0])
+    assert family.predict(chain, {"packet_size": 64.0}) == pytest.approx(450, rel=0.02)
 
 
 def test_a_column_without_value_is_named() -> None:
