@@ -1,0 +1,135 @@
+"""Chosen chains, measured in rounds: every chain once per round, in an order that is drawn.
+
+What changes on a machine within minutes so is in the repeats of all chains alike. Nothing is corrected for drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from profiler.chains.points import MeasuredChain
+from profiler.chains.profiling import write_chains
+from profiler.export import best_effort_table, refuse_taken
+from profiler.journal import Journal, JournaledTestbed
+from profiler.outliers import ConfirmedTestbed
+from profiler.profiling import journal_of
+from profiler.purposes import CHAINS, REPEATS
+from profiler.solo_repeats import SoloRepeats
+from profiler.steps import Done, Notify, Steps
+from profiler.testbed import Run, Testbed, TestbedWrapper
+from profiles import ChainLoad, Load, Workload
+from profiles.best_effort import best_effort_summary
+from profiles.chain_table import CHAINS_FILE, read_chains
+
+
+class ChainRounds:
+    """Measures chains on one testbed into one folder; every run is kept in its journal before the next begins.
+
+    Use it as a context manager.
+
+    Parameters
+    ----------
+    testbed
+        Where the chains run.
+    out
+        The profile directory.
+    seed
+        Of the order of the runs, and of the noise of a simulated testbed.
+    progress
+        Called after every run with the number of runs, and how many there will be.
+    notify
+        Called with messages: outliers, what does not run.
+
+    Raises
+    ------
+    InputError
+        When `out` holds something else, or runs of another testbed or seed.
+    """
+
+    def __init__(
+        self,
+        testbed: Testbed,
+        out: Path,
+        *,
+        seed: int = 0,
+        progress: Done | None = None,
+        notify: Notify = lambda message: None,
+    ) -> None:
+        self.description = testbed.describe()
+        self._out, self._seed, self._notify = out, seed, notify
+        refuse_taken(out, journal_of(out))
+        self._journal = Journal(journal_of(out))
+        try:
+            self._journal.claim(self.description, seed)
+        except BaseException:
+            self._journal.close()
+            raise
+        self._progress = progress
+        counted = _CountedTestbed(testbed)
+        self._counted = counted
+        self._testbed = ConfirmedTestbed(
+            JournaledTestbed(counted, self._journal, CHAINS), JournaledTestbed(counted, self._journal, CHAINS + REPEATS)
+        )
+        self._measured: dict[ChainLoad, MeasuredChain] = {}
+
+    def measure(self, loads: Sequence[ChainLoad], rounds: int) -> dict[ChainLoad, MeasuredChain]:
+        """Each chain that runs here, with its repeats; what was measured before is not run again.
+
+        Raises
+        ------
+        TestbedError
+            When the testbed fails; what it measured before is in the journal.
+        """
+        order = np.random.default_rng([self._seed, len(loads)]).permutation(len(loads))
+        drawn = [loads[at] for at in order]
+        self._counted.steps = Steps(self._progress, len(loads) * rounds)
+        known = Workload(self.description.fitting_nfs[0].name, self.description.traffic)
+        runs = SoloRepeats(self._testbed, known, self._seed, lambda count: None)
+        before = self._testbed.outliers
+        found = runs.measure(drawn, rounds)
+        if runs.refused:
+            refused = dict.fromkeys(load.label for load in runs.refused if isinstance(load, ChainLoad))
+            self._notify(f"{', '.join(refused)} do not run here; left out")
+        if self._testbed.outliers > before:
+            self._notify(f"{self._testbed.outliers - before} runs were outliers: a further run replaces each")
+        measured = {load: MeasuredChain(load, found[load]) for load in loads if load in found}
+        self._measured |= measured
+        return measured
+
+    def write(self) -> pd.DataFrame:
+        """Write `chains.csv`, `testbed.json` and `best-effort.csv`; the table of chains, a row per run.
+
+        Rows of other chains that were measured into the folder before stay.
+        """
+        best_efforts = best_effort_table(self._journal.best_efforts())
+        if len(best_efforts):
+            self._notify(best_effort_summary(best_efforts, len(self._journal)))
+        write_chains(self._out, self.description, list(self._measured.values()), None, best_efforts)
+        return read_chains(self._out / CHAINS_FILE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._journal.close()
+
+
+class _CountedTestbed(TestbedWrapper):
+    """Counts runs one by one: a round of slow runs shows how far it is."""
+
+    steps = Steps(None, 0)
+
+    def run_many(
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+    ) -> list[Run]:
+        runs = self._inner.run_many(co_locations, noise=noise, seed=seed)
+        self.steps.done(len(runs))
+        return runs
