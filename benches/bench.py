@@ -10,16 +10,18 @@ import pkgutil
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 
 import numpy as np
 import pandas as pd
+import typer
 
 import benches
 
-Benchmark = Callable[[], pd.DataFrame]
-"""Measures, and returns one row per case."""
+Benchmark = Callable[..., pd.DataFrame]
+"""Measures, and returns one row per case. Its parameters, if any, are options (Typer), all with defaults."""
 REPEATS = 7
 
 _registered: dict[str, Benchmark] = {}
@@ -43,9 +45,31 @@ def bench_names() -> tuple[str, ...]:
     return tuple(sorted(_registered))
 
 
-def table_of(name: str) -> pd.DataFrame:
-    """Run the benchmark; its table has one row per case."""
-    return _registered[name]()
+def table_of(name: str, options: Sequence[str] = ()) -> pd.DataFrame | None:
+    """Run the benchmark with options of its own; its table has one row per case. None after `--help`.
+
+    Raises
+    ------
+    SystemExit
+        With code 2 when it has no such option, or an option a wrong value; stderr says which.
+    """
+    run = _registered[name]
+    if not options:
+        return run()
+    made: list[pd.DataFrame] = []
+
+    @wraps(run)
+    def kept(**values: object) -> None:
+        made.append(run(**values))
+
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(context_settings={"help_option_names": ["-h", "--help"]})(kept)
+    try:
+        app(list(options), prog_name=f"python -m benches {name}")
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    return made[0] if made else None
 
 
 def described(name: str) -> str:
