@@ -1,0 +1,151 @@
+"""What was measured of chains and of each function alone, as predictions need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from predictor.chains.family import ChainFamily, ChainRun
+from predictor.chains.placed_chain import PlacedChain, StageEffect
+from predictor.chains.profiled_nf import ProfiledNf
+from profiler.chains.points import MeasuredChain
+from profiles import ChainLoad, TrafficProfile
+from profiles.description import NULL_NF
+
+Array = NDArray[np.float64]
+
+INPUTS = ("packet_size", "flows")
+REGRESSOR = "smooth"
+"""Of profiles of a few settings: too few to compare regressors."""
+GROWTH = {"Tunnel": 4.0, "Detunnel": -4.0, "Encrypt": 70.0, "FastEncrypt": 56.0}
+"""Bytes that a function adds to packets, as its file in `nfs/functions` documents: a VLAN tag, ESP in tunnel mode with
+the mean padding."""
+SIMULATED_GROWTH = {"Tunnel": 4.0, "Detunnel": -4.0, "Encrypt": 24.0, "FastEncrypt": 12.0}
+"""The same of `simulated:server`, as `profiler/simulated/server.py` documents."""
+AS_ALONE = 5.0
+"""Percentage points by which the drop of a stage may differ from that of the function alone."""
+
+
+@dataclass(frozen=True)
+class MeasuredSetting:
+    """A chain of several functions at one traffic.
+
+    Parameters
+    ----------
+    chain
+        With what its functions, each measured alone, do to the traffic behind them.
+    load
+        What ran.
+    kpps
+        Packets that enter the chain, of each run. Shape (runs,).
+    drops_as_alone
+        Whether its functions drop as many packets as alone. They need not: behind another function, packets differ.
+    """
+
+    chain: PlacedChain
+    load: ChainLoad
+    kpps: Array
+    drops_as_alone: bool
+
+    @property
+    def at(self) -> dict[str, float]:
+        """The workload."""
+        return workload(self.load.traffic)
+
+    @property
+    def kind(self) -> str:
+        """What the chain is: `pairs`, `triples` or `pipelines`."""
+        return "pipelines" if len(self.load.cores) > 1 else "pairs" if len(self.load.stages) == 2 else "triples"
+
+    @property
+    def key(self) -> tuple[str, object]:
+        """The chain without its traffic."""
+        return self.load.label, self.load.cores
+
+    def run(self, number: int) -> ChainRun:
+        """One of its runs."""
+        return ChainRun(self.chain, self.at, float(self.kpps[number]))
+
+
+@dataclass(frozen=True)
+class MeasuredSingles:
+    """Functions alone.
+
+    Parameters
+    ----------
+    profiles
+        By function, throughput by packet size and flows; the one that does nothing is among them.
+    table
+        A row per function and traffic: runs, throughput (kpps) and its standard deviation (%), share passed on (%).
+    """
+
+    profiles: Mapping[str, ProfiledNf]
+    table: pd.DataFrame
+
+    @classmethod
+    def of(cls, measured: Iterable[MeasuredChain]) -> MeasuredSingles:
+        """What was measured as chains of one."""
+        rows: list[dict[str, object]] = []
+        runs: dict[str, list[tuple[float, float, float]]] = {}
+        for one in measured:
+            if len(one.load.stages) > 1:
+                continue
+            nf, kpps = one.load.label, throughputs(one)
+            rows.append({"nf": nf, **workload(one.load.traffic), "runs": len(kpps), "kpps": float(kpps.mean())})
+            rows[-1] |= {"sd_pct": 100 * spread(kpps), "passes_pct": 100 - float(drops(one)[0])}
+            runs.setdefault(nf, []).extend((one.load.traffic.packet_size, one.load.traffic.flows, k) for k in kpps)
+        return cls({nf: _profile(nf, np.array(points)) for nf, points in runs.items()}, pd.DataFrame(rows))
+
+    def family(self) -> ChainFamily:
+        """Predicts chains from single functions alone."""
+        return ChainFamily(self.profiles, source=NULL_NF)
+
+    def settings(self, measured: Iterable[MeasuredChain], growth: Mapping[str, float]) -> list[MeasuredSetting]:
+        """The chains of several functions, with the effects that the functions have alone."""
+        passes = {(row["nf"], row["packet_size"], row["flows"]): row["passes_pct"] for _, row in self.table.iterrows()}
+        settings = []
+        for one in measured:
+            nfs, size = [stage.nf for stage in one.load.stages], one.load.traffic
+            if len(nfs) > 1:
+                kept = [float(passes[nf, size.packet_size, size.flows]) for nf in nfs]
+                effects = [
+                    StageEffect(share / 100, bytes_added=growth.get(nf, 0.0))
+                    for nf, share in zip(nfs, kept, strict=True)
+                ]
+                chain = PlacedChain.of(nfs, cores=one.load.cores, effects=effects, core_times=one.load.shares)
+                alike = bool((np.abs(100 - np.array(kept) - drops(one)) <= AS_ALONE).all())
+                settings.append(MeasuredSetting(chain, one.load, throughputs(one), alike))
+        return settings
+
+
+def workload(traffic: TrafficProfile) -> dict[str, float]:
+    """The columns of profiles."""
+    return {"packet_size": traffic.packet_size, "flows": traffic.flows}
+
+
+def throughputs(measured: MeasuredChain) -> Array:
+    """Packets that enter the chain, kpps, shape (runs,)."""
+    return np.array([one.throughput_kpps for one in measured.runs])
+
+
+def drops(measured: MeasuredChain) -> Array:
+    """What each stage drops of the packets that reach it, %, mean over runs; shape (stages,)."""
+    return np.asarray(np.mean([[stage.dropped_pct for stage in one.stages] for one in measured.runs], axis=0))
+
+
+def spread(kpps: Array) -> float:
+    """Relative standard deviation of runs; 0 of a single one."""
+    return float(kpps.std(ddof=1) / kpps.mean()) if len(kpps) > 1 else 0.0
+
+
+def kinds(settings: Sequence[MeasuredSetting]) -> NDArray[np.str_]:
+    """The kind of each."""
+    return np.array([one.kind for one in settings])
+
+
+def _profile(nf: str, points: Array) -> ProfiledNf:
+    return ProfiledNf.fit(nf, INPUTS, points[:, :2], points[:, 2], regressor=REGRESSOR)

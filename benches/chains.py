@@ -1,0 +1,83 @@
+"""Chains of functions as predicted from single ones, compared with what was measured of them.
+
+Each function alone, the one that does nothing, ordered pairs and triples on one core, and pairs on two, are measured in
+rounds over all of them. The same command resumes after an interrupt. Then chains are predicted: from single functions
+alone, after ten chain runs, and by models trained on the chains themselves. The folder gets `chains.csv`,
+`singles.csv`, `predictions.csv` and `errors.csv`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from benches.bench import register
+from benches.chain_accuracy import chain_errors
+from benches.chain_campaign import FULL, QUICK, measure
+from benches.chain_settings import GROWTH, SIMULATED_GROWTH, MeasuredSingles
+from profiler.chains.rounds import ChainRounds
+from profiler.testbeds import open_testbed
+from profiles.table import write_table
+
+FOLDER = Path("build") / "chains"
+SIMULATED = "simulated:server"
+SHOWN_EVERY = 50
+
+Testbed = Annotated[str, typer.Option(help="Where chains run: `host`, or any other testbed that runs chains.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of what is measured; build/chains/TESTBED by default.")]
+Functions = Annotated[list[str] | None, typer.Option("--nf", help="A function of the chains, repeatable.")]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Runs of each chain at each traffic.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Five functions and fewer chains.")]
+Seed = Annotated[int, typer.Option(min=0)]
+
+
+@register("chains")
+def run(
+    testbed: Testbed = SIMULATED,
+    out: Out = None,
+    nf: Functions = None,
+    rounds: Rounds = None,
+    quick: Quick = False,
+    seed: Seed = 0,
+) -> pd.DataFrame:
+    """Per way of predicting: mean absolute error (%) of pairs, triples, pipelines and all, and its spread."""
+    size = QUICK if quick else FULL
+    if rounds:
+        size = replace(size, rounds=rounds)
+    out = out or FOLDER / f"{testbed.partition(' ')[0].replace(':', '-')}{'-quick' if quick else ''}"
+    with (
+        open_testbed(testbed) as opened,
+        ChainRounds(opened, out, seed=seed, progress=_Shown(), notify=_say) as measuring,
+    ):
+        growth = SIMULATED_GROWTH if measuring.description.simulated else GROWTH
+        _, measured = measure(measuring, nf or (), size, seed, _say)
+        measuring.write()
+    singles = MeasuredSingles.of(measured)
+    errors = chain_errors(singles, singles.settings(measured, growth), measured, seed)
+    for name, table in {"singles": singles.table, "predictions": errors.predictions, "errors": errors.table}.items():
+        write_table(table, out / f"{name}.csv")
+    _say(f"written: {out}")
+    return errors.table.astype(object).fillna("")
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+class _Shown:
+    """Shows progress about every fiftieth run, so that the log of a long campaign stays short."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def __call__(self, made: int, planned: int) -> None:
+        if made < self._last:
+            self._last = 0
+        if made - self._last >= SHOWN_EVERY:
+            self._last = made
+            _say(f"{made:,} of {planned:,} runs")
