@@ -65,6 +65,8 @@ class Setting:
         Share of the full number of runs.
     measurements
         Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`.
+    chains
+        Folder of chains measured at shares of cores (`python -m benches chains`); None for the simulated server.
     say
         Called with a message before each long step and for each part that is skipped.
     """
@@ -72,6 +74,7 @@ class Setting:
     seed: int = 0
     scale: float = 1.0
     measurements: Path = MEASUREMENTS
+    chains: Path | None = None
     say: Callable[[str], None] = lambda message: None
 
     def count(self, full: int, least: int = 4) -> int:

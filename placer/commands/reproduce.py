@@ -28,6 +28,14 @@ Measurements = Annotated[
         show_default=False,
     ),
 ]
+Chains = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with chains measured at shares of cores, by `python -m benches chains`; by default they run on "
+        "the simulated server.",
+        show_default=False,
+    ),
+]
 List = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 
 
@@ -36,6 +44,7 @@ def command(
     out: Out = Path("results"),
     scale: Scale = 1.0,
     measurements: Measurements = None,
+    chains: Chains = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     list_: List = False,
@@ -57,7 +66,7 @@ def command(
         return
     chosen = experiments.find_experiments(name, known)
     progress = Progress(quiet=quiet)
-    setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **_named(measurements))
+    setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **_named(measurements, chains))
 
     def save(one: Any, result: Any) -> None:
         written = experiments.write_result(one, result, out)
@@ -89,10 +98,12 @@ def _list(known: Sequence[Any]) -> None:
         typer.echo(f"  {one.name:<{widest}}  {one.title}")
 
 
-def _named(measurements: Path | None) -> dict[str, Path]:
-    """The folder of measurements; one that is named must exist, the default one may be missing."""
-    if measurements is None:
-        return {}
-    if not (measurements / "validation.csv").is_file():
-        raise InputError.of("--measurements", f"{measurements} has no validation.csv")
-    return {"measurements": measurements}
+def _named(measurements: Path | None, chains: Path | None) -> dict[str, Path]:
+    """The folders of measurements; those that are named must exist, the default one may be missing."""
+    named = {}
+    for option, folder, file in (("measurements", measurements, "validation.csv"), ("chains", chains, "chains.csv")):
+        if folder is not None:
+            if not (folder / file).is_file():
+                raise InputError.of(f"--{option}", f"{folder} has no {file}")
+            named[option] = folder
+    return named

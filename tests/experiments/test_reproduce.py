@@ -24,10 +24,10 @@ def fake_experiments(monkeypatch: pytest.MonkeyPatch, *runs: tuple[str, Callable
 
 
 def test_without_a_name_the_experiments_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The title of the paper, then names and titles; no experiment runs, no file is written."""
+    """The title of each paper, then names and titles; no experiment runs, no file is written."""
     command(out=tmp_path / "results")
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + len(all_experiments())
+    assert len(lines) == len({one.paper for one in all_experiments()}) + len(all_experiments())
     assert lines[0].startswith("Tomur: Traffic-Aware Performance Prediction")
     assert lines[1].startswith("  table2 ")
     assert not (tmp_path / "results").exists()
@@ -36,7 +36,8 @@ def test_without_a_name_the_experiments_are_listed(capsys: pytest.CaptureFixture
 def test_list_takes_precedence_over_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     """With `--list`, the named experiment does not run."""
     command(name="table2", list_=True)
-    assert len(capsys.readouterr().out.splitlines()) == 1 + len(all_experiments())
+    papers = {one.paper for one in all_experiments()}
+    assert len(capsys.readouterr().out.splitlines()) == len(papers) + len(all_experiments())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What the experiments on chains share: what is measured at shares of cores, and how it is read."""

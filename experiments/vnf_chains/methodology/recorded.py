@@ -1,0 +1,100 @@
+"""Where the experiments on chains get their measurements: a folder of measured ones, else the simulated server."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.registry import CannotRun, Setting
+from experiments.vnf_chains.methodology.scaling import scaling_table
+from experiments.vnf_chains.methodology.shares import Topology, share_loads, topologies
+from profiler.chains.rounds import ChainRounds
+from profiler.simulated import SimulatedServer
+from profiles.chain_table import CHAINS_FILE, read_chains
+
+SCALING_FILE = "scaling.csv"
+REPEATS = 5
+"""As in the paper."""
+
+
+@dataclass(frozen=True)
+class ShareRuns:
+    """Functions and chains at shares of cores.
+
+    Parameters
+    ----------
+    topologies
+        By name, functions first.
+    scaling
+        Allocations that were run; None where the folder holds none.
+    testbed
+        Which runs these are, as a sentence.
+    """
+
+    topologies: dict[str, Topology]
+    scaling: pd.DataFrame | None
+    testbed: str
+
+    @property
+    def functions(self) -> dict[str, Topology]:
+        """Those of one function."""
+        return {name: one for name, one in self.topologies.items() if len(one.nfs) == 1}
+
+    @property
+    def chains(self) -> dict[str, Topology]:
+        """Those of several, of which each function was measured alone."""
+        known = self.functions
+        return {
+            name: one
+            for name, one in self.topologies.items()
+            if len(one.nfs) > 1 and all(nf in known for nf in one.nfs)
+        }
+
+
+def share_runs(setting: Setting) -> ShareRuns:
+    """The runs in the folder that the setting names, else runs on the simulated server.
+
+    Raises
+    ------
+    CannotRun
+        When the folder has no chains at shares of cores.
+    InputError
+        When its files are wrong.
+    """
+    if setting.chains is None:
+        return _simulated(setting.count(REPEATS, least=2), setting.seed)
+    table = read_chains(setting.chains / CHAINS_FILE)
+    name, simulated = _testbed(setting.chains)
+    found = topologies(table)
+    how = "simulated" if simulated else "measured"
+    runs = sum(len(one.kpps) for one in found.values())
+    scaling = pd.read_csv(setting.chains / SCALING_FILE) if (setting.chains / SCALING_FILE).exists() else None
+    read = ShareRuns(found, scaling, f"{name}: {runs:,} runs in {setting.chains.name}, {how}.")
+    if not read.chains:
+        raise CannotRun(f"{setting.chains} has no chains at shares of cores; `python -m benches chains` measures them")
+    return read
+
+
+@cache
+def _simulated(repeats: int, seed: int) -> ShareRuns:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SimulatedServer(seed=seed) as server,
+        ChainRounds(server, Path(folder) / "runs", seed=seed) as rounds,
+    ):
+        rounds.measure(share_loads(server.describe()), repeats)
+        found = topologies(rounds.write())
+        scaling = scaling_table(found, rounds, repeats)
+        name = server.describe().name
+    runs = sum(len(one.kpps) for one in found.values())
+    return ShareRuns(found, scaling, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")
+
+
+def _testbed(folder: Path) -> tuple[str, bool]:
+    described = json.loads((folder / "testbed.json").read_text(encoding="utf-8"))
+    return str(described["name"]), bool(described["simulated"])

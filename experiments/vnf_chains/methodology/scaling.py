@@ -1,0 +1,117 @@
+"""The least shares of cores with which a chain meets a target: in one shot from profiles, and by greedy steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from experiments.vnf_chains.methodology.shares import CPU, FLOWS, SIZE, Topology, placed, share_load
+from predictor.chains.chain_fitting import fit_chain
+from predictor.chains.chain_model import ChainModel
+from predictor.chains.profiled_nf import ProfiledNf
+from predictor.chains.scaling import Allocation, ScalingTarget, greedy_allocation, smallest_allocation
+from profiler.chains.rounds import ChainRounds
+from profiles import TrafficProfile
+
+AMOUNTS = tuple(round(0.05 * step, 2) for step in range(5, 21))
+"""Shares of a core that are allocated."""
+TARGETS = (0.4, 0.75)
+"""Shares of what the slowest function reaches alone with all of a core."""
+AT_SIZE = 512.0
+TEN = 10
+PROFILES, CORRECTED, GREEDY = "profiles", "profiles, 10 chain runs", "greedy"
+
+
+def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: int) -> pd.DataFrame:
+    """A row per chain, target and method: the allocation, how many runs found it, and what the chain reaches with it.
+
+    Parameters
+    ----------
+    found
+        Functions and chains.
+    rounds
+        Where chains run.
+    repeats
+        Runs of each allocation that was found.
+
+    Raises
+    ------
+    TestbedError
+        When the testbed fails.
+    """
+    functions = {name: one for name, one in found.items() if len(one.nfs) == 1}
+    profiles = {name: profile_of(one) for name, one in functions.items()}
+    rows: list[dict[str, object]] = []
+    for name, chain in found.items():
+        if len(chain.nfs) > 1 and all(nf in functions for nf in chain.nfs):
+            of_chain = {nf: profiles[nf] for nf in chain.nfs}
+            models = {
+                PROFILES: fit_chain(of_chain, placed(chain, functions)),
+                CORRECTED: corrected(of_chain, chain, functions),
+            }
+            rows += _Scaling(name, models, rounds, repeats).rows()
+    return pd.DataFrame(rows)
+
+
+def profile_of(one: Topology, regressor: str | None = None) -> ProfiledNf:
+    """The profile of a function."""
+    return ProfiledNf.fit(one.name, one.inputs, one.at, one.kpps, regressor=regressor)
+
+
+def corrected(
+    profiles: Mapping[str, ProfiledNf], chain: Topology, functions: Mapping[str, Topology], seed: int = 0
+) -> ChainModel:
+    """The model after ten single runs of the chain, drawn at random among its settings."""
+    drawn = np.random.default_rng([seed, TEN]).permutation(len(chain.kpps))[:TEN]
+    at = dict(zip(chain.inputs, chain.at[drawn].T, strict=True))
+    return fit_chain(profiles, placed(chain, functions), measured_at=at, measured=chain.kpps[drawn])
+
+
+@dataclass(frozen=True)
+class _Scaling:
+    """Allocations of one chain."""
+
+    name: str
+    models: Mapping[str, ChainModel]
+    rounds: ChainRounds
+    repeats: int
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        """A row per target and method."""
+        plain = self.models[PROFILES]
+        whole = {nf: np.array([1.0]) for nf in plain.profiles}
+        columns = {SIZE: np.array([AT_SIZE])} | {f"{nf}.{CPU}": share for nf, share in whole.items()}
+        most = float(plain.predict(columns).predicted[0])
+        amounts = dict.fromkeys(plain.profiles, AMOUNTS)
+        for share in TARGETS:
+            target = ScalingTarget(share * most, {SIZE: AT_SIZE})
+            for method, model in self.models.items():
+                runs = TEN if method == CORRECTED else 0
+                yield self._row(target, method, smallest_allocation(model, target, amounts).allocation, runs)
+            greedy = greedy_allocation(plain, target, amounts, lambda allocation: self._kpps(allocation, 1).mean())
+            yield self._row(target, GREEDY, greedy.allocation, len(greedy.tried))
+
+    def _row(self, target: ScalingTarget, method: str, allocation: Allocation | None, runs: int) -> dict[str, object]:
+        row: dict[str, object] = {"chain": self.name, "target_kpps": round(target.measure, 1), "method": method}
+        row["runs"] = runs
+        if allocation is None:
+            return row
+        reached = self._kpps(allocation, self.repeats) / target.measure
+        first, second = allocation.values()
+        return row | {
+            "first_cpu": first,
+            "second_cpu": second,
+            "total_cpu": round(first + second, 2),
+            "reached_pct": round(100 * float(reached.mean()), 1),
+            "noise_pct": round(100 * float(reached.std(ddof=1)), 1) if len(reached) > 1 else np.nan,
+        }
+
+    def _kpps(self, allocation: Allocation, repeats: int) -> np.ndarray:
+        """What the chain reaches, a value per run."""
+        traffic = TrafficProfile(FLOWS, AT_SIZE, self.rounds.description.traffic.mtbr)
+        load = share_load(list(allocation), traffic, list(allocation.values()))
+        (measured,) = self.rounds.measure([load], repeats).values()
+        return np.array([one.throughput_kpps for one in measured.runs])

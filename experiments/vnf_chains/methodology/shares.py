@@ -1,0 +1,137 @@
+"""Functions alone and pairs of them on two cores, at shares of the cores' time (the paper's section 5.1).
+
+The paper measures response times of proxies and firewalls in containers and virtual machines; here it is the throughput
+of functions on packets. With a fixed number of packets in flight, one is proportional to the inverse of the other, so
+that the longest response time of the paper's equation 4 is the least throughput.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from predictor.chains.placed_chain import PlacedChain, StageEffect
+from predictor.chains.settings import Settings, settings_of
+from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
+from profiles.chain_table import CHAIN_KPPS, CORES, ORDER, RATE, SHARES, dropped_column
+from profiles.chain_text import parse_chain
+
+Array = NDArray[np.float64]
+
+PAIRS = (("NAT", "LB"), ("ACL", "Match"))
+"""Each is measured in both orders, as the paper's two pairs are."""
+ALONE = (0.25, 0.5, 0.75, 1.0)
+TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
+SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
+FLOWS = 1000.0
+CPU, SIZE = "cpu", "packet_size"
+FEWEST = 5
+"""Settings of a topology for five-fold cross-validation."""
+
+
+def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = PAIRS) -> list[ChainLoad]:
+    """Every function alone, then every chain, at every share and packet size.
+
+    Raises
+    ------
+    InputError
+        When the testbed lacks a function, or a second core.
+    """
+    known = {nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators}
+    if missing := [nf for pair in pairs for nf in pair if nf not in known]:
+        raise InputError.of("--testbed", f"{description.name} runs no {', '.join(missing)} on one core")
+    if description.nic.cores < 2:
+        raise InputError.of("--testbed", f"{description.name} has one core, pipelines need two")
+    traffics = [TrafficProfile(FLOWS, size, description.traffic.mtbr) for size in SIZES]
+    nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
+    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, ALONE, traffics)]
+    chains = [one for pair in pairs for one in (pair, pair[::-1])]
+    return alone + [share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, TOGETHER, traffics)]
+
+
+def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[float]) -> ChainLoad:
+    """Functions, each on a core of its own with a share of its time; all shares of 1 are none."""
+    given = shares if set(shares) != {1.0} else ()
+    return ChainLoad.of(nfs, [[at] for at in range(len(nfs))], traffic, shares=given)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A function alone or a chain, with its runs.
+
+    Parameters
+    ----------
+    nfs
+        In the order of the packets.
+    inputs
+        Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`.
+    at
+        Their values, shape (runs, inputs).
+    kpps
+        Packets that enter, shape (runs,).
+    dropped_pct
+        Of the packets that reach the first function, mean over runs.
+    """
+
+    nfs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    at: Array
+    kpps: Array
+    dropped_pct: float
+
+    @property
+    def name(self) -> str:
+        """As the paper writes them: `NAT-LB`."""
+        return "-".join(self.nfs)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Repeats of a setting as one."""
+        return settings_of(self.inputs, self.at, self.kpps)
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """The settings by input."""
+        return dict(zip(self.inputs, self.settings.inputs.T, strict=True))
+
+
+def topologies(table: pd.DataFrame) -> dict[str, Topology]:
+    """The functions and chains of a table of chains that were measured at shares of cores, functions first.
+
+    Parameters
+    ----------
+    table
+        Of `profiles.chain_table`.
+    """
+    found: dict[str, Topology] = {}
+    closed = table[table[RATE] == 0]
+    for (order, cores), rows in closed.groupby([ORDER, CORES], sort=False):
+        stages, _ = parse_chain(str(order))
+        nfs = tuple(stage.nf for stage in stages)
+        if json.loads(str(cores)) != [[at] for at in range(len(nfs))] or any(stage.parameters for stage in stages):
+            continue
+        shares = np.array([json.loads(one) for one in rows[SHARES]], dtype=np.float64)
+        flows = rows["flows"].to_numpy(float)
+        kept = np.isin(flows, flows[(shares < 1).any(axis=1)])
+        if not kept.any():
+            continue
+        of_shares = [CPU] if len(nfs) == 1 else [f"{nf}.{CPU}" for nf in nfs]
+        at = np.column_stack([shares, rows[SIZE].to_numpy(float)])[kept]
+        kpps, dropped = rows[CHAIN_KPPS].to_numpy(float)[kept], rows[dropped_column(0)].to_numpy(float)[kept]
+        one = Topology(nfs, (*of_shares, SIZE), at, kpps, float(dropped.mean()))
+        if len(one.settings) >= FEWEST:
+            found[one.name] = one
+    return dict(sorted(found.items(), key=lambda item: len(item[1].nfs)))
+
+
+def placed(chain: Topology, functions: Mapping[str, Topology]) -> PlacedChain:
+    """The chain, each stage on its core; what functions drop is what they drop alone."""
+    effects = [StageEffect(1 - functions[nf].dropped_pct / 100) for nf in chain.nfs]
+    return PlacedChain.of(chain.nfs, effects=effects)

@@ -1,0 +1,142 @@
+"""Tables 3 and 4 and the scaling example, of a folder of measured chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from experiments import CannotRun, Experiment, Result, Setting, as_text, find_experiment, find_experiments, write_result
+from experiments.registry import all_experiments
+from experiments.vnf_chains import PAPER, table4
+from experiments.vnf_chains.methodology import recorded, scaling, shares
+from experiments.vnf_chains.table3 import METHODS, NOT_PRINTED
+from placer.commands.reproduce import command
+from profiler.chains.rounds import ChainRounds
+from profiler.simulated import SimulatedServer
+from profiles import InputError
+from profiles.table import write_table
+
+NAMES = ("chains-scaling", "chains-table3", "chains-table4")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One pair in both orders, at three packet sizes, as `python -m benches chains --part shares` writes it."""
+    out = tmp_path_factory.mktemp("chains") / "here"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shares, "SIZES", (128.0, 512.0, 1400.0))
+        patch.setattr(scaling, "TARGETS", (0.6,))
+        patch.setattr(scaling, "AMOUNTS", (0.25, 0.5, 0.75, 1.0))
+        patch.setattr(table4, "DRAWS", 2)
+        with SimulatedServer() as server, ChainRounds(server, out) as rounds:
+            rounds.measure(shares.share_loads(server.describe(), [("NAT", "LB")]), 2)
+            found = shares.topologies(rounds.write())
+            write_table(scaling.scaling_table(found, rounds, 2), out / "scaling.csv")
+        yield out
+
+
+@pytest.fixture(scope="module")
+def results(folder: Path) -> dict[str, tuple[Experiment, Result]]:
+    setting = Setting(chains=folder)
+    return {name: (find_experiment(name), find_experiment(name).run(setting)) for name in NAMES}
+
+
+def test_all_experiments_of_the_paper_have_one_prefix() -> None:
+    assert tuple(one.name for one in all_experiments() if one.paper == PAPER) == NAMES
+    assert tuple(one.name for one in find_experiments("chains", all_experiments())) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cells_that_the_paper_does_not_print_say_so(
+    name: str, results: dict[str, tuple[Experiment, Result]], tmp_path: Path
+) -> None:
+    """No cell is empty but those of verdicts; the text and the files are complete."""
+    one, result = results[name]
+    assert result.table.drop(columns="verdict").notna().all(axis=None)
+    assert (result.table == NOT_PRINTED).any(axis=None)
+    assert NOT_PRINTED in as_text(one, result)
+    assert "simulated" in result.testbeds[0] and result.testbeds[0].endswith(".")
+    assert f"{name}.csv" in {path.name for path in write_result(one, result, tmp_path)}
+
+
+def test_table_3_has_the_printed_averages(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """A row per topology and regressor; the bottom rows are the paper's, in the paper's order."""
+    table = results["chains-table3"][1].table
+    bottom = table[table["topology"] == "average"]
+    assert list(bottom["regressor"][: len(METHODS)]) == list(METHODS)
+    assert list(bottom["published_rmse_ms"][: len(METHODS)]) == [725, 1978, 1911, 1220, 3670, 755]
+    assert list(bottom["published_times_interpolation"][:3]) == [1.0, 2.73, 2.64]
+    assert set(table["topology"]) == {"NAT-LB", "LB-NAT", "NAT", "LB", "average"}
+    assert set(bottom["published_rmse_ms"][len(METHODS) :]) == {NOT_PRINTED}
+
+
+def test_table_4_has_the_printed_errors(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """The paper's RMSE of the first chain is 2.05 times that of the trained model."""
+    table = results["chains-table4"][1].table
+    assert list(table["chain"]) == ["NAT-LB", "LB-NAT"]
+    assert list(table["published_rmse_ms"]) == [1242, 1354] and list(table["published_mae_ms"]) == [577, 630]
+    assert table["published_times_trained"][0] == 2.05
+    assert (table["mape_pct"].astype(float) < 5).all() and (table["corrected_mape_pct"].astype(float) < 5).all()
+
+
+def test_scaling_has_our_allocations_and_the_papers(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """Three methods of each chain; the paper's 11 iterations and one; what is reached is what was run."""
+    table = results["chains-scaling"][1].table
+    ours, theirs = table.iloc[:-2], table.iloc[-2:]
+    assert list(ours["method"]) == ["profiles", "profiles, 10 chain runs", "greedy"] * 2
+    assert (ours["reached_pct"].astype(float) > 90).all()
+    assert list(theirs["chain_runs"]) == [11, 1] and list(theirs["total_cpu"]) == [7.75, 6.5]
+    greedy, shot = (ours[ours["method"] == name] for name in ("greedy", "profiles"))
+    assert (greedy["chain_runs"].astype(int) > 1).all() and (shot["chain_runs"] == 0).all()
+    assert (shot["total_cpu"].to_numpy(float) <= greedy["total_cpu"].to_numpy(float)).all()
+
+
+def test_a_target_that_is_missed_is_marked(folder: Path, tmp_path: Path) -> None:
+    """By more than the noise; a target for which there is no allocation, too."""
+    table = pd.read_csv(folder / "scaling.csv")
+    table.loc[0, ["reached_pct", "noise_pct"]] = 95.0, 2.0
+    table.loc[1, ["reached_pct", "noise_pct"]] = 99.0, 2.0
+    table.loc[2, ["first_cpu", "second_cpu", "total_cpu", "reached_pct", "noise_pct"]] = float("nan")
+    for name in ("chains.csv", "testbed.json"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    write_table(table, tmp_path / "scaling.csv")
+    found = find_experiment("chains-scaling").run(Setting(chains=tmp_path)).table
+    assert list(found["verdict"][:3]) == ["worse: the target is missed", "", "worse: the target is missed"]
+    assert found["allocation"][2] == "none"
+
+
+def test_without_scaling_runs_only_the_tables_run(folder: Path, tmp_path: Path) -> None:
+    for name in ("chains.csv", "testbed.json"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    with pytest.raises(CannotRun, match=r"has no scaling\.csv"):
+        find_experiment("chains-scaling").run(Setting(chains=tmp_path))
+
+
+def test_a_folder_without_shares_cannot_be_used(folder: Path, tmp_path: Path) -> None:
+    table = pd.read_csv(folder / "chains.csv")
+    write_table(table[table["shares"].isin(["[1.0]", "[1.0, 1.0]"])], tmp_path / "chains.csv")
+    (tmp_path / "testbed.json").write_bytes((folder / "testbed.json").read_bytes())
+    with pytest.raises(CannotRun, match="no chains at shares of cores"):
+        find_experiment("chains-table4").run(Setting(chains=tmp_path))
+
+
+def test_by_default_chains_run_on_the_simulated_server(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """As often as the scale says; the same runs serve all experiments."""
+    asked: list[tuple[int, int]] = []
+
+    def simulated(repeats: int, seed: int) -> recorded.ShareRuns:
+        asked.append((repeats, seed))
+        return recorded.share_runs(Setting(chains=folder))
+
+    monkeypatch.setattr(recorded, "_simulated", simulated)
+    recorded.share_runs(Setting(seed=3))
+    recorded.share_runs(Setting(scale=0.1))
+    assert asked == [(5, 3), (2, 0)]
+
+
+def test_a_folder_without_chains_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--chains: nowhere has no chains\.csv"):
+        command(name="chains", chains=Path("nowhere"), out=tmp_path / "results")
