@@ -60,9 +60,11 @@ def chosen_functions(
     Raises
     ------
     InputError
-        When the testbed lacks one of those named, or has fewer than three that can be used.
+        When the testbed runs no chains, lacks one of those named, or has fewer than three that can be used.
     """
     description = rounds.description
+    if not description.chains:
+        raise InputError.of("--testbed", f"{description.name} does not run chains")
     offered = [nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators]
     if missing := [nf for nf in (*named, NULL_NF) if nf not in offered]:
         raise InputError.of("--nf", f"{description.name} runs no {', '.join(missing)} on one core")

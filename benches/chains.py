@@ -4,11 +4,16 @@ Each function alone, the one that does nothing, ordered pairs and triples on one
 rounds over all of them. The same command resumes after an interrupt. Then chains are predicted: from single functions
 alone, after ten chain runs, and by models trained on the chains themselves. The folder gets `chains.csv`,
 `singles.csv`, `predictions.csv` and `errors.csv`.
+
+`--part shares` runs functions and pairs on two cores at shares of the cores' time, allocates as little as meets a
+target, and runs what was allocated; the folder gets `scaling.csv`, and `placer reproduce chains --chains` reads it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -18,18 +23,24 @@ import typer
 
 from benches.bench import register
 from benches.chain_accuracy import chain_errors
-from benches.chain_campaign import FULL, QUICK, measure
+from benches.chain_campaign import FULL, QUICK, CampaignSize, measure
 from benches.chain_settings import GROWTH, SIMULATED_GROWTH, MeasuredSingles
+from experiments.vnf_chains.methodology.scaling import scaling_table
+from experiments.vnf_chains.methodology.shares import share_loads, topologies
 from profiler.chains.rounds import ChainRounds
+from profiler.retry import RetryingTestbed
 from profiler.testbeds import open_testbed
+from profiles import InputError
 from profiles.table import write_table
 
 FOLDER = Path("build") / "chains"
 SIMULATED = "simulated:server"
 SHOWN_EVERY = 50
+CHAINS, SHARES = "chains", "shares"
 
 Testbed = Annotated[str, typer.Option(help="Where chains run: `host`, or any other testbed that runs chains.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of what is measured; build/chains/TESTBED by default.")]
+Part = Annotated[str, typer.Option(help="`chains`, or `shares` of cores: the paper's tables, and scaling.")]
 Functions = Annotated[list[str] | None, typer.Option("--nf", help="A function of the chains, repeatable.")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Runs of each chain at each traffic.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Five functions and fewer chains.")]
@@ -40,29 +51,46 @@ Seed = Annotated[int, typer.Option(min=0)]
 def run(
     testbed: Testbed = SIMULATED,
     out: Out = None,
+    part: Part = CHAINS,
     nf: Functions = None,
     rounds: Rounds = None,
     quick: Quick = False,
     seed: Seed = 0,
 ) -> pd.DataFrame:
     """Per way of predicting: mean absolute error (%) of pairs, triples, pipelines and all, and its spread."""
+    if part not in (CHAINS, SHARES):
+        raise InputError.of("--part", f"'{part}' is not understood", hint=f"{CHAINS} or {SHARES}")
     size = QUICK if quick else FULL
     if rounds:
         size = replace(size, rounds=rounds)
-    out = out or FOLDER / f"{testbed.partition(' ')[0].replace(':', '-')}{'-quick' if quick else ''}"
+    out = out or FOLDER / (re.sub(r"\W+", "-", testbed).strip("-") + ("-quick" if quick else ""))
     with (
-        open_testbed(testbed) as opened,
+        RetryingTestbed(lambda: open_testbed(testbed), _say) as opened,
         ChainRounds(opened, out, seed=seed, progress=_Shown(), notify=_say) as measuring,
     ):
-        growth = SIMULATED_GROWTH if measuring.description.simulated else GROWTH
-        _, measured = measure(measuring, nf or (), size, seed, _say)
-        measuring.write()
-    singles = MeasuredSingles.of(measured)
-    errors = chain_errors(singles, singles.settings(measured, growth), measured, seed)
-    for name, table in {"singles": singles.table, "predictions": errors.predictions, "errors": errors.table}.items():
+        tables = _shares(measuring, size.rounds) if part == SHARES else _chains(measuring, nf or (), size, seed)
+    for name, table in tables.items():
         write_table(table, out / f"{name}.csv")
     _say(f"written: {out}")
-    return errors.table.astype(object).fillna("")
+    return list(tables.values())[-1].astype(object).fillna("")
+
+
+def _chains(measuring: ChainRounds, named: Sequence[str], size: CampaignSize, seed: int) -> dict[str, pd.DataFrame]:
+    growth = SIMULATED_GROWTH if measuring.description.simulated else GROWTH
+    _, measured = measure(measuring, named, size, seed, _say)
+    measuring.write()
+    singles = MeasuredSingles.of(measured)
+    errors = chain_errors(singles, singles.settings(measured, growth), measured, seed)
+    return {"singles": singles.table, "predictions": errors.predictions, "errors": errors.table}
+
+
+def _shares(measuring: ChainRounds, repeats: int) -> dict[str, pd.DataFrame]:
+    loads = share_loads(measuring.description)
+    _say(f"{len(loads)} settings, {repeats} runs of each")
+    measuring.measure(loads, repeats)
+    scaling = scaling_table(topologies(measuring.write()), measuring, repeats)
+    measuring.write()
+    return {"scaling": scaling}
 
 
 def _say(message: str) -> None:

@@ -111,7 +111,7 @@ def test_a_campaign_is_measured_once_and_predicted(
     monkeypatch.setattr(chains, "QUICK", SMALL)
     monkeypatch.setattr(chain_accuracy, "DRAWS", 2)
     monkeypatch.setattr(chains, "open_testbed", lambda spec: small_server())
-    table = chains.run("simulated:server", tmp_path / "out", list(FUNCTIONS), None, True, 0)
+    table = chains.run(out=tmp_path / "out", nf=list(FUNCTIONS), quick=True)
     errors = dict(zip(table["prediction"], table["all_pct"], strict=True))
     assert errors["from profiles alone"] < 4 and errors["after 10 chain runs"] < 4
     assert errors["control: corrected"] <= errors["control: own profile"] + 0.2
