@@ -79,6 +79,11 @@ class _Described(BaseModel):
         return {name: value for name, value in written.items() if name not in absent}
 
 
+def _same_clock(mhz: float) -> float:
+    """Four digits: a program that measures its clock finds another value each time it starts, of the same machine."""
+    return float(f"{mhz:.4g}")
+
+
 class NicModel(_Described):
     """A kind of NIC, or a server: what every one of that model has."""
 
@@ -87,7 +92,7 @@ class NicModel(_Described):
     model: Label
     cores: Cores
     kind: Literal["smartnic", "server", "gpu"] | None = None
-    clock_mhz: Annotated[_Value, Field(gt=0)] | None = None
+    clock_mhz: Annotated[_Value, Field(gt=0), AfterValidator(_same_clock)] | None = None
     llc_bytes: Annotated[int, Field(gt=0, le=int(LARGEST)), BeforeValidator(_number)] | None = None
     accelerators: tuple[Label, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
 

@@ -28,6 +28,13 @@ def test_what_a_testbed_describes_is_read_again() -> None:
     assert nf.model_dump(mode="json")["replicable"] is False
 
 
+def test_a_clock_that_is_measured_again_is_the_same() -> None:
+    """A program that measures its clock at each start describes the same testbed, so that a profiling resumes."""
+    one, other = (NicModel(model="m", cores=1, clock_mhz=mhz) for mhz in (2499.9979139501397, 2499.9981151617272))
+    assert one == other and one.clock_mhz == 2500
+    assert NicModel(model="m", cores=1, clock_mhz=2596.4).clock_mhz == 2596
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
