@@ -16,9 +16,17 @@ struct peer {
 	const char *does;
 	/* State for a number of flows; NULL after printing why. */
 	void *(*create)(uint32_t flows);
-	/* Process a burst of untagged UDP in IPv4 without options; all packets are sent. */
+	/*
+	 * Process a burst of untagged UDP in IPv4 without options, or of what prepare() made of it;
+	 * all packets are sent.
+	 */
 	void (*process)(void *state, struct rte_mbuf **packets, uint16_t n, struct nf_out *out);
 	void (*destroy)(void *state);
+	/*
+	 * Make packets that the function works on, of those of the traffic, before time is taken;
+	 * for both. Returns how many. NULL: the traffic as it is.
+	 */
+	uint16_t (*prepare)(void *state, struct rte_mbuf **packets, uint16_t n);
 
 	struct peer *next;
 };

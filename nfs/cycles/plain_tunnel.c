@@ -36,7 +36,20 @@ static struct peer tunnel = {
 
 PEER_REGISTER(tunnel)
 
-/* The traffic has no tags. */
+/* Tags for what is to be detagged. */
+static uint16_t tag(void *state, struct rte_mbuf **packets, uint16_t n)
+{
+	uint16_t tagged = 0;
+
+	(void)state;
+	for (uint16_t i = 0; i < n; i++) {
+		packets[i]->vlan_tci = 100;
+		if (rte_vlan_insert(&packets[i]) == 0)
+			packets[tagged++] = packets[i];
+	}
+	return tagged;
+}
+
 static void take_tags(void *state, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	(void)state;
@@ -49,8 +62,9 @@ static void take_tags(void *state, struct rte_mbuf **packets, uint16_t n, struct
 static struct peer detunnel = {
 	.function = "Detunnel",
 	.name = "plain loop",
-	.does = "rte_vlan_strip of packets without a tag",
+	.does = "rte_vlan_strip",
 	.create = create,
+	.prepare = tag,
 	.process = take_tags,
 	.destroy = destroy,
 };
