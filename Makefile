@@ -36,7 +36,7 @@ traces: .venv/.installed  ## Write the traces in the repo again.
 
 # Debian packages that build and test the network functions in C
 DEBIAN := meson ninja-build pkg-config gcc dpdk-dev libdpdk-dev libhyperscan-dev zlib1g-dev libpcap-dev libjansson-dev \
-  libcmocka-dev valgrind clang libclang-rt-dev
+  libcmocka-dev libssl-dev valgrind clang libclang-rt-dev
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 deps:  ## Install what builds the network functions in C (Debian, as root); waits while apt is locked.
@@ -50,7 +50,7 @@ nfs:  ## Build the network functions in C and the host testbed.
 	$(call MESON,build/nfs)
 	ninja -C build/nfs programs
 
-cycles: nfs  ## Cycles per packet of each network function, compared with a plain loop.
+cycles: nfs  ## Cycles per packet of network functions and chains, compared with peers and predictions.
 	build/nfs/cycles
 
 FUZZ_S ?= 60
