@@ -10,5 +10,5 @@ from benches.cycles import measured
 
 @register("chain-cycles")
 def run() -> pd.DataFrame:
-    """Per chain and number of flows: cycles, those predicted, and their ratio, each with quartiles; empty if not built."""
+    """Per chain and number of flows: cycles, those predicted, and their ratio, with quartiles; empty if not built."""
     return measured("chains")
