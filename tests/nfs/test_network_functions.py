@@ -1,0 +1,53 @@
+"""docs/network-functions.md: it has every function of the build, and its examples run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.nfs.captures import udp_packet, write_capture
+from tests.nfs.function_tables import PAGE, PROGRAM, ROOT, Function, listed, renewed, tables_of
+
+TEXT = PAGE.read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def functions() -> list[Function]:
+    """The functions of the normal build."""
+    if not PROGRAM.exists():
+        pytest.skip("nf-run is not built: `make nfs` builds it")
+    return listed()
+
+
+def test_every_function_has_its_tables(functions: list[Function]) -> None:
+    """A function that is added must be described; the one that users add in an example need not."""
+    assert sorted(tables_of(TEXT)) == [one.name for one in functions if one.name != "PortCounter"]
+
+
+def test_parameters_and_counters_are_those_of_the_build(functions: list[Function]) -> None:
+    """Names, defaults, ranges and what they do; `python -m tests.nfs.function_tables` renews them."""
+    assert renewed(TEXT, functions) == TEXT
+
+
+def test_every_function_is_in_the_overview(functions: list[Function]) -> None:
+    """One row each, which leads to its section."""
+    rows = re.findall(r"^\| \[(\w+)\]\(#", TEXT, re.MULTILINE)
+    assert rows == sorted(tables_of(TEXT))
+    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.*)$", TEXT, re.MULTILINE)}
+    assert set(re.findall(r"\(#([\w-]+)\)", TEXT)) == headings
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[re.findall(r"--nf (\w+)", example)[0] for example in EXAMPLES])
+def test_examples_run(functions: list[Function], tmp_path: Path, example: str) -> None:
+    """Each with exit status 0, from a folder that has the build and a capture."""
+    (tmp_path / "build").symlink_to(ROOT / "build")
+    write_capture(tmp_path / "in.pcap", [udp_packet(ports=(1000 + i, 53), payload=bytes(900)) for i in range(8)])
+    done = subprocess.run(
+        ["sh", "-ec", example], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all('"received": 8' in line or '"received":8' in line for line in done.stdout.splitlines())
