@@ -11,6 +11,7 @@
 
 #include "accelerators/backend.h"
 #include "core/memory.h"
+#include "tables/rule_file.h"
 
 #define POLLED 32
 #define LEAST_PER_US 8 /* time after which unserved requests mean that no engine is running */
@@ -40,7 +41,9 @@ struct accelerator {
 	struct accelerator_queue *queues[ACCELERATOR_MOST_QUEUES];
 };
 
-static struct accelerator *create_of(const struct accelerator_backend *backend)
+/* With the backend's usual rules if `set` is NULL. */
+static struct accelerator *create_with(const struct accelerator_backend *backend,
+				       const struct rule_set *set)
 {
 	struct accelerator *accelerator = nf_zalloc(sizeof(*accelerator));
 
@@ -50,11 +53,35 @@ static struct accelerator *create_of(const struct accelerator_backend *backend)
 	}
 	accelerator->backend = backend;
 	rte_ticketlock_init(&accelerator->round);
-	accelerator->state = backend->create();
+	accelerator->state = set ? backend->create_rules(set) : backend->create();
 	if (!accelerator->state) {
 		nf_free(accelerator);
 		return NULL;
 	}
+	return accelerator;
+}
+
+static struct accelerator *create_of(const struct accelerator_backend *backend)
+{
+	return create_with(backend, NULL);
+}
+
+struct accelerator *accelerator_create_rules(const char *of, const char *path)
+{
+	const struct accelerator_backend *backend = backend_first();
+	struct accelerator *accelerator;
+	struct rule_set set;
+
+	while (backend && !backend->create_rules)
+		backend = backend->next;
+	if (!backend) {
+		fprintf(stderr, "%s: no engine takes the rules of a file\n", of);
+		return NULL;
+	}
+	if (!rule_file_read(of, path, backend->fault, &set))
+		return NULL;
+	accelerator = create_with(backend, &set);
+	rule_file_free(&set);
 	return accelerator;
 }
 

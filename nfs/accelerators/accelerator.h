@@ -38,6 +38,8 @@ struct accelerator_job {
 struct accelerator *accelerator_create(enum accelerator_kind kind);
 /* Create it with a named backend: "hyperscan", "deflate", "doca-regex", ... */
 struct accelerator *accelerator_create_by(const char *backend);
+/* One for regular expressions with the rules of a file, tables/rule_file.h, in the name of `of`. */
+struct accelerator *accelerator_create_rules(const char *of, const char *path);
 void accelerator_destroy(struct accelerator *accelerator);
 const char *accelerator_backend(const struct accelerator *accelerator);
 

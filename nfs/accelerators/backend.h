@@ -25,6 +25,12 @@ struct accelerator_backend {
 
 	/* NULL after printing why: no such device, no memory. */
 	void *(*create)(void);
+	/*
+	 * The same with other rules than those of core/rules.h, which are only used now; and why it
+	 * cannot have an expression, in memory that the caller frees. NULL without such rules.
+	 */
+	void *(*create_rules)(const struct rule_set *set);
+	char *(*fault)(const char *expression);
 	enum backend_status (*submit)(void *state, struct accelerator_job *job);
 	/* Up to `n` completed jobs. NULL if `submit` never returns TAKEN. */
 	uint16_t (*poll)(void *state, struct accelerator_job **jobs, uint16_t n);
@@ -41,17 +47,24 @@ static inline void backend_begin(struct accelerator_job *job)
 	job->classes = 0;
 }
 
-/* Note that a rule matched; each rule once per job. */
+/* Note that a rule of a class matched; each rule once per job. */
+static inline void backend_matched_class(struct accelerator_job *job, uint32_t rule,
+					 enum rule_class class)
+{
+	job->produced++;
+	if (job->rule < 0 || (int32_t)rule < job->rule)
+		job->rule = (int32_t)rule;
+	if (class < RULE_CLASSES)
+		job->classes |= 1u << class;
+}
+
+/* The same of a rule of core/rules.h. */
 static inline void backend_matched(struct accelerator_job *job, uint32_t rule)
 {
 	unsigned int n;
 	const struct rule *all = rules(&n);
 
-	job->produced++;
-	if (job->rule < 0 || (int32_t)rule < job->rule)
-		job->rule = (int32_t)rule;
-	if (rule < n)
-		job->classes |= 1u << all[rule].class;
+	backend_matched_class(job, rule, rule < n ? all[rule].class : RULE_CLASSES);
 }
 
 void backend_register(struct accelerator_backend *backend);

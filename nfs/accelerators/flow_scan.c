@@ -19,11 +19,18 @@ int flow_scan_create(struct nf *nf, offload_completion completed)
 		nf_free(scan);
 		return error;
 	}
+	error = scan_use_file(nf, nf->texts[FLOW_SCAN_FILE]);
+	if (error < 0) {
+		flow_table_destroy(&scan->table);
+		nf_free(scan);
+		return error;
+	}
 	error = offload_create(
 		&scan->offload, nf, (unsigned int)nf->settings[FLOW_SCAN_QUEUES],
 		(unsigned int)nf->settings[FLOW_SCAN_WINDOW],
 		(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
 	if (error < 0) {
+		scan_leave_file(nf, nf->texts[FLOW_SCAN_FILE]);
 		flow_table_destroy(&scan->table);
 		nf_free(scan);
 		return error;
@@ -79,6 +86,7 @@ void flow_scan_destroy(struct nf *nf)
 	struct flow_scan *scan = nf->state;
 
 	offload_destroy(&scan->offload);
+	scan_leave_file(nf, nf->texts[FLOW_SCAN_FILE]);
 	flow_table_destroy(&scan->table);
 	nf_free(scan);
 }

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <hs/hs.h>
 
@@ -9,36 +11,50 @@
 #include "core/memory.h"
 #include "core/rules.h"
 
-#define MOST_RULES 256
+#define FLAGS (HS_FLAG_DOTALL | HS_FLAG_SINGLEMATCH)
 
 struct hyperscan {
-	const hs_database_t *database; /* shared: scans only read it */
+	const hs_database_t *database; /* shared: scans only read it; or `own` */
+	hs_database_t *own;            /* of the rules of a file; NULL: those of core/rules.h */
+	uint8_t *classes;              /* of these rules */
 	hs_scratch_t *scratch;         /* scratch space of the serving thread: one at a time */
 };
 
-static hs_database_t *compiled(void)
+static hs_database_t *compile(const struct rule_set *set, const char **expressions,
+			      unsigned int *flags, unsigned int *ids)
 {
-	const char *expressions[MOST_RULES];
-	unsigned int flags[MOST_RULES], ids[MOST_RULES], n;
-	const struct rule *all = rules(&n);
 	hs_database_t *database = NULL;
 	hs_compile_error_t *error;
 
-	for (unsigned int i = 0; i < n && i < MOST_RULES; i++) {
-		expressions[i] = all[i].expression;
-		flags[i] = HS_FLAG_DOTALL | HS_FLAG_SINGLEMATCH;
+	for (unsigned int i = 0; i < set->n; i++) {
+		expressions[i] = set->rules[i].expression;
+		flags[i] = FLAGS;
 		ids[i] = i;
 	}
-	if (n > MOST_RULES) {
-		fprintf(stderr, "hyperscan: %u rules exceed the limit of %d\n", n, MOST_RULES);
-		return NULL;
-	}
-	if (hs_compile_multi(expressions, flags, ids, n, HS_MODE_BLOCK, NULL, &database, &error) !=
-	    HS_SUCCESS) {
+	if (hs_compile_multi(expressions, flags, ids, set->n, HS_MODE_BLOCK, NULL, &database,
+			     &error) != HS_SUCCESS) {
 		fprintf(stderr, "hyperscan: rule %s: %s\n",
-			error->expression < 0 ? "?" : all[error->expression].name, error->message);
+			error->expression < 0 ? "?" : set->rules[error->expression].name,
+			error->message);
 		hs_free_compile_error(error);
 	}
+	return database;
+}
+
+/* NULL after printing why. */
+static hs_database_t *compiled(const struct rule_set *set)
+{
+	const char **expressions = calloc(set->n, sizeof(*expressions));
+	unsigned int *flags = calloc(set->n, sizeof(*flags)), *ids = calloc(set->n, sizeof(*ids));
+	hs_database_t *database = NULL;
+
+	if (expressions && flags && ids)
+		database = compile(set, expressions, flags, ids);
+	else
+		fprintf(stderr, "hyperscan: no memory for %u rules\n", set->n);
+	free(expressions);
+	free(flags);
+	free(ids);
 	return database;
 }
 
@@ -47,10 +63,12 @@ static const hs_database_t *shared(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static hs_database_t *database;
+	struct rule_set set;
 
+	set.rules = rules(&set.n);
 	pthread_mutex_lock(&lock);
 	if (!database)
-		database = compiled();
+		database = compiled(&set);
 	pthread_mutex_unlock(&lock);
 	return database;
 }
@@ -60,10 +78,26 @@ static void destroy(void *state)
 	struct hyperscan *hyperscan = state;
 
 	hs_free_scratch(hyperscan->scratch);
+	hs_free_database(hyperscan->own);
+	free(hyperscan->classes);
 	nf_free(hyperscan);
 }
 
-static void *create(void)
+/* Compile the rules of a file; false after printing why. */
+static bool make_own(struct hyperscan *hyperscan, const struct rule_set *set)
+{
+	hyperscan->classes = malloc(set->n);
+	if (!hyperscan->classes) {
+		fprintf(stderr, "hyperscan: no memory for %u rules\n", set->n);
+		return false;
+	}
+	for (unsigned int i = 0; i < set->n; i++)
+		hyperscan->classes[i] = (uint8_t)set->rules[i].class;
+	hyperscan->own = compiled(set);
+	return hyperscan->own != NULL;
+}
+
+static void *create_rules(const struct rule_set *set)
 {
 	struct hyperscan *hyperscan = nf_zalloc(sizeof(*hyperscan));
 	hs_error_t error;
@@ -72,7 +106,11 @@ static void *create(void)
 		fprintf(stderr, "hyperscan: no memory\n");
 		return NULL;
 	}
-	hyperscan->database = shared();
+	if (set && !make_own(hyperscan, set)) {
+		destroy(hyperscan);
+		return NULL;
+	}
+	hyperscan->database = set ? hyperscan->own : shared();
 	if (!hyperscan->database) {
 		destroy(hyperscan);
 		return NULL;
@@ -86,21 +124,52 @@ static void *create(void)
 	return hyperscan;
 }
 
+static void *create(void)
+{
+	return create_rules(NULL);
+}
+
+static char *fault(const char *expression)
+{
+	hs_database_t *database = NULL;
+	hs_compile_error_t *error;
+	char *why = NULL;
+
+	if (hs_compile(expression, FLAGS, HS_MODE_BLOCK, NULL, &database, &error) != HS_SUCCESS) {
+		why = strdup(error->message);
+		hs_free_compile_error(error);
+	}
+	hs_free_database(database);
+	return why;
+}
+
+/* A scan under way. */
+struct scan {
+	const struct hyperscan *hyperscan;
+	struct accelerator_job *job;
+};
+
 static int matched(unsigned int rule, unsigned long long from, unsigned long long to,
 		   unsigned int flags, void *context)
 {
+	const struct scan *scan = context;
+	const uint8_t *classes = scan->hyperscan->classes;
+
 	(void)from, (void)to, (void)flags;
-	backend_matched(context, rule);
+	if (classes)
+		backend_matched_class(scan->job, rule, (enum rule_class)classes[rule]);
+	else
+		backend_matched(scan->job, rule);
 	return 0;
 }
 
 static enum backend_status submit(void *state, struct accelerator_job *job)
 {
-	const struct hyperscan *hyperscan = state;
+	struct scan scan = {.hyperscan = state, .job = job};
 
 	backend_begin(job);
-	job->status = hs_scan(hyperscan->database, (const char *)job->input, job->length, 0,
-			      hyperscan->scratch, matched, job) == HS_SUCCESS
+	job->status = hs_scan(scan.hyperscan->database, (const char *)job->input, job->length, 0,
+			      scan.hyperscan->scratch, matched, &scan) == HS_SUCCESS
 			      ? 0
 			      : -EIO;
 	return BACKEND_DONE;
@@ -112,6 +181,8 @@ static struct accelerator_backend backend = {
 	.kind = ACCELERATOR_REGEX,
 	.preference = 10,
 	.create = create,
+	.create_rules = create_rules,
+	.fault = fault,
 	.submit = submit,
 	.destroy = destroy,
 };

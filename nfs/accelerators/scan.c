@@ -1,5 +1,21 @@
 #include "accelerators/scan.h"
 
+#include <errno.h>
+
+int scan_use_file(struct nf *nf, const char *path)
+{
+	if (!*path)
+		return 0;
+	nf->accelerators[ACCELERATOR_REGEX] = accelerator_create_rules(nf->kind->name, path);
+	return nf->accelerators[ACCELERATOR_REGEX] ? 0 : -EINVAL;
+}
+
+void scan_leave_file(struct nf *nf, const char *path)
+{
+	if (*path)
+		accelerator_destroy(nf->accelerators[ACCELERATOR_REGEX]);
+}
+
 /* An accelerator takes a payload in one piece: linearize it if the first segment has room. */
 static void linearize(struct rte_mbuf *packet, const struct packet *headers)
 {

@@ -9,6 +9,21 @@
 
 #include "accelerators/offload.h"
 
+/* Parameter of every function that scans. */
+#define SCAN_FILE                                                                                  \
+	"file",                                                                                    \
+		"file with rules, in place of the built-in ones, which the function's core scans " \
+		"for; none if empty",                                                              \
+		.text = ""
+
+/*
+ * Let a function scan for the rules of a file, unless the path is empty, by an accelerator of its
+ * own; before its queues are attached. 0, or a negative errno after printing why.
+ */
+int scan_use_file(struct nf *nf, const char *path);
+/* Destroy that accelerator, once its queues are detached. */
+void scan_leave_file(struct nf *nf, const char *path);
+
 /* Counters of a scan, from `first` on. */
 enum {
 	SCAN_OTHER,

@@ -29,6 +29,11 @@ struct rule {
 	const char *witness; /* any bytes but 0 */
 };
 
+struct rule_set {
+	const struct rule *rules;
+	unsigned int n;
+};
+
 /* The rules; `*n` of them. */
 const struct rule *rules(unsigned int *n);
 

@@ -13,10 +13,11 @@
 #define CPI_DEFLATE 2 /* RFC 2394, section 3 */
 #define IPPROTO_IPCOMP 108
 
-enum { QUEUES, WINDOW, LEAST_BYTES };
+enum { QUEUES, WINDOW, FILE_OF_RULES, LEAST_BYTES };
 static const struct nf_parameter parameters[] = {
 	[QUEUES] = {OFFLOAD_QUEUES},
 	[WINDOW] = {OFFLOAD_WINDOW},
+	[FILE_OF_RULES] = {SCAN_FILE},
 	[LEAST_BYTES] = {"least_bytes", "smallest IPv4 payload to compress, bytes", 8, MOST_BYTES,
 			 90},
 };
@@ -162,12 +163,18 @@ static int create(struct nf *nf)
 	int error = -ENOMEM;
 
 	if (gateway)
-		error = offload_create(&gateway->offload, nf, (unsigned int)nf->settings[QUEUES],
-				       (unsigned int)nf->settings[WINDOW],
-				       (offload_completion[ACCELERATOR_KINDS]){
-					       [ACCELERATOR_REGEX] = scanned,
-					       [ACCELERATOR_COMPRESSION] = compressed});
+		error = scan_use_file(nf, nf->texts[FILE_OF_RULES]);
 	if (error < 0) {
+		nf_free(gateway);
+		return error;
+	}
+	error = offload_create(&gateway->offload, nf, (unsigned int)nf->settings[QUEUES],
+			       (unsigned int)nf->settings[WINDOW],
+			       (offload_completion[ACCELERATOR_KINDS]){
+				       [ACCELERATOR_REGEX] = scanned,
+				       [ACCELERATOR_COMPRESSION] = compressed});
+	if (error < 0) {
+		scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
 		nf_free(gateway);
 		return error;
 	}
@@ -176,6 +183,7 @@ static int create(struct nf *nf)
 		fprintf(stderr, "IPCompGateway: no memory for %u compressed packets\n",
 			gateway->offload.mask + 1);
 		offload_destroy(&gateway->offload);
+		scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
 		nf_free(gateway);
 		return -ENOMEM;
 	}
@@ -212,6 +220,7 @@ static void destroy(struct nf *nf)
 	struct gateway *gateway = nf->state;
 
 	offload_destroy(&gateway->offload);
+	scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
 	nf_free(gateway->outputs);
 	nf_free(gateway);
 }

@@ -9,10 +9,11 @@
 #include "accelerators/scan.h"
 #include "core/memory.h"
 
-enum { QUEUES, WINDOW };
+enum { QUEUES, WINDOW, FILE_OF_RULES };
 static const struct nf_parameter parameters[] = {
 	[QUEUES] = {OFFLOAD_QUEUES},
 	[WINDOW] = {OFFLOAD_WINDOW},
+	[FILE_OF_RULES] = {SCAN_FILE},
 };
 
 enum { SCANS, DROPPED = SCANS + SCAN_COUNTERS };
@@ -46,13 +47,20 @@ static int create(struct nf *nf)
 		fprintf(stderr, "PacketFilter: no memory\n");
 		return -ENOMEM;
 	}
+	error = scan_use_file(nf, nf->texts[FILE_OF_RULES]);
+	if (error < 0) {
+		nf_free(offload);
+		return error;
+	}
 	error = offload_create(
 		offload, nf, (unsigned int)nf->settings[QUEUES], (unsigned int)nf->settings[WINDOW],
 		(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
-	if (error < 0)
+	if (error < 0) {
+		scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
 		nf_free(offload);
-	else
+	} else {
 		nf->state = offload;
+	}
 	return error;
 }
 
@@ -85,6 +93,7 @@ static void flush(struct nf *nf, struct nf_out *out)
 static void destroy(struct nf *nf)
 {
 	offload_destroy(nf->state);
+	scan_leave_file(nf, nf->texts[FILE_OF_RULES]);
 	nf_free(nf->state);
 }
 

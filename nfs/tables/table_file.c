@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MOST_FAULTS 20
+#define SPACES " \t\r\n"
 
 bool table_file_open(struct table_file *file, const char *of, const char *path, const char *hint)
 {
@@ -37,7 +38,7 @@ static void split(struct table_file *file, char *text)
 
 	file->n = 0;
 	text[strcspn(text, "#")] = '\0';
-	while ((word = strsep(&rest, " \t\r\n")) != NULL) {
+	while ((word = strsep(&rest, SPACES)) != NULL) {
 		if (*word == '\0')
 			continue;
 		if (file->n == TABLE_MOST_WORDS) {
@@ -49,19 +50,48 @@ static void split(struct table_file *file, char *text)
 	}
 }
 
-bool table_file_next(struct table_file *file)
+/* The next line of text; false at the end. */
+static bool read_line(struct table_file *file)
 {
 	ssize_t length;
 
 	while ((length = getline(&file->text, &file->room, file->stream)) >= 0) {
 		file->line++;
-		if (memchr(file->text, '\0', (size_t)length)) {
-			table_fault(file, "a zero byte: this is not a text file");
-			continue;
-		}
+		if (!memchr(file->text, '\0', (size_t)length))
+			return true;
+		table_fault(file, "a zero byte: this is not a text file");
+	}
+	return false;
+}
+
+bool table_file_next(struct table_file *file)
+{
+	while (read_line(file)) {
 		split(file, file->text);
 		if (file->n > 0)
 			return true;
+	}
+	return false;
+}
+
+bool table_file_next_text(struct table_file *file, char **rest)
+{
+	while (read_line(file)) {
+		char *word = file->text + strspn(file->text, SPACES);
+		size_t length = strlen(word);
+
+		while (length > 0 && strchr(SPACES, word[length - 1]))
+			length--;
+		word[length] = '\0';
+		if (length == 0 || *word == '#')
+			continue;
+		*rest = word + strcspn(word, SPACES);
+		if (**rest)
+			*(*rest)++ = '\0';
+		*rest += strspn(*rest, SPACES);
+		file->words[0] = word;
+		file->n = 1;
+		return true;
 	}
 	return false;
 }

@@ -33,6 +33,11 @@ struct table_file {
 bool table_file_open(struct table_file *file, const char *of, const char *path, const char *hint);
 /* The words of the next line that has any; false at the end. */
 bool table_file_next(struct table_file *file);
+/*
+ * The first word of the next line that has any, alone in `words`, and in `*rest` what follows it,
+ * without spaces at its end. Only a `#` at the beginning of a line begins a comment.
+ */
+bool table_file_next_text(struct table_file *file, char **rest);
 /* Whether there were no faults; prints the hint otherwise. */
 bool table_file_close(struct table_file *file);
 

@@ -206,6 +206,29 @@ def test_faults_of_a_capture_are_named(nf_run: Path, tmp_path: Path, capture: Pa
         assert not list(tmp_path.glob("out.pcap*"))
 
 
+def test_rules_are_read_from_a_file(nf_run: Path, tmp_path: Path, capture: Path) -> None:
+    """A rule that matches every payload drops all but the malformed packet, which is freed besides."""
+    (tmp_path / "rules.txt").write_text("# ours\nweb some [a-z]+load\n")
+    arguments = ("--nf", "PacketFilter", "--set", "file=rules.txt", "--in", capture, "--out", "out.pcap")
+    done = run(nf_run, *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    counters = json.loads(done.stdout)["functions"][0]["counters"]
+    assert (counters["dropped"], counters["matches"], counters["malformed"]) == (9, 9, 1)
+    assert read_capture(tmp_path / "out.pcap") == []
+
+
+def test_faults_of_rules_are_named(nf_run: Path, tmp_path: Path, capture: Path) -> None:
+    """Every line with a fault is named, then how a line should be; nothing is written."""
+    (tmp_path / "rules.txt").write_text("web GET\nwww GET\nweb GET(\n")
+    done = run(nf_run, "--nf", "NIDS", "--set", "file=rules.txt", "--in", capture, "--out", "out.pcap", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    first, second, hint = done.stderr.splitlines()[:3]
+    assert first == "rules.txt:2: www: not a class"
+    assert second.startswith("rules.txt:3: GET(: Missing close parenthesis")
+    assert hint.startswith("hint: CLASS EXPRESSION")
+    assert not list(tmp_path.glob("out.pcap*"))
+
+
 def test_a_full_disk_is_a_failure(nf_run: Path, tmp_path: Path, capture: Path) -> None:
     """Where a capture cannot be written, the exit status is 1, stderr says why, and nothing half-written is left."""
     (tmp_path / "out.pcap.part").symlink_to("/dev/full")
