@@ -61,6 +61,7 @@ struct rte_mbuf *plain_esp_wrap(struct plain_esp *esp, struct rte_mbuf *packet, 
 	const uint16_t text = ESP_AT + ESP_HEADER + iv;
 	struct rte_mbuf *made = rte_pktmbuf_alloc(esp->spare);
 	struct rte_ipv4_hdr *ip;
+	rte_be32_t header[2];
 	uint8_t *to, padded;
 
 	*length = RTE_ALIGN_CEIL(content + 2, block);
@@ -69,8 +70,9 @@ struct rte_mbuf *plain_esp_wrap(struct plain_esp *esp, struct rte_mbuf *packet, 
 	memcpy(to, rte_pktmbuf_mtod(packet, uint8_t *), ESP_AT);
 	memcpy(to + text, rte_pktmbuf_mtod_offset(packet, uint8_t *, ESP_AT), content);
 	ip = (struct rte_ipv4_hdr *)(to + sizeof(struct rte_ether_hdr));
-	*(rte_be32_t *)(to + ESP_AT) = RTE_BE32(256);
-	*(rte_be32_t *)(to + ESP_AT + 4) = rte_cpu_to_be_32(++esp->sequence);
+	header[0] = RTE_BE32(256);
+	header[1] = rte_cpu_to_be_32(++esp->sequence);
+	memcpy(to + ESP_AT, header, ESP_HEADER);
 	for (uint8_t i = 0; i < padded; i++)
 		to[text + content + i] = i + 1;
 	to[text + *length - 2] = padded;
