@@ -17,12 +17,10 @@ static void lose(struct chain_core *core, struct rte_mbuf **packets, uint16_t n)
 	rte_pktmbuf_free_bulk(packets, n);
 }
 
-/* Packets with equal keys take the same way out of a function, unless shares decide. */
+/* Packets with equal ones take the same way out of a function, unless shares decide. */
 static inline uint32_t way_key(const struct rte_mbuf *packet)
 {
-	const struct metadata *metadata = metadata_of_const(packet);
-
-	return (uint32_t)metadata->stop << 16 | (uint32_t)metadata->from << 8 | metadata->gate;
+	return metadata_of_const(packet)->way;
 }
 
 /* Equal for all packets of a flow as they leave this function. */
@@ -94,13 +92,10 @@ static void deliver(struct chain *chain, unsigned int core, uint16_t stop,
 		    struct rte_mbuf **packets, uint16_t n, uint64_t now_us)
 {
 	const unsigned int to = chain->places[chain->stops[stop].place]->core;
+	const struct metadata at = {.stop = stop, .from = (uint8_t)packet_from(packets[0])};
 
-	for (uint16_t i = 0; i < n; i++) {
-		struct metadata *metadata = metadata_of(packets[i]);
-
-		metadata->stop = stop;
-		metadata->gate = NF_FORWARD;
-	}
+	for (uint16_t i = 0; i < n; i++) /* all come from the same side */
+		metadata_of(packets[i])->way = at.way;
 	if (likely(to == core))
 		run(chain, stop, packets, n, now_us);
 	else
@@ -120,10 +115,13 @@ static void take_to(struct chain *chain, unsigned int core, const struct target 
 static void split(struct chain *chain, unsigned int core, const struct stop *stop,
 		  const struct gate *gate, struct rte_mbuf **packets, uint16_t n, uint64_t now_us)
 {
+	struct rte_mbuf *all[NF_BURST];
 	uint8_t ways[NF_BURST];
 
+	/* what passes on the first of them may overwrite the burst */
+	memcpy(all, packets, n * sizeof(*packets));
 	for (uint16_t i = 0; i < n; i++)
-		ways[i] = (uint8_t)way_of(gate, packets[i]);
+		ways[i] = (uint8_t)way_of(gate, all[i]);
 	for (unsigned int way = 0; way < gate->n; way++) {
 		const struct target *target =
 			&chain->targets[stop->targets + gate->ways[way].edge];
@@ -132,7 +130,7 @@ static void split(struct chain *chain, unsigned int core, const struct stop *sto
 
 		for (uint16_t i = 0; i < n; i++)
 			if (ways[i] == way)
-				burst[of_way++] = packets[i];
+				burst[of_way++] = all[i];
 		if (of_way > 0)
 			take_to(chain, core, target, burst, of_way, now_us);
 	}
@@ -194,11 +192,31 @@ static void pass_on(struct chain *chain, unsigned int core, struct rte_mbuf **pa
 	}
 }
 
-/* Pass on what a function has sent, in bursts of packets that take the same way. */
+static inline bool take_one_way(const struct nf_out *out)
+{
+	const uint32_t key = way_key(out->packets[0]);
+	uint32_t differ = 0;
+
+	for (uint32_t i = 1; i < out->n; i++)
+		differ |= way_key(out->packets[i]) ^ key;
+	return differ == 0;
+}
+
+/*
+ * Pass on what a function has sent, in bursts of packets that take the same way: nearly always all
+ * of them, which then stay where they are. The function does not run again before this returns.
+ */
 static void dispatch(struct chain *chain, struct place *place, uint64_t now_us)
 {
 	struct nf_out *out = &place->out;
 
+	if (likely(out->n > 0 && out->n <= NF_BURST && take_one_way(out))) {
+		const uint16_t n = (uint16_t)out->n;
+
+		out->n = 0;
+		pass_on(chain, place->core, out->packets, n, now_us);
+		return;
+	}
 	while (out->n > 0) {
 		const uint32_t key = way_key(out->packets[0]);
 		struct rte_mbuf *burst[NF_BURST];
@@ -228,17 +246,18 @@ static void run(struct chain *chain, uint16_t stop, struct rte_mbuf **packets, u
 	dispatch(chain, place, now_us);
 }
 
-/* Run packets at their stops, those of one stop together, in order. */
+/* Run packets at their stops, those of one stop and from one side together, in order. */
 static void run_mixed(struct chain *chain, unsigned int core, struct rte_mbuf **packets,
 		      uint16_t n, uint64_t now_us)
 {
 	while (n > 0) {
+		const uint32_t key = way_key(packets[0]);
 		const uint16_t stop = metadata_of(packets[0])->stop;
 		struct rte_mbuf *burst[NF_BURST];
 		uint16_t of_stop = 0, left = 0;
 
 		for (uint16_t i = 0; i < n; i++) {
-			if (metadata_of(packets[i])->stop == stop)
+			if (way_key(packets[i]) == key)
 				burst[of_stop++] = packets[i];
 			else
 				packets[left++] = packets[i];

@@ -26,9 +26,14 @@ enum nf_gate { NF_FORWARD = 0, NF_BACK = 1, NF_BRANCH = 2 };
 struct metadata {
 	uint32_t number; /* of the received packet, counted by its source */
 	uint32_t begun;  /* when its source made it, if it says so: TSC / 256 */
-	uint16_t stop;   /* where it is in a chain; see core/chain.h */
-	uint8_t from;    /* enum nf_side */
-	uint8_t gate;    /* enum nf_gate */
+	union {
+		struct {
+			uint16_t stop; /* where it is in a chain; see core/chain.h */
+			uint8_t from;  /* enum nf_side */
+			uint8_t gate;  /* enum nf_gate */
+		};
+		uint32_t way; /* the three as one: packets with equal ones leave a function together */
+	};
 	/* The data to which `headers` belong; 0, 0: not parsed yet. */
 	uint16_t data_off, data_len;
 	struct packet headers;
