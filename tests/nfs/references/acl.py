@@ -1,0 +1,105 @@
+"""ACL: an ordered list of filters by addresses, protocol and ports; the first that matches decides."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+from tests.nfs.references.headers import flow, read
+from tests.nfs.references.reference import Reference
+from tests.nfs.references.traffic import PORTS, Mix, Sent
+
+NUMBERS = {"ip": 0, "icmp": 1, "tcp": 6, "udp": 17}
+ALL_PORTS = (0, 65535)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A line of the list."""
+
+    permit: bool
+    protocol: int
+    source: IPv4Network
+    sources: tuple[int, int]
+    destination: IPv4Network
+    destinations: tuple[int, int]
+
+    def matches(self, key: tuple[int, int, int, int, int]) -> bool:
+        """Whether it is about a flow."""
+        source, destination, protocol, source_port, destination_port = key
+        return (
+            self.protocol in (0, protocol)
+            and (source & int(self.source.netmask)) == int(self.source.network_address)
+            and (destination & int(self.destination.netmask)) == int(self.destination.network_address)
+            and self.sources[0] <= source_port <= self.sources[1]
+            and self.destinations[0] <= destination_port <= self.destinations[1]
+        )
+
+
+def line_of(rng: random.Random) -> str:
+    """A filter that some of the traffic matches, in the syntax of the file."""
+    protocol = rng.choice(("ip", "tcp", "tcp", "udp", "udp", "icmp", "47"))
+    words = [rng.choice(("permit", "deny")), protocol]
+    for first in (10, rng.randrange(11, 120)) if rng.random() < 0.8 else (rng.randrange(11, 120), 10):
+        depth = rng.choice((0, 8, 8, 13, 16, 24, 32))
+        address = IPv4Network((first << 24 | rng.getrandbits(10) << 8 | rng.getrandbits(8), depth), strict=False)
+        words.append("any" if depth == 0 else str(address) if depth < 32 else str(address.network_address))
+        if protocol in ("tcp", "udp") and rng.random() < 0.5:
+            low = rng.choice((*PORTS, 1024, 30000))
+            words.append(str(low) if rng.random() < 0.5 else f"{low}-{rng.randrange(low, 65536)}")
+    return " ".join(words)
+
+
+def filter_of(line: str) -> Filter:
+    """Read a line: permit|deny PROTOCOL SOURCE [PORTS] DESTINATION [PORTS]."""
+    action, protocol, *words = line.split()
+    ends: list[tuple[IPv4Network, tuple[int, int]]] = []
+    while words:
+        word = words.pop(0)
+        network = IPv4Network("0.0.0.0/0" if word == "any" else word)
+        ports = ALL_PORTS
+        if words and words[0].replace("-", "").isdigit() and "." not in words[0]:
+            low, _, high = words.pop(0).partition("-")
+            ports = int(low), int(high or low)
+        ends.append((network, ports))
+    (source, sources), (destination, destinations) = ends
+    number = NUMBERS[protocol] if protocol in NUMBERS else int(protocol)
+    return Filter(action == "permit", number, source, sources, destination, destinations)
+
+
+class AclReference(Reference):
+    """Later fragments match as if both ports were 0; packets without a match get the default; other than IPv4 passes."""
+
+    nf = "ACL"
+    variants = ({"file": "{folder}/filters", "default_permit": "0"}, {"file": "{folder}/filters"})
+
+    def prepare(self) -> None:
+        rng = random.Random(1)
+        lines = [line_of(rng) for _ in range(400)]
+        (self.folder / "filters").write_text("\n".join(["# filters", *lines, ""]), encoding="utf-8")
+        self.filters = [filter_of(line) for line in lines]
+        self.known: dict[tuple[int, int, int, int, int], bool | None] = {}
+
+    def mix(self) -> Mix:
+        return Mix(flows=20000)
+
+    def verdict(self, key: tuple[int, int, int, int, int]) -> bool | None:
+        """Whether the first filter that matches permits the flow; None without one."""
+        if key not in self.known:
+            self.known[key] = next((one.permit for one in self.filters if one.matches(key)), None)
+        return self.known[key]
+
+    def take(self, sent: Sent) -> tuple[list[bytes], list[bytes]]:
+        headers = read(sent.frame)
+        if headers.kind == "malformed":
+            self.counted["malformed"] += 1
+            return [], []
+        if headers.kind != "ipv4":
+            self.counted["other"] += 1
+            return [sent.frame], []
+        verdict = self.verdict(flow(sent.frame, headers))
+        self.counted["unmatched"] += verdict is None
+        permits = self.number("default_permit", 1) == 1 if verdict is None else verdict
+        self.counted["permitted" if permits else "denied"] += 1
+        return [sent.frame] if permits else [], []

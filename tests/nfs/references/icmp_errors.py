@@ -1,0 +1,64 @@
+"""ICMP errors that a function sends back about a packet (RFC 792, RFC 1812, section 4.3)."""
+
+from __future__ import annotations
+
+import struct
+
+from tests.nfs.references.headers import ICMP, ICMP_ERRORS, Headers, addresses, internet_checksum, ipv4_header
+
+MOST = 576
+"""Bytes of an error at most (RFC 1812, section 4.3.2.3)."""
+CONTROL = 0xC0
+"""Internetwork control (RFC 1812, section 4.3.2.5)."""
+
+
+def is_host(address: int) -> bool:
+    """Whether an address can belong to one host (RFC 1812, section 5.3.7)."""
+    first = address >> 24
+    return first not in (0, 127) and first < 224
+
+
+class Reporter:
+    """Answers at a rate; its errors are numbered in their identifications, from 0 on: the function's free choice."""
+
+    def __init__(self, address: bytes, per_s: float, at_once: float) -> None:
+        self.address = address
+        self.per_us, self.most = per_s / 1e6, at_once
+        self.tokens, self.last_us, self.made = at_once, 0, 0
+
+    def may_answer(self, frame: bytes, headers: Headers) -> bool:
+        """Whether an error about a frame is allowed (RFC 1812, section 4.3.2.7)."""
+        source, destination = addresses(frame, headers)
+        if headers.later or frame[0] & 1 or not is_host(source) or not is_host(destination):
+            return False
+        return headers.protocol != ICMP or (headers.l4 != 0 and frame[headers.l4] not in ICMP_ERRORS)
+
+    def within_rate(self, now_us: int) -> bool:
+        """Take a token, if there is one."""
+        self.tokens = min(self.tokens + (now_us - self.last_us) * self.per_us, self.most)
+        self.last_us = now_us
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+    def answer(self, frame: bytes, headers: Headers, kind: tuple[int, int], mtu: int = 0) -> bytes:
+        """The error to the sender of a frame, with as much of it as fits."""
+        l3 = headers.l3
+        quote = frame[l3 : min(headers.end, l3 + MOST - 28)]
+        message = struct.pack("!BBHHH", *kind, 0, 0, mtu) + quote
+        message = message[:2] + internet_checksum(message).to_bytes(2, "big") + message[4:]
+        fields = {"tos": CONTROL, "id": self.made & 0xFFFF}
+        header = ipv4_header(self.address, frame[l3 + 12 : l3 + 16], ICMP, len(message), **fields)
+        self.made += 1
+        return frame[6:12] + frame[:6] + frame[12:l3] + header + message
+
+    def report(
+        self, frame: bytes, headers: Headers, kind: tuple[int, int], now_us: int, mtu: int = 0
+    ) -> tuple[str, list[bytes]]:
+        """The counter of an error about a frame, and the error if there is one."""
+        if not self.may_answer(frame, headers):
+            return "errors_suppressed", []
+        if not self.within_rate(now_us):
+            return "errors_limited", []
+        return "errors_sent", [self.answer(frame, headers, kind, mtu)]
