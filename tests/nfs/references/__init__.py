@@ -18,7 +18,6 @@ def references() -> dict[str, type[Reference]]:
     for module in pkgutil.iter_modules(__path__):
         loaded = importlib.import_module(f"{__name__}.{module.name}")
         for value in vars(loaded).values():
-            if isinstance(value, type) and issubclass(value, Reference) and value.__module__ == loaded.__name__:
-                if value.nf:
-                    found[value.nf] = value
+            if isinstance(value, type) and issubclass(value, Reference) and value.nf:
+                found[value.nf] = value
     return dict(sorted(found.items()))

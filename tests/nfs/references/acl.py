@@ -69,7 +69,7 @@ def filter_of(line: str) -> Filter:
 
 
 class AclReference(Reference):
-    """Later fragments match as if both ports were 0; packets without a match get the default; other than IPv4 passes."""
+    """Later fragments match as if both ports were 0; packets without a match get the default; all but IPv4 passes."""
 
     nf = "ACL"
     variants = ({"file": "{folder}/filters", "default_permit": "0"}, {"file": "{folder}/filters"})
