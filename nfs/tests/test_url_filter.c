@@ -145,6 +145,35 @@ static void server_names_are_judged(void **state)
 	assert_true(url_bytes_pass(rig, bytes, length));
 }
 
+/* A server name that is no host name is none, wherever the segment ends (RFC 6066, section 3). */
+static void names_of_another_type_are_none(void **state)
+{
+	struct rig *rig = *state;
+	uint8_t bytes[512];
+	const size_t length = client_hello(bytes, "example.org");
+
+	bytes[length - 4 - strlen("example.org") - 3] = 1;
+	url_filter_make(rig, "example.org", "block_incomplete", 1);
+	for (size_t cut = 0; cut < 4 + strlen("example.org"); cut++)
+		assert_true(url_bytes_pass(rig, bytes, length - cut));
+	assert_int_equal(rig_count(rig, "incomplete"), 0);
+	assert_int_equal(rig_count(rig, "handshakes"), 0);
+}
+
+/* An asterisk names no host: the Host field, which may come later, does (RFC 9112, 3.2.4). */
+static void an_asterisk_is_no_host(void **state)
+{
+	struct rig *rig = *state;
+
+	url_filter_make(rig, "example.org", "block_incomplete", 1);
+	assert_false(url_text_passes(rig, "OPTIONS * HTTP/1.1\r\nAccept: */*\r\n"));
+	assert_int_equal(rig_count(rig, "incomplete"), 1);
+	assert_int_equal(rig_count(rig, "requests"), 0);
+	assert_false(url_text_passes(rig, "OPTIONS * HTTP/1.1\r\nHost: example.org\r\n\r\n"));
+	assert_true(url_text_passes(rig, "OPTIONS * HTTP/1.1\r\nHost: other.net\r\n\r\n"));
+	assert_int_equal(rig_count(rig, "requests"), 2);
+}
+
 /* Only TCP is judged; segments of a buffer make no difference. */
 static void only_tcp_is_judged(void **state)
 {
@@ -275,6 +304,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(incomplete_requests_pass_unless_set, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(server_names_are_judged, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_of_another_type_are_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_asterisk_is_no_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_tcp_is_judged, setup, teardown),
 		cmocka_unit_test_setup_teardown(blocked_connections_are_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_targets_are_judged_by_domain, setup, teardown),

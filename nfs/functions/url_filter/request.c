@@ -61,14 +61,15 @@ static bool is_known(const char *method, size_t length)
 
 /*
  * Read a target: an absolute URL and that of CONNECT begin with a host, which precedes that of the
- * Host field (RFC 9112, section 3.2).
+ * Host field; a path and the asterisk of OPTIONS have none (RFC 9112, section 3.2).
  */
 static void read_target(struct request *request, struct piece target)
 {
 	const size_t begin = url_authority(target.at, target.length);
+	const bool asterisk = target.length == 1 && target.at[0] == '*';
 	size_t end = begin;
 
-	if (begin > 0 || (target.length > 0 && target.at[0] != '/')) {
+	if (begin > 0 || (target.length > 0 && target.at[0] != '/' && !asterisk)) {
 		while (end < target.length && target.at[end] != '/' && target.at[end] != '?')
 			end++;
 		request->hosts[request->n_hosts++] = (struct piece){target.at + begin, end - begin};
@@ -196,19 +197,19 @@ static uint32_t skip_to_extensions(struct reader *reader)
 	return take_number(reader, 2);
 }
 
-/* The name in a server name extension (RFC 6066, section 3). */
+/* The host name in a server name extension (RFC 6066, section 3). */
 static struct piece read_server_name(struct reader *reader)
 {
+	const struct piece none = {NULL, 0};
 	uint32_t type, length;
 
 	take_number(reader, 2); /* length of the list, which has one name */
 	type = take_number(reader, 1);
 	length = take_number(reader, 2);
-	if (reader->missing || type != 0 || length > reader->here) {
-		reader->missing = reader->missing || length > reader->here;
-		return (struct piece){NULL, 0};
-	}
-	return (struct piece){(const char *)reader->at, length};
+	if (reader->missing || type != 0)
+		return none;
+	reader->missing = length > reader->here;
+	return reader->missing ? none : (struct piece){(const char *)reader->at, length};
 }
 
 static struct request read_tls(const char *bytes, size_t length)
