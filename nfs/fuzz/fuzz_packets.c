@@ -251,7 +251,7 @@ static struct nf *make(const struct nf_kind *kind, bool pipeline)
 		config.execution = wanted;
 	for (unsigned int i = 0; i < RTE_DIM(small); i++)
 		for (unsigned int p = 0; p < kind->n_parameters; p++)
-			if (!kind->parameters[p].text &&
+			if (!kind->parameters[p].text == !small[i].text &&
 			    strcmp(kind->parameters[p].name, small[i].name) == 0)
 				settings[n++] = small[i];
 	memcpy(config.accelerators, accelerators, sizeof(accelerators));
