@@ -166,24 +166,32 @@ def wrong_byte(rng: random.Random, frame: bytes) -> list[bytes]:
     return [frame[:at] + bytes([frame[at] ^ 1 << rng.randrange(8)]) + frame[at + 1 :]]
 
 
-def fragments(rng: random.Random, frame: bytes) -> list[bytes]:
-    """In two to four fragments, in order or not, sometimes with one missing or twice."""
+def piece(frame: bytes, begin: int, end: int) -> bytes:
+    """The fragment with some bytes behind the IPv4 header of a frame, which has no options."""
     segment = frame[34:]
-    size = max(8, (len(segment) // rng.randrange(2, 4) + 7) // 8 * 8)
-    made = []
-    for at in range(0, len(segment), size):
-        more = MORE_FRAGMENTS if at + size < len(segment) else 0
-        header = bytearray(frame[14:34])
-        header[2:4] = (20 + len(segment[at : at + size])).to_bytes(2, "big")
-        header[6:8] = (more | at // 8).to_bytes(2, "big")
-        made.append(frame[:14] + with_header_checksum(bytes(header)) + segment[at : at + size])
+    header = bytearray(frame[14:34])
+    header[2:4] = (20 + len(segment[begin:end])).to_bytes(2, "big")
+    header[6:8] = ((MORE_FRAGMENTS if end < len(segment) else 0) | begin // 8).to_bytes(2, "big")
+    return frame[:14] + with_header_checksum(bytes(header)) + segment[begin:end]
+
+
+def fragments(rng: random.Random, frame: bytes) -> list[bytes]:
+    """In two to four fragments, in order or not, sometimes with one missing, twice, or overlapping."""
+    length = len(frame) - 34
+    size = max(8, (length // rng.randrange(2, 4) + 7) // 8 * 8)
+    made = [piece(frame, at, at + size) for at in range(0, length, size)]
     chance = rng.random()
-    if chance < 0.3:
+    if chance < 0.3 or not made:
         rng.shuffle(made)
-    elif chance < 0.4 and made:
+    elif chance < 0.4:
         made.pop(rng.randrange(len(made)))
-    elif chance < 0.5 and made:
-        made.append(rng.choice(made))
+    elif chance < 0.45:
+        made.insert(rng.randrange(len(made)), rng.choice(made))
+    elif chance < 0.6:
+        begin = rng.randrange(length // 8 + 1) * 8
+        other = piece(frame, begin, begin + 8 * rng.randrange(1, 40))
+        same = rng.random() < 0.7 or len(other) == 34
+        made.insert(rng.randrange(len(made)), other if same else other[:-1] + bytes([other[-1] ^ 1]))
     return made
 
 
