@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from ipaddress import IPv4Address, IPv4Network
 
+from tests.nfs.references.endpoints import DESTINATION, SOURCE, with_address
 from tests.nfs.references.headers import Headers, addresses, header_is_right, read, updated
 from tests.nfs.references.icmp_errors import Reporter, is_host
 from tests.nfs.references.reference import Reference
@@ -38,7 +39,7 @@ class IpRouterReference(Reference):
     def prepare(self) -> None:
         rng, routes = random.Random(2), dict[IPv4Network, int | str]()
         for _ in range(30000):
-            depth = rng.choice((8, 9, 12, 16, 16, 20, 22, 24, 24, 24, 24, 26, 30, 32))
+            depth = rng.choice((12, 13, 16, 16, 20, 22, 24, 24, 24, 24, 26, 30, 32))
             address = rng.randrange(1, 126) << 24 | rng.getrandbits(24)
             routes[IPv4Network((address, depth), strict=False)] = rng.randrange(200)
         routes[IPv4Network("60.0.0.0/6")] = 7
@@ -57,7 +58,9 @@ class IpRouterReference(Reference):
         for address in ("0.1.2.3", "127.0.0.1", "169.254.3.4", "224.0.0.5", "240.0.0.1", "255.255.255.255", str(OWN)):
             frame = plain(rng, flows[0], True, b"special", mix, 1)
             packed = IPv4Address(address).packed
-            mix.own += [(0, changed(frame, 30, packed)), (0, changed(frame, 26, packed))]
+            mix.own += [
+                (0, with_address(frame, 14, end, int.from_bytes(packed, "big"))) for end in (SOURCE, DESTINATION)
+            ]
         mix.own.append((0, b"\x01\0\x5e\0\0\x05" + plain(rng, flows[1], True, b"group", mix, 1)[6:]))
         return mix
 

@@ -67,7 +67,7 @@ def without_return(line: bytes) -> bytes:
 def read_target(request: Request, target: bytes) -> None:
     """The host of an absolute target or of CONNECT, and the path (RFC 9112, section 3.2)."""
     absolute = re.match(rb"https?://", target, re.IGNORECASE)
-    if not absolute and target[:1] in (b"/", b"") or target == b"*":
+    if (not absolute and target[:1] in (b"/", b"")) or target == b"*":
         request.target = target
         return
     behind = target[absolute.end() :] if absolute else target
