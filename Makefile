@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: run test slow check profile traces bench clean deps nfs cycles fuzz
+.PHONY: run test slow check profile traces bench clean deps nfs cycles references fuzz
 
 run: .venv/.installed  ## Place the trace in the repo with every strategy.
 	$(BIN)/placer run traces/arrivals-500.csv
@@ -52,6 +52,9 @@ nfs:  ## Build the network functions in C and the host testbed.
 
 cycles: nfs  ## Cycles per packet of network functions and chains, compared with peers and predictions.
 	build/nfs/cycles
+
+references: nfs .venv/.installed-dev  ## Each function in C against its reference in Python, a million packets each.
+	$(BIN)/python -m tests.nfs.references
 
 FUZZ_S ?= 60
 fuzz:  ## Fuzz the packet path for FUZZ_S seconds.

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import struct
 
-from tests.nfs.references.headers import ICMP, ICMP_ERRORS, Headers, addresses, internet_checksum, ipv4_header
+from tests.nfs.references.headers import (
+    ICMP,
+    ICMP_ERRORS,
+    OFFSET,
+    Headers,
+    addresses,
+    header_is_right,
+    internet_checksum,
+    ipv4_header,
+    ones_sum,
+)
 
 MOST = 576
 """Bytes of an error at most (RFC 1812, section 4.3.2.3)."""
@@ -16,6 +26,27 @@ def is_host(address: int) -> bool:
     """Whether an address can belong to one host (RFC 1812, section 5.3.7)."""
     first = address >> 24
     return first not in (0, 127) and first < 224
+
+
+def quoted(frame: bytes, headers: Headers) -> tuple[int, int] | None:
+    """Where the IPv4 header of the packet that an error quotes is, and what follows that header.
+
+    None if a checksum is wrong, there are less than 8 bytes behind it, or it is a later fragment (RFC 5508, REQ-3).
+    """
+    l3, end = headers.payload, headers.end
+    length = (frame[l3] & 15) * 4 if end - l3 >= 20 else 0
+    if length < 20 or frame[l3] >> 4 != 4 or end - l3 < length + 8:
+        return None
+    later = int.from_bytes(frame[l3 + 6 : l3 + 8], "big") & OFFSET
+    right = header_is_right(frame, l3) and ones_sum(frame[headers.l4 : end]) == 0xFFFF
+    return None if later or not right else (l3, l3 + length)
+
+
+def with_icmp_checksum(frame: bytes, headers: Headers) -> bytes:
+    """A frame with the checksum of its ICMP message computed anew."""
+    l4 = headers.l4
+    message = frame[l4 : l4 + 2] + b"\0\0" + frame[l4 + 4 : headers.end]
+    return frame[: l4 + 2] + internet_checksum(message).to_bytes(2, "big") + frame[l4 + 4 :]
 
 
 class Reporter:

@@ -14,7 +14,6 @@ from tests.nfs.references.headers import (
     ICMP,
     ICMP_ERRORS,
     INSIDE,
-    OFFSET,
     OUTSIDE,
     RST,
     SYN,
@@ -23,10 +22,9 @@ from tests.nfs.references.headers import (
     Headers,
     addresses,
     header_is_right,
-    internet_checksum,
-    ones_sum,
     read,
 )
+from tests.nfs.references.icmp_errors import quoted, with_icmp_checksum
 from tests.nfs.references.nat_traffic import NatTraffic
 from tests.nfs.references.nf_run import NfRun
 from tests.nfs.references.reference import Bounds, Reference, differences
@@ -268,32 +266,26 @@ class NatReference(Reference):
 
     def translated_error(self, frame: bytes, headers: Headers, side: int) -> bytes | None:
         """The frame of an error; None if it is invalid, or quotes no packet of a mapping."""
-        l3, quoted, end = headers.l3, headers.payload, headers.end
-        length = (frame[quoted] & 15) * 4 if end - quoted >= 20 else 0
-        if length < 20 or frame[quoted] >> 4 != 4 or end - quoted < length + 8:
+        found = quoted(frame, headers)
+        if found is None or frame[found[0] + 9] not in PHASES:
             return None
-        word, protocol = int.from_bytes(frame[quoted + 6 : quoted + 8], "big"), frame[quoted + 9]
-        right = header_is_right(frame, quoted) and ones_sum(frame[headers.l4 : end]) == 0xFFFF
-        if word & OFFSET or protocol not in PHASES or not right:
-            return None
-        l4, to = quoted + length, addresses(frame, headers)[1]
-        source, destination = end_of(frame, quoted, l4, SOURCE), end_of(frame, quoted, l4, DESTINATION)
+        (inner, l4), l3, end, protocol = found, headers.l3, headers.end, frame[found[0] + 9]
+        to = addresses(frame, headers)[1]
+        source, destination = end_of(frame, inner, l4, SOURCE), end_of(frame, inner, l4, DESTINATION)
         made = frame
         if side == INSIDE:
             receiver = self.mappings.get((protocol, destination))
             if receiver is None or not self.is_live(receiver):
                 return None
-            made = with_end(made, quoted, l4, DESTINATION, receiver.outside, end)
+            made = with_end(made, inner, l4, DESTINATION, receiver.outside, end)
             made = with_address(made, l3, SOURCE, receiver.outside[0])
         if side == OUTSIDE or self.owns(to):
             sender = self.outside.get((protocol, source))
             if sender is None or source[0] != to or not self.is_live(sender):
                 return None
-            made = with_end(made, quoted, l4, SOURCE, sender.inside, end)
+            made = with_end(made, inner, l4, SOURCE, sender.inside, end)
             made = with_address(made, l3, DESTINATION, sender.inside[0])
-        message = made[headers.l4 : headers.l4 + 2] + b"\0\0" + made[headers.l4 + 4 : end]
-        checksum = internet_checksum(message).to_bytes(2, "big")
-        return made[: headers.l4 + 2] + checksum + made[headers.l4 + 4 :]
+        return with_icmp_checksum(made, headers)
 
     def counters(self) -> dict[str, int | Bounds]:
         own: dict[str, int | Bounds] = {**self.counted, **self.reassembly.counters()}

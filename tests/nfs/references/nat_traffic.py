@@ -131,7 +131,7 @@ class NatTraffic:
 
     def hairpinned(self, time_us: int) -> Sent | None:
         """A packet from a mapped end inside to the external end of another one."""
-        (protocol, inside), outside = self.rng.choice(self.sources[-300:])
+        (protocol, inside), _ = self.rng.choice(self.sources[-300:])
         (other, _), target = self.rng.choice(self.sources[-300:])
         if protocol != other or protocol not in (TCP, UDP):
             return None

@@ -63,10 +63,9 @@ def literals_of(expression: bytes) -> list[bytes]:
     """Bytes of which every match has at least one: a run outside of groups, or one from each choice of a group."""
     if b"|" in re.sub(rb"\([^()]*\)|\[[^]]*\]|\\.", b"", expression):
         return [b""]
-    choices = [[literal_of(expression)]]
-    for group in re.findall(rb"(?<!\\)\(((?!\?)[^()\\]*)\)(?![?*{])", expression):
-        choices.append([literal_of(choice) for choice in group.split(b"|")])
-    return max(choices, key=lambda literals: min(len(literal) for literal in literals))
+    groups = re.findall(rb"(?<!\\)\(((?!\?)[^()\\]*)\)(?![?*{])", expression)
+    choices = [[literal_of(choice) for choice in group.split(b"|")] for group in groups]
+    return max([[literal_of(expression)], *choices], key=lambda literals: min(len(literal) for literal in literals))
 
 
 @cache

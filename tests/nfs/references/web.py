@@ -35,7 +35,7 @@ def http(segment: bytes) -> Request:
     beginning = BEGINNING.match(segment)
     if not beginning:
         return Request("none")
-    *lines, tail = segment.split(b"\n")
+    lines = segment.split(b"\n")[:-1]
     if not lines:
         return Request("incomplete" if beginning[1] in METHODS else "none")
     first = FIRST_LINE.fullmatch(without_return(lines[0]))
