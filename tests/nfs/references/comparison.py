@@ -54,7 +54,8 @@ def compare(reference: Reference, program: Path, seed: int, n: int) -> Compariso
     nf_run_s = time.perf_counter() - begin
     begin = time.process_time()
     ends = OfTime(left.out), OfTime(left.back)
-    faults, shown = 0, []
+    faults = 0
+    shown: list[str] = []
     for number, burst in bursts(sent):
         found = reference.judge(burst, ends[0].at(burst[0].time_us), ends[1].at(burst[0].time_us))
         faults += len(found)

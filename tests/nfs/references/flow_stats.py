@@ -12,10 +12,10 @@ class FlowStatsReference(Reference):
     """All packets pass but malformed ones; a flow is one direction of addresses, protocol and ports."""
 
     nf = "FlowStats"
-    variants = ({"timeout_s": "2"}, {"timeout_s": "0.05", "flows": "32768"}, {})
+    variants = ({"timeout_s": "2"}, {"timeout_s": "0.05", "flows": "32768"}, {"flows": "900"})
 
     def prepare(self) -> None:
-        self.flows = Flows(self.seconds("timeout_s", 60))
+        self.flows = Flows(self.seconds("timeout_s", 60), self.number("flows", 1 << 19))
 
     def mix(self) -> Mix:
         return Mix(flows=30000)

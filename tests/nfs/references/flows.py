@@ -27,6 +27,8 @@ class Flows:
     """
 
     timeout_us: int
+    capacity: int = 1 << 19
+    """Packets of further flows are counted as untracked; which ones these are is exact while none is removed."""
     seen: dict[Key, Seen] = field(default_factory=dict)
     counted: Counter[str] = field(default_factory=Counter)
     now_us: int = 0
@@ -35,6 +37,9 @@ class Flows:
         """Count a packet of a flow; returns the flow."""
         self.now_us = now_us
         flow = self.seen.get(key)
+        if flow is None and len(self.seen) >= self.capacity:
+            self.counted["untracked"] += 1
+            return Seen(now_us)
         if flow is None or now_us - flow.last_us >= self.timeout_us:
             self.counted["restarted"] += flow is not None
             self.counted["started"] += 1
@@ -50,5 +55,5 @@ class Flows:
         again = self.counted["restarted"]
         least = again + sum(pause > 2 * self.timeout_us for pause in silent)
         most = again + sum(pause >= self.timeout_us for pause in silent)
-        exact = {name: self.counted[name] for name in ("packets", "bytes", "started")}
-        return {**exact, "aged": (least, most), "untracked": 0}
+        exact = {name: self.counted[name] for name in ("packets", "bytes", "started", "untracked")}
+        return {**exact, "aged": (least, most)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
@@ -80,7 +81,8 @@ class NatReference(Reference):
 
     A port of a live mapping is given to no other one; a host keeps one external address, of those set (REQ-2); ports
     are from 1024 on, with the parity of the inside one (REQ-4); a mapping stays while one of its sessions does (REQ-1).
-    When a mapping has timed out its end may get the same port or another one. All else is exact: addresses, ports,
+    When a mapping has timed out its end may get the same port or another one; so which packets a host's limit of ports
+    stops is exact only while none has. All else is exact: addresses, ports,
     checksums, fragments, errors of ICMP, what is dropped and why.
     """
 
@@ -88,7 +90,7 @@ class NatReference(Reference):
     variants = (
         {"udp_s": "20", "icmp_s": "8", "transitory_s": "15", "established_s": "60", "pending_s": "1"},
         {"udp_s": "0.5", "icmp_s": "0.3", "transitory_s": "0.4", "established_s": "2", "pending_s": "0.01"},
-        {"addresses": "1"},
+        {"addresses": "1", "host_ports": "3"},
     )
 
     def prepare(self) -> None:
@@ -99,6 +101,7 @@ class NatReference(Reference):
         self.mappings: dict[tuple[int, End], Mapping] = {}
         self.outside: dict[tuple[int, End], Mapping] = {}
         self.address_of: dict[int, int] = {}
+        self.ports_of: Counter[tuple[int, int]] = Counter()
         self.now_us, self.left, self.wrong = 0, list[bytes](), list[str]()
 
     def traffic(self, seed: int, n: int, run: NfRun) -> Iterator[Sent]:
@@ -208,6 +211,9 @@ class NatReference(Reference):
                 self.counted["unmapped"] += 1
                 return OUTSIDE, None
         mapping = self.mapping_for(frame, headers)
+        if mapping is None:
+            self.counted["exhausted"] += 1
+            return OUTSIDE, None
         remote = self.remote(frame, headers, DESTINATION)
         session = mapping.sessions.get(remote)
         if session is None or not self.session_lives(session):
@@ -222,13 +228,17 @@ class NatReference(Reference):
         self.counted["hairpinned"] += 1
         return INSIDE, self.inward(made, headers, target, flags)
 
-    def mapping_for(self, frame: bytes, headers: Headers) -> Mapping:
-        """The mapping of a packet's source; a new one has the end with which the packet left."""
+    def mapping_for(self, frame: bytes, headers: Headers) -> Mapping | None:
+        """The mapping of a packet's source; a new one has the end with which the packet left. None beyond the limit."""
         inside = end_of(frame, headers.l3, headers.l4, SOURCE)
         key = headers.protocol, inside
         mapping = self.mappings.get(key)
         if mapping is not None and self.is_live(mapping):
             return mapping
+        if mapping is None:
+            if self.ports_of[headers.protocol, inside[0]] == self.number("host_ports", 4096):
+                return None
+            self.ports_of[headers.protocol, inside[0]] += 1
         number = frame[headers.l3 + 4 : headers.l3 + 6]
         ends = {
             end_of(other, found.l3, found.l4, SOURCE)
@@ -288,5 +298,5 @@ class NatReference(Reference):
         return with_icmp_checksum(made, headers)
 
     def counters(self) -> dict[str, int | Bounds]:
-        own: dict[str, int | Bounds] = {**self.counted, **self.reassembly.counters()}
-        return {**own, "aged": (0, self.counted["started"]), "exhausted": 0, "full": 0, "no_room": 0}
+        own: dict[str, int | Bounds] = {"exhausted": 0, **self.counted, **self.reassembly.counters()}
+        return {**own, "aged": (0, self.counted["started"]), "full": 0, "no_room": 0}

@@ -14,10 +14,11 @@ class NidsReference(Reference):
     """A packet that matches a rule of the class to drop is freed. A flow that is removed may raise alerts again."""
 
     nf = "NIDS"
-    variants = ({"timeout_s": "2", "dropped_class": "7"}, {"timeout_s": "0.05", "flows": "32768"})
+    variants = ({"timeout_s": "2", "dropped_class": "7"}, {"timeout_s": "0.05", "flows": "32768"}, {"flows": "900"})
 
     def prepare(self) -> None:
-        self.scan, self.flows = Scan(), Flows(self.seconds("timeout_s", 60))
+        self.scan = Scan()
+        self.flows = Flows(self.seconds("timeout_s", 60), self.number("flows", 1 << 19))
         self.counted.update({"alerts": 0, "dropped": 0, **{f"alerts_{kind}": 0 for kind in CLASSES}})
 
     def mix(self) -> Mix:
