@@ -124,7 +124,7 @@ class Reassembly:
         if total == datagram.largest:
             datagram.largest_has_df |= df
         datagram.largest = max(datagram.largest, total)
-        if begin == 0:
+        if begin == 0 and not datagram.first:
             datagram.first = frame[: l3 + length]
         if not datagram.end or sum(stop - start for start, stop in datagram.pieces) < datagram.end:
             return None
