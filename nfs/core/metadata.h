@@ -32,7 +32,7 @@ struct metadata {
 			uint8_t from;  /* enum nf_side */
 			uint8_t gate;  /* enum nf_gate */
 		};
-		uint32_t way; /* the three as one: packets with equal ones leave a function together */
+		uint32_t way; /* the three as one: packets with equal ones leave together */
 	};
 	/* The data to which `headers` belong; 0, 0: not parsed yet. */
 	uint16_t data_off, data_len;

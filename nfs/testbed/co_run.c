@@ -22,6 +22,7 @@ struct task {
 	unsigned int n;
 	struct workload *workloads[MOST_LOADS];
 	unsigned int core; /* which of a chain's cores */
+	struct probe *probe;
 	/* Without workloads: the engine to serve; NULL: keep the core busy. */
 	struct accelerator *engine;
 };
@@ -31,10 +32,12 @@ static int work(void *argument)
 	const struct task *task = argument;
 	const double us_per_cycle = 1e6 / clock_tsc_hz();
 
-	while (!__atomic_load_n(task->stop, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(task->stop, __ATOMIC_RELAXED)) {
 		for (unsigned int i = 0; i < task->n; i++)
 			workload_step(task->workloads[i], task->core,
 				      (uint64_t)((double)rte_rdtsc() * us_per_cycle));
+		probe_take(task->probe);
+	}
 	for (unsigned int i = 0; i < task->n; i++)
 		workload_flush(task->workloads[i]);
 	return 0;
@@ -71,6 +74,7 @@ static void assign_core(struct co_run *co_run, unsigned int workload, unsigned i
 
 	task->stop = &co_run->stop_clients;
 	task->core = core;
+	task->probe = &co_run->probes[task - co_run->tasks];
 	task->workloads[task->n++] = co_run->workloads[workload];
 }
 

@@ -6,6 +6,7 @@
 #define NFS_TESTBED_CO_RUN_H
 
 #include "testbed/chain_result.h"
+#include "testbed/probe.h"
 #include "testbed/worker.h"
 #include "testbed/workload.h"
 
@@ -20,6 +21,7 @@ struct co_run {
 	const struct co_location *co_location;
 	const struct workers *workers;
 	struct workload *workloads[MOST_LOADS];
+	struct probe probes[MOST_WORKERS];
 	unsigned int n_workers; /* used ones: clients, engines, then busy loops */
 	bool clients_share_a_core;
 	struct task *tasks;

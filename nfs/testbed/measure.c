@@ -143,6 +143,7 @@ static bool take_windows(struct run *run, unsigned int required, struct readings
 
 		sleep_ms(run->limits->window_ms);
 		snapshot_take(to, &run->co_run);
+		window_learn(from, to, &run->co_run);
 		add_window(run, from, to, window_disturbed(from, to, &run->co_run), of_round);
 		taken++;
 		from = to;
@@ -251,6 +252,7 @@ enum outcome measure(struct measured *measured, const struct co_location *co_loc
 	run->limits = limits;
 	run->stop = stop;
 	run->windows_until_ns = begin + limits->most_windows * (limits->window_ms * 1000000ull);
+	windows_begin();
 	control_thread_avoid(workers, co_run_cores(co_location, engines));
 	do {
 		round = run_round(run, co_location, workers, engines);

@@ -1,12 +1,13 @@
 #include "testbed/window.h"
 
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 
 const char *const disturbance_names[DISTURBANCES] = {
-	"undisturbed", "run_delay", "off_core", "steal", "neighbour", "control",
+	"undisturbed", "run_delay", "off_core", "steal", "neighbour", "slowed", "control",
 };
 
 void snapshot_take(struct snapshot *snapshot, const struct co_run *co_run)
@@ -15,6 +16,12 @@ void snapshot_take(struct snapshot *snapshot, const struct co_run *co_run)
 	for (unsigned int i = 0; i < co_run->co_location->n; i++)
 		snapshot->done[i] = workload_done(co_run->workloads[i]);
 	snapshot->reading_ns = clock_ns() - snapshot->ns;
+	for (unsigned int i = 0; i < co_run->n_workers; i++) {
+		const struct probe *probe = &co_run->probes[i];
+
+		snapshot->probes[i].cycles = __atomic_load_n(&probe->cycles, __ATOMIC_RELAXED);
+		snapshot->probes[i].n = __atomic_load_n(&probe->n, __ATOMIC_RELAXED);
+	}
 	for (unsigned int i = 0; i < co_run->n_workers; i++)
 		snapshot->workers[i] = worker_time(&co_run->workers->worker[i]);
 	core_ticks_read(CORE_TICKS, snapshot->cores);
@@ -33,6 +40,50 @@ static cpu_set_t idle_cores(const struct co_run *co_run)
 	return idle;
 }
 
+/*
+ * TSC cycles of a probe by core, the fastest of all windows of the run so far; 0: none yet. What a
+ * workload leaves in the caches changes a probe, so each run has its own.
+ */
+static double fastest[CPU_SETSIZE];
+
+/* Cycles of a probe in a window; 0 without probes. */
+static double probe_cycles(const struct snapshot *from, const struct snapshot *to,
+			   unsigned int worker)
+{
+	const uint64_t n = to->probes[worker].n - from->probes[worker].n;
+
+	if (n == 0)
+		return 0;
+	return (double)(to->probes[worker].cycles - from->probes[worker].cycles) / (double)n;
+}
+
+void windows_begin(void)
+{
+	memset(fastest, 0, sizeof(fastest));
+}
+
+void window_learn(const struct snapshot *from, const struct snapshot *to,
+		  const struct co_run *co_run)
+{
+	for (unsigned int i = 0; i < co_run->n_workers; i++) {
+		double *of_core = &fastest[co_run->workers->worker[i].core];
+		const double cycles = probe_cycles(from, to, i);
+
+		if (cycles > 0 && (*of_core == 0 || cycles < *of_core))
+			*of_core = cycles;
+	}
+}
+
+/* How many times slower than the fastest so far a worker's core was; 1 where it is not known. */
+static double slowed(const struct snapshot *from, const struct snapshot *to,
+		     const struct co_run *co_run, unsigned int worker)
+{
+	const double best = fastest[co_run->workers->worker[worker].core];
+	const double cycles = probe_cycles(from, to, worker);
+
+	return cycles > 0 && best > 0 ? fmax(cycles / best, 1) : 1;
+}
+
 static enum disturbance worker_disturbed(const struct snapshot *from, const struct snapshot *to,
 					 const struct co_run *co_run, unsigned int worker)
 {
@@ -46,6 +97,8 @@ static enum disturbance worker_disturbed(const struct snapshot *from, const stru
 		return STEAL;
 	if ((double)(end->on_core - begin->on_core) < (1 - MOST_LOST) * ns)
 		return OFF_CORE;
+	if (slowed(from, to, co_run, worker) > MOST_SLOWED)
+		return SLOWED;
 	return UNDISTURBED;
 }
 
@@ -106,6 +159,7 @@ double window_disturbance(const struct snapshot *from, const struct snapshot *to
 
 		if (!(share >= LEAST_ON_CORE))
 			return INFINITY;
+		disturbance += 1 - 1 / slowed(from, to, co_run, i);
 		disturbance += fmax(1 - share, 0) + fabs(lag_ns(to, i) - lag_ns(from, i)) / ns;
 	}
 	for (int core = 0; core < CPU_SETSIZE; core++)

@@ -2,8 +2,8 @@
  * Windows: short intervals of a run, each with the work done and what disturbed it.
  *
  * A window is undisturbed if the run had its cores to itself: no worker waited for its core or lost
- * it (schedstat, the thread's CPU clock), the hypervisor took no time, and other cores that share
- * the cache were idle (/proc/stat).
+ * it (schedstat, the thread's CPU clock), the hypervisor took no time, other cores that share the
+ * cache were idle (/proc/stat), and the cores were as fast as ever in the run (probe.h).
  */
 #ifndef NFS_TESTBED_WINDOW_H
 #define NFS_TESTBED_WINDOW_H
@@ -17,6 +17,7 @@ enum disturbance {
 	OFF_CORE,  /* a worker lost time that is not accounted for: interrupts, a hypervisor */
 	STEAL,     /* the hypervisor reports that it took time from a core */
 	NEIGHBOUR, /* another process ran on a core that shares the cache */
+	SLOWED,    /* a core was slower than before: its other hyperthread, or its clock */
 	CONTROL,   /* the control thread was interrupted while it read the counters */
 	DISTURBANCES,
 };
@@ -25,6 +26,7 @@ extern const char *const disturbance_names[DISTURBANCES];
 
 /* Share of a window that a worker may lose; the control thread's wake-ups need some of it. */
 #define MOST_LOST 0.005
+#define MOST_SLOWED 1.05      /* of a probe, compared with the fastest of the run */
 #define LEAST_ON_CORE 0.01 /* share of a window below which a worker's rate means nothing */
 #define MOST_READING_NS 20000 /* a longer read does not belong to one point in time */
 #define LEAST_WINDOW_MS 20 /* in shorter windows the control thread's wake-ups exceed MOST_LOST */
@@ -35,8 +37,17 @@ struct snapshot {
 	uint64_t reading_ns; /* how long reading `done` took */
 	uint64_t done[MOST_LOADS];
 	struct worker_time workers[MOST_WORKERS];
+	struct {
+		uint64_t cycles, n;
+	} probes[MOST_WORKERS];
 	struct core_ticks cores[CPU_SETSIZE];
 };
+
+/* A run begins: how fast cores are is not known. */
+void windows_begin(void);
+/* Learn from a window how fast the cores of a run are. */
+void window_learn(const struct snapshot *from, const struct snapshot *to,
+		  const struct co_run *co_run);
 
 void snapshot_take(struct snapshot *snapshot, const struct co_run *co_run);
 

@@ -188,6 +188,26 @@ static void standard_error_of_four_readings(void **state)
 	assert_float_equal(readings_standard_error(&readings), sqrt(5.0 / 3 / 4), 1e-12);
 }
 
+/* A window in which the core's probes took 5 % longer than in the fastest one does not count. */
+static void slow_cores_disturb(void **state)
+{
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	windows_begin();
+	span.to.probes[0].n = 10;
+	span.to.probes[0].cycles = 10000;
+	window_learn(&span.from, &span.to, &span.co_run);
+	span.to.probes[0].cycles = 10490;
+	assert_int_equal(disturbance_of(&span), UNDISTURBED);
+	span.to.probes[0].cycles = 12500;
+	assert_int_equal(disturbance_of(&span), SLOWED);
+	assert_float_equal(window_disturbance(&span.from, &span.to, &span.co_run), 0.2, 1e-9);
+	windows_begin();
+	assert_int_equal(disturbance_of(&span), UNDISTURBED);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +216,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stolen_time_disturbs),
 		cmocka_unit_test(neighbours_disturb),
 		cmocka_unit_test(slow_readings_disturb),
+		cmocka_unit_test(slow_cores_disturb),
 		cmocka_unit_test(disturbance_adds_up_over_cores),
 		cmocka_unit_test(rates_per_time_on_the_core),
 		cmocka_unit_test(rates_have_their_limit),
