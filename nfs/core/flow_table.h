@@ -1,7 +1,7 @@
 /*
  * A table of flows with aging: a flow that is silent for a timeout is removed within another one if
- * bursts are frequent enough to look at all entries (SWEEP_MOST each), or starts again with its next
- * packet.
+ * bursts are frequent enough to look at all entries (SWEEP_MOST each), or starts again with its
+ * next packet.
  * Packets of new flows are counted as untracked while the table is full.
  */
 #ifndef NFS_CORE_FLOW_TABLE_H
