@@ -1,0 +1,149 @@
+"""A chain of NFs as an operator wants it: a directed acyclic graph of NFs with shares, and its SLO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+BITS = 8
+
+
+@dataclass(frozen=True)
+class ChainNf:
+    """One NF of a chain.
+
+    Parameters
+    ----------
+    id
+        Unique in its chain.
+    nf
+        The kind of NF, as the rack names it.
+    parameters
+        Of the NF, such as the number of its rules.
+    """
+
+    id: str
+    nf: str
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChainEdge:
+    """Packets that leave one NF for another; numbers are indices of the chain's NFs.
+
+    Parameters
+    ----------
+    tail, head
+        From which NF to which.
+    share
+        Of the packets that leave the tail.
+    match
+        What decides that a packet goes this way, as the chain's author wrote it; empty for a share alone.
+    """
+
+    tail: int
+    head: int
+    share: Fraction
+    match: str = ""
+
+
+@dataclass(frozen=True)
+class Slo:
+    """What an operator promises for a chain: a rate of at least `t_min_mbps`, a latency of at most `d_max_us`.
+
+    Parameters
+    ----------
+    t_min_mbps, t_max_mbps
+        The least rate that is promised, and the largest that is of use, Mbps.
+    d_max_us
+        Latency on the longest path, us; None if any will do.
+    """
+
+    t_min_mbps: Fraction
+    t_max_mbps: Fraction
+    d_max_us: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain of NFs.
+
+    Parameters
+    ----------
+    name
+        Unique among the chains.
+    packet_size
+        Of its packets, bytes.
+    slo
+        Its service level objective.
+    nfs, edges
+        The graph: one entry, no cycle, no parallel edges; the shares that leave an NF add up to 1. Packets leave the
+        chain at NFs without edges out.
+    """
+
+    name: str
+    packet_size: int
+    slo: Slo
+    nfs: tuple[ChainNf, ...]
+    edges: tuple[ChainEdge, ...]
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The NFs such that every edge leads forward; all of them only without a cycle."""
+        waiting = [len(self.edges_into(at)) for at in range(len(self.nfs))]
+        ready = [at for at, edges in enumerate(waiting) if edges == 0]
+        done: list[int] = []
+        while ready:
+            done.append(ready.pop(0))
+            for edge in self.edges_from(done[-1]):
+                waiting[edge.head] -= 1
+                if waiting[edge.head] == 0:
+                    ready.append(edge.head)
+        return tuple(done)
+
+    @cached_property
+    def entry(self) -> int:
+        """The NF where packets enter."""
+        return next(at for at in range(len(self.nfs)) if not self.edges_into(at))
+
+    @cached_property
+    def exits(self) -> tuple[int, ...]:
+        """The NFs where packets leave."""
+        return tuple(at for at in range(len(self.nfs)) if not self.edges_from(at))
+
+    @cached_property
+    def reach(self) -> tuple[Fraction, ...]:
+        """Per NF the share of the chain's packets that reaches it."""
+        shares = [Fraction(0)] * len(self.nfs)
+        shares[self.entry] = Fraction(1)
+        for at in self.order:
+            for edge in self.edges_from(at):
+                shares[edge.head] += shares[at] * edge.share
+        return tuple(shares)
+
+    @cached_property
+    def forks(self) -> tuple[bool, ...]:
+        """Per NF whether it branches or merges: has several edges out, or several edges in."""
+        return tuple(len(self.edges_from(at)) > 1 or len(self.edges_into(at)) > 1 for at in range(len(self.nfs)))
+
+    @property
+    def packet_bits(self) -> int:
+        return BITS * self.packet_size
+
+    def edges_from(self, at: int) -> Sequence[ChainEdge]:
+        """The edges by which packets leave an NF."""
+        return self._edges[0][at]
+
+    def edges_into(self, at: int) -> Sequence[ChainEdge]:
+        """The edges by which packets reach an NF."""
+        return self._edges[1][at]
+
+    @cached_property
+    def _edges(self) -> tuple[tuple[tuple[ChainEdge, ...], ...], tuple[tuple[ChainEdge, ...], ...]]:
+        nfs = range(len(self.nfs))
+        return (
+            tuple(tuple(edge for edge in self.edges if edge.tail == at) for at in nfs),
+            tuple(tuple(edge for edge in self.edges if edge.head == at) for at in nfs),
+        )

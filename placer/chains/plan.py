@@ -1,0 +1,156 @@
+"""A plan: where each chain runs, with how many cores, and how fast; and how good it is known to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placer.chains.chain import Chain
+from placer.chains.layout import SWITCH, Layout, Subgroup
+from placer.chains.options import Options
+from placer.chains.rack import Rack
+
+
+class Status(str, Enum):
+    """What is known of a plan."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class PlacedChain:
+    """A chain of a plan.
+
+    Parameters
+    ----------
+    rate_mbps
+        What enters it.
+    cores
+        Per subgroup of its layout.
+    """
+
+    layout: Layout
+    rate_mbps: float
+    cores: tuple[int, ...]
+
+    @property
+    def chain(self) -> Chain:
+        return self.layout.chain
+
+    @property
+    def subgroups(self) -> Sequence[tuple[Subgroup, int]]:
+        """The subgroups with their cores."""
+        return list(zip(self.layout.subgroups, self.cores, strict=True))
+
+    def site_name(self, at: int) -> str:
+        """The device of an NF, or `switch`."""
+        site = self.layout.sites[at]
+        return "switch" if site == SWITCH else self.layout.rack.devices[site].name
+
+
+@dataclass(frozen=True)
+class RackPlan:
+    """A plan for a rack.
+
+    Parameters
+    ----------
+    status
+        `optimal` with a proof, `feasible` without; `infeasible` with a proof, `unknown` without.
+    bound_mbps
+        Of the marginal throughput of every plan; None where nothing is known.
+    seconds
+        Of solving.
+    """
+
+    rack: Rack
+    status: Status
+    chains: tuple[PlacedChain, ...] = ()
+    bound_mbps: float | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def marginal_mbps(self) -> float:
+        """The sum of rates beyond the least ones."""
+        return sum(one.rate_mbps - float(one.chain.slo.t_min_mbps) for one in self.chains)
+
+    @property
+    def gap(self) -> float | None:
+        """(bound - marginal) / bound; None without a plan or a bound."""
+        if not self.chains or self.bound_mbps is None:
+            return None
+        return max(self.bound_mbps - self.marginal_mbps, 0.0) / self.bound_mbps if self.bound_mbps > 0 else 0.0
+
+
+def placed(chain: Chain, options: Options, row: int, rack: Rack, rate_mbps: float) -> PlacedChain:
+    """An option of a chain, or of one that is equal but for its names, as a placed chain."""
+    sites = tuple(int(site) for site in options.layouts.sites[options.layout[row]])
+    layout = Layout(chain, rack, sites)
+    cores = tuple(int(options.group_cores[row, group.nfs[0]]) for group in layout.subgroups)
+    return PlacedChain(layout, rate_mbps, cores)
+
+
+def answer(plan: RackPlan) -> Mapping[str, object]:
+    """The plan as JSON (CONTRACTS 9)."""
+    return {
+        "status": plan.status.value,
+        "proven": plan.status in (Status.OPTIMAL, Status.INFEASIBLE),
+        "marginal_mbps": plan.marginal_mbps if plan.chains else None,
+        "bound_mbps": plan.bound_mbps,
+        "seconds": round(plan.seconds, 3),
+        "chains": [_chain(one) for one in plan.chains],
+        "conflict": [],
+        "relaxations": [],
+    }
+
+
+def _chain(one: PlacedChain) -> dict[str, object]:
+    ids = [nf.id for nf in one.chain.nfs]
+    devices = one.layout.rack.devices
+    return {
+        "name": one.chain.name,
+        "rate_mbps": one.rate_mbps,
+        "latency_us": float(one.layout.latency_us),
+        "placement": {nf: one.site_name(at) for at, nf in enumerate(ids)},
+        "subgroups": [
+            {"on": devices[group.device].name, "nfs": [ids[at] for at in group.nfs], "cores": cores}
+            for group, cores in one.subgroups
+        ],
+    }
+
+
+def refined_rates(layouts: Sequence[Layout], caps: Sequence[Fraction], rates: NDArray[np.float64]) -> list[float]:
+    """Rates near those of a solver that keep every limit exactly.
+
+    A vertex of the linear program is where as many limits of NICs hold with equality as rates lie between their least
+    and largest; solving these equations again removes the solver's tolerance.
+    """
+    least = np.array([float(one.chain.slo.t_min_mbps) for one in layouts])
+    largest = np.array([float(cap) for cap in caps])
+    names = sorted({name for one in layouts for name in one.nic_shares})
+    shares = np.array([[float(one.nic_shares.get(name, 0)) for one in layouts] for name in names]).reshape(
+        len(names), -1
+    )
+    rack = layouts[0].rack
+    limits = np.array([float(rack.servers[server].nic_mbps) for server, _ in names])
+    near = 1e-6 * np.maximum(largest, 1.0)
+    rates = np.where(rates > largest - near, largest, np.where(rates < least + near, least, rates))
+    inner = (rates < largest) & (rates > least)
+    if inner.any():
+        tight = shares @ rates > limits * (1 - 1e-6)
+        known = limits[tight] - shares[tight][:, ~inner] @ rates[~inner]
+        solved = np.linalg.lstsq(shares[tight][:, inner], known, rcond=None)[0]
+        rates = rates.copy()
+        rates[inner] = np.clip(solved, least[inner], largest[inner])
+    over = np.max(shares @ rates / np.where(limits > 0, limits, 1.0), initial=0.0)
+    if over > 1 + 1e-12:
+        rates = least + (rates - least) / over
+    return [float(rate) for rate in rates]

@@ -1,0 +1,175 @@
+"""A rack: a switch, servers with their NICs, perhaps SmartNICs, and what each kind of NF costs on each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+
+
+class SwitchKind(str, Enum):
+    """How a switch runs NFs: any program in stages, or fixed tables in a fixed order."""
+
+    PISA = "pisa"
+    OPENFLOW = "openflow"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """The switch at the top of the rack.
+
+    Parameters
+    ----------
+    stages, reserved_stages
+        Of the pipeline, and those that NFs may not use; `stages` None: without a bound.
+    blocks_per_stage
+        Of table memory.
+    kind
+        Programmable, or OpenFlow.
+    table_order
+        Of an OpenFlow switch, the kinds of NF in the order of their tables.
+    """
+
+    stages: int | None = None
+    reserved_stages: int = 0
+    blocks_per_stage: int = 1
+    kind: SwitchKind = SwitchKind.PISA
+    table_order: tuple[str, ...] = ()
+
+    @property
+    def usable_stages(self) -> int | None:
+        return None if self.stages is None else max(self.stages - self.reserved_stages, 0)
+
+
+@dataclass(frozen=True)
+class SmartNic:
+    """A NIC with cores of its own, between the switch and its server."""
+
+    name: str
+    cores: int
+    clock_mhz: Fraction
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server.
+
+    Parameters
+    ----------
+    cores, reserved_cores
+        Its cores, and those that NFs may not use.
+    nic_mbps
+        What its NIC carries in each direction.
+    smartnic
+        None: its NIC runs no NFs.
+    """
+
+    name: str
+    cores: int
+    clock_mhz: Fraction
+    nic_mbps: Fraction
+    reserved_cores: int = 0
+    smartnic: SmartNic | None = None
+
+    @property
+    def usable_cores(self) -> int:
+        return max(self.cores - self.reserved_cores, 0)
+
+
+@dataclass(frozen=True)
+class CoreCost:
+    """An NF on cores: cycles per packet, and whether several cores may run copies of it."""
+
+    cycles: Fraction
+    replicable: bool = True
+
+
+@dataclass(frozen=True)
+class NfCosts:
+    """What one kind of NF costs; None where it cannot run.
+
+    Parameters
+    ----------
+    server, smartnic
+        On their cores.
+    switch_blocks
+        Of table memory, in one stage.
+    """
+
+    server: CoreCost | None = None
+    smartnic: CoreCost | None = None
+    switch_blocks: int | None = None
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """What placing apart costs (Lemur, section 5.3); 0 unless given.
+
+    Parameters
+    ----------
+    subgroup_cycles
+        Per packet that enters a subgroup on cores, for its service header.
+    replica_cycles
+        More, where several cores run the subgroup.
+    stages
+        Of the switch, when packets cross to servers at all.
+    """
+
+    subgroup_cycles: Fraction = Fraction(0)
+    replica_cycles: Fraction = Fraction(0)
+    stages: int = 0
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where subgroups run on cores: a server or a SmartNIC.
+
+    Parameters
+    ----------
+    server
+        The number of the server that it is or belongs to: which NIC packets cross to reach it.
+    is_smartnic
+        Whether it is the SmartNIC of that server.
+    """
+
+    name: str
+    server: int
+    is_smartnic: bool
+    cores: int
+    clock_mhz: Fraction
+
+
+@dataclass(frozen=True)
+class Rack:
+    """A rack.
+
+    Parameters
+    ----------
+    crossing_us
+        Latency of each change between switch and a server's side, us.
+    costs
+        By kind of NF.
+    """
+
+    switch: Switch
+    servers: tuple[Server, ...]
+    crossing_us: Fraction
+    costs: Mapping[str, NfCosts]
+    overheads: Overheads = field(default_factory=Overheads)
+
+    @cached_property
+    def devices(self) -> tuple[Device, ...]:
+        """Servers and SmartNICs, each server before its SmartNIC."""
+        found: list[Device] = []
+        for number, server in enumerate(self.servers):
+            found.append(Device(server.name, number, False, server.usable_cores, server.clock_mhz))
+            if nic := server.smartnic:
+                found.append(Device(nic.name, number, True, nic.cores, nic.clock_mhz))
+        return tuple(found)
+
+    def cost_on(self, nf: str, device: Device) -> CoreCost | None:
+        """What an NF costs on a device; None if it cannot run there."""
+        costs = self.costs[nf]
+        return costs.smartnic if device.is_smartnic else costs.server
