@@ -176,8 +176,9 @@ def chains_of(content: object, file: str) -> tuple[Chain, ...]:
 def rack_of(content: object, file: str) -> Rack:
     """A rack from parsed JSON; faults name `file`."""
     parsed = _validated(_Rack, content, file)
-    smartnics = [server.smartnic for server in parsed.servers if server.smartnic]
-    faults = _repeated([one.name for one in [*parsed.servers, *smartnics]], "servers", file)
+    names = [server.name for server in parsed.servers]
+    names += [server.smartnic.name for server in parsed.servers if server.smartnic]
+    faults = _repeated(names, "servers", file)
     kinds = [kind.value for kind in SwitchKind]
     if parsed.switch.kind not in kinds:
         message = f"{parsed.switch.kind!r} is not one of {', '.join(kinds)}"
@@ -265,17 +266,21 @@ class _ChainReading:
     def _edge(self, at: int, edge: list[Any], ids: list[str]) -> ChainEdge | None:
         where = f"edges.{at}"
         if len(edge) not in (2, 3, 4) or not all(isinstance(end, str) for end in edge[:2]):
-            return self._fault(where, "an edge is [from, to], [from, to, share] or [from, to, share, match]")
+            self._fault(where, "an edge is [from, to], [from, to, share] or [from, to, share, match]")
+            return None
         for end in edge[:2]:
             if end not in ids:
-                return self._fault(where, f"there is no NF {end!r}", suggestion(end, ids))
+                self._fault(where, f"there is no NF {end!r}", suggestion(end, ids))
+                return None
         try:
             share = Fraction(1) if len(edge) == 2 else _exact(edge[2])
         except ValueError as error:
-            return self._fault(where, str(error))
+            self._fault(where, str(error))
+            return None
         assert isinstance(share, Fraction)
         if not 0 < share <= 1:
-            return self._fault(where, f"the share {edge[2]} is not above 0 and at most 1")
+            self._fault(where, f"the share {edge[2]} is not above 0 and at most 1")
+            return None
         return ChainEdge(ids.index(edge[0]), ids.index(edge[1]), share, str(edge[3]) if len(edge) == 4 else "")
 
     def _check_graph(self, chain: Chain) -> None:
@@ -289,7 +294,7 @@ class _ChainReading:
         elif len(entries) > 1:
             self._fault("edges", f"a chain has one entry, not {len(entries)}: {', '.join(entries)}")
         for at, nf in enumerate(chain.nfs):
-            total = sum(edge.share for edge in chain.edges_from(at))
+            total = sum((edge.share for edge in chain.edges_from(at)), Fraction(0))
             if chain.edges_from(at) and abs(total - 1) > SHARE_TOLERANCE:
                 self._fault("edges", f"the shares that leave {nf.id} add up to {float(total):g}, not to 1")
 

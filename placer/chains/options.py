@@ -91,16 +91,16 @@ def undominated(gain: Floats, needs: NDArray[np.generic]) -> Ints:
     needs
         Shape (rows, needs).
     """
-    needs = needs.astype(np.float64)
-    order = np.lexsort((needs.sum(axis=1), -gain))
-    kept_gain, kept_needs = np.empty(0), np.empty((0, needs.shape[1]))
+    needed: Floats = needs.astype(np.float64)
+    order = np.lexsort((needed.sum(axis=1), -gain))
+    kept_gain, kept_needs = np.empty(0), np.empty((0, needed.shape[1]))
     kept: list[Ints] = []
     for begin in range(0, len(order), AT_ONCE):
         rows = order[begin : begin + AT_ONCE]
-        rows = rows[~_dominated(gain[rows], needs[rows], kept_gain, kept_needs)]
-        rows = rows[~_dominated_inside(gain[rows], needs[rows])]
+        rows = rows[~_dominated(gain[rows], needed[rows], kept_gain, kept_needs)]
+        rows = rows[~_dominated_inside(gain[rows], needed[rows])]
         kept.append(rows)
-        kept_gain, kept_needs = np.append(kept_gain, gain[rows]), np.vstack([kept_needs, needs[rows]])
+        kept_gain, kept_needs = np.append(kept_gain, gain[rows]), np.vstack([kept_needs, needed[rows]])
     return np.sort(np.concatenate(kept)) if kept else np.empty(0, np.int64)
 
 

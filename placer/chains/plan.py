@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +16,7 @@ from placer.chains.options import Options
 from placer.chains.rack import Rack
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """What is known of a plan."""
 
     OPTIMAL = "optimal"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
 
-class SwitchKind(str, Enum):
+class SwitchKind(StrEnum):
     """How a switch runs NFs: any program in stages, or fixed tables in a fixed order."""
 
     PISA = "pisa"

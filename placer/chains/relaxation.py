@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 
 from placer.chains.options import Options
 from placer.chains.rack import Rack
@@ -85,12 +85,13 @@ class Relaxation:
         cut_rows, cut_limits = self._cut_rows(rows)
         limits = np.vstack([np.hstack([at_least.T, (at_least + beyond).T]) / self.scales[:, None], cut_rows])
         columns = len(chain_of)
-        once = coo_array((np.ones(2 * columns), (np.tile(chain_of, 2), np.arange(2 * columns))))
+        places = (np.tile(chain_of, 2), np.arange(2 * columns))
+        once = csr_array((np.ones(2 * columns), places), shape=(len(rows), 2 * columns))
         found = linprog(
             -np.concatenate([np.zeros(columns), gains]),
             A_ub=limits,
             b_ub=np.concatenate([self.limits / self.scales, cut_limits]),
-            A_eq=once.tocsr(),
+            A_eq=once,
             b_eq=np.ones(len(rows)),
             method="highs",
         )
@@ -102,7 +103,7 @@ class Relaxation:
             weight = np.zeros(len(one))
             weight[row] = (low + high)[chain_of == chain]
             weights.append(weight)
-        rates = self.least + np.bincount(chain_of, high * gains, len(rows))
+        rates: Floats = self.least + np.bincount(chain_of, high * gains, len(rows)).astype(np.float64)
         return Mixture(float(-found.fun), tuple(weights), rates, -found.ineqlin.marginals)
 
     def _cut_rows(self, rows: Sequence[NDArray[np.int64]]) -> tuple[Floats, Floats]:
