@@ -7,6 +7,7 @@ so each layout has an option where one subgroup's rate is just reached by whole 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,30 +124,50 @@ def _dominated_inside(gain: Floats, needs: Floats) -> Bools:
 
 def _allocations(layouts: Layouts, rack: Rack) -> Options:
     """All allocations in which no core could be taken away without lowering the rate."""
-    slo, bits = layouts.chain.slo, layouts.chain.packet_bits
-    least, largest = float(slo.t_min_mbps), float(slo.t_max_mbps)
+    once, each = core_rates(layouts, rack)
+    most = np.array([device.cores for device in rack.devices], dtype=np.int64)
+    return allocations(layouts, rack, once, each, lambda _, cores: np.all(cores <= most, axis=1))
+
+
+def core_rates(layouts: Layouts, rack: Rack) -> tuple[Floats, Floats]:
+    """Mbps of a subgroup on one core, and per core on several, where its first NF is; infinite and 0 elsewhere."""
+    bits = layouts.chain.packet_bits
     clocks = np.array([float(device.clock_mhz) for device in rack.devices] + [1.0])[layouts.sites]
     with np.errstate(divide="ignore", invalid="ignore"):
         once = np.where(np.isnan(layouts.cycles), np.inf, clocks * bits / layouts.cycles)
         each = np.where(np.isnan(layouts.replica_cycles), 0.0, clocks * bits / layouts.replica_cycles)
-    rows = np.arange(len(layouts))
-    rate = np.full(len(layouts), least)
-    found: list[tuple[Ints, Ints, Ints, Floats]] = []
+    return once, each
+
+
+def allocations(
+    layouts: Layouts, rack: Rack, once: Floats, each: Floats, fit: Callable[[Ints, Ints], Bools]
+) -> Options:
+    """Per layout the fewest cores for t_min, and for each larger rate that whole cores just reach, up to t_max.
+
+    Parameters
+    ----------
+    once, each
+        As `core_rates` returns them.
+    fit
+        Whether cores per subgroup, shape (rows, NFs), and per device, shape (rows, devices), are within the limits.
+    """
+    slo = layouts.chain.slo
+    largest = float(slo.t_max_mbps)
+    nfs, devices = layouts.sites.shape[1], len(rack.devices)
+    rows, rate = np.arange(len(layouts)), np.full(len(layouts), float(slo.t_min_mbps))
+    none = np.empty(0, np.int64)
+    found = [(none, np.empty((0, nfs), np.int64), np.empty((0, devices), np.int64), np.empty(0))]
     while len(rows):
         group_cores = _cores_for(rate, once[rows], each[rows], layouts.cycles[rows])
-        cores = _by_device(group_cores, layouts.sites[rows], len(rack.devices))
-        fits = (group_cores >= 0).all(axis=1) & (cores <= [device.cores for device in rack.devices]).all(axis=1)
+        cores = _by_device(group_cores, layouts.sites[rows], devices)
+        fits = (group_cores >= 0).all(axis=1) & fit(group_cores, cores)
         rows, group_cores, cores = rows[fits], group_cores[fits], cores[fits]
         rate = np.minimum(_rate_of(group_cores, once[rows], each[rows]), largest)
         found.append((rows, group_cores, cores, rate))
         more = rate < largest
         rows, rate = rows[more], rate[more] * (1 + 4 * TOLERANCE)  # beyond what is equal within the tolerance
-    parts = [np.concatenate(part) for part in zip(*found, strict=True)] if found else None
-    if parts is None:
-        nfs, devices = layouts.sites.shape[1], len(rack.devices)
-        empty = np.empty(0, np.int64)
-        return Options(layouts, empty, np.empty((0, nfs), np.int64), np.empty((0, devices), np.int64), np.empty(0))
-    return Options(layouts, *parts)
+    layout, group_cores, cores, rate = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Options(layouts, layout, group_cores, cores, rate)
 
 
 def _cores_for(rate: Floats, once: Floats, each: Floats, cycles: Floats) -> Ints:

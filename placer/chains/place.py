@@ -1,32 +1,76 @@
-"""The best plan of chains on a rack, proven."""
+"""The best plan of chains on a rack, proven where it can be."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from math import prod
 
 from placer.chains.chain import Chain
+from placer.chains.fleet_bound import same_but_for_names
+from placer.chains.fleet_plan import fleet_plan
+from placer.chains.layouts import possible_sites
 from placer.chains.options import Options, options_of
 from placer.chains.plan import PlacedChain, RackPlan, Status, placed, refined_rates
 from placer.chains.rack import Rack
 from placer.chains.search import Found, Search
 from placer.chains.stages import BlockStages
 
+FEW_SERVERS = 2
+FEW_LAYOUTS = 100_000
+"""Of all chains together, for which the exact search is tried on more than a few servers."""
 
-def best_plan(chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0) -> RackPlan:
+Notify = Callable[[str], None]
+
+
+def best_plan(
+    chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0, notify: Notify = lambda message: None
+) -> RackPlan:
     """The plan with the largest marginal throughput.
+
+    On a few servers the search is exact. On more, column generation comes first (`fleet_plan.py`), and the exact search
+    follows where its plan is not proven and the instance is small.
 
     Parameters
     ----------
     time_limit
         Seconds for the search; after them the plan is `feasible`, with the bound that was reached.
+    notify
+        Called with messages on progress.
     """
+    if len(rack.servers) <= FEW_SERVERS:
+        return exact_plan(chains, rack, time_limit=time_limit)
+    plan = fleet_plan(chains, rack, time_limit=time_limit, notify=notify)
+    left = time_limit - plan.seconds
+    if plan.status in (Status.OPTIMAL, Status.INFEASIBLE) or left <= 0 or _layouts(chains, rack) > FEW_LAYOUTS:
+        return plan
+    return _better(plan, exact_plan(chains, rack, time_limit=left))
+
+
+def _layouts(chains: Sequence[Chain], rack: Rack) -> float:
+    """How many layouts there are, before any is left out."""
+    return sum(prod(float(len(sites)) for sites in possible_sites(chain, rack)) for chain in chains)
+
+
+def _better(one: RackPlan, other: RackPlan) -> RackPlan:
+    """The better of two plans, with the lower bound of both."""
+    seconds = one.seconds + other.seconds
+    if other.status in (Status.OPTIMAL, Status.INFEASIBLE):
+        return replace(other, seconds=seconds)
+    best = max((one, other), key=lambda plan: plan.marginal_mbps if plan.chains else float("-inf"))
+    bounds = [plan.bound_mbps for plan in (one, other) if plan.bound_mbps is not None]
+    return replace(best, bound_mbps=min(bounds, default=None), seconds=seconds)
+
+
+def exact_plan(chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0) -> RackPlan:
+    """The best plan by branch and bound over all layouts of all chains (`search.py`)."""
     begin = time.perf_counter()
     known: dict[object, Options] = {}
     options = []
     for chain in chains:
-        same = (chain.packet_size, chain.slo, tuple(nf.nf for nf in chain.nfs), chain.edges)
+        same = same_but_for_names(chain)
         if same not in known:
             known[same] = options_of(chain, rack)
         one = known[same]

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
+from placer.chains.linear import largest_gain
 from placer.chains.options import Options
 from placer.chains.rack import Rack
 from placer.chains.stages import TableId
@@ -61,7 +60,6 @@ class Relaxation:
         cores = [float(device.cores) for device in rack.devices]
         mbps = [float(server.nic_mbps) for server in rack.servers for _ in ("in", "out")]
         self.limits = np.array(cores + mbps)
-        self.scales = np.where(self.limits > 0, self.limits, 1.0)
         self.least = np.array([float(one.chain.slo.t_min_mbps) for one in self.options])
         self.uses = [self._uses_of(one, least) for one, least in zip(self.options, self.least, strict=True)]
 
@@ -83,28 +81,25 @@ class Relaxation:
         at_least = np.vstack([uses[0][row] for uses, row in zip(self.uses, rows, strict=True)])
         beyond = np.vstack([uses[1][row] for uses, row in zip(self.uses, rows, strict=True)]) * gains[:, None]
         cut_rows, cut_limits = self._cut_rows(rows)
-        limits = np.vstack([np.hstack([at_least.T, (at_least + beyond).T]) / self.scales[:, None], cut_rows])
+        uses = np.vstack([np.hstack([at_least.T, (at_least + beyond).T]), cut_rows])
         columns = len(chain_of)
-        places = (np.tile(chain_of, 2), np.arange(2 * columns))
-        once = csr_array((np.ones(2 * columns), places), shape=(len(rows), 2 * columns))
-        found = linprog(
-            -np.concatenate([np.zeros(columns), gains]),
-            A_ub=limits,
-            b_ub=np.concatenate([self.limits / self.scales, cut_limits]),
-            A_eq=once,
-            b_eq=np.ones(len(rows)),
-            method="highs",
+        found = largest_gain(
+            np.concatenate([np.zeros(columns), gains]),
+            uses,
+            np.concatenate([self.limits, cut_limits]),
+            np.tile(chain_of, 2),
+            np.ones(len(rows)),
         )
-        if found.status != 0:
+        if found is None:
             return None
-        low, high = found.x[:columns], found.x[columns:]
+        low, high = found.weights[:columns], found.weights[columns:]
         weights = []
         for chain, (one, row) in enumerate(zip(self.options, rows, strict=True)):
             weight = np.zeros(len(one))
             weight[row] = (low + high)[chain_of == chain]
             weights.append(weight)
         rates: Floats = self.least + np.bincount(chain_of, high * gains, len(rows)).astype(np.float64)
-        return Mixture(float(-found.fun), tuple(weights), rates, -found.ineqlin.marginals)
+        return Mixture(found.gain, tuple(weights), rates, found.prices)
 
     def _cut_rows(self, rows: Sequence[NDArray[np.int64]]) -> tuple[Floats, Floats]:
         """Each cut: of a set of NFs that do not fit together, at least one is not on the switch."""
