@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
@@ -23,6 +23,30 @@ class Status(StrEnum):
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
     UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of a conflict.
+
+    Parameters
+    ----------
+    kind
+        t_min, d_max, cores, nic_mbps or blocks.
+    of
+        The chain, device or server; `switch` for blocks.
+    """
+
+    kind: str
+    of: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change that is enough alone: the limit, and its new value."""
+
+    limit: Limit
+    to: float
 
 
 @dataclass(frozen=True)
@@ -68,6 +92,8 @@ class RackPlan:
         Of the marginal throughput of every plan; None where nothing is known.
     seconds
         Of solving.
+    conflict, changes
+        Where there is no plan: limits that cannot be kept together, and what would be enough alone.
     """
 
     rack: Rack
@@ -75,7 +101,8 @@ class RackPlan:
     chains: tuple[PlacedChain, ...] = ()
     bound_mbps: float | None = None
     seconds: float = 0.0
-    notes: tuple[str, ...] = field(default=())
+    conflict: tuple[Limit, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     @property
     def marginal_mbps(self) -> float:
@@ -107,8 +134,8 @@ def answer(plan: RackPlan) -> Mapping[str, object]:
         "bound_mbps": plan.bound_mbps,
         "seconds": round(plan.seconds, 3),
         "chains": [_chain(one) for one in plan.chains],
-        "conflict": [],
-        "relaxations": [],
+        "conflict": [{"kind": limit.kind, "of": limit.of} for limit in plan.conflict],
+        "relaxations": [{"kind": one.limit.kind, "of": one.limit.of, "to": one.to} for one in plan.changes],
     }
 
 
