@@ -76,9 +76,11 @@ class Infeasible:
                 return
 
     def conflict(self) -> list[Limit]:
-        """Limits that cannot be kept together, of which none could be left out."""
+        """Limits that cannot be kept together, of which none could be left out; none where no limit is the cause."""
         kept = list(_limits(self.chains, self.rack))
         try:
+            if not self.fits(*self._without([])):
+                return []
             for limit in list(kept):
                 fewer = [one for one in kept if one != limit]
                 if not self.fits(*self._without(fewer)):

@@ -60,7 +60,8 @@ class Options:
     @property
     def nic_shares(self) -> Floats:
         """As in Layouts, with servers and directions in one axis; shape (options, 2 * servers)."""
-        return self.layouts.nic_shares[self.layout].reshape(len(self), -1)
+        shares = self.layouts.nic_shares[self.layout]
+        return shares.reshape(len(self), shares.shape[1] * shares.shape[2])
 
     @property
     def on_switch(self) -> Bools:
