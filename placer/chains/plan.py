@@ -15,6 +15,11 @@ from placer.chains.layout import SWITCH, Layout, Subgroup
 from placer.chains.options import Options
 from placer.chains.rack import Rack
 
+Floats = NDArray[np.float64]
+
+NEAR = (1e-6, 1e-9)
+"""Relative, what is taken for equal in a solver's solution; the first one that gives rates within all limits."""
+
 
 class Status(StrEnum):
     """What is known of a plan."""
@@ -154,30 +159,43 @@ def _chain(one: PlacedChain) -> dict[str, object]:
     }
 
 
-def refined_rates(layouts: Sequence[Layout], caps: Sequence[Fraction], rates: NDArray[np.float64]) -> list[float]:
+def refined_rates(layouts: Sequence[Layout], caps: Sequence[Fraction], rates: Floats) -> list[float]:
     """Rates near those of a solver that keep every limit exactly.
 
     A vertex of the linear program is where as many limits of NICs hold with equality as rates lie between their least
     and largest; solving these equations again removes the solver's tolerance.
     """
     least = np.array([float(one.chain.slo.t_min_mbps) for one in layouts])
-    largest = np.array([float(cap) for cap in caps])
+    largest = np.maximum([float(cap) for cap in caps], least)
     names = sorted({name for one in layouts for name in one.nic_shares})
-    shares = np.array([[float(one.nic_shares.get(name, 0)) for one in layouts] for name in names]).reshape(
-        len(names), -1
-    )
+    shares = np.array([[float(one.nic_shares.get(name, 0)) for one in layouts] for name in names])
+    shares = shares.reshape(len(names), len(layouts))
     rack = layouts[0].rack
     limits = np.array([float(rack.servers[server].nic_mbps) for server, _ in names])
-    near = 1e-6 * np.maximum(largest, 1.0)
-    rates = np.where(rates > largest - near, largest, np.where(rates < least + near, least, rates))
+    for near in NEAR:
+        refined = _at_vertex(rates, least, largest, shares, limits, near)
+        if (shares @ refined <= limits * (1 + 1e-12)).all():
+            return [float(rate) for rate in refined]
+    return [float(rate) for rate in _carried(refined, least, shares, limits)]
+
+
+def _at_vertex(rates: Floats, least: Floats, largest: Floats, shares: Floats, limits: Floats, near: float) -> Floats:
+    """The vertex near some rates; what is relatively nearer than `near` to a limit is taken to be at it."""
+    close = near * np.maximum(largest, 1.0)
+    rates = np.where(rates > largest - close, largest, np.where(rates < least + close, least, rates))
     inner = (rates < largest) & (rates > least)
     if inner.any():
-        tight = shares @ rates > limits * (1 - 1e-6)
+        tight = shares @ rates > limits * (1 - near)
         known = limits[tight] - shares[tight][:, ~inner] @ rates[~inner]
         solved = np.linalg.lstsq(shares[tight][:, inner], known, rcond=None)[0]
-        rates = rates.copy()
         rates[inner] = np.clip(solved, least[inner], largest[inner])
-    over = np.max(shares @ rates / np.where(limits > 0, limits, 1.0), initial=0.0)
-    if over > 1 + 1e-12:
-        rates = least + (rates - least) / over
-    return [float(rate) for rate in rates]
+    return rates
+
+
+def _carried(rates: Floats, least: Floats, shares: Floats, limits: Floats) -> Floats:
+    """The rates, each as much nearer to the least one as the NICs need."""
+    beyond = shares @ (rates - least)
+    room = np.maximum(limits - shares @ least, 0.0)
+    part = np.min(room[beyond > 0] / beyond[beyond > 0], initial=1.0)
+    carried: Floats = least + (rates - least) * part
+    return carried

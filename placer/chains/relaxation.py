@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from placer.chains.layouts import TOLERANCE
 from placer.chains.linear import largest_gain
 from placer.chains.options import Options
 from placer.chains.rack import Rack
@@ -58,7 +59,7 @@ class Relaxation:
     def __post_init__(self) -> None:
         rack = self.rack
         cores = [float(device.cores) for device in rack.devices]
-        mbps = [float(server.nic_mbps) for server in rack.servers for _ in ("in", "out")]
+        mbps = [float(server.nic_mbps) * (1 + TOLERANCE) for server in rack.servers for _ in ("in", "out")]
         self.limits = np.array(cores + mbps)
         self.least = np.array([float(one.chain.slo.t_min_mbps) for one in self.options])
         self.uses = [self._uses_of(one, least) for one, least in zip(self.options, self.least, strict=True)]
@@ -100,6 +101,11 @@ class Relaxation:
             weights.append(weight)
         rates: Floats = self.least + np.bincount(chain_of, high * gains, len(rows)).astype(np.float64)
         return Mixture(found.gain, tuple(weights), rates, found.prices)
+
+    def carries_least(self, chosen: Sequence[int]) -> bool:
+        """Whether limits hold at the least rates of an option of each chain; a solver's tolerance is wider."""
+        used = np.sum([uses[0][row] for uses, row in zip(self.uses, chosen, strict=True)], axis=0)
+        return bool((used <= self.limits).all())
 
     def _cut_rows(self, rows: Sequence[NDArray[np.int64]]) -> tuple[Floats, Floats]:
         """Each cut: of a set of NFs that do not fit together, at least one is not on the switch."""

@@ -93,6 +93,7 @@ class Search:
         """Search until the best plan is proven, or the time is over."""
         everything = tuple(np.ones(len(one), dtype=bool) for one in self.options)
         waiting: list[_Node] = []
+        self._take_all_on_switch()
         self._add(waiting, everything)
         while waiting and time.monotonic() < self.until:
             node = heapq.heappop(waiting)
@@ -121,15 +122,27 @@ class Search:
             chosen = tuple(int(weights.argmax()) for weights in mixture.weights)
             whole = all(weights.max() > 1 - WHOLE for weights in mixture.weights)
             tables = self.tables(chosen)
-            if not self.stages.fits(tables):
-                self.relaxation.cuts.append(conflict(self.stages, tables))
+            fits = self.stages.fits(tables)
+            if not fits and self._cut(tables):
                 continue
-            if whole:
+            keeps = fits and self.relaxation.carries_least(chosen)
+            if whole and keeps:
                 self._take(mixture.bound, chosen, mixture.rates)
                 return
-            self._try(chosen)
+            if all(mask.sum() == 1 for mask in allowed):
+                return
+            if keeps:
+                self._try(chosen)
             heapq.heappush(waiting, _Node(-mixture.bound, next(self.numbers), allowed, mixture))
             return
+
+    def _cut(self, tables: frozenset[TableId]) -> bool:
+        """Forbid a part of tables that does not fit; False if it was forbidden before: a mixture keeps it by halves."""
+        cut = conflict(self.stages, tables)
+        if cut in self.relaxation.cuts:
+            return False
+        self.relaxation.cuts.append(cut)
+        return True
 
     def _solved(self, allowed: Sequence[Bools]) -> Mixture | None:
         self.nodes += 1
@@ -152,13 +165,29 @@ class Search:
         if mixture := self._solved(allowed):
             self._take(mixture.bound, chosen, mixture.rates)
 
+    def _take_all_on_switch(self) -> None:
+        """Take the plan with all NFs on the switch, if it fits.
+
+        It needs nothing else, so none is better. It alone may use the stages for encapsulation: parts of its tables may
+        not fit, and be cut off, where all of them do.
+        """
+        rows = [np.flatnonzero(one.on_switch.all(axis=1)) for one in self.options]
+        if all(len(one) for one in rows):
+            chosen = tuple(int(one[0]) for one in rows)
+            if self.stages.fits(self.tables(chosen)):
+                rates = np.array([one.rate[row] for one, row in zip(self.options, chosen, strict=True)])
+                self._take(float((rates - self.relaxation.least).sum()), chosen, rates)
+
     def _take(self, marginal: float, chosen: tuple[int, ...], rates: Floats) -> None:
         if self.best is None or marginal > self.best[0]:
             self.best = (marginal, chosen, rates)
 
     def _split(self, node: _Node) -> list[tuple[Bools, ...]]:
         """Two parts of a node that share no option of one chain, such that its mixture is in neither."""
-        mixed = [float(weights.max()) for weights in node.mixture.weights]
+        mixed = [
+            float(weights.max()) if mask.sum() > 1 else np.inf
+            for weights, mask in zip(node.mixture.weights, node.allowed, strict=True)
+        ]
         chain = int(np.argmin(mixed))
         first = _first_part(self.options[chain], node.mixture.weights[chain])
         parts = []
