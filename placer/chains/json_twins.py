@@ -29,6 +29,7 @@ from profiles.validation import worded
 
 LARGEST_FILE = 100_000_000
 LARGEST = 10**12
+SWITCH_NAME = "switch"
 SHARE_TOLERANCE = Fraction(1, 10**9)
 """By which shares that leave an NF may miss 1: a third cannot be written as a decimal number."""
 
@@ -179,6 +180,8 @@ def rack_of(content: object, file: str) -> Rack:
     names = [server.name for server in parsed.servers]
     names += [server.smartnic.name for server in parsed.servers if server.smartnic]
     faults = _repeated(names, "servers", file)
+    if SWITCH_NAME in names:
+        faults.append(Fault(file, None, "servers", f"{SWITCH_NAME!r} is how plans name the switch, and no device"))
     kinds = [kind.value for kind in SwitchKind]
     if parsed.switch.kind not in kinds:
         message = f"{parsed.switch.kind!r} is not one of {', '.join(kinds)}"
