@@ -72,8 +72,8 @@ def test_any_instance_agrees_with_an_exhaustive_search(generator: instances.Gene
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_a_third_of_the_instances_is_infeasible(generator: instances.Generator) -> None:
     """Between 20 and 40 %: both answers are tried often."""
-    infeasible = sum(best_rates(*generator(seed)) is None for seed in range(100))
-    assert 20 <= infeasible <= 40
+    infeasible = sum(best_rates(*generator(seed)) is None for seed in range(40))
+    assert 8 <= infeasible <= 16
 
 
 @pytest.mark.parametrize("numbers", lemur.OPTIMA_GBPS, ids=lambda numbers: "".join(map(str, numbers)))
