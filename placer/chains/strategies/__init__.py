@@ -1,0 +1,38 @@
+"""Strategies that place chains on a rack: from chains, a rack and a time limit to a plan.
+
+Each file registers one function under its own name. Another package adds its own by an entry point of the group
+`placer.chain_strategies`. `optimal` searches all plans and proves the best; the others are those that Lemur is compared
+with (section 5.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from placer.chains.chain import Chain
+from placer.chains.plan import RackPlan
+from placer.chains.rack import Rack
+from profiles.registry import Registry
+
+
+class ChainStrategy(Protocol):
+    """A way to place chains."""
+
+    def __call__(self, chains: Sequence[Chain], rack: Rack, *, time_limit: float) -> RackPlan:
+        """A plan; of status `unknown`, with a note why, where the strategy finds none."""
+
+
+CHAIN_STRATEGIES: Registry[ChainStrategy] = Registry(
+    "strategy for chains",
+    room="placer.chains.strategies",
+    group="placer.chain_strategies",
+    option="--strategy",
+    first=("optimal",),
+)
+"""Every strategy by name."""
+
+
+def register(name: str) -> Callable[[ChainStrategy], ChainStrategy]:
+    """A decorator that makes a strategy known."""
+    return CHAIN_STRATEGIES.register(name)

@@ -1,0 +1,17 @@
+"""Optimal: the plan with the largest marginal throughput, proven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placer.chains.chain import Chain
+from placer.chains.place import best_plan
+from placer.chains.plan import RackPlan
+from placer.chains.rack import Rack
+from placer.chains.strategies import register
+
+
+@register("optimal")
+def optimal(chains: Sequence[Chain], rack: Rack, *, time_limit: float) -> RackPlan:
+    """The best plan; after the time limit the best one so far, with the bound that was reached."""
+    return best_plan(chains, rack, time_limit=time_limit)

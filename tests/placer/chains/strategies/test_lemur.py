@@ -1,0 +1,69 @@
+"""The strategies on Lemur's 40 instances: five sets of chains, each at eight least rates."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from placer.chains.plan import RackPlan
+from placer.chains.strategies import CHAIN_STRATEGIES
+from tests.placer.chains.lemur import DELTAS, OPTIMA_GBPS, chains, rack
+
+FEASIBLE = {
+    "optimal": 34,
+    "hardware-preferred": 22,
+    "greedy": 22,
+    "software-preferred": 5,
+    "minimum-bounce": 5,
+}
+"""Of the 40 instances, how many a strategy places."""
+
+
+@cache
+def plans(strategy: str) -> dict[tuple[tuple[int, ...], float], RackPlan]:
+    """The plan for each instance."""
+    place = CHAIN_STRATEGIES[strategy]
+    return {
+        (numbers, delta): place(chains(numbers, delta), rack(), time_limit=60)
+        for numbers in OPTIMA_GBPS
+        for delta in DELTAS
+    }
+
+
+def test_these_are_all_strategies() -> None:
+    assert set(CHAIN_STRATEGIES) == set(FEASIBLE)
+    assert next(iter(CHAIN_STRATEGIES)) == "optimal"
+
+
+@pytest.mark.parametrize(("strategy", "feasible"), FEASIBLE.items())
+def test_a_strategy_places_as_many_instances_as_in_the_comparison(strategy: str, feasible: int) -> None:
+    assert sum(bool(plan.chains) for plan in plans(strategy).values()) == feasible
+
+
+@pytest.mark.parametrize("strategy", FEASIBLE)
+def test_no_strategy_is_better_than_the_published_optimum(strategy: str) -> None:
+    """Nor places an instance that is infeasible."""
+    for (numbers, delta), plan in plans(strategy).items():
+        optimum = OPTIMA_GBPS[numbers][DELTAS.index(delta)]
+        assert sum(one.rate_mbps for one in plan.chains) / 1000 <= (optimum or 0.0) + 0.005
+
+
+@pytest.mark.parametrize("strategy", FEASIBLE)
+def test_plans_keep_slos_cores_and_nics(strategy: str) -> None:
+    for plan in plans(strategy).values():
+        assert sum(cores for one in plan.chains for _, cores in one.subgroups) <= 14
+        for direction in ("in", "out"):
+            carried = sum(one.rate_mbps * float(one.layout.nic_shares.get((0, direction), 0)) for one in plan.chains)
+            assert carried <= 40_000 * (1 + 1e-9)
+        for one in plan.chains:
+            assert float(one.chain.slo.t_min_mbps) * (1 - 1e-9) <= one.rate_mbps
+            for group, cores in one.subgroups:
+                assert cores == 1 or group.cycles_of_replicas is not None
+                rate = group.rate(cores, one.layout.rack.devices[group.device], one.chain.packet_bits)
+                assert rate is None or one.rate_mbps <= float(rate) * (1 + 1e-9)
+
+
+def test_without_a_plan_the_reason_is_noted() -> None:
+    plan = plans("software-preferred")[(1, 2, 3, 4), 4]
+    assert plan.status.value == "unknown" and plan.notes and "t_min" in plan.notes[0]

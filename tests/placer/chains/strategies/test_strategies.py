@@ -1,0 +1,100 @@
+"""Each strategy by hand: which NFs it places where, and how it gives out cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.plan import RackPlan
+from placer.chains.strategies import CHAIN_STRATEGIES
+
+NFS = {
+    "A": {"server": {"cycles": 1000}, "switch": {"blocks": 1}},
+    "B": {"server": {"cycles": 2000}},
+    "S": {"server": {"cycles": 3000}, "smartnic": {"cycles": 500}},
+    "One": {"server": {"cycles": 1000, "replicable": False}},
+}
+
+
+def chain(name: str, nfs: str, t_min: float = 0, d_max: float | None = None) -> dict[str, Any]:
+    ids = nfs.split()
+    return {
+        "name": name, "packet_size": 125, "t_min_mbps": t_min, "t_max_mbps": 100_000, "d_max_us": d_max,
+        "nfs": [{"id": f"{nf}{at}", "nf": nf} for at, nf in enumerate(ids)],
+        "edges": [[f"{ids[at]}{at}", f"{ids[at + 1]}{at + 1}"] for at in range(len(ids) - 1)],
+    }  # fmt: skip
+
+
+def plan(strategy: str, *chains: dict[str, Any], servers: int = 1, smartnic: bool = False, **switch: Any) -> RackPlan:
+    """Cores of 1 GHz, packets of 1,000 bits: an NF of 1,000 cycles carries 1,000 Mbps a core."""
+    all_servers: list[dict[str, Any]] = [
+        {"name": f"s{at}", "cores": 6, "clock_mhz": 1000, "nic_mbps": 10_000} for at in range(servers)
+    ]
+    if smartnic:
+        all_servers[0]["smartnic"] = {"name": "n0", "cores": 2, "clock_mhz": 1000}
+    rack = rack_of({"switch": switch, "crossing_us": 5, "servers": all_servers, "nfs": NFS}, "rack")
+    return CHAIN_STRATEGIES[strategy](chains_of({"chains": list(chains)}, "chains"), rack, time_limit=10)
+
+
+def sites(found: RackPlan) -> list[list[str]]:
+    return [[one.site_name(at) for at in range(len(one.chain.nfs))] for one in found.chains]
+
+
+def cores(found: RackPlan) -> list[tuple[int, ...]]:
+    return [one.cores for one in found.chains]
+
+
+def test_hardware_preferred_bounces_for_a_switch_and_spreads_cores() -> None:
+    """B A B makes two subgroups; four spare cores go to the slowest in turn."""
+    found = plan("hardware-preferred", chain("c", "B A B"))
+    assert sites(found) == [["s0", "switch", "s0"]] and cores(found) == [(3, 3)]
+    assert [one.rate_mbps for one in found.chains] == [1500.0]
+
+
+def test_hardware_preferred_takes_a_smartnic() -> None:
+    assert sites(plan("hardware-preferred", chain("c", "A S B"), smartnic=True)) == [["switch", "n0", "s0"]]
+
+
+def test_software_preferred_makes_one_subgroup() -> None:
+    found = plan("software-preferred", chain("c", "B A B"), chain("d", "A"))
+    assert sites(found) == [["s0", "s0", "s0"], ["s0"]] and cores(found) == [(3,), (3,)]
+
+
+def test_minimum_bounce_uses_the_switch_where_that_makes_no_subgroup_more() -> None:
+    found = plan("minimum-bounce", chain("c", "A B A B A"))
+    assert sites(found) == [["switch", "s0", "s0", "s0", "switch"]] and cores(found) == [(6,)]
+
+
+def test_an_nf_that_cannot_be_replicated_gets_no_spare_core() -> None:
+    found = plan("hardware-preferred", chain("c", "One"), chain("d", "B"))
+    assert cores(found) == [(1,), (5,)]
+
+
+def test_greedy_serves_the_least_rates_first_and_then_the_first_chain() -> None:
+    """d needs three cores for 1,500 Mbps; c takes the three that are left."""
+    found = plan("greedy", chain("c", "B", 200), chain("d", "B", 1500))
+    assert cores(found) == [(3,), (3,)]
+    assert cores(plan("greedy", chain("c", "B"), chain("d", "B"))) == [(5,), (1,)]
+    assert plan("hardware-preferred", chain("c", "B", 200), chain("d", "B", 1600)).notes == (
+        "d reaches 1,500.0 Mbps of its t_min, 1,600.0 Mbps",
+    )
+
+
+def test_chains_spread_over_servers() -> None:
+    found = plan("hardware-preferred", *(chain(f"c{at}", "B A B") for at in range(3)), servers=3)
+    assert sites(found) == [[f"s{at}", "switch", f"s{at}"] for at in range(3)]
+
+
+def test_what_a_choice_ignores_is_refused_afterwards() -> None:
+    """Latency, stages of the switch, cores."""
+    assert "latency" in plan("hardware-preferred", chain("c", "B A B", d_max=23)).notes[0]
+    assert plan("software-preferred", chain("c", "B A B", d_max=23)).chains
+    no_stage = {"stages": 0}
+    assert "stages" in plan("hardware-preferred", chain("c", "B A B"), **no_stage).notes[0]
+    assert "cores" in plan("hardware-preferred", chain("c", "B A B A B A B A B A B A B")).notes[0]
+
+
+def test_optimal_leaves_the_switch_alone_where_that_saves_cores() -> None:
+    """With A on the server one subgroup has all six cores: 1,200 Mbps. Apart they reach 1,500 Mbps."""
+    assert plan("optimal", chain("c", "B A B")).chains[0].rate_mbps == 1500.0
+    assert plan("optimal", chain("c", "B A B", d_max=23)).chains[0].rate_mbps == 1200.0
