@@ -81,6 +81,8 @@ class Chain:
     nfs, edges
         The graph: one entry, no cycle, no parallel edges; the shares that leave an NF add up to 1. Packets leave the
         chain at NFs without edges out.
+    aggregates
+        Which traffic enters it, as its author wrote it.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Chain:
     slo: Slo
     nfs: tuple[ChainNf, ...]
     edges: tuple[ChainEdge, ...]
+    aggregates: tuple[str, ...] = ()
 
     @cached_property
     def order(self) -> tuple[int, ...]:

@@ -148,7 +148,7 @@ def read_chains(path: Path) -> tuple[Chain, ...]:
     InputError
         With every fault.
     """
-    return chains_of(_read(path), str(path))
+    return chains_of(parsed_json(read_text(path, LARGEST_FILE), str(path)), str(path))
 
 
 def read_rack(path: Path) -> Rack:
@@ -159,7 +159,7 @@ def read_rack(path: Path) -> Rack:
     InputError
         With every fault.
     """
-    return rack_of(_read(path), str(path))
+    return rack_of(parsed_json(read_text(path, LARGEST_FILE), str(path)), str(path))
 
 
 def chains_of(content: object, file: str) -> tuple[Chain, ...]:
@@ -206,16 +206,16 @@ def check_nfs(chains: Iterable[Chain], rack: Rack, file: str) -> None:
         raise InputError(faults)
 
 
-def _read(path: Path) -> object:
-    text = read_text(path, LARGEST_FILE)
+def parsed_json(text: str, file: str) -> object:
+    """The content of a JSON file; faults name `file`."""
     try:
         return json.loads(text, parse_constant=_not_finite)
     except RecursionError:
-        raise InputError.of(str(path), "is nested too deeply") from None
+        raise InputError.of(file, "is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise InputError.of(str(path), f"is not JSON: {error.msg}", line=error.lineno) from None
+        raise InputError.of(file, f"is not JSON: {error.msg}", line=error.lineno) from None
     except ValueError as error:
-        raise InputError.of(str(path), str(error)) from None
+        raise InputError.of(file, str(error)) from None
 
 
 def _not_finite(name: str) -> float:
@@ -262,6 +262,7 @@ class _ChainReading:
             Slo(parsed.t_min_mbps, parsed.t_max_mbps, parsed.d_max_us),
             tuple(ChainNf(nf.id, nf.nf, nf.parameters) for nf in parsed.nfs),
             tuple(edge for edge in edges if edge),
+            tuple(parsed.aggregates),
         )
         self._check_graph(chain)
         return None if self.faults else chain
@@ -357,6 +358,7 @@ def _written_chain(chain: Chain) -> dict[str, object]:
         "t_min_mbps": number(chain.slo.t_min_mbps),
         "t_max_mbps": number(chain.slo.t_max_mbps),
         "d_max_us": None if chain.slo.d_max_us is None else number(chain.slo.d_max_us),
+        **({"aggregates": list(chain.aggregates)} if chain.aggregates else {}),
         "nfs": nfs,
         "edges": edges,
     }
