@@ -33,9 +33,9 @@ class Progress:
         self._console.print(message, markup=False, soft_wrap=True)
 
     @contextmanager
-    def waiting(self, message: str) -> Iterator[None]:
-        """A task of unknown progress: prints the message if the task takes longer than `MESSAGE_AFTER_S`."""
-        timer = Timer(MESSAGE_AFTER_S, self.say, [message])
+    def waiting(self, message: str, after_s: float = MESSAGE_AFTER_S) -> Iterator[None]:
+        """A task of unknown progress: prints the message if the task takes longer than `after_s`."""
+        timer = Timer(after_s, self.say, [message])
         timer.daemon = True
         timer.start()
         try:

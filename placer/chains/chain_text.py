@@ -21,7 +21,7 @@ TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-NAME = "a name"
+NF = "an NF"
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class _Parser:
             return NfText(first.at, self.name("the kind of NF").text, first.text, self.parameters())
         return NfText(first.at, first.text, None, self.parameters())
 
-    def name(self, what: str = NAME) -> Token:
+    def name(self, what: str = NF) -> Token:
         if self.next is None or self.next.kind != "name":
             raise TextError(self.next.at if self.next else self.end(), f"{what} is missing here")
         token = self.take()

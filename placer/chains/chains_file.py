@@ -26,7 +26,7 @@ KEYWORDS = {
     "aggregate": "aggregate voice: 10.1.0.0/16, udp",
 }
 """With an example of each."""
-HEAD = re.compile(r"\s*(?P<keyword>[^\s:]+)(?P<names>[^:\n]*)(?P<colon>:)?")
+HEAD = re.compile(r"\s*(?P<keyword>[^\s:]*)(?P<names>[^:\n]*)(?P<colon>:)?")
 CHAIN_NAME = re.compile(r"[\w.-]{1,200}")
 
 

@@ -170,7 +170,7 @@ def _best_rates(rack: Rack, layouts: Sequence[Layout], caps: Sequence[Fraction])
         -np.ones(len(layouts)),
         A_ub=shares,
         b_ub=limits * (1 + TOLERANCE),
-        bounds=np.column_stack([least, largest]),
+        bounds=list(zip(least.tolist(), largest.tolist(), strict=True)),
         method="highs",
     )
     return refined_rates(layouts, caps, found.x) if found.status == 0 else None

@@ -62,7 +62,7 @@ class _Words:
     def quantity(self, what: str, units: Mapping[str, Fraction], hint: str) -> Fraction:
         at, text = self.at, self.next
         if not NUMBER.fullmatch(text):
-            raise TextError(at, f"{what} is missing here" if not text else f"'{text}' is no {what}", hint)
+            raise TextError(at, f"the {what} is missing here" if not text else f"'{text}' is no {what}", hint)
         self.number += 1
         unit_at, unit = self.at, self.next
         if unit in ("", ",", "to") or NUMBER.fullmatch(unit):

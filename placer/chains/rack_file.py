@@ -10,7 +10,7 @@ from typing import Any
 
 from placer.chains.json_twins import LARGEST_FILE, parsed_json, rack_of
 from placer.chains.rack import Rack, Server, SmartNic
-from placer.inputs.toml import read_toml
+from placer.inputs.toml import parsed_toml
 from placer.inputs.toml_lines import Key, TomlLines
 from profiles import Fault, InputError
 from profiles.faults import suggestion
@@ -42,11 +42,15 @@ def read_rack_file(path: Path) -> Rack:
     InputError
         With every fault.
     """
-    file = str(path)
-    if path.suffix.lower() == ".json" or read_text(path, LARGEST_FILE).lstrip().startswith("{"):
-        return rack_of(parsed_json(read_text(path, LARGEST_FILE), file), file)
-    text, document = read_toml(path)
-    return _RackToml(file, TomlLines(text), document).rack()
+    text, file = read_text(path, LARGEST_FILE), str(path)
+    if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
+        return rack_of(parsed_json(text, file), file)
+    return rack_of_toml(text, file)
+
+
+def rack_of_toml(text: str, file: str) -> Rack:
+    """A rack as people write it; faults name `file`."""
+    return _RackToml(file, TomlLines(text), parsed_toml(text, file)).rack()
 
 
 class _RackToml:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from placer.commands import chain_predict, chain_scale
+from placer.commands import chain_place, chain_predict, chain_scale
 
 app = typer.Typer(
-    help="Predict chains of NFs from the profiles of single ones.",
+    help="Predict chains of NFs from the profiles of single ones, and place chains on a rack.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -17,8 +17,9 @@ app = typer.Typer(
 
 @app.callback()
 def chains() -> None:
-    """Predict chains of NFs from the profiles of single ones."""
+    """Predict chains of NFs from the profiles of single ones, and place chains on a rack."""
 
 
 app.command("predict")(chain_predict.command)
 app.command("scale")(chain_scale.command)
+app.command("place")(chain_place.command)

@@ -21,10 +21,20 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
     InputError
         When it cannot be read, is not UTF-8 (with or without byte order mark), or not TOML; with the line.
     """
-    name = str(path)
     text = read_text(path, LARGEST_FILE)
+    return text, parsed_toml(text, str(path))
+
+
+def parsed_toml(text: str, name: str) -> dict[str, Any]:
+    """The contents of a file's text.
+
+    Raises
+    ------
+    InputError
+        When it is not TOML; with the line.
+    """
     try:
-        return text, tomllib.loads(text)
+        return tomllib.loads(text)
     except RecursionError as error:
         raise InputError.of(name, "is nested too deeply") from error
     except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits

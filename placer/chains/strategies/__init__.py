@@ -8,12 +8,14 @@ with (section 5.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from placer.chains.chain import Chain
-from placer.chains.plan import RackPlan
-from placer.chains.rack import Rack
 from profiles.registry import Registry
+
+if TYPE_CHECKING:
+    from placer.chains.chain import Chain
+    from placer.chains.plan import RackPlan
+    from placer.chains.rack import Rack
 
 
 class ChainStrategy(Protocol):

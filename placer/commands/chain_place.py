@@ -1,0 +1,98 @@
+"""`placer chain place`: chains of NFs on a rack of a switch, servers and SmartNICs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placer.chains.strategies import CHAIN_STRATEGIES
+from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
+from profiles import Fault, InputError
+from profiles.aside import file_aside
+
+if TYPE_CHECKING:
+    from placer.chains.chain import Chain
+    from placer.chains.chains_file import ChainsText
+    from placer.chains.rack import Rack
+    from placer.progress import Progress
+
+FORMATS = ("table", "json")
+AFTER_S = 1.0
+"""Seconds after which a message says what takes so long."""
+
+ChainsFile = Annotated[Path, typer.Argument(metavar="CHAINS", help="A .chains file, or its JSON twin.")]
+RackFile = Annotated[Path, typer.Option("--rack", help="A rack: TOML, or its JSON twin.", show_default=False)]
+StrategyName = Annotated[
+    str, typer.Option("--strategy", help=f"How to place: {', '.join(CHAIN_STRATEGIES.file_names())}.")
+]
+TimeLimit = Annotated[
+    float, typer.Option(min=0.1, help="Seconds for the search; then the best plan so far is printed, with its gap.")
+]
+PlanFile = Annotated[
+    Path | None, typer.Option("--plan", help="Write the plan, with chains and rack, as JSON.", show_default=False)
+]
+Format = Annotated[str, typer.Option(help="table or json.")]
+
+
+def command(
+    chains: ChainsFile,
+    rack: RackFile,
+    strategy: StrategyName = "optimal",
+    time_limit: TimeLimit = 60.0,
+    plan: PlanFile = None,
+    format: Format = "table",
+    quiet: Quiet = False,
+) -> None:
+    """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
+    from placer.chains.plan_document import plan_document
+    from placer.chains.run_strategy import run_strategy
+    from placer.progress import Progress
+    from placer.report.text.rack import rack_report
+
+    one_of("--format", format, FORMATS)
+    CHAIN_STRATEGIES.find(strategy)
+    refuse_unwritable("--plan", plan)
+    refuse_same_files({"--plan": plan}, {"CHAINS": chains, "--rack": rack})
+    read, on = _read(chains, rack)
+    progress = Progress(quiet=quiet)
+    _note_parameters(read.chains, progress)
+    with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
+        found = run_strategy(strategy, read.chains, on, time_limit=time_limit)
+    if plan is not None:
+        with file_aside(plan) as aside:
+            aside.write_text(json.dumps(plan_document(found, read.chains)) + "\n", encoding="utf-8")
+    typer.echo(rack_report(found, strategy, format), nl=False)
+
+
+def _read(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
+    """Both files; the faults of both at once."""
+    from placer.chains.chains_file import read_chains_file
+    from placer.chains.rack_file import read_rack_file
+
+    faults: list[Fault] = []
+    try:
+        read = read_chains_file(chains)
+    except InputError as error:
+        faults += error.faults
+    try:
+        on = read_rack_file(rack)
+    except InputError as error:
+        faults += error.faults
+    if faults:
+        raise InputError(faults)
+    read.check_nfs(on)
+    return read, on
+
+
+def _note_parameters(chains: Sequence[Chain], progress: Progress) -> None:
+    """Say that parameters change no cost: who counts on it would get a plan for other NFs."""
+    kinds = sorted({nf.nf for chain in chains for nf in chain.nfs if nf.parameters})
+    if kinds:
+        progress.say(
+            f"note: parameters of {', '.join(kinds)} do not change what an NF costs; "
+            "for other cycles, add a kind such as ACL_1024 to the rack"
+        )
