@@ -176,7 +176,7 @@ def test_an_nf_that_is_not_in_the_rack_is_named(placer: Placer, small: Path) -> 
         (("--format", "csv"), "--format: 'csv' is not understood\nhint: it is one of table, json"),
         (("--plan", EDGE), "edge.chains is the file of CHAINS, too"),
         (("--plan", EXAMPLES), "examples cannot be written"),
-        (("--time-limit", 0), "0.0 is not in the range"),
+        (("--time-limit", 0), "greater than or equal to 0.1"),
     ],
 )
 def test_what_is_no_option_is_refused(placer: Placer, more: tuple[object, ...], fault: str) -> None:
