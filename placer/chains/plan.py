@@ -99,6 +99,8 @@ class RackPlan:
         Of solving.
     conflict, changes
         Where there is no plan: limits that cannot be kept together, and what would be enough alone.
+    notes
+        Of the strategy, such as why it found no plan.
     """
 
     rack: Rack
@@ -108,6 +110,7 @@ class RackPlan:
     seconds: float = 0.0
     conflict: tuple[Limit, ...] = ()
     changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def marginal_mbps(self) -> float:

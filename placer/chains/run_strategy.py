@@ -10,13 +10,20 @@ from placer.chains.chain import Chain
 from placer.chains.place import best_plan
 from placer.chains.plan import RackPlan, Status
 from placer.chains.rack import Rack
-from placer.chains.strategies import CHAIN_STRATEGIES
+from placer.chains.strategies import CHAIN_STRATEGIES, Notify
 
 EQUAL = 1e-9
 """Relative: a marginal throughput this near its bound is optimal."""
 
 
-def run_strategy(name: str, chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0) -> RackPlan:
+def run_strategy(
+    name: str,
+    chains: Sequence[Chain],
+    rack: Rack,
+    *,
+    time_limit: float = 60.0,
+    notify: Notify = lambda message: None,
+) -> RackPlan:
     """The plan of a strategy, with a bound; `seconds` are those of the strategy alone.
 
     Parameters
@@ -25,6 +32,8 @@ def run_strategy(name: str, chains: Sequence[Chain], rack: Rack, *, time_limit: 
         Of the strategy. Where it gives no bound, that of `optimal` is taken.
     time_limit
         Seconds for the strategy, and again for the bound.
+    notify
+        Called with messages on progress.
 
     Raises
     ------
@@ -33,11 +42,11 @@ def run_strategy(name: str, chains: Sequence[Chain], rack: Rack, *, time_limit: 
     """
     strategy = CHAIN_STRATEGIES.find(name)
     begin = time.perf_counter()
-    plan = strategy(chains, rack, time_limit=time_limit)
+    plan = strategy(chains, rack, time_limit=time_limit, notify=notify)
     plan = replace(plan, seconds=time.perf_counter() - begin)
     if plan.bound_mbps is not None or plan.status is Status.INFEASIBLE:
         return plan
-    return _bounded(plan, best_plan(chains, rack, time_limit=time_limit))
+    return _bounded(plan, best_plan(chains, rack, time_limit=time_limit, notify=notify))
 
 
 def _bounded(plan: RackPlan, best: RackPlan) -> RackPlan:

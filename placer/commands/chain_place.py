@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,6 +49,7 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
+    from placer.chains.infeasible import explained
     from placer.chains.plan_document import plan_document
     from placer.chains.run_strategy import run_strategy
     from placer.progress import Progress
@@ -61,11 +63,24 @@ def command(
     progress = Progress(quiet=quiet)
     _note_parameters(read.chains, progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        found = run_strategy(strategy, read.chains, on, time_limit=time_limit)
+        found = run_strategy(strategy, read.chains, on, time_limit=time_limit, notify=_late(progress))
+    with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
+        found = explained(found, read.chains, seconds=time_limit)
     if plan is not None:
         with file_aside(plan) as aside:
             aside.write_text(json.dumps(plan_document(found, read.chains)) + "\n", encoding="utf-8")
     typer.echo(rack_report(found, strategy, format), nl=False)
+
+
+def _late(progress: Progress) -> Callable[[str], None]:
+    """Prints messages of a search that takes longer than `AFTER_S`."""
+    begin = time.monotonic()
+
+    def notify(message: str) -> None:
+        if time.monotonic() - begin > AFTER_S:
+            progress.say(message)
+
+    return notify
 
 
 def _read(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:

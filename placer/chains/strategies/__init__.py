@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from placer.chains.rack import Rack
 
 
+Notify = Callable[[str], None]
+"""Called with messages on progress."""
+
+
 class ChainStrategy(Protocol):
     """A way to place chains."""
 
-    def __call__(self, chains: Sequence[Chain], rack: Rack, *, time_limit: float) -> RackPlan:
+    def __call__(self, chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
         """A plan; of status `unknown`, with a note why, where the strategy finds none."""
 
 

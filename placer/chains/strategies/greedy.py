@@ -9,12 +9,12 @@ from placer.chains.chain import Chain
 from placer.chains.fixed_layouts import CoreAllocation, chosen_layouts, nothing, plan_of
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
-from placer.chains.strategies import register
+from placer.chains.strategies import Notify, register
 from placer.chains.strategies.hardware_preferred import most_on_hardware
 
 
 @register("greedy")
-def greedy(chains: Sequence[Chain], rack: Rack, *, time_limit: float) -> RackPlan:
+def greedy(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """Cores until each chain reaches its t_min; the rest to chains by index, each up to its largest rate."""
     layouts = chosen_layouts(chains, rack, most_on_hardware)
     if layouts is None:

@@ -12,11 +12,11 @@ from placer.chains.layout import SWITCH
 from placer.chains.layouts import Layouts
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
-from placer.chains.strategies import register
+from placer.chains.strategies import Notify, register
 
 
 @register("hardware-preferred")
-def hardware_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float) -> RackPlan:
+def hardware_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """A core for each subgroup; spare cores evenly among chains with a replicable subgroup, to its slowest."""
     layouts = chosen_layouts(chains, rack, most_on_hardware)
     if layouts is None:

@@ -13,11 +13,11 @@ from placer.chains.layout import Layout
 from placer.chains.layouts import Layouts
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
-from placer.chains.strategies import register
+from placer.chains.strategies import Notify, register
 
 
 @register("minimum-bounce")
-def minimum_bounce(chains: Sequence[Chain], rack: Rack, *, time_limit: float) -> RackPlan:
+def minimum_bounce(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """Per chain the fewest subgroups, then the largest rate with its even part of the cores; these as they are."""
     part = max(len(chains) // max(len(rack.servers), 1), 1)
 

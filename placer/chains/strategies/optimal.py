@@ -8,10 +8,10 @@ from placer.chains.chain import Chain
 from placer.chains.place import best_plan
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
-from placer.chains.strategies import register
+from placer.chains.strategies import Notify, register
 
 
 @register("optimal")
-def optimal(chains: Sequence[Chain], rack: Rack, *, time_limit: float) -> RackPlan:
+def optimal(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """The best plan; after the time limit the best one so far, with the bound that was reached."""
-    return best_plan(chains, rack, time_limit=time_limit)
+    return best_plan(chains, rack, time_limit=time_limit, notify=notify)

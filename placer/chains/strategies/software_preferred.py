@@ -11,11 +11,11 @@ from placer.chains.fixed_layouts import CoreAllocation, chosen_layouts, nothing,
 from placer.chains.layouts import Layouts
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
-from placer.chains.strategies import register
+from placer.chains.strategies import Notify, register
 
 
 @register("software-preferred")
-def software_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float) -> RackPlan:
+def software_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """A core for each subgroup; spare cores evenly among chains with a replicable subgroup, to its slowest."""
     layouts = chosen_layouts(chains, rack, most_on_servers)
     if layouts is None:

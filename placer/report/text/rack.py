@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import groupby
+from math import ceil, floor
 
 from placer.chains.bottlenecks import RackUse, bottlenecks, rack_use
 from placer.chains.layout import SWITCH
-from placer.chains.plan import PlacedChain, RackPlan, Status, answer
+from placer.chains.plan import Change, PlacedChain, RackPlan, Status, answer
 from placer.report.text.table import text_table
 
 CHAIN_HEADINGS = ["chain", "rate Mbps", "t_min", "t_max", "latency us", "slack us", "cores"]
+LIMITS = {"cores": "cores", "nic_mbps": "NIC", "blocks": "blocks per stage"}
+"""Limits in words, by kind; others are named as they are."""
 RACK_HEADINGS = ["device", "cores", "used", "NIC Mbps", "in", "out"]
 
 
@@ -108,7 +111,33 @@ def _without_plan(plan: RackPlan, strategy: str) -> str:
         sentence = f"{strategy} finds no plan. Another strategy may find one."
     else:
         sentence = "No plan was found within the time limit. That there is none is not proven."
-    return "\n".join([sentence, *why, f"Ended after {plan.seconds:.2f} s."]) + "\n"
+    return "\n".join([sentence, *why, *_conflict(plan), *_changes(plan), f"Ended after {plan.seconds:.2f} s."]) + "\n"
+
+
+def _conflict(plan: RackPlan) -> list[str]:
+    if not plan.conflict:
+        return []
+    limits = ", ".join(f"{LIMITS.get(one.kind, one.kind)} of {one.of}" for one in plan.conflict)
+    return [f"These limits cannot be kept together, and without any one of them the others can: {limits}."]
+
+
+def _changes(plan: RackPlan) -> list[str]:
+    if not plan.changes:
+        return []
+    return ["Each of these changes is enough alone:", *(f"  {_change(one)}" for one in plan.changes)]
+
+
+def _change(change: Change) -> str:
+    """A change in words, rounded to the side that is enough."""
+    kind, of, to = change.limit.kind, change.limit.of, change.to
+    words = {
+        "t_min": f"t_min at most {floor(100 * to) / 100:,.2f} Mbps",
+        "d_max": f"d_max at least {ceil(100 * to) / 100:,.2f} us",
+        "cores": f"{to:g} cores",
+        "nic_mbps": f"a NIC of {ceil(100 * to) / 100:,.2f} Mbps",
+        "blocks": f"{to:g} blocks per stage",
+    }
+    return f"{of}: {words.get(kind, f'{kind} {to:g}')}"
 
 
 def _mbps(rate: float) -> str:

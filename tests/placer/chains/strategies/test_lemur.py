@@ -25,7 +25,7 @@ def plans(strategy: str) -> dict[tuple[tuple[int, ...], float], RackPlan]:
     """The plan for each instance."""
     place = CHAIN_STRATEGIES[strategy]
     return {
-        (numbers, delta): place(chains(numbers, delta), rack(), time_limit=60)
+        (numbers, delta): place(chains(numbers, delta), rack(), time_limit=60, notify=print)
         for numbers in OPTIMA_GBPS
         for delta in DELTAS
     }

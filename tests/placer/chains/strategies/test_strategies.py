@@ -33,7 +33,8 @@ def plan(strategy: str, *chains: dict[str, Any], servers: int = 1, smartnic: boo
     if smartnic:
         all_servers[0]["smartnic"] = {"name": "n0", "cores": 2, "clock_mhz": 1000}
     rack = rack_of({"switch": switch, "crossing_us": 5, "servers": all_servers, "nfs": NFS}, "rack")
-    return CHAIN_STRATEGIES[strategy](chains_of({"chains": list(chains)}, "chains"), rack, time_limit=10)
+    place = CHAIN_STRATEGIES[strategy]
+    return place(chains_of({"chains": list(chains)}, "chains"), rack, time_limit=10, notify=print)
 
 
 def sites(found: RackPlan) -> list[list[str]]:
