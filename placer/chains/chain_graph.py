@@ -9,13 +9,12 @@ from fractions import Fraction
 
 from placer.chains.chain import ChainEdge, ChainNf
 from placer.chains.chain_text import BranchesText, BranchText, NfText, TextFault
+from placer.chains.json_twins import SHARE_TOLERANCE
 
 Path = tuple[NfText | BranchesText, ...]
 
 MOST_NFS = 200
 MOST_BRANCHES = 400
-SHARE_TOLERANCE = Fraction(1, 10**9)
-"""By which shares may miss 1, as in the JSON twins: 0.333333333 is a third."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,11 @@ def _wrong_shares(path: Path) -> Iterator[TextFault]:
     for one in path:
         if isinstance(one, NfText):
             continue
-        total = sum(branch.copies * branch.share for branch in one.branches)
+        total = sum((branch.copies * branch.share for branch in one.branches), Fraction(0))
         if abs(total - 1) > SHARE_TOLERANCE:
             sums = " + ".join(_term(branch) for branch in one.branches)
-            hint = "packets that take no branch need an empty one: 1/2 -"
+            rounded = abs(total - 1) < Fraction(1, 20)
+            hint = "write a third as 1/3" if rounded else "packets that take no branch need an empty one: 1/2 -"
             yield TextFault(one.at, f"the shares {sums} add up to {_number(total)}, not to 1", hint)
         for branch in one.branches:
             yield from _wrong_shares(branch.path)

@@ -17,7 +17,7 @@ from placer.chains.chain import Chain
 from placer.chains.layout import SWITCH, Layout, Subgroup
 from placer.chains.layouts import TOLERANCE, Layouts, all_layouts
 from placer.chains.plan import PlacedChain, RackPlan, Status, refined_rates
-from placer.chains.rack import Rack
+from placer.chains.rack import Rack, Server
 from placer.chains.stages import BlockStages
 
 Choose = Callable[[Layouts, Rack], int]
@@ -109,9 +109,12 @@ def chosen_layouts(chains: Sequence[Chain], rack: Rack, choose: Choose) -> list[
 def _first_layout(
     chain: Chain, rack: Rack, choose: Choose, spare: Sequence[int], known: dict[object, tuple[int, ...] | None]
 ) -> Layout | None:
+    if not rack.servers:
+        sites = _sites_on(chain, rack, choose)
+        return Layout(chain, rack, sites) if sites is not None else None
     first = {server: number for number, server in reversed([*enumerate(one.server for one in rack.devices)])}
     for server in sorted(range(len(rack.servers)), key=lambda one: (-spare[first[one]], one)):
-        features = replace(rack.servers[server], name="")
+        features = _without_names(rack.servers[server])
         same = (chain.packet_size, tuple(nf.nf for nf in chain.nfs), chain.edges, features)
         if same not in known:
             known[same] = _sites_on(chain, replace(rack, servers=(rack.servers[server],)), choose)
@@ -119,6 +122,10 @@ def _first_layout(
         if sites is not None:
             return Layout(chain, rack, tuple(site if site == SWITCH else first[server] + site for site in sites))
     return None
+
+
+def _without_names(server: Server) -> Server:
+    return replace(server, name="", smartnic=server.smartnic and replace(server.smartnic, name=""))
 
 
 def _sites_on(chain: Chain, rack: Rack, choose: Choose) -> tuple[int, ...] | None:
@@ -173,7 +180,7 @@ def _best_rates(rack: Rack, layouts: Sequence[Layout], caps: Sequence[Fraction])
         bounds=list(zip(least.tolist(), largest.tolist(), strict=True)),
         method="highs",
     )
-    return refined_rates(layouts, caps, found.x) if found.status == 0 else None
+    return refined_rates(layouts, caps, found.x) if found.status == 0 and found.x is not None else None
 
 
 def _mbps(rate: Fraction) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -194,18 +194,6 @@ def rack_of(content: object, file: str) -> Rack:
     return _rack(parsed)
 
 
-def check_nfs(chains: Iterable[Chain], rack: Rack, file: str) -> None:
-    """Refuse NFs that the rack does not name, or that can run nowhere."""
-    faults = []
-    for chain in chains:
-        for nf in chain.nfs:
-            if nf.nf not in rack.costs:
-                hint = suggestion(nf.nf, rack.costs)
-                faults.append(Fault(file, None, f"{chain.name}.{nf.id}", f"NF {nf.nf} is not in the rack", hint))
-    if faults:
-        raise InputError(faults)
-
-
 def parsed_json(text: str, file: str) -> object:
     """The content of a JSON file; faults name `file`."""
     try:
@@ -334,31 +322,3 @@ def _costs(parsed: _Costs) -> NfCosts:
         return CoreCost(cost.cycles, cost.replicable) if cost else None
 
     return NfCosts(core(parsed.server), core(parsed.smartnic), parsed.switch.blocks if parsed.switch else None)
-
-
-def written_chains(chains: Iterable[Chain]) -> Mapping[str, object]:
-    """The JSON of chains."""
-    return {"chains": [_written_chain(chain) for chain in chains]}
-
-
-def _written_chain(chain: Chain) -> dict[str, object]:
-    def number(value: Fraction) -> float | int:
-        return value.numerator if value.denominator == 1 else float(value)
-
-    edges = [
-        [chain.nfs[edge.tail].id, chain.nfs[edge.head].id, str(edge.share), *([edge.match] if edge.match else [])]
-        for edge in chain.edges
-    ]
-    nfs = [
-        {"id": nf.id, "nf": nf.nf} | ({"parameters": dict(nf.parameters)} if nf.parameters else {}) for nf in chain.nfs
-    ]
-    return {
-        "name": chain.name,
-        "packet_size": chain.packet_size,
-        "t_min_mbps": number(chain.slo.t_min_mbps),
-        "t_max_mbps": number(chain.slo.t_max_mbps),
-        "d_max_us": None if chain.slo.d_max_us is None else number(chain.slo.d_max_us),
-        **({"aggregates": list(chain.aggregates)} if chain.aggregates else {}),
-        "nfs": nfs,
-        "edges": edges,
-    }

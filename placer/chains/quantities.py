@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from placer.chains.chain import Slo
 from placer.chains.chain_text import TextError
+from placer.chains.json_twins import LARGEST
 from profiles.faults import suggestion
 
 MBPS = {
@@ -28,7 +29,6 @@ MICROSECONDS = {
 }
 """Units of times, in us."""
 BYTES = {"B": Fraction(1), "byte": Fraction(1), "bytes": Fraction(1)}
-LARGEST = 10**12
 LARGEST_PACKET = 65_535
 WORD = re.compile(r"[0-9.]+|,|[^\s,0-9.]+")
 NUMBER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?")

@@ -50,8 +50,8 @@ def command(
 ) -> None:
     """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
     from placer.chains.infeasible import explained
-    from placer.chains.plan_document import plan_document
     from placer.chains.run_strategy import run_strategy
+    from placer.chains.written_twins import plan_document
     from placer.progress import Progress
     from placer.report.text.rack import rack_report
 

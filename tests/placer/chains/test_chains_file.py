@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from placer.chains.chain import Chain
 from placer.chains.chains_file import chains_of_text, read_chains_file
-from placer.chains.json_twins import chains_of, written_chains
+from placer.chains.json_twins import chains_of
+from placer.chains.written_twins import written_chains
 from profiles import InputError
 from tests.placer.chains.lemur import GRAPHS, chain_json
 

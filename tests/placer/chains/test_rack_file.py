@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placer.chains.json_twins import rack_of
-from placer.chains.plan_document import written_rack
 from placer.chains.rack import CoreCost, NfCosts
 from placer.chains.rack_file import rack_of_toml, read_rack_file
+from placer.chains.written_twins import written_rack
 from profiles import InputError
 from tests.placer.chains.lemur import rack as lemurs_rack
 

@@ -1,4 +1,4 @@
-"""The file of a plan: ANSWER together with the chains and the rack that it is for, as JSON twins (docs/formats.md)."""
+"""Chains, racks and plans as JSON (docs/formats.md): what `json_twins.py` reads again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from placer.chains.chain import Chain
-from placer.chains.json_twins import written_chains
 from placer.chains.plan import RackPlan, answer
 from placer.chains.rack import CoreCost, NfCosts, Rack, Server
 
@@ -14,6 +13,31 @@ from placer.chains.rack import CoreCost, NfCosts, Rack, Server
 def plan_document(plan: RackPlan, chains: Sequence[Chain]) -> Mapping[str, object]:
     """A plan as one JSON object: `answer`, `chains` and `rack`."""
     return {"answer": answer(plan), "chains": written_chains(chains), "rack": written_rack(plan.rack)}
+
+
+def written_chains(chains: Sequence[Chain]) -> Mapping[str, object]:
+    """The JSON of chains."""
+    return {"chains": [_written_chain(chain) for chain in chains]}
+
+
+def _written_chain(chain: Chain) -> dict[str, object]:
+    edges = [
+        [chain.nfs[edge.tail].id, chain.nfs[edge.head].id, str(edge.share), *([edge.match] if edge.match else [])]
+        for edge in chain.edges
+    ]
+    nfs = [
+        {"id": nf.id, "nf": nf.nf} | ({"parameters": dict(nf.parameters)} if nf.parameters else {}) for nf in chain.nfs
+    ]
+    return {
+        "name": chain.name,
+        "packet_size": chain.packet_size,
+        "t_min_mbps": _number(chain.slo.t_min_mbps),
+        "t_max_mbps": _number(chain.slo.t_max_mbps),
+        "d_max_us": None if chain.slo.d_max_us is None else _number(chain.slo.d_max_us),
+        **({"aggregates": list(chain.aggregates)} if chain.aggregates else {}),
+        "nfs": nfs,
+        "edges": edges,
+    }
 
 
 def written_rack(rack: Rack) -> Mapping[str, object]:
