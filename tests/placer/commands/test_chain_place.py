@@ -189,3 +189,20 @@ def test_missing_files_are_refused(placer: Placer, tmp_path: Path) -> None:
     ended = placer("chain", "place", tmp_path / "a", "--rack", tmp_path / "b")
     assert (ended.status, ended.stdout) == (2, "")
     assert ended.stderr.count("No such file or directory") == 2
+
+
+def test_what_takes_long_is_announced(placer: Placer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On stderr, and not with --quiet."""
+    monkeypatch.setattr("placer.commands.chain_place.AFTER_S", 0.0)
+    ended = placer("chain", "place", EDGE, "--rack", RACK)
+    assert ended.status == 0 and "placing 4 chains, at most 60 s\n" in ended.stderr
+    assert placer("chain", "place", EDGE, "--rack", RACK, "--quiet").stderr == ""
+
+
+def test_conflict_and_changes_are_in_the_answer(placer: Placer, small: Path) -> None:
+    """Three cores carry 3 Gbps, four 4 Gbps; B alone has no other place."""
+    text = "slo a: 4500 Mbps to 5 Gbps\nchain a: B\n"
+    answer = json.loads(place(placer, small, text, "--format", "json")[1])
+    assert {"kind": "cores", "of": "s0", "to": 5} in answer["relaxations"]
+    assert {"kind": "t_min", "of": "a"} in answer["conflict"]
+    assert "  s0: 5 cores\n" in place(placer, small, text)[1]
