@@ -118,7 +118,7 @@ def _conflict(plan: RackPlan) -> list[str]:
     if not plan.conflict:
         return []
     limits = ", ".join(f"{LIMITS.get(one.kind, one.kind)} of {one.of}" for one in plan.conflict)
-    return [f"These limits cannot be kept together, and without any one of them the others can: {limits}."]
+    return [f"These limits cannot be kept together: {limits}."]
 
 
 def _changes(plan: RackPlan) -> list[str]:
