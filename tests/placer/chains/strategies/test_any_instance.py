@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from placer.chains.json_twins import chains_of, rack_of
@@ -19,9 +19,9 @@ NEAR = 1 + 1e-8
 
 @st.composite
 def racks(draw: st.DrawFn) -> dict[str, Any]:
-    """One or two servers, perhaps with a SmartNIC, and four kinds of NF that run in some places."""
+    """One server, perhaps with a SmartNIC, and four kinds of NF that run in some places."""
     servers = []
-    for number in range(draw(st.integers(1, 2))):
+    for number in range(1):
         server: dict[str, Any] = {
             "name": f"s{number}",
             "cores": draw(st.integers(1, 5)),
@@ -81,16 +81,16 @@ def assert_kept(plan: RackPlan) -> None:
     assert all(mbps <= float(plan.rack.servers[server].nic_mbps) * NEAR for (server, _), mbps in carried.items())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None, phases=[Phase.generate])
 @given(on=racks(), which=chains())
 def test_plans_keep_every_limit_and_none_is_above_the_optimum(on: dict[str, Any], which: dict[str, Any]) -> None:
     """And an instance that is infeasible is placed by none."""
     read, rack = chains_of(which, "chains"), rack_of(on, "rack")
-    best = best_plan(read, rack, time_limit=20)
+    best = best_plan(read, rack, time_limit=5)
     assert_kept(best)
     assert best.status in (Status.OPTIMAL, Status.INFEASIBLE)
     for strategy in RIVALS:
-        plan = CHAIN_STRATEGIES[strategy](read, rack, time_limit=20, notify=print)
+        plan = CHAIN_STRATEGIES[strategy](read, rack, time_limit=5, notify=print)
         assert_kept(plan)
         if plan.chains:
             assert best.chains and plan.marginal_mbps <= best.marginal_mbps + 1e-6 * max(best.marginal_mbps, 1.0)
