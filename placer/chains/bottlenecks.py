@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placer.chains.plan import PlacedChain, RackPlan
+from placer.chains.plan import ChainPlan, RackPlan
 
 NEAR = 1e-6
 """Relative: how near its limit something is used up."""
@@ -39,7 +39,7 @@ def rack_use(plan: RackPlan) -> RackUse:
     return RackUse(tuple(cores), tuple(carried["in"]), tuple(carried["out"]))
 
 
-def bottlenecks(one: PlacedChain, use: RackUse) -> list[str]:
+def bottlenecks(one: ChainPlan, use: RackUse) -> list[str]:
     """What keeps a chain from a higher rate, in words: subgroups, NICs, its t_max."""
     rack, rate = one.layout.rack, one.rate_mbps
     found = ["t_max"] if rate >= float(one.chain.slo.t_max_mbps) * (1 - NEAR) else []

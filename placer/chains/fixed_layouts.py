@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from placer.chains.chain import Chain
 from placer.chains.layout import SWITCH, Layout, Subgroup
 from placer.chains.layouts import TOLERANCE, Layouts, all_layouts
-from placer.chains.plan import PlacedChain, RackPlan, Status, refined_rates
+from placer.chains.plan import ChainPlan, RackPlan, Status, refined_rates
 from placer.chains.rack import Rack, Server
 from placer.chains.stages import BlockStages
 
@@ -153,7 +153,7 @@ def plan_of(allocation: CoreAllocation) -> RackPlan:
     if rates is None:
         return nothing(rack, "the NICs do not carry the least rates")
     placed = (
-        PlacedChain(layout, rate, tuple(cores))
+        ChainPlan(layout, rate, tuple(cores))
         for layout, rate, cores in zip(layouts, rates, allocation.cores, strict=True)
     )
     return RackPlan(rack, Status.FEASIBLE, tuple(placed))

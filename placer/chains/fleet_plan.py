@@ -19,7 +19,7 @@ from placer.chains.fleet_bound import classes_of, fleet_bound
 from placer.chains.layout import SWITCH, Layout
 from placer.chains.layouts import equal_servers
 from placer.chains.options import Options, options_of
-from placer.chains.plan import PlacedChain, RackPlan, Status
+from placer.chains.plan import ChainPlan, RackPlan, Status
 from placer.chains.rack import Rack
 from placer.chains.server_contents import Content, ServerPricing
 from placer.chains.stages import BlockStages
@@ -180,10 +180,10 @@ class FleetProgram:
             return None
         return [column for column, number in zip(self.columns, found.x, strict=True) for _ in range(round(number))]
 
-    def placed(self, columns: Sequence[_Column]) -> tuple[PlacedChain, ...]:
+    def placed(self, columns: Sequence[_Column]) -> tuple[ChainPlan, ...]:
         """The chains of these contents; those that are there too often are left out where they gain least."""
         servers = [list(numbers) for numbers in self.groups]
-        found: list[list[PlacedChain]] = [[] for _ in self.classes]
+        found: list[list[ChainPlan]] = [[] for _ in self.classes]
         for column in columns:
             server = servers[column.group].pop(0)
             for one in column.content.placed:
@@ -191,22 +191,22 @@ class FleetProgram:
                 rate = float(options.chain.slo.t_min_mbps) + one.beyond_mbps / one.chains
                 placed = self._placed(options, one.option, server, rate)
                 found[one.chain_class] += [placed] * one.chains
-        result: dict[int, PlacedChain] = {}
+        result: dict[int, ChainPlan] = {}
         for numbers, candidates in zip(self.classes, found, strict=True):
             best = sorted(candidates, key=lambda one: -one.rate_mbps)[: len(numbers)]
             for number, chosen in zip(numbers, best, strict=True):
                 layout = Layout(self.chains[number], self.rack, chosen.layout.sites)
-                result[number] = PlacedChain(layout, chosen.rate_mbps, chosen.cores)
+                result[number] = ChainPlan(layout, chosen.rate_mbps, chosen.cores)
         return tuple(result[number] for number in range(len(self.chains)))
 
-    def _placed(self, options: Options, row: int, server: int, rate: float) -> PlacedChain:
+    def _placed(self, options: Options, row: int, server: int, rate: float) -> ChainPlan:
         """An option on one of the equal servers."""
         own = [number for number, device in enumerate(self.rack.devices) if device.server == server]
         sites = options.layouts.sites[options.layout[row]]
         layout = Layout(options.chain, self.rack, tuple(SWITCH if site == SWITCH else own[site] for site in sites))
         cores = tuple(int(options.group_cores[row, group.nfs[0]]) for group in layout.subgroups)
         largest = min([rate, float(options.rate[row])])
-        return PlacedChain(layout, largest, cores)
+        return ChainPlan(layout, largest, cores)
 
 
 def fleet_plan(
@@ -236,7 +236,7 @@ def fleet_plan(
     return replace(plan, status=Status.OPTIMAL, bound_mbps=plan.marginal_mbps) if proven else plan
 
 
-def _fitting(program: FleetProgram, stages: BlockStages) -> tuple[PlacedChain, ...] | None:
+def _fitting(program: FleetProgram, stages: BlockStages) -> tuple[ChainPlan, ...] | None:
     """The chains of a plan whose tables fit the switch: with fewer blocks where those of the best plan do not."""
     while (columns := program.solve()) is not None:
         placed = program.placed(columns)

@@ -17,7 +17,7 @@ import numpy as np
 from placer.chains.chain import Chain
 from placer.chains.layouts import all_layouts
 from placer.chains.place import exact_plan
-from placer.chains.plan import Change, Limit, RackPlan, Status
+from placer.chains.plan import Limit, LimitChange, RackPlan, Status
 from placer.chains.rack import Rack
 
 MORE_CORES = 1024
@@ -67,7 +67,7 @@ class Infeasible:
             raise TimeoutError
         return plan.status is not Status.INFEASIBLE
 
-    def relaxations(self) -> Iterator[Change]:
+    def relaxations(self) -> Iterator[LimitChange]:
         """Changes that are enough alone, those of chains first."""
         for ask in (self._rates, self._latencies, self._cores, self._nics, self._blocks):
             try:
@@ -112,7 +112,7 @@ class Infeasible:
         chains[number] = replace(chains[number], slo=replace(chains[number].slo, d_max_us=d_max_us))
         return chains
 
-    def _rates(self) -> Iterator[Change]:
+    def _rates(self) -> Iterator[LimitChange]:
         """Per chain the largest t_min that the others leave it."""
         for number, chain in enumerate(self.chains):
             if not chain.slo.t_min_mbps:
@@ -124,9 +124,9 @@ class Infeasible:
             if plan.status is Status.UNKNOWN:
                 raise TimeoutError
             if plan.chains and (rate := plan.chains[number].rate_mbps) > 0:
-                yield Change(Limit("t_min", chain.name), rate)
+                yield LimitChange(Limit("t_min", chain.name), rate)
 
-    def _latencies(self) -> Iterator[Change]:
+    def _latencies(self) -> Iterator[LimitChange]:
         """Per chain the least d_max; it is the latency of one of its layouts."""
         for number, chain in enumerate(self.chains):
             if chain.slo.d_max_us is None:
@@ -139,17 +139,17 @@ class Infeasible:
                 return self.fits(self._with_latency(number, values[at]), self.rack)
 
             if (at := _first(len(values), fits)) is not None:
-                yield Change(Limit("d_max", chain.name), float(values[at]))
+                yield LimitChange(Limit("d_max", chain.name), float(values[at]))
 
-    def _cores(self) -> Iterator[Change]:
+    def _cores(self) -> Iterator[LimitChange]:
         for device in self.rack.devices:
             yield from self._whole(Limit("cores", device.name))
 
-    def _blocks(self) -> Iterator[Change]:
+    def _blocks(self) -> Iterator[LimitChange]:
         if self.rack.switch.usable_stages is not None:
             yield from self._whole(Limit("blocks", "switch"))
 
-    def _whole(self, limit: Limit) -> Iterator[Change]:
+    def _whole(self, limit: Limit) -> Iterator[LimitChange]:
         """The least number of more cores or blocks that is enough."""
         now = _value(self.rack, limit)
 
@@ -157,9 +157,9 @@ class Infeasible:
             return self.fits(self.chains, _widened(self.rack, limit, now + more))
 
         if (more := _first(MORE_CORES, lambda at: fits(at + 1))) is not None:
-            yield Change(limit, float(now + more + 1))
+            yield LimitChange(limit, float(now + more + 1))
 
-    def _nics(self) -> Iterator[Change]:
+    def _nics(self) -> Iterator[LimitChange]:
         for server in self.rack.servers:
             limit = Limit("nic_mbps", server.name)
             if not self.fits(self.chains, _widened(self.rack, limit, None)):
@@ -171,7 +171,7 @@ class Infeasible:
                 middle = (low + high) / 2
                 enough = self.fits(self.chains, _widened(self.rack, limit, middle))
                 low, high = (low, middle) if enough else (middle, high)
-            yield Change(limit, float(high))
+            yield LimitChange(limit, float(high))
 
 
 def _limits(chains: Sequence[Chain], rack: Rack) -> Iterator[Limit]:

@@ -13,7 +13,7 @@ from placer.chains.fleet_bound import same_but_for_names
 from placer.chains.fleet_plan import fleet_plan
 from placer.chains.layouts import possible_sites
 from placer.chains.options import Options, options_of
-from placer.chains.plan import PlacedChain, RackPlan, Status, placed, refined_rates
+from placer.chains.plan import ChainPlan, RackPlan, Status, placed, refined_rates
 from placer.chains.rack import Rack
 from placer.chains.search import Found, Search
 from placer.chains.stages import BlockStages
@@ -87,12 +87,12 @@ def _plan(found: Found, options: Sequence[Options], chains: Sequence[Chain], rac
         return RackPlan(rack, status, bound_mbps=found.bound if status is Status.UNKNOWN else None, seconds=seconds)
     rough = [placed(chain, one, row, rack, 0.0) for chain, one, row in zip(chains, options, found.chosen, strict=True)]
     rates = refined_rates([one.layout for one in rough], [_cap(one) for one in rough], found.rates)
-    placed_chains = tuple(PlacedChain(one.layout, rate, one.cores) for one, rate in zip(rough, rates, strict=True))
+    placed_chains = tuple(ChainPlan(one.layout, rate, one.cores) for one, rate in zip(rough, rates, strict=True))
     plan = RackPlan(rack, Status.OPTIMAL if found.proven else Status.FEASIBLE, placed_chains, found.bound, seconds)
     return RackPlan(rack, plan.status, placed_chains, max(found.bound, plan.marginal_mbps), seconds)
 
 
-def _cap(one: PlacedChain) -> Fraction:
+def _cap(one: ChainPlan) -> Fraction:
     """The largest rate that the cores of a chain allow."""
     devices, bits = one.layout.rack.devices, one.chain.packet_bits
     rates = [group.rate(cores, devices[group.device], bits) for group, cores in one.subgroups]

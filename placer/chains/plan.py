@@ -47,7 +47,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Change:
+class LimitChange:
     """A change that is enough alone: the limit, and its new value."""
 
     limit: Limit
@@ -55,7 +55,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class PlacedChain:
+class ChainPlan:
     """A chain of a plan.
 
     Parameters
@@ -105,11 +105,11 @@ class RackPlan:
 
     rack: Rack
     status: Status
-    chains: tuple[PlacedChain, ...] = ()
+    chains: tuple[ChainPlan, ...] = ()
     bound_mbps: float | None = None
     seconds: float = 0.0
     conflict: tuple[Limit, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[LimitChange, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -125,12 +125,12 @@ class RackPlan:
         return max(self.bound_mbps - self.marginal_mbps, 0.0) / self.bound_mbps if self.bound_mbps > 0 else 0.0
 
 
-def placed(chain: Chain, options: Options, row: int, rack: Rack, rate_mbps: float) -> PlacedChain:
+def placed(chain: Chain, options: Options, row: int, rack: Rack, rate_mbps: float) -> ChainPlan:
     """An option of a chain, or of one that is equal but for its names, as a placed chain."""
     sites = tuple(int(site) for site in options.layouts.sites[options.layout[row]])
     layout = Layout(chain, rack, sites)
     cores = tuple(int(options.group_cores[row, group.nfs[0]]) for group in layout.subgroups)
-    return PlacedChain(layout, rate_mbps, cores)
+    return ChainPlan(layout, rate_mbps, cores)
 
 
 def answer(plan: RackPlan) -> Mapping[str, object]:
@@ -147,7 +147,7 @@ def answer(plan: RackPlan) -> Mapping[str, object]:
     }
 
 
-def _chain(one: PlacedChain) -> dict[str, object]:
+def _chain(one: ChainPlan) -> dict[str, object]:
     ids = [nf.id for nf in one.chain.nfs]
     devices = one.layout.rack.devices
     return {

@@ -41,7 +41,7 @@ class Mixture:
 
 
 @dataclass
-class Relaxation:
+class MixtureProgram:
     """The linear program over options; each option gives two columns, at the least rate and at its largest.
 
     Parameters

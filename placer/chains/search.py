@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from placer.chains.options import Options
 from placer.chains.rack import Rack
-from placer.chains.relaxation import Mixture, Relaxation
+from placer.chains.relaxation import Mixture, MixtureProgram
 from placer.chains.stages import StageOracle, TableId, conflict
 
 Floats = NDArray[np.float64]
@@ -83,7 +83,7 @@ class Search:
     time_limit: float = 60.0
 
     def __post_init__(self) -> None:
-        self.relaxation = Relaxation(self.rack, self.options)
+        self.relaxation = MixtureProgram(self.rack, self.options)
         self.nodes = 0
         self.numbers = count()
         self.best: tuple[float, tuple[int, ...], Floats] | None = None

@@ -9,7 +9,7 @@ from math import ceil, floor
 
 from placer.chains.bottlenecks import RackUse, bottlenecks, rack_use
 from placer.chains.layout import SWITCH
-from placer.chains.plan import Change, PlacedChain, RackPlan, Status, answer
+from placer.chains.plan import ChainPlan, LimitChange, RackPlan, Status, answer
 from placer.report.text.table import text_table
 
 CHAIN_HEADINGS = ["chain", "rate Mbps", "t_min", "t_max", "latency us", "slack us", "cores"]
@@ -33,7 +33,7 @@ def _chains(plan: RackPlan) -> str:
     return text_table(CHAIN_HEADINGS, [_chain(one) for one in plan.chains], words=1)
 
 
-def _chain(one: PlacedChain) -> list[str]:
+def _chain(one: ChainPlan) -> list[str]:
     slo, latency = one.chain.slo, float(one.layout.latency_us)
     slack = "-" if slo.d_max_us is None else f"{float(slo.d_max_us) - latency:.2f}"
     rates = [_mbps(rate) for rate in (one.rate_mbps, float(slo.t_min_mbps), float(slo.t_max_mbps))]
@@ -52,7 +52,7 @@ def _paths(plan: RackPlan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _visits(one: PlacedChain) -> Iterator[str]:
+def _visits(one: ChainPlan) -> Iterator[str]:
     """In the order of packets, the devices that they pass, and which NFs run there."""
     group_of = {nf: number for number, (group, _) in enumerate(one.subgroups) for nf in group.nfs}
     shown: set[int] = set()
@@ -127,7 +127,7 @@ def _changes(plan: RackPlan) -> list[str]:
     return ["Each of these changes is enough alone:", *(f"  {_change(one)}" for one in plan.changes)]
 
 
-def _change(change: Change) -> str:
+def _change(change: LimitChange) -> str:
     """A change in words, rounded to the side that is enough."""
     kind, of, to = change.limit.kind, change.limit.of, change.to
     words = {

@@ -60,7 +60,7 @@ ANSWER = {
     "conflict": [],
     "relaxations": [],
 }
-Change = Callable[[Json, Json, Json], object]
+LimitChange = Callable[[Json, Json, Json], object]
 
 
 def test_a_sound_answer_has_no_fault() -> None:
@@ -130,7 +130,7 @@ def _at(answer: Json, site: str, nf: str = "enc", group: int = 0) -> None:
         ),
     ],
 )
-def test_a_fault_is_named(change: Change, fault: str) -> None:
+def test_a_fault_is_named(change: LimitChange, fault: str) -> None:
     """One change of a sound instance or answer."""
     one, on, answer = deepcopy(CHAIN), deepcopy(RACK) | {"overheads": {}}, deepcopy(ANSWER)
     if "Mbps out" in fault:

@@ -12,12 +12,12 @@ from placer.chains.chain import Chain
 from placer.chains.infeasible import Infeasible, explained
 from placer.chains.json_twins import chains_of, rack_of
 from placer.chains.place import exact_plan
-from placer.chains.plan import Change, Limit, Status
+from placer.chains.plan import Limit, LimitChange, Status
 from placer.chains.rack import Rack
 from tests.placer.chains import lemur
 
 
-def changed(chains: Sequence[Chain], rack: Rack, change: Change, factor: float) -> tuple[list[Chain], Rack]:
+def changed(chains: Sequence[Chain], rack: Rack, change: LimitChange, factor: float) -> tuple[list[Chain], Rack]:
     """The instance with a change, scaled by a factor; of whole numbers one less instead."""
     to = Fraction(change.to) * Fraction(factor)
     kind, of = change.limit.kind, change.limit.of

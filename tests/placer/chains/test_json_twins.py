@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from placer.chains.json_twins import chains_of, check_nfs, rack_of, read_chains, read_rack, written_chains
+from placer.chains.json_twins import chains_of, rack_of, read_chains, read_rack
+from placer.chains.written_twins import written_chains
 from profiles import InputError
 from tests.placer.chains import lemur
 from tests.placer.chains.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
@@ -137,20 +138,6 @@ def test_all_faults_of_a_rack_are_named_at_once() -> None:
     """Of its switch and of its servers."""
     content = rack({"X": ON_SWITCH}, server("s0"), server("s0"), switch={"kind": "p4", "table_order": ["Y", "Z"]})
     assert len(faults_of_rack(content)) == 4
-
-
-def test_nfs_that_the_rack_does_not_know_are_named_with_a_hint() -> None:
-    """Each with its chain, and the name that was meant."""
-    chains = chains_of({"chains": [lemur.chain_json(3, 0.5)]}, "x.json")
-    nfs = {name.replace("Dedup", "Dedupe"): ON_SERVER for name in [*lemur.CYCLES, "IPv4Fwd"] if name != "LB"}
-    with pytest.raises(InputError) as refused:
-        check_nfs(chains, rack_of(rack(nfs), "r.json"), "x.json")
-    found = messages(refused.value)
-    assert [one.removeprefix("x.json: ") for one in found] == [
-        "chain3.Dedup: NF Dedup is not in the rack",
-        "chain3.LB: NF LB is not in the rack",
-    ]
-    assert "hint: did you mean Dedupe?" in str(refused.value)
 
 
 @pytest.mark.parametrize("content", [[], 1, {}, {"chains": {}}, {"chains": []}, {"chains": [3]}, None])

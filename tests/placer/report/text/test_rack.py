@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from placer.chains.place import best_plan
-from placer.chains.plan import Change, Limit, RackPlan, Status
+from placer.chains.plan import Limit, LimitChange, RackPlan, Status
 from placer.report.text.rack import rack_report
 from tests.placer.chains.lemur import chains, rack
 
@@ -51,7 +51,7 @@ def test_a_conflict_and_what_would_be_enough_are_worded() -> None:
         rack(),
         Status.INFEASIBLE,
         conflict=(Limit("t_min", "c"), Limit("nic_mbps", "s0")),
-        changes=tuple(Change(Limit(kind, of), to) for kind, of, to in changes),
+        changes=tuple(LimitChange(Limit(kind, of), to) for kind, of, to in changes),
     )
     assert text(plan).splitlines()[1:-1] == [
         "These limits cannot be kept together: t_min of c, NIC of s0.",
