@@ -29,6 +29,8 @@ def failure_of(error: BaseException) -> tuple[str, int] | None:
             return "error: the input is nested too deeply", REFUSED
         case OverflowError():
             return f"error: a number of the input is too large: {error}", REFUSED
+        case ArithmeticError():
+            return f"error: {error}", FAILED
         case sqlite3.Error():
             return f"error: the state file: {error}; what was acknowledged is kept", FAILED
         case OSError(errno=errno.ENOSPC):

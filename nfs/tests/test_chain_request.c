@@ -1,7 +1,4 @@
-#include <string.h>
-
-#include "testbed/request.h"
-#include "tests/support.h"
+#include "tests/requests.h"
 
 #define TRAFFIC "\"traffic\": {\"flows\": 5000, \"packet_size\": 100}"
 #define SMALL_ACL "{\"name\": \"ACL\", \"parameters\": {\"filters\": 64}}"
@@ -10,24 +7,9 @@
 #define HALF "\"shares\": [0.5, 1], \"rate_kpps\": 7"
 #define CHAIN(fields) "{\"kind\": \"chain\", " fields ", " TRAFFIC "}"
 
-static struct load parsed(const char *text, struct faults *faults)
-{
-	json_t *json = json_loads(text, 0, NULL);
-	struct load load;
-
-	*faults = (struct faults){0};
-	assert_non_null(json);
-	request_load(json, &load, faults);
-	json_decref(json);
-	return load;
-}
-
 static double setting(const struct chain_function *function, const char *name)
 {
-	for (unsigned int i = 0; i < function->n_settings; i++)
-		if (strcmp(function->settings[i].name, name) == 0)
-			return function->settings[i].value;
-	return -1;
+	return value_of(function->settings, function->n_settings, name);
 }
 
 /* Stages, cores, shares and rate are read; tables get twice the flows, as those of one function. */

@@ -1,26 +1,8 @@
-#include <string.h>
-
-#include "testbed/request.h"
-#include "tests/support.h"
-
-static struct load parsed(const char *text, struct faults *faults)
-{
-	json_t *json = json_loads(text, 0, NULL);
-	struct load load;
-
-	*faults = (struct faults){0};
-	assert_non_null(json);
-	request_load(json, &load, faults);
-	json_decref(json);
-	return load;
-}
+#include "tests/requests.h"
 
 static double setting(const struct load *load, const char *name)
 {
-	for (unsigned int i = 0; i < load->n_settings; i++)
-		if (strcmp(load->settings[i].name, name) == 0)
-			return load->settings[i].value;
-	return -1;
+	return value_of(load->settings, load->n_settings, name);
 }
 
 /* A network function gets its traffic, and by default tables for twice the flows. */

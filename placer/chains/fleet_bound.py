@@ -7,7 +7,7 @@ large machine. The bound also holds for plans that split chains over servers (`s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +20,6 @@ from placer.chains.split_options import Uses, split_options
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class FleetBound:
-    """A bound of the marginal throughput of every plan.
-
-    Parameters
-    ----------
-    mbps
-        The bound; minus infinity when no plan is possible.
-    prices
-        Of one unit of each limit, Mbps: cores of each kind of device, NICs in and out of each kind of server, blocks.
-    """
-
-    mbps: float
-    prices: Floats
 
 
 def classes_of(chains: Sequence[Chain]) -> list[list[int]]:
@@ -52,8 +36,16 @@ def same_but_for_names(chain: Chain) -> object:
     return chain.packet_size, chain.slo, nfs, chain.edges
 
 
-def fleet_bound(chains: Sequence[Chain], rack: Rack) -> FleetBound:
-    """The best bound by prices: a linear program over the options of each class."""
+def fleet_bound(chains: Sequence[Chain], rack: Rack) -> float:
+    """What the marginal throughput of no plan exceeds, Mbps; minus infinity when no plan is possible.
+
+    It is that of a linear program over the options of each class, whose dual prices prove it.
+
+    Raises
+    ------
+    ArithmeticError
+        When the solver gives up.
+    """
     groups = equal_servers(rack)
     one_each = replace(rack, servers=tuple(rack.servers[numbers[0]] for numbers in groups))
     sizes = np.array([len(numbers) for numbers in groups])
@@ -62,7 +54,7 @@ def fleet_bound(chains: Sequence[Chain], rack: Rack) -> FleetBound:
     most = limits[: len(one_each.devices)].astype(np.int64)
     options = [split_options(chains[numbers[0]], one_each, most) for numbers in classes]
     if any(len(one) == 0 for one in options):
-        return FleetBound(float("-inf"), np.zeros(len(limits)))
+        return float("-inf")
     least = [float(chains[numbers[0]].slo.t_min_mbps) for numbers in classes]
     return _solved(options, least, np.array([len(numbers) for numbers in classes], dtype=np.float64), limits)
 
@@ -77,7 +69,7 @@ def _limits(rack: Rack, sizes: Ints) -> Floats:
     return np.array([*cores, *mbps, np.inf if stages is None else stages * rack.switch.blocks_per_stage], dtype=float)
 
 
-def _solved(options: Sequence[Uses], least: Sequence[float], sizes: Floats, limits: Floats) -> FleetBound:
+def _solved(options: Sequence[Uses], least: Sequence[float], sizes: Floats, limits: Floats) -> float:
     """Each option gives two columns, at the least rate and at its largest."""
     ends = [
         np.vstack(
@@ -89,8 +81,4 @@ def _solved(options: Sequence[Uses], least: Sequence[float], sizes: Floats, limi
     class_of = np.repeat(np.arange(len(options)), [len(gain) for gain in gains])
     bounded = np.isfinite(limits)
     found = largest_gain(np.concatenate(gains), np.vstack(ends).T[bounded], limits[bounded], class_of, sizes)
-    prices = np.zeros(len(limits))
-    if found is None:
-        return FleetBound(float("-inf"), prices)
-    prices[bounded] = found.prices
-    return FleetBound(found.gain, prices)
+    return found.gain if found else float("-inf")

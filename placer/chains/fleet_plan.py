@@ -223,16 +223,16 @@ def fleet_plan(
     begin = time.perf_counter()
     until = time.monotonic() + time_limit
     bound = fleet_bound(chains, rack)
-    if bound.mbps == float("-inf"):
+    if bound == float("-inf"):
         return RackPlan(rack, Status.INFEASIBLE, seconds=time.perf_counter() - begin)
-    notify(f"bound: {bound.mbps:,.0f} Mbps beyond the least rates")
+    notify(f"bound: {bound:,.0f} Mbps beyond the least rates")
     program = FleetProgram(chains, rack, until, notify)
     placed = _fitting(program, BlockStages(rack, chains))
     seconds = time.perf_counter() - begin
     if placed is None:
-        return RackPlan(rack, Status.UNKNOWN, bound_mbps=bound.mbps, seconds=seconds)
-    plan = RackPlan(rack, Status.FEASIBLE, placed, bound.mbps, seconds)
-    proven = bound.mbps <= plan.marginal_mbps * (1 + PROVEN)
+        return RackPlan(rack, Status.UNKNOWN, bound_mbps=bound, seconds=seconds)
+    plan = RackPlan(rack, Status.FEASIBLE, placed, bound, seconds)
+    proven = bound <= plan.marginal_mbps * (1 + PROVEN)
     return replace(plan, status=Status.OPTIMAL, bound_mbps=plan.marginal_mbps) if proven else plan
 
 

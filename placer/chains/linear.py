@@ -13,6 +13,9 @@ from scipy.sparse import csr_array
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+INFEASIBLE = 2
+"""The status of a solver that has proven that there is no solution."""
+
 
 @dataclass(frozen=True)
 class Solved:
@@ -24,13 +27,10 @@ class Solved:
         The largest sum of gains.
     weights
         Of each column; shape (columns,).
-    prices
-        Of one unit of each limit; shape (limits,).
     """
 
     gain: float
     weights: Floats
-    prices: Floats
 
 
 def largest_gain(gains: Floats, uses: Floats, limits: Floats, owners: Ints, sizes: Floats) -> Solved | None:
@@ -48,13 +48,19 @@ def largest_gain(gains: Floats, uses: Floats, limits: Floats, owners: Ints, size
         Who takes each column; shape (columns,).
     sizes
         How many columns each owner takes; shape (owners,).
+
+    Raises
+    ------
+    ArithmeticError
+        When the solver gives up: then nothing is known, not even that there is no mixture.
     """
     scales = np.where(limits > 0, limits, 1.0)
     places = (owners, np.arange(len(owners)))
     once: Any = csr_array((np.ones(len(owners)), places), shape=(len(sizes), len(owners)))
     costs: Floats = -gains
     found = linprog(costs, A_ub=uses / scales[:, None], b_ub=limits / scales, A_eq=once, b_eq=sizes, method="highs")
-    if found.status != 0 or found.x is None:
+    if found.status == INFEASIBLE:
         return None
-    prices: Floats = np.maximum(-found.ineqlin.marginals, 0.0) / scales
-    return Solved(float(gains @ found.x), np.asarray(found.x, dtype=np.float64), prices)
+    if found.status != 0 or found.x is None:
+        raise ArithmeticError(f"a linear program was not solved: {found.message}")
+    return Solved(float(gains @ found.x), np.asarray(found.x, dtype=np.float64))

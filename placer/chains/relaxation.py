@@ -30,14 +30,11 @@ class Mixture:
         Per chain the weight of each option; shape (options,) each.
     rates
         Per chain, Mbps; shape (chains,).
-    prices
-        Of one unit of each limit, Mbps; shape (limits,).
     """
 
     bound: float
     weights: tuple[Floats, ...]
     rates: Floats
-    prices: Floats
 
 
 @dataclass
@@ -100,7 +97,7 @@ class MixtureProgram:
             weight[row] = (low + high)[chain_of == chain]
             weights.append(weight)
         rates: Floats = self.least + np.bincount(chain_of, high * gains, len(rows)).astype(np.float64)
-        return Mixture(found.gain, tuple(weights), rates, found.prices)
+        return Mixture(found.gain, tuple(weights), rates)
 
     def carries_least(self, chosen: Sequence[int]) -> bool:
         """Whether limits hold at the least rates of an option of each chain; a solver's tolerance is wider."""

@@ -61,8 +61,7 @@ def test_no_device_has_more_cores_than_it_has() -> None:
 def test_the_bound_is_never_below_a_plan(delta: float) -> None:
     """For one server, the exact optimum; for several, the plan."""
     assert (
-        fleet_bound(copies(1, delta), lemur.rack()).mbps
-        >= exact_plan(copies(1, delta), lemur.rack()).marginal_mbps - 1e-6
+        fleet_bound(copies(1, delta), lemur.rack()) >= exact_plan(copies(1, delta), lemur.rack()).marginal_mbps - 1e-6
     )
     plan = fleet_plan(copies(4, delta), rack_of_servers(4))
     assert plan.bound_mbps is not None and plan.bound_mbps >= plan.marginal_mbps - 1e-6
