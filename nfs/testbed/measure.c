@@ -118,9 +118,10 @@ static void add_window(struct run *run, const struct snapshot *from, const struc
 
 	run->measured->windows[disturbance]++;
 	for (unsigned int i = 0; i < co_run->co_location->n; i++) {
-		const double rate = window_rate(from, to, i);
+		const double slowness = window_slowness(from, to, co_run, i);
+		const double rate = slowness * window_rate(from, to, i);
 
-		core_rates[i] = window_core_rate(from, to, co_run, i);
+		core_rates[i] = slowness * window_core_rate(from, to, co_run, i);
 		if (disturbance != UNDISTURBED)
 			continue;
 		readings_add(&of_round[i], rate);
@@ -252,7 +253,7 @@ enum outcome measure(struct measured *measured, const struct co_location *co_loc
 	run->limits = limits;
 	run->stop = stop;
 	run->windows_until_ns = begin + limits->most_windows * (limits->window_ms * 1000000ull);
-	windows_begin();
+	windows_begin(limits->shared_machine);
 	control_thread_avoid(workers, co_run_cores(co_location, engines));
 	do {
 		round = run_round(run, co_location, workers, engines);

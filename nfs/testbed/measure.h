@@ -21,6 +21,7 @@ struct run_limits {
 		most_windows; /* of any kind; also limits the run's time, besides filling tables */
 	double standard_error_pct;
 	bool best_effort;  /* answer with disturbed windows, too */
+	bool shared_machine; /* other machines use its hyperthreads and caches */
 	uint64_t until_ns; /* clock_ns() at which the run ends in any case */
 };
 

@@ -31,6 +31,9 @@ static const char usage[] =
 	"                           off idle cores, too: for shared machines\n"
 	"  --best-effort            if too few windows are undisturbed, answer from the others:\n"
 	"                           with a larger error, and marked as best effort\n"
+	"  --shared-machine         other machines use these hyperthreads and caches:\n"
+	"                           throughput as at the fastest clock that was seen, from\n"
+	"                           windows in which the cores were little slower\n"
 	"  --window-ms MS           length of a window, at least 20 (50)\n"
 	"  --windows LEAST,MOST     undisturbed windows of a run, and limit of all windows "
 	"(20,600)\n"
@@ -50,6 +53,7 @@ enum {
 	SHARE_CLIENT_CORE,
 	REALTIME,
 	BEST_EFFORT_ANSWERS,
+	SHARED_MACHINE,
 	WINDOW_MS,
 	WINDOWS,
 	STANDARD_ERROR,
@@ -72,6 +76,7 @@ static const struct option long_options[] = {
 	{"share-client-core", no_argument, NULL, SHARE_CLIENT_CORE},
 	{"realtime", no_argument, NULL, REALTIME},
 	{"best-effort", no_argument, NULL, BEST_EFFORT_ANSWERS},
+	{"shared-machine", no_argument, NULL, SHARED_MACHINE},
 	{"window-ms", required_argument, NULL, WINDOW_MS},
 	{"windows", required_argument, NULL, WINDOWS},
 	{"standard-error", required_argument, NULL, STANDARD_ERROR},
@@ -213,6 +218,9 @@ static bool set(struct options *options, int option, const char *text)
 		return true;
 	case BEST_EFFORT_ANSWERS:
 		options->limits.best_effort = true;
+		return true;
+	case SHARED_MACHINE:
+		options->limits.shared_machine = true;
 		return true;
 	case WINDOW_MS:
 		return set_unsigned(&options->limits.window_ms, text, LEAST_WINDOW_MS, 60000);

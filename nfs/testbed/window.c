@@ -27,24 +27,27 @@ void snapshot_take(struct snapshot *snapshot, const struct co_run *co_run)
 	core_ticks_read(CORE_TICKS, snapshot->cores);
 }
 
-/* Cores that share a cache with the run's cores but do not run it. */
+/* TSC cycles of a probe by core, the fastest of all windows of the run so far; 0: none yet. */
+static double fastest[CPU_SETSIZE];
+static bool shared; /* the machine */
+
+/*
+ * Cores that share a cache with the run's cores but do not run it. On a shared machine most of
+ * them belong to others and cannot be seen, so none is looked at.
+ */
 static cpu_set_t idle_cores(const struct co_run *co_run)
 {
 	cpu_set_t idle;
 
 	CPU_ZERO(&idle);
+	if (shared)
+		return idle;
 	for (unsigned int i = 0; i < co_run->n_workers; i++)
 		CPU_OR(&idle, &idle, &co_run->workers->worker[i].cache_neighbours);
 	for (unsigned int i = 0; i < co_run->n_workers; i++)
 		CPU_CLR(co_run->workers->worker[i].core, &idle);
 	return idle;
 }
-
-/*
- * TSC cycles of a probe by core, the fastest of all windows of the run so far; 0: none yet. What a
- * workload leaves in the caches changes a probe, so each run has its own.
- */
-static double fastest[CPU_SETSIZE];
 
 /* Cycles of a probe in a window; 0 without probes. */
 static double probe_cycles(const struct snapshot *from, const struct snapshot *to,
@@ -57,9 +60,11 @@ static double probe_cycles(const struct snapshot *from, const struct snapshot *t
 	return (double)(to->probes[worker].cycles - from->probes[worker].cycles) / (double)n;
 }
 
-void windows_begin(void)
+void windows_begin(bool shared_machine)
 {
-	memset(fastest, 0, sizeof(fastest));
+	shared = shared_machine;
+	if (!shared)
+		memset(fastest, 0, sizeof(fastest));
 }
 
 void window_learn(const struct snapshot *from, const struct snapshot *to,
@@ -97,7 +102,7 @@ static enum disturbance worker_disturbed(const struct snapshot *from, const stru
 		return STEAL;
 	if ((double)(end->on_core - begin->on_core) < (1 - MOST_LOST) * ns)
 		return OFF_CORE;
-	if (slowed(from, to, co_run, worker) > MOST_SLOWED)
+	if (slowed(from, to, co_run, worker) > (shared ? MOST_SLOWED_SHARED : MOST_SLOWED))
 		return SLOWED;
 	return UNDISTURBED;
 }
@@ -125,6 +130,20 @@ double window_rate(const struct snapshot *from, const struct snapshot *to, unsig
 {
 	return 1e9 * (double)(to->done[workload] - from->done[workload]) /
 	       (double)(to->ns - from->ns);
+}
+
+double window_slowness(const struct snapshot *from, const struct snapshot *to,
+		       const struct co_run *co_run, unsigned int workload)
+{
+	const unsigned int cores = load_cores(&co_run->co_location->loads[workload]);
+	const unsigned int first = co_run_worker(co_run, workload);
+	double sum = 0;
+
+	if (!shared)
+		return 1;
+	for (unsigned int i = 0; i < cores; i++)
+		sum += fmin(slowed(from, to, co_run, first + i), MOST_SLOWED_SHARED);
+	return sum / cores;
 }
 
 /* Share of a window that a worker was on its core. */

@@ -27,6 +27,7 @@ extern const char *const disturbance_names[DISTURBANCES];
 /* Share of a window that a worker may lose; the control thread's wake-ups need some of it. */
 #define MOST_LOST 0.005
 #define MOST_SLOWED 1.05      /* of a probe, compared with the fastest of the run */
+#define MOST_SLOWED_SHARED 1.3 /* on a shared machine: more than clocks differ */
 #define LEAST_ON_CORE 0.01 /* share of a window below which a worker's rate means nothing */
 #define MOST_READING_NS 20000 /* a longer read does not belong to one point in time */
 #define LEAST_WINDOW_MS 20 /* in shorter windows the control thread's wake-ups exceed MOST_LOST */
@@ -43,8 +44,11 @@ struct snapshot {
 	struct core_ticks cores[CPU_SETSIZE];
 };
 
-/* A run begins: how fast cores are is not known. */
-void windows_begin(void);
+/*
+ * A run begins: how fast cores are is not known. On a machine whose hyperthreads and caches other
+ * machines use, what was learned in earlier runs stays: a run may see none of a core's best time.
+ */
+void windows_begin(bool shared_machine);
 /* Learn from a window how fast the cores of a run are. */
 void window_learn(const struct snapshot *from, const struct snapshot *to,
 		  const struct co_run *co_run);
@@ -57,6 +61,14 @@ enum disturbance window_disturbed(const struct snapshot *from, const struct snap
 
 /* Units per second of a workload between two snapshots. */
 double window_rate(const struct snapshot *from, const struct snapshot *to, unsigned int workload);
+
+/*
+ * How many times slower the cores of a workload were than ever, in the mean; at most
+ * MOST_SLOWED_SHARED. What a core computes in its own cycles is so much more at its fastest clock.
+ * 1 unless the machine is shared.
+ */
+double window_slowness(const struct snapshot *from, const struct snapshot *to,
+		       const struct co_run *co_run, unsigned int workload);
 
 /*
  * How much disturbed a window, in cores: the CPU time that other work took on the run's cores, and

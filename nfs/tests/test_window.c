@@ -195,7 +195,7 @@ static void slow_cores_disturb(void **state)
 
 	(void)state;
 	make_quiet(&span);
-	windows_begin();
+	windows_begin(false);
 	span.to.probes[0].n = 10;
 	span.to.probes[0].cycles = 10000;
 	window_learn(&span.from, &span.to, &span.co_run);
@@ -204,13 +204,38 @@ static void slow_cores_disturb(void **state)
 	span.to.probes[0].cycles = 12500;
 	assert_int_equal(disturbance_of(&span), SLOWED);
 	assert_float_equal(window_disturbance(&span.from, &span.to, &span.co_run), 0.2, 1e-9);
-	windows_begin();
+	windows_begin(false);
 	assert_int_equal(disturbance_of(&span), UNDISTURBED);
+}
+
+/* On a shared machine rates are as at the fastest clock; a busy hyperthread disturbs. */
+static void shared_cores_are_corrected_for_their_clock(void **state)
+{
+	struct span span;
+
+	(void)state;
+	make_quiet(&span);
+	windows_begin(false);
+	windows_begin(true);
+	span.to.probes[0].n = 10;
+	span.to.probes[0].cycles = 10000;
+	window_learn(&span.from, &span.to, &span.co_run);
+	windows_begin(true); /* the next run sees a lower clock only */
+	span.to.probes[0].cycles = 12000;
+	window_learn(&span.from, &span.to, &span.co_run);
+	assert_int_equal(disturbance_of(&span), UNDISTURBED);
+	assert_float_equal(window_slowness(&span.from, &span.to, &span.co_run, 0), 1.2, 1e-9);
+	span.to.probes[0].cycles = 20000;
+	assert_int_equal(disturbance_of(&span), SLOWED);
+	assert_float_equal(window_slowness(&span.from, &span.to, &span.co_run, 0), 1.3, 1e-9);
+	windows_begin(false);
+	assert_float_equal(window_slowness(&span.from, &span.to, &span.co_run, 0), 1, 1e-9);
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shared_cores_are_corrected_for_their_clock),
 		cmocka_unit_test(undisturbed_windows_count),
 		cmocka_unit_test(lost_time_disturbs),
 		cmocka_unit_test(stolen_time_disturbs),
