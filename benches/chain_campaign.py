@@ -37,7 +37,9 @@ class CampaignSize:
     traffics
         Of each chain.
     rounds
-        Runs of everything.
+        Runs of each chain.
+    single_rounds
+        Runs of each function alone: they are in every prediction.
     """
 
     functions: int = 9
@@ -46,10 +48,11 @@ class CampaignSize:
     pipelines: int = 24
     traffics: int = 2
     rounds: int = 3
+    single_rounds: int = 3
 
 
 FULL = CampaignSize()
-QUICK = CampaignSize(functions=5, pairs=20, triples=5, pipelines=8, traffics=1, rounds=2)
+QUICK = CampaignSize(functions=5, pairs=20, triples=5, pipelines=8, traffics=1, rounds=2, single_rounds=2)
 
 
 def chosen_functions(
@@ -90,6 +93,13 @@ def alone(functions: Sequence[str], description: TestbedDescription) -> list[Cha
     return [ChainLoad.of([nf], [[0]], one) for nf in functions for one in traffics]
 
 
+def nothing_twice(description: TestbedDescription) -> list[ChainLoad]:
+    """The function that does nothing twice, on one core and on two: a pass of the runtime, and a ring."""
+    placements = [[[0, 1]], [[0], [1]]] if description.nic.cores > 1 else [[[0, 1]]]
+    traffics = [traffic(description, size, flows) for size, flows in product(SIZES, FLOWS)]
+    return [ChainLoad.of([NULL_NF, NULL_NF], cores, one) for cores in placements for one in traffics]
+
+
 def chains(functions: Sequence[str], description: TestbedDescription, size: CampaignSize, seed: int) -> list[ChainLoad]:
     """The chains of several functions: pairs and triples on one core, pairs on two."""
     all_pairs: list[tuple[str, ...]] = list(permutations(functions, 2))
@@ -120,6 +130,16 @@ def measure(
     """The functions, and everything that was measured of them: each alone, the one that does nothing, the chains."""
     functions = chosen_functions(rounds, named, size.functions, say)
     description = rounds.description
-    loads = [*alone([NULL_NF, *functions], description), *chains(functions, description, size, seed)]
-    say(f"{', '.join(functions)}: {len(loads)} settings, {size.rounds} runs of each")
-    return functions, list(rounds.measure(loads, size.rounds).values())
+    singles = [*alone([NULL_NF, *functions], description), *nothing_twice(description)]
+    several = chains(functions, description, size, seed)
+    say(
+        f"{', '.join(functions)}: {len(singles)} settings of single functions, {size.single_rounds} runs of each; "
+        f"{len(several)} of chains, {size.rounds} runs of each"
+    )
+    measured: dict[ChainLoad, MeasuredChain] = {}
+    for cores in (1, 2):
+        alone_there, several_there = ([one for one in loads if len(one.cores) == cores] for loads in (singles, several))
+        for number in range(1, size.rounds + 1):  # in turns: what changes within an hour is in both alike
+            measured |= rounds.measure(alone_there, max(size.single_rounds * number // size.rounds, 1))
+            measured |= rounds.measure(several_there, number)
+    return functions, list(measured.values())

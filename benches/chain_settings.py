@@ -26,6 +26,8 @@ GROWTH = {"Tunnel": 4.0, "Detunnel": -4.0, "Encrypt": 70.0, "FastEncrypt": 56.0}
 the mean padding."""
 SIMULATED_GROWTH = {"Tunnel": 4.0, "Detunnel": -4.0, "Encrypt": 24.0, "FastEncrypt": 12.0}
 """The same of `simulated:server`, as `profiler/simulated/server.py` documents."""
+RING, SOURCE = f"{NULL_NF} -> {NULL_NF}", "source"
+"""Profiles of the function that does nothing, twice on two cores; and of the source of the traffic by itself."""
 AS_ALONE = 5.0
 """Percentage points by which the drop of a stage may differ from that of the function alone."""
 
@@ -92,17 +94,21 @@ class MeasuredSingles:
         rows: list[dict[str, object]] = []
         runs: dict[str, list[tuple[float, float, float]]] = {}
         for one in measured:
-            if len(one.load.stages) > 1:
+            name = _name_of(one.load)
+            if name is None:
                 continue
-            nf, kpps = one.load.label, throughputs(one)
-            rows.append({"nf": nf, **workload(one.load.traffic), "runs": len(kpps), "kpps": float(kpps.mean())})
+            kpps = throughputs(one)
+            rows.append({"nf": name, **workload(one.load.traffic), "runs": len(kpps), "kpps": float(kpps.mean())})
             rows[-1] |= {"sd_pct": 100 * spread(kpps), "passes_pct": 100 - float(drops(one)[0])}
-            runs.setdefault(nf, []).extend((one.load.traffic.packet_size, one.load.traffic.flows, k) for k in kpps)
-        return cls({nf: _profile(nf, np.array(points)) for nf, points in runs.items()}, pd.DataFrame(rows))
+            runs.setdefault(name, []).extend((one.load.traffic.packet_size, one.load.traffic.flows, k) for k in kpps)
+        table = pd.DataFrame(rows)
+        runs |= _source_points(table)
+        return cls({nf: _profile(nf, np.array(points)) for nf, points in runs.items()}, table)
 
     def family(self) -> ChainFamily:
         """Predicts chains from single functions alone."""
-        return ChainFamily(self.profiles, source=NULL_NF)
+        source = SOURCE if SOURCE in self.profiles else NULL_NF
+        return ChainFamily(self.profiles, source=source, ring=RING if RING in self.profiles else None)
 
     def settings(self, measured: Iterable[MeasuredChain], growth: Mapping[str, float]) -> list[MeasuredSetting]:
         """The chains of several functions, with the effects that the functions have alone."""
@@ -110,7 +116,7 @@ class MeasuredSingles:
         settings = []
         for one in measured:
             nfs, size = [stage.nf for stage in one.load.stages], one.load.traffic
-            if len(nfs) > 1:
+            if _name_of(one.load) is None:
                 kept = [float(passes[nf, size.packet_size, size.flows]) for nf in nfs]
                 effects = [
                     StageEffect(share / 100, bytes_added=growth.get(nf, 0.0))
@@ -145,6 +151,29 @@ def spread(kpps: Array) -> float:
 def kinds(settings: Sequence[MeasuredSetting]) -> NDArray[np.str_]:
     """The kind of each."""
     return np.array([one.kind for one in settings])
+
+
+TWICE = f"{NULL_NF}, {NULL_NF}"
+
+
+def _name_of(load: ChainLoad) -> str | None:
+    """The profile that a chain belongs to; None of a chain that is predicted."""
+    if len(load.stages) == 1:
+        return load.label
+    if any(stage.nf != NULL_NF for stage in load.stages):
+        return None
+    return RING if len(load.cores) > 1 else TWICE
+
+
+def _source_points(table: pd.DataFrame) -> dict[str, list[tuple[float, float, float]]]:
+    """What the source costs by itself: of the function that does nothing, twice its cost less that of two in a row."""
+    kpps = {(row["nf"], row["packet_size"], row["flows"]): float(row["kpps"]) for _, row in table.iterrows()}
+    points = []
+    for (nf, size, flows), twice in kpps.items():
+        if nf == TWICE:
+            once = 1 / kpps[NULL_NF, size, flows]
+            points.append((size, flows, 1 / float(np.clip(2 * once - 1 / twice, once / 10, once))))
+    return {SOURCE: points} if points else {}
 
 
 def _profile(nf: str, points: Array) -> ProfiledNf:

@@ -43,6 +43,7 @@ Out = Annotated[Path | None, typer.Option(help="Folder of what is measured; buil
 Part = Annotated[str, typer.Option(help="`chains`, or `shares` of cores: the paper's tables, and scaling.")]
 Functions = Annotated[list[str] | None, typer.Option("--nf", help="A function of the chains, repeatable.")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Runs of each chain at each traffic.")]
+SingleRounds = Annotated[int | None, typer.Option(min=1, help="Runs of each function alone; by default as of chains.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Five functions and fewer chains.")]
 Seed = Annotated[int, typer.Option(min=0)]
 
@@ -54,6 +55,7 @@ def run(
     part: Part = CHAINS,
     nf: Functions = None,
     rounds: Rounds = None,
+    single_rounds: SingleRounds = None,
     quick: Quick = False,
     seed: Seed = 0,
 ) -> pd.DataFrame:
@@ -62,7 +64,9 @@ def run(
         raise InputError.of("--part", f"'{part}' is not understood", hint=f"{CHAINS} or {SHARES}")
     size = QUICK if quick else FULL
     if rounds:
-        size = replace(size, rounds=rounds)
+        size = replace(size, rounds=rounds, single_rounds=rounds)
+    if single_rounds:
+        size = replace(size, single_rounds=single_rounds)
     out = out or FOLDER / (re.sub(r"\W+", "-", testbed).strip("-") + ("-quick" if quick else ""))
     with (
         RetryingTestbed(lambda: open_testbed(testbed), _say) as opened,

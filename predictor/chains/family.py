@@ -70,6 +70,8 @@ class ChainFamily:
         The NF that does nothing; None when it was not measured.
     source_share
         Then the cost of the source as a share of that of the cheapest NF.
+    ring
+        The profile of that NF twice, on two cores that a ring connects; None when it was not measured.
     correction
         By measured chains; None without, or where they show no need of one.
     """
@@ -77,6 +79,7 @@ class ChainFamily:
     profiles: Mapping[str, ProfiledNf]
     source: str | None = None
     source_share: float = 0.0
+    ring: str | None = None
     correction: Correction | None = None
 
     def fit(self, runs: Sequence[ChainRun]) -> ChainFamily:
@@ -134,12 +137,20 @@ class ChainFamily:
             everything = PlacedChain.of(list(self.profiles))
             cheapest = stage_costs(self.profiles, everything, columns, higher_is_better=True).costs.min(axis=1)
             source = self.source_share * cheapest
-        rule = CostsByCore(chain.cores, core_times=chain.core_times)
+        rule = CostsByCore(chain.cores, core_times=chain.core_times, ring=self._ring_cost(columns, source))
         cost = float(rule.cost(stages.costs, chain.shares, source)[0])
         taken = stages.costs[0] * chain.shares / cost
         by_nf = [sum(taken[at] for at, stage in enumerate(chain.stages) if stage.nf == nf) for nf in self.profiles]
         counts = [(len(chain.stages) - 1) / 2, (len(chain.cores) - 1) / 2]
         return -float(np.log(cost)), np.array([*by_nf, *counts], dtype=np.float64)
+
+    def _ring_cost(self, columns: Mapping[str, Array], source: Array) -> float:
+        """What handing a packet over costs each of two cores, beyond the source's own; 0 where it is not known."""
+        if self.ring is None:
+            return 0.0
+        chain = PlacedChain.of([self.ring])
+        both = stage_costs(self.profiles, chain, columns, higher_is_better=True).costs[0, 0]
+        return max(float(both - source[0]), 0.0)
 
 
 def _is_profiled(chain: PlacedChain) -> bool:

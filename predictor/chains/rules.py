@@ -62,11 +62,15 @@ class CostsByCore(CompositionRule):
         Where the source was not measured: its cost as a share of that of the cheapest stage.
     core_times
         Per core the share of its time that it spends on the chain; empty for all of it on each.
+    ring
+        What handing a packet over to another core costs each of both, beyond receiving it from the source; 0 where it
+        was not measured.
     """
 
     cores: Cores
     source_share: float = 0.0
     core_times: tuple[float, ...] = ()
+    ring: float = 0.0
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -81,10 +85,19 @@ class CostsByCore(CompositionRule):
         own = (stages - received[:, None]) * shares
         times = self.core_times or (1.0,) * len(self.cores)
         loads = [
-            (shares[min(core)] * received + own[:, list(core)].sum(axis=1)) / time
-            for core, time in zip(self.cores, times, strict=True)
+            (shares[min(core)] * received + own[:, list(core)].sum(axis=1) + handed_over) / time
+            for core, time, handed_over in zip(self.cores, times, self._handed_over(shares), strict=True)
         ]
         return np.asarray(np.max(loads, axis=0))
+
+    def _handed_over(self, shares: Array) -> Array:
+        """Per core what its rings cost. Shape (cores,)."""
+        core_of = {stage: number for number, core in enumerate(self.cores) for stage in core}
+        costs = np.zeros(len(self.cores))
+        for stage in range(1, len(shares)):
+            if core_of[stage] != core_of[stage - 1]:
+                costs[[core_of[stage - 1], core_of[stage]]] += self.ring * shares[stage]
+        return costs
 
     def __str__(self) -> str:
         if self.name == "weakest-link":

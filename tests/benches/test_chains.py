@@ -104,6 +104,24 @@ def test_what_functions_pass_on_alone_reaches_those_behind_them(tmp_path: Path) 
     assert one.drops_as_alone
 
 
+def test_two_that_do_nothing_show_a_pass_and_a_ring(tmp_path: Path) -> None:
+    """Null takes the source and a pass, two in a row one pass more: the difference is the pass."""
+    description = small_server().describe()
+    traffic = TrafficProfile(1000, 512, description.traffic.mtbr)
+    placements = ([[0, 1]], [[0], [1]])
+    loads = [ChainLoad.of(["Null"], [[0]], traffic)]
+    loads += [ChainLoad.of(["Null", "Null"], cores, traffic) for cores in placements]
+    with small_server() as server, ChainRounds(server, tmp_path / "out") as rounds:
+        measured = list(rounds.measure(loads, 2).values())
+    singles = MeasuredSingles.of(measured)
+    once, twice, ring = singles.table["kpps"]
+    at = np.array([[512.0, 1000.0]])
+    assert 1 / singles.profiles["source"].predict(at)[0] == pytest.approx(2 / once - 1 / twice, rel=5e-3)
+    assert singles.profiles["Null -> Null"].predict(at)[0] == pytest.approx(ring, rel=1e-2)
+    assert singles.settings(measured, {}) == []
+    assert singles.family().ring == "Null -> Null"
+
+
 def test_a_campaign_is_measured_once_and_predicted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,4 +138,4 @@ def test_a_campaign_is_measured_once_and_predicted(
     assert "written:" in capsys.readouterr().err
     monkeypatch.setattr(SimulatedServer, "run_many", None)
     with small_server() as server, ChainRounds(server, tmp_path / "out") as rounds:
-        assert len(measure(rounds, FUNCTIONS, SMALL, 0, print)[1]) == 5 * 6 + 12 + 3 + 3
+        assert len(measure(rounds, FUNCTIONS, SMALL, 0, print)[1]) == 5 * 6 + 2 * 6 + 12 + 3 + 3

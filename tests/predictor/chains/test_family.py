@@ -52,6 +52,15 @@ def test_a_stage_sees_the_packets_that_those_before_it_make() -> None:
     assert family.predict(chain, {"packet_size": 256}) == pytest.approx(64000 / 512, rel=0.03)
 
 
+def test_a_ring_costs_what_two_nfs_that_do_nothing_show() -> None:
+    """Alone they take 1 us a packet, with a ring between them 1.5 us: an NF of 2 us takes 2.5 us, 400 kpps."""
+    family = ChainFamily(flat(nothing=1000.0, twice=1000 / 1.5, acl=500.0), source="nothing", ring="twice")
+    pipeline = PlacedChain.of(["acl", "acl"], cores=[[0], [1]])
+    assert family.predict(pipeline, {"packet_size": 64}) == pytest.approx(400, rel=0.01)
+    on_one_core = PlacedChain.of(["acl", "acl"], cores=[[0, 1]])
+    assert family.predict(on_one_core, {"packet_size": 64}) == pytest.approx(1000 / 3, rel=0.01)
+
+
 def test_too_few_runs_correct_nothing() -> None:
     family = ChainFamily(flat(acl=900.0))
     run = ChainRun(PlacedChain.of(["acl"]), {"packet_size": 64.0}, 500.0)

@@ -40,6 +40,14 @@ def test_a_core_with_part_of_its_time_takes_longer() -> None:
     assert CostsByCore(cores, core_times=(0.75, 0.5)).cost(COSTS, ALL, np.array([0.5])).tolist() == [8.0]
 
 
+def test_a_ring_costs_both_of_its_cores() -> None:
+    """2.5 and 4 alone; a ring of 1 makes them 3.5 and 5; where half of the packets cross it, 3 and 2.5."""
+    apart = CostsByCore(((0, 1), (2,)), ring=1.0)
+    assert apart.cost(COSTS, ALL, np.array([0.5])).tolist() == [5.0]
+    assert apart.cost(COSTS, np.array([1.0, 1.0, 0.5]), np.array([0.5])).tolist() == [3.0]
+    assert CostsByCore(((0, 1, 2),), ring=1.0).cost(COSTS, ALL, np.array([0.5])).tolist() == [6.0]
+
+
 def test_later_stages_cost_the_share_that_reaches_them() -> None:
     """The first drops half of the packets: 4 becomes 2, on one core 0.5 + 0.5 + 0.75 + 1.75."""
     shares = np.array([1.0, 0.5, 0.5])
