@@ -44,6 +44,7 @@ Part = Annotated[str, typer.Option(help="`chains`, or `shares` of cores: the pap
 Functions = Annotated[list[str] | None, typer.Option("--nf", help="A function of the chains, repeatable.")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Runs of each chain at each traffic.")]
 SingleRounds = Annotated[int | None, typer.Option(min=1, help="Runs of each function alone; by default as of chains.")]
+Traffics = Annotated[int | None, typer.Option(min=1, max=3, help="Packet sizes and flows of each chain.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Five functions and fewer chains.")]
 Seed = Annotated[int, typer.Option(min=0)]
 
@@ -56,6 +57,7 @@ def run(
     nf: Functions = None,
     rounds: Rounds = None,
     single_rounds: SingleRounds = None,
+    traffics: Traffics = None,
     quick: Quick = False,
     seed: Seed = 0,
 ) -> pd.DataFrame:
@@ -67,6 +69,8 @@ def run(
         size = replace(size, rounds=rounds, single_rounds=rounds)
     if single_rounds:
         size = replace(size, single_rounds=single_rounds)
+    if traffics:
+        size = replace(size, traffics=traffics)
     out = out or FOLDER / (re.sub(r"\W+", "-", testbed).strip("-") + ("-quick" if quick else ""))
     with (
         RetryingTestbed(lambda: open_testbed(testbed), _say) as opened,

@@ -34,6 +34,8 @@ static const char usage[] =
 	"  --shared-machine         other machines use these hyperthreads and caches:\n"
 	"                           throughput as at the fastest clock that was seen, from\n"
 	"                           windows in which the cores were little slower\n"
+	"  --fastest-probe CYCLES   with it: what earlier runs printed, so that the first ones\n"
+	"                           know it, too\n"
 	"  --window-ms MS           length of a window, at least 20 (50)\n"
 	"  --windows LEAST,MOST     undisturbed windows of a run, and limit of all windows "
 	"(20,600)\n"
@@ -54,6 +56,7 @@ enum {
 	REALTIME,
 	BEST_EFFORT_ANSWERS,
 	SHARED_MACHINE,
+	FASTEST_PROBE,
 	WINDOW_MS,
 	WINDOWS,
 	STANDARD_ERROR,
@@ -77,6 +80,7 @@ static const struct option long_options[] = {
 	{"realtime", no_argument, NULL, REALTIME},
 	{"best-effort", no_argument, NULL, BEST_EFFORT_ANSWERS},
 	{"shared-machine", no_argument, NULL, SHARED_MACHINE},
+	{"fastest-probe", required_argument, NULL, FASTEST_PROBE},
 	{"window-ms", required_argument, NULL, WINDOW_MS},
 	{"windows", required_argument, NULL, WINDOWS},
 	{"standard-error", required_argument, NULL, STANDARD_ERROR},
@@ -222,6 +226,8 @@ static bool set(struct options *options, int option, const char *text)
 	case SHARED_MACHINE:
 		options->limits.shared_machine = true;
 		return true;
+	case FASTEST_PROBE:
+		return set_unsigned(&options->fastest_probe, text, 1, 1000000);
 	case WINDOW_MS:
 		return set_unsigned(&options->limits.window_ms, text, LEAST_WINDOW_MS, 60000);
 	case WINDOWS:

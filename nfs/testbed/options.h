@@ -19,6 +19,7 @@ struct options {
 	unsigned int memory_mb;
 	unsigned int null_control_minutes; /* interval; 0: none */
 	unsigned int timeout_s;            /* of a response */
+	unsigned int fastest_probe; /* TSC cycles, on a shared machine; 0: not known */
 	struct run_limits limits;
 	struct ports ports;
 	const char *count;   /* a load as JSON: count its events instead of serving requests */

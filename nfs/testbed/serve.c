@@ -199,6 +199,8 @@ int serve(struct testbed *testbed, int in, FILE *out)
 		result = write_response(response, out);
 	}
 	free(lines);
+	if (testbed->limits.shared_machine)
+		fprintf(stderr, "testbed: --fastest-probe %.0f\n", windows_fastest());
 	if (testbed->best_efforts > 1)
 		fprintf(stderr, "testbed: %u of %u runs were best effort\n", testbed->best_efforts,
 			testbed->runs);

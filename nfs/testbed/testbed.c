@@ -80,6 +80,7 @@ int testbed_open(struct testbed *testbed, const volatile bool *stop)
 		 options->share_client_core ? "-shared-client-core" : "");
 	testbed->stop = stop;
 	testbed->limits = options->limits;
+	windows_know(options->fastest_probe);
 	result = check_ticks();
 	if (result == 0 && options->counters != COUNTERS_NONE)
 		result = counting_open(&testbed->counting, &testbed->machine, options, stop);

@@ -67,6 +67,22 @@ void windows_begin(bool shared_machine)
 		memset(fastest, 0, sizeof(fastest));
 }
 
+void windows_know(double probe_cycles)
+{
+	for (int core = 0; core < CPU_SETSIZE; core++)
+		fastest[core] = probe_cycles;
+}
+
+double windows_fastest(void)
+{
+	double best = 0;
+
+	for (int core = 0; core < CPU_SETSIZE; core++)
+		if (fastest[core] > 0 && (best == 0 || fastest[core] < best))
+			best = fastest[core];
+	return best;
+}
+
 void window_learn(const struct snapshot *from, const struct snapshot *to,
 		  const struct co_run *co_run)
 {

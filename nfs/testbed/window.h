@@ -49,6 +49,10 @@ struct snapshot {
  * machines use, what was learned in earlier runs stays: a run may see none of a core's best time.
  */
 void windows_begin(bool shared_machine);
+/* On a shared machine: the TSC cycles of a probe at its fastest on any core; 0: not known. */
+void windows_know(double probe_cycles);
+/* The fastest probe of all cores so far, TSC cycles; 0 without any. */
+double windows_fastest(void);
 /* Learn from a window how fast the cores of a run are. */
 void window_learn(const struct snapshot *from, const struct snapshot *to,
 		  const struct co_run *co_run);
