@@ -56,12 +56,16 @@ class ChainsText:
         for chain in self.chains:
             for nf in chain.nfs:
                 if nf.nf not in rack.costs:
-                    place = self.places.get((chain.name, nf.id))
-                    line, column = (place[0], f"column {place[1]}") if place else (None, f"{chain.name}.{nf.id}")
                     hint = suggestion(nf.nf, rack.costs) if rack.costs else "the rack names no NF"
-                    faults.append(Fault(self.file, line, column, f"NF {nf.nf} is not in the rack", hint))
+                    faults.append(self.fault(chain.name, nf.id, f"NF {nf.nf} is not in the rack", hint))
         if faults:
             raise InputError(faults)
+
+    def fault(self, chain: str, nf: str, message: str, hint: str | None = None) -> Fault:
+        """A fault of an NF of a chain, at its place in the file."""
+        place = self.places.get((chain, nf))
+        line, column = (place[0], f"column {place[1]}") if place else (None, f"{chain}.{nf}")
+        return Fault(self.file, line, column, message, hint)
 
 
 def read_chains_file(path: Path) -> ChainsText:

@@ -17,12 +17,14 @@ from placer.chains.rack import (
     NfCosts,
     Overheads,
     Rack,
+    RackTestbed,
     Server,
     SmartNic,
     Switch,
     SwitchKind,
 )
 from profiles import Fault, InputError
+from profiles.chain import NfStage
 from profiles.faults import suggestion
 from profiles.text import read_text
 from profiles.validation import worded
@@ -111,6 +113,8 @@ class _Server(_Part):
 class _CoreCost(_Part):
     cycles: NotNegative
     replicable: bool = True
+    testbed_nf: Name | None = None
+    testbed_parameters: dict[str, float] = {}
 
 
 class _Blocks(_Part):
@@ -129,12 +133,19 @@ class _Overheads(_Part):
     stages: Whole = 0
 
 
+class _Testbed(_Part):
+    spec: Name | None = None
+    flows: Annotated[float, Field(gt=0)] | None = None
+    mtbr: Annotated[float, Field(ge=0)] | None = None
+
+
 class _Rack(_Part):
     switch: _Switch = _Switch()
     crossing_us: NotNegative = Fraction(0)
     servers: list[_Server] = Field(max_length=10_000)
     nfs: dict[str, _Costs]
     overheads: _Overheads = _Overheads()
+    testbed: _Testbed = _Testbed()
 
 
 _Message = TypeVar("_Message", bound=_Part)
@@ -306,8 +317,9 @@ def _rack(parsed: _Rack) -> Rack:
         ),
         tuple(_server(one) for one in parsed.servers),
         parsed.crossing_us,
-        {name: _costs(one) for name, one in parsed.nfs.items()},
+        {name: _costs(name, one) for name, one in parsed.nfs.items()},
         Overheads(**dict(parsed.overheads)),
+        RackTestbed(**dict(parsed.testbed)),
     )
 
 
@@ -317,8 +329,12 @@ def _server(parsed: _Server) -> Server:
     return Server(parsed.name, parsed.cores, parsed.clock_mhz, parsed.nic_mbps, parsed.reserved_cores, smartnic)
 
 
-def _costs(parsed: _Costs) -> NfCosts:
+def _costs(name: str, parsed: _Costs) -> NfCosts:
     def core(cost: _CoreCost | None) -> CoreCost | None:
-        return CoreCost(cost.cycles, cost.replicable) if cost else None
+        if cost is None:
+            return None
+        named = cost.testbed_nf or cost.testbed_parameters
+        testbed_nf = NfStage.of(cost.testbed_nf or name, cost.testbed_parameters) if named else None
+        return CoreCost(cost.cycles, cost.replicable, testbed_nf)
 
     return NfCosts(core(parsed.server), core(parsed.smartnic), parsed.switch.blocks if parsed.switch else None)

@@ -8,6 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
+from profiles.chain import NfStage
+
 
 class SwitchKind(StrEnum):
     """How a switch runs NFs: any program in stages, or fixed tables in a fixed order."""
@@ -80,10 +82,17 @@ class Server:
 
 @dataclass(frozen=True)
 class CoreCost:
-    """An NF on cores: cycles per packet, and whether several cores may run copies of it."""
+    """An NF on cores: cycles per packet, and whether several cores may run copies of it.
+
+    Parameters
+    ----------
+    testbed_nf
+        The NF of the rack's testbed, and of models, that it corresponds to; None: that of the same name.
+    """
 
     cycles: Fraction
     replicable: bool = True
+    testbed_nf: NfStage | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +132,24 @@ class Overheads:
 
 
 @dataclass(frozen=True)
+class RackTestbed:
+    """What measures how subgroups on one device slow one another down, and with which traffic.
+
+    Parameters
+    ----------
+    spec
+        Of the testbed (CONTRACTS 5), such as `simulated:server`; None: contention is not looked at unless models are
+        named.
+    flows, mtbr
+        Of each chain: concurrent flows, regex matches per MB; None: the testbed's default.
+    """
+
+    spec: str | None = None
+    flows: float | None = None
+    mtbr: float | None = None
+
+
+@dataclass(frozen=True)
 class Device:
     """Where subgroups run on cores: a server or a SmartNIC.
 
@@ -158,6 +185,7 @@ class Rack:
     crossing_us: Fraction
     costs: Mapping[str, NfCosts]
     overheads: Overheads = field(default_factory=Overheads)
+    testbed: RackTestbed = field(default_factory=RackTestbed)
 
     @cached_property
     def devices(self) -> tuple[Device, ...]:

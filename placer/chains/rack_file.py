@@ -18,15 +18,17 @@ from profiles.text import read_text
 
 MOST_SERVERS = 10_000
 SERVER_KEYS = ("name", "count", "cores", "reserved_cores", "clock_mhz", "nic_mbps", "smartnic")
+CORE_KEYS = ("cycles", "replicable", "testbed_nf", "testbed_parameters")
 KEYS: dict[str, tuple[str, ...]] = {
-    "": ("crossing_us", "switch", "server", "nf", "overheads"),
+    "": ("crossing_us", "switch", "server", "nf", "overheads", "testbed"),
     "server": SERVER_KEYS,
     "server.smartnic": ("name", "cores", "clock_mhz"),
     "switch": ("stages", "reserved_stages", "blocks_per_stage", "kind", "table_order"),
     "overheads": ("subgroup_cycles", "replica_cycles", "stages"),
     "nf": ("server", "switch", "smartnic"),
-    "nf.server": ("cycles", "replicable"),
-    "nf.smartnic": ("cycles", "replicable"),
+    "testbed": ("spec", "flows", "mtbr"),
+    "nf.server": CORE_KEYS,
+    "nf.smartnic": CORE_KEYS,
     "nf.switch": ("blocks",),
 }
 """Of each kind of table; for hints."""

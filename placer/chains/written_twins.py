@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 
 from placer.chains.chain import Chain
 from placer.chains.plan import RackPlan, answer
-from placer.chains.rack import CoreCost, NfCosts, Rack, Server
+from placer.chains.rack import CoreCost, NfCosts, Rack, RackTestbed, Server
 
 
 def plan_document(plan: RackPlan, chains: Sequence[Chain]) -> Mapping[str, object]:
@@ -59,7 +60,12 @@ def written_rack(rack: Rack) -> Mapping[str, object]:
             "replica_cycles": _number(overheads.replica_cycles),
             "stages": overheads.stages,
         },
+        **({"testbed": testbed} if (testbed := _testbed(rack.testbed)) else {}),
     }
+
+
+def _testbed(testbed: RackTestbed) -> Mapping[str, object]:
+    return {key: value for key, value in asdict(testbed).items() if value is not None}
 
 
 def _server(server: Server) -> Mapping[str, object]:
@@ -87,7 +93,10 @@ def _costs(costs: NfCosts) -> Mapping[str, object]:
 
 
 def _core_cost(cost: CoreCost) -> Mapping[str, object]:
-    return {"cycles": _number(cost.cycles), "replicable": cost.replicable}
+    written: dict[str, object] = {"cycles": _number(cost.cycles), "replicable": cost.replicable}
+    if nf := cost.testbed_nf:
+        written |= {"testbed_nf": nf.nf} | ({"testbed_parameters": dict(nf.parameters)} if nf.parameters else {})
+    return written
 
 
 def _number(value: Fraction) -> float | int:

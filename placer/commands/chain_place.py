@@ -18,6 +18,7 @@ from profiles.aside import file_aside
 if TYPE_CHECKING:
     from placer.chains.chain import Chain
     from placer.chains.chains_file import ChainsText
+    from placer.chains.contention.modelled_growth import ModelledGrowth
     from placer.chains.rack import Rack
     from placer.progress import Progress
 
@@ -36,6 +37,25 @@ TimeLimit = Annotated[
 PlanFile = Annotated[
     Path | None, typer.Option("--plan", help="Write the plan, with chains and rack, as JSON.", show_default=False)
 ]
+ModelsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--models",
+        metavar="DIR",
+        help="A folder written by `placer train`: plans keep their SLOs as it predicts subgroups that share a server or "
+        "a SmartNIC, and slow one another down. By default the recorded models of the rack's testbed; without a "
+        "testbed, and with `none`, cycles alone count.",
+        show_default=False,
+    ),
+]
+ModelRisk = Annotated[
+    float,
+    typer.Option(
+        min=0.001,
+        max=0.5,
+        help="With models: the share of cases in which an NF may be slower than predicted; 0.5 is the median.",
+    ),
+]
 Format = Annotated[str, typer.Option(help="table or json.")]
 
 
@@ -43,6 +63,8 @@ def command(
     chains: ChainsFile,
     rack: RackFile,
     strategy: StrategyName = "optimal",
+    models: ModelsFolder = None,
+    risk: ModelRisk = 0.05,
     time_limit: TimeLimit = 60.0,
     plan: PlanFile = None,
     format: Format = "table",
@@ -50,10 +72,12 @@ def command(
 ) -> None:
     """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
     from placer.chains.infeasible import explained
+    from placer.chains.contention.run_contended import run_contended
     from placer.chains.run_strategy import run_strategy
     from placer.chains.written_twins import plan_document
     from placer.progress import Progress
     from placer.report.text.rack import rack_report
+    from placer.report.text.rack_contention import contended_report
 
     one_of("--format", format, FORMATS)
     CHAIN_STRATEGIES.find(strategy)
@@ -62,14 +86,23 @@ def command(
     read, on = _read(chains, rack)
     progress = Progress(quiet=quiet)
     _note_parameters(read.chains, progress)
+    growth = _growth(models, read, on, rack, risk, progress)
+    contended = None
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        found = run_strategy(strategy, read.chains, on, time_limit=time_limit, notify=_late(progress))
+        if growth is None:
+            found = run_strategy(strategy, read.chains, on, time_limit=time_limit, notify=_late(progress))
+        else:
+            contended = run_contended(strategy, read.chains, on, growth, time_limit=time_limit, notify=_late(progress))
+            found = contended.plan
     with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
         found = explained(found, read.chains, seconds=time_limit)
     if plan is not None:
         with file_aside(plan) as aside:
             aside.write_text(json.dumps(plan_document(found, read.chains)) + "\n", encoding="utf-8")
-    typer.echo(rack_report(found, strategy, format), nl=False)
+    if contended is None:
+        typer.echo(rack_report(found, strategy, format), nl=False)
+    else:
+        typer.echo(contended_report(contended.explained(found), strategy, format), nl=False)
 
 
 def _late(progress: Progress) -> Callable[[str], None]:
@@ -101,6 +134,26 @@ def _read(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
         raise InputError(faults)
     read.check_nfs(on)
     return read, on
+
+
+def _growth(
+    models: Path | None, read: ChainsText, rack: Rack, file: Path, risk: float, progress: Progress
+) -> ModelledGrowth | None:
+    """What predicts contention; None where cycles alone count."""
+    spec = rack.testbed.spec
+    if models == Path("none") or (models is None and spec is None):
+        return None
+    from placer.chains.contention.modelled_growth import ModelledGrowth, refuse_unknown
+    from placer.inputs.models import RECORDED, RECORDED_OF, open_models
+
+    if models is None and spec not in RECORDED_OF:
+        hint = f"name a folder with --models; recorded are those of {', '.join(RECORDED_OF)}"
+        raise InputError.of(str(file), f"there are no recorded models of '{spec}'", column="testbed.spec", hint=hint)
+    growth = ModelledGrowth(rack, open_models(models, progress.say, RECORDED_OF.get(spec or "", RECORDED)), risk=risk)
+    refuse_unknown(growth, read)
+    for note in growth.notes():
+        progress.say(f"note: {note}")
+    return growth
 
 
 def _note_parameters(chains: Sequence[Chain], progress: Progress) -> None:

@@ -59,6 +59,10 @@ class ContendedPlan:
     rounds: int = 0
     agreed: bool = False
 
+    def explained(self, plan: RackPlan) -> ContendedPlan:
+        """The same with another plan in place of one without chains."""
+        return self if plan.chains else replace(self, plan=plan, predicted=plan)
+
 
 def contended_plan(
     chains: Sequence[Chain],

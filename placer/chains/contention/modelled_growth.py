@@ -1,0 +1,199 @@
+"""By how much cycles grow, as the models of a testbed predict it (Tomur, section 4.1.2).
+
+Models know NFs alone on their cores; a subgroup runs several in turn. On each of its cores, a subgroup is taken for the
+mean of its NFs over time: each contributes its counters, but for the working set, by the share of time that it runs; all
+working sets lie in the cache at once, so these add up. Replicas count once for each core. Every NF then meets the summed
+counters of all other cores, also those of other replicas, and slows down by the ratio of its throughput alone to that
+under such contention. Cores are taken to be always busy, as they are where their subgroup limits its chain.
+
+Not predicted is what NFs of one core do to one another's private cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from placer.chains.chain import Chain, ChainNf
+from placer.chains.chains_file import ChainsText
+from placer.chains.contention.co_location import Member
+from placer.chains.rack import Device, Rack
+from predictor import Models
+from profiles import COUNTERS, InputError, TrafficProfile, Workload
+from profiles.chain import NfStage
+from profiles.faults import suggestion
+from profiles.profile import TRAFFIC_COLUMNS
+
+Array = NDArray[np.float64]
+
+SERVER = "server"
+RISK = 0.05
+"""The share of cases in which an NF may be slower than predicted."""
+MEDIAN = 0.5
+LEAST = 1e-9
+"""Of a rate, kpps."""
+WORKING_SET = COUNTERS.index("wss")
+
+
+@dataclass(frozen=True)
+class NfOfModels:
+    """An NF on a device that the models answer for.
+
+    Parameters
+    ----------
+    chain, id
+        Where it is used first.
+    workload
+        As the models know it.
+    faults
+        Why they do not; with a hint.
+    """
+
+    chain: str
+    id: str
+    workload: Workload
+    faults: tuple[tuple[str, str | None], ...] = ()
+
+
+@dataclass
+class ModelledGrowth:
+    """Predicts growth by models.
+
+    Parameters
+    ----------
+    predictor
+        The name of one in the models.
+    risk
+        The share of cases in which an NF may be slower than predicted; 0.5 for the median, which predictors without
+        estimates of their errors always return.
+    """
+
+    rack: Rack
+    models: Models
+    predictor: str = "tomur"
+    risk: float = RISK
+    _own: dict[Workload, Array] = field(default_factory=dict, init=False)
+    _known: dict[object, list[list[float]]] = field(default_factory=dict, init=False)
+
+    def answers_for(self, device: Device) -> bool:
+        """Whether the models are of such a device: those of a server say nothing of SmartNICs."""
+        nic = self.models.testbed.nic if self.models.testbed else None
+        return device.is_smartnic != (nic is not None and nic.kind == SERVER)
+
+    def notes(self) -> list[str]:
+        """What the models do not answer, or answer by going beyond what was measured."""
+        silent = [device.name for device in self.rack.devices if not self.answers_for(device)]
+        found = [f"contention on {', '.join(silent)} is not predicted: the models are of another kind of device"]
+        if nic := self.models.testbed and self.models.testbed.nic:
+            larger = [one.name for one in self.rack.devices if self.answers_for(one) and one.cores > nic.cores]
+            beyond = f"the models are of {nic.cores} cores; {', '.join(larger)} has more: predictions are extrapolated"
+            return [*found[: len(silent)], *([beyond] if larger else [])]
+        return found[: len(silent)]
+
+    def nfs(self, chains: Sequence[Chain]) -> Iterator[NfOfModels]:
+        """The NFs that may run on devices that the models answer for, each kind and packet size once."""
+        seen = set()
+        devices = [device for device in self.rack.devices if device.cores and self.answers_for(device)]
+        for chain in chains:
+            for nf in chain.nfs:
+                stages = {self._stage(nf, one) for one in devices if self.rack.cost_on(nf.nf, one)}
+                for stage in sorted(stages):
+                    if (stage, chain.packet_size) not in seen:
+                        seen.add((stage, chain.packet_size))
+                        workload = self._workload(stage, chain)
+                        yield NfOfModels(chain.name, nf.id, workload, tuple(self._faults(nf, stage, workload)))
+
+    def _faults(self, nf: ChainNf, stage: NfStage, workload: Workload) -> Iterator[tuple[str, str | None]]:
+        if stage.nf not in self.models.nfs:
+            named = f"testbed_nf = ... names the NF that it corresponds to; {suggestion(stage.nf, self.models.nfs)}"
+            yield f"NF {nf.nf} is not in the models{'' if nf.nf == stage.nf else f', nor is {stage.nf}'}", named
+            return
+        for column, message in self.models.check(workload):
+            yield f"NF {nf.nf}: {column} {message}", None
+        described = self.models.testbed and next(one for one in self.models.testbed.nfs if one.name == stage.nf)
+        defaults = described.default_parameters if described else {}
+        for name, value in stage.parameters:
+            if defaults.get(name) != value:
+                known = f"{name} {defaults[name]:g} only" if name in defaults else f"no parameter {name}"
+                hint = "without testbed_parameters, the NF with its defaults stands for it"
+                yield f"NF {nf.nf}: the models know {stage.nf} with {known}, not {value:g}", hint
+        if self.models.models[stage.nf].solo is None:
+            yield f"NF {nf.nf}: the models do not hold {stage.nf} alone, so what it does to others is not known", None
+
+    def __call__(self, device: Device, members: Sequence[Member]) -> list[list[float]]:
+        """As `Growth`; 1 on devices that the models do not answer for."""
+        if not self.answers_for(device):
+            return [[1.0] * len(one.nfs) for one in members]
+        workloads = [tuple(self._workload(self._stage(nf, device), one.chain) for nf in one.kinds) for one in members]
+        asked = tuple((each, one.busy, one.cores) for each, one in zip(workloads, members, strict=True))
+        if asked not in self._known:
+            self._known[asked] = self._predicted(workloads, members)
+        return self._known[asked]
+
+    def _predicted(
+        self, workloads: Sequence[Sequence[Workload]], members: Sequence[Member]
+    ) -> list[list[float]]:
+        exerted = [self._exerted(each, one.busy) for each, one in zip(workloads, members, strict=True)]
+        everything = sum((each * one.cores for each, one in zip(exerted, members, strict=True)), np.zeros(len(COUNTERS)))
+        met = {
+            (workload, at): np.maximum(everything - exerted[at], 0.0)
+            for at, each in enumerate(workloads)
+            for workload in each
+        }
+        factors: dict[tuple[Workload, int], float] = {}
+        for nf in sorted({workload.nf for workload, _ in met}):
+            of_nf = {key: counters for key, counters in met.items() if key[0].nf == nf}
+            factors |= zip(of_nf, self._factors(nf, of_nf), strict=True)
+        return [[factors[workload, at] for workload in each] for at, each in enumerate(workloads)]
+
+    def _exerted(self, workloads: Sequence[Workload], busy: Sequence[float]) -> Array:
+        """The counters of one core that runs these NFs in turn."""
+        own = np.array([self._counters(workload) for workload in workloads])
+        exerted: Array = np.asarray(busy) @ own
+        exerted[WORKING_SET] = own[:, WORKING_SET].sum()
+        return exerted
+
+    def _counters(self, workload: Workload) -> Array:
+        if workload not in self._own:
+            solo = self.models.models[workload.nf].solo
+            assert solo is not None
+            self._own[workload] = solo.own_counters(np.array([workload.traffic.as_tuple()]))[0]
+        return self._own[workload]
+
+    def _factors(self, nf: str, met: Mapping[tuple[Workload, int], Array]) -> list[float]:
+        rows = [workload.traffic.as_tuple() for workload, _ in met]
+        table = pd.DataFrame(np.hstack([rows, list(met.values())]), columns=[*TRAFFIC_COLUMNS, *COUNTERS])
+        predictor = self.models.predictors[self.predictor]
+        found = predictor.contention_details(nf, table, coverage=max(1 - 2 * self.risk, 0.0))
+        kpps = [one.throughput_kpps if one.low_kpps is None or self.risk >= MEDIAN else one.low_kpps for one in found]
+        return [
+            max(one.solo_kpps / max(rate, LEAST), 1.0) if counters.any() else 1.0
+            for one, rate, counters in zip(found, kpps, met.values(), strict=True)
+        ]
+
+    def _stage(self, nf: ChainNf, device: Device) -> NfStage:
+        cost = self.rack.cost_on(nf.nf, device)
+        return (cost and cost.testbed_nf) or NfStage(nf.nf)
+
+    def _workload(self, stage: NfStage, chain: Chain) -> Workload:
+        default, asked = self.models.default_traffic, self.rack.testbed
+        flows = default.flows if asked.flows is None else asked.flows
+        mtbr = default.mtbr if asked.mtbr is None else asked.mtbr
+        return Workload(stage.nf, TrafficProfile(flows, float(chain.packet_size), mtbr))
+
+
+def refuse_unknown(growth: ModelledGrowth, read: ChainsText) -> None:
+    """Refuse NFs for which the models have no answer.
+
+    Raises
+    ------
+    InputError
+        With every fault, at its place in the file of chains.
+    """
+    faults = [read.fault(one.chain, one.id, *fault) for one in growth.nfs(read.chains) for fault in one.faults]
+    if faults:
+        raise InputError(faults)
