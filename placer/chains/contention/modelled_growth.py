@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from placer.chains.chain import Chain, ChainNf
 from placer.chains.chains_file import ChainsText
 from placer.chains.contention.co_location import Member
+from placer.chains.contention.testbed_names import chain_traffic, testbed_nf
 from placer.chains.rack import Device, Rack
 from predictor import Models
-from profiles import COUNTERS, InputError, TrafficProfile, Workload
+from profiles import COUNTERS, InputError, Workload
 from profiles.chain import NfStage
 from profiles.faults import suggestion
 from profiles.profile import TRAFFIC_COLUMNS
@@ -100,7 +101,7 @@ class ModelledGrowth:
         devices = [device for device in self.rack.devices if device.cores and self.answers_for(device)]
         for chain in chains:
             for nf in chain.nfs:
-                stages = {self._stage(nf, one) for one in devices if self.rack.cost_on(nf.nf, one)}
+                stages = {testbed_nf(self.rack, nf, one) for one in devices if self.rack.cost_on(nf.nf, one)}
                 for stage in sorted(stages):
                     if (stage, chain.packet_size) not in seen:
                         seen.add((stage, chain.packet_size))
@@ -128,7 +129,7 @@ class ModelledGrowth:
         """As `Growth`; 1 on devices that the models do not answer for."""
         if not self.answers_for(device):
             return [[1.0] * len(one.nfs) for one in members]
-        workloads = [tuple(self._workload(self._stage(nf, device), one.chain) for nf in one.kinds) for one in members]
+        workloads = [tuple(self._workload(testbed_nf(self.rack, nf, device), one.chain) for nf in one.kinds) for one in members]
         asked = tuple((each, one.busy, one.cores) for each, one in zip(workloads, members, strict=True))
         if asked not in self._known:
             self._known[asked] = self._predicted(workloads, members)
@@ -175,15 +176,8 @@ class ModelledGrowth:
             for one, rate, counters in zip(found, kpps, met.values(), strict=True)
         ]
 
-    def _stage(self, nf: ChainNf, device: Device) -> NfStage:
-        cost = self.rack.cost_on(nf.nf, device)
-        return (cost and cost.testbed_nf) or NfStage(nf.nf)
-
     def _workload(self, stage: NfStage, chain: Chain) -> Workload:
-        default, asked = self.models.default_traffic, self.rack.testbed
-        flows = default.flows if asked.flows is None else asked.flows
-        mtbr = default.mtbr if asked.mtbr is None else asked.mtbr
-        return Workload(stage.nf, TrafficProfile(flows, float(chain.packet_size), mtbr))
+        return Workload(stage.nf, chain_traffic(self.rack, chain, self.models.default_traffic))
 
 
 def refuse_unknown(growth: ModelledGrowth, read: ChainsText) -> None:

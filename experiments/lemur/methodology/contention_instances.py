@@ -1,0 +1,114 @@
+"""Chains on a rack whose server is the simulated one: Lemur's sets, and random mixes of its functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from placer.chains.chain import Chain
+from placer.chains.chains_file import chains_of_text
+from placer.chains.json_twins import rack_of
+from placer.chains.rack import Rack
+
+RECORDED = "server-simulated"
+ON_SWITCH = ("ACL", "Detunnel", "LB", "Match", "NAT", "Tunnel")
+"""What the programmable switch runs, too (Lemur, table 3); IPv4Fwd runs there only."""
+FLOWS, MTBR = 100_000, 600
+"""The traffic at which functions take most cycles: that for which a rack has its numbers."""
+GRAPHS = {
+    1: "Match -> [1/2 ACL -> Limiter -> Match -> [1/2 UrlFilter | 1/2 -] | 1/2 -] -> Detunnel -> Encrypt -> IPv4Fwd",
+    2: "Encrypt -> LB -> 3 x 1/3 NAT -> IPv4Fwd",
+    3: "Dedup -> ACL -> Limiter -> LB -> IPv4Fwd",
+    4: "Dedup -> first=ACL -> Monitor -> Tunnel -> Match -> 3 x 1/3 (LB -> Limiter -> ACL) -> IPv4Fwd",
+}
+SETS = ((1, 2, 3, 4), (1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))
+DELTAS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+"""t_min over the base rate: what one core gives the slowest function of the chain."""
+MIXED = ("ACL", "Decrypt", "Dedup", "Encrypt", "FastEncrypt", "LB", "Match", "Monitor", "NAT", "UrlFilter")
+MIXED_DELTAS = (1.0, 1.5, 2.0)
+CHAINS, LENGTHS = 4, (1, 2, 3)
+"""Of a random mix: how many chains, and of how many functions each."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Chains to place.
+
+    Parameters
+    ----------
+    group
+        What it is counted with.
+    name
+        Of the instance in its group.
+    """
+
+    group: str
+    name: str
+    chains: tuple[Chain, ...]
+
+
+@cache
+def simulated_rack() -> Rack:
+    """A server as the simulated one, with the cycles that were measured on it, and a switch without a bound."""
+    measured = json.loads((files("traces") / RECORDED / "cycles.json").read_text(encoding="utf-8"))
+    nfs: dict[str, Any] = {"IPv4Fwd": {"switch": {"blocks": 1}}}
+    for name, costs in measured["nfs"].items():
+        if name not in nfs:
+            own = costs["server"]
+            nfs[name] = {"server": {"cycles": own["cycles"], "replicable": own["replicable"]}}
+            nfs[name] |= {"switch": {"blocks": 1}} if name in ON_SWITCH else {}
+    server = {"name": "s0", "cores": 16, "reserved_cores": 2, "clock_mhz": measured["clock_mhz"], "nic_mbps": 40_000}
+    return rack_of(
+        {
+            "switch": {"stages": None},
+            "crossing_us": 6,
+            "servers": [server],
+            "nfs": nfs,
+            "overheads": {"subgroup_cycles": measured["source_cycles"]},
+            "testbed": {"spec": "simulated:server", "flows": FLOWS, "mtbr": MTBR},
+        },
+        "rack",
+    )
+
+
+def lemur_sets() -> Iterator[Instance]:
+    """The sets of chains 1 to 4 at each delta."""
+    for chosen in SETS:
+        name = "".join(map(str, chosen))
+        for delta in DELTAS:
+            graphs = {f"chain{number}": (GRAPHS[number], delta) for number in chosen}
+            yield Instance("Lemur's sets", f"{name} at delta {delta:g}", _chains(graphs))
+
+
+def random_mixes(count: int, random: np.random.Generator) -> Iterator[Instance]:
+    """Chains of random functions, each with a random delta."""
+    for number in range(count):
+        graphs = {}
+        for at in range(CHAINS):
+            nfs = random.choice(MIXED, size=random.choice(LENGTHS), replace=False)
+            graphs[f"c{at}"] = (" -> ".join([*nfs, "IPv4Fwd"]), float(random.choice(MIXED_DELTAS)))
+        yield Instance("random mixes", f"mix {number}", _chains(graphs))
+
+
+def _chains(graphs: dict[str, tuple[str, float]]) -> tuple[Chain, ...]:
+    lines = ["packets: 1500 B"]
+    for name, (graph, delta) in graphs.items():
+        least = float(_base_mbps(graph) * Fraction(delta))
+        lines += [f"slo {name}: {least:.6f} Mbps to 100 Gbps", f"chain {name}: {graph}"]
+    return chains_of_text("\n".join(lines) + "\n", "chains").chains
+
+
+def _base_mbps(graph: str) -> Fraction:
+    """What one core gives the slowest function of a chain that runs on servers only."""
+    rack = simulated_rack()
+    names = graph.replace("first=", "").split()
+    software = [cost for nf in names if nf in rack.costs and (cost := rack.costs[nf].server)]
+    cycles = max(cost.cycles for cost in software) + rack.overheads.subgroup_cycles
+    return rack.servers[0].clock_mhz * 8 * 1500 / cycles
