@@ -32,9 +32,11 @@ SETS = ((1, 2, 3, 4), (1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))
 DELTAS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 """t_min over the base rate: what one core gives the slowest function of the chain."""
 MIXED = ("ACL", "Decrypt", "Dedup", "Encrypt", "FastEncrypt", "LB", "Match", "Monitor", "NAT", "UrlFilter")
+SOFTWARE = ("Decrypt", "Dedup", "Encrypt", "FastEncrypt", "UrlFilter")
+"""Those that servers alone run; a chain of a random mix has one at least."""
 MIXED_DELTAS = (1.0, 1.5, 2.0)
-CHAINS, LENGTHS = 4, (1, 2, 3)
-"""Of a random mix: how many chains, and of how many functions each."""
+CHAINS, MORE = 4, (0, 1, 2)
+"""Of a random mix: how many chains, and of how many further functions each."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ def random_mixes(count: int, random: np.random.Generator) -> Iterator[Instance]:
     for number in range(count):
         graphs = {}
         for at in range(CHAINS):
-            nfs = random.choice(MIXED, size=random.choice(LENGTHS), replace=False)
+            first = str(random.choice(SOFTWARE))
+            others = random.choice([nf for nf in MIXED if nf != first], size=random.choice(MORE), replace=False)
+            nfs = random.permutation([first, *others])
             graphs[f"c{at}"] = (" -> ".join([*nfs, "IPv4Fwd"]), float(random.choice(MIXED_DELTAS)))
         yield Instance("random mixes", f"mix {number}", _chains(graphs))
 
