@@ -13,7 +13,7 @@ from experiments.lemur.methodology.contention_instances import (
     FLOWS,
     MTBR,
     RECORDED,
-    Instance,
+    ContentionInstance,
     lemur_sets,
     random_mixes,
     simulated_rack,
@@ -30,7 +30,7 @@ from profiler.simulated.server import SERVER
 from profiler.testbed import Testbed
 
 NOISE_PCT = 0.6
-"""A rate this much below t_min may be due to the rack's cycles: two standard errors of means of 12 runs of 1 % noise."""
+"""By so much below t_min may be due to the rack's cycles: two standard errors of means of 12 runs of 1 % noise."""
 MIXES = 60
 PATHS = 64
 """Cores by which the testbed counts: the paths of a branched subgroup share a core, but count as one each."""
@@ -97,7 +97,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _row(one: Instance, found: ContendedPlan, server: Testbed) -> dict[str, object]:
+def _row(one: ContentionInstance, found: ContendedPlan, server: Testbed) -> dict[str, object]:
     alone, beside = _truth(found.by_cycles, server), _truth(found.plan, server)
     return {
         "group": one.group,

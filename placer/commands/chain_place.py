@@ -42,8 +42,8 @@ ModelsFolder = Annotated[
     typer.Option(
         "--models",
         metavar="DIR",
-        help="A folder written by `placer train`: plans keep their SLOs as it predicts subgroups that share a server or "
-        "a SmartNIC, and slow one another down. By default the recorded models of the rack's testbed; without a "
+        help="A folder written by `placer train`: plans keep their SLOs as it predicts subgroups that share a server "
+        "or a SmartNIC, and slow one another down. By default the recorded models of the rack's testbed; without a "
         "testbed, and with `none`, cycles alone count.",
         show_default=False,
     ),
@@ -71,13 +71,13 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
-    from placer.chains.infeasible import explained
     from placer.chains.contention.run_contended import run_contended
+    from placer.chains.infeasible import explained
     from placer.chains.run_strategy import run_strategy
     from placer.chains.written_twins import plan_document
     from placer.progress import Progress
     from placer.report.text.rack import rack_report
-    from placer.report.text.rack_contention import contended_report
+    from placer.report.text.rack_contention import contended_answer, contended_report
 
     one_of("--format", format, FORMATS)
     CHAIN_STRATEGIES.find(strategy)
@@ -96,13 +96,14 @@ def command(
             found = contended.plan
     with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
         found = explained(found, read.chains, seconds=time_limit)
+    contended = contended and contended.explained(found)
     if plan is not None:
         with file_aside(plan) as aside:
-            aside.write_text(json.dumps(plan_document(found, read.chains)) + "\n", encoding="utf-8")
-    if contended is None:
-        typer.echo(rack_report(found, strategy, format), nl=False)
-    else:
-        typer.echo(contended_report(contended.explained(found), strategy, format), nl=False)
+            predicted = {"answer": contended_answer(contended)} if contended else {}
+            document = {**plan_document(found, read.chains), **predicted}
+            aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    report = contended_report(contended, strategy, format) if contended else rack_report(found, strategy, format)
+    typer.echo(report, nl=False)
 
 
 def _late(progress: Progress) -> Callable[[str], None]:

@@ -40,7 +40,7 @@ CHAINS, MORE = 4, (0, 1, 2)
 
 
 @dataclass(frozen=True)
-class Instance:
+class ContentionInstance:
     """Chains to place.
 
     Parameters
@@ -80,16 +80,16 @@ def simulated_rack() -> Rack:
     )
 
 
-def lemur_sets() -> Iterator[Instance]:
+def lemur_sets() -> Iterator[ContentionInstance]:
     """The sets of chains 1 to 4 at each delta."""
     for chosen in SETS:
         name = "".join(map(str, chosen))
         for delta in DELTAS:
             graphs = {f"chain{number}": (GRAPHS[number], delta) for number in chosen}
-            yield Instance("Lemur's sets", f"{name} at delta {delta:g}", _chains(graphs))
+            yield ContentionInstance("Lemur's sets", f"{name} at delta {delta:g}", _chains(graphs))
 
 
-def random_mixes(count: int, random: np.random.Generator) -> Iterator[Instance]:
+def random_mixes(count: int, random: np.random.Generator) -> Iterator[ContentionInstance]:
     """Chains of random functions, each with a random delta."""
     for number in range(count):
         graphs = {}
@@ -98,7 +98,7 @@ def random_mixes(count: int, random: np.random.Generator) -> Iterator[Instance]:
             others = random.choice([nf for nf in MIXED if nf != first], size=random.choice(MORE), replace=False)
             nfs = random.permutation([first, *others])
             graphs[f"c{at}"] = (" -> ".join([*nfs, "IPv4Fwd"]), float(random.choice(MIXED_DELTAS)))
-        yield Instance("random mixes", f"mix {number}", _chains(graphs))
+        yield ContentionInstance("random mixes", f"mix {number}", _chains(graphs))
 
 
 def _chains(graphs: dict[str, tuple[str, float]]) -> tuple[Chain, ...]:

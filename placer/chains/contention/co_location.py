@@ -37,7 +37,7 @@ class Member:
         return [self.chain.nfs[at] for at in self.nfs]
 
 
-class Growth(Protocol):
+class CycleGrowth(Protocol):
     """Predicts contention on a device."""
 
     def __call__(self, device: Device, members: Sequence[Member]) -> Sequence[Sequence[float]]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from math import ceil
 
 from placer.chains.chain import Chain
-from placer.chains.contention.co_location import Growth, co_locations
+from placer.chains.contention.co_location import CycleGrowth, co_locations
 from placer.chains.fleet_bound import classes_of
 from placer.chains.layout import Layout
 from placer.chains.plan import ChainPlan
@@ -29,7 +29,7 @@ Factors = Mapping[Key, Fraction]
 
 
 @dataclass(frozen=True)
-class Instance:
+class RackInstance:
     """Chains and a rack, as they were asked."""
 
     chains: Sequence[Chain]
@@ -41,14 +41,14 @@ class Instance:
         found = {number: at for at, numbers in enumerate(classes_of(self.chains)) for number in numbers}
         return [found[number] for number in range(len(self.chains))]
 
-    def grown(self, factors: Factors) -> Instance:
+    def grown(self, factors: Factors) -> RackInstance:
         """The instance with cycles grown by these factors; layouts keep their sites."""
         costs = dict(self.rack.costs)
         chains = [self._grown_chain(number, factors, costs) for number in range(len(self.chains))]
         order = self.rack.switch.table_order
         kinds = [kind for nf in order for kind in costs if kind == nf or kind.startswith(f"{nf}{MARK}")]
         switch = replace(self.rack.switch, table_order=tuple(kinds))
-        return Instance(chains, replace(self.rack, costs=costs, switch=switch))
+        return RackInstance(chains, replace(self.rack, costs=costs, switch=switch))
 
     def _grown_chain(self, number: int, factors: Factors, costs: dict[str, NfCosts]) -> Chain:
         chain = self.chains[number]
@@ -68,7 +68,7 @@ class Instance:
             for chain, one in zip(self.chains, chains, strict=True)
         )
 
-    def predicted(self, chains: Sequence[ChainPlan], growth: Growth) -> Factors:
+    def predicted(self, chains: Sequence[ChainPlan], growth: CycleGrowth) -> Factors:
         """The factors of the NFs that a plan for this instance runs on cores.
 
         Raises

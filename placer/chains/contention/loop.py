@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from placer.chains.chain import Chain
-from placer.chains.contention.co_location import Growth
-from placer.chains.contention.grown_instance import Factors, Instance, Key
+from placer.chains.contention.co_location import CycleGrowth
+from placer.chains.contention.grown_instance import Factors, Key, RackInstance
 from placer.chains.fixed_layouts import CoreAllocation, plan_of
 from placer.chains.plan import ChainPlan, RackPlan, Status
 from placer.chains.rack import Rack
@@ -67,7 +67,7 @@ class ContendedPlan:
 def contended_plan(
     chains: Sequence[Chain],
     rack: Rack,
-    growth: Growth,
+    growth: CycleGrowth,
     solve: Solve,
     *,
     rounds: int = ROUNDS,
@@ -89,7 +89,7 @@ def contended_plan(
     alone = solve(chains, rack)
     if not alone.chains:
         return ContendedPlan(alone, alone, alone)
-    loop = _Loop(Instance(chains, rack), growth, solve, rounds, begin + time_limit, notify)
+    loop = _Loop(RackInstance(chains, rack), growth, solve, rounds, begin + time_limit, notify)
     loop.run(alone)
     return loop.result(alone, time.perf_counter() - begin)
 
@@ -106,8 +106,8 @@ class _Candidate:
 class _Loop:
     """The state of the loop."""
 
-    asked: Instance
-    growth: Growth
+    asked: RackInstance
+    growth: CycleGrowth
     solve: Solve
     rounds: int
     until: float

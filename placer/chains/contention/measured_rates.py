@@ -1,10 +1,10 @@
 """What a testbed measures of a plan: the rate that each subgroup reaches beside its neighbours.
 
-A core that runs a subgroup is a chain of one core to the testbed, run to completion. Testbeds know no branches: where a
-subgroup branches, or packets enter it in several places, each path is a chain, and paths divide the core's time as their
-cycles do. Each subgroup is measured while it takes all that it can: that is its capacity, which a run at the offered
-rate would hide. Its neighbours meanwhile run at the rates of the plan; those that are busy nearly all the time by these
-take all that they can, too.
+A core that runs a subgroup is a chain of one core to the testbed, run to completion. Testbeds know no branches: where
+a subgroup branches, or packets enter it in several places, each path is a chain, and paths divide the core's time as
+their cycles do. Each subgroup is measured while it takes all that it can: that is its capacity, which a run at the
+offered rate would hide. Its neighbours meanwhile run at the rates of the plan; those that are busy nearly all the time
+by these take all that they can, too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Capacity:
 
 
 @dataclass(frozen=True)
-class Path:
+class CorePath:
     """NFs that packets pass on one core, and how many packets per packet of the chain do."""
 
     load: ChainLoad
@@ -89,9 +89,7 @@ def measured_rates(plan: RackPlan, found: Sequence[Capacity]) -> list[float]:
     return rates
 
 
-def _beside(
-    at: int, plan: RackPlan, placed: Sequence[Placed], paths: Sequence[Sequence[Path]]
-) -> list[ChainLoad]:
+def _beside(at: int, plan: RackPlan, placed: Sequence[Placed], paths: Sequence[Sequence[CorePath]]) -> list[ChainLoad]:
     """A co-location in which one subgroup takes all that it can; its loads come first, one copy after another."""
     loads = [path.load for path in paths[at]] * placed[at].member.cores
     for other, one in enumerate(placed):
@@ -112,7 +110,7 @@ def _busy(plan: RackPlan, one: Placed, mbps: float) -> float:
     return mbps / float(most) if most else 0.0
 
 
-def _capacity(paths: Sequence[Path], kpps: Sequence[float]) -> float:
+def _capacity(paths: Sequence[CorePath], kpps: Sequence[float]) -> float:
     """Packets of the chain, kpps, that a core passes which gives each path the time that it needs."""
     time = sum(
         path.packets * (path.load.shares[0] if path.load.shares else 1.0) / rate
@@ -121,7 +119,7 @@ def _capacity(paths: Sequence[Path], kpps: Sequence[float]) -> float:
     return 1 / time
 
 
-def _paths(member: Member, rack: Rack, device: Device, default: TrafficProfile) -> list[Path]:
+def _paths(member: Member, rack: Rack, device: Device, default: TrafficProfile) -> list[CorePath]:
     """The paths of a subgroup; those of the same NFs are one."""
     chain, traffic = member.chain, chain_traffic(rack, member.chain, default)
     busy = dict(zip(member.nfs, member.busy, strict=True))
@@ -139,7 +137,7 @@ def _paths(member: Member, rack: Rack, device: Device, default: TrafficProfile) 
         shares = [time / total] if len(times) > 1 and total else []
         stages = [testbed_nf(rack, chain.nfs[at], device) for at in nfs]
         load = ChainLoad.of(stages, [list(range(len(stages)))], traffic, shares=shares)
-        found.append(Path(load, float(packets[key])))
+        found.append(CorePath(load, float(packets[key])))
     return found
 
 

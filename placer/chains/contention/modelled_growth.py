@@ -1,10 +1,11 @@
 """By how much cycles grow, as the models of a testbed predict it (Tomur, section 4.1.2).
 
-Models know NFs alone on their cores; a subgroup runs several in turn. On each of its cores, a subgroup is taken for the
-mean of its NFs over time: each contributes its counters, but for the working set, by the share of time that it runs; all
-working sets lie in the cache at once, so these add up. Replicas count once for each core. Every NF then meets the summed
-counters of all other cores, also those of other replicas, and slows down by the ratio of its throughput alone to that
-under such contention. Cores are taken to be always busy, as they are where their subgroup limits its chain.
+Models know NFs alone on their cores; a subgroup runs several in turn. On each of its cores, a subgroup is taken for
+the mean of its NFs over time: each contributes its counters, but for the working set, by the share of time that it
+runs; all working sets lie in the cache at once, so these add up. Replicas count once for each core. Every NF then meets
+the summed counters of all other cores, also those of other replicas, and slows down by the ratio of its throughput
+alone to that under such contention. Cores are taken to be always busy, as they are where their subgroup limits its
+chain.
 
 Not predicted is what NFs of one core do to one another's private cache.
 """
@@ -126,20 +127,22 @@ class ModelledGrowth:
             yield f"NF {nf.nf}: the models do not hold {stage.nf} alone, so what it does to others is not known", None
 
     def __call__(self, device: Device, members: Sequence[Member]) -> list[list[float]]:
-        """As `Growth`; 1 on devices that the models do not answer for."""
+        """As `CycleGrowth`; 1 on devices that the models do not answer for."""
         if not self.answers_for(device):
             return [[1.0] * len(one.nfs) for one in members]
-        workloads = [tuple(self._workload(testbed_nf(self.rack, nf, device), one.chain) for nf in one.kinds) for one in members]
+        workloads = [
+            tuple(self._workload(testbed_nf(self.rack, nf, device), one.chain) for nf in one.kinds) for one in members
+        ]
         asked = tuple((each, one.busy, one.cores) for each, one in zip(workloads, members, strict=True))
         if asked not in self._known:
             self._known[asked] = self._predicted(workloads, members)
         return self._known[asked]
 
-    def _predicted(
-        self, workloads: Sequence[Sequence[Workload]], members: Sequence[Member]
-    ) -> list[list[float]]:
+    def _predicted(self, workloads: Sequence[Sequence[Workload]], members: Sequence[Member]) -> list[list[float]]:
         exerted = [self._exerted(each, one.busy) for each, one in zip(workloads, members, strict=True)]
-        everything = sum((each * one.cores for each, one in zip(exerted, members, strict=True)), np.zeros(len(COUNTERS)))
+        everything = sum(
+            (each * one.cores for each, one in zip(exerted, members, strict=True)), np.zeros(len(COUNTERS))
+        )
         met = {
             (workload, at): np.maximum(everything - exerted[at], 0.0)
             for at, each in enumerate(workloads)

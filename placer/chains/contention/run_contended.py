@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from placer.chains.chain import Chain
-from placer.chains.contention.co_location import Growth
+from placer.chains.contention.co_location import CycleGrowth
 from placer.chains.contention.loop import ContendedPlan, contended_plan
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
@@ -21,7 +21,7 @@ def run_contended(
     name: str,
     chains: Sequence[Chain],
     rack: Rack,
-    growth: Growth,
+    growth: CycleGrowth,
     *,
     time_limit: float = 60.0,
     notify: Notify = lambda message: None,

@@ -86,6 +86,16 @@ def test_json_has_further_keys(placer: Placer, folder: Path) -> None:
     assert second["subgroups"][0]["cycles_grow_by"] == [pytest.approx(1.227)]
 
 
+def test_the_plan_file_holds_the_same_answer(placer: Placer, folder: Path) -> None:
+    """With the testbed and its names in the rack."""
+    status, stdout, _ = place(placer, folder, "--format", "json", "--plan", folder / "plan.json")
+    written = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    assert status == 0
+    assert written["answer"] | {"seconds": 0} == json.loads(stdout) | {"seconds": 0}
+    assert written["rack"]["testbed"] == {"spec": "simulated:server"}
+    assert written["rack"]["nfs"]["Filter"]["server"]["testbed_nf"] == "NAT"
+
+
 def test_a_margin_is_the_default(placer: Placer, folder: Path) -> None:
     """At 5 %, rates are lower than the median."""
     rates = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from placer.chains.contention.co_location import Growth, Member
+from placer.chains.contention.co_location import CycleGrowth, Member
 from placer.chains.rack import Device
 
 MOST = 2.0
@@ -15,7 +15,7 @@ def nil(device: Device, members: Sequence[Member]) -> list[list[float]]:
     return [[1.0] * len(one.nfs) for one in members]
 
 
-def beside_another(factor: float) -> Growth:
+def beside_another(factor: float) -> CycleGrowth:
     """Cycles grow by a factor where two chains or more share a device."""
 
     def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
@@ -25,7 +25,7 @@ def beside_another(factor: float) -> Growth:
     return growth
 
 
-def by_kind(sensitivity: Mapping[str, float], pressure: Mapping[str, float]) -> Growth:
+def by_kind(sensitivity: Mapping[str, float], pressure: Mapping[str, float]) -> CycleGrowth:
     """Monotone, between 1 and 2: what an NF suffers grows with each core of the others by the kinds that run there."""
 
     def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:

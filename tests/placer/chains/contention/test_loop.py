@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from placer.chains.chain import Chain
-from placer.chains.contention.co_location import Growth, Member
+from placer.chains.contention.co_location import CycleGrowth, Member
 from placer.chains.contention.loop import ROUNDS, ContendedPlan, contended_plan
 from placer.chains.json_twins import chains_of, rack_of
 from placer.chains.place import best_plan
@@ -22,7 +22,7 @@ NFS = {"A": small.ON_SERVER, "B": {"server": {"cycles": 1700}}}
 TWO: dict[str, Any] = {"t_min_mbps": 10_000, "t_max_mbps": 12_000}
 
 
-def contended(growth: Growth, *, rack: Rack | None = None, least: float = 10_000, **changes: Any) -> ContendedPlan:
+def contended(growth: CycleGrowth, *, rack: Rack | None = None, least: float = 10_000, **changes: Any) -> ContendedPlan:
     """Two chains of one NF each, with rates from 10,000 to 12,000 Mbps, which is what a core carries."""
     slo = TWO | {"t_min_mbps": least} | changes
     chains = chains_of({"chains": [small.chain("c0", "A", **slo), small.chain("c1", "B", **slo)]}, "chains")

@@ -54,16 +54,17 @@ def test_a_branch_is_measured_by_its_paths() -> None:
     plan, (one,) = measured("chain c0: Match -> [1/2 UrlFilter | 1/2 -] -> Encrypt\n", 1)
     assert plan.chains[0].cores == (1,)
     traffic = TrafficProfile(100_000, 1500, 600)
-    paths = [ChainLoad.of(nfs.split(), [range(len(nfs.split()))], traffic) for nfs in ("Match UrlFilter Encrypt", "Match Encrypt")]
+    paths = [
+        ChainLoad.of(nfs.split(), [range(len(nfs.split()))], traffic)
+        for nfs in ("Match UrlFilter Encrypt", "Match Encrypt")
+    ]
     kpps = [SimulatedServer().run([path], noise=False).measurements[0].throughput_kpps for path in paths]
     assert one.mbps == pytest.approx(12 / sum(0.5 / each for each in kpps), rel=0.005)
 
 
 def test_ways_through_a_subgroup() -> None:
     """Of `A -> [1/2 B | 1/2 -] -> C`: both ways through all, and those through A and C without B."""
-    chain = chains_of_text(
-        "slo c: 0 Mbps to 1 Gbps\nchain c: A -> [1/2 B | 1/2 -] -> C -> D\n", "chains"
-    ).chains[0]
+    chain = chains_of_text("slo c: 0 Mbps to 1 Gbps\nchain c: A -> [1/2 B | 1/2 -] -> C -> D\n", "chains").chains[0]
     a, b, c, d = ("ABCD".index(nf.nf) for nf in chain.nfs)
     half = Fraction(1, 2)
     assert walks(chain, [a, b, c, d]) == {(a, b, c, d): half, (a, c, d): half}
@@ -86,7 +87,9 @@ def test_neighbours_with_little_to_do_run_at_the_rates_of_the_plan(monkeypatch: 
         SimulatedServer, "run_many", lambda self, loads, **more: seen.extend(loads) or run_many(self, loads, **more)
     )
     plan = planned("chain c0: Encrypt\nchain c1: ACL\n", 2)
-    chains = tuple(replace(one, rate_mbps=one.rate_mbps * share) for one, share in zip(plan.chains, (1, 0.1), strict=True))
+    chains = tuple(
+        replace(one, rate_mbps=one.rate_mbps * share) for one, share in zip(plan.chains, (1, 0.1), strict=True)
+    )
     capacities(replace(plan, chains=chains), SimulatedServer())
     beside_encrypt, beside_acl = ([load.rate_kpps for load in loads] for loads in seen[:2])
     assert beside_encrypt == [0, pytest.approx(chains[1].rate_mbps / 12)]

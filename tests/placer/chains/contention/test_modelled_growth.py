@@ -1,4 +1,4 @@
-"""Growth of cycles by models: what a core exerts, what its NFs meet, and what models cannot answer."""
+"""CycleGrowth of cycles by models: what a core exerts, what its NFs meet, and what models cannot answer."""
 
 from __future__ import annotations
 
@@ -134,9 +134,10 @@ def test_parameters_that_the_models_do_not_know_are_refused() -> None:
 
 
 def test_traffic_outside_the_profile_is_refused() -> None:
-    assert "NF ACL: flows 1e+06 is outside the profiled range 1 to 100000" in faults(
-        "chain c: ACL", KINDS, testbed={"flows": 1_000_000}
-    )[0]
+    assert (
+        "NF ACL: flows 1e+06 is outside the profiled range 1 to 100000"
+        in faults("chain c: ACL", KINDS, testbed={"flows": 1_000_000})[0]
+    )
 
 
 def test_an_nf_that_was_not_measured_alone_is_refused() -> None:
