@@ -19,12 +19,14 @@ from placer.chains.contention.testbed_names import chain_traffic, testbed_nf
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Device, Rack
 from profiler.testbed import Testbed
-from profiles import ChainLoad, TrafficProfile
+from profiles import ChainLoad, NfStage, TrafficProfile
 
 NEARLY = 0.9
 """The share of its time for which a subgroup is busy."""
 LEAST_KPPS = 1e-3
 """In place of an offered load of 0, which stands for all that a chain takes."""
+LEAST_SHARE = 1e-6
+"""Of a core's time, for a path that takes none by cycles."""
 KPPS_PER_MBPS = 1000.0
 """Of packets of one bit."""
 
@@ -123,8 +125,8 @@ def _paths(member: Member, rack: Rack, device: Device, default: TrafficProfile) 
     """The paths of a subgroup; those of the same NFs are one."""
     chain, traffic = member.chain, chain_traffic(rack, member.chain, default)
     busy = dict(zip(member.nfs, member.busy, strict=True))
-    packets: dict[tuple[object, ...], Fraction] = {}
-    first: dict[tuple[object, ...], tuple[int, ...]] = {}
+    packets: dict[tuple[NfStage, ...], Fraction] = {}
+    first: dict[tuple[NfStage, ...], tuple[int, ...]] = {}
     for nfs, share in walks(chain, member.nfs).items():
         key = tuple(testbed_nf(rack, chain.nfs[at], device) for at in nfs)
         packets[key] = packets.get(key, Fraction(0)) + share
@@ -133,10 +135,9 @@ def _paths(member: Member, rack: Rack, device: Device, default: TrafficProfile) 
     times = [float(packets[key]) * sum(busy[at] / float(chain.reach[at]) for at in nfs) for key, nfs in first.items()]
     total = sum(times)
     found = []
-    for (key, nfs), time in zip(first.items(), times, strict=True):
-        shares = [time / total] if len(times) > 1 and total else []
-        stages = [testbed_nf(rack, chain.nfs[at], device) for at in nfs]
-        load = ChainLoad.of(stages, [list(range(len(stages)))], traffic, shares=shares)
+    for key, time in zip(first, times, strict=True):
+        shares = [max(time / total, LEAST_SHARE)] if len(times) > 1 and total else []
+        load = ChainLoad.of(key, [list(range(len(key)))], traffic, shares=shares)
         found.append(CorePath(load, float(packets[key])))
     return found
 
@@ -149,7 +150,9 @@ def walks(chain: Chain, nfs: Sequence[int]) -> Mapping[tuple[int, ...], Fraction
     inside = set(nfs)
     found: dict[tuple[int, ...], Fraction] = {}
     into = [edge for edge in chain.edges if edge.head in inside and edge.tail not in inside]
-    waiting = [((edge.head,), chain.reach[edge.tail] * edge.share) for edge in into]
+    waiting: list[tuple[tuple[int, ...], Fraction]] = [
+        ((edge.head,), chain.reach[edge.tail] * edge.share) for edge in into
+    ]
     waiting += [((chain.entry,), Fraction(1))] if chain.entry in inside else []
     while waiting:
         way, share = waiting.pop()

@@ -19,7 +19,8 @@ def contended_report(found: ContendedPlan, strategy: str, form: str) -> str:
     """The plan for people (`table`) or programs (`json`, CONTRACTS 9 with further keys)."""
     if form == "json":
         return json.dumps(contended_answer(found)) + "\n"
-    return "\n".join([rack_report(found.predicted, strategy, form), _contention(found)])
+    report = rack_report(found.predicted, strategy, form)
+    return "\n".join([report, _contention(found)]) if found.by_cycles.chains else report
 
 
 def contended_answer(found: ContendedPlan) -> Mapping[str, object]:
@@ -42,8 +43,6 @@ def contended_answer(found: ContendedPlan) -> Mapping[str, object]:
 
 
 def _contention(found: ContendedPlan) -> str:
-    if not found.by_cycles.chains:
-        return ""
     lines = [] if not found.plan.chains else [_chains(found), ""]
     return "\n".join([*lines, _verdict(found)]) + "\n"
 
@@ -70,6 +69,8 @@ def _most(one: ChainPlan) -> float:
 def _verdict(found: ContendedPlan) -> str:
     alone = f"The plan by cycles alone has {_mbps(_aggregate(found.by_cycles))} Mbps, which contention only lessens"
     agreed = "plan and prediction agree" if found.agreed else "the best plan on the way is shown"
+    if not found.plan.chains:
+        agreed = "none of these plans keeps every SLO by prediction"
     return f"{alone}.\nContention: {counted(found.rounds, 'round')}; {agreed}."
 
 

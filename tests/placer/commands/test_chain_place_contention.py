@@ -126,6 +126,7 @@ def test_says_that_no_plan_keeps_the_slos(placer: Placer, folder: Path) -> None:
     status, stdout, _ = place(placer, folder)
     assert status == 0 and stdout.startswith("optimal finds no plan.")
     assert "no plan was found that keeps every SLO beside its neighbours; of the last plan, b reaches" in stdout
+    assert stdout.endswith("none of these plans keeps every SLO by prediction.\n")
     answer = json.loads(place(placer, folder, "--format", "json")[1])
     assert (answer["status"], answer["proven"], answer["chains"]) == ("unknown", False, [])
     assert answer["contention"]["notes"][0].startswith("no plan was found")
@@ -134,7 +135,7 @@ def test_says_that_no_plan_keeps_the_slos(placer: Placer, folder: Path) -> None:
 def test_what_is_infeasible_by_cycles_is_explained_as_ever(placer: Placer, folder: Path) -> None:
     (folder / "edge.chains").write_text("slo a: 90 Gbps to 95 Gbps\nchain a: ACL\n", encoding="utf-8")
     status, stdout, _ = place(placer, folder)
-    assert status == 0 and stdout.startswith("Infeasible, proven")
+    assert status == 0 and stdout.startswith("Infeasible, proven") and " s.\n" == stdout[-4:]
     answer = json.loads(place(placer, folder, "--format", "json")[1])
     assert answer["relaxations"] and answer["contention"]["rounds"] == 0
 
