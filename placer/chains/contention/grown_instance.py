@@ -17,7 +17,7 @@ from placer.chains.contention.co_location import CycleGrowth, co_locations
 from placer.chains.fleet_bound import classes_of
 from placer.chains.layout import Layout
 from placer.chains.plan import ChainPlan
-from placer.chains.rack import CoreCost, NfCosts, Rack
+from placer.chains.rack import CoreCost, NfCosts, Rack, SwitchKind
 
 GRAIN = 1_000_000
 """Factors are rounded up to multiples of its inverse."""
@@ -54,12 +54,19 @@ class RackInstance:
         chain = self.chains[number]
         nfs = []
         for at, nf in enumerate(chain.nfs):
-            server, smartnic = (factors.get((self.class_of[number], at, one), Fraction(1)) for one in (False, True))
+            server, smartnic = (self._factor(number, at, on_smartnic, factors) for on_smartnic in (False, True))
             kind = nf.nf if server == smartnic == 1 else f"{nf.nf}{MARK}{server}{MARK}{smartnic}"
             own = self.rack.costs[nf.nf]
             costs[kind] = replace(own, server=_times(own.server, server), smartnic=_times(own.smartnic, smartnic))
             nfs.append(replace(nf, nf=kind))
         return replace(chain, nfs=tuple(nfs))
+
+    def _factor(self, number: int, at: int, on_smartnic: bool, factors: Factors) -> Fraction:
+        """Of one NF; before an OpenFlow switch, the largest of its kind in the chain: packets pass a table once."""
+        nfs = self.chains[number].nfs
+        openflow = self.rack.switch.kind is SwitchKind.OPENFLOW
+        alike = [other for other, nf in enumerate(nfs) if nf.nf == nfs[at].nf] if openflow else [at]
+        return max(factors.get((self.class_of[number], other, on_smartnic), Fraction(1)) for other in alike)
 
     def placed(self, chains: Sequence[ChainPlan]) -> tuple[ChainPlan, ...]:
         """The same sites, cores and rates of this instance's chains; of a plan for it with other cycles."""

@@ -13,9 +13,10 @@ from placer.chains.contention.co_location import CycleGrowth, Member
 from placer.chains.contention.loop import ROUNDS, ContendedPlan, contended_plan
 from placer.chains.json_twins import chains_of, rack_of
 from placer.chains.place import best_plan
-from placer.chains.plan import Status
+from placer.chains.plan import Status, answer
 from placer.chains.rack import Device, Rack
 from tests.placer.chains import small
+from tests.placer.chains.checker import faults
 from tests.placer.chains.contention.by_hand import beside_another, nil
 
 NFS = {"A": small.ON_SERVER, "B": {"server": {"cycles": 1700}}}
@@ -105,6 +106,19 @@ def test_an_nf_in_the_way_moves_to_the_switch() -> None:
     nfs = {"A": {"server": {"cycles": 1}, "switch": {"blocks": 1}}, "B": small.ON_SERVER}
     rack = rack_of(small.rack(nfs, small.server("s0", cores=2), switch={"stages": 1, "blocks_per_stage": 1}), "rack")
     assert contended(beside_another(1.5), rack=rack, least=0, t_max_mbps=12_000).plan.chains[0].layout.sites == (-1,)
+
+
+def test_an_openflow_switch_keeps_the_order_of_its_tables() -> None:
+    """Packets pass a table once: of two A that follow one another, one is on the server, however its cycles grow."""
+    nfs = {"A": {"server": {"cycles": 100}, "switch": {"blocks": 1}}, "B": small.ON_SERVER}
+    rack = small.rack(nfs, small.server("s0", nic_mbps=100_000), switch={"kind": "openflow", "table_order": ["A"]})
+    asked = {"chains": [small.chain("c0", "AAB")]}
+
+    def growth(device: Device, members: Sequence[Member]) -> list[list[float]]:
+        return [[2.0 if nf.nf == "A" else 1.0 for nf in one.kinds] for one in members]
+
+    found = contended_plan(chains_of(asked, "chains"), rack_of(rack, "rack"), growth, best_plan)
+    assert found.plan.chains and faults(asked, rack, dict(answer(found.plan))) == []
 
 
 def test_predictions_that_go_in_a_circle_end() -> None:
