@@ -152,7 +152,6 @@ def _growth(
         raise InputError.of(str(file), f"there are no recorded models of '{spec}'", column="testbed.spec", hint=hint)
     growth = ModelledGrowth(rack, open_models(models, progress.say, RECORDED_OF.get(spec or "", RECORDED)), risk=risk)
     refuse_unknown(growth, read)
-    progress.say(f"rates as predicted: at most {100 * risk:g} % of NFs are expected to be slower")
     for note in growth.notes():
         progress.say(f"note: {note}")
     return growth

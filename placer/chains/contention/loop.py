@@ -188,7 +188,9 @@ class _Loop:
             return ContendedPlan(nothing, nothing, alone, rounds=self.done)
         best = self.best.plan
         bound = None if alone.bound_mbps is None else max(alone.bound_mbps, best.marginal_mbps)
-        proven = bound is not None and bound <= best.marginal_mbps + EQUAL * max(best.marginal_mbps, 1.0)
+        # a proven plan may be below its bound by the tolerance of the search
+        proven_mbps = alone.marginal_mbps if alone.status is Status.OPTIMAL else bound
+        proven = proven_mbps is not None and proven_mbps <= best.marginal_mbps + EQUAL * max(best.marginal_mbps, 1.0)
         status = Status.OPTIMAL if proven else Status.FEASIBLE
         predicted = replace(best, status=status, bound_mbps=bound, seconds=seconds)
         plan = replace(predicted, rack=self.asked.rack, chains=self.asked.placed(best.chains))

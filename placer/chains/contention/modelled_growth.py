@@ -25,6 +25,7 @@ from placer.chains.contention.co_location import Member
 from placer.chains.contention.testbed_names import chain_traffic, testbed_nf
 from placer.chains.rack import Device, Rack
 from predictor import Models
+from predictor.registry import Predictor
 from profiles import COUNTERS, InputError, Workload
 from profiles.chain import NfStage
 from profiles.faults import suggestion
@@ -32,10 +33,14 @@ from profiles.profile import TRAFFIC_COLUMNS
 
 Array = NDArray[np.float64]
 
-SERVER = "server"
+SERVER, TOMUR = "server", "tomur"
 RISK = 0.05
 """The share of cases in which an NF may be slower than predicted."""
 MEDIAN = 0.5
+MOST_CORES = 1_000_000
+"""Where the testbed of the models is not known."""
+SHOWN = 3
+"""Devices that a note names."""
 LEAST = 1e-9
 """Of a rate, kpps."""
 WORKING_SET = COUNTERS.index("wss")
@@ -68,7 +73,7 @@ class ModelledGrowth:
     Parameters
     ----------
     predictor
-        The name of one in the models.
+        The name of one in the models; another one of these where there is none of that name.
     risk
         The share of cases in which an NF may be slower than predicted; 0.5 for the median, which predictors without
         estimates of their errors always return.
@@ -76,25 +81,39 @@ class ModelledGrowth:
 
     rack: Rack
     models: Models
-    predictor: str = "tomur"
+    predictor: str = TOMUR
     risk: float = RISK
     _own: dict[Workload, Array] = field(default_factory=dict, init=False)
     _known: dict[object, list[list[float]]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if self.predictor not in self.models.predictors:
+            self.predictor = min(self.models.predictors)
 
     def answers_for(self, device: Device) -> bool:
         """Whether the models are of such a device: those of a server say nothing of SmartNICs."""
         nic = self.models.testbed.nic if self.models.testbed else None
         return device.is_smartnic != (nic is not None and nic.kind == SERVER)
 
-    def notes(self) -> list[str]:
-        """What the models do not answer, or answer by going beyond what was measured."""
-        silent = [device.name for device in self.rack.devices if not self.answers_for(device)]
-        found = [f"contention on {', '.join(silent)} is not predicted: the models are of another kind of device"]
-        if nic := self.models.testbed and self.models.testbed.nic:
-            larger = [one.name for one in self.rack.devices if self.answers_for(one) and one.cores > nic.cores]
-            beyond = f"the models are of {nic.cores} cores; {', '.join(larger)} has more: predictions are extrapolated"
-            return [*found[: len(silent)], *([beyond] if larger else [])]
-        return found[: len(silent)]
+    @property
+    def by(self) -> Predictor:
+        """The predictor."""
+        return self.models.predictors[self.predictor]
+
+    def notes(self) -> Iterator[str]:
+        """How certain predictions are, and what models do not answer, or only beyond what was measured."""
+        if self.by.supports_risk:
+            yield f"rates as {self.predictor} predicts: at most {100 * self.risk:g} % of NFs are expected to be slower"
+        else:
+            yield f"rates as {self.predictor} predicts, without a margin: it does not estimate its errors"
+        if warning := self.by.risk_warning(self.risk):
+            yield warning
+        if silent := [device.name for device in self.rack.devices if not self.answers_for(device)]:
+            yield f"contention on {_some(silent)} is not predicted: the models are of another kind of device"
+        nic = self.models.testbed and self.models.testbed.nic
+        known = nic.cores if nic else MOST_CORES
+        if larger := [one.name for one in self.rack.devices if self.answers_for(one) and one.cores > known]:
+            yield f"the models are of {known} cores, fewer than those of {_some(larger)}: predictions are extrapolated"
 
     def nfs(self, chains: Sequence[Chain]) -> Iterator[NfOfModels]:
         """The NFs that may run on devices that the models answer for, each kind and packet size once."""
@@ -171,8 +190,7 @@ class ModelledGrowth:
     def _factors(self, nf: str, met: Mapping[tuple[Workload, int], Array]) -> list[float]:
         rows = [workload.traffic.as_tuple() for workload, _ in met]
         table = pd.DataFrame(np.hstack([rows, list(met.values())]), columns=[*TRAFFIC_COLUMNS, *COUNTERS])
-        predictor = self.models.predictors[self.predictor]
-        found = predictor.contention_details(nf, table, coverage=max(1 - 2 * self.risk, 0.0))
+        found = self.by.contention_details(nf, table, coverage=max(1 - 2 * self.risk, 0.0))
         kpps = [one.throughput_kpps if one.low_kpps is None or self.risk >= MEDIAN else one.low_kpps for one in found]
         return [
             max(one.solo_kpps / max(rate, LEAST), 1.0) if counters.any() else 1.0
@@ -181,6 +199,11 @@ class ModelledGrowth:
 
     def _workload(self, stage: NfStage, chain: Chain) -> Workload:
         return Workload(stage.nf, chain_traffic(self.rack, chain, self.models.default_traffic))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def refuse_unknown(growth: ModelledGrowth, read: ChainsText) -> None:

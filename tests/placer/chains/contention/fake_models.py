@@ -26,6 +26,11 @@ class FakePredictor:
     The low end of an interval is 2 % below at a coverage of 0.9, none at 0.
     """
 
+    supports_risk = True
+
+    def risk_warning(self, risk: float) -> str | None:
+        return "risk 0.001 is below 0.01" if risk < 0.01 else None
+
     def contention_details(self, nf: str, table: pd.DataFrame, *, coverage: float = 0.9) -> list[Prediction]:
         grown = 1 + 0.01 * table["l2crd"] / 1e6 + 0.001 * table["wss"]
         low = 1 - 0.02 * coverage / 0.9

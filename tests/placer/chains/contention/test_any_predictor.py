@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from placer.chains.contention.co_location import co_locations
@@ -13,6 +13,7 @@ from placer.chains.contention.loop import ROUNDS, ContendedPlan, contended_plan
 from placer.chains.json_twins import chains_of, rack_of
 from placer.chains.place import best_plan
 from placer.chains.plan import Status, answer
+from tests.placer.chains import small
 from tests.placer.chains.checker import faults
 from tests.placer.chains.contention.by_hand import by_kind, nil
 from tests.placer.chains.strategies.test_any_instance import KINDS, chains, racks
@@ -43,6 +44,9 @@ def test_keeps_every_limit_by_prediction(
     assert found.plan.bound_mbps == pytest.approx(found.by_cycles.bound_mbps)
 
 
+BRANCHED = [["f0", "f1", "1/3"], ["f0", "f2", "2/3"], ["f1", "f3"], ["f2", "f3"]]
+
+
 def grown(asked: dict[str, Any], rack: dict[str, Any], found: ContendedPlan) -> tuple[dict[str, Any], dict[str, Any]]:
     """The instance with each NF of each chain as a kind of its own, whose cycles on cores have grown."""
     nfs: dict[str, Any] = {}
@@ -62,8 +66,22 @@ def grown(asked: dict[str, Any], rack: dict[str, Any], found: ContendedPlan) -> 
     return {"chains": renamed}, rack | {"nfs": nfs}
 
 
+BELOW_ITS_BOUND = {
+    "chains": [
+        small.chain("c0", "AAAC", packet_size=125, t_min_mbps=100, edges=BRANCHED),
+        small.chain("c1", "D", packet_size=125, t_min_mbps=100),
+    ]
+}
+THREE_CORES = small.rack(
+    {kind: {"server": {"cycles": cycles}} for kind, cycles in {"A": 110, "C": 100, "D": 100}.items()},
+    small.server("s0", cores=3, clock_mhz=1000, nic_mbps=4000),
+)
+"""Its proven plan is below the bound by more than 1e-9, as the tolerance of the search allows."""
+
+
 @settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate], derandomize=True)
 @given(chains(), racks())
+@example(BELOW_ITS_BOUND, THREE_CORES)
 def test_without_contention_it_is_the_plain_plan(asked: dict[str, Any], rack: dict[str, Any]) -> None:
     """A predictor without contention leaves the plan of the program as it is."""
     found = contended_plan(chains_of(asked, "chains"), rack_of(rack, "rack"), nil, best_plan)

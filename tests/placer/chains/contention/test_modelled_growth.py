@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from placer.chains.json_twins import chains_of, rack_of
 from placer.chains.rack import Rack
 from profiles import InputError
 from tests.placer.chains import small
-from tests.placer.chains.contention.fake_models import SIX, FakeSolo, fake_models
+from tests.placer.chains.contention.fake_models import SIX, FakePredictor, FakeSolo, fake_models
 
 KINDS = {name: {"server": {"cycles": 1700}} for name in SIX}
 
@@ -72,7 +73,9 @@ def test_models_of_a_server_say_nothing_of_smartnics() -> None:
     on = rack({"ACL": {"smartnic": {"cycles": 100}}}, servers=[small.server("s0", smartnic=nic)])
     predictor = ModelledGrowth(on, fake_models(SIX))
     assert predictor(on.devices[1], [member("ACL"), member("ACL")]) == [[1.0], [1.0]]
-    assert predictor.notes() == ["contention on n0 is not predicted: the models are of another kind of device"]
+    assert list(predictor.notes())[1:] == [
+        "contention on n0 is not predicted: the models are of another kind of device"
+    ]
 
 
 def test_models_of_a_smartnic_answer_for_smartnics() -> None:
@@ -80,14 +83,37 @@ def test_models_of_a_smartnic_answer_for_smartnics() -> None:
     on = rack(KINDS | {"ACL": {"smartnic": {"cycles": 100}}}, servers=[small.server("s0", smartnic=nic)])
     predictor = ModelledGrowth(on, fake_models(SIX, "smartnic"), risk=0.5)
     assert predictor(on.devices[1], [member("ACL"), member("ACL")]) == [[pytest.approx(1.101)]] * 2
-    assert predictor.notes() == ["contention on s0 is not predicted: the models are of another kind of device"]
+    assert list(predictor.notes())[1:] == [
+        "contention on s0 is not predicted: the models are of another kind of device"
+    ]
 
 
 def test_more_cores_than_were_measured_are_noted() -> None:
     on = rack(servers=[small.server("s0", cores=20)])
-    assert ModelledGrowth(on, fake_models(SIX)).notes() == [
-        "the models are of 16 cores; s0 has more: predictions are extrapolated"
+    assert list(ModelledGrowth(on, fake_models(SIX)).notes())[1:] == [
+        "the models are of 16 cores, fewer than those of s0: predictions are extrapolated"
     ]
+
+
+def test_notes_say_how_certain_predictions_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The share that may be slower, or that a predictor knows no errors; and where errors are extrapolated."""
+    expected = "rates as tomur predicts: at most 5 % of NFs are expected to be slower"
+    assert list(ModelledGrowth(rack(), fake_models(SIX)).notes()) == [expected]
+    assert "risk 0.001 is below 0.01" in ModelledGrowth(rack(), fake_models(SIX), risk=0.001).notes()
+    monkeypatch.setattr(FakePredictor, "supports_risk", False)
+    expected = "rates as tomur predicts, without a margin: it does not estimate its errors"
+    assert list(ModelledGrowth(rack(), fake_models(SIX)).notes()) == [expected]
+
+
+def test_models_without_tomur_predict_by_what_they_have() -> None:
+    models = replace(fake_models(SIX), predictors={"slomo": fake_models(SIX).predictors["tomur"]})
+    assert ModelledGrowth(rack(), models).predictor == "slomo"
+
+
+def test_of_many_devices_a_note_names_a_few() -> None:
+    servers = [small.server(f"s{at}", cores=20) for at in range(100)]
+    note = list(ModelledGrowth(rack(servers=servers), fake_models(SIX)).notes())[-1]
+    assert "fewer than those of s0, s1, s2 and 97 more" in note
 
 
 def test_flows_and_matches_are_those_of_the_rack() -> None:
