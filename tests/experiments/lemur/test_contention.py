@@ -18,6 +18,7 @@ from experiments.lemur.methodology.contention_instances import (
     random_mixes,
     simulated_rack,
 )
+from profiler.simulated import server_testbed
 from tests.placer.chains.contention.fake_models import FakeSolo, fake_models
 
 FEW = ("1234 at delta 1", "123 at delta 0.5", "1234 at delta 4")
@@ -31,6 +32,7 @@ def result() -> Iterator[Result]:
         patch.setattr(contention, "open_models", lambda *given: models)
         patch.setattr(contention, "lemur_sets", lambda: [one for one in lemur_sets() if one.name in FEW])
         patch.setattr(contention, "MIXES", 1)
+        patch.setattr(server_testbed, "FOLLOWED", 64)  # packets of which the latency is measured: it does not matter
         yield find_experiment("lemur-contention").run(Setting(seed=3))
 
 
