@@ -93,11 +93,13 @@ def alone(functions: Sequence[str], description: TestbedDescription) -> list[Cha
     return [ChainLoad.of([nf], [[0]], one) for nf in functions for one in traffics]
 
 
-def nothing_twice(description: TestbedDescription) -> list[ChainLoad]:
-    """The function that does nothing twice, on one core and on two: a pass of the runtime, and a ring."""
-    placements = [[[0, 1]], [[0], [1]]] if description.nic.cores > 1 else [[[0, 1]]]
-    traffics = [traffic(description, size, flows) for size, flows in product(SIZES, FLOWS)]
-    return [ChainLoad.of([NULL_NF, NULL_NF], cores, one) for cores in placements for one in traffics]
+def beside_a_ring(functions: Sequence[str], description: TestbedDescription) -> list[ChainLoad]:
+    """Each function in front of a ring and behind one; the function that does nothing is on the other core."""
+    if description.nic.cores < 2:
+        return []
+    traffics = [traffic(description, size, flows) for size, flows in CHAIN_TRAFFIC]
+    pairs = [(NULL_NF, NULL_NF), *(pair for nf in functions for pair in ((nf, NULL_NF), (NULL_NF, nf)))]
+    return [ChainLoad.of(pair, [[0], [1]], one) for pair in pairs for one in traffics]
 
 
 def chains(functions: Sequence[str], description: TestbedDescription, size: CampaignSize, seed: int) -> list[ChainLoad]:
@@ -130,7 +132,7 @@ def measure(
     """The functions, and everything that was measured of them: each alone, the one that does nothing, the chains."""
     functions = chosen_functions(rounds, named, size.functions, say)
     description = rounds.description
-    singles = [*alone([NULL_NF, *functions], description), *nothing_twice(description)]
+    singles = [*alone([NULL_NF, *functions], description), *beside_a_ring(functions, description)]
     several = chains(functions, description, size, seed)
     say(
         f"{', '.join(functions)}: {len(singles)} settings of single functions, {size.single_rounds} runs of each; "

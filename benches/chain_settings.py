@@ -26,8 +26,10 @@ GROWTH = {"Tunnel": 4.0, "Detunnel": -4.0, "Encrypt": 70.0, "FastEncrypt": 56.0}
 the mean padding."""
 SIMULATED_GROWTH = {"Tunnel": 4.0, "Detunnel": -4.0, "Encrypt": 24.0, "FastEncrypt": 12.0}
 """The same of `simulated:server`, as `profiler/simulated/server.py` documents."""
-RING, SOURCE = f"{NULL_NF} -> {NULL_NF}", "source"
-"""Profiles of the function that does nothing, twice on two cores; and of the source of the traffic by itself."""
+RING = f"{NULL_NF} -> {NULL_NF}"
+"""The profile of the function that does nothing, twice on two cores."""
+SENDS, RECEIVES = f" -> {NULL_NF}", f"{NULL_NF} -> "
+"""What the profile of a function in front of a ring, and behind one, has behind its name and before it."""
 AS_ALONE = 5.0
 """Percentage points by which the drop of a stage may differ from that of the function alone."""
 
@@ -101,14 +103,15 @@ class MeasuredSingles:
             rows.append({"nf": name, **workload(one.load.traffic), "runs": len(kpps), "kpps": float(kpps.mean())})
             rows[-1] |= {"sd_pct": 100 * spread(kpps), "passes_pct": 100 - float(drops(one)[0])}
             runs.setdefault(name, []).extend((one.load.traffic.packet_size, one.load.traffic.flows, k) for k in kpps)
-        table = pd.DataFrame(rows)
-        runs |= _source_points(table)
-        return cls({nf: _profile(nf, np.array(points)) for nf, points in runs.items()}, table)
+        profiles = {nf: _profile(nf, np.array(points)) for nf, points in runs.items()}
+        return cls(profiles, pd.DataFrame(rows))
 
     def family(self) -> ChainFamily:
         """Predicts chains from single functions alone."""
-        source = SOURCE if SOURCE in self.profiles else NULL_NF
-        return ChainFamily(self.profiles, source=source, ring=RING if RING in self.profiles else None)
+        senders = {name.removesuffix(SENDS): name for name in self.profiles if name.endswith(SENDS)}
+        receivers = {name.removeprefix(RECEIVES): name for name in self.profiles if name.startswith(RECEIVES)}
+        ring = RING if RING in self.profiles else None
+        return ChainFamily(self.profiles, source=NULL_NF, ring=ring, receivers=receivers, senders=senders)
 
     def settings(self, measured: Iterable[MeasuredChain], growth: Mapping[str, float]) -> list[MeasuredSetting]:
         """The chains of several functions, with the effects that the functions have alone."""
@@ -153,27 +156,12 @@ def kinds(settings: Sequence[MeasuredSetting]) -> NDArray[np.str_]:
     return np.array([one.kind for one in settings])
 
 
-TWICE = f"{NULL_NF}, {NULL_NF}"
-
-
 def _name_of(load: ChainLoad) -> str | None:
     """The profile that a chain belongs to; None of a chain that is predicted."""
-    if len(load.stages) == 1:
-        return load.label
-    if any(stage.nf != NULL_NF for stage in load.stages):
-        return None
-    return RING if len(load.cores) > 1 else TWICE
-
-
-def _source_points(table: pd.DataFrame) -> dict[str, list[tuple[float, float, float]]]:
-    """What the source costs by itself: of the function that does nothing, twice its cost less that of two in a row."""
-    kpps = {(row["nf"], row["packet_size"], row["flows"]): float(row["kpps"]) for _, row in table.iterrows()}
-    points = []
-    for (nf, size, flows), twice in kpps.items():
-        if nf == TWICE:
-            once = 1 / kpps[NULL_NF, size, flows]
-            points.append((size, flows, 1 / float(np.clip(2 * once - 1 / twice, once / 10, once))))
-    return {SOURCE: points} if points else {}
+    nfs = [stage.nf for stage in load.stages]
+    if len(load.cores) == 2 and len(nfs) == 2 and NULL_NF in nfs:
+        return f"{nfs[0]} -> {nfs[1]}"
+    return load.label if len(nfs) == 1 else None
 
 
 def _profile(nf: str, points: Array) -> ProfiledNf:

@@ -8,18 +8,18 @@ from runs of any chains, by the share of time that each NF takes of a chain and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictor.chains.correction import Correction, improves
-from predictor.chains.placed_chain import PlacedChain
+from predictor.chains.placed_chain import ChainStage, PlacedChain
 from predictor.chains.process import Assumptions, Typical
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.rules import CostsByCore
 from predictor.chains.settings import ENOUGH, Settings, settings_of
-from predictor.chains.stages import stage_costs
+from predictor.chains.stages import StageCosts, stage_costs
 
 Array = NDArray[np.float64]
 
@@ -35,6 +35,10 @@ FEWEST = 3
 """Runs for a correction."""
 SOURCE_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
 """Of the cost of the cheapest NF, that are tried for a source that was not measured."""
+SOURCE_FACTORS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+"""Of the cost of the NF that does nothing, which is the source's and a little more, or less: it reads no packets."""
+OTHER_CORE_LIMITS = 1.03
+"""A cost up to so many times that of two NFs that do nothing may be that of the other core."""
 CHANCE = 0.15
 """How probable it may be that a correction looks better than none by chance."""
 
@@ -70,8 +74,13 @@ class ChainFamily:
         The NF that does nothing; None when it was not measured.
     source_share
         Then the cost of the source as a share of that of the cheapest NF.
+    source_factor
+        What of that NF's cost all NFs have in common.
     ring
         The profile of that NF twice, on two cores that a ring connects; None when it was not measured.
+    receivers, senders
+        By NF, the profile of the NF behind such a ring, and in front of one, beside the NF that does nothing on the
+        other core; empty where they were not measured.
     correction
         By measured chains; None without, or where they show no need of one.
     """
@@ -79,7 +88,10 @@ class ChainFamily:
     profiles: Mapping[str, ProfiledNf]
     source: str | None = None
     source_share: float = 0.0
+    source_factor: float = 1.0
     ring: str | None = None
+    receivers: Mapping[str, str] = field(default_factory=dict)
+    senders: Mapping[str, str] = field(default_factory=dict)
     correction: Correction | None = None
 
     def fit(self, runs: Sequence[ChainRun]) -> ChainFamily:
@@ -87,12 +99,16 @@ class ChainFamily:
 
         It is not corrected where left-out runs would not be predicted better.
         """
-        plain = replace(self, source_share=0.0, correction=None)
+        plain = replace(self, source_share=0.0, source_factor=1.0, correction=None)
         measured = _MeasuredSettings.of(runs)
         if len(measured.settings) < FEWEST:
             return plain
-        shares = SOURCE_SHARES if self.source is None else (0.0,)
-        fitted = [replace(plain, source_share=share)._corrected(measured) for share in shares]
+        sources = (
+            [replace(plain, source_share=share) for share in SOURCE_SHARES]
+            if self.source is None
+            else [replace(plain, source_factor=factor) for factor in SOURCE_FACTORS]
+        )
+        fitted = [one._corrected(measured) for one in sources]
         best = max(fitted, key=lambda one: one.correction.process.likelihood if one.correction else -np.inf)
         assert best.correction is not None
         kept, left_out = best.correction.kept, best.correction.process.left_out()[0]
@@ -132,25 +148,41 @@ class ChainFamily:
         """Natural logarithm of the throughput by the rule alone, and the features of its correction."""
         columns = {name: np.array([float(value)]) for name, value in at.items()}
         stages = stage_costs(self.profiles, chain, columns, higher_is_better=True, source=self.source)
-        source = stages.source
+        source = stages.source * self.source_factor
         if self.source is None:
             everything = PlacedChain.of(list(self.profiles))
             cheapest = stage_costs(self.profiles, everything, columns, higher_is_better=True).costs.min(axis=1)
             source = self.source_share * cheapest
-        rule = CostsByCore(chain.cores, core_times=chain.core_times, ring=self._ring_cost(columns, source))
+        rule = CostsByCore(chain.cores, core_times=chain.core_times, rings=self._rings(chain, columns, stages))
         cost = float(rule.cost(stages.costs, chain.shares, source)[0])
         taken = stages.costs[0] * chain.shares / cost
         by_nf = [sum(taken[at] for at, stage in enumerate(chain.stages) if stage.nf == nf) for nf in self.profiles]
         counts = [(len(chain.stages) - 1) / 2, (len(chain.cores) - 1) / 2]
         return -float(np.log(cost)), np.array([*by_nf, *counts], dtype=np.float64)
 
-    def _ring_cost(self, columns: Mapping[str, Array], source: Array) -> float:
-        """What handing a packet over costs each of two cores, beyond the source's own; 0 where it is not known."""
-        if self.ring is None:
-            return 0.0
-        chain = PlacedChain.of([self.ring])
-        both = stage_costs(self.profiles, chain, columns, higher_is_better=True).costs[0, 0]
-        return max(float(both - source[0]), 0.0)
+    def _rings(
+        self, chain: PlacedChain, columns: Mapping[str, Array], stages: StageCosts
+    ) -> tuple[tuple[float, float], ...]:
+        """Per stage what receiving by a ring and sending by a ring cost; empty where it is not known."""
+        if self.ring is None or len(chain.cores) < 2:
+            return ()
+        limit = self._cost_of(self.ring, chain.stages[0], columns)
+        plain = max(limit - float(stages.source[0]), 0.0)
+
+        def beside(names: Mapping[str, str], at: int) -> float:
+            stage = chain.stages[at]
+            if stage.nf not in names:
+                return plain
+            measured = self._cost_of(names[stage.nf], stage, columns)
+            extra = max(measured - float(stages.costs[0, at]), 0.0)
+            return extra if measured > limit * OTHER_CORE_LIMITS else min(extra, plain)
+
+        return tuple((beside(self.receivers, at), beside(self.senders, at)) for at in range(len(chain.stages)))
+
+    def _cost_of(self, profile: str, stage: ChainStage, columns: Mapping[str, Array]) -> float:
+        """One over the throughput of a profile, for the packets that reach a stage."""
+        chain = PlacedChain((replace(stage, nf=profile),), ((0,),))
+        return float(stage_costs(self.profiles, chain, columns, higher_is_better=True).costs[0, 0])
 
 
 def _is_profiled(chain: PlacedChain) -> bool:

@@ -62,15 +62,15 @@ class CostsByCore(CompositionRule):
         Where the source was not measured: its cost as a share of that of the cheapest stage.
     core_times
         Per core the share of its time that it spends on the chain; empty for all of it on each.
-    ring
-        What handing a packet over to another core costs each of both, beyond receiving it from the source; 0 where it
-        was not measured.
+    rings
+        Per stage, what receiving a packet from another core in front of it costs beyond receiving it from the source,
+        and what sending it to another core behind it costs; empty where it was not measured.
     """
 
     cores: Cores
     source_share: float = 0.0
     core_times: tuple[float, ...] = ()
-    ring: float = 0.0
+    rings: tuple[tuple[float, float], ...] = ()
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -94,9 +94,11 @@ class CostsByCore(CompositionRule):
         """Per core what its rings cost. Shape (cores,)."""
         core_of = {stage: number for number, core in enumerate(self.cores) for stage in core}
         costs = np.zeros(len(self.cores))
-        for stage in range(1, len(shares)):
-            if core_of[stage] != core_of[stage - 1]:
-                costs[[core_of[stage - 1], core_of[stage]]] += self.ring * shares[stage]
+        for stage in range(1, len(self.rings)):
+            sender, receiver = core_of[stage - 1], core_of[stage]
+            if sender != receiver:
+                costs[sender] += self.rings[stage - 1][1] * shares[stage]
+                costs[receiver] += self.rings[stage][0] * shares[stage]
         return costs
 
     def __str__(self) -> str:

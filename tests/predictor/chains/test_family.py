@@ -61,6 +61,15 @@ def test_a_ring_costs_what_two_nfs_that_do_nothing_show() -> None:
     assert family.predict(on_one_core, {"packet_size": 64}) == pytest.approx(1000 / 3, rel=0.01)
 
 
+def test_sending_by_a_ring_costs_what_the_nf_shows_in_front_of_one() -> None:
+    """Alone 2 us, in front of a ring 4 us, behind one 2.5 us: a pipeline of two takes 4 us, 250 kpps."""
+    profiles = flat(nothing=1000.0, twice=1000 / 1.5, acl=500.0, sends=250.0, receives=400.0)
+    receivers, senders = {"acl": "receives"}, {"acl": "sends"}
+    family = ChainFamily(profiles, source="nothing", ring="twice", receivers=receivers, senders=senders)
+    pipeline = PlacedChain.of(["acl", "acl"], cores=[[0], [1]])
+    assert family.predict(pipeline, {"packet_size": 64}) == pytest.approx(250, rel=0.01)
+
+
 def test_too_few_runs_correct_nothing() -> None:
     family = ChainFamily(flat(acl=900.0))
     run = ChainRun(PlacedChain.of(["acl"]), {"packet_size": 64.0}, 500.0)

@@ -41,11 +41,12 @@ def test_a_core_with_part_of_its_time_takes_longer() -> None:
 
 
 def test_a_ring_costs_both_of_its_cores() -> None:
-    """2.5 and 4 alone; a ring of 1 makes them 3.5 and 5; where half of the packets cross it, 3 and 2.5."""
-    apart = CostsByCore(((0, 1), (2,)), ring=1.0)
+    """2.5 and 4 alone; sending for 2, receiving for 1 make them 4.5 and 5; where half cross, 3.5 and 2.5."""
+    rings = ((9.0, 9.0), (9.0, 2.0), (1.0, 9.0))
+    apart = CostsByCore(((0, 1), (2,)), rings=rings)
     assert apart.cost(COSTS, ALL, np.array([0.5])).tolist() == [5.0]
-    assert apart.cost(COSTS, np.array([1.0, 1.0, 0.5]), np.array([0.5])).tolist() == [3.0]
-    assert CostsByCore(((0, 1, 2),), ring=1.0).cost(COSTS, ALL, np.array([0.5])).tolist() == [6.0]
+    assert apart.cost(COSTS, np.array([1.0, 1.0, 0.5]), np.array([0.5])).tolist() == [3.5]
+    assert CostsByCore(((0, 1, 2),), rings=rings).cost(COSTS, ALL, np.array([0.5])).tolist() == [6.0]
 
 
 def test_later_stages_cost_the_share_that_reaches_them() -> None:
