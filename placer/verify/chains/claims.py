@@ -1,0 +1,148 @@
+"""The claims of a certificate of a plan of chains, read from its file; numbers keep the value of their decimals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from placer.chains.chain import Chain
+from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.rack import Rack
+from profiles import Fault, InputError
+from profiles.validation import worded
+
+KIND = "chains"
+VERSION = 1
+LARGEST_EXPONENT = 100
+MOST_NODES = 1_000_000
+PLANNED = ("optimal", "feasible")
+
+
+def _number(value: object) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is not a number")
+    if value and not 10.0**-LARGEST_EXPONENT <= abs(value) <= 10.0**LARGEST_EXPONENT:
+        raise ValueError(f"{value!r} is too large or too small")
+    return Fraction(str(value))
+
+
+Exact = Annotated[Fraction, BeforeValidator(_number)]
+Index = Annotated[int, Field(ge=0)]
+
+
+class _Claim(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True)
+
+
+class ClaimedSubgroup(_Claim):
+    """Connected NFs on a device, with their cores."""
+
+    on: str
+    nfs: list[str]
+    cores: int
+
+
+class ClaimedChain(_Claim):
+    """Where a chain runs, and how fast."""
+
+    name: str
+    rate_mbps: Exact
+    latency_us: Exact
+    placement: dict[str, str]
+    subgroups: list[ClaimedSubgroup]
+
+
+class ClaimedPlan(_Claim):
+    """A plan, and what is claimed of it: no plan has a larger marginal throughput than `bound_mbps`."""
+
+    status: Literal["optimal", "feasible", "infeasible", "unknown"]
+    marginal_mbps: Exact | None
+    bound_mbps: Exact | None
+    chains: list[ClaimedChain]
+
+
+class Prices(_Claim):
+    """Mbps for a core, a Mbps through a NIC, a block of table memory; and for each NF of a cut on the switch.
+
+    `gain` is 1 where they bound the marginal throughput, 0 where they prove that a part of the plans is empty.
+    """
+
+    gain: Literal[0, 1]
+    cores: dict[str, Exact] = {}
+    nic_in: dict[str, Exact] = {}
+    nic_out: dict[str, Exact] = {}
+    blocks: Exact = Fraction(0)
+    cuts: dict[str, Exact] = {}
+
+
+class Split(_Claim):
+    """Two parts of plans: a chain has at most so many cores on a device, or more; an NF is on a device, or is not."""
+
+    chain: str
+    on: str
+    at_most: Index | None = None
+    nf: str | None = None
+
+
+class Node(_Claim):
+    """A node of the tree: prices, or a split and the numbers of its two parts."""
+
+    prices: Prices | None = None
+    split: Split | None = None
+    parts: tuple[Index, Index] | None = None
+
+
+class Proof(_Claim):
+    """The proof of the bound; the first node of the tree is the root.
+
+    `servers` is `each` where every server has prices of its own; `together` where equal servers count as one machine.
+    """
+
+    servers: Literal["each", "together"]
+    cuts: list[list[tuple[str, str]]] = []
+    tree: list[Node] = Field(max_length=MOST_NODES)
+
+
+class _Certificate(_Claim):
+    certificate: Literal[1]
+    kind: Literal["chains"]
+    chains: object
+    rack: object
+    plan: ClaimedPlan
+    proof: Proof | None
+
+
+class ChainCertificate(NamedTuple):
+    """The claims of a certificate: about chains and a rack, a plan, and the proof of its bound."""
+
+    chains: tuple[Chain, ...]
+    rack: Rack
+    plan: ClaimedPlan
+    proof: Proof | None
+
+
+def is_about_chains(document: object) -> bool:
+    """Whether a document says that it is a certificate of a plan of chains."""
+    return isinstance(document, Mapping) and document.get("kind") == KIND
+
+
+def chain_certificate_of(document: object, file: str) -> ChainCertificate:
+    """The certificate in a parsed JSON document.
+
+    Raises
+    ------
+    InputError
+        With every fault, when the document is no such certificate.
+    """
+    try:
+        claims = _Certificate.model_validate(document)
+    except ValidationError as error:
+        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
+    chains, rack = chains_of(claims.chains, file), rack_of(claims.rack, file)
+    if unknown := sorted({nf.nf for chain in chains for nf in chain.nfs} - set(rack.costs)):
+        raise InputError.of(file, f"the rack has no NF {unknown[0]}", column="rack.nfs")
+    return ChainCertificate(chains, rack, claims.plan, claims.proof)

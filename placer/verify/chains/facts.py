@@ -1,0 +1,236 @@
+"""What follows from a chain, a rack and a site for each NF, in exact fractions (CONTRACTS 9).
+
+Written for the check alone: placing computes the same in other ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+
+from placer.chains.chain import Chain
+from placer.chains.rack import CoreCost, Rack
+
+ALLOWED = Fraction(1, 10**9)
+"""Relative: by how much a comparison with a limit may be missed."""
+SWITCH = -1
+"""The site of an NF on the switch, and the side of the world."""
+Sites = Sequence[int]
+"""Per NF the number of a core site, or SWITCH."""
+
+
+@dataclass(frozen=True)
+class CoreSite:
+    """A server or a SmartNIC, as far as NFs may use it.
+
+    Parameters
+    ----------
+    side
+        The number of the server, on whose side of the NIC it is.
+    """
+
+    name: str
+    side: int
+    is_smartnic: bool
+    cores: int
+    clock_mhz: Fraction
+
+
+def core_sites(rack: Rack) -> list[CoreSite]:
+    """Each server, followed by its SmartNIC."""
+    found = []
+    for side, server in enumerate(rack.servers):
+        usable = max(server.cores - server.reserved_cores, 0)
+        found.append(CoreSite(server.name, side, False, usable, server.clock_mhz))
+        if server.smartnic is not None:
+            nic = server.smartnic
+            found.append(CoreSite(nic.name, side, True, nic.cores, nic.clock_mhz))
+    return found
+
+
+@dataclass(frozen=True)
+class Component:
+    """Connected NFs of one chain on one core site.
+
+    Parameters
+    ----------
+    nfs
+        Ascending.
+    each
+        Mbps of the chain on one core; None without a bound.
+    each_of_several
+        Mbps per core on several; None without a bound, 0 where one core must do.
+    """
+
+    site: int
+    nfs: tuple[int, ...]
+    each: Fraction | None
+    each_of_several: Fraction | None
+
+    def carries(self, cores: int) -> Fraction | None:
+        """The largest rate of the chain on so many cores, Mbps; None without a bound."""
+        each = self.each if cores == 1 else self.each_of_several
+        return None if each is None else cores * each
+
+    def fewest(self, rate: Fraction, *, beyond: bool) -> int | None:
+        """The fewest cores that carry a rate, or more than it; None if no number does."""
+        if self.each is None or self.each > rate or (self.each == rate and not beyond):
+            return 1
+        each = self.each_of_several
+        if each is None:
+            return 2
+        if not each:
+            return None
+        return max(2, floor(rate / each) + 1 if beyond else ceil(rate / each))
+
+
+class ChainFacts:
+    """A chain on a rack."""
+
+    def __init__(self, chain: Chain, rack: Rack, sites: Sequence[CoreSite]) -> None:
+        self.chain, self.rack, self.core_sites = chain, rack, sites
+        self.tails: list[list[int]] = [[] for _ in chain.nfs]
+        self.heads: list[list[int]] = [[] for _ in chain.nfs]
+        for edge in chain.edges:
+            self.tails[edge.head].append(edge.tail)
+            self.heads[edge.tail].append(edge.head)
+        self._components: dict[tuple[int, tuple[int, ...]], Component] = {}
+
+    @cached_property
+    def ordered(self) -> list[int]:
+        """The NFs, each after those that lead to it."""
+        done: list[int] = []
+        while len(done) < len(self.chain.nfs):
+            done += [
+                nf
+                for nf in range(len(self.chain.nfs))
+                if nf not in done and all(tail in done for tail in self.tails[nf])
+            ]
+        return done
+
+    @cached_property
+    def reached(self) -> list[Fraction]:
+        """Per NF the share of the chain's packets that reaches it."""
+        share = [Fraction(not tails) for tails in self.tails]
+        for nf in self.ordered:
+            for edge in self.chain.edges:
+                if edge.tail == nf:
+                    share[edge.head] += share[nf] * edge.share
+        return share
+
+    @cached_property
+    def flows(self) -> list[tuple[int, int, Fraction]]:
+        """From which NF to which (-1: the world) what share of the chain's packets goes."""
+        return [
+            *((-1, nf, self.reached[nf]) for nf, tails in enumerate(self.tails) if not tails),
+            *((edge.tail, edge.head, self.reached[edge.tail] * edge.share) for edge in self.chain.edges),
+            *((nf, -1, self.reached[nf]) for nf, heads in enumerate(self.heads) if not heads),
+        ]
+
+    def cost(self, nf: int, site: int) -> CoreCost | None:
+        """What an NF costs on a core site; None if it cannot run there."""
+        costs = self.rack.costs[self.chain.nfs[nf].nf]
+        return costs.smartnic if self.core_sites[site].is_smartnic else costs.server
+
+    def blocks(self, nf: int) -> int | None:
+        """Of table memory that an NF takes on the switch; None if it cannot run there."""
+        return self.rack.costs[self.chain.nfs[nf].nf].switch_blocks
+
+    def keeps_table_order(self, sites: Sites) -> bool:
+        """Whether the NFs on an OpenFlow switch have tables there, and follow their order along each edge."""
+        switch = self.rack.switch
+        if switch.kind.value != "openflow":
+            return True
+        place = {kind: number for number, kind in enumerate(switch.table_order)}
+        if any(site == SWITCH and nf.nf not in place for nf, site in zip(self.chain.nfs, sites, strict=True)):
+            return False
+        kinds = [nf.nf for nf in self.chain.nfs]
+        return all(
+            place[kinds[edge.tail]] < place[kinds[edge.head]]
+            for edge in self.chain.edges
+            if sites[edge.tail] == sites[edge.head] == SWITCH
+        )
+
+    def side(self, sites: Sites, nf: int) -> int:
+        """The server on whose side an NF is; SWITCH for the world."""
+        return SWITCH if nf < 0 or sites[nf] == SWITCH else self.core_sites[sites[nf]].side
+
+    def carried(self, sites: Sites) -> Mapping[tuple[int, str], Fraction]:
+        """By server and direction, the share of the chain's packets that its NIC carries."""
+        shares: dict[tuple[int, str], Fraction] = {}
+        for tail, head, share in self.flows:
+            for key in _crossed(self.side(sites, tail), self.side(sites, head)):
+                shares[key] = shares.get(key, Fraction(0)) + share
+        return shares
+
+    def latency_us(self, sites: Sites) -> Fraction:
+        """Of the longest path from the world to the world."""
+        done: dict[int, Fraction] = {}
+        for nf in self.ordered:
+            before = [(done[tail], tail) for tail in self.tails[nf]] or [(Fraction(0), -1)]
+            arrived = max(at + self._crossing(sites, tail, nf) for at, tail in before)
+            done[nf] = arrived + self._time(nf, sites[nf])
+        return max(done[nf] + self._crossing(sites, nf, -1) for nf, heads in enumerate(self.heads) if not heads)
+
+    def _crossing(self, sites: Sites, tail: int, head: int) -> Fraction:
+        return len(_crossed(self.side(sites, tail), self.side(sites, head))) * self.rack.crossing_us
+
+    def _time(self, nf: int, site: int) -> Fraction:
+        cost = None if site == SWITCH else self.cost(nf, site)
+        return cost.cycles / self.core_sites[site].clock_mhz if cost else Fraction(0)
+
+    def components(self, sites: Sites) -> list[Component]:
+        """The subgroups: connected NFs on one core site."""
+        left = {nf for nf, site in enumerate(sites) if site != SWITCH}
+        found = []
+        while left:
+            nfs = tuple(sorted(self._connected(left.pop(), sites)))
+            left.difference_update(nfs)
+            found.append(self.component(sites[nfs[0]], nfs))
+        return found
+
+    def _connected(self, start: int, sites: Sites) -> set[int]:
+        found, waiting = {start}, [start]
+        while waiting:
+            nf = waiting.pop()
+            for other in (*self.tails[nf], *self.heads[nf]):
+                if sites[other] == sites[nf] and other not in found:
+                    found.add(other)
+                    waiting.append(other)
+        return found
+
+    def component(self, site: int, nfs: tuple[int, ...]) -> Component:
+        """Some connected NFs on a core site."""
+        if (site, nfs) not in self._components:
+            self._components[site, nfs] = self._component(site, nfs)
+        return self._components[site, nfs]
+
+    def _component(self, site: int, nfs: tuple[int, ...]) -> Component:
+        costs = [cost for nf in nfs if (cost := self.cost(nf, site))]
+        own = sum((self.reached[nf] * cost.cycles for nf, cost in zip(nfs, costs, strict=True)), Fraction(0))
+        entering = sum((share for tail, head, share in self.flows if head in nfs and tail not in nfs), Fraction(0))
+        branched = any(len(self.tails[nf]) > 1 or len(self.heads[nf]) > 1 for nf in nfs)
+        once = own + entering * self.rack.overheads.subgroup_cycles
+        several = once + entering * self.rack.overheads.replica_cycles
+        bits = self.core_sites[site].clock_mhz * 8 * self.chain.packet_size
+        alone = branched or not all(cost.replicable for cost in costs)
+        return Component(site, nfs, _rate(bits, once), Fraction(0) if alone else _rate(bits, several))
+
+
+def _rate(bits: Fraction, cycles: Fraction) -> Fraction | None:
+    return bits / cycles if cycles else None
+
+
+def _crossed(one: int, other: int) -> list[tuple[int, str]]:
+    """Servers and directions whose NICs packets cross from side to side."""
+    ways = ((one, "out"), (other, "in"))
+    return [] if one == other else [(side, way) for side, way in ways if side != SWITCH]
+
+
+def on_switch(all_sites: Sequence[Sites]) -> Iterator[tuple[int, int]]:
+    """The chains and NFs on the switch."""
+    for chain, sites in enumerate(all_sites):
+        yield from ((chain, nf) for nf, site in enumerate(sites) if site == SWITCH)

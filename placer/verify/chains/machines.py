@@ -1,0 +1,111 @@
+"""What chains share, and how much of it there is: cores, NICs, table memory; by server, or equal servers together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from placer.chains.rack import Rack, Server
+from placer.verify.chains.claims import Prices
+from placer.verify.chains.facts import ALLOWED, CoreSite, core_sites
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The machines that prices are of.
+
+    Parameters
+    ----------
+    rack
+        With one server for each machine.
+    sizes
+        How many equal servers a machine stands for.
+    together
+        Whether a machine stands for all servers that are equal: then chains may be split over them.
+    """
+
+    rack: Rack
+    sizes: tuple[int, ...]
+    together: bool
+
+    @cached_property
+    def sites(self) -> list[CoreSite]:
+        return core_sites(self.rack)
+
+    @property
+    def cores(self) -> list[int]:
+        """Of all servers that a site stands for."""
+        return [site.cores * self.sizes[site.side] for site in self.sites]
+
+    @property
+    def nic_mbps(self) -> list[Fraction]:
+        """Of all servers that a machine stands for, with what is allowed."""
+        each = zip(self.rack.servers, self.sizes, strict=True)
+        return [server.nic_mbps * size * (1 + ALLOWED) for server, size in each]
+
+    @property
+    def blocks(self) -> int | None:
+        """Of table memory in all stages; None without a bound."""
+        switch = self.rack.switch
+        if switch.stages is None:
+            return None
+        return max(switch.stages - switch.reserved_stages, 0) * switch.blocks_per_stage
+
+    def priced(self, prices: Prices) -> SitePrices:
+        """Prices by number.
+
+        Raises
+        ------
+        ValueError
+            When they name what there is not, or are negative.
+        """
+        names = [site.name for site in self.sites]
+        servers = [server.name for server in self.rack.servers]
+        for given, known in ((prices.cores, names), (prices.nic_in, servers), (prices.nic_out, servers)):
+            if unknown := sorted(set(given) - set(known)):
+                raise ValueError(f"a price of {unknown[0]}, which is not one of the machines")
+        every = [*prices.cores.values(), *prices.nic_in.values(), *prices.nic_out.values(), *prices.cuts.values()]
+        if min([prices.blocks, *every]) < 0:
+            raise ValueError("a price is negative")
+        if self.blocks is None and prices.blocks:
+            raise ValueError("a price of table memory, which is without a bound")
+        none = Fraction(0)
+        nic = [(prices.nic_in.get(name, none), prices.nic_out.get(name, none)) for name in servers]
+        return SitePrices(
+            prices.gain,
+            tuple(prices.cores.get(name, none) for name in names),
+            tuple(price for pair in nic for price in pair),
+            prices.blocks,
+        )
+
+    def worth(self, prices: SitePrices) -> Fraction:
+        """Of everything, at these prices."""
+        total = sum((price * limit for price, limit in zip(prices.cores, self.cores, strict=True)), Fraction(0))
+        for side, mbps in enumerate(self.nic_mbps):
+            total += (prices.nics[2 * side] + prices.nics[2 * side + 1]) * mbps
+        return total + prices.blocks * (self.blocks or 0)
+
+
+@dataclass(frozen=True)
+class SitePrices:
+    """Prices by number: of cores per site; of NICs, in and out, per machine; of a block of table memory."""
+
+    gain: int
+    cores: tuple[Fraction, ...]
+    nics: tuple[Fraction, ...]
+    blocks: Fraction
+
+
+def machines_of(rack: Rack, *, together: bool) -> Machines:
+    """Every server a machine, or servers that differ only in their names one."""
+    if not together:
+        return Machines(rack, (1,) * len(rack.servers), False)
+    sizes: dict[object, int] = {}
+    first: dict[object, Server] = {}
+    for server in rack.servers:
+        nic = server.smartnic
+        key = replace(server, name="", smartnic=None if nic is None else replace(nic, name=""))
+        sizes[key] = sizes.get(key, 0) + 1
+        first.setdefault(key, server)
+    return Machines(replace(rack, servers=tuple(first.values())), tuple(sizes.values()), True)

@@ -1,0 +1,145 @@
+"""The plan of a certificate, checked against the model in exact fractions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from placer.verify.chains.claims import PLANNED, ChainCertificate, ClaimedChain, ClaimedSubgroup
+from placer.verify.chains.facts import ALLOWED, SWITCH, ChainFacts, Component, core_sites, on_switch
+from placer.verify.chains.stage_fit import fits, stages_for
+
+
+def plan_faults(certificate: ChainCertificate) -> Iterator[str]:
+    """Everything that is wrong with the plan, a sentence each."""
+    plan = certificate.plan
+    if plan.status not in PLANNED:
+        if plan.chains or plan.marginal_mbps is not None:
+            yield f"plan: the status is {plan.status}, and there is a plan"
+        return
+    names = [chain.name for chain in certificate.chains]
+    if Counter(one.name for one in plan.chains) != Counter(names):
+        yield "plan: its chains are not those of the certificate, each once"
+        return
+    yield from _Plan(certificate).faults()
+
+
+def above(value: Fraction, limit: Fraction) -> bool:
+    """Whether a value is above a limit by more than is allowed."""
+    return value > limit + ALLOWED * abs(limit)
+
+
+class _Plan:
+    def __init__(self, certificate: ChainCertificate) -> None:
+        self.certificate, self.rack = certificate, certificate.rack
+        self.sites = core_sites(self.rack)
+        self.number = {site.name: number for number, site in enumerate(self.sites)} | {"switch": SWITCH}
+        by_name = {one.name: one for one in certificate.plan.chains}
+        self.placed = [(chain, by_name[chain.name]) for chain in certificate.chains]
+
+    def faults(self) -> Iterator[str]:
+        """Faults of each chain, then of what they share."""
+        placed, sound = [], True
+        for chain, claimed in self.placed:
+            facts = ChainFacts(chain, self.rack, self.sites)
+            wrong = list(self._placement(facts, claimed))
+            yield from (f"plan: {chain.name}: {fault}" for fault in wrong)
+            sound = sound and not wrong
+            if sound:
+                placed.append((facts, claimed, [self.number[claimed.placement[nf.id]] for nf in chain.nfs]))
+        if sound:
+            for facts, claimed, sites in placed:
+                yield from (f"plan: {claimed.name}: {fault}" for fault in self._chain(facts, claimed, sites))
+            yield from self._cores()
+            yield from self._nics(placed)
+            yield from self._stages([sites for *_, sites in placed])
+            yield from self._sum()
+
+    def _placement(self, facts: ChainFacts, claimed: ClaimedChain) -> Iterator[str]:
+        """NFs that are missing, or where they cannot run."""
+        ids = [nf.id for nf in facts.chain.nfs]
+        if set(claimed.placement) != set(ids):
+            yield "other NFs are placed than it has"
+            return
+        for nf, identity in enumerate(ids):
+            on = claimed.placement[identity]
+            site = self.number.get(on)
+            if site is None:
+                yield f"{identity} is on {on}, which the rack does not have"
+            elif (facts.blocks(nf) if site == SWITCH else facts.cost(nf, site)) is None:
+                yield f"{identity} cannot run on {on}"
+        for group in claimed.subgroups:
+            if group.on not in self.number or not set(group.nfs) <= set(ids):
+                yield f"the subgroup on {group.on} is not of this chain and rack"
+
+    def _chain(self, facts: ChainFacts, claimed: ClaimedChain, sites: Sequence[int]) -> Iterator[str]:
+        slo, rate = facts.chain.slo, claimed.rate_mbps
+        if above(slo.t_min_mbps, rate):
+            yield f"its rate is {float(rate):g} Mbps, and t_min is {float(slo.t_min_mbps):g}"
+        if above(rate, slo.t_max_mbps):
+            yield f"its rate is {float(rate):g} Mbps, and t_max is {float(slo.t_max_mbps):g}"
+        latency = facts.latency_us(sites)
+        if abs(latency - claimed.latency_us) > ALLOWED * latency:
+            yield f"its latency is {float(latency):g} us, not {float(claimed.latency_us):g}"
+        if slo.d_max_us is not None and above(latency, slo.d_max_us):
+            yield f"its latency is {float(latency):g} us, and d_max is {float(slo.d_max_us):g}"
+        if not facts.keeps_table_order(sites):
+            yield "its NFs on the switch do not follow the order of the tables"
+        ids = [nf.id for nf in facts.chain.nfs]
+        expected = {(one.site, frozenset(ids[nf] for nf in one.nfs)): one for one in facts.components(sites)}
+        given = [(self.number[group.on], frozenset(group.nfs)) for group in claimed.subgroups]
+        if Counter(given) != Counter(expected.keys()):
+            yield "its subgroups are not the connected NFs of each device"
+            return
+        for group, key in zip(claimed.subgroups, given, strict=True):
+            yield from self._subgroup(group, expected[key], rate)
+
+    @staticmethod
+    def _subgroup(group: ClaimedSubgroup, component: Component, rate: Fraction) -> Iterator[str]:
+        name = f"{' '.join(group.nfs)} on {group.on}"
+        if group.cores < 1:
+            yield f"{name} has {group.cores} cores"
+            return
+        carried = component.carries(group.cores)
+        if carried == 0:
+            yield f"{name} has {group.cores} cores, and only one may run it"
+        elif carried is not None and above(rate, carried):
+            yield f"{name} carries {float(carried):g} Mbps, not {float(rate):g}"
+
+    def _cores(self) -> Iterator[str]:
+        used: Counter[str] = Counter()
+        for _, claimed in self.placed:
+            for group in claimed.subgroups:
+                used[group.on] += group.cores
+        for site in self.sites:
+            if used[site.name] > site.cores:
+                yield f"plan: {used[site.name]} cores of {site.name} are used, of {site.cores}"
+
+    def _nics(self, placed: Sequence[tuple[ChainFacts, ClaimedChain, Sequence[int]]]) -> Iterator[str]:
+        carried: dict[tuple[int, str], Fraction] = {}
+        for facts, claimed, sites in placed:
+            for key, share in facts.carried(sites).items():
+                carried[key] = carried.get(key, Fraction(0)) + share * claimed.rate_mbps
+        for (side, way), mbps in sorted(carried.items()):
+            server = self.rack.servers[side]
+            if above(mbps, server.nic_mbps):
+                yield f"plan: the NIC of {server.name} carries {float(mbps):g} Mbps {way}, of {float(server.nic_mbps):g}"
+
+    def _stages(self, all_sites: Sequence[Sequence[int]]) -> Iterator[str]:
+        chains, tables = self.certificate.chains, list(on_switch(all_sites))
+        fit = fits(chains, self.rack, tables)
+        if not fit:
+            said = "do not fit" if fit is False else "were not found to fit"
+            yield f"plan: {len(tables)} tables {said} {stages_for(chains, self.rack, tables)} stages of the switch"
+
+    def _sum(self) -> Iterator[str]:
+        """A marginal throughput that is not that of the rates; what a difference loses is relative to the rates."""
+        rates = [(claimed.rate_mbps, chain.slo.t_min_mbps) for chain, claimed in self.placed]
+        marginal, stated = (
+            sum((rate - least for rate, least in rates), Fraction(0)),
+            self.certificate.plan.marginal_mbps,
+        )
+        if stated is None or abs(marginal - stated) > ALLOWED * max(sum(rate for rate, _ in rates), Fraction(1)):
+            said = "not given" if stated is None else f"not {float(stated):g}"
+            yield f"plan: the marginal throughput is {float(marginal):g} Mbps, {said}"

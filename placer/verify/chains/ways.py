@@ -1,0 +1,218 @@
+"""Every way to place one chain, listed for the check: all sites of its NFs, all cores that are worth having.
+
+A way is good for all rates from t_min to the largest one that its cores carry. More cores than a rate needs are no way:
+a plan stays one without them. Where equal servers count as one machine, a way stands for all plans that split the chain
+over them: a subgroup that is cut crosses from server to server on one of its edges at least, and its parts together
+carry at most what as many cores of the whole would, were it replicable and its replicas free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placer.chains.chain import Chain
+from placer.verify.chains.facts import ALLOWED, SWITCH, ChainFacts, Component, Sites
+from placer.verify.chains.machines import Machines, SitePrices
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+MOST_LAYOUTS = 4_000_000
+MOST_WAYS = 20_000_000
+NEAR = 1e-9
+"""Relative: ways whose worth in floating point is this near the largest one are evaluated exactly; errors are below."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a way needs of the machines, and what it carries.
+
+    Parameters
+    ----------
+    largest
+        Rate, Mbps.
+    cores
+        Per site.
+    shares
+        Of the chain's packets, through each NIC, in and out.
+    blocks
+        Of table memory.
+    """
+
+    largest: Fraction
+    cores: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+    blocks: int
+
+    def worth(self, least: Fraction, prices: SitePrices) -> Fraction:
+        """The gain less what is needed, at the better one of the least and the largest rate."""
+        cores = sum((price * used for price, used in zip(prices.cores, self.cores, strict=True) if price), Fraction(0))
+        per_mbps = sum((price * one for price, one in zip(prices.nics, self.shares, strict=True) if price), Fraction(0))
+        fixed = cores + prices.blocks * self.blocks
+        at = (least, max(self.largest, least))
+        return max(prices.gain * (rate - least) - per_mbps * rate for rate in at) - fixed
+
+
+class TooMany(ValueError):
+    """A chain has more ways than can be listed."""
+
+
+class Ways:
+    """All ways of one chain; rows are ways.
+
+    Raises
+    ------
+    TooMany
+        When there are more than MOST_LAYOUTS or MOST_WAYS.
+    """
+
+    def __init__(self, chain: Chain, machines: Machines) -> None:
+        self.chain, self.machines = chain, machines
+        self.facts = ChainFacts(chain, machines.rack, machines.sites)
+        self.least = chain.slo.t_min_mbps
+        self.needs: list[Need] = []
+        layouts: list[Sites] = []
+        layout_of: list[int] = []
+        need_of: list[int] = []
+        known: dict[Need, int] = {}
+        for sites in self._layouts():
+            before = len(need_of)
+            for need in self._needs(sites):
+                number = known.setdefault(need, len(known))
+                if number == len(self.needs):
+                    self.needs.append(need)
+                need_of.append(number)
+                layout_of.append(len(layouts))
+            if len(need_of) > before:
+                layouts.append(sites)
+            if len(need_of) > MOST_WAYS:
+                raise TooMany(f"{chain.name} has more than {MOST_WAYS:,} ways to place it")
+        self.sites: Ints = np.array(layouts, dtype=np.int64).reshape(len(layouts), len(chain.nfs))
+        self.layout_of: Ints = np.array(layout_of, dtype=np.int64)
+        self.need_of: Ints = np.array(need_of, dtype=np.int64)
+        wide = len(machines.sites), 2 * len(machines.sizes)
+        self.cores: Ints = np.array([need.cores for need in self.needs], dtype=np.int64).reshape(-1, wide[0])
+        shares = [[float(share) for share in need.shares] for need in self.needs]
+        self.shares: Floats = np.array(shares, dtype=np.float64).reshape(-1, wide[1])
+        self.largest = np.array([float(max(need.largest, self.least)) for need in self.needs])
+        self.blocks = np.array([float(need.blocks) for need in self.needs])
+
+    def __len__(self) -> int:
+        return len(self.need_of)
+
+    def with_cores(self, site: int, at_most: int) -> Bools:
+        """Per way whether it has so many cores of a site at most."""
+        few: Bools = self.cores[self.need_of, site] <= at_most
+        return few
+
+    def with_site(self, nf: int, site: int) -> Bools:
+        """Per way whether an NF is on a site."""
+        there: Bools = self.sites[self.layout_of, nf] == site
+        return there
+
+    def most_worth(self, prices: SitePrices, cuts: Mapping[int, Fraction], allowed: Bools | None) -> Fraction | None:
+        """The most that a way is worth: its gain less the price of what it needs; None where no way is allowed.
+
+        Parameters
+        ----------
+        cuts
+            Prices of NFs on the switch.
+        allowed
+            Ways; None: all.
+        """
+        rows = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
+        if not len(rows):
+            return None
+        by_need, scale = self._rough(prices)
+        toll = np.zeros(len(self.sites))
+        for nf, price in cuts.items():
+            toll += float(price) * (self.sites[:, nf] == SWITCH)
+        rough = by_need[self.need_of[rows]] - toll[self.layout_of[rows]]
+        near = rows[rough >= rough.max() - NEAR * (scale + toll.max(initial=0.0))]
+        exact: dict[tuple[int, Fraction], None] = {}
+        tolls: dict[int, Fraction] = {}
+        for row in near:
+            layout = int(self.layout_of[row])
+            if layout not in tolls:
+                sites = self.sites[layout]
+                tolls[layout] = sum((price for nf, price in cuts.items() if sites[nf] == SWITCH), Fraction(0))
+            exact[int(self.need_of[row]), tolls[layout]] = None
+        return max(self.needs[need].worth(self.least, prices) - paid for need, paid in exact)
+
+    def _rough(self, prices: SitePrices) -> tuple[Floats, float]:
+        """The worth of each need in floating point, and the size of the numbers that it is the difference of."""
+        least, gain = float(self.least), float(prices.gain)
+        cores, nics = np.array([float(one) for one in prices.cores]), np.array([float(one) for one in prices.nics])
+        fixed = self.cores @ cores + float(prices.blocks) * self.blocks
+        per_mbps = self.shares @ nics
+        ends = [gain * (rate - least) - per_mbps * rate for rate in (least, self.largest)]
+        sizes = fixed + per_mbps * self.largest + gain * self.largest
+        worth: Floats = np.maximum(*ends) - fixed
+        return worth, float(sizes.max(initial=0.0))
+
+    def _layouts(self) -> Iterator[Sites]:
+        """All sites of the NFs that keep latency and table order."""
+        facts, limit = self.facts, self.chain.slo.d_max_us
+        choices = [
+            [site for site, one in enumerate(self.machines.sites) if one.cores and facts.cost(nf, site)]
+            + [SWITCH] * (facts.blocks(nf) is not None)
+            for nf in range(len(self.chain.nfs))
+        ]
+        if prod(map(len, choices)) > MOST_LAYOUTS:
+            raise TooMany(f"{self.chain.name} has more than {MOST_LAYOUTS:,} layouts")
+        for sites in product(*choices):
+            if limit is not None and facts.latency_us(sites) > limit * (1 + ALLOWED):
+                continue
+            if facts.keeps_table_order(sites):
+                yield sites
+
+    def _needs(self, sites: Sites) -> Iterator[Need]:
+        components = self.facts.components(sites)
+        carried = self.facts.carried(sites)
+        sides = range(len(self.machines.sizes))
+        shares = tuple(carried.get((side, way), Fraction(0)) for side in sides for way in ("in", "out"))
+        blocks = sum(self.facts.blocks(nf) or 0 for nf, site in enumerate(sites) if site == SWITCH)
+        yield from self._allocations(components, shares, blocks, whole=True)
+        if self.machines.together:
+            yield from self._cut(components, shares, blocks)
+
+    def _cut(self, components: Sequence[Component], shares: tuple[Fraction, ...], blocks: int) -> Iterator[Need]:
+        """Ways in which one of the subgroups of several NFs is cut at least."""
+        parted = [replace(one, each_of_several=one.each) if len(one.nfs) > 1 else one for one in components]
+        for one in components:
+            inside = [share for tail, head, share in self.facts.flows if tail in one.nfs and head in one.nfs]
+            if inside:
+                side, more = self.machines.sites[one.site].side, list(shares)
+                for place in (2 * side, 2 * side + 1):
+                    more[place] += min(inside)
+                yield from self._allocations(parted, tuple(more), blocks, whole=False)
+
+    def _allocations(
+        self, components: Sequence[Component], shares: tuple[Fraction, ...], blocks: int, *, whole: bool
+    ) -> Iterator[Need]:
+        """The fewest cores for t_min, then for each larger rate that whole cores carry, up to t_max."""
+        largest = self.chain.slo.t_max_mbps
+        counts = [one.fewest(self.least / (1 + ALLOWED), beyond=False) for one in components]
+        while True:
+            used = [0] * len(self.machines.sites)
+            for one, cores in zip(components, counts, strict=True):
+                if cores is None or ((whole or len(one.nfs) == 1) and cores > self.machines.sites[one.site].cores):
+                    return
+                used[one.site] += cores
+            if any(cores > limit for cores, limit in zip(used, self.machines.cores, strict=True)):
+                return
+            pairs = [(one, cores) for one, cores in zip(components, counts, strict=True) if cores]
+            carried = [rate for one, cores in pairs if (rate := one.carries(cores)) is not None]
+            rate = min([largest, *carried])
+            yield Need(rate, tuple(used), shares, blocks)
+            if rate >= largest:
+                return
+            counts = [one.fewest(max(rate, self.least), beyond=True) for one in components]
