@@ -78,9 +78,14 @@ def options_of(chain: Chain, rack: Rack) -> Options:
 
     Tables on the switch count as a resource unless its stages are without a bound.
     """
-    options = _allocations(all_layouts(chain, rack), rack)
+    options = all_options(chain, rack)
+    return options.at(undominated_rows(options, rack))
+
+
+def undominated_rows(options: Options, rack: Rack) -> Ints:
+    """The rows of options that no other one dominates."""
     tables = options.on_switch & (rack.switch.usable_stages is not None)
-    return options.at(undominated(options.rate, np.hstack([options.cores, options.nic_shares, tables])))
+    return undominated(options.rate, np.hstack([options.cores, options.nic_shares, tables]))
 
 
 def undominated(gain: Floats, needs: NDArray[np.generic]) -> Ints:
@@ -123,8 +128,9 @@ def _dominated_inside(gain: Floats, needs: Floats) -> Bools:
     return dominated
 
 
-def _allocations(layouts: Layouts, rack: Rack) -> Options:
-    """All allocations in which no core could be taken away without lowering the rate."""
+def all_options(chain: Chain, rack: Rack) -> Options:
+    """All layouts of a chain, with all allocations in which no core could be taken away without lowering the rate."""
+    layouts = all_layouts(chain, rack)
     once, each = core_rates(layouts, rack)
     most = np.array([device.cores for device in rack.devices], dtype=np.int64)
     return allocations(layouts, rack, once, each, lambda _, cores: np.all(cores <= most, axis=1))

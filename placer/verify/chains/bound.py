@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placer.chains.chain import Chain
-from placer.verify.chains.claims import ChainCertificate, Node, Prices, Proof, Split
+from placer.verify.chains.claims import ChainCertificate, Prices, Proof, Split
 from placer.verify.chains.facts import SWITCH, ChainFacts
 from placer.verify.chains.machines import machines_of
 from placer.verify.chains.stage_fit import fits
@@ -89,7 +89,7 @@ class _Tree:
             found += self._all_on_switch()
         return max(found, default=None)
 
-    def _cut(self, number: int, tables: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
+    def _cut(self, number: int, tables: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
         """The NFs of a cut, which do not fit the switch together."""
         cut = []
         for chain, nf in tables:

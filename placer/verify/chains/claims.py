@@ -31,6 +31,8 @@ def _number(value: object) -> Fraction:
 
 Exact = Annotated[Fraction, BeforeValidator(_number)]
 Index = Annotated[int, Field(ge=0)]
+NfName = Annotated[list[str], Field(min_length=2, max_length=2)]
+"""Of a chain, of its NF."""
 
 
 class _Claim(BaseModel):
@@ -92,7 +94,7 @@ class Node(_Claim):
 
     prices: Prices | None = None
     split: Split | None = None
-    parts: tuple[Index, Index] | None = None
+    parts: Annotated[list[Index], Field(min_length=2, max_length=2)] | None = None
 
 
 class Proof(_Claim):
@@ -102,7 +104,7 @@ class Proof(_Claim):
     """
 
     servers: Literal["each", "together"]
-    cuts: list[list[tuple[str, str]]] = []
+    cuts: list[list[NfName]] = []
     tree: list[Node] = Field(max_length=MOST_NODES)
 
 

@@ -104,8 +104,8 @@ def machines_of(rack: Rack, *, together: bool) -> Machines:
     sizes: dict[object, int] = {}
     first: dict[object, Server] = {}
     for server in rack.servers:
-        nic = server.smartnic
-        key = replace(server, name="", smartnic=None if nic is None else replace(nic, name=""))
+        usable, nic = max(server.cores - server.reserved_cores, 0), server.smartnic
+        key = (usable, server.clock_mhz, server.nic_mbps, nic and (nic.cores, nic.clock_mhz))
         sizes[key] = sizes.get(key, 0) + 1
         first.setdefault(key, server)
     return Machines(replace(rack, servers=tuple(first.values())), tuple(sizes.values()), True)
