@@ -44,6 +44,17 @@ def certificate_of(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 
     }
 
 
+def weaker_claim(plan: RackPlan, certificate: Mapping[str, object]) -> str | None:
+    """A sentence, where a certificate claims less than the plan; None where it claims as much."""
+    claims = certificate["plan"]
+    assert isinstance(claims, Mapping)
+    status, bound = claims["status"], claims["bound_mbps"]
+    if status == plan.status.value and bound in (None, plan.bound_mbps):
+        return None
+    proven = "no bound" if bound is None else f"a bound of {bound:,.1f} Mbps"
+    return f"note: the certificate says {status}, and proves {proven}"
+
+
 def _claimed(plan: RackPlan, chains: Sequence[Chain], proof: BoundProof | None) -> Mapping[str, object]:
     """Status and bound, as far as they are proven."""
     planned = Status.FEASIBLE if plan.chains else Status.UNKNOWN

@@ -196,7 +196,7 @@ class PriceProgram:
         weights: list[dict[int, float]] = [{} for _ in self.ways]
         for chain, way, weight in zip(owner, number, -found.ineqlin.marginals, strict=False):
             weights[chain][int(way)] = weights[chain].get(int(way), 0.0) + float(weight)
-        return _rounded(found.x[: len(limits)] / scales / factor), weights, float(found.fun) / factor
+        return _rounded(found.x[: len(limits)] / scales / factor), weights, float(costs @ found.x) / factor
 
 
 def _rounded(prices: Floats) -> Floats:

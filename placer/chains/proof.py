@@ -76,9 +76,7 @@ def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) 
         uses = split_options(chains[numbers[0]], one_each, most)
         least = float(chains[numbers[0]].slo.t_min_mbps)
         tables = np.zeros((len(uses), 0), dtype=bool)
-        ways.append(
-            machines.priced(len(numbers), least, uses.rate, uses.cores, uses.nic_shares, uses.blocks, tables)
-        )
+        ways.append(machines.priced(len(numbers), least, uses.rate, uses.cores, uses.nic_shares, uses.blocks, tables))
     if any(len(one) == 0 for one in ways):
         return BoundProof(None, _document("together", [], [{"prices": {"gain": 0}}], chains))
     program = PriceProgram(ways, machines.limits)
@@ -99,14 +97,14 @@ def proof_by_splits(chains: Sequence[Chain], rack: Rack, enough: float | None, s
     Parameters
     ----------
     seconds
-        After which the tree ends as it is, with the bound that it proves.
+        Once all ways are listed; after them the tree ends as it is, with the bound that it proves.
 
     Raises
     ------
     ArithmeticError
         When the solver gives up.
     """
-    return _Tree(chains, rack, enough, time.monotonic() + seconds).proof()
+    return _Tree(chains, rack, enough).proof(seconds)
 
 
 class _Machines:
@@ -180,15 +178,20 @@ class _Part:
 
 
 class _Tree:
-    def __init__(self, chains: Sequence[Chain], rack: Rack, enough: float | None, until: float) -> None:
-        self.chains, self.rack, self.until = chains, rack, until
+    def __init__(self, chains: Sequence[Chain], rack: Rack, enough: float | None) -> None:
+        self.chains, self.rack = chains, rack
         self.gain = enough is not None
         self.enough = EMPTY if enough is None else enough
         self.machines = _Machines(rack, np.ones(len(rack.servers), dtype=np.int64))
         self.stages = BlockStages(rack, chains)
-        known: dict[object, Options] = {}
-        self.options = [known.setdefault(same_but_for_names(chain), all_options(chain, rack)) for chain in chains]
-        self.ways = [self._ways(one) for one in self.options]
+        known: dict[object, tuple[Options, PricedWays]] = {}
+        for chain in chains:
+            same = same_but_for_names(chain)
+            if same not in known:
+                options = all_options(chain, rack)
+                known[same] = options, self._ways(options)
+        each = [known[same_but_for_names(chain)] for chain in chains]
+        self.options, self.ways = [one for one, _ in each], [replace(one, pool=list(one.pool)) for _, one in each]
         self.nodes: list[Document] = [{}]
         self.numbers = count()
         self.waiting: list[_Part] = []
@@ -203,15 +206,16 @@ class _Tree:
         ways.pool[:] = undominated_rows(options, self.rack).tolist()
         return ways
 
-    def proof(self) -> BoundProof:
+    def proof(self, seconds: float) -> BoundProof:
         """Split parts until each is proven, or the time is over."""
+        until = time.monotonic() + seconds
         if not all(map(len, self.ways)):
             return BoundProof(None, self._written([{"prices": {"gain": 0}}], []))
         self.program = PriceProgram(self.ways, self.machines.limits)
         everything = tuple(np.ones(len(one), dtype=bool) for one in self.ways)
         most = sum(float((one.largest - one.least).max()) for one in self.ways)
         self.waiting.append(_Part(-most, next(self.numbers), 0, everything, {"gain": 1}))
-        while self.waiting and time.monotonic() < self.until:
+        while self.waiting and time.monotonic() < until:
             self._prove(heapq.heappop(self.waiting))
         if not self.gain and (self.waiting or self.left):
             priced = self.program.best(everything, gain=True, enough=-np.inf)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from placer.chains.chain import Chain
     from placer.chains.chains_file import ChainsText
     from placer.chains.contention.modelled_growth import ModelledGrowth
+    from placer.chains.plan import RackPlan
     from placer.chains.rack import Rack
     from placer.progress import Progress
 
@@ -56,6 +57,12 @@ ModelRisk = Annotated[
         help="With models: the share of cases in which an NF may be slower than predicted; 0.5 is the median.",
     ),
 ]
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate", help="Write the plan with a proof, for `placer verify`, as JSON.", show_default=False
+    ),
+]
 Format = Annotated[str, typer.Option(help="table or json.")]
 
 
@@ -67,6 +74,7 @@ def command(
     risk: ModelRisk = 0.05,
     time_limit: TimeLimit = 60.0,
     plan: PlanFile = None,
+    certificate: CertificateFile = None,
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
@@ -81,8 +89,10 @@ def command(
 
     one_of("--format", format, FORMATS)
     CHAIN_STRATEGIES.find(strategy)
-    refuse_unwritable("--plan", plan)
-    refuse_same_files({"--plan": plan}, {"CHAINS": chains, "--rack": rack})
+    outputs = {"--plan": plan, "--certificate": certificate}
+    for option, path in outputs.items():
+        refuse_unwritable(option, path)
+    refuse_same_files(outputs, {"CHAINS": chains, "--rack": rack})
     read, on = _read(chains, rack)
     progress = Progress(quiet=quiet)
     _note_parameters(read.chains, progress)
@@ -102,8 +112,24 @@ def command(
             predicted = {"answer": contended_answer(contended)} if contended else {}
             document = {**plan_document(found, read.chains), **predicted}
             aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    if certificate is not None:
+        _certify(found, read.chains, certificate, time_limit, progress)
+        if contended is not None:
+            progress.say("note: the certificate is about cycles alone; predictions of contention are not in it")
     report = contended_report(contended, strategy, format) if contended else rack_report(found, strategy, format)
     typer.echo(report, nl=False)
+
+
+def _certify(plan: RackPlan, chains: Sequence[Chain], file: Path, seconds: float, progress: Progress) -> None:
+    """Write the certificate; say where it proves less than the plan claims."""
+    from placer.chains.certificate import certificate_of, weaker_claim
+
+    with progress.waiting(f"proving the bound once more, at most {seconds:g} s", AFTER_S):
+        written = certificate_of(plan, chains, seconds=seconds)
+    with file_aside(file) as aside:
+        aside.write_text(json.dumps(written) + "\n", encoding="utf-8")
+    if note := weaker_claim(plan, written):
+        progress.say(note)
 
 
 def _late(progress: Progress) -> Callable[[str], None]:

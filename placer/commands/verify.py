@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from placer.commands.options import Timeout
-from profiles import InputError, TrafficProfile
+from profiles import Fault, InputError, TrafficProfile
 
 if TYPE_CHECKING:
     from placer.verify import Certificate, Completeness, Query, TenantClass, ThroughputSource
 
 One = TypeVar("One")
-File = Annotated[Path, typer.Argument(help="Written by `placer run --certificate`.", show_default=False)]
+File = Annotated[
+    Path,
+    typer.Argument(
+        help="Written by `placer run --certificate` or `placer chain place --certificate`.", show_default=False
+    ),
+]
 Arrivals = Annotated[
     str | None,
     typer.Option(help="The trace that the tenants must match: CSV, .csv.gz or -.", show_default=False),
@@ -37,19 +42,39 @@ ModelsDirs = Annotated[
 ]
 
 
+ChainsFile = Annotated[
+    Path | None,
+    typer.Option("--chains", help="Chains that a plan of chains must be about: .chains or JSON.", show_default=False),
+]
+RackFile = Annotated[
+    Path | None,
+    typer.Option("--rack", help="The rack that a plan of chains must be about: TOML or JSON.", show_default=False),
+]
+
+
 def command(
     file: File,
     arrivals: Arrivals = None,
     testbed: Testbeds = None,
     models: ModelsDirs = None,
     timeout: Timeout = 60.0,
+    chains: ChainsFile = None,
+    rack: RackFile = None,
 ) -> None:
     """Check an optimum without its solver: the plan by querying the testbed, the bound by weak duality.
 
-    The exit status is 1 if a check fails; stderr lists the errors.
+    A plan of chains is checked against the chains and the rack in the file. The exit status is 1 if a check fails;
+    stderr lists the errors.
     """
+    from placer.commands.verify_chains import verify_chains
     from placer.verify import completeness_of, faults_of, fleet_faults, read_certificate, trace_faults
+    from placer.verify.chains import read_chain_certificate
 
+    if (of_chains := read_chain_certificate(file)) is not None:
+        _refuse({"--arrivals": arrivals, "--testbed": testbed, "--models": models}, "plans of chains have none")
+        verify_chains(of_chains, chains, rack)
+        return
+    _refuse({"--chains": chains, "--rack": rack}, "is for certificates of `placer chain place`")
     certificate = read_certificate(file)
     with ExitStack() as stack:
         sources = _sources(certificate, testbed or [], models or [], timeout, stack)
@@ -64,6 +89,12 @@ def command(
     if completeness is None:
         raise typer.Exit(1)
     typer.echo(_result(certificate, sources, completeness), nl=False)
+
+
+def _refuse(options: Mapping[str, object], message: str) -> None:
+    """Refuse options that do not belong to the certificate."""
+    if faults := [Fault(name, None, None, message) for name, value in options.items() if value]:
+        raise InputError(faults)
 
 
 def _sources(

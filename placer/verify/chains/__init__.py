@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from placer.verify.chains.bound import bound_faults
-from placer.verify.chains.claims import ChainCertificate, chain_certificate_of, is_about_chains
+from placer.verify.chains.claims import ChainCertificate, chain_certificate_of, read_chain_certificate
 from placer.verify.chains.plan import plan_faults
 
-__all__ = ["ChainCertificate", "chain_certificate_of", "chain_faults", "is_about_chains"]
+__all__ = ["ChainCertificate", "chain_certificate_of", "chain_faults", "read_chain_certificate"]
 
 
 def chain_faults(certificate: ChainCertificate) -> Iterator[str]:

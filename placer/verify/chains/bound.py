@@ -165,8 +165,8 @@ class _Tree:
             if not name.isdecimal() or int(name) >= len(cuts):
                 raise ValueError(f"node {number} has a price of cut {name}, which is not there")
             total += price * (len(cuts[int(name)]) - 1)
-            for chain, nf in cuts[int(name)]:
-                of_chain = tolls.setdefault(chain, {})
+            for of, nf in cuts[int(name)]:
+                of_chain = tolls.setdefault(of, {})
                 of_chain[nf] = of_chain.get(nf, Fraction(0)) + price
         known: dict[int, Fraction | None] = {}
         for at, chain in enumerate(self.chains):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -12,10 +14,11 @@ from placer.chains.chain import Chain
 from placer.chains.json_twins import chains_of, rack_of
 from placer.chains.rack import Rack
 from profiles import Fault, InputError
+from profiles.text import read_text
 from profiles.validation import worded
 
 KIND = "chains"
-VERSION = 1
+LARGEST_FILE = 1_000_000_000
 LARGEST_EXPONENT = 100
 MOST_NODES = 1_000_000
 PLANNED = ("optimal", "feasible")
@@ -30,7 +33,7 @@ def _number(value: object) -> Fraction:
 
 
 Exact = Annotated[Fraction, BeforeValidator(_number)]
-Index = Annotated[int, Field(ge=0)]
+Index = Annotated[int, Field(ge=0, le=10**9)]
 NfName = Annotated[list[str], Field(min_length=2, max_length=2)]
 """Of a chain, of its NF."""
 
@@ -44,7 +47,7 @@ class ClaimedSubgroup(_Claim):
 
     on: str
     nfs: list[str]
-    cores: int
+    cores: Index
 
 
 class ClaimedChain(_Claim):
@@ -98,7 +101,7 @@ class Node(_Claim):
 
 
 class Proof(_Claim):
-    """The proof of the bound; the first node of the tree is the root.
+    """The proof of the bound: NFs that do not fit the switch together, and a tree that begins with its root.
 
     `servers` is `each` where every server has prices of its own; `together` where equal servers count as one machine.
     """
@@ -126,9 +129,20 @@ class ChainCertificate(NamedTuple):
     proof: Proof | None
 
 
-def is_about_chains(document: object) -> bool:
-    """Whether a document says that it is a certificate of a plan of chains."""
-    return isinstance(document, Mapping) and document.get("kind") == KIND
+def read_chain_certificate(path: Path) -> ChainCertificate | None:
+    """The certificate in a file; None for one that does not say that it is about chains.
+
+    Raises
+    ------
+    InputError
+        With every fault of one that does.
+    """
+    try:
+        document = json.loads(read_text(path, LARGEST_FILE))
+    except (ValueError, RecursionError):
+        return None
+    about_chains = isinstance(document, Mapping) and document.get("kind") == KIND
+    return chain_certificate_of(document, str(path)) if about_chains else None
 
 
 def chain_certificate_of(document: object, file: str) -> ChainCertificate:

@@ -122,9 +122,9 @@ class _Plan:
             for key, share in facts.carried(sites).items():
                 carried[key] = carried.get(key, Fraction(0)) + share * claimed.rate_mbps
         for (side, way), mbps in sorted(carried.items()):
-            server = self.rack.servers[side]
-            if above(mbps, server.nic_mbps):
-                yield f"plan: the NIC of {server.name} carries {float(mbps):g} Mbps {way}, of {float(server.nic_mbps):g}"
+            name, limit = self.rack.servers[side].name, self.rack.servers[side].nic_mbps
+            if above(mbps, limit):
+                yield f"plan: the NIC of {name} carries {float(mbps):g} Mbps {way}, of {float(limit):g}"
 
     def _stages(self, all_sites: Sequence[Sequence[int]]) -> Iterator[str]:
         chains, tables = self.certificate.chains, list(on_switch(all_sites))

@@ -24,6 +24,8 @@ from placer.verify.chains.machines import Machines, SitePrices
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Allocation = tuple[Fraction, tuple[int, ...]]
+"""The largest rate, Mbps, and cores per site."""
 
 MOST_LAYOUTS = 4_000_000
 MOST_WAYS = 20_000_000
@@ -79,6 +81,9 @@ class Ways:
         self.facts = ChainFacts(chain, machines.rack, machines.sites)
         self.least = chain.slo.t_min_mbps
         self.needs: list[Need] = []
+        self._known: dict[tuple[int, ...], Sequence[Allocation]] = {}
+        self._kinds: list[tuple[int | None, Component]] = []
+        self._kind_of: dict[tuple[int, tuple[int, ...], bool], int] = {}
         layouts: list[Sites] = []
         layout_of: list[int] = []
         need_of: list[int] = []
@@ -180,39 +185,64 @@ class Ways:
         sides = range(len(self.machines.sizes))
         shares = tuple(carried.get((side, way), Fraction(0)) for side in sides for way in ("in", "out"))
         blocks = sum(self.facts.blocks(nf) or 0 for nf, site in enumerate(sites) if site == SWITCH)
-        yield from self._allocations(components, shares, blocks, whole=True)
+        for rate, cores in self._allocations(components, whole=True):
+            yield Need(rate, cores, shares, blocks)
         if self.machines.together:
             yield from self._cut(components, shares, blocks)
 
     def _cut(self, components: Sequence[Component], shares: tuple[Fraction, ...], blocks: int) -> Iterator[Need]:
         """Ways in which one of the subgroups of several NFs is cut at least."""
-        parted = [replace(one, each_of_several=one.each) if len(one.nfs) > 1 else one for one in components]
         for one in components:
             inside = [share for tail, head, share in self.facts.flows if tail in one.nfs and head in one.nfs]
             if inside:
                 side, more = self.machines.sites[one.site].side, list(shares)
                 for place in (2 * side, 2 * side + 1):
                     more[place] += min(inside)
-                yield from self._allocations(parted, tuple(more), blocks, whole=False)
+                for rate, cores in self._allocations(components, whole=False):
+                    yield Need(rate, cores, tuple(more), blocks)
 
-    def _allocations(
-        self, components: Sequence[Component], shares: tuple[Fraction, ...], blocks: int, *, whole: bool
-    ) -> Iterator[Need]:
-        """The fewest cores for t_min, then for each larger rate that whole cores carry, up to t_max."""
+    def _allocations(self, components: Sequence[Component], *, whole: bool) -> Sequence[Allocation]:
+        """Cores per site, with the largest rate: the fewest for t_min, then those for each larger rate, up to t_max.
+
+        Parameters
+        ----------
+        whole
+            Whether each subgroup is on one server; else those of several NFs may be cut.
+        """
+        key = tuple(sorted(self._kind(one, whole) for one in components))
+        if key not in self._known:
+            self._known[key] = list(self._listed([self._kinds[kind] for kind in key]))
+        return self._known[key]
+
+    def _kind(self, one: Component, whole: bool) -> int:
+        """The number of a subgroup as it counts for cores: equal ones have the same."""
+        name = (one.site, one.nfs, whole)
+        if name not in self._kind_of:
+            limit: int | None = self.machines.sites[one.site].cores
+            several = one.each_of_several
+            if not whole and len(one.nfs) > 1:
+                limit, several = None, one.each
+            kind = (limit, replace(one, nfs=(), each_of_several=several))
+            if kind not in self._kinds:
+                self._kinds.append(kind)
+            self._kind_of[name] = self._kinds.index(kind)
+        return self._kind_of[name]
+
+    def _listed(self, limited: Sequence[tuple[int | None, Component]]) -> Iterator[Allocation]:
         largest = self.chain.slo.t_max_mbps
-        counts = [one.fewest(self.least / (1 + ALLOWED), beyond=False) for one in components]
+        counts = [one.fewest(self.least / (1 + ALLOWED), beyond=False) for _, one in limited]
         while True:
             used = [0] * len(self.machines.sites)
-            for one, cores in zip(components, counts, strict=True):
-                if cores is None or ((whole or len(one.nfs) == 1) and cores > self.machines.sites[one.site].cores):
+            for (limit, one), cores in zip(limited, counts, strict=True):
+                if cores is None or (limit is not None and cores > limit):
                     return
                 used[one.site] += cores
             if any(cores > limit for cores, limit in zip(used, self.machines.cores, strict=True)):
                 return
-            pairs = [(one, cores) for one, cores in zip(components, counts, strict=True) if cores]
-            carried = [rate for one, cores in pairs if (rate := one.carries(cores)) is not None]
+            pairs = zip(limited, counts, strict=True)
+            carried = [rate for (_, one), cores in pairs if cores and (rate := one.carries(cores)) is not None]
             rate = min([largest, *carried])
-            yield Need(rate, tuple(used), shares, blocks)
+            yield rate, tuple(used)
             if rate >= largest:
                 return
-            counts = [one.fewest(max(rate, self.least), beyond=True) for one in components]
+            counts = [one.fewest(max(rate, self.least), beyond=True) for _, one in limited]
