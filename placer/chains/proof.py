@@ -236,10 +236,11 @@ class _Tree:
             return
         priced = self._priced(part)
         leaf = self.machines.written(priced.prices, gain=self.gain)
-        mixed = None if priced.bound <= self.enough else _split(self.options, priced.weights)
-        if mixed is not None:
-            self._divide(part, mixed, priced.bound, leaf)
-            return
+        if priced.bound > self.enough:
+            split = _split_of_mixture(self.options, priced.weights) or _split_of_ways(self.options, part.allowed)
+            if split is not None:
+                self._divide(part, split, priced.bound, leaf)
+                return
         self.nodes[part.node] = {"prices": leaf}
         if self.gain or priced.bound > self.enough:
             self.left.append(priced.bound)
@@ -297,7 +298,7 @@ class _Split:
         return {"chain": chain.name, "on": on, **what}
 
 
-def _split(options: Sequence[Options], weights: Sequence[dict[int, float]]) -> _Split | None:
+def _split_of_mixture(options: Sequence[Options], weights: Sequence[dict[int, float]]) -> _Split | None:
     """A split of the chain that is mixed most, such that its mixture is in neither part; None if none is mixed."""
     used = [{way: weight for way, weight in one.items() if weight > USED} for one in weights]
     mixed = [number for number, one in enumerate(used) if len(one) > 1]
@@ -315,3 +316,15 @@ def _split(options: Sequence[Options], weights: Sequence[dict[int, float]]) -> _
     sites = options[chain].layouts.sites[options[chain].layout[ways]]
     differing = np.flatnonzero((sites != sites[0]).any(axis=0))
     return _Split(chain, int(sites[0, differing[0]]), nf=int(differing[0])) if len(differing) else None
+
+
+def _split_of_ways(options: Sequence[Options], allowed: Sequence[Bools]) -> _Split | None:
+    """A split of any ways, for where a mixture is of one way each, and misses a limit by less than solvers notice."""
+    for chain, (one, mask) in enumerate(zip(options, allowed, strict=True)):
+        ways = np.flatnonzero(mask)
+        sites = one.layouts.sites[one.layout[ways]]
+        for nf in np.flatnonzero((sites != sites[0]).any(axis=0)):
+            return _Split(chain, int(sites[0, nf]), nf=int(nf))
+        for device in np.flatnonzero((one.cores[ways] != one.cores[ways[0]]).any(axis=0)):
+            return _Split(chain, int(device), at_most=int(one.cores[ways, device].min()))
+    return None

@@ -77,7 +77,7 @@ def _as_json(written: Mapping[str, object]) -> object:
 def _proven(certificate: ChainCertificate) -> str:
     """One line: what was checked."""
     plan = certificate.plan
-    chains = f"{len(certificate.chains):,} chains on {len(certificate.rack.servers):,} servers"
+    chains = f"{_number(len(certificate.chains), 'chain')} on {_number(len(certificate.rack.servers), 'server')}"
     if plan.status == "infeasible":
         return f"result: no plan of {chains} keeps all SLOs"
     at_most = "" if plan.bound_mbps is None else f"no plan gives more than {float(plan.bound_mbps):,.1f} Mbps"
@@ -87,3 +87,7 @@ def _proven(certificate: ChainCertificate) -> str:
     if plan.status == "optimal":
         return f"result: {kept}, and is optimal: no plan gives more"
     return f"result: {kept}; {at_most or 'its bound is not proven'}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -78,12 +78,11 @@ class _Filling:
             following: set[int] = set()
             for held in reached:
                 for filled in self._fillings(held, left):
-                    self.looked_at += 1
-                    if self.looked_at > MOST_STATES:
-                        return None
                     if filled == everything:
                         return True
                     following.add(filled)
+                if self.looked_at > MOST_STATES:
+                    return None
             reached = following
         return False
 
@@ -103,8 +102,8 @@ class _Filling:
         def extend(at: int, filled: int, free: int) -> Iterator[int]:
             self.looked_at += 1
             if self.looked_at > MOST_STATES:
-                yield filled
-            elif at == len(ready):
+                return
+            if at == len(ready):
                 if all(filled >> number & 1 or self.blocks[number] > free for number in ready):
                     yield filled
             else:

@@ -1,0 +1,137 @@
+"""The certificates of Lemur's instances, of random ones and of fleets are accepted, and prove what the plan claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from placer.chains.certificate import certificate_of, weaker_claim
+from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.place import best_plan
+from placer.chains.plan import Status
+from placer.chains.run_strategy import run_strategy
+from placer.chains.written_twins import written_chains, written_rack
+from tests.placer.chains import instances, lemur
+from tests.placer.chains.small import ON_SERVER, ON_SWITCH, chain, rack, server
+from tests.placer.chains.test_fleet_plan import rack_of_servers
+from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
+
+GENERATORS = [instances.everyday, instances.edges]
+ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.DELTAS]
+
+
+def lemurs(numbers: tuple[int, ...], delta: float) -> tuple[Json, Json]:
+    return {"chains": [lemur.chain_json(number, delta) for number in numbers]}, lemur.rack_json()
+
+
+@pytest.mark.parametrize(("numbers", "delta"), [((1, 2, 3, 4), 0.5), ((1, 3, 4), 1), ((1, 3, 4), 4), ((1, 2, 3), 3)])
+def test_certificates_of_lemurs_chains(numbers: tuple[int, ...], delta: float) -> None:
+    """One with prices, one with a split, one of no plan."""
+    assert wrong_with(*lemurs(numbers, delta)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("numbers", "delta"), ALL)
+def test_all_certificates_of_lemurs_chains(numbers: tuple[int, ...], delta: float) -> None:
+    """34 optima and 6 instances without a plan."""
+    assert wrong_with(*lemurs(numbers, delta)) == []
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_certificates_of_random_instances(generator: instances.Generator) -> None:
+    """Branches, SmartNICs, two servers, stages: each optimum, and that there is no plan, is proven."""
+    found = {seed: wrong_with(*generator(seed)) for seed in range(10)}
+    assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [range(begin, begin + 100) for begin in range(2000, 2500, 100)], ids=str)
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_certificates_of_a_thousand_instances(generator: instances.Generator, seeds: range) -> None:
+    """As above."""
+    found = {seed: wrong_with(*generator(seed)) for seed in seeds}
+    assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize("beyond", [1e-6, 1e-7, 3e-9, 5e-10, 0])
+def test_certificates_where_a_limit_is_missed_by_little(beyond: float) -> None:
+    """Solvers allow themselves more than the model does; the prices of the limit alone prove that it is missed."""
+    nics = [server("s0", nic_mbps=1000), server("s1", nic_mbps=1000)]
+    alone = [chain("a", "X", t_min_mbps=1000 * (1 + beyond))]
+    both = [chain("a", "X", t_min_mbps=500 * (1 + 2 * beyond)), chain("b", "X", t_min_mbps=500)]
+    third = chain("c", "X", t_min_mbps=1000)
+    full = [chain("a", "X", t_min_mbps=12_000 * (1 + beyond), t_max_mbps=10**7)]
+    late = [chain("a", "X", d_max_us=3 * (1 - beyond))]
+    assert wrong_with({"chains": alone}, rack({"X": ON_SERVER}, nics[0])) == []
+    assert wrong_with({"chains": both}, rack({"X": ON_SERVER}, nics[0])) == []
+    assert wrong_with({"chains": [*both, third]}, rack({"X": ON_SERVER}, *nics)) == []
+    assert wrong_with({"chains": full}, rack({"X": ON_SERVER}, server("s0", cores=1, nic_mbps=10**7))) == []
+    assert wrong_with({"chains": late}, rack({"X": ON_SERVER})) == []
+
+
+def test_a_cut_proves_what_the_stages_allow() -> None:
+    """Two stages of one block hold two of four tables; prices of blocks alone do not prove that one after one fits."""
+    chains = {"chains": [chain(f"c{at}", "XX", t_max_mbps=30_000 + at) for at in range(3)]}
+    on = rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 3, "blocks_per_stage": 1})
+    claims = certified(chains, on)
+    assert (claims["plan"]["status"], faults_in(claims)) == ("optimal", [])
+
+
+def test_all_on_the_switch_needs_no_stages_for_encapsulation() -> None:
+    """A cut that holds only where packets cross to servers does not forbid the plan with all NFs on the switch."""
+    switch = {"stages": 3, "blocks_per_stage": 1}
+    on = rack({"X": ON_SWITCH, "Y": ON_SERVER | ON_SWITCH}, switch=switch, overheads={"stages": 2})
+    claims = certified({"chains": [chain("a", "XXY", t_max_mbps=12_000)]}, on)
+    assert (claims["plan"]["bound_mbps"], faults_in(claims)) == (12_000, [])
+    claims["proof"]["cuts"] = [[["a", "f0"], ["a", "f1"]]]
+    claims["proof"]["tree"] = [{"prices": {"gain": 0, "cuts": {"0": 1}}}]
+    claims["plan"] = {"status": "infeasible", "marginal_mbps": None, "bound_mbps": None, "chains": []}
+    assert faults_in(claims) == ["bound: that there is no plan is not proven"]
+
+
+@pytest.mark.parametrize(("number", "chains", "status"), [(2, 3, "optimal"), (3, 45, "infeasible")])
+def test_equal_servers_count_as_one_machine(number: int, chains: int, status: str) -> None:
+    """A chain for each server is proven optimal; forty-five that need a core each do not fit forty-two."""
+    given = {"chains": [lemur.chain_json(number, 0.5, f"c{at}") for at in range(chains)]}
+    claims = certified(given, dict(written_rack(rack_of_servers(3))))
+    assert claims["proof"]["servers"] == "together"
+    assert (claims["plan"]["status"], faults_in(claims)) == (status, [])
+
+
+def test_a_plan_without_a_proof_of_its_bound_claims_the_bound_that_is_proven() -> None:
+    """Without time, the bound is that of no prices at all: each chain at its t_max."""
+    chains, on = lemur.chains((1, 3, 4), 1), lemur.rack()
+    plan = best_plan(chains, on)
+    claims = certificate_of(plan, chains, seconds=0)
+    written = claims["plan"]
+    assert isinstance(written, dict)
+    assert (written["status"], faults_in({**claims})) == ("feasible", [])
+    assert written["bound_mbps"] >= plan.bound_mbps
+    assert (
+        weaker_claim(plan, claims)
+        == f"note: the certificate says feasible, and proves a bound of {written['bound_mbps']:,.1f} Mbps"
+    )
+    assert weaker_claim(plan, certificate_of(plan, chains)) is None
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "software-preferred"])
+def test_plans_of_other_strategies_are_certified_with_the_bound_of_the_best(strategy: str) -> None:
+    """A plan that is not the best one is feasible; where the strategy finds none, the bound alone is proven."""
+    chains, on = lemur.chains((1, 3, 4), 1), lemur.rack()
+    plan = run_strategy(strategy, chains, on)
+    claims = {**certificate_of(plan, chains)}
+    written = claims["plan"]
+    assert isinstance(written, dict)
+    assert (written["status"], faults_in(claims)) == ("feasible" if plan.chains else "unknown", [])
+    assert written["bound_mbps"] == plan.bound_mbps
+
+
+def test_nothing_is_claimed_where_nothing_is_known() -> None:
+    """A plan alone, without a bound, is a certificate, too."""
+    chains, on = chains_of({"chains": [chain("a", "X")]}, "chains"), rack_of(rack({"X": ON_SERVER}), "rack")
+    plan = replace(best_plan(chains, on), status=Status.FEASIBLE)
+    claims = {**certificate_of(plan, chains), "proof": None}
+    claims["plan"] = {**claims["plan"], "bound_mbps": None}  # type: ignore[dict-item]
+    assert faults_in(claims) == []
+    assert claims["chains"] == written_chains(chains)
