@@ -82,7 +82,7 @@ def _proven(certificate: ChainCertificate) -> str:
         return f"result: no plan of {chains} keeps all SLOs"
     at_most = "" if plan.bound_mbps is None else f"no plan gives more than {float(plan.bound_mbps):,.1f} Mbps"
     if plan.marginal_mbps is None:
-        return f"result: no plan of {chains}; {at_most or 'nothing is proven'}"
+        return f"result: the certificate has no plan of {chains}; {at_most or 'nothing is proven'}"
     kept = f"the plan of {chains} keeps all SLOs, with {float(plan.marginal_mbps):,.1f} Mbps beyond the least rates"
     if plan.status == "optimal":
         return f"result: {kept}, and is optimal: no plan gives more"
