@@ -9,8 +9,10 @@ from math import prod
 from placer.chains.chain import Chain
 from placer.chains.layouts import possible_sites
 from placer.chains.plan import RackPlan, Status, answer
-from placer.chains.proof import BoundProof, proof_by_classes, proof_by_splits
+from placer.chains.proof_by_classes import proof_by_classes
+from placer.chains.proof_by_splits import proof_by_splits
 from placer.chains.rack import Rack
+from placer.chains.shared_limits import BoundProof
 from placer.chains.written_twins import written_chains, written_rack
 
 VERSION = 1

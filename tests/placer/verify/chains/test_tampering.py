@@ -146,7 +146,7 @@ def test_tampering_is_found(honest: Json, tamper: Tamper, message: str) -> None:
     assert any(re.match(message, fault) for fault in faults), faults
 
 
-def altered(draw: st.DrawFn, claims: Any) -> Any:
+def altered(draw: Callable[..., Any], claims: Any) -> Any:
     """A copy in which a number, a name or a list was changed somewhere, or nothing."""
     if isinstance(claims, dict) and claims:
         key = draw(st.sampled_from(sorted(claims)))
@@ -226,7 +226,7 @@ def test_no_prices_prove_less_than_the_best_plan_gains(
         "nic_out": dict(zip(first, prices[6:8], strict=False)),
         "blocks": 0 if on["switch"]["stages"] is None else prices[8],
     }
-    plan = {"status": "unknown", "marginal_mbps": None, "chains": []}
+    plan: Json = {"status": "unknown", "marginal_mbps": None, "chains": []}
     bound = float(best.marginal) - 1e-6 * max(1.0, float(sum(best.rates, Fraction(0))))
     claims = {"certificate": 1, "kind": "chains", "chains": chains, "rack": on, "plan": plan | {"bound_mbps": bound}}
     claims["proof"] = {"servers": servers, "cuts": [], "tree": [{"prices": {"gain": 1} | given}]}

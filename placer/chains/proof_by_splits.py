@@ -16,86 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placer.chains.chain import Chain
-from placer.chains.fleet_bound import classes_of, same_but_for_names
+from placer.chains.fleet_bound import same_but_for_names
 from placer.chains.layout import SWITCH
-from placer.chains.layouts import TOLERANCE, equal_servers
 from placer.chains.options import Options, all_options, undominated_rows
 from placer.chains.prices import Priced, PricedWays, PriceProgram
 from placer.chains.rack import Rack
-from placer.chains.split_options import split_options
+from placer.chains.shared_limits import EMPTY, BoundProof, SharedLimits, proof_document
 from placer.chains.stages import BlockStages, TableId, conflict
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Document = dict[str, object]
 
-EMPTY = -1e-11
-"""Prices without gains whose bound is below prove that there is no plan; the limits are worth 1."""
 USED = 1e-7
 """The least weight that counts in a mixture."""
 
 
-@dataclass(frozen=True)
-class BoundProof:
-    """A proof.
-
-    Parameters
-    ----------
-    bound
-        What it proves of the marginal throughput, Mbps; None where it proves that there is no plan.
-    document
-        As JSON (docs/formats.md).
-    """
-
-    bound: float | None
-    document: Document
-
-
-def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) -> BoundProof:
-    """A proof from one set of prices, where equal servers count as one machine.
+def proof_by_splits(chains: Sequence[Chain], rack: Rack, enough: float | None, seconds: float) -> BoundProof:
+    """A proof from a tree of splits, in which every server has prices of its own.
 
     Parameters
     ----------
     enough
         Mbps; a bound below is not looked for. None: that there is no plan is to be proven.
-
-    Raises
-    ------
-    ArithmeticError
-        When the solver gives up.
-    """
-    groups = equal_servers(rack)
-    one_each = replace(rack, servers=tuple(rack.servers[numbers[0]] for numbers in groups))
-    sizes = np.array([len(numbers) for numbers in groups])
-    machines = _Machines(one_each, sizes)
-    classes = classes_of(chains)
-    most = machines.limits[: len(one_each.devices)].astype(np.int64)
-    ways = []
-    for numbers in classes:
-        uses = split_options(chains[numbers[0]], one_each, most)
-        least = float(chains[numbers[0]].slo.t_min_mbps)
-        tables = np.zeros((len(uses), 0), dtype=bool)
-        ways.append(machines.priced(len(numbers), least, uses.rate, uses.cores, uses.nic_shares, uses.blocks, tables))
-    if any(len(one) == 0 for one in ways):
-        return BoundProof(None, _document("together", [], [{"prices": {"gain": 0}}], chains))
-    program = PriceProgram(ways, machines.limits)
-    everything = [np.ones(len(one), dtype=bool) for one in ways]
-    if enough is None:
-        priced = program.best(everything, gain=False, enough=EMPTY)
-        if priced.bound < EMPTY:
-            leaf = machines.written(priced.prices, gain=False)
-            return BoundProof(None, _document("together", [], [{"prices": leaf}], chains))
-    priced = program.best(everything, gain=True, enough=-np.inf if enough is None else enough)
-    leaf = machines.written(priced.prices, gain=True)
-    return BoundProof(priced.bound, _document("together", [], [{"prices": leaf}], chains))
-
-
-def proof_by_splits(chains: Sequence[Chain], rack: Rack, enough: float | None, seconds: float) -> BoundProof:
-    """A proof from a tree of splits, in which every server has prices of its own; parameters as above.
-
-    Parameters
-    ----------
     seconds
         Once all ways are listed; after them the tree ends as it is, with the bound that it proves.
 
@@ -105,65 +48,6 @@ def proof_by_splits(chains: Sequence[Chain], rack: Rack, enough: float | None, s
         When the solver gives up.
     """
     return _Tree(chains, rack, enough).proof(seconds)
-
-
-class _Machines:
-    """What is shared, in the order of limits: cores of devices, NICs in and out, blocks."""
-
-    def __init__(self, rack: Rack, sizes: Ints) -> None:
-        self.rack = rack
-        cores = [device.cores * sizes[device.server] for device in rack.devices]
-        nics = [
-            float(server.nic_mbps) * (1 + TOLERANCE) * size
-            for server, size in zip(rack.servers, sizes, strict=True)
-            for _ in ("in", "out")
-        ]
-        stages = rack.switch.usable_stages
-        self.bounded = stages is not None
-        blocks = [] if stages is None else [stages * rack.switch.blocks_per_stage]
-        self.limits = np.array([*cores, *nics, *blocks], dtype=np.float64)
-
-    def priced(
-        self,
-        number: int,
-        least: float,
-        rate: Floats,
-        cores: Ints,
-        shares: Floats,
-        blocks: Ints,
-        tables: Bools,
-    ) -> PricedWays:
-        """Ways, with all of them in the program from the start."""
-        none = np.zeros((len(rate), int(self.bounded)))
-        needs: Floats = np.hstack([cores, np.zeros_like(shares), none + blocks[:, None]])
-        per_mbps: Floats = np.hstack([np.zeros(cores.shape), shares, none])
-        return PricedWays(number, least, np.maximum(rate, least), needs, per_mbps, tables, list(range(len(rate))))
-
-    def written(self, prices: Floats, *, gain: bool) -> Document:
-        """Prices as JSON; those of 0 are left out."""
-        devices, servers = [one.name for one in self.rack.devices], [one.name for one in self.rack.servers]
-        ends = np.cumsum([len(devices), 2 * len(servers), int(self.bounded)])
-        cores, nics, blocks, cuts = np.split(prices, ends)
-        parts: Document = {
-            "gain": int(gain),
-            "cores": _named(devices, cores),
-            "nic_in": _named(servers, nics[::2]),
-            "nic_out": _named(servers, nics[1::2]),
-            "blocks": float(blocks.sum()),
-            "cuts": _named([str(number) for number in range(len(cuts))], cuts),
-        }
-        return {key: value for key, value in parts.items() if key == "gain" or value}
-
-
-def _named(names: Sequence[str], prices: Floats) -> dict[str, float]:
-    return {name: float(price) for name, price in zip(names, prices, strict=True) if price}
-
-
-def _document(
-    servers: str, cuts: Sequence[frozenset[TableId]], tree: list[Document], chains: Sequence[Chain]
-) -> Document:
-    written = [[[chains[chain].name, chains[chain].nfs[nf].id] for chain, nf in sorted(cut)] for cut in cuts]
-    return {"servers": servers, "cuts": written, "tree": tree}
 
 
 @dataclass(order=True)
@@ -182,7 +66,7 @@ class _Tree:
         self.chains, self.rack = chains, rack
         self.gain = enough is not None
         self.enough = EMPTY if enough is None else enough
-        self.machines = _Machines(rack, np.ones(len(rack.servers), dtype=np.int64))
+        self.machines = SharedLimits(rack, np.ones(len(rack.servers), dtype=np.int64))
         self.stages = BlockStages(rack, chains)
         known: dict[object, tuple[Options, PricedWays]] = {}
         for chain in chains:
@@ -227,7 +111,7 @@ class _Tree:
         return BoundProof(max(self.left, default=None), self._written(self.nodes, self.program.cuts))
 
     def _written(self, nodes: list[Document], cuts: Sequence[frozenset[TableId]]) -> Document:
-        return _document("each", cuts, nodes, self.chains)
+        return proof_document("each", cuts, nodes, self.chains)
 
     def _prove(self, part: _Part) -> None:
         """Price a part, and split it if its prices do not prove enough."""
