@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placer.chains.chain import Chain
-from placer.verify.chains.claims import ChainCertificate, Prices, Proof, Split
+from placer.verify.chains.claims import ChainCertificate, LeafPrices, Proof, Split
 from placer.verify.chains.facts import SWITCH, ChainFacts
 from placer.verify.chains.machines import machines_of
 from placer.verify.chains.stage_fit import fits
@@ -155,7 +155,7 @@ class _Tree:
         return [(part, {**masks, number: mask}) for part, mask in pairs]
 
     def _leaf(
-        self, number: int, prices: Prices, cuts: Sequence[Sequence[tuple[int, int]]], masks: Masks
+        self, number: int, prices: LeafPrices, cuts: Sequence[Sequence[tuple[int, int]]], masks: Masks
     ) -> Fraction | None:
         """The bound that prices prove for a part; None where they prove that it is empty."""
         priced = self.machines.priced(prices)

@@ -69,7 +69,7 @@ class ClaimedPlan(_Claim):
     chains: list[ClaimedChain]
 
 
-class Prices(_Claim):
+class LeafPrices(_Claim):
     """Mbps for a core, a Mbps through a NIC, a block of table memory; and for each NF of a cut on the switch.
 
     `gain` is 1 where they bound the marginal throughput, 0 where they prove that a part of the plans is empty.
@@ -95,7 +95,7 @@ class Split(_Claim):
 class Node(_Claim):
     """A node of the tree: prices, or a split and the numbers of its two parts."""
 
-    prices: Prices | None = None
+    prices: LeafPrices | None = None
     split: Split | None = None
     parts: Annotated[list[Index], Field(min_length=2, max_length=2)] | None = None
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from placer.chains.rack import Rack, Server
-from placer.verify.chains.claims import Prices
+from placer.verify.chains.claims import LeafPrices
 from placer.verify.chains.facts import ALLOWED, CoreSite, core_sites
 
 
@@ -52,7 +52,7 @@ class Machines:
             return None
         return max(switch.stages - switch.reserved_stages, 0) * switch.blocks_per_stage
 
-    def priced(self, prices: Prices) -> SitePrices:
+    def priced(self, prices: LeafPrices) -> SitePrices:
         """Prices by number.
 
         Raises

@@ -8,11 +8,12 @@ carry at most what as many cores of the whole would, were it replicable and its 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from math import prod
+from math import lcm, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,22 +81,23 @@ class Ways:
         self.chain, self.machines = chain, machines
         self.facts = ChainFacts(chain, machines.rack, machines.sites)
         self.least = chain.slo.t_min_mbps
-        self.needs: list[Need] = []
+        self._unit = lcm(*(share.denominator for *_, share in self.facts.flows))
+        self._flows = [(tail, head, int(share * self._unit)) for tail, head, share in self.facts.flows]
         self._known: dict[tuple[int, ...], Sequence[Allocation]] = {}
         self._kinds: list[tuple[int | None, Component]] = []
         self._kind_of: dict[tuple[int, tuple[int, ...], bool], int] = {}
+        self.needs: list[Need] = []
+        listed: dict[object, range] = {}
         layouts: list[Sites] = []
-        layout_of: list[int] = []
-        need_of: list[int] = []
-        known: dict[Need, int] = {}
+        layout_of, need_of = array("q"), array("q")
         for sites in self._layouts():
             before = len(need_of)
-            for need in self._needs(sites):
-                number = known.setdefault(need, len(known))
-                if number == len(self.needs):
-                    self.needs.append(need)
-                need_of.append(number)
-                layout_of.append(len(layouts))
+            for kinds, shares, blocks in self._profiles(sites):
+                profile = (kinds, shares, blocks)
+                if profile not in listed:
+                    listed[profile] = self._listed(kinds, shares, blocks)
+                need_of.extend(listed[profile])
+            layout_of.extend([len(layouts)] * (len(need_of) - before))
             if len(need_of) > before:
                 layouts.append(sites)
             if len(need_of) > MOST_WAYS:
@@ -105,8 +107,8 @@ class Ways:
         self.need_of: Ints = np.array(need_of, dtype=np.int64)
         wide = len(machines.sites), 2 * len(machines.sizes)
         self.cores: Ints = np.array([need.cores for need in self.needs], dtype=np.int64).reshape(-1, wide[0])
-        shares = [[float(share) for share in need.shares] for need in self.needs]
-        self.shares: Floats = np.array(shares, dtype=np.float64).reshape(-1, wide[1])
+        rough = [[float(share) for share in need.shares] for need in self.needs]
+        self.shares: Floats = np.array(rough, dtype=np.float64).reshape(-1, wide[1])
         self.largest = np.array([float(max(need.largest, self.least)) for need in self.needs])
         self.blocks = np.array([float(need.blocks) for need in self.needs])
 
@@ -179,43 +181,55 @@ class Ways:
             if facts.keeps_table_order(sites):
                 yield sites
 
-    def _needs(self, sites: Sites) -> Iterator[Need]:
+    def _profiles(self, sites: Sites) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+        """Kinds of subgroups, shares in units, and blocks of the switch: as one, and for each way to cut it."""
         components = self.facts.components(sites)
-        carried = self.facts.carried(sites)
-        sides = range(len(self.machines.sizes))
-        shares = tuple(carried.get((side, way), Fraction(0)) for side in sides for way in ("in", "out"))
+        sides = [self.facts.side(sites, nf) for nf in range(len(sites))]
+        shares = [0] * (2 * len(self.machines.sizes))
+        for tail, head, share in self._flows:
+            one, other = sides[tail] if tail >= 0 else SWITCH, sides[head] if head >= 0 else SWITCH
+            if one != other:
+                if other != SWITCH:
+                    shares[2 * other] += share
+                if one != SWITCH:
+                    shares[2 * one + 1] += share
         blocks = sum(self.facts.blocks(nf) or 0 for nf, site in enumerate(sites) if site == SWITCH)
-        for rate, cores in self._allocations(components, whole=True):
-            yield Need(rate, cores, shares, blocks)
+        yield self._kinds_of(components, whole=True), tuple(shares), blocks
         if self.machines.together:
-            yield from self._cut(components, shares, blocks)
+            cut = self._kinds_of(components, whole=False)
+            for more in self._cut_shares(components, shares):
+                yield cut, more, blocks
 
-    def _cut(self, components: Sequence[Component], shares: tuple[Fraction, ...], blocks: int) -> Iterator[Need]:
-        """Ways in which one of the subgroups of several NFs is cut at least."""
+    def _cut_shares(self, components: Sequence[Component], shares: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Shares where one of the subgroups of several NFs is cut at least."""
         for one in components:
-            inside = [share for tail, head, share in self.facts.flows if tail in one.nfs and head in one.nfs]
+            inside = [share for tail, head, share in self._flows if tail in one.nfs and head in one.nfs]
             if inside:
                 side, more = self.machines.sites[one.site].side, list(shares)
                 for place in (2 * side, 2 * side + 1):
                     more[place] += min(inside)
-                for rate, cores in self._allocations(components, whole=False):
-                    yield Need(rate, cores, tuple(more), blocks)
+                yield tuple(more)
 
-    def _allocations(self, components: Sequence[Component], *, whole: bool) -> Sequence[Allocation]:
-        """Cores per site, with the largest rate: the fewest for t_min, then those for each larger rate, up to t_max.
+    def _listed(self, kinds: tuple[int, ...], units: tuple[int, ...], blocks: int) -> range:
+        """The numbers of new needs, one for each allocation of cores."""
+        if kinds not in self._known:
+            self._known[kinds] = list(self._allocations([self._kinds[kind] for kind in kinds]))
+        shares = tuple(Fraction(unit, self._unit) for unit in units)
+        before = len(self.needs)
+        self.needs += [Need(rate, cores, shares, blocks) for rate, cores in self._known[kinds]]
+        return range(before, len(self.needs))
+
+    def _kinds_of(self, components: Sequence[Component], *, whole: bool) -> tuple[int, ...]:
+        """The kinds of subgroups, as they count for cores.
 
         Parameters
         ----------
         whole
-            Whether each subgroup is on one server; else those of several NFs may be cut.
+            Whether each is on one server; else those of several NFs may be cut.
         """
-        key = tuple(sorted(self._kind(one, whole) for one in components))
-        if key not in self._known:
-            self._known[key] = list(self._listed([self._kinds[kind] for kind in key]))
-        return self._known[key]
+        return tuple(sorted([self._kind(one, whole) for one in components]))
 
     def _kind(self, one: Component, whole: bool) -> int:
-        """The number of a subgroup as it counts for cores: equal ones have the same."""
         name = (one.site, one.nfs, whole)
         if name not in self._kind_of:
             limit: int | None = self.machines.sites[one.site].cores
@@ -228,7 +242,8 @@ class Ways:
             self._kind_of[name] = self._kinds.index(kind)
         return self._kind_of[name]
 
-    def _listed(self, limited: Sequence[tuple[int | None, Component]]) -> Iterator[Allocation]:
+    def _allocations(self, limited: Sequence[tuple[int | None, Component]]) -> Iterator[Allocation]:
+        """Cores per site, with the largest rate: the fewest for t_min, then those for each larger rate, up to t_max."""
         largest = self.chain.slo.t_max_mbps
         counts = [one.fewest(self.least / (1 + ALLOWED), beyond=False) for _, one in limited]
         while True:
