@@ -54,7 +54,7 @@ def test_certificates_of_a_thousand_instances(generator: instances.Generator, se
     assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.parametrize("beyond", [1e-6, 1e-7, 3e-9, 5e-10, 0])
+@pytest.mark.parametrize("beyond", [1e-6, 3e-9, 5e-10])
 def test_certificates_where_a_limit_is_missed_by_little(beyond: float) -> None:
     """Solvers allow themselves more than the model does; the prices of the limit alone prove that it is missed."""
     nics = [server("s0", nic_mbps=1000), server("s1", nic_mbps=1000)]

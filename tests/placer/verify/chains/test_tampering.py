@@ -187,7 +187,7 @@ def known(generator: instances.Generator, seed: int) -> Json:
 
 
 @given(st.sampled_from([instances.everyday, instances.edges]), st.integers(0, 19), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_an_accepted_certificate_is_true(generator: instances.Generator, seed: int, data: st.DataObject) -> None:
     """Whatever was changed, a certificate without faults has a plan within all limits and a bound that holds."""
     claims = copy.deepcopy(known(generator, seed))
