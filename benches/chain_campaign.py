@@ -132,16 +132,15 @@ def measure(
     """The functions, and everything that was measured of them: each alone, the one that does nothing, the chains."""
     functions = chosen_functions(rounds, named, size.functions, say)
     description = rounds.description
-    singles = [*alone([NULL_NF, *functions], description), *beside_a_ring(functions, description)]
-    several = chains(functions, description, size, seed)
+    singles = alone([NULL_NF, *functions], description)
+    several = [*beside_a_ring(functions, description), *chains(functions, description, size, seed)]
     say(
         f"{', '.join(functions)}: {len(singles)} settings of single functions, {size.single_rounds} runs of each; "
-        f"{len(several)} of chains, {size.rounds} runs of each"
+        f"{len(several)} of chains and beside a ring, {size.rounds} runs of each"
     )
     measured: dict[ChainLoad, MeasuredChain] = {}
-    for cores in (1, 2):
-        alone_there, several_there = ([one for one in loads if len(one.cores) == cores] for loads in (singles, several))
-        for number in range(1, size.rounds + 1):  # in turns: what changes within an hour is in both alike
-            measured |= rounds.measure(alone_there, max(size.single_rounds * number // size.rounds, 1))
-            measured |= rounds.measure(several_there, number)
+    for number in range(1, size.rounds + 1):  # in turns: what changes within an hour is in both alike
+        measured |= rounds.measure(singles, max(size.single_rounds * number // size.rounds, 1))
+        measured |= rounds.measure([one for one in several if len(one.cores) == 1], number)
+    measured |= rounds.measure([one for one in several if len(one.cores) > 1], size.rounds)
     return functions, list(measured.values())
