@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 MOST_LAYOUTS = 4_000_000
+PART = 1 << 14
+"""Layouts of one part, some tenths of a second."""
 TOLERANCE = 1e-9
 """Relative, of every comparison with a limit (CONTRACTS 9)."""
 
@@ -67,7 +70,20 @@ def all_layouts(chain: Chain, rack: Rack) -> Layouts:
     InputError
         When there are more than MOST_LAYOUTS.
     """
-    sites = _assignments(chain, rack)
+    sites = possible_sites(chain, rack)
+    return _kept(chain, rack, _assignments(sites, 0, _number(chain, sites)))
+
+
+def layouts_in_parts(chain: Chain, rack: Rack) -> Iterator[Layouts]:
+    """As all_layouts, a part at a time: for who may have to stop early."""
+    sites = possible_sites(chain, rack)
+    number = _number(chain, sites)
+    for begin in range(0, number, PART):
+        yield _kept(chain, rack, _assignments(sites, begin, min(begin + PART, number)))
+
+
+def _kept(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
+    """Those that keep the latency, and the order of an OpenFlow switch's tables."""
     side_of = np.array([*(device.server for device in rack.devices), SWITCH])
     sides = side_of[sites]
     latency = _latencies(chain, rack, sites, sides)
@@ -78,6 +94,23 @@ def all_layouts(chain: Chain, rack: Rack) -> Layouts:
     if rack.switch.kind is SwitchKind.OPENFLOW:
         kept = _in_table_order(chain, rack, sites)
         sites, sides, latency = sites[kept], sides[kept], latency[kept]
+    return _computed(chain, rack, sites, sides, latency)
+
+
+def given_layouts(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
+    """Some layouts of a chain, whether or not they keep its latency.
+
+    Parameters
+    ----------
+    sites
+        As in Layouts.
+    """
+    side_of = np.array([*(device.server for device in rack.devices), SWITCH])
+    sides = side_of[sites]
+    return _computed(chain, rack, sites, sides, _latencies(chain, rack, sites, sides))
+
+
+def _computed(chain: Chain, rack: Rack, sites: Ints, sides: Ints, latency: Floats) -> Layouts:
     groups = _components(chain, sites)
     cycles, replicas = _cycles(chain, rack, sites, groups)
     return Layouts(chain, sites, groups, cycles, replicas, _nic_shares(chain, rack, sides), latency)
@@ -92,13 +125,19 @@ def possible_sites(chain: Chain, rack: Rack) -> list[list[int]]:
     ]
 
 
-def _assignments(chain: Chain, rack: Rack) -> Ints:
-    sites = possible_sites(chain, rack)
-    number = float(np.prod([float(len(one)) for one in sites]))
+def _number(chain: Chain, sites: Sequence[Sequence[int]]) -> int:
+    number = prod(len(one) for one in sites)
     if number > MOST_LAYOUTS:
-        raise InputError.of(chain.name, f"has {number:,.0f} layouts on this rack, more than {MOST_LAYOUTS:,}")
-    grids = np.meshgrid(*[np.array(one, dtype=np.int64) for one in sites], indexing="ij")
-    return np.stack([grid.ravel() for grid in grids], axis=1) if number else np.empty((0, len(sites)), np.int64)
+        raise InputError.of(chain.name, f"has {number:,} layouts on this rack, more than {MOST_LAYOUTS:,}")
+    return number
+
+
+def _assignments(sites: Sequence[Sequence[int]], begin: int, end: int) -> Ints:
+    """Some of the combinations of sites, the last NF's changing fastest; shape (end - begin, NFs)."""
+    if begin == end:
+        return np.empty((0, len(sites)), np.int64)
+    chosen = np.unravel_index(np.arange(begin, end), [len(one) for one in sites])
+    return np.stack([np.array(one, np.int64)[row] for one, row in zip(sites, chosen, strict=True)], axis=1)
 
 
 def _changes(one: Ints | int, other: Ints | int) -> Ints:

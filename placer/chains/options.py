@@ -78,7 +78,12 @@ def options_of(chain: Chain, rack: Rack) -> Options:
 
     Tables on the switch count as a resource unless its stages are without a bound.
     """
-    options = all_options(chain, rack)
+    return options_at(all_layouts(chain, rack), rack)
+
+
+def options_at(layouts: Layouts, rack: Rack) -> Options:
+    """The undominated options among some layouts."""
+    options = _allocations(layouts, rack)
     return options.at(undominated_rows(options, rack))
 
 
@@ -130,7 +135,10 @@ def _dominated_inside(gain: Floats, needs: Floats) -> Bools:
 
 def all_options(chain: Chain, rack: Rack) -> Options:
     """All layouts of a chain, with all allocations in which no core could be taken away without lowering the rate."""
-    layouts = all_layouts(chain, rack)
+    return _allocations(all_layouts(chain, rack), rack)
+
+
+def _allocations(layouts: Layouts, rack: Rack) -> Options:
     once, each = core_rates(layouts, rack)
     most = np.array([device.cores for device in rack.devices], dtype=np.int64)
     return allocations(layouts, rack, once, each, lambda _, cores: np.all(cores <= most, axis=1))
