@@ -6,19 +6,23 @@ A strategy that does not search all layouts chooses one for each chain and gives
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from placer.chains.chain import Chain
 from placer.chains.layout import SWITCH, Layout, Subgroup
-from placer.chains.layouts import TOLERANCE, Layouts, all_layouts
+from placer.chains.layouts import TOLERANCE, Layouts, given_layouts, layouts_in_parts
 from placer.chains.plan import ChainPlan, RackPlan, Status, refined_rates
 from placer.chains.rack import Rack, Server
 from placer.chains.stages import BlockStages
+
+Ints = NDArray[np.int64]
 
 Choose = Callable[[Layouts, Rack], int]
 """The row of a chain's layouts that a strategy takes; the rack has one of the servers."""
@@ -72,6 +76,12 @@ class CoreAllocation:
         self.cores[chain][group] += 1
         self.spare[self.layouts[chain].subgroups[group].device] -= 1
 
+    def give(self, chain: int, cores: Sequence[int]) -> None:
+        """Set the cores of a chain's subgroups."""
+        for number, group in enumerate(self.layouts[chain].subgroups):
+            self.spare[group.device] += self.cores[chain][number] - cores[number]
+        self.cores[chain] = list(cores)
+
     def spread_evenly(self) -> None:
         """Give the spare cores of each device in turn to chains with a replicable subgroup there, to its slowest."""
         for device in range(len(self.spare)):
@@ -88,49 +98,76 @@ def _replicable(group: Subgroup) -> bool:
     return group.cycles_of_replicas is not None
 
 
-def chosen_layouts(chains: Sequence[Chain], rack: Rack, choose: Choose) -> list[Layout] | None:
-    """A layout for each chain, each with one server, the one with most cores left; None where a chain has none.
+@dataclass
+class LayoutChoice:
+    """A layout for each chain, each with one server, the one with most cores left.
 
     Latency is not looked at: `plan_of` refuses what is too slow.
+
+    Parameters
+    ----------
+    choose
+        Which of the layouts of a chain with one of the servers.
+    time_limit
+        Seconds; after them each chain gets the best of a part of its layouts.
+    notify
+        Called when that happens.
     """
-    spare = [device.cores for device in rack.devices]
-    known: dict[object, tuple[int, ...] | None] = {}
-    found: list[Layout] = []
-    for chain in chains:
-        layout = _first_layout(chain, rack, choose, spare, known)
-        if layout is None:
+
+    rack: Rack
+    choose: Choose
+    time_limit: float
+    notify: Callable[[str], None]
+
+    def layouts(self, chains: Sequence[Chain]) -> list[Layout] | None:
+        """For each chain; None where one has none."""
+        self.until = time.monotonic() + self.time_limit
+        self.known: dict[object, tuple[int, ...] | None] = {}
+        spare = [device.cores for device in self.rack.devices]
+        found: list[Layout] = []
+        for chain in chains:
+            layout = self._first(chain, spare)
+            if layout is None:
+                return None
+            for group in layout.subgroups:
+                spare[group.device] -= 1
+            found.append(layout)
+        return found
+
+    def _first(self, chain: Chain, spare: Sequence[int]) -> Layout | None:
+        rack = self.rack
+        if not rack.servers:
+            sites = self._sites_on(chain, rack)
+            return Layout(chain, rack, sites) if sites is not None else None
+        first = {server: number for number, server in reversed([*enumerate(one.server for one in rack.devices)])}
+        for server in sorted(range(len(rack.servers)), key=lambda one: (-spare[first[one]], one)):
+            features = _without_names(rack.servers[server])
+            same = (chain.packet_size, tuple(nf.nf for nf in chain.nfs), chain.edges, features)
+            if same not in self.known:
+                self.known[same] = self._sites_on(chain, replace(rack, servers=(rack.servers[server],)))
+            sites = self.known[same]
+            if sites is not None:
+                return Layout(chain, rack, tuple(site if site == SWITCH else first[server] + site for site in sites))
+        return None
+
+    def _sites_on(self, chain: Chain, rack: Rack) -> tuple[int, ...] | None:
+        """The best layout: that of the best ones of each part."""
+        chain = replace(chain, slo=replace(chain.slo, d_max_us=None))
+        best: list[Ints] = []
+        for layouts in layouts_in_parts(chain, rack):
+            if best and time.monotonic() > self.until:
+                self.notify(f"the time is over: {chain.name} gets the best of a part of its layouts")
+                break
+            if len(layouts):
+                best.append(layouts.sites[self.choose(layouts, rack)])
+        if not best:
             return None
-        for group in layout.subgroups:
-            spare[group.device] -= 1
-        found.append(layout)
-    return found
-
-
-def _first_layout(
-    chain: Chain, rack: Rack, choose: Choose, spare: Sequence[int], known: dict[object, tuple[int, ...] | None]
-) -> Layout | None:
-    if not rack.servers:
-        sites = _sites_on(chain, rack, choose)
-        return Layout(chain, rack, sites) if sites is not None else None
-    first = {server: number for number, server in reversed([*enumerate(one.server for one in rack.devices)])}
-    for server in sorted(range(len(rack.servers)), key=lambda one: (-spare[first[one]], one)):
-        features = _without_names(rack.servers[server])
-        same = (chain.packet_size, tuple(nf.nf for nf in chain.nfs), chain.edges, features)
-        if same not in known:
-            known[same] = _sites_on(chain, replace(rack, servers=(rack.servers[server],)), choose)
-        sites = known[same]
-        if sites is not None:
-            return Layout(chain, rack, tuple(site if site == SWITCH else first[server] + site for site in sites))
-    return None
+        chosen = self.choose(given_layouts(chain, rack, np.array(best)), rack)
+        return tuple(int(site) for site in best[chosen])
 
 
 def _without_names(server: Server) -> Server:
     return replace(server, name="", smartnic=server.smartnic and replace(server.smartnic, name=""))
-
-
-def _sites_on(chain: Chain, rack: Rack, choose: Choose) -> tuple[int, ...] | None:
-    layouts = all_layouts(replace(chain, slo=replace(chain.slo, d_max_us=None)), rack)
-    return tuple(int(site) for site in layouts.sites[choose(layouts, rack)]) if len(layouts) else None
 
 
 def plan_of(allocation: CoreAllocation) -> RackPlan:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, chosen_layouts, nothing, plan_of
+from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
 from placer.chains.strategies import Notify, register
@@ -16,7 +16,7 @@ from placer.chains.strategies.hardware_preferred import most_on_hardware
 @register("greedy")
 def greedy(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """Cores until each chain reaches its t_min; the rest to chains by index, each up to its largest rate."""
-    layouts = chosen_layouts(chains, rack, most_on_hardware)
+    layouts = LayoutChoice(rack, most_on_hardware, time_limit, notify).layouts(chains)
     if layouts is None:
         return nothing(rack, "an NF runs nowhere")
     allocation = CoreAllocation(rack, layouts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, chosen_layouts, nothing, plan_of
+from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
 from placer.chains.layout import SWITCH
 from placer.chains.layouts import Layouts
 from placer.chains.plan import RackPlan
@@ -18,7 +18,7 @@ from placer.chains.strategies import Notify, register
 @register("hardware-preferred")
 def hardware_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """A core for each subgroup; spare cores evenly among chains with a replicable subgroup, to its slowest."""
-    layouts = chosen_layouts(chains, rack, most_on_hardware)
+    layouts = LayoutChoice(rack, most_on_hardware, time_limit, notify).layouts(chains)
     if layouts is None:
         return nothing(rack, "an NF runs nowhere")
     allocation = CoreAllocation(rack, layouts)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, chosen_layouts, nothing, plan_of
-from placer.chains.layout import Layout
-from placer.chains.layouts import Layouts
+from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
+from placer.chains.layouts import TOLERANCE, Layouts
+from placer.chains.options import core_rates
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
 from placer.chains.strategies import Notify, register
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @register("minimum-bounce")
@@ -24,9 +27,10 @@ def minimum_bounce(chains: Sequence[Chain], rack: Rack, *, time_limit: float, no
     def choose(layouts: Layouts, one_server: Rack) -> int:
         groups = (~np.isnan(layouts.cycles)).sum(axis=1)
         fewest = np.flatnonzero(groups == groups.min())
-        return max((int(row) for row in fewest), key=lambda row: (_rate(layouts, row, one_server, part), -row))
+        rates = rates_with_even_cores(layouts, one_server, fewest, part)
+        return int(fewest[np.argmax(rates >= rates.max() * (1 - TOLERANCE))])
 
-    found = chosen_layouts(chains, rack, choose)
+    found = LayoutChoice(rack, choose, time_limit, notify).layouts(chains)
     if found is None:
         return nothing(rack, "an NF runs nowhere")
     allocation = CoreAllocation(rack, found)
@@ -34,14 +38,37 @@ def minimum_bounce(chains: Sequence[Chain], rack: Rack, *, time_limit: float, no
     return plan_of(allocation)
 
 
-def _rate(layouts: Layouts, row: int, rack: Rack, chains: int) -> Fraction:
-    """What a chain reaches with its part of the cores, and what the NIC of the server carries of it alone, Mbps."""
-    sites = tuple(int(site) for site in layouts.sites[row])
-    layout = Layout(layouts.chain, rack, sites)
-    allocation = CoreAllocation(rack, [layout])
+def rates_with_even_cores(layouts: Layouts, rack: Rack, rows: Ints, chains: int) -> Floats:
+    """What a chain reaches with its part of the cores, and what the NIC of the server carries of it alone, Mbps.
+
+    Parameters
+    ----------
+    rows
+        Which layouts.
+    chains
+        Among how many the cores of each device are divided.
+    """
+    once, each = (rates[rows] for rates in core_rates(layouts, rack))
+    cores = (~np.isnan(layouts.cycles[rows])).astype(np.int64)
     for number, device in enumerate(rack.devices):
-        used = sum(group.device == number for group in layout.subgroups)
-        allocation.spare[number] = max(device.cores // chains - used, 0)
-    allocation.spread_evenly()
-    nic = [rack.servers[server].nic_mbps / share for (server, _), share in layout.nic_shares.items() if share]
-    return min([allocation.largest_rate(0), *nic])
+        here = (layouts.sites[rows] == number) & (cores > 0)
+        spare = np.maximum(device.cores // chains - here.sum(axis=1), 0)
+        replicable = here & (each > 0) & np.isfinite(each)
+        for given in range(int(spare.max(initial=0))):
+            rates = np.where(replicable, _group_rates(cores, once, each), np.inf)
+            slowest = rates.argmin(axis=1)
+            takes = (spare > given) & np.isfinite(rates.min(axis=1))
+            cores[np.flatnonzero(takes), slowest[takes]] += 1
+    reached = _group_rates(cores, once, each).min(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        nic = np.array([float(server.nic_mbps) for server in rack.servers])[:, None] / layouts.nic_shares[rows]
+    caps = np.minimum(np.nanmin(nic, axis=(1, 2), initial=np.inf), float(layouts.chain.slo.t_max_mbps))
+    allowed: Floats = np.minimum(reached, caps)
+    return allowed
+
+
+def _group_rates(cores: Ints, once: Floats, each: Floats) -> Floats:
+    """Mbps that each subgroup allows; infinite where there is none."""
+    with np.errstate(invalid="ignore"):
+        rates: Floats = np.where(cores > 1, cores * each, once)
+    return rates

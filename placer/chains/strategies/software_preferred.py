@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, chosen_layouts, nothing, plan_of
+from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
 from placer.chains.layouts import Layouts
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
@@ -17,7 +17,7 @@ from placer.chains.strategies import Notify, register
 @register("software-preferred")
 def software_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """A core for each subgroup; spare cores evenly among chains with a replicable subgroup, to its slowest."""
-    layouts = chosen_layouts(chains, rack, most_on_servers)
+    layouts = LayoutChoice(rack, most_on_servers, time_limit, notify).layouts(chains)
     if layouts is None:
         return nothing(rack, "an NF runs nowhere")
     allocation = CoreAllocation(rack, layouts)
