@@ -166,6 +166,14 @@ class LayoutChoice:
         return tuple(int(site) for site in best[chosen])
 
 
+def most_on_hardware(layouts: Layouts, rack: Rack) -> int:
+    """The layout with most NFs on the switch, then most on a SmartNIC."""
+    smartnics = [number for number, device in enumerate(rack.devices) if device.is_smartnic]
+    on_switch = (layouts.sites == SWITCH).sum(axis=1)
+    on_smartnic = np.isin(layouts.sites, smartnics).sum(axis=1)
+    return int(np.lexsort((-on_smartnic, -on_switch))[0])
+
+
 def _without_names(server: Server) -> Server:
     return replace(server, name="", smartnic=server.smartnic and replace(server.smartnic, name=""))
 

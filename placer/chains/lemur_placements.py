@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from placer.chains.chain import Chain
 from placer.chains.coalescing import Rule, aggressive, coalesced, conservative, strict
-from placer.chains.fixed_layouts import LayoutChoice
+from placer.chains.fixed_layouts import LayoutChoice, most_on_hardware
 from placer.chains.layout import SWITCH, Layout
 from placer.chains.rack import CoreCost, Rack
 from placer.chains.stages import BlockStages
-from placer.chains.strategies import Notify
-from placer.chains.strategies.hardware_preferred import most_on_hardware
 
+Notify = Callable[[str], None]
 Placement = list[Layout]
 """A layout for each chain."""
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
+from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, most_on_hardware, nothing, plan_of
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
 from placer.chains.strategies import Notify, register
-from placer.chains.strategies.hardware_preferred import most_on_hardware
 
 
 @register("greedy")

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
-from placer.chains.layout import SWITCH
-from placer.chains.layouts import Layouts
+from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, most_on_hardware, nothing, plan_of
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
 from placer.chains.strategies import Notify, register
@@ -24,11 +20,3 @@ def hardware_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float
     allocation = CoreAllocation(rack, layouts)
     allocation.spread_evenly()
     return plan_of(allocation)
-
-
-def most_on_hardware(layouts: Layouts, rack: Rack) -> int:
-    """The layout with most NFs on the switch, then most on a SmartNIC."""
-    smartnics = [number for number, device in enumerate(rack.devices) if device.is_smartnic]
-    on_switch = (layouts.sites == SWITCH).sum(axis=1)
-    on_smartnic = np.isin(layouts.sites, smartnics).sum(axis=1)
-    return int(np.lexsort((-on_smartnic, -on_switch))[0])

@@ -11,7 +11,7 @@ from placer.chains.fixed_layouts import CoreAllocation, nothing, plan_of
 from placer.chains.layout import Layout
 from placer.chains.lemur_placements import placements
 from placer.chains.plan import RackPlan
-from placer.chains.rack import CoreCost, NfCosts, Rack
+from placer.chains.rack import CoreCost, Rack
 from placer.chains.strategies import Notify, register
 
 
@@ -53,5 +53,5 @@ def with_equal_cycles(rack: Rack) -> Rack:
     def equal(cost: CoreCost | None) -> CoreCost | None:
         return cost and replace(cost, cycles=cycles)
 
-    costs = {nf: NfCosts(equal(one.server), equal(one.smartnic), one.switch_blocks) for nf, one in rack.costs.items()}
+    costs = {nf: replace(one, server=equal(one.server), smartnic=equal(one.smartnic)) for nf, one in rack.costs.items()}
     return replace(rack, costs=costs)
