@@ -1,1 +1,1 @@
-"""What the experiments of this paper share."""
+"""What the experiments on racks share: chains, racks, and plans of strategies for them."""

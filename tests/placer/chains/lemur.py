@@ -1,31 +1,11 @@
-"""Chains, rack and optima of Lemur's evaluation (paper 001, section 5), as the JSON twins write them."""
+"""Optima of Lemur's evaluation (paper 001, section 5), for the chains and the rack that `placer reproduce` uses."""
 
 from __future__ import annotations
 
-from typing import Any
+from experiments.lemur.methodology.paper_rack import DELTAS, GRAPHS, chain_json, chains, rack, rack_json
 
-from placer.chains.chain import Chain
-from placer.chains.json_twins import chains_of, rack_of
-from placer.chains.rack import Rack
+__all__ = ["DELTAS", "GRAPHS", "OPTIMA_GBPS", "chain_json", "chains", "rack", "rack_json"]
 
-CYCLES: dict[str, tuple[int, bool, str]] = {
-    "Encrypt": (9123, True, ""),
-    "Decrypt": (2843, True, ""),
-    "FastEncrypt": (6820, True, "N"),
-    "Dedup": (33186, True, ""),
-    "Tunnel": (289, True, "PNO"),
-    "Detunnel": (230, True, "PNO"),
-    "Limiter": (20, False, ""),
-    "UrlFilter": (6994, True, ""),
-    "Monitor": (310, True, "O"),
-    "NAT": (519, False, "P"),
-    "LB": (564, True, "PN"),
-    "Match": (976, True, "PN"),
-    "ACL": (985, True, "PNO"),
-}
-"""Cycles on a server, whether it may be replicated, and where else it runs: P switch, N SmartNIC, O OpenFlow."""
-BASE_MBPS = {1: 2236.1, 2: 2236.1, 3: 614.7, 4: 614.7}
-DELTAS = (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4)
 OPTIMA_GBPS: dict[tuple[int, ...], tuple[float | None, ...]] = {
     (1, 2, 3, 4): (27.51, 21.35, 18.11, 18.11, None, None, None, None),
     (1, 2, 3): (29.19, 25.21, 23.59, 23.59, 21.97, 21.97, 20.35, 20.35),
@@ -34,57 +14,3 @@ OPTIMA_GBPS: dict[tuple[int, ...], tuple[float | None, ...]] = {
     (2, 3, 4): (27.99, 23.59, 20.35, 20.35, 17.10, 17.10, 13.86, 13.86),
 }
 """Aggregate rates by set of chains and delta, from an independent program; None: infeasible."""
-
-
-def rack(**changes: Any) -> Rack:
-    """One server of 16 cores at 1.7 GHz with a NIC of 40 Gbps, and a switch without a bound on stages."""
-    return rack_of(rack_json(**changes), "rack")
-
-
-def rack_json(**changes: Any) -> dict[str, Any]:
-    server = {"name": "s0", "cores": 16, "reserved_cores": 2, "clock_mhz": 1700, "nic_mbps": 40000}
-    nfs: dict[str, Any] = {"IPv4Fwd": {"switch": {"blocks": 1}}}
-    for name, (cycles, replicable, where) in CYCLES.items():
-        nfs[name] = {"server": {"cycles": cycles, "replicable": replicable}}
-        if "P" in where:
-            nfs[name]["switch"] = {"blocks": 1}
-    return {"switch": {"stages": None}, "crossing_us": 6, "servers": [server], "nfs": nfs} | changes
-
-
-def chains(numbers: tuple[int, ...], delta: float) -> tuple[Chain, ...]:
-    """Some of the chains 1 to 4, with t_min of `delta` times their base rate."""
-    return chains_of({"chains": [chain_json(number, delta) for number in numbers]}, "chains")
-
-
-def chain_json(number: int, delta: float, name: str | None = None) -> dict[str, Any]:
-    """One of the chains 1 to 5."""
-    nfs, edges = GRAPHS[number]
-    return {
-        "name": name or f"chain{number}",
-        "packet_size": 1500,
-        "t_min_mbps": delta * BASE_MBPS.get(number, 614.7),
-        "t_max_mbps": 100000,
-        "nfs": [{"id": one, "nf": one.rstrip("0123456789_") if one != "IPv4Fwd" else one} for one in nfs.split()],
-        "edges": [edge.split() for edge in edges.split(", ")],
-    }
-
-
-GRAPHS = {
-    1: (
-        "Match_1 ACL Limiter Match_2 UrlFilter Detunnel Encrypt IPv4Fwd",
-        "Match_1 ACL 1/2, Match_1 Detunnel 1/2, ACL Limiter, Limiter Match_2, Match_2 UrlFilter 1/2, "
-        "Match_2 Detunnel 1/2, UrlFilter Detunnel, Detunnel Encrypt, Encrypt IPv4Fwd",
-    ),
-    2: (
-        "Encrypt LB NAT_1 NAT_2 NAT_3 IPv4Fwd",
-        "Encrypt LB, LB NAT_1 1/3, LB NAT_2 1/3, LB NAT_3 1/3, NAT_1 IPv4Fwd, NAT_2 IPv4Fwd, NAT_3 IPv4Fwd",
-    ),
-    3: ("Dedup ACL Limiter LB IPv4Fwd", "Dedup ACL, ACL Limiter, Limiter LB, LB IPv4Fwd"),
-    4: (
-        "Dedup ACL_0 Monitor Tunnel Match LB_1 Limiter_1 ACL_1 LB_2 Limiter_2 ACL_2 LB_3 Limiter_3 ACL_3 IPv4Fwd",
-        "Dedup ACL_0, ACL_0 Monitor, Monitor Tunnel, Tunnel Match, Match LB_1 1/3, Match LB_2 1/3, Match LB_3 1/3, "
-        "LB_1 Limiter_1, LB_2 Limiter_2, LB_3 Limiter_3, Limiter_1 ACL_1, Limiter_2 ACL_2, Limiter_3 ACL_3, "
-        "ACL_1 IPv4Fwd, ACL_2 IPv4Fwd, ACL_3 IPv4Fwd",
-    ),
-    5: ("ACL UrlFilter FastEncrypt IPv4Fwd", "ACL UrlFilter, UrlFilter FastEncrypt, FastEncrypt IPv4Fwd"),
-}

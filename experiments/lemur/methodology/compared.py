@@ -1,0 +1,88 @@
+"""Strategies on the instances of figure 2: sets of chains, each at several least rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.lemur.methodology.paper_rack import DELTAS, SETS, chains, rack
+from experiments.registry import Setting
+from placer.chains.plan import RackPlan, Status
+from placer.chains.strategies import CHAIN_STRATEGIES
+
+TIME_LIMIT_S = 60.0
+RIVALS = ("hardware-preferred", "greedy", "software-preferred", "minimum-bounce")
+"""Those of section 5.1."""
+TOGGLED = ("no-profiling", "no-core-allocation")
+"""Those of section 5.3."""
+STRATEGIES = ("optimal", "lemur", *RIVALS, *TOGGLED)
+SAME = 1e-3
+"""Relative: marginal throughputs this near are the same, 0.1 %."""
+
+
+@dataclass(frozen=True, order=True)
+class Instance:
+    """Chains and their least rates.
+
+    Parameters
+    ----------
+    numbers
+        Of the chains.
+    delta
+        The least rates as multiples of the base rates.
+    """
+
+    numbers: tuple[int, ...]
+    delta: float
+
+    @property
+    def name(self) -> str:
+        return "".join(map(str, self.numbers))
+
+
+Plans = Mapping[str, Mapping[Instance, RackPlan]]
+"""By strategy and instance."""
+
+
+def figure_instances(setting: Setting) -> list[Instance]:
+    """The paper's 40; at a smaller scale the first least rates of each set."""
+    return [Instance(numbers, delta) for numbers in SETS for delta in DELTAS[: setting.count(len(DELTAS), 2)]]
+
+
+def plans_of(instances: Sequence[Instance], strategies: Sequence[str] = STRATEGIES, **changes: Any) -> Plans:
+    """Each strategy's plan for each instance.
+
+    Parameters
+    ----------
+    changes
+        Of the rack.
+    """
+    on = rack(**changes)
+    return {
+        name: {
+            one: CHAIN_STRATEGIES[name](chains(one.numbers, one.delta), on, time_limit=TIME_LIMIT_S, notify=_quiet)
+            for one in instances
+        }
+        for name in strategies
+    }
+
+
+def _quiet(message: str) -> None:
+    """Progress of single plans, which take tenths of a second."""
+
+
+def aggregate_gbps(plan: RackPlan) -> float:
+    """The sum of rates; NaN without a plan."""
+    return sum(one.rate_mbps for one in plan.chains) / 1000 if plan.chains else float("nan")
+
+
+def marginal_gbps(plan: RackPlan) -> float:
+    """The sum of rates beyond the least ones; NaN without a plan."""
+    return plan.marginal_mbps / 1000 if plan.chains else float("nan")
+
+
+def is_best(plan: RackPlan, best: RackPlan) -> bool:
+    """Whether a plan gives as much as the proven optimum."""
+    proven = best.status is Status.OPTIMAL
+    return proven and bool(plan.chains) and plan.marginal_mbps >= best.marginal_mbps * (1 - SAME)
