@@ -133,6 +133,8 @@ def _draw(figure: Figure, rates: pd.DataFrame) -> None:
         axes.set_title(f"chains {', '.join(name)}")
     _bars(panels[-1], rates[rates["set"] == names[0]], ("lemur", *TOGGLED))
     panels[-1].set_title(f"chains {', '.join(names[0])}, parts left out")
+    for axes in panels[len(names) : -1]:
+        figure.delaxes(axes)
     for axes in panels[::3]:
         axes.set_ylabel("aggregate (Gbps)")
     handles, labels = panels[0].get_legend_handles_labels()

@@ -34,7 +34,7 @@ def run(setting: Setting) -> Result:
             "Our model contradicts the figure. Published: at delta 1.5 a server alone has no plan, even with several "
             f"cores. Here UrlFilter and FastEncrypt can be replicated, and 14 cores carry {alone:.2f} Gbps. With a "
             f"base rate of {BASE_MBPS[CHAIN] / 1000:.2f} Gbps, one core for UrlFilter, a server alone is enough up to "
-            f"delta {1000 * alone / BASE_MBPS[CHAIN]:.2f}. The paper prints neither the base rate nor t_min of this chain.",
+            f"delta {1000 * alone / BASE_MBPS[CHAIN]:.2f}. The paper prints neither base rate nor t_min of this chain.",
             f"The SmartNIC is modelled as {NIC_CORES} cores of {CLOCK_MHZ} MHz on which FastEncrypt takes a "
             f"{FASTER}th of the cycles, the published speedup. Published is close to the line rate of 40 Gbps, lower "
             "for the service header; here there is no header.",
