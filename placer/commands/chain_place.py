@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placer.chains.strategies import CHAIN_STRATEGIES
-from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
+from placer.commands.options import Quiet, Report, command_line, one_of, refuse_same_files, refuse_unwritable
 from profiles import Fault, InputError
 from profiles.aside import file_aside
 
@@ -75,8 +76,11 @@ def command(
     time_limit: TimeLimit = 60.0,
     plan: PlanFile = None,
     certificate: CertificateFile = None,
+    report: Report = None,
     format: Format = "table",
     quiet: Quiet = False,
+    *,
+    context: typer.Context,
 ) -> None:
     """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
     from placer.chains.contention.run_contended import run_contended
@@ -89,7 +93,7 @@ def command(
 
     one_of("--format", format, FORMATS)
     CHAIN_STRATEGIES.find(strategy)
-    outputs = {"--plan": plan, "--certificate": certificate}
+    outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():
         refuse_unwritable(option, path)
     refuse_same_files(outputs, {"CHAINS": chains, "--rack": rack})
@@ -116,8 +120,14 @@ def command(
         _certify(found, read.chains, certificate, time_limit, progress)
         if contended is not None:
             progress.say("note: the certificate is about cycles alone; predictions of contention are not in it")
-    report = contended_report(contended, strategy, format) if contended else rack_report(found, strategy, format)
-    typer.echo(report, nl=False)
+    if report is not None:
+        from placer.report.html.files import write_page
+        from placer.report.html.rack_plan import page_of_rack_plan
+
+        page = page_of_rack_plan(found, strategy, chains.name, predicted=contended is not None)
+        write_page(replace(page, made_by=command_line(context)), report)
+    text = contended_report(contended, strategy, format) if contended else rack_report(found, strategy, format)
+    typer.echo(text, nl=False)
 
 
 def _certify(plan: RackPlan, chains: Sequence[Chain], file: Path, seconds: float, progress: Progress) -> None:

@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -111,7 +111,7 @@ def refuse_bad_budget(budget: float | None, risk: float | None = None, option: s
 
 def command_line(context: typer.Context) -> str:
     """The command that gives the same page again: what was typed, without what decides where and how fast only."""
-    words = ["placer", str(context.info_name)]
+    words = ["placer", *_subcommands(context)]
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
         if parameter.name in NOT_OF_THE_PAGE or source is None or source.name != "COMMANDLINE":
@@ -121,6 +121,11 @@ def command_line(context: typer.Context) -> str:
             option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
             words += [*option, f"{value:.12g}" if isinstance(value, float) else str(value)]
     return f"{shlex.join(words)} --report FILE.html"
+
+
+def _subcommands(context: Any) -> list[str]:
+    """The names of a command below `placer`, such as `chain place`."""
+    return [] if context.parent is None else [*_subcommands(context.parent), str(context.info_name)]
 
 
 def refuse_same_files(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
