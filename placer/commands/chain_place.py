@@ -97,16 +97,16 @@ def command(
     for option, path in outputs.items():
         refuse_unwritable(option, path)
     refuse_same_files(outputs, {"CHAINS": chains, "--rack": rack})
-    read, on = _read(chains, rack)
+    read, on = read_chains_and_rack(chains, rack)
     progress = Progress(quiet=quiet)
-    _note_parameters(read.chains, progress)
+    note_parameters(read.chains, progress)
     growth = _growth(models, read, on, rack, risk, progress)
-    contended = None
+    contended, notify = None, late_messages(progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         if growth is None:
-            found = run_strategy(strategy, read.chains, on, time_limit=time_limit, notify=_late(progress))
+            found = run_strategy(strategy, read.chains, on, time_limit=time_limit, notify=notify)
         else:
-            contended = run_contended(strategy, read.chains, on, growth, time_limit=time_limit, notify=_late(progress))
+            contended = run_contended(strategy, read.chains, on, growth, time_limit=time_limit, notify=notify)
             found = contended.plan
     with progress.waiting(f"looking for what would be enough, at most {time_limit:g} s", AFTER_S):
         found = explained(found, read.chains, seconds=time_limit)
@@ -142,7 +142,7 @@ def _certify(plan: RackPlan, chains: Sequence[Chain], file: Path, seconds: float
         progress.say(note)
 
 
-def _late(progress: Progress) -> Callable[[str], None]:
+def late_messages(progress: Progress) -> Callable[[str], None]:
     """Prints messages of a search that takes longer than `AFTER_S`."""
     begin = time.monotonic()
 
@@ -153,7 +153,7 @@ def _late(progress: Progress) -> Callable[[str], None]:
     return notify
 
 
-def _read(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
+def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
     """Both files; the faults of both at once."""
     from placer.chains.chains_file import read_chains_file
     from placer.chains.rack_file import read_rack_file
@@ -193,7 +193,7 @@ def _growth(
     return growth
 
 
-def _note_parameters(chains: Sequence[Chain], progress: Progress) -> None:
+def note_parameters(chains: Sequence[Chain], progress: Progress) -> None:
     """Say that parameters change no cost: who counts on it would get a plan for other NFs."""
     kinds = sorted({nf.nf for chain in chains for nf in chain.nfs if nf.parameters})
     if kinds:
