@@ -18,14 +18,20 @@ LIMITS = {"cores": "cores", "nic_mbps": "NIC", "blocks": "blocks per stage"}
 RACK_HEADINGS = ["device", "cores", "used", "NIC Mbps", "in", "out"]
 
 
-def rack_report(plan: RackPlan, strategy: str, form: str) -> str:
-    """A plan for people (`table`) or programs (`json`, CONTRACTS 9)."""
+def rack_report(plan: RackPlan, strategy: str, form: str, *, other: str = "plan") -> str:
+    """A plan for people (`table`) or programs (`json`, CONTRACTS 9).
+
+    Parameters
+    ----------
+    other
+        Which plans its bound is about, in words.
+    """
     if form == "json":
         return json.dumps(answer(plan)) + "\n"
     if not plan.chains:
         return _without_plan(plan, strategy)
     use = rack_use(plan)
-    parts = [_chains(plan), _limits(plan, use), _paths(plan), _rack(plan, use), _verdict(plan)]
+    parts = [_chains(plan), _limits(plan, use), _paths(plan), _rack(plan, use), _verdict(plan, other)]
     return "\n".join(parts)
 
 
@@ -90,15 +96,15 @@ def _rack(plan: RackPlan, use: RackUse) -> str:
     return text_table(RACK_HEADINGS, rows, words=1) + f"switch: {on_switch} NFs; {bound}\n"
 
 
-def _verdict(plan: RackPlan) -> str:
+def _verdict(plan: RackPlan, other: str) -> str:
     aggregate = sum(one.rate_mbps for one in plan.chains)
     lines = [f"Aggregate {_mbps(aggregate)} Mbps, of which {_mbps(plan.marginal_mbps)} Mbps beyond the least rates."]
     if plan.status is Status.OPTIMAL:
-        lines.append(f"Optimal, proven: no plan gives more. Solved in {plan.seconds:.2f} s.")
+        lines.append(f"Optimal, proven: no {other} gives more. Solved in {plan.seconds:.2f} s.")
     elif plan.bound_mbps is None or plan.gap is None:
         lines.append(f"Not proven optimal, without a bound. Found in {plan.seconds:.2f} s.")
     else:
-        bound = f"No plan gives more than {_mbps(plan.bound_mbps)} Mbps beyond the least rates"
+        bound = f"No {other} gives more than {_mbps(plan.bound_mbps)} Mbps beyond the least rates"
         lines.append(f"{bound}: the gap is {100 * plan.gap:.2f} %. Found in {plan.seconds:.2f} s.")
     return "\n".join([*lines, *plan.notes]) + "\n"
 
