@@ -71,7 +71,7 @@ def all_layouts(chain: Chain, rack: Rack) -> Layouts:
         When there are more than MOST_LAYOUTS.
     """
     sites = possible_sites(chain, rack)
-    return _kept(chain, rack, _assignments(sites, 0, _number(chain, sites)))
+    return layouts_at(chain, rack, _assignments(sites, 0, _number(chain, sites)))
 
 
 def layouts_in_parts(chain: Chain, rack: Rack) -> Iterator[Layouts]:
@@ -79,11 +79,17 @@ def layouts_in_parts(chain: Chain, rack: Rack) -> Iterator[Layouts]:
     sites = possible_sites(chain, rack)
     number = _number(chain, sites)
     for begin in range(0, number, PART):
-        yield _kept(chain, rack, _assignments(sites, begin, min(begin + PART, number)))
+        yield layouts_at(chain, rack, _assignments(sites, begin, min(begin + PART, number)))
 
 
-def _kept(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
-    """Those that keep the latency, and the order of an OpenFlow switch's tables."""
+def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
+    """Those of some layouts that keep the latency, and the order of an OpenFlow switch's tables.
+
+    Parameters
+    ----------
+    sites
+        Per layout and NF a device that can run the NF, or SWITCH; shape (layouts, NFs).
+    """
     side_of = np.array([*(device.server for device in rack.devices), SWITCH])
     sides = side_of[sites]
     latency = _latencies(chain, rack, sites, sides)

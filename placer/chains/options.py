@@ -87,10 +87,22 @@ def options_at(layouts: Layouts, rack: Rack) -> Options:
     return options.at(undominated_rows(options, rack))
 
 
+def undominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options:
+    """As `options_at`, where a larger cost of a layout is a need, too; shape (layouts,)."""
+    options = _allocations(layouts, rack)
+    needs = np.hstack([_needs(options, rack), costs[options.layout, None]])
+    return options.at(undominated(options.rate, needs))
+
+
 def undominated_rows(options: Options, rack: Rack) -> Ints:
     """The rows of options that no other one dominates."""
+    return undominated(options.rate, _needs(options, rack))
+
+
+def _needs(options: Options, rack: Rack) -> Floats:
+    """Cores, shares of NICs, and tables where stages are bounded; shape (options, needs)."""
     tables = options.on_switch & (rack.switch.usable_stages is not None)
-    return undominated(options.rate, np.hstack([options.cores, options.nic_shares, tables]))
+    return np.hstack([options.cores, options.nic_shares, tables])
 
 
 def undominated(gain: Floats, needs: NDArray[np.generic]) -> Ints:

@@ -44,12 +44,12 @@ def best_plan(
         return exact_plan(chains, rack, time_limit=time_limit)
     plan = fleet_plan(chains, rack, time_limit=time_limit, notify=notify)
     left = time_limit - plan.seconds
-    if plan.status in (Status.OPTIMAL, Status.INFEASIBLE) or left <= 0 or _layouts(chains, rack) > FEW_LAYOUTS:
+    if plan.status in (Status.OPTIMAL, Status.INFEASIBLE) or left <= 0 or layouts_in_all(chains, rack) > FEW_LAYOUTS:
         return plan
     return _better(plan, exact_plan(chains, rack, time_limit=left))
 
 
-def _layouts(chains: Sequence[Chain], rack: Rack) -> float:
+def layouts_in_all(chains: Sequence[Chain], rack: Rack) -> float:
     """How many layouts there are, before any is left out."""
     return sum(prod(float(len(sites)) for sites in possible_sites(chain, rack)) for chain in chains)
 
@@ -78,10 +78,13 @@ def exact_plan(chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0)
     if any(len(one) == 0 for one in options):
         return RackPlan(rack, Status.INFEASIBLE, seconds=time.perf_counter() - begin)
     found = Search(rack, options, BlockStages(rack, chains), time_limit).run()
-    return _plan(found, options, chains, rack, time.perf_counter() - begin)
+    return plan_found(found, options, chains, rack, time.perf_counter() - begin)
 
 
-def _plan(found: Found, options: Sequence[Options], chains: Sequence[Chain], rack: Rack, seconds: float) -> RackPlan:
+def plan_found(
+    found: Found, options: Sequence[Options], chains: Sequence[Chain], rack: Rack, seconds: float
+) -> RackPlan:
+    """What a search found, as a plan with rates that keep every limit exactly."""
     if found.chosen is None:
         status = Status.UNKNOWN if found.bound > float("-inf") else Status.INFEASIBLE
         return RackPlan(rack, status, bound_mbps=found.bound if status is Status.UNKNOWN else None, seconds=seconds)
