@@ -27,6 +27,7 @@ class Way:
     crosses: bool
     placement: Mapping[str, str]
     groups: tuple[tuple[str, Sequence[str], int], ...]
+    moves: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,16 @@ def places_of(rack: Json) -> dict[str, Place]:
 
 
 class ChainWays:
-    """All ways to place one chain on an empty rack."""
+    """All ways to place one chain on an empty rack.
 
-    def __init__(self, chain: Json, rack: Json) -> None:
-        self.chain, self.rack, self.places = chain, rack, places_of(rack)
+    Parameters
+    ----------
+    old
+        Per NF where it was; NFs that are not in it move nothing.
+    """
+
+    def __init__(self, chain: Json, rack: Json, old: Mapping[str, str] | None = None) -> None:
+        self.chain, self.rack, self.places, self.old = chain, rack, places_of(rack), old or {}
         self.kinds = {nf["id"]: nf["nf"] for nf in chain["nfs"]}
         self.edges = [(edge[0], edge[1], exact(edge[2]) if len(edge) > 2 else Fraction(1)) for edge in chain["edges"]]
         self.into: dict[str, list[tuple[str, Fraction]]] = defaultdict(list)
@@ -213,7 +220,8 @@ class ChainWays:
                 cap = min([self.t_max, *(rate for _, rate in allocation)])
                 named = tuple((*group, cores) for group, (cores, _) in zip(groups, allocation, strict=True))
                 crosses = len(tables) < len(placement)
-                yield Way(cap, tuple(used.values()), shares, tables, crosses, placement, named)
+                moves = sum(placement[nf] != site for nf, site in self.old.items())
+                yield Way(cap, tuple(used.values()), shares, tables, crosses, placement, named, moves)
 
 
 def changes(one: int | None, other: int | None) -> int:
@@ -229,7 +237,7 @@ def without_worse(ways: list[Way], limits: Sequence[int]) -> list[Way]:
     bits = {nf: 1 << at for at, nf in enumerate(sorted({nf for way in ways for nf in way.tables}))}
 
     def needs(way: Way) -> tuple[tuple[int, ...], int]:
-        return (*way.cores, way.crosses, *(int(share * scale) for share in way.nic_shares)), sum(
+        return (*way.cores, way.crosses, way.moves, *(int(share * scale) for share in way.nic_shares)), sum(
             bits[nf] for nf in way.tables
         )
 

@@ -42,14 +42,21 @@ def best_rates(chains: Json, rack: Json) -> BestRates | None:
     return _Trial(chains["chains"], rack).best()
 
 
+def best_rates_within(chains: Json, rack: Json, old: Mapping[str, Mapping[str, str]], moves: int) -> BestRates | None:
+    """The same, of plans that move at most so many NFs; `old` has their places by chain and NF."""
+    return _Trial(chains["chains"], rack, old, moves).best()
+
+
 class _Trial:
-    def __init__(self, chains: Sequence[Json], rack: Json) -> None:
+    def __init__(
+        self, chains: Sequence[Json], rack: Json, old: Mapping[str, Mapping[str, str]] | None = None, moves: int = 0
+    ) -> None:
         self.chains, self.rack = chains, rack
         self.least = [exact(chain["t_min_mbps"]) for chain in chains]
         self.mbps = [exact(server["nic_mbps"]) for server in rack["servers"] for _ in ("in", "out")]
         self.found: BestRates | None = None
         self.known: dict[frozenset[Table], bool] = {}
-        ways = [ChainWays(chain, rack).ways() for chain in chains]
+        ways = [ChainWays(chain, rack, (old or {}).get(chain["name"])).ways() for chain in chains]
         loads = [
             share * least
             for each, least in zip(ways, self.least, strict=True)
@@ -58,9 +65,12 @@ class _Trial:
         ]
         scale = lcm(*(load.denominator for load in loads), *(mbps.denominator for mbps in self.mbps))
         cores = [place.cores for place in places_of(rack).values()]
-        self.limits = [*cores, *(floor(mbps * scale * (1 + TOLERANCE)) for mbps in self.mbps)]
+        self.limits = [moves, *cores, *(floor(mbps * scale * (1 + TOLERANCE)) for mbps in self.mbps)]
         self.needs = [
-            [_Need(way, (*way.cores, *(int(share * least * scale) for share in way.nic_shares))) for way in each]
+            [
+                _Need(way, (way.moves, *way.cores, *(int(share * least * scale) for share in way.nic_shares)))
+                for way in each
+            ]
             for each, least in zip(ways, self.least, strict=True)
         ]
 
