@@ -37,7 +37,7 @@ OldPlaces = Mapping[str, Mapping[str, PlacedNf]]
 
 
 @dataclass(frozen=True)
-class Move:
+class NfMove:
     """An NF of a chain that stays changes its device."""
 
     chain: str
@@ -96,11 +96,11 @@ def sites_within(chain: Chain, possible: Sequence[Sequence[int]], kept: Sequence
     return rows
 
 
-def moved(plan: RackPlan, old: OldPlaces) -> Iterator[Move]:
+def moved(plan: RackPlan, old: OldPlaces) -> Iterator[NfMove]:
     """The moves of a plan."""
     for one in plan.chains:
         places = old.get(one.chain.name, {})
         for at, nf in enumerate(one.chain.nfs):
             place = places.get(nf.id)
             if place is not None and place.nf == nf.nf and place.on != one.site_name(at):
-                yield Move(one.chain.name, nf.id, place.on, one.site_name(at))
+                yield NfMove(one.chain.name, nf.id, place.on, one.site_name(at))

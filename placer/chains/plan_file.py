@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,32 +63,40 @@ def read_plan(path: Path) -> PlanFile:
     InputError
         With every fault.
     """
+    document = _document(path)
     file = str(path)
-    content = parsed_json(read_text(path, LARGEST_FILE), file)
+    chains, rack = chains_of(document.chains, file), rack_of(document.rack, file)
+    kinds = {chain.name: {nf.id: nf.nf for nf in chain.nfs} for chain in chains}
+    faults = list(_faults(document.answer, kinds, rack, file))
+    if faults:
+        raise InputError(faults)
+    places = {
+        one.name: {nf: PlacedNf(kinds[one.name][nf], on) for nf, on in one.placement.items()}
+        for one in document.answer.chains
+    }
+    return PlanFile(chains, rack, places)
+
+
+def _document(path: Path) -> _Document:
+    content = parsed_json(read_text(path, LARGEST_FILE), str(path))
     try:
-        document = _Document.model_validate(content)
+        return _Document.model_validate(content)
     except ValidationError as error:
         hint = "a plan is what `placer chain place --plan FILE` writes"
         found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
-        raise InputError([Fault(file, None, place or None, message, hint) for place, message in found]) from None
-    chains, rack = chains_of(document.chains, file), rack_of(document.rack, file)
+        raise InputError([Fault(str(path), None, place or None, message, hint) for place, message in found]) from None
+
+
+def _faults(answer: _Answer, kinds: Mapping[str, Mapping[str, str]], rack: Rack, file: str) -> Iterator[Fault]:
+    """Where the answer does not go with the chains and the rack beside it."""
     devices = {SWITCH_NAME, *(device.name for device in rack.devices)}
-    by_name = {chain.name: chain for chain in chains}
-    faults, places = [], {}
-    for at, one in enumerate(document.answer.chains):
+    for at, one in enumerate(answer.chains):
         where = f"answer.chains.{at}"
-        chain = by_name.get(one.name)
-        if chain is None:
-            faults.append(Fault(file, None, f"{where}.name", f"there is no chain {one.name!r}"))
+        if one.name not in kinds:
+            yield Fault(file, None, f"{where}.name", f"there is no chain {one.name!r}")
             continue
-        ids = {nf.id: nf.nf for nf in chain.nfs}
-        if wrong := sorted(ids.keys() ^ one.placement.keys()):
-            message = f"the NFs are not those of the chain: {', '.join(wrong)}"
-            faults.append(Fault(file, None, f"{where}.placement", message))
+        if wrong := sorted(kinds[one.name].keys() ^ one.placement.keys()):
+            yield Fault(file, None, f"{where}.placement", f"the NFs are not those of the chain: {', '.join(wrong)}")
         for nf, on in one.placement.items():
             if on not in devices:
-                faults.append(Fault(file, None, f"{where}.placement.{nf}", f"there is no device {on!r}"))
-        places[one.name] = {nf: PlacedNf(ids.get(nf, ""), on) for nf, on in one.placement.items()}
-    if faults:
-        raise InputError(faults)
-    return PlanFile(chains, rack, places)
+                yield Fault(file, None, f"{where}.placement.{nf}", f"there is no device {on!r}")

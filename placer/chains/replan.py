@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from placer.chains.chain import Chain
-from placer.chains.moves import Move, OldPlaces, kept_sites, moved
+from placer.chains.moves import NfMove, OldPlaces, kept_sites, moved
 from placer.chains.place import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from placer.chains.plan import RackPlan, Status
 from placer.chains.rack import Rack
@@ -41,7 +41,7 @@ class Replanned:
     """
 
     plan: RackPlan
-    moves: tuple[Move, ...]
+    moves: tuple[NfMove, ...]
     least_moves: int
     enough_moves: int | None = None
 
