@@ -128,9 +128,10 @@ class Regions:
             found[number] = ChainPlan(Layout(self.chains[number], self.rack, sites), one.rate_mbps, one.cores)
         return found
 
-    def kinds(self) -> list[Server]:
-        """One server of each kind."""
-        return list({_features(server): server for server in self.rack.servers}.values())
+    def empty(self, number: int) -> list[Server]:
+        """So many new servers of each kind."""
+        kinds = {_features(server): server for server in self.rack.servers}
+        return [_renamed(server, f"{at}") for server in kinds.values() for at in range(number)]
 
 
 def _root(joined: list[int], server: int) -> int:
@@ -142,3 +143,8 @@ def _root(joined: list[int], server: int) -> int:
 def _features(server: Server) -> object:
     nic = server.smartnic
     return server.usable_cores, server.clock_mhz, server.nic_mbps, nic and (nic.cores, nic.clock_mhz)
+
+
+def _renamed(server: Server, name: str) -> Server:
+    nic = server.smartnic and replace(server.smartnic, name=f"nic {name}")
+    return replace(server, name=name, smartnic=nic)

@@ -98,6 +98,16 @@ class Replanning:
                 return Fewest(plan, moves, least)
         return Fewest(RackPlan(self.rack, Status.INFEASIBLE if least > most else Status.UNKNOWN), most, least)
 
+    def limit(self, moves: int) -> float:
+        """What the marginal throughput of no plan with at most so many moves exceeds; minus infinity without any."""
+        options = [one.at_most(moves) for one in self._options(moves)]
+        if any(len(one.moves) == 0 for one in options):
+            return float("-inf")
+        mixture = MovesProgram(self.rack, options, moves).solve(
+            [np.ones(len(one.moves), dtype=bool) for one in options]
+        )
+        return float("-inf") if mixture is None else mixture.bound
+
     def within(self, moves: int, *, until: float) -> RackPlan:
         """The best plan that moves at most so many NFs."""
         begin = time.perf_counter()

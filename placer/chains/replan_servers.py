@@ -16,7 +16,7 @@ from placer.chains.fleet_bound import fleet_bound
 from placer.chains.layout import SWITCH
 from placer.chains.moves import NEW
 from placer.chains.plan import ChainPlan, RackPlan, Status
-from placer.chains.rack import Rack, Server
+from placer.chains.rack import Rack
 from placer.chains.regions import Region, Regions
 from placer.chains.replan_search import Fewest, Replanning
 from placer.chains.stages import TableId
@@ -25,8 +25,12 @@ FEW_MOVES = 2
 """For so many, chains may also be split over servers, and that fewer are not enough can be proven."""
 OTHERS = 8
 """Regions that one to repair is joined with, those with the most spare cores of each kind."""
+HOMES = 16
+"""Regions that are tried for a chain that has no place."""
 MOST_JOINED = 3
 PROVEN = 1e-9
+LOOSE = 0.01
+"""Relative; a bound this far from a plan is compared with that of all plans, which takes longer."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class ServerReplanning:
         self.chains, self.rack, self.kept, self.until, self.notify = chains, rack, kept, until, notify
         self.regions = Regions(chains, rack, kept)
         self.known: dict[object, RackPlan] = {}
+        self.limits: dict[object, float] = {}
         self.plans: dict[Region, RackPlan] = {}
 
     def fewest(self) -> Fewest:
@@ -114,7 +119,7 @@ class ServerReplanning:
             placed |= self.regions.placed(region, plan)
         chains = tuple(placed[number] for number in range(len(self.chains)))
         plan = RackPlan(self.rack, Status.FEASIBLE, chains)
-        if bound is None or bound > plan.marginal_mbps * (1 + PROVEN):
+        if bound is None or bound > plan.marginal_mbps * (1 + LOOSE):
             bound = min(fleet_bound(self.chains, self.rack), bound or float("inf"))
         proven = moves == least and bound <= plan.marginal_mbps * (1 + PROVEN)
         bound = max(bound, plan.marginal_mbps)
@@ -160,7 +165,7 @@ class ServerReplanning:
         """Regions with a chain that has no place yet, one of each kind."""
         return [
             self.regions.of(region.servers, [*region.chains, chain])
-            for region in [*self._distinct(self.plans, len(self.plans)), Region((), ())]
+            for region in [*self._distinct(self.plans, HOMES), Region((), ())]
         ]
 
     def _distinct(self, regions: Sequence[Region] | dict[Region, RackPlan], most: int) -> list[Region]:
@@ -191,7 +196,7 @@ class ServerReplanning:
         """
         least = int(placed and self._relaxed(homes[0], 0).status is Status.INFEASIBLE)
         for moves in range(least, FEW_MOVES + 1):
-            tries = [_Try(*both, self._within(both[0], moves)) for both in self._candidates(homes)]
+            tries = self._tried(homes, moves)
             repairs = [
                 _Repair(one.region, one.replaced, Fewest(one.plan, moves, least), self._gain(one))
                 for one in tries
@@ -204,8 +209,48 @@ class ServerReplanning:
                 least += 1
         return self._repaired_by_many(homes, least), least, 0.0
 
+    def _tried(self, homes: Sequence[Region], moves: int) -> list[_Try]:
+        """Plans for homes, and for homes joined with another region where that may be better."""
+        alone = self._best_first([(home, self._inside(home)) for home in homes], moves, float("-inf"))
+        best = max((self._gain(one) for one in alone if one.plan.chains), default=float("-inf"))
+        if best > float("-inf") and not moves:
+            return alone
+        return [*alone, *self._best_first(list(self._pairs(homes)), moves, best)]
+
+    def _best_first(
+        self, candidates: Sequence[tuple[Region, tuple[Region, ...]]], moves: int, best: float
+    ) -> list[_Try]:
+        """A plan for each region that may give more than the best, those first that promise most."""
+        waiting = []
+        for region, replaced in candidates:
+            bound = self._relaxation(region, moves)
+            waiting.append((bound - self._worth(replaced), bound, region, replaced))
+        tries = []
+        for limit, bound, region, replaced in sorted(waiting, key=lambda one: -one[0]):
+            if limit == float("-inf"):
+                plan = RackPlan(self.rack, Status.INFEASIBLE)
+            elif limit <= best or time.monotonic() > self.until:
+                plan = RackPlan(self.rack, Status.UNKNOWN, bound_mbps=bound)
+            else:
+                plan = self._instance(region).within(moves, until=self.until)
+            tries.append(_Try(region, replaced, plan))
+            best = max(best, self._gain(tries[-1])) if plan.chains else best
+        return tries
+
+    def _relaxation(self, region: Region, moves: int) -> float:
+        """A quick bound of a region, which does not depend on what others have on the switch."""
+        key = self.regions.key(region), moves
+        if key not in self.limits:
+            if time.monotonic() > self.until:
+                return float("inf")
+            self.limits[key] = self._instance(region).limit(moves)
+        return self.limits[key]
+
+    def _worth(self, regions: Sequence[Region]) -> float:
+        return sum(self.plans[region].marginal_mbps for region in regions)
+
     def _gain(self, one: _Try) -> float:
-        return one.plan.marginal_mbps - sum(self.plans[region].marginal_mbps for region in one.replaced)
+        return one.plan.marginal_mbps - self._worth(one.replaced)
 
     def _all_tried(self, moves: int, tries: Sequence[_Try]) -> bool:
         """Whether one NF has nowhere else to go: with one move, only one other region changes."""
@@ -221,14 +266,14 @@ class ServerReplanning:
         """By how much a region's repair can at most raise the marginal throughput, with so many moves."""
         if self._all_tried(moves, tries):
             possible = [one for one in tries if one.plan.bound_mbps is not None]
-            return max((one.plan.bound_mbps or 0.0) - sum(self.plans[region].marginal_mbps for region in one.replaced)
-                       for one in possible)  # fmt: skip
+            return max((one.plan.bound_mbps or 0.0) - self._worth(one.replaced) for one in possible)
         return self._relaxed(home, moves).bound_mbps or 0.0
 
     def _repaired_by_many(self, homes: Sequence[Region], least: int) -> _Repair | None:
         """The best repair with more moves, where each chain is on one server."""
         repairs = []
-        for region, replaced in [*self._candidates(homes), *self._larger(homes)]:
+        alone = [(home, self._inside(home)) for home in homes]
+        for region, replaced in [*alone, *self._pairs(homes), *self._larger(homes)]:
             if time.monotonic() > self.until:
                 break
             found = self._instance(region, split=False).fewest(first=FEW_MOVES + 1, until=self.until)
@@ -237,10 +282,8 @@ class ServerReplanning:
                 repairs.append(_Repair(region, replaced, replace(found, least=least), gain))
         return max(repairs, key=lambda repair: (-repair.found.moves, repair.gain), default=None)
 
-    def _candidates(self, homes: Sequence[Region]) -> Iterator[tuple[Region, tuple[Region, ...]]]:
-        """Regions that may be put in place of others: homes, and each of them joined with another region."""
-        for home in homes:
-            yield home, self._inside(home)
+    def _pairs(self, homes: Sequence[Region]) -> Iterator[tuple[Region, tuple[Region, ...]]]:
+        """Each home joined with another region, and the regions that this replaces."""
         for home in homes[:OTHERS]:
             outside = [region for region in self.plans if region not in self._inside(home)]
             for other in self._distinct(outside, OTHERS):
@@ -259,20 +302,9 @@ class ServerReplanning:
     def _joined(self, home: Region, others: Sequence[Region]) -> tuple[Region, tuple[Region, ...]]:
         return self.regions.joined([home, *others]), (*self._inside(home), *others)
 
-    def _within(self, region: Region, moves: int) -> RackPlan:
-        if time.monotonic() > self.until:
-            return RackPlan(self.rack, Status.UNKNOWN)
-        return self._staying(region) if not moves else self._instance(region).within(moves, until=self.until)
-
     def _relaxed(self, region: Region, moves: int) -> RackPlan:
         """A region with empty servers, as many of each kind as there are moves, and with the switch to itself.
 
         No plan of the rack with so many moves is better for these chains.
         """
-        empty = [_renamed(server, f"{at}") for server in self.regions.kinds() for at in range(moves)]
-        return self.regions.instance(region, frozenset(), empty).within(moves, until=self.until)
-
-
-def _renamed(server: Server, name: str) -> Server:
-    nic = server.smartnic and replace(server.smartnic, name=f"nic {name}")
-    return replace(server, name=name, smartnic=nic)
+        return self.regions.instance(region, frozenset(), self.regions.empty(moves)).within(moves, until=self.until)
