@@ -15,6 +15,7 @@ from placer.commands.chain_place import (
     RackFile,
     TimeLimit,
     late_messages,
+    note_cycles_alone,
     note_parameters,
     read_chains_and_rack,
 )
@@ -66,6 +67,7 @@ def command(
     places = None if placement is None else _places(placement, read.chains, numbers, on)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, progress)
+    note_cycles_alone(on, progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         plan = best_plan(read.chains, on, time_limit=time_limit, notify=late_messages(progress))
     if not plan.chains:

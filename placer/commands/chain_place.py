@@ -193,6 +193,12 @@ def _growth(
     return growth
 
 
+def note_cycles_alone(rack: Rack, progress: Progress) -> None:
+    """Say that contention is not looked at, where `place` would."""
+    if rack.testbed.spec is not None:
+        progress.say("note: by cycles alone: how subgroups on one device slow one another down is not looked at here")
+
+
 def note_parameters(chains: Sequence[Chain], progress: Progress) -> None:
     """Say that parameters change no cost: who counts on it would get a plan for other NFs."""
     kinds = sorted({nf.nf for chain in chains for nf in chain.nfs if nf.parameters})

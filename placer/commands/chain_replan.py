@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.chain_place import AFTER_S, FORMATS, Format, PlanFile, TimeLimit, late_messages, note_parameters
+from placer.commands.chain_place import (
+    AFTER_S,
+    FORMATS,
+    Format,
+    PlanFile,
+    TimeLimit,
+    late_messages,
+    note_cycles_alone,
+    note_parameters,
+)
 from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
 from profiles import Fault, InputError
 from profiles.aside import file_aside
@@ -66,6 +75,7 @@ def command(
     before, read, on = _read(old, chains, rack)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, progress)
+    note_cycles_alone(on, progress)
     with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         found = replan(
             read.chains,

@@ -70,6 +70,14 @@ def test_new_and_removed_chains_are_named(placer: Placer, plan: Path, tmp_path: 
     assert stdout.endswith("\nother: new\nchain4: removed\n\nNo NF moves.\n")
 
 
+def test_that_contention_is_not_looked_at_is_noted(placer: Placer, plan: Path, tmp_path: Path) -> None:
+    """`place` would look at it on a rack that names a testbed."""
+    text = '[testbed]\nspec = "simulated:server"\n' + RACK.read_text(encoding="utf-8").replace("crossing_us = 6", "")
+    (tmp_path / "rack.toml").write_text("crossing_us = 6\n" + text, encoding="utf-8")
+    ended = placer("chain", "replan", plan, EDGE, "--rack", tmp_path / "rack.toml")
+    assert ended.status == 0 and "note: by cycles alone" in ended.stderr
+
+
 def test_infeasible_chains_are_explained(placer: Placer, plan: Path, faster: Path) -> None:
     """As by `place`: no number of moves would be enough."""
     faster.write_text(faster.read_text(encoding="utf-8").replace("900 Mbps", "90 Gbps"), encoding="utf-8")
