@@ -48,12 +48,15 @@ class BruteForced:
         For them.
     tried, patterns
         Patterns that were tried, and all.
+    error
+        Relative standard error of the mean time of a pattern.
     """
 
     marginal: float | None
     seconds: float
     tried: int
     patterns: int
+    error: float
 
     @property
     def all_seconds(self) -> float:
@@ -80,15 +83,18 @@ class BruteForce:
         return self._run(product(*self.patterns), seconds, self._at_once)
 
     def _run(self, patterns: Iterable[Sequence[Pattern]], seconds: float, best_of: BestOf) -> BruteForced:
-        begin, tried = time.perf_counter(), 0
+        begin = time.perf_counter()
+        ends = [begin]
         best: float | None = None
         for pattern in patterns:
-            tried += 1
             found = best_of(pattern, best)
             best = found if best is None or (found is not None and found > best) else best
-            if time.perf_counter() - begin > seconds:
+            ends.append(time.perf_counter())
+            if ends[-1] - begin > seconds:
                 break
-        return BruteForced(best, time.perf_counter() - begin, tried, prod(len(one) for one in self.patterns))
+        each = np.diff(ends)
+        error = float(each.std(ddof=1) / each.mean() / np.sqrt(len(each))) if len(each) > 1 else float("inf")
+        return BruteForced(best, ends[-1] - begin, len(each), prod(len(one) for one in self.patterns), error)
 
     def _drawn(self, seed: int) -> Iterator[tuple[Pattern, ...]]:
         random = Random(seed)

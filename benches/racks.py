@@ -13,7 +13,7 @@ import pandas as pd
 import typer
 
 from benches.bench import register
-from benches.brute_force import BruteForce
+from benches.brute_force import BruteForce, BruteForced
 from placer.chains.chain import Chain
 from placer.chains.chains_file import read_chains_file
 from placer.chains.moves import PlacedNf
@@ -70,9 +70,14 @@ def _on_one(chains: Sequence[Chain], rack: Rack, names: str, seconds: float) -> 
             "servers": 1,
             "seconds": round(found.all_seconds, 1),
             "times_ours": round(found.all_seconds / plan.seconds),
-            "measured": "all" if complete else f"{found.tried:,} of {found.patterns:,} patterns, extrapolated",
+            "measured": "all" if complete else _extrapolated(found),
             "same_optimum": ("yes" if same else "no") if complete else "",
         }
+
+
+def _extrapolated(found: BruteForced) -> str:
+    drawn = f"{found.tried:,} of {found.patterns:,} patterns"
+    return f"{drawn}, extrapolated ± {100 * found.error:.0f} %"
 
 
 def _on_many(chains: Sequence[Chain], rack: Rack, servers: int, limit: float) -> Iterator[dict[str, object]]:

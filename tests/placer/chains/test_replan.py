@@ -86,7 +86,7 @@ def disagreements(chains: Json, on: Json, places: Places) -> list[str]:
 @pytest.mark.parametrize("generator", [instances.everyday, instances.edges])
 def test_small_instances_agree_with_an_exhaustive_search(generator: instances.Generator) -> None:
     """The number of moves and the marginal throughput are the best ones, from any old places."""
-    each = {seed: disagreements(*drawn(generator, seed)) for seed in range(8)}
+    each = {seed: disagreements(*drawn(generator, seed)) for seed in range(6)}
     assert {seed: wrong for seed, wrong in each.items() if wrong} == {}
 
 
@@ -115,7 +115,7 @@ def test_on_more_servers_what_is_proven_is_true(
     """Plans are sound, no proof is wrong, and most are as good as those of the exact search."""
     monkeypatch.setattr("placer.chains.replan.FEW_LAYOUTS", 0)
     as_good = number = 0
-    for seed in range(8):
+    for seed in range(6):
         chains, on, places = three_servers(generator, seed)
         if max(len(one["nfs"]) for one in chains["chains"]) > 4:
             continue
