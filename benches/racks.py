@@ -13,7 +13,7 @@ import pandas as pd
 import typer
 
 from benches.bench import register
-from benches.brute_force import BruteForce, BruteForced
+from experiments.lemur.methodology.brute_force import BruteForce, BruteForced
 from placer.chains.chain import Chain
 from placer.chains.chains_file import read_chains_file
 from placer.chains.moves import PlacedNf

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benches.brute_force import BruteForce
 from benches.racks import run
+from experiments.lemur.methodology.brute_force import BruteForce
 from placer.chains.place import best_plan
 from tests.placer.chains import lemur
 

@@ -1,139 +1,188 @@
-"""Lemur's brute force (section 3.2): every placement pattern, every allocation of cores, a linear program for each.
-
-It takes hours for the paper's four chains, so its time is estimated: patterns are drawn at random, each is searched
-whole, and the mean is multiplied by their number.
-"""
+"""Lemur's brute force (section 3.2), rebuilt for one server: placement patterns, core allocations, a linear program."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from math import comb, prod
+from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, plan_of
 from placer.chains.layout import Layout
-from placer.chains.layouts import possible_sites
-from placer.chains.plan import RackPlan
+from placer.chains.layouts import all_layouts
 from placer.chains.rack import Rack
 
-MOST_ALLOCATIONS = 200
-"""Of a pattern, in an estimate: where it has more, its time is that of these, times their share."""
-
-
-def patterns(chains: Sequence[Chain], rack: Rack) -> int:
-    """How many combinations of sites there are."""
-    return prod(len(sites) for chain in chains for sites in possible_sites(chain, rack))
-
-
-def brute_force(chains: Sequence[Chain], rack: Rack) -> RackPlan | None:
-    """The best plan of all patterns; None if none keeps all SLOs. For one server."""
-    each = [[Layout(chain, rack, sites) for sites in product(*possible_sites(chain, rack))] for chain in chains]
-    best: RackPlan | None = None
-    for layouts in product(*each):
-        found = best_of_pattern(layouts)
-        if found and (best is None or found.marginal_mbps > best.marginal_mbps):
-            best = found
-    return best
-
-
-def best_of_pattern(layouts: Sequence[Layout]) -> RackPlan | None:
-    """The best plan with these layouts, over all allocations of cores; None if none keeps all SLOs."""
-    plans = (plan_of(allocation) for allocation in allocations(layouts))
-    return max((plan for plan in plans if plan.chains), key=lambda plan: plan.marginal_mbps, default=None)
-
-
-def allocations(layouts: Sequence[Layout]) -> Iterator[CoreAllocation]:
-    """All ways to give all cores of a server to the subgroups, at least one to each; others have replicas."""
-    rack = layouts[0].rack
-    first = CoreAllocation(rack, layouts)
-    if not first.fits:
-        return
-    groups = [(chain, at) for chain, layout in enumerate(layouts) for at in range(len(layout.subgroups))]
-    more = [at for at in groups if layouts[at[0]].subgroups[at[1]].cycles_of_replicas is not None]
-    spare = sum(first.spare)
-    for counts in _compositions(spare, len(more)):
-        allocation = CoreAllocation(rack, layouts)
-        for (chain, at), count in zip(more, counts, strict=True):
-            cores = list(allocation.cores[chain])
-            cores[at] += count
-            allocation.give(chain, cores)
-        yield allocation
-
-
-def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """All ways to write a number as a sum of this many parts; the empty way without parts."""
-    if parts == 0:
-        yield ()
-    elif parts == 1:
-        yield (total,)
-    else:
-        for first in range(total + 1):
-            yield from ((first, *rest) for rest in _compositions(total - first, parts - 1))
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class BruteForceTime:
-    """An estimate.
+class Pattern:
+    """A layout of one chain: the rate of each subgroup on one core, whether it may have more, and shares of the NIC."""
+
+    alone: tuple[float, ...]
+    replicable: tuple[bool, ...]
+    shares: tuple[float, float]
+
+
+BestOf = Callable[[Sequence[Pattern], float | None], float | None]
+"""The best marginal throughput of a pattern; the second argument is that of earlier ones."""
+
+
+@dataclass(frozen=True)
+class BruteForced:
+    """What was found.
 
     Parameters
     ----------
-    patterns
-        All of them.
-    sampled
-        How many of these were searched.
-    allocations
-        Of a pattern, the mean of the sample.
+    marginal
+        The best of the patterns that were tried, Mbps; None if none keeps the SLOs.
     seconds
-        For all patterns: mean of the sample times their number.
+        For them.
+    tried, patterns
+        Patterns that were tried, and all.
     error
-        Standard error of `seconds`.
+        Relative standard error of the mean time of a pattern.
     """
 
-    patterns: int
-    sampled: int
-    allocations: float
+    marginal: float | None
     seconds: float
+    tried: int
+    patterns: int
     error: float
 
+    @property
+    def all_seconds(self) -> float:
+        """For all patterns, extrapolated from those that were tried."""
+        return self.seconds * self.patterns / max(self.tried, 1)
 
-def brute_force_time(chains: Sequence[Chain], rack: Rack, sampled: int, rng: np.random.Generator) -> BruteForceTime:
-    """How long the brute force would take, from patterns drawn at random.
 
-    Parameters
-    ----------
-    sampled
-        How many patterns are drawn.
-    """
-    number, seconds, counts = patterns(chains, rack), [], []
-    for _ in range(sampled):
+class BruteForce:
+    """Tries placements of chains on a rack with one server, without overheads or a bound on stages."""
+
+    def __init__(self, chains: Sequence[Chain], rack: Rack) -> None:
+        self.cores = rack.devices[0].cores
+        self.nic = float(rack.servers[0].nic_mbps)
+        self.least = np.array([float(chain.slo.t_min_mbps) for chain in chains])
+        self.most = np.array([float(chain.slo.t_max_mbps) for chain in chains])
+        self.patterns = [_patterns(chain, rack) for chain in chains]
+
+    def published(self, seconds: float, seed: int = 0) -> BruteForced:
+        """As published: a linear program for each allocation; of patterns drawn at random until the time is over."""
+        return self._run(self._drawn(seed), seconds, self._by_programs)
+
+    def fast(self, seconds: float) -> BruteForced:
+        """All patterns, with all allocations of one at once, and a linear program only where it may raise the best."""
+        return self._run(product(*self.patterns), seconds, self._at_once)
+
+    def _run(self, patterns: Iterable[Sequence[Pattern]], seconds: float, best_of: BestOf) -> BruteForced:
         begin = time.perf_counter()
-        layouts = [
-            Layout(chain, rack, tuple(int(rng.choice(sites)) for sites in possible_sites(chain, rack)))
-            for chain in chains
+        ends = [begin]
+        best: float | None = None
+        for pattern in patterns:
+            found = best_of(pattern, best)
+            best = found if best is None or (found is not None and found > best) else best
+            ends.append(time.perf_counter())
+            if ends[-1] - begin > seconds:
+                break
+        each = np.diff(ends)
+        error = float(each.std(ddof=1) / each.mean() / np.sqrt(len(each))) if len(each) > 1 else float("inf")
+        return BruteForced(best, ends[-1] - begin, len(each), prod(len(one) for one in self.patterns), error)
+
+    def _drawn(self, seed: int) -> Iterator[tuple[Pattern, ...]]:
+        random = Random(seed)
+        while True:
+            yield tuple(random.choice(one) for one in self.patterns)
+
+    def _caps(self, pattern: Sequence[Pattern]) -> Floats:
+        """Per allocation of cores and chain the largest rate; shape (allocations, chains)."""
+        alone = np.array([rate for one in pattern for rate in one.alone])
+        replicable = np.array([may for one in pattern for may in one.replicable], dtype=bool)
+        spare = self.cores - len(alone)
+        if spare < 0:
+            return np.empty((0, len(pattern)))
+        added = _compositions(spare, int(replicable.sum()))
+        cores = np.ones((len(added), len(alone)), dtype=np.int64)
+        cores[:, replicable] += added
+        rates = cores * alone
+        ends = np.cumsum([0, *(len(one.alone) for one in pattern)])
+        caps = [
+            rates[:, begin:end].min(axis=1, initial=most)
+            for begin, end, most in zip(ends[:-1], ends[1:], self.most, strict=True)
         ]
-        count = _allocations(layouts)
-        for _, allocation in zip(range(MOST_ALLOCATIONS), allocations(layouts), strict=False):
-            plan_of(allocation)
-        seconds.append((time.perf_counter() - begin) * max(count / MOST_ALLOCATIONS, 1.0))
-        counts.append(count)
-    return BruteForceTime(
-        number,
-        sampled,
-        float(np.mean(counts)),
-        number * float(np.mean(seconds)),
-        number * float(np.std(seconds, ddof=1)) / sampled**0.5,
-    )
+        return np.stack(caps, axis=1)
+
+    def _by_programs(self, pattern: Sequence[Pattern], best: float | None) -> float | None:
+        """Each allocation by a linear program."""
+        found = [self._program(pattern, caps) for caps in self._caps(pattern)]
+        return max((one for one in found if one is not None), default=None)
+
+    def _at_once(self, pattern: Sequence[Pattern], best: float | None) -> float | None:
+        caps = self._caps(pattern)
+        caps = caps[(caps >= self.least * (1 - 1e-9)).all(axis=1)]
+        if not len(caps):
+            return None
+        gains = np.maximum(caps, self.least).sum(axis=1) - self.least.sum()
+        shares = np.array([one.shares for one in pattern])
+        fits = (caps @ shares <= self.nic * (1 + 1e-9)).all(axis=1)
+        found = float(gains[fits].max(initial=-np.inf))
+        for row in np.argsort(-gains):
+            if fits[row]:
+                continue
+            if gains[row] <= max(found, best if best is not None else -np.inf):
+                break
+            rates = self._program(pattern, caps[row])
+            found = found if rates is None else max(found, rates)
+        return found if found > -np.inf else None
+
+    def _program(self, pattern: Sequence[Pattern], caps: Floats) -> float | None:
+        """The largest marginal throughput with these caps; None where it is infeasible."""
+        if (caps < self.least * (1 - 1e-9)).any():
+            return None
+        bounds = list(zip(self.least.tolist(), np.maximum(caps, self.least).tolist(), strict=True))
+        shares = np.array([one.shares for one in pattern]).T
+        found = linprog(-np.ones(len(caps)), A_ub=shares, b_ub=np.full(2, self.nic), bounds=bounds, method="highs")
+        return None if found.x is None else float(found.x.sum() - self.least.sum())
 
 
-def _allocations(layouts: Sequence[Layout]) -> int:
-    """How many there are."""
-    allocation = CoreAllocation(layouts[0].rack, layouts)
-    if not allocation.fits:
-        return 0
-    parts = sum(group.cycles_of_replicas is not None for layout in layouts for group in layout.subgroups)
-    return comb(sum(allocation.spare) + parts - 1, parts - 1) if parts else 1
+def _patterns(chain: Chain, rack: Rack) -> list[Pattern]:
+    device = rack.devices[0]
+    found = []
+    for sites in all_layouts(chain, rack).sites:
+        layout = Layout(chain, rack, tuple(int(site) for site in sites))
+        rates = [group.rate(1, device, chain.packet_bits) for group in layout.subgroups]
+        shares = tuple(float(layout.nic_shares.get((0, way), 0)) for way in ("in", "out"))
+        found.append(
+            Pattern(
+                tuple(float(rate) if rate is not None else np.inf for rate in rates),
+                tuple(group.cycles_of_replicas is not None for group in layout.subgroups),
+                (shares[0], shares[1]),
+            )
+        )
+    return found
+
+
+@cache
+def _compositions(spare: int, parts: int) -> Ints:
+    """All ways to give out spare cores; shape (ways, parts)."""
+    if not parts:
+        return np.zeros((1, 0), dtype=np.int64)
+    rows = [[*rest] for rest in _ways(spare, parts)]
+    assert len(rows) == comb(spare + parts - 1, parts - 1)
+    return np.array(rows, dtype=np.int64)
+
+
+def _ways(spare: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (spare,)
+        return
+    for first in range(spare + 1):
+        for rest in _ways(spare - first, parts - 1):
+            yield (first, *rest)

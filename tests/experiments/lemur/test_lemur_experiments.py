@@ -13,9 +13,6 @@ from matplotlib.figure import Figure
 from experiments import Experiment, Result, Setting, find_experiment, write_result
 from experiments.lemur import PAPER, errors, speed
 from experiments.lemur.methodology import compared
-from experiments.lemur.methodology.brute_force import brute_force, brute_force_time, patterns
-from experiments.lemur.methodology.paper_rack import chains, rack, server
-from placer.chains.place import best_plan
 
 NAMES = [
     "lemur-errors",
@@ -116,22 +113,6 @@ def test_speed_says_what_is_measured(results: dict[str, tuple[Experiment, Result
     assert list(table["how"]) == ["estimated", "measured", "measured"]
     assert list(table["published_s"]) == [14901.0, "not printed", 3.5]
     assert (table["seconds"] > 0).all()
-
-
-def test_the_brute_force_finds_the_optimum() -> None:
-    """Chain 3 on five cores: four patterns, as ACL and LB run on the server or on the switch."""
-    on = rack(servers=[server(cores=7)])
-    one = chains((3,), 0.5)
-    found, best = brute_force(one, on), best_plan(one, on)
-    assert found is not None and found.marginal_mbps == pytest.approx(best.marginal_mbps)
-    assert patterns(one, on) == 4
-    assert patterns(chains((1, 2, 3, 4), 1), rack()) == 524_288
-
-
-def test_the_time_of_the_brute_force_is_the_mean_times_the_patterns() -> None:
-    of = brute_force_time(chains((3,), 0.5), rack(servers=[server(cores=5)]), 4, np.random.default_rng(0))
-    assert of.patterns == 4 and of.sampled == 4 and of.allocations >= 1
-    assert of.seconds > 0 and of.error >= 0
 
 
 def test_rates_are_a_row_per_instance(results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:
