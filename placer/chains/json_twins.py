@@ -23,6 +23,8 @@ from placer.chains.rack import (
     Switch,
     SwitchKind,
 )
+from placer.chains.switch_table import SRAM, TCAM
+from placer.chains.table_twins import MemoryTwin, TableTwins
 from profiles import Fault, InputError
 from profiles.chain import NfStage
 from profiles.faults import suggestion
@@ -93,6 +95,8 @@ class _Switch(_Part):
     blocks_per_stage: Whole = 1
     kind: str = SwitchKind.PISA.value
     table_order: list[str] = []
+    tcam: MemoryTwin = MemoryTwin(**vars(TCAM))
+    sram: MemoryTwin = MemoryTwin(**vars(SRAM))
 
 
 class _SmartNic(_Part):
@@ -117,13 +121,14 @@ class _CoreCost(_Part):
     testbed_parameters: dict[str, float] = {}
 
 
-class _Blocks(_Part):
+class _OnSwitch(_Part):
     blocks: Whole
+    tables: TableTwins | None = None
 
 
 class _Costs(_Part):
     server: _CoreCost | None = None
-    switch: _Blocks | None = None
+    switch: _OnSwitch | None = None
     smartnic: _CoreCost | None = None
 
 
@@ -314,6 +319,8 @@ def _rack(parsed: _Rack) -> Rack:
             switch.blocks_per_stage,
             SwitchKind(switch.kind),
             tuple(switch.table_order),
+            switch.tcam.memory(),
+            switch.sram.memory(),
         ),
         tuple(_server(one) for one in parsed.servers),
         parsed.crossing_us,
@@ -337,4 +344,7 @@ def _costs(name: str, parsed: _Costs) -> NfCosts:
         testbed_nf = NfStage.of(cost.testbed_nf or name, cost.testbed_parameters) if named else None
         return CoreCost(cost.cycles, cost.replicable, testbed_nf)
 
-    return NfCosts(core(parsed.server), core(parsed.smartnic), parsed.switch.blocks if parsed.switch else None)
+    if parsed.switch is None:
+        return NfCosts(core(parsed.server), core(parsed.smartnic))
+    tables = None if parsed.switch.tables is None else tuple(one.table() for one in parsed.switch.tables)
+    return NfCosts(core(parsed.server), core(parsed.smartnic), parsed.switch.blocks, tables)

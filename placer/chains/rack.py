@@ -8,6 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
+from placer.chains.switch_table import SRAM, TCAM, StageMemory, SwitchTable
 from profiles.chain import NfStage
 
 
@@ -32,6 +33,8 @@ class Switch:
         Programmable, or OpenFlow.
     table_order
         Of an OpenFlow switch, the kinds of NF in the order of their tables.
+    tcam, sram
+        Of each stage, where NFs are packed as tables.
     """
 
     stages: int | None = None
@@ -39,6 +42,8 @@ class Switch:
     blocks_per_stage: int = 1
     kind: SwitchKind = SwitchKind.PISA
     table_order: tuple[str, ...] = ()
+    tcam: StageMemory = TCAM
+    sram: StageMemory = SRAM
 
     @property
     def usable_stages(self) -> int | None:
@@ -105,11 +110,14 @@ class NfCosts:
         On their cores.
     switch_blocks
         Of table memory, in one stage.
+    switch_tables
+        Of the NF, in the order in which packets meet them; None: those of the library.
     """
 
     server: CoreCost | None = None
     smartnic: CoreCost | None = None
     switch_blocks: int | None = None
+    switch_tables: tuple[SwitchTable, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -178,6 +186,8 @@ class Rack:
         Latency of each change between switch and a server's side, us.
     costs
         By kind of NF.
+    stage_oracle
+        What decides whether NFs fit the switch (`stage_oracles.py`). No file sets it: it may start a program.
     """
 
     switch: Switch
@@ -186,6 +196,7 @@ class Rack:
     costs: Mapping[str, NfCosts]
     overheads: Overheads = field(default_factory=Overheads)
     testbed: RackTestbed = field(default_factory=RackTestbed)
+    stage_oracle: str = "blocks"
 
     @cached_property
     def devices(self) -> tuple[Device, ...]:

@@ -23,13 +23,16 @@ KEYS: dict[str, tuple[str, ...]] = {
     "": ("crossing_us", "switch", "server", "nf", "overheads", "testbed"),
     "server": SERVER_KEYS,
     "server.smartnic": ("name", "cores", "clock_mhz"),
-    "switch": ("stages", "reserved_stages", "blocks_per_stage", "kind", "table_order"),
+    "switch": ("stages", "reserved_stages", "blocks_per_stage", "kind", "table_order", "tcam", "sram"),
+    "switch.tcam": ("blocks", "bits", "entries"),
+    "switch.sram": ("blocks", "bits", "entries"),
     "overheads": ("subgroup_cycles", "replica_cycles", "stages"),
     "nf": ("server", "switch", "smartnic"),
     "testbed": ("spec", "flows", "mtbr"),
     "nf.server": CORE_KEYS,
     "nf.smartnic": CORE_KEYS,
-    "nf.switch": ("blocks",),
+    "nf.switch": ("blocks", "tables"),
+    "nf.switch.tables": ("name", "key", "match", "entries", "writes"),
 }
 """Of each kind of table; for hints."""
 TWINS = {"servers": "server", "nfs": "nf"}

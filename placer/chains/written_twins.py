@@ -9,6 +9,7 @@ from fractions import Fraction
 from placer.chains.chain import Chain
 from placer.chains.plan import RackPlan, answer
 from placer.chains.rack import CoreCost, NfCosts, Rack, RackTestbed, Server
+from placer.chains.switch_table import SRAM, TCAM, SwitchTable
 
 
 def plan_document(plan: RackPlan, chains: Sequence[Chain]) -> Mapping[str, object]:
@@ -51,6 +52,8 @@ def written_rack(rack: Rack) -> Mapping[str, object]:
             "blocks_per_stage": switch.blocks_per_stage,
             "kind": switch.kind.value,
             "table_order": list(switch.table_order),
+            **({} if switch.tcam == TCAM else {"tcam": vars(switch.tcam)}),
+            **({} if switch.sram == SRAM else {"sram": vars(switch.sram)}),
         },
         "crossing_us": _number(rack.crossing_us),
         "servers": [_server(server) for server in rack.servers],
@@ -87,9 +90,21 @@ def _costs(costs: NfCosts) -> Mapping[str, object]:
         written["server"] = _core_cost(costs.server)
     if costs.switch_blocks is not None:
         written["switch"] = {"blocks": costs.switch_blocks}
+    if costs.switch_blocks is not None and costs.switch_tables is not None:
+        written["switch"] = {"blocks": costs.switch_blocks, "tables": [_table(one) for one in costs.switch_tables]}
     if costs.smartnic:
         written["smartnic"] = _core_cost(costs.smartnic)
     return written
+
+
+def _table(table: SwitchTable) -> Mapping[str, object]:
+    return {
+        "name": table.name,
+        "key": dict(table.key),
+        "match": table.match.value,
+        "entries": table.entries,
+        "writes": list(table.writes),
+    }
 
 
 def _core_cost(cost: CoreCost) -> Mapping[str, object]:
