@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from placer.chains.chain import Chain
 from placer.chains.rack import Rack
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpModel
 
 TableId = tuple[int, int]
 """Index of the chain, index of its NF."""
@@ -19,6 +22,15 @@ class StageOracle(Protocol):
 
     def fits(self, tables: frozenset[TableId]) -> bool:
         """Whether these NFs fit together on the switch."""
+
+
+def stages_left(tables: frozenset[TableId], rack: Rack, chains: Sequence[Chain]) -> int | None:
+    """Those that tables may use, fewer where packets cross to servers at all; None without a bound."""
+    usable = rack.switch.usable_stages
+    if usable is None:
+        return None
+    nfs = sum(len(chain.nfs) for chain in chains)
+    return max(usable - (rack.overheads.stages if len(tables) < nfs else 0), 0)
 
 
 @dataclass
@@ -38,20 +50,12 @@ class BlockStages:
         self.known: dict[frozenset[TableId], bool] = {}
 
     def fits(self, tables: frozenset[TableId]) -> bool:
-        stages = self.stages_left(tables)
+        stages = stages_left(tables, self.rack, self.chains)
         if stages is None or not tables:
             return True
         if tables not in self.known:
             self.known[tables] = self._fit(tables, stages)
         return self.known[tables]
-
-    def stages_left(self, tables: frozenset[TableId]) -> int | None:
-        """Those that tables may use; fewer where packets cross to servers at all."""
-        usable = self.rack.switch.usable_stages
-        if usable is None:
-            return None
-        nfs = sum(len(chain.nfs) for chain in self.chains)
-        return max(usable - (self.rack.overheads.stages if len(tables) < nfs else 0), 0)
 
     def _fit(self, tables: frozenset[TableId], stages: int) -> bool:
         blocks = {table: self._blocks(table) for table in tables}
@@ -125,12 +129,25 @@ def _exact_fit(
             model.add(stage_of[table] > stage_of[one])
     intervals = [model.new_fixed_size_interval_var(stage_of[table], 1, "") for table in blocks]
     model.add_cumulative(intervals, list(blocks.values()), most)
+    return is_solved(model, f"whether {len(blocks)} tables fit {stages} stages")
+
+
+def is_solved(model: CpModel, question: str) -> bool:
+    """Whether a model has a solution.
+
+    Raises
+    ------
+    TimeoutError
+        When that is not decided in `MOST_SECONDS`; the message names the question.
+    """
+    from ortools.sat.python import cp_model
+
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = MOST_SECONDS
     status = solver.solve(model)
     if status == cp_model.UNKNOWN:
-        raise TimeoutError(f"whether {len(blocks)} tables fit {stages} stages was not decided in {MOST_SECONDS:g} s")
+        raise TimeoutError(f"{question} was not decided in {MOST_SECONDS:g} s")
     return bool(status in (cp_model.OPTIMAL, cp_model.FEASIBLE))
 
 

@@ -1,0 +1,1 @@
+"""NFs on a switch as match-action tables: their dependencies, and whether they fit the stages."""
