@@ -16,7 +16,7 @@ from placer.chains.options import Options, options_of
 from placer.chains.plan import ChainPlan, RackPlan, Status, placed, refined_rates
 from placer.chains.rack import Rack
 from placer.chains.search import Found, Search
-from placer.chains.stages import BlockStages
+from placer.chains.stage_oracles import stage_oracle
 
 FEW_SERVERS = 2
 FEW_LAYOUTS = 100_000
@@ -77,7 +77,7 @@ def exact_plan(chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0)
         options.append(one)
     if any(len(one) == 0 for one in options):
         return RackPlan(rack, Status.INFEASIBLE, seconds=time.perf_counter() - begin)
-    found = Search(rack, options, BlockStages(rack, chains), time_limit).run()
+    found = Search(rack, options, stage_oracle(rack, chains), time_limit).run()
     return plan_found(found, options, chains, rack, time.perf_counter() - begin)
 
 
