@@ -20,7 +20,7 @@ from placer.chains.layout import SWITCH, Layout, Subgroup
 from placer.chains.layouts import TOLERANCE, Layouts, given_layouts, layouts_in_parts
 from placer.chains.plan import ChainPlan, RackPlan, Status, refined_rates
 from placer.chains.rack import Rack, Server
-from placer.chains.stages import BlockStages
+from placer.chains.stage_oracles import stage_oracle
 
 Ints = NDArray[np.int64]
 
@@ -192,7 +192,7 @@ def plan_of(allocation: CoreAllocation) -> RackPlan:
         if limit is not None and layout.latency_us > limit * (1 + Fraction(TOLERANCE)):
             return nothing(rack, f"{layout.chain.name} has a latency of {float(layout.latency_us):.4g} us")
     tables = frozenset((chain, nf) for chain, layout in enumerate(layouts) for nf in layout.on_switch)
-    if not BlockStages(rack, [layout.chain for layout in layouts]).fits(tables):
+    if not stage_oracle(rack, [layout.chain for layout in layouts]).fits(tables):
         return nothing(rack, "the NFs on the switch exceed its stages")
     rates = _best_rates(rack, layouts, caps)
     if rates is None:

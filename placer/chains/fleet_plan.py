@@ -22,7 +22,8 @@ from placer.chains.options import Options, options_of
 from placer.chains.plan import ChainPlan, RackPlan, Status
 from placer.chains.rack import Rack
 from placer.chains.server_contents import Content, ServerPricing
-from placer.chains.stages import BlockStages
+from placer.chains.stage_oracles import stage_oracle, with_blocks_of
+from placer.chains.stages import StageOracle
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,6 +80,16 @@ class FleetProgram:
         self.columns: list[_Column] = []
         gains = [float(pricing.gains.max(initial=1.0)) for pricing in self.pricings]
         self.penalty = 10.0 * max(gains, default=1.0) + 1e3
+
+    def leave_out(self, stages: StageOracle) -> None:
+        """Forget options whose own tables do not fit the switch, unless that takes a compiler to find out."""
+        if self.rack.stage_oracle.startswith("exec:") or self.blocks is None:
+            return
+        for one in self.options:
+            for at, (numbers, options) in enumerate(zip(self.classes, one, strict=True)):
+                sets = [frozenset((numbers[0], int(nf)) for nf in np.flatnonzero(row)) for row in options.on_switch]
+                one[at] = options.at(np.flatnonzero([stages.fits(tables) for tables in sets]))
+        self.pricings = [ServerPricing(*pair, self.sizes) for pair in zip(self.racks, self.options, strict=True)]
 
     def solve(self) -> list[_Column] | None:
         """Contents for all servers that are used: whole numbers of what was generated; None if none suffice."""
@@ -222,12 +233,14 @@ def fleet_plan(
     """
     begin = time.perf_counter()
     until = time.monotonic() + time_limit
-    bound = fleet_bound(chains, rack)
+    stages, counted = stage_oracle(rack, chains), with_blocks_of(rack, chains)
+    bound = fleet_bound(chains, counted)
     if bound == float("-inf"):
         return RackPlan(rack, Status.INFEASIBLE, seconds=time.perf_counter() - begin)
     notify(f"bound: {bound:,.0f} Mbps beyond the least rates")
-    program = FleetProgram(chains, rack, until, notify)
-    placed = _fitting(program, BlockStages(rack, chains))
+    # where nothing is known of blocks, those of the rack guide the search
+    program = FleetProgram(chains, rack if counted.switch.stages is None else counted, until, notify)
+    placed = _fitting(program, stages)
     seconds = time.perf_counter() - begin
     if placed is None:
         return RackPlan(rack, Status.UNKNOWN, bound_mbps=bound, seconds=seconds)
@@ -236,15 +249,17 @@ def fleet_plan(
     return replace(plan, status=Status.OPTIMAL, bound_mbps=plan.marginal_mbps) if proven else plan
 
 
-def _fitting(program: FleetProgram, stages: BlockStages) -> tuple[ChainPlan, ...] | None:
+def _fitting(program: FleetProgram, stages: StageOracle) -> tuple[ChainPlan, ...] | None:
     """The chains of a plan whose tables fit the switch: with fewer blocks where those of the best plan do not."""
+    program.leave_out(stages)
     while (columns := program.solve()) is not None:
         placed = program.placed(columns)
         tables = frozenset((number, nf) for number, one in enumerate(placed) for nf in one.layout.on_switch)
         if stages.fits(tables):
             return placed
-        if not program.blocks:
+        used = sum(column.content.blocks for column in columns)
+        if not used:
             return None
-        program.blocks = int(program.blocks * FEWER)
+        program.blocks = int(min(used, program.blocks or used) * FEWER)
         program.notify(f"tables do not fit the stages; with at most {program.blocks:,} blocks:")
     return None

@@ -146,7 +146,7 @@ class Infeasible:
             yield from self._whole(Limit("cores", device.name))
 
     def _blocks(self) -> Iterator[LimitChange]:
-        if self.rack.switch.usable_stages is not None:
+        if self.rack.switch.usable_stages is not None and self.rack.stage_oracle == "blocks":
             yield from self._whole(Limit("blocks", "switch"))
 
     def _whole(self, limit: Limit) -> Iterator[LimitChange]:
