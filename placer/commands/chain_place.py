@@ -64,6 +64,14 @@ CertificateFile = Annotated[
         "--certificate", help="Write the plan with a proof, for `placer verify`, as JSON.", show_default=False
     ),
 ]
+Stages = Annotated[
+    str,
+    typer.Option(
+        "--stages",
+        help="What decides whether NFs fit the stages of the switch: blocks of the rack file; tables, packed by their "
+        "dependencies, keys and entries; or exec:PROGRAM, a compiler.",
+    ),
+]
 Format = Annotated[str, typer.Option(help="table or json.")]
 
 
@@ -74,6 +82,7 @@ def command(
     models: ModelsFolder = None,
     risk: ModelRisk = 0.05,
     time_limit: TimeLimit = 60.0,
+    stages: Stages = "blocks",
     plan: PlanFile = None,
     certificate: CertificateFile = None,
     report: Report = None,
@@ -86,6 +95,7 @@ def command(
     from placer.chains.contention.run_contended import run_contended
     from placer.chains.infeasible import explained
     from placer.chains.run_strategy import run_strategy
+    from placer.chains.stage_oracles import checked_stages
     from placer.chains.written_twins import plan_document
     from placer.progress import Progress
     from placer.report.text.rack import rack_report
@@ -98,6 +108,7 @@ def command(
         refuse_unwritable(option, path)
     refuse_same_files(outputs, {"CHAINS": chains, "--rack": rack})
     read, on = read_chains_and_rack(chains, rack)
+    on = checked_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, progress)
     growth = _growth(models, read, on, rack, risk, progress)
