@@ -1,7 +1,8 @@
 """Random small instances: chains and racks as JSON, for comparison with the exhaustive search.
 
-Two generators draw different kinds: `everyday` has a little of everything, `edges` has what is exact, tight or zero.
-The same seed gives the same instance. Of both, 20 to 40 % are infeasible.
+Generators draw different kinds: `everyday` has a little of everything, `edges` has what is exact, tight or zero,
+`openflow` has switches with fixed tables in a fixed order, `racks` has three servers and more.
+The same seed gives the same instance. Of each, 20 to 40 % are infeasible.
 """
 
 from __future__ import annotations
@@ -88,6 +89,56 @@ def edges(seed: int) -> tuple[Json, Json]:
         chain["d_max_us"] = random.choice((None, None, None, 5, 10, 7.5))
         chains.append(chain)
     return {"chains": chains}, rack
+
+
+def openflow(seed: int) -> tuple[Json, Json]:
+    """Chains and a rack whose switch has fixed tables in an order.
+
+    Most NFs run on the switch, some have no table there, and chains visit tables against the order; some instances have
+    stages, too.
+    """
+    random = Random(f"openflow {seed}")
+    servers = _servers(random, (1, 1, 2), cores=(2, 5), smartnic=0.3)
+    kinds = random.sample(KINDS, random.randint(2, 5))
+    smartnic = 0.4 * _with_smartnics(servers)
+    nfs = {kind: _costs(random, (20, 9000), 4, smartnic, switch=0.85) for kind in kinds}
+    switch: Json = {"kind": "openflow", "table_order": random.sample(kinds, random.randint(len(kinds) - 1, len(kinds)))}
+    if random.random() < 0.3:
+        switch |= {"stages": random.randint(1, 5), "blocks_per_stage": random.choice((4, 6))}
+    rack = {"switch": switch, "crossing_us": random.choice((0, 1, 6)), "servers": servers, "nfs": nfs}
+    if random.random() < 0.25:
+        rack["overheads"] = {"subgroup_cycles": 220, "replica_cycles": 180, "stages": random.choice((0, 1))}
+    sizes = [random.randint(1, 5) for _ in range(random.choice((1, 2, 2)))]
+    return {"chains": [_asked(random, f"c{at}", size, rack, len(sizes)) for at, size in enumerate(sizes)]}, rack
+
+
+def racks(seed: int) -> tuple[Json, Json]:
+    """Short chains on three to five servers, equal or not, so few that all plans can be tried."""
+    random = Random(f"racks {seed}")
+    servers = _servers(random, (3, 3, 4, 5), cores=(1, 3), smartnic=0.2)
+    for server in servers[1:]:
+        if random.random() < 0.3:
+            server["nic_mbps"] = random.choice((2000, 5000))
+    kinds = random.sample(KINDS, random.randint(2, 4))
+    smartnic = 0.4 * _with_smartnics(servers)
+    nfs = {kind: _costs(random, (500, 9000), 4, smartnic, switch=0.3) for kind in kinds}
+    switch: Json = {"stages": random.choice((None, 1, 2, 3)), "blocks_per_stage": random.choice((4, 6))}
+    rack = {"switch": switch, "crossing_us": random.choice((0, 1, 6)), "servers": servers, "nfs": nfs}
+    sizes = [random.choice((1, 2, 2, 3)) for _ in range(random.choice((2, 3, 3, 4)))]
+    chains = [_asked(random, f"c{at}", size, rack, 2) for at, size in enumerate(sizes)]
+    for at in range(1, len(chains)):
+        if random.random() < 0.5:  # equal chains, as fleets have them
+            chains[at] = chains[0] | {"name": f"c{at}"}
+    return {"chains": chains}, rack
+
+
+def _asked(random: Random, name: str, size: int, rack: Json, chains: int) -> Json:
+    """A chain of an everyday graph whose SLO asks for little or much."""
+    chain = _chain(random, name, size, list(rack["nfs"]), extra=0.5)
+    least = int(_fastest(chain, rack) * random.choice((0.05, 0.1, 0.2, 0.4, 0.7, 1.1))) // chains
+    largest = max(least, 1) + random.choice((100_000, least, random.randint(0, 5000)))
+    d_max = random.choice((None, None, random.randint(2, 16), random.randint(10, 60)))
+    return chain | {"t_min_mbps": least, "t_max_mbps": largest, "d_max_us": d_max}
 
 
 def _servers(random: Random, numbers: Sequence[int], cores: tuple[int, int], smartnic: float) -> list[Json]:

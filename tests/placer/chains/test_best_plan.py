@@ -16,7 +16,7 @@ from tests.placer.chains import instances, lemur
 from tests.placer.chains.checker import faults
 from tests.placer.chains.exhaustive import best_rates
 
-GENERATORS = [instances.everyday, instances.edges]
+GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
 IN_CHUNKS = [range(begin, begin + 100) for begin in range(1000, 2000, 100)]
 """Ten hundreds."""
 
