@@ -129,7 +129,7 @@ class FleetProgram:
     def _dive(self, relaxed: _Relaxed, servers: Ints) -> None:
         """Add contents that suit whole numbers: fix the most used one and generate for what is left, again."""
         sizes, servers = self.sizes.copy(), servers.copy()
-        while sizes.any() and servers.any() and time.monotonic() < self.until:
+        while self.columns and sizes.any() and servers.any() and time.monotonic() < self.until:
             at = int(np.argmax(relaxed.weights))
             column = self.columns[at]
             number = min(max(int(relaxed.weights[at] + WHOLE), 1), int(servers[column.group]))

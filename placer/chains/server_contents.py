@@ -118,6 +118,8 @@ class ServerPricing:
             Chains by class that the content may and must have.
         """
         columns = len(self.gains)
+        if not columns:
+            return 0.0, Content((), np.zeros(self.classes, np.int64), 0)
         costs = prices[self.class_of] + block_price * self.blocks
         most = self.sizes if most is None else most
         at_least = np.zeros(self.classes) if least is None else least.astype(np.float64)
