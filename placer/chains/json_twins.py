@@ -202,6 +202,7 @@ def rack_of(content: object, file: str) -> Rack:
     if parsed.switch.kind not in kinds:
         message = f"{parsed.switch.kind!r} is not one of {', '.join(kinds)}"
         faults.append(Fault(file, None, "switch.kind", message))
+    faults += _repeated(parsed.switch.table_order, "switch.table_order", file)
     for nf in parsed.switch.table_order:
         if nf not in parsed.nfs:
             faults.append(Fault(file, None, "switch.table_order", f"{nf!r} is no NF of the rack"))

@@ -117,6 +117,8 @@ def test_all_faults_are_named_at_once() -> None:
         ({"servers": [server("switch")]}, "servers: 'switch' is how plans name the switch, and no device"),
         ({"switch": {"kind": "p4"}}, "switch.kind: 'p4' is not one of pisa, openflow"),
         ({"switch": {"table_order": ["Y"]}}, "switch.table_order: 'Y' is no NF of the rack"),
+        ({"switch": {"table_order": ["X", "X"]}}, "switch.table_order: the name 'X' is there twice"),
+        ({"switch": {"tcam": {"blocks": 1, "bits": 0, "entries": 1}}}, "switch.tcam.bits: "),
         ({"switch": {"stages": 1.5}}, "switch.stages: "),
         ({"servers": [server("s0", cores=-1)]}, "servers.0.cores: "),
         ({"servers": [server("s0", clock_mhz=0)]}, "servers.0.clock_mhz: "),
