@@ -1,0 +1,134 @@
+"""`placer chain place --stages`: what decides whether NFs fit the switch, and tables in the rack file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from placer.chains.rack_file import rack_of_toml
+from placer.chains.switch_table import MatchKind, StageMemory, SwitchTable
+from profiles import InputError
+from tests.placer.commands.conftest import Placer
+
+RACK = """[switch]
+stages = 12
+[[server]]
+name = "s0"
+cores = 4
+clock_mhz = 1000
+nic_mbps = 40_000
+[nf]
+Match = {switch = {blocks = 0}}
+NAT = {server = {cycles = 100, replicable = false}, switch = {blocks = 0}}
+IPv4Fwd = {switch = {blocks = 0}}
+"""
+COMPILER = """import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({"id": asked["id"], "fits": len(asked["tables"]) < 30}), flush=True)
+"""
+
+
+def place(placer: Placer, folder: Path, nats: int, *more: object) -> tuple[int, str, str]:
+    """A Match in front of so many NATs, each on a branch."""
+    (folder / "rack.toml").write_text(RACK, encoding="utf-8")
+    text = f"slo c: 10 Mbps to 100 Gbps\nchain c: Match -> {nats} x 1/{nats} NAT -> IPv4Fwd\n"
+    (folder / "edge.chains").write_text(text, encoding="utf-8")
+    return placer("chain", "place", folder / "edge.chains", "--rack", folder / "rack.toml", "--format", "json", *more)
+
+
+def on_servers(stdout: str) -> int:
+    """NFs that are not on the switch."""
+    (chain,) = json.loads(stdout)["chains"]
+    return sum(site != "switch" for site in chain["placement"].values())
+
+
+def test_tables_take_stages_that_blocks_do_not_count(placer: Placer, tmp_path: Path) -> None:
+    """Ten NATs fit 12 stages, of eleven at least one goes to the server; without blocks to count, all fit."""
+    assert on_servers(place(placer, tmp_path, 10, "--stages", "tables")[1]) == 0
+    assert on_servers(place(placer, tmp_path, 11, "--stages", "tables")[1]) >= 1
+    assert on_servers(place(placer, tmp_path, 11, "--stages", "blocks")[1]) == 0
+
+
+def test_a_compiler_of_the_command_line_decides(placer: Placer, tmp_path: Path) -> None:
+    """This one has room for 29 tables; ten NATs with steering, a branch, Match and routes are 36."""
+    (tmp_path / "compiler.py").write_text(COMPILER, encoding="utf-8")
+    ended = place(placer, tmp_path, 10, "--stages", f"exec:{sys.executable} {tmp_path / 'compiler.py'}")
+    assert on_servers(ended[1]) >= 3
+
+
+def test_a_compiler_that_fails_is_an_error(placer: Placer, tmp_path: Path) -> None:
+    """One line with what it did; exit 1."""
+    status, stdout, stderr = place(placer, tmp_path, 2, "--stages", "exec:false")
+    assert (status, stdout) == (1, "")
+    assert "compiler `false` ended without an answer (exit status 1)" in stderr
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ("fast", "--stages: 'fast' is none\nhint: one of blocks, tables, exec:PROGRAM\n"),
+        ("exec:", "--stages: exec: names no program\nhint: exec:PROGRAM, such as exec:./p4-stages\n"),
+        ("exec:'", "--stages: exec:': No closing quotation\n"),
+    ],
+)
+def test_other_names_are_refused(placer: Placer, tmp_path: Path, stages: str, message: str) -> None:
+    status, stdout, stderr = place(placer, tmp_path, 2, "--stages", stages)
+    assert (status, stdout) == (2, "")
+    assert message in stderr
+
+
+def test_a_rack_file_starts_no_program(placer: Placer, tmp_path: Path) -> None:
+    """Nor does it choose what decides."""
+    (tmp_path / "edge.chains").write_text("slo c: 10 Mbps to 100 Gbps\nchain c: NAT\n", encoding="utf-8")
+    for key in ('stages = "exec:touch x"', 'stage_oracle = "exec:touch x"'):
+        text = RACK.replace("stages = 12", key)
+        (tmp_path / "rack.toml").write_text(text, encoding="utf-8")
+        ended = placer("chain", "place", tmp_path / "edge.chains", "--rack", tmp_path / "rack.toml")
+        assert ended.status == 2 and "rack.toml:2: switch." in ended.stderr
+    assert not (tmp_path / "x").exists()
+
+
+TABLES = """
+[nf.Firewall.switch]
+blocks = 2
+[[nf.Firewall.switch.tables]]
+name = "rules"
+match = "ternary"
+key = {"ip.src" = 32, "ip.dst" = 32}
+entries = 4096
+writes = ["meta.drop"]
+"""
+
+
+def test_tables_and_memory_of_a_rack_file() -> None:
+    """As in the JSON twin."""
+    rack = rack_of_toml(RACK.replace("stages = 12", "tcam = {blocks = 10, bits = 40, entries = 256}") + TABLES, "rack")
+    key = {"ip.src": 32, "ip.dst": 32}
+    assert rack.costs["Firewall"].switch_tables == (SwitchTable("rules", key, MatchKind.TERNARY, 4096, ("meta.drop",)),)
+    assert rack.costs["NAT"].switch_tables is None
+    assert rack.switch.tcam == StageMemory(10, 40, 256)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ('match = "ternary"', 'match = "range"', "rack:17: nf.Firewall.switch.tables.match: "),
+        ("entries = 4096", "entries = 0", "rack:19: nf.Firewall.switch.tables.entries: "),
+        ("entries = 4096", "size = 1", "rack:19: nf.Firewall.switch.tables.size: unknown key"),
+        ('name = "rules"', 'name = ""', "rack:16: nf.Firewall.switch.tables.name: "),
+    ],
+)
+def test_faults_of_tables_name_the_line(old: str, new: str, fault: str) -> None:
+    with pytest.raises(InputError) as refused:
+        rack_of_toml(RACK + TABLES.replace(old, new), "rack")
+    assert fault in str(refused.value)
+
+
+def test_tables_of_one_nf_have_names_of_their_own() -> None:
+    twice = TABLES + TABLES[TABLES.index("[[") :]
+    with pytest.raises(InputError, match="the name 'rules' is there twice"):
+        rack_of_toml(RACK + twice, "rack")
