@@ -8,7 +8,7 @@ combinations whose caps bound them to no more than what was found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
@@ -18,6 +18,8 @@ from tests.placer.chains.chain_ways import TOLERANCE, ChainWays, Json, Way, exac
 from tests.placer.chains.stage_search import fits_stages
 
 Table = tuple[int, str]
+Fits = Callable[[Sequence[Json], Json, frozenset[Table], int], bool]
+"""Whether NFs of the chains fit so many stages of the rack's switch."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,15 @@ class _Need:
     uses: tuple[int, ...]
 
 
-def best_rates(chains: Json, rack: Json) -> BestRates | None:
-    """The plan with the largest marginal throughput; None where no plan is feasible."""
-    return _Trial(chains["chains"], rack).best()
+def best_rates(chains: Json, rack: Json, fits: Fits | None = None) -> BestRates | None:
+    """The plan with the largest marginal throughput; None where no plan is feasible.
+
+    Parameters
+    ----------
+    fits
+        What decides on stages; None: blocks.
+    """
+    return _Trial(chains["chains"], rack, fits=fits).best()
 
 
 def best_rates_within(chains: Json, rack: Json, old: Mapping[str, Mapping[str, str]], moves: int) -> BestRates | None:
@@ -49,9 +57,14 @@ def best_rates_within(chains: Json, rack: Json, old: Mapping[str, Mapping[str, s
 
 class _Trial:
     def __init__(
-        self, chains: Sequence[Json], rack: Json, old: Mapping[str, Mapping[str, str]] | None = None, moves: int = 0
+        self,
+        chains: Sequence[Json],
+        rack: Json,
+        old: Mapping[str, Mapping[str, str]] | None = None,
+        moves: int = 0,
+        fits: Fits | None = None,
     ) -> None:
-        self.chains, self.rack = chains, rack
+        self.chains, self.rack, self.fits = chains, rack, fits
         self.least = [exact(chain["t_min_mbps"]) for chain in chains]
         self.mbps = [exact(server["nic_mbps"]) for server in rack["servers"] for _ in ("in", "out")]
         self.found: BestRates | None = None
@@ -125,6 +138,8 @@ class _Trial:
         return self.known[key]
 
     def _tables_fit(self, tables: frozenset[Table], stages: int, most: int) -> bool:
+        if self.fits is not None:
+            return self.fits(self.chains, self.rack, tables, stages)
         blocks: dict[Table, int] = {}
         before: dict[Table, set[Table]] = {table: set() for table in tables}
         for at, chain in enumerate(self.chains):

@@ -1,8 +1,8 @@
 """Random small instances: chains and racks as JSON, for comparison with the exhaustive search.
 
 Generators draw different kinds: `everyday` has a little of everything, `edges` has what is exact, tight or zero,
-`openflow` has switches with fixed tables in a fixed order, `racks` has three servers and more.
-The same seed gives the same instance. Of each, 20 to 40 % are infeasible.
+`openflow` has switches with fixed tables in a fixed order, `racks` has three servers and more, `tabled` has tables
+of NFs on the switch. The same seed gives the same instance. Of each, 20 to 40 % are infeasible.
 """
 
 from __future__ import annotations
@@ -130,6 +130,36 @@ def racks(seed: int) -> tuple[Json, Json]:
         if random.random() < 0.5:  # equal chains, as fleets have them
             chains[at] = chains[0] | {"name": f"c{at}"}
     return {"chains": chains}, rack
+
+
+def tabled(seed: int) -> tuple[Json, Json]:
+    """Chains and a rack whose NFs on the switch are tables: their keys, writes and memory decide what fits."""
+    random = Random(f"tabled {seed}")
+    servers = _servers(random, (1, 1, 2), cores=(1, 4), smartnic=0.2)
+    kinds = random.sample(KINDS, random.randint(2, 4))
+    nfs = {kind: _costs(random, (500, 9000), 1, 0.2 * _with_smartnics(servers), switch=0.85) for kind in kinds}
+    for costs in nfs.values():
+        if "switch" in costs:
+            costs["switch"]["tables"] = [_table(random, f"t{at}") for at in range(random.choice((1, 1, 2)))]
+    switch = {
+        "stages": random.randint(1, 5),
+        "tcam": {"blocks": random.choice((4, 4, 5)), "bits": 44, "entries": 512},
+        "sram": {"blocks": random.choice((1, 2)), "bits": 80, "entries": 2000},
+    }
+    rack = {"switch": switch, "crossing_us": random.choice((0, 1, 6)), "servers": servers, "nfs": nfs}
+    if random.random() < 0.25:
+        rack["overheads"] = {"subgroup_cycles": 220, "replica_cycles": 180, "stages": random.choice((0, 1))}
+    sizes = [random.randint(1, 4) for _ in range(random.choice((1, 2, 2)))]
+    return {"chains": [_asked(random, f"c{at}", size, rack, len(sizes)) for at, size in enumerate(sizes)]}, rack
+
+
+def _table(random: Random, name: str) -> Json:
+    """A table of up to six blocks, or of none."""
+    fields = ("ip.src", "ip.dst", "l4.ports", "meta.class")
+    key = {one: random.choice((8, 32, 48)) for one in random.sample(fields, random.choice((0, 1, 1, 2)))}
+    match = random.choice(("exact", "ternary", "lpm"))
+    writes = random.sample(fields, random.choice((0, 1, 1, 2)))
+    return {"name": name, "key": key, "match": match, "entries": random.choice((1, 600, 1000, 3000)), "writes": writes}
 
 
 def _asked(random: Random, name: str, size: int, rack: Json, chains: int) -> Json:
