@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from placer.chains.chain import Chain
-from placer.chains.layouts import all_layouts
+from placer.chains.layouts import all_layouts, equal_servers
 from placer.chains.place import exact_plan
 from placer.chains.plan import Limit, LimitChange, RackPlan, Status
 from placer.chains.rack import Rack
@@ -25,15 +25,18 @@ MORE_CORES = 1024
 MOST_MBPS = Fraction(10**9)
 CLOSE = Fraction(1, 10_000)
 """Relative, how close a relaxed NIC is to the least one that is enough."""
-ENOUGH_US = Fraction(10**9)
+FOR_CHANGES = 0.6
+"""The share of the time that is spent on changes; the rest is left for a conflict."""
 
 
 def explained(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 30.0) -> RackPlan:
     """An infeasible plan with a conflict and the changes that are enough; any other plan as it is."""
     if plan.status is not Status.INFEASIBLE:
         return plan
-    instance = Infeasible(chains, plan.rack, seconds)
-    return replace(plan, changes=tuple(instance.relaxations()), conflict=tuple(instance.conflict()))
+    begin = time.perf_counter()
+    changes = tuple(Infeasible(chains, plan.rack, seconds * FOR_CHANGES).relaxations())
+    left = seconds - (time.perf_counter() - begin)
+    return replace(plan, changes=changes, conflict=tuple(Infeasible(chains, plan.rack, left).conflict()))
 
 
 @dataclass
@@ -52,6 +55,8 @@ class Infeasible:
 
     def __post_init__(self) -> None:
         self.until = time.monotonic() + self.seconds
+        equal = equal_servers(self.rack)
+        self.group_of = {server: group for group, servers in enumerate(equal) for server in servers}
 
     def fits(self, chains: Sequence[Chain], rack: Rack) -> bool:
         """Whether every chain can have its least rate.
@@ -61,11 +66,15 @@ class Infeasible:
         TimeoutError
             When this is not known in time.
         """
+        return self._least_plan(chains, rack) is not None
+
+    def _least_plan(self, chains: Sequence[Chain], rack: Rack) -> RackPlan | None:
+        """A plan in which every chain has its least rate."""
         least = [replace(one, slo=replace(one.slo, t_max_mbps=max(one.slo.t_min_mbps, Fraction(1)))) for one in chains]
         plan = exact_plan(least, rack, time_limit=max(self.until - time.monotonic(), 0.0))
         if plan.status is Status.UNKNOWN:
             raise TimeoutError
-        return plan.status is not Status.INFEASIBLE
+        return None if plan.status is Status.INFEASIBLE else plan
 
     def relaxations(self) -> Iterator[LimitChange]:
         """Changes that are enough alone, those of chains first."""
@@ -76,17 +85,21 @@ class Infeasible:
                 return
 
     def conflict(self) -> list[Limit]:
-        """Limits that cannot be kept together, of which none could be left out; none where no limit is the cause."""
+        """Limits that cannot be kept together, of which none could be left out.
+
+        None where no limit is the cause, and where the time was not enough.
+        """
         kept = list(_limits(self.chains, self.rack))
+        kinds = [{limit for limit in kept if limit.kind == kind} for kind in dict.fromkeys(one.kind for one in kept)]
         try:
             if not self.fits(*self._without([])):
                 return []
-            for limit in list(kept):
-                fewer = [one for one in kept if one != limit]
-                if not self.fits(*self._without(fewer)):
+            for part in [*kinds, *({limit} for limit in kept)]:
+                fewer = [one for one in kept if one not in part]
+                if len(fewer) < len(kept) and not self.fits(*self._without(fewer)):
                     kept = fewer
         except TimeoutError:
-            pass
+            return []
         return kept
 
     def _without(self, kept: Sequence[Limit]) -> tuple[list[Chain], Rack]:
@@ -142,36 +155,64 @@ class Infeasible:
                 yield LimitChange(Limit("d_max", chain.name), float(values[at]))
 
     def _cores(self) -> Iterator[LimitChange]:
+        known: dict[tuple[int, bool], int | None] = {}
         for device in self.rack.devices:
-            yield from self._whole(Limit("cores", device.name))
+            limit, kind = Limit("cores", device.name), (self.group_of[device.server], device.is_smartnic)
+            if kind not in known:
+                known[kind] = self._more(limit)
+            if (more := known[kind]) is not None:
+                yield LimitChange(limit, float(_value(self.rack, limit) + more))
 
     def _blocks(self) -> Iterator[LimitChange]:
         if self.rack.switch.usable_stages is not None and self.rack.stage_oracle == "blocks":
-            yield from self._whole(Limit("blocks", "switch"))
+            limit = Limit("blocks", "switch")
+            if (more := self._more(limit)) is not None:
+                yield LimitChange(limit, float(_value(self.rack, limit) + more))
 
-    def _whole(self, limit: Limit) -> Iterator[LimitChange]:
+    def _more(self, limit: Limit) -> int | None:
         """The least number of more cores or blocks that is enough."""
         now = _value(self.rack, limit)
 
-        def fits(more: int) -> bool:
-            return self.fits(self.chains, _widened(self.rack, limit, now + more))
+        def fits(at: int) -> bool:
+            return self.fits(self.chains, _widened(self.rack, limit, now + at + 1))
 
-        if (more := _first(MORE_CORES, lambda at: fits(at + 1))) is not None:
-            yield LimitChange(limit, float(now + more + 1))
+        at = _first(MORE_CORES, fits)
+        return None if at is None else at + 1
 
     def _nics(self) -> Iterator[LimitChange]:
-        for server in self.rack.servers:
-            limit = Limit("nic_mbps", server.name)
-            if not self.fits(self.chains, _widened(self.rack, limit, None)):
-                continue
-            low, high = server.nic_mbps, max(server.nic_mbps, Fraction(1)) * 2
-            while not self.fits(self.chains, _widened(self.rack, limit, high)):
-                low, high = high, high * 2
-            while high - low > CLOSE * high:
-                middle = (low + high) / 2
-                enough = self.fits(self.chains, _widened(self.rack, limit, middle))
-                low, high = (low, middle) if enough else (middle, high)
-            yield LimitChange(limit, float(high))
+        known: dict[int, float | None] = {}
+        for number, server in enumerate(self.rack.servers):
+            group = self.group_of[number]
+            if group not in known:
+                known[group] = self._least_nic(number)
+            if (to := known[group]) is not None:
+                yield LimitChange(Limit("nic_mbps", server.name), to)
+
+    def _least_nic(self, number: int) -> float | None:
+        """The least Mbps of one server's NIC that are enough: what it carries in some plan."""
+        limit = Limit("nic_mbps", self.rack.servers[number].name)
+        low, high = self.rack.servers[number].nic_mbps, self._carried(limit, number, None)
+        if high is None:
+            return None
+        step = CLOSE  # first just below: often no other plan carries less
+        while high - low > CLOSE * high:
+            middle = high - step * (high - low)
+            found = self._carried(limit, number, middle)
+            low, high = (low, found) if found is not None else (middle, high)
+            step = Fraction(1, 2)
+        return float(high)
+
+    def _carried(self, limit: Limit, number: int, to: Fraction | None) -> Fraction | None:
+        """What a server's NIC carries in a plan for another limit of it; None without a plan."""
+        plan = self._least_plan(self.chains, _widened(self.rack, limit, to))
+        if plan is None:
+            return None
+        carried = dict.fromkeys(("in", "out"), Fraction(0))
+        for one in plan.chains:
+            for (server, way), share in one.layout.nic_shares.items():
+                if server == number:
+                    carried[way] += share * one.chain.slo.t_min_mbps
+        return max(carried.values())
 
 
 def _limits(chains: Sequence[Chain], rack: Rack) -> Iterator[Limit]:
@@ -218,13 +259,12 @@ def _widened(rack: Rack, limit: Limit, to: Fraction | int | None) -> Rack:
 
 def _first(values: int, fits: Callable[[int], bool]) -> int | None:
     """The first of so many numbers that fits, where all after one that fits do, too; None if the last does not."""
+    if not values or not fits(values - 1):
+        return None
     low, high = 0, 1
-    while high <= values and not fits(high - 1):
+    while high < values and not fits(high - 1):
         low, high = high, high * 2
-    if high > values:
-        if not values or low >= values or not fits(values - 1):
-            return None
-        high = values
+    high = min(high, values)
     while low < high - 1:
         middle = (low + high) // 2
         low, high = (low, middle) if fits(middle - 1) else (middle, high)
