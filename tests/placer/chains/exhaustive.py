@@ -31,6 +31,12 @@ class BestRates:
     ways: tuple[Way, ...]
 
 
+def is_feasible(chains: Json, rack: Json) -> bool:
+    """Whether every chain can have its least rate; larger ones are not tried."""
+    least = [one | {"t_max_mbps": max(one["t_min_mbps"], 1)} for one in chains["chains"]]
+    return best_rates({"chains": least}, rack) is not None
+
+
 @dataclass(frozen=True)
 class _Need:
     """A way with what it uses of each limit at the least rate, as whole numbers."""
