@@ -38,7 +38,7 @@ def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
 
 
 def checked_stages(rack: Rack, chains: Sequence[Chain], name: str) -> Rack:
-    """The rack with an oracle of this name.
+    """The rack with an oracle of this name, and with the tables of the chains' NFs where the oracle looks at tables.
 
     Raises
     ------
@@ -47,10 +47,16 @@ def checked_stages(rack: Rack, chains: Sequence[Chain], name: str) -> Rack:
     """
     if name.startswith("exec:") and rack.switch.stages is None:
         raise InputError.of("--stages", "exec: the rack has no number of stages", hint="stages = 12 in [switch]")
-    chosen = replace(rack, stage_oracle=name)
-    bounded = replace(chosen.switch, stages=chosen.switch.stages or 0)
-    stage_oracle(replace(chosen, switch=bounded), chains)
-    return chosen
+    bounded = replace(rack, stage_oracle=name, switch=replace(rack.switch, stages=rack.switch.stages or 0))
+    stage_oracle(bounded, chains)
+    if name == "blocks":
+        return rack
+    from placer.chains.tables.table_stages import tables_of_nfs
+
+    # a strategy may rename NFs (contention): they keep their costs, and tables with them
+    found = {nf: tuple(tables) for nf, tables in tables_of_nfs(rack, chains).items()}
+    costs = {nf: replace(one, switch_tables=found.get(nf)) for nf, one in rack.costs.items()}
+    return replace(rack, stage_oracle=name, costs=costs)
 
 
 def with_blocks_of(rack: Rack, chains: Sequence[Chain]) -> Rack:

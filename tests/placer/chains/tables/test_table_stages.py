@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placer.chains.chain import Chain
+from placer.chains.contention.grown_instance import RackInstance
 from placer.chains.fleet_plan import fleet_plan
 from placer.chains.infeasible import explained
 from placer.chains.json_twins import chains_of, rack_of
@@ -96,6 +98,15 @@ def test_a_rack_may_give_tables_and_memory() -> None:
     acl = frozenset({(0, 1)})
     assert not TableStages(rack, chains).fits(acl)
     assert TableStages(rack_of(lemur.rack_json(switch={"stages": 12}), "rack"), chains).fits(acl)
+
+
+def test_nfs_whose_cycles_grow_keep_their_tables() -> None:
+    """Prediction of contention gives them names that no library knows."""
+    chains = lemur.chains((3,), 0.5)
+    asked = RackInstance(chains, checked_stages(lemur.rack(switch={"stages": 12}), chains, "tables"))
+    grown = asked.grown({(0, 1, False): Fraction(3, 2)})
+    assert grown.chains[0].nfs[1].nf != "ACL"
+    assert best_plan(grown.chains, grown.rack).status is Status.OPTIMAL
 
 
 def test_nfs_without_tables_are_refused() -> None:
