@@ -30,6 +30,8 @@ OF_CHAINS = {"t_min": "t_min_mbps", "d_max": "d_max_us"}
 ENOUGH = {"t_min": 0, "d_max": None, "cores": 1024, "nic_mbps": 10**9, "blocks": 1024}
 """Values at which a limit never matters."""
 WHOLE = ("cores", "blocks")
+ENOUGH_S = 600.0
+"""On a busy machine too; what is not known in time is left out."""
 
 
 def limits(chains: Json, rack: Json) -> Iterator[tuple[str, str, Any]]:
@@ -121,7 +123,7 @@ def faults_of_reasons(chains: Json, rack: Json) -> list[str]:
     if is_feasible(chains, rack):
         return []
     read = chains_of(chains, "chains")
-    found = json.loads(json.dumps(answer(explained(best_plan(read, rack_of(rack, "rack")), read))))
+    found = json.loads(json.dumps(answer(explained(best_plan(read, rack_of(rack, "rack")), read, seconds=ENOUGH_S))))
     if found["status"] != "infeasible":
         return [f"{found['status']}, and no plan is possible"]
     return [*faults_of_changes(chains, rack, found), *faults_of_conflict(chains, rack, found)]
