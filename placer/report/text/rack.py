@@ -123,7 +123,9 @@ def _without_plan(plan: RackPlan, strategy: str) -> str:
 def _conflict(plan: RackPlan) -> list[str]:
     if not plan.conflict:
         return []
-    limits = ", ".join(f"{LIMITS.get(one.kind, one.kind)} of {one.of}" for one in plan.conflict)
+    # the stages of an oracle that does not count blocks
+    names = LIMITS if plan.rack.stage_oracle == "blocks" else LIMITS | {"blocks": "stages"}
+    limits = ", ".join(f"{names.get(one.kind, one.kind)} of {one.of}" for one in plan.conflict)
     return [f"These limits cannot be kept together: {limits}."]
 
 

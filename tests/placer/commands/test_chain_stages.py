@@ -32,9 +32,9 @@ for line in sys.stdin:
 """
 
 
-def place(placer: Placer, folder: Path, nats: int, *more: object) -> tuple[int, str, str]:
+def place(placer: Placer, folder: Path, nats: int, *more: object, stages: int = 12) -> tuple[int, str, str]:
     """A Match in front of so many NATs, each on a branch."""
-    (folder / "rack.toml").write_text(RACK, encoding="utf-8")
+    (folder / "rack.toml").write_text(RACK.replace("stages = 12", f"stages = {stages}"), encoding="utf-8")
     text = f"slo c: 10 Mbps to 100 Gbps\nchain c: Match -> {nats} x 1/{nats} NAT -> IPv4Fwd\n"
     (folder / "edge.chains").write_text(text, encoding="utf-8")
     return placer("chain", "place", folder / "edge.chains", "--rack", folder / "rack.toml", "--format", "json", *more)
@@ -51,6 +51,13 @@ def test_tables_take_stages_that_blocks_do_not_count(placer: Placer, tmp_path: P
     assert on_servers(place(placer, tmp_path, 10, "--stages", "tables")[1]) == 0
     assert on_servers(place(placer, tmp_path, 11, "--stages", "tables")[1]) >= 1
     assert on_servers(place(placer, tmp_path, 11, "--stages", "blocks")[1]) == 0
+
+
+def test_stages_are_what_cannot_be_kept(placer: Placer, tmp_path: Path) -> None:
+    """Steering and the three tables of IPv4Fwd need four."""
+    status, stdout, stderr = place(placer, tmp_path, 2, "--stages", "tables", "--format", "table", stages=3)
+    assert (status, stderr) == (0, "")
+    assert "These limits cannot be kept together: stages of switch.\n" in stdout
 
 
 def test_a_compiler_of_the_command_line_decides(placer: Placer, tmp_path: Path) -> None:
