@@ -88,6 +88,14 @@ def test_other_names_are_refused(placer: Placer, tmp_path: Path, stages: str, me
     assert message in stderr
 
 
+def test_a_certificate_of_tables_is_refused(placer: Placer, tmp_path: Path) -> None:
+    """`placer verify` counts blocks: what it proves would be another answer."""
+    file = tmp_path / "certificate.json"
+    status, stdout, stderr = place(placer, tmp_path, 2, "--stages", "tables", "--certificate", file)
+    assert (status, stdout) == (2, "") and not file.exists()
+    assert stderr == "--certificate: holds no proof of --stages tables\nhint: --stages blocks\n"
+
+
 def test_a_rack_file_starts_no_program(placer: Placer, tmp_path: Path) -> None:
     """Nor does it choose what decides."""
     (tmp_path / "edge.chains").write_text("slo c: 10 Mbps to 100 Gbps\nchain c: NAT\n", encoding="utf-8")
