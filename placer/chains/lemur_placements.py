@@ -10,7 +10,7 @@ from placer.chains.coalescing import Rule, aggressive, coalesced, conservative, 
 from placer.chains.fixed_layouts import LayoutChoice, most_on_hardware
 from placer.chains.layout import SWITCH, Layout
 from placer.chains.rack import CoreCost, Rack
-from placer.chains.stages import BlockStages
+from placer.chains.stage_oracles import stage_oracle
 
 Notify = Callable[[str], None]
 Placement = list[Layout]
@@ -49,7 +49,7 @@ def baseline(chains: Sequence[Chain], rack: Rack, time_limit: float, notify: Not
     layouts = LayoutChoice(rack, most_on_hardware, time_limit, notify).layouts(chains)
     if layouts is None:
         return None
-    stages = BlockStages(rack, chains)
+    stages = stage_oracle(rack, chains)
     while not stages.fits(frozenset((chain, nf) for chain, layout in enumerate(layouts) for nf in layout.on_switch)):
         leaving = [
             (chains[number].reach[nf] * cost.cycles, number, nf, device)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from placer.chains.bottlenecks import bottlenecks, rack_use
 from placer.chains.plan import RackPlan, Status
-from placer.chains.stages import BlockStages
+from placer.chains.stage_oracles import stage_oracle
 from placer.report.html import charts
 from placer.report.html.chain_drawing import chain_drawing
 from placer.report.html.page import Figure, Page, Picture, Section, Tile
@@ -100,7 +100,7 @@ def least_stages(plan: RackPlan) -> int:
     usable = rack.switch.usable_stages or 0
     for stages in range(usable):
         fewer = replace(rack, switch=replace(rack.switch, stages=stages, reserved_stages=0))
-        if BlockStages(fewer, [one.chain for one in plan.chains]).fits(tables):
+        if stage_oracle(fewer, [one.chain for one in plan.chains]).fits(tables):
             return stages
     return usable
 
