@@ -12,7 +12,7 @@ import numpy as np
 
 from placer.chains.layout import Layout, Subgroup
 from placer.chains.layouts import TOLERANCE, layouts_at
-from placer.chains.stages import BlockStages
+from placer.chains.stage_oracles import stage_oracle
 
 ABOVE = 1 + Fraction(TOLERANCE)
 
@@ -90,7 +90,7 @@ def verdict_alone(layout: Layout) -> LayoutVerdict:
         if mbps > limit * ABOVE:
             of = f"{layout.rack.servers[server].name}, {direction}"
             return LayoutVerdict(layout, LayoutCause.NIC, of, float(mbps), float(limit))
-    if not BlockStages(layout.rack, [layout.chain]).fits(frozenset((0, nf) for nf in layout.on_switch)):
+    if not stage_oracle(layout.rack, [layout.chain]).fits(frozenset((0, nf) for nf in layout.on_switch)):
         return LayoutVerdict(layout, LayoutCause.STAGES, "switch")
     return LayoutVerdict(layout, LayoutCause.POSSIBLE)
 

@@ -12,7 +12,8 @@ from placer.chains.moves import GONE, NEW
 from placer.chains.plan import ChainPlan, RackPlan
 from placer.chains.rack import Rack, Server
 from placer.chains.replan_search import Replanning
-from placer.chains.stages import BlockStages, TableId
+from placer.chains.stage_oracles import stage_oracle
+from placer.chains.stages import StageOracle, TableId
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Region:
 class _Beside:
     """Whether tables of a region fit the switch beside those of all other chains."""
 
-    stages: BlockStages
+    stages: StageOracle
     chains: Sequence[int]
     others: frozenset[TableId]
 
@@ -46,7 +47,7 @@ class Regions:
 
     def __init__(self, chains: Sequence[Chain], rack: Rack, kept: Sequence[Sequence[int]]) -> None:
         self.chains, self.rack, self.kept = chains, rack, kept
-        self.stages = BlockStages(rack, chains)
+        self.stages = stage_oracle(rack, chains)
         self.class_of = {chain: number for number, same in enumerate(classes_of(chains)) for chain in same}
         self.devices_of = [
             [number for number, device in enumerate(rack.devices) if device.server == server]

@@ -18,7 +18,7 @@ from placer.chains.plan import RackPlan, Status
 from placer.chains.rack import Rack
 from placer.chains.replan_search import Replanning
 from placer.chains.replan_servers import ServerReplanning
-from placer.chains.stages import BlockStages
+from placer.chains.stage_oracles import stage_oracle
 
 Notify = Callable[[str], None]
 PROVEN = (Status.OPTIMAL, Status.INFEASIBLE)
@@ -77,11 +77,11 @@ def replan(
     until = time.monotonic() + time_limit
     kept = [kept_sites(chain, rack, old) for chain in chains]
     if len(rack.servers) <= FEW_SERVERS:
-        found = Replanning(chains, rack, kept, BlockStages(rack, chains)).fewest(until=until)
+        found = Replanning(chains, rack, kept, stage_oracle(rack, chains)).fewest(until=until)
     else:
         found = ServerReplanning(chains, rack, kept, until, notify).fewest()
         if found.plan.status not in PROVEN and layouts_in_all(chains, rack) <= FEW_LAYOUTS:
-            exact = Replanning(chains, rack, kept, BlockStages(rack, chains)).fewest(first=found.least, until=until)
+            exact = Replanning(chains, rack, kept, stage_oracle(rack, chains)).fewest(first=found.least, until=until)
             found = exact if exact.plan.status in PROVEN else found
     plan = replace(found.plan, rack=rack, seconds=time.perf_counter() - begin)
     moves = tuple(moved(plan, old))
