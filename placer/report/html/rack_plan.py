@@ -86,10 +86,12 @@ def _rack(plan: RackPlan) -> Section:
 
 
 def _stages(plan: RackPlan) -> str:
-    """What the NFs on the switch need of its stages, in words."""
+    """What the NFs on the switch need of its stages, in words; a compiler, which may be slow, is not asked again."""
     usable = plan.rack.switch.usable_stages
     if usable is None:
         return "its stages are without a bound"
+    if plan.rack.stage_oracle.startswith("exec:"):
+        return f"they fit its {usable} stages"
     return f"they need {least_stages(plan)} of its {usable} stages"
 
 
@@ -123,7 +125,7 @@ def use_table(plan: RackPlan) -> pd.DataFrame:
     for number, server in enumerate(rack.servers):
         rows.append((f"{server.name}: link in", use.nic_in[number] / 1000, float(server.nic_mbps) / 1000, "Gbps"))
         rows.append((f"{server.name}: link out", use.nic_out[number] / 1000, float(server.nic_mbps) / 1000, "Gbps"))
-    if stages := rack.switch.usable_stages:
+    if (stages := rack.switch.usable_stages) and not rack.stage_oracle.startswith("exec:"):
         rows.append(("switch: stages", float(least_stages(plan)), float(stages), "stages"))
     table = pd.DataFrame(rows, columns=["resource", "used", "of", "unit"])
     return table.assign(**{"used, %": (100 * table["used"] / table["of"]).where(table["of"] > 0, 0.0)})
