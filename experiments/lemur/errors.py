@@ -15,7 +15,7 @@ from experiments.lemur.methodology.compared import SAME, TIME_LIMIT_S, Instance,
 from experiments.lemur.methodology.paper_rack import CYCLES, chains, rack
 from experiments.methodology.accuracy import verdict_on
 from experiments.registry import Result, Setting, experiment
-from placer.chains.fixed_layouts import CoreAllocation, plan_of
+from placer.chains.heuristics.fixed_layouts import CoreAllocation, plan_of
 from placer.chains.layout import Layout
 from placer.chains.plan import RackPlan
 from placer.chains.rack import CoreCost, Rack

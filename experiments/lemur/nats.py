@@ -11,13 +11,13 @@ from experiments.lemur.methodology.paper_rack import PACKET_SIZE, rack
 from experiments.methodology.findings import Finding, findings_table
 from experiments.registry import Result, Setting, experiment
 from placer.chains.chain import Chain
-from placer.chains.json_twins import chains_of
+from placer.chains.files.json_twins import chains_of
 from placer.chains.plan import RackPlan
-from placer.chains.stage_oracles import checked_stages
+from placer.chains.stages.stage_oracles import checked_stages
+from placer.chains.stages.tables.library import LIBRARY
+from placer.chains.stages.tables.packing import Memories, fewest_stages
+from placer.chains.stages.tables.program import table_program
 from placer.chains.strategies import CHAIN_STRATEGIES
-from placer.chains.tables.library import LIBRARY
-from placer.chains.tables.packing import Memories, fewest_stages
-from placer.chains.tables.program import table_program
 
 STAGES = 12
 FEW, MANY = 10, 11

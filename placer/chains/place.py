@@ -9,14 +9,14 @@ from fractions import Fraction
 from math import prod
 
 from placer.chains.chain import Chain
-from placer.chains.fleet_bound import same_but_for_names
-from placer.chains.fleet_plan import fleet_plan
 from placer.chains.layouts import possible_sites
 from placer.chains.options import Options, options_of
 from placer.chains.plan import ChainPlan, RackPlan, Status, placed, refined_rates
 from placer.chains.rack import Rack
-from placer.chains.search import Found, Search
-from placer.chains.stage_oracles import stage_oracle
+from placer.chains.search.branch_and_bound import Found, Search
+from placer.chains.search.fleet_bound import same_but_for_names
+from placer.chains.search.fleet_plan import fleet_plan
+from placer.chains.stages.stage_oracles import stage_oracle
 
 FEW_SERVERS = 2
 FEW_LAYOUTS = 100_000
@@ -30,8 +30,8 @@ def best_plan(
 ) -> RackPlan:
     """The plan with the largest marginal throughput.
 
-    On a few servers the search is exact. On more, column generation comes first (`fleet_plan.py`), and the exact search
-    follows where its plan is not proven and the instance is small.
+    On a few servers the search is exact. On more, column generation comes first (`search/fleet_plan.py`), and the
+    exact search follows where its plan is not proven and the instance is small.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _better(one: RackPlan, other: RackPlan) -> RackPlan:
 
 
 def exact_plan(chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0) -> RackPlan:
-    """The best plan by branch and bound over all layouts of all chains (`search.py`)."""
+    """The best plan by branch and bound over all layouts of all chains (`search/branch_and_bound.py`)."""
     begin = time.perf_counter()
     known: dict[object, Options] = {}
     options = []

@@ -25,9 +25,9 @@ from profiles.faults import suggestion
 
 if TYPE_CHECKING:
     from placer.chains.chain import Chain
-    from placer.chains.explain import ChainExplanation, LayoutQuestions
     from placer.chains.plan import RackPlan
     from placer.chains.rack import Rack
+    from placer.chains.reasons.explain import ChainExplanation, LayoutQuestions
 
 ChainName = Annotated[str | None, typer.Option("--chain", help="One chain; by default all.", show_default=False)]
 Placement = Annotated[
@@ -54,9 +54,9 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Explain the best plan: for layouts that a chain does not have, what forbids them or what they cost."""
-    from placer.chains.explain import LayoutQuestions
-    from placer.chains.infeasible import explained
     from placer.chains.place import best_plan
+    from placer.chains.reasons.explain import LayoutQuestions
+    from placer.chains.reasons.infeasible import explained
     from placer.progress import Progress
     from placer.report.text.layouts import explanation_report
     from placer.report.text.rack import rack_report
@@ -125,8 +125,8 @@ def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Ra
 
 def _what_if(questions: LayoutQuestions, plan: RackPlan, number: int, places: dict[str, int]) -> ChainExplanation:
     """The best layout with some NFs on given devices, or what forbids the one nearest to the plan's."""
-    from placer.chains.explain import ChainExplanation, with_places
     from placer.chains.layout import Layout
+    from placer.chains.reasons.explain import ChainExplanation, with_places
 
     placed = plan.chains[number]
     sites = tuple(places.get(nf.id, site) for nf, site in zip(placed.chain.nfs, placed.layout.sites, strict=True))

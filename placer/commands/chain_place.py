@@ -18,8 +18,8 @@ from profiles.aside import file_aside
 
 if TYPE_CHECKING:
     from placer.chains.chain import Chain
-    from placer.chains.chains_file import ChainsText
     from placer.chains.contention.modelled_growth import ModelledGrowth
+    from placer.chains.files.chains_file import ChainsText
     from placer.chains.plan import RackPlan
     from placer.chains.rack import Rack
     from placer.progress import Progress
@@ -93,10 +93,10 @@ def command(
 ) -> None:
     """Place chains such that each keeps its SLO and the rates beyond the least ones are largest."""
     from placer.chains.contention.run_contended import run_contended
-    from placer.chains.infeasible import explained
+    from placer.chains.files.written_twins import plan_document
+    from placer.chains.reasons.infeasible import explained
     from placer.chains.run_strategy import run_strategy
-    from placer.chains.stage_oracles import checked_stages
-    from placer.chains.written_twins import plan_document
+    from placer.chains.stages.stage_oracles import checked_stages
     from placer.progress import Progress
     from placer.report.text.rack import rack_report
     from placer.report.text.rack_contention import contended_answer, contended_report
@@ -145,7 +145,7 @@ def command(
 
 def _certify(plan: RackPlan, chains: Sequence[Chain], file: Path, seconds: float, progress: Progress) -> None:
     """Write the certificate; say where it proves less than the plan claims."""
-    from placer.chains.certificate import certificate_of, weaker_claim
+    from placer.chains.proofs.certificate import certificate_of, weaker_claim
 
     with progress.waiting(f"proving the bound once more, at most {seconds:g} s", AFTER_S):
         written = certificate_of(plan, chains, seconds=seconds)
@@ -168,8 +168,8 @@ def late_messages(progress: Progress) -> Callable[[str], None]:
 
 def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
     """Both files; the faults of both at once."""
-    from placer.chains.chains_file import read_chains_file
-    from placer.chains.rack_file import read_rack_file
+    from placer.chains.files.chains_file import read_chains_file
+    from placer.chains.files.rack_file import read_rack_file
 
     faults: list[Fault] = []
     try:

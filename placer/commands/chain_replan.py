@@ -23,8 +23,8 @@ from profiles import Fault, InputError
 from profiles.aside import file_aside
 
 if TYPE_CHECKING:
-    from placer.chains.chains_file import ChainsText
-    from placer.chains.plan_file import PlanFile as OldPlan
+    from placer.chains.files.chains_file import ChainsText
+    from placer.chains.files.plan_file import PlanFile as OldPlan
     from placer.chains.rack import Rack
 
 OldPlanFile = Annotated[
@@ -62,9 +62,9 @@ def command(
     """Change a plan: keep the SLOs of all chains, then move as few NFs as possible, then raise the rates."""
     from dataclasses import replace
 
-    from placer.chains.infeasible import explained
-    from placer.chains.replan import replan
-    from placer.chains.written_twins import plan_document
+    from placer.chains.files.written_twins import plan_document
+    from placer.chains.reasons.infeasible import explained
+    from placer.chains.replanning.replan import replan
     from placer.progress import Progress
     from placer.report.text.replan import replan_report
 
@@ -96,9 +96,9 @@ def command(
 
 def _read(old: Path, chains: Path, rack: Path | None) -> tuple[OldPlan, ChainsText, Rack]:
     """All files; the faults of all at once."""
-    from placer.chains.chains_file import read_chains_file
-    from placer.chains.plan_file import read_plan
-    from placer.chains.rack_file import read_rack_file
+    from placer.chains.files.chains_file import read_chains_file
+    from placer.chains.files.plan_file import read_plan
+    from placer.chains.files.rack_file import read_rack_file
 
     faults: list[Fault] = []
     before: OldPlan | None = None

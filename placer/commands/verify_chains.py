@@ -34,9 +34,9 @@ def verify_chains(certificate: ChainCertificate, chains: Path | None, rack: Path
 
 def _other_chains(certificate: ChainCertificate, file: Path | None) -> Iterator[str]:
     """Chains, by name, that are missing in file or certificate, or differ; compared as JSON has them."""
-    from placer.chains.chains_file import read_chains_file
-    from placer.chains.json_twins import chains_of
-    from placer.chains.written_twins import written_chains
+    from placer.chains.files.chains_file import read_chains_file
+    from placer.chains.files.json_twins import chains_of
+    from placer.chains.files.written_twins import written_chains
 
     if file is None:
         return
@@ -51,9 +51,9 @@ def _other_chains(certificate: ChainCertificate, file: Path | None) -> Iterator[
 
 def _other_rack(certificate: ChainCertificate, file: Path | None) -> Iterator[str]:
     """Parts of the rack that differ."""
-    from placer.chains.json_twins import rack_of
-    from placer.chains.rack_file import read_rack_file
-    from placer.chains.written_twins import written_rack
+    from placer.chains.files.json_twins import rack_of
+    from placer.chains.files.rack_file import read_rack_file
+    from placer.chains.files.written_twins import written_rack
 
     if file is None:
         return

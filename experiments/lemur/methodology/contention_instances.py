@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from placer.chains.chain import Chain
-from placer.chains.chains_file import chains_of_text
-from placer.chains.json_twins import rack_of
+from placer.chains.files.chains_file import chains_of_text
+from placer.chains.files.json_twins import rack_of
 from placer.chains.rack import Rack
 
 RECORDED = "server-simulated"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from placer.chains.chain import Chain
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.rack import Rack
 
 CYCLES: dict[str, tuple[int, bool, str]] = {

@@ -14,10 +14,10 @@ from math import ceil
 
 from placer.chains.chain import Chain
 from placer.chains.contention.co_location import CycleGrowth, co_locations
-from placer.chains.fleet_bound import classes_of
 from placer.chains.layout import Layout
 from placer.chains.plan import ChainPlan
 from placer.chains.rack import CoreCost, NfCosts, Rack, SwitchKind
+from placer.chains.search.fleet_bound import classes_of
 
 GRAIN = 1_000_000
 """Factors are rounded up to multiples of its inverse."""

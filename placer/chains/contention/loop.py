@@ -16,7 +16,7 @@ from fractions import Fraction
 from placer.chains.chain import Chain
 from placer.chains.contention.co_location import CycleGrowth
 from placer.chains.contention.grown_instance import Factors, Key, RackInstance
-from placer.chains.fixed_layouts import CoreAllocation, plan_of
+from placer.chains.heuristics.fixed_layouts import CoreAllocation, plan_of
 from placer.chains.plan import ChainPlan, RackPlan, Status
 from placer.chains.rack import Rack
 

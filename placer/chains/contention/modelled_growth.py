@@ -20,9 +20,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from placer.chains.chain import Chain, ChainNf
-from placer.chains.chains_file import ChainsText
 from placer.chains.contention.co_location import Member
 from placer.chains.contention.testbed_names import chain_traffic, testbed_nf
+from placer.chains.files.chains_file import ChainsText
 from placer.chains.rack import Device, Rack
 from predictor import Models
 from predictor.registry import Predictor

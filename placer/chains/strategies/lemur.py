@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from placer.chains.best_cores import best_cores
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import nothing
-from placer.chains.lemur_placements import placements
+from placer.chains.heuristics.best_cores import best_cores
+from placer.chains.heuristics.fixed_layouts import nothing
+from placer.chains.heuristics.lemur_placements import placements
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
 from placer.chains.strategies import Notify, register

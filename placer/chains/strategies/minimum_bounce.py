@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
+from placer.chains.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
 from placer.chains.layouts import TOLERANCE, Layouts
 from placer.chains.options import core_rates
 from placer.chains.plan import RackPlan

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placer.chains.chain import Chain
-from placer.chains.coalescing import aggressive_with_one_core
-from placer.chains.fixed_layouts import CoreAllocation, nothing, plan_of
-from placer.chains.lemur_placements import placements
+from placer.chains.heuristics.coalescing import aggressive_with_one_core
+from placer.chains.heuristics.fixed_layouts import CoreAllocation, nothing, plan_of
+from placer.chains.heuristics.lemur_placements import placements
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack
 from placer.chains.strategies import Notify, register

@@ -7,9 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, nothing, plan_of
+from placer.chains.heuristics.fixed_layouts import CoreAllocation, nothing, plan_of
+from placer.chains.heuristics.lemur_placements import placements
 from placer.chains.layout import Layout
-from placer.chains.lemur_placements import placements
 from placer.chains.plan import RackPlan
 from placer.chains.rack import CoreCost, Rack
 from placer.chains.strategies import Notify, register

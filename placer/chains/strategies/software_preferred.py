@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placer.chains.chain import Chain
-from placer.chains.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
+from placer.chains.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
 from placer.chains.layouts import Layouts
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Rack

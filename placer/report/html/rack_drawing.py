@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placer.chains.bottlenecks import rack_use
 from placer.chains.plan import RackPlan
 from placer.chains.rack import Device
+from placer.chains.reasons.bottlenecks import rack_use
 from placer.report.html import theme
 from placer.report.html.svg import Drawing, text_width
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pandas as pd
 
-from placer.chains.bottlenecks import bottlenecks, rack_use
 from placer.chains.plan import RackPlan, Status
-from placer.chains.stage_oracles import stage_oracle
+from placer.chains.reasons.bottlenecks import bottlenecks, rack_use
+from placer.chains.stages.stage_oracles import stage_oracle
 from placer.report.html import charts
 from placer.report.html.chain_drawing import chain_drawing
 from placer.report.html.page import Figure, Page, Picture, Section, Tile

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from placer.chains.explain import ChainExplanation, device_names
 from placer.chains.layout import SWITCH, Layout
-from placer.chains.layout_verdicts import LayoutCause, LayoutVerdict
 from placer.chains.plan import ChainPlan, RackPlan
+from placer.chains.reasons.explain import ChainExplanation, device_names
+from placer.chains.reasons.layout_verdicts import LayoutCause, LayoutVerdict
 from placer.report.text.table import text_table
 
 CAUSES = {

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from math import ceil, floor
 
-from placer.chains.bottlenecks import RackUse, bottlenecks, rack_use
 from placer.chains.layout import SWITCH
 from placer.chains.plan import ChainPlan, LimitChange, RackPlan, Status, answer
+from placer.chains.reasons.bottlenecks import RackUse, bottlenecks, rack_use
 from placer.report.text.table import text_table
 
 CHAIN_HEADINGS = ["chain", "rate Mbps", "t_min", "t_max", "latency us", "slack us", "cores"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from placer.chains.chain import Chain
 from placer.chains.plan import RackPlan, Status, answer
-from placer.chains.replan import Replanned
+from placer.chains.replanning.replan import Replanned
 from placer.report.text.rack import rack_report
 from placer.report.text.table import text_table
 

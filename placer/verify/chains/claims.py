@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from placer.chains.chain import Chain
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.rack import Rack
 from profiles import Fault, InputError
 from profiles.text import read_text

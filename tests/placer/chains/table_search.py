@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from placer.chains.tables.library import STEERING, splitting
+from placer.chains.stages.tables.library import STEERING, splitting
 
 Json = Mapping[str, Any]
 Rows = tuple[int, ...]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from placer.chains.json_twins import chains_of, rack_of
-from placer.chains.written_twins import written_chains, written_rack
+from placer.chains.files.json_twins import chains_of, rack_of
+from placer.chains.files.written_twins import written_chains, written_rack
 from tests.placer.chains.lemur import chains, rack
 from tests.placer.commands.conftest import Placer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placer.chains.rack_file import rack_of_toml
+from placer.chains.files.rack_file import rack_of_toml
 from placer.chains.switch_table import MatchKind, StageMemory, SwitchTable
 from profiles import InputError
 from tests.placer.commands.conftest import Placer

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from placer.chains.contention.co_location import co_locations
 from placer.chains.contention.loop import ROUNDS, ContendedPlan, contended_plan
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.place import best_plan
 from placer.chains.plan import Status, answer
 from tests.placer.chains import small

@@ -11,7 +11,7 @@ import pytest
 from placer.chains.chain import Chain
 from placer.chains.contention.co_location import CycleGrowth, Member
 from placer.chains.contention.loop import ROUNDS, ContendedPlan, contended_plan
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.place import best_plan
 from placer.chains.plan import Status, answer
 from placer.chains.rack import Device, Rack

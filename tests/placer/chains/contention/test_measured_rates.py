@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from placer.chains.chains_file import chains_of_text
 from placer.chains.contention.measured_rates import Capacity, capacities, measured_rates, walks
-from placer.chains.json_twins import rack_of
+from placer.chains.files.chains_file import chains_of_text
+from placer.chains.files.json_twins import rack_of
 from placer.chains.place import best_plan
 from placer.chains.plan import RackPlan
 from profiler.simulated import SimulatedServer

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from placer.chains.chains_file import ChainsText, chains_of_text
 from placer.chains.contention.co_location import Member
 from placer.chains.contention.modelled_growth import ModelledGrowth, refuse_unknown
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.chains_file import ChainsText, chains_of_text
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.rack import Rack
 from profiles import InputError
 from tests.placer.chains import small

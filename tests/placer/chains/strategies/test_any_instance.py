@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.place import best_plan
 from placer.chains.plan import RackPlan, Status
 from placer.chains.strategies import CHAIN_STRATEGIES

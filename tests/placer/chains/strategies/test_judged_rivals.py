@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.plan import answer
 from placer.chains.strategies import CHAIN_STRATEGIES
 from tests.placer.chains import instances

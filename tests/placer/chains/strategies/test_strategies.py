@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.plan import RackPlan
 from placer.chains.strategies import CHAIN_STRATEGIES, Notify
 

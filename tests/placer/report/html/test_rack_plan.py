@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from placer.chains.json_twins import rack_of
+from placer.chains.files.json_twins import rack_of
 from placer.chains.place import best_plan
 from placer.chains.plan import RackPlan, Status
 from placer.report.html import Page, Picture

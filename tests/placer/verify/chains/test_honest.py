@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from placer.chains.certificate import certificate_of, weaker_claim
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
+from placer.chains.files.written_twins import written_chains, written_rack
 from placer.chains.place import best_plan
 from placer.chains.plan import Status
+from placer.chains.proofs.certificate import certificate_of, weaker_claim
 from placer.chains.run_strategy import run_strategy
-from placer.chains.written_twins import written_chains, written_rack
 from tests.placer.chains import instances, lemur
+from tests.placer.chains.search.test_fleet_plan import rack_of_servers
 from tests.placer.chains.small import ON_SERVER, ON_SWITCH, chain, rack, server
-from tests.placer.chains.test_fleet_plan import rack_of_servers
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 
 GENERATORS = [instances.everyday, instances.edges]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.chains.json_twins import chains_of, rack_of
+from placer.chains.files.json_twins import chains_of, rack_of
 from placer.verify.chains.stage_fit import fits
 from tests.placer.chains.small import chain, rack
 from tests.placer.chains.stage_search import fits_stages

@@ -1,0 +1,102 @@
+"""Plans of chains as `placer chain place --plan` writes them, read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from placer.chains.chain import Chain
+from placer.chains.files.json_twins import LARGEST_FILE, chains_of, parsed_json, rack_of
+from placer.chains.rack import Rack
+from placer.chains.replanning.moves import SWITCH_NAME, OldPlaces, PlacedNf
+from profiles import Fault, InputError
+from profiles.text import read_text
+from profiles.validation import worded
+
+
+class _PlacedChain(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: str
+    rate_mbps: float
+    placement: dict[str, str]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    chains: list[_PlacedChain]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    answer: _Answer
+    chains: dict[str, Any]
+    rack: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan: chains and rack as they were, and where each NF is.
+
+    Parameters
+    ----------
+    places
+        Of the chains that are placed; none where the plan is infeasible.
+    """
+
+    chains: Sequence[Chain]
+    rack: Rack
+    places: OldPlaces
+
+
+def read_plan(path: Path) -> PlanFile:
+    """A plan from its file.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    document = _document(path)
+    file = str(path)
+    chains, rack = chains_of(document.chains, file), rack_of(document.rack, file)
+    kinds = {chain.name: {nf.id: nf.nf for nf in chain.nfs} for chain in chains}
+    faults = list(_faults(document.answer, kinds, rack, file))
+    if faults:
+        raise InputError(faults)
+    places = {
+        one.name: {nf: PlacedNf(kinds[one.name][nf], on) for nf, on in one.placement.items()}
+        for one in document.answer.chains
+    }
+    return PlanFile(chains, rack, places)
+
+
+def _document(path: Path) -> _Document:
+    content = parsed_json(read_text(path, LARGEST_FILE), str(path))
+    try:
+        return _Document.model_validate(content)
+    except ValidationError as error:
+        hint = "a plan is what `placer chain place --plan FILE` writes"
+        found = [(".".join(map(str, one["loc"])), worded(one)) for one in error.errors(include_url=False)]
+        raise InputError([Fault(str(path), None, place or None, message, hint) for place, message in found]) from None
+
+
+def _faults(answer: _Answer, kinds: Mapping[str, Mapping[str, str]], rack: Rack, file: str) -> Iterator[Fault]:
+    """Where the answer does not go with the chains and the rack beside it."""
+    devices = {SWITCH_NAME, *(device.name for device in rack.devices)}
+    for at, one in enumerate(answer.chains):
+        where = f"answer.chains.{at}"
+        if one.name not in kinds:
+            yield Fault(file, None, f"{where}.name", f"there is no chain {one.name!r}")
+            continue
+        if wrong := sorted(kinds[one.name].keys() ^ one.placement.keys()):
+            yield Fault(file, None, f"{where}.placement", f"the NFs are not those of the chain: {', '.join(wrong)}")
+        for nf, on in one.placement.items():
+            if on not in devices:
+                yield Fault(file, None, f"{where}.placement.{nf}", f"there is no device {on!r}")

@@ -1,0 +1,1 @@
+"""Certificates: proofs of bounds that `placer verify` checks without the solver."""
