@@ -91,18 +91,23 @@ def repeat_error(kpps: Array) -> float:
 
 
 def drawn_runs(settings: Sequence[MeasuredSetting], rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Ten runs of different chains as (setting, run), at random, but each function is in about as many."""
+    """Ten runs of different chains as (setting, run), at random, but all functions are first, and later, alike."""
     order = rng.permutation(len(settings)).tolist()
     used: Counter[object] = Counter()
     drawn: list[tuple[int, int]] = []
     while order and len(drawn) < TEN:
         best = min(
-            order, key=lambda at: sum(used[stage.nf] for stage in settings[at].load.stages) + used[settings[at].kind]
+            order, key=lambda at: sum(used[one] for one in _balanced(settings[at])) / len(settings[at].load.stages)
         )
-        used.update([*(stage.nf for stage in settings[best].load.stages), settings[best].kind])
+        used.update(_balanced(settings[best]))
         drawn.append((best, int(rng.integers(len(settings[best].kpps)))))
         order = [at for at in order if settings[at].key != settings[best].key]
     return drawn
+
+
+def _balanced(one: MeasuredSetting) -> list[object]:
+    """What the runs that are drawn have about equally often: functions in front and behind, and kinds of chains."""
+    return [one.kind, *((stage.nf, at == 0) for at, stage in enumerate(one.load.stages))]
 
 
 def _after_ten(singles: MeasuredSingles, settings: Sequence[MeasuredSetting], rng: np.random.Generator) -> Array:

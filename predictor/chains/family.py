@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.chains.common_costs import AS_MEASURED, CommonCosts, fitted_costs
 from predictor.chains.correction import Correction, improves
 from predictor.chains.placed_chain import ChainStage, PlacedChain
 from predictor.chains.process import Assumptions, Typical
@@ -35,8 +36,6 @@ FEWEST = 3
 """Runs for a correction."""
 SOURCE_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
 """Of the cost of the cheapest NF, that are tried for a source that was not measured."""
-SOURCE_FACTORS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
-"""Of the cost of the NF that does nothing, which is the source's and a little more, or less: it reads no packets."""
 OTHER_CORE_LIMITS = 1.03
 """A cost up to so many times that of two NFs that do nothing may be that of the other core."""
 CHANCE = 0.15
@@ -74,8 +73,8 @@ class ChainFamily:
         The NF that does nothing; None when it was not measured.
     source_share
         Then the cost of the source as a share of that of the cheapest NF.
-    source_factor
-        What of that NF's cost all NFs have in common.
+    common
+        What that NF's cost is of what all have in common; learned from runs, where it was measured.
     ring
         The profile of that NF twice, on two cores that a ring connects; None when it was not measured.
     receivers, senders
@@ -88,7 +87,7 @@ class ChainFamily:
     profiles: Mapping[str, ProfiledNf]
     source: str | None = None
     source_share: float = 0.0
-    source_factor: float = 1.0
+    common: CommonCosts = AS_MEASURED
     ring: str | None = None
     receivers: Mapping[str, str] = field(default_factory=dict)
     senders: Mapping[str, str] = field(default_factory=dict)
@@ -99,16 +98,14 @@ class ChainFamily:
 
         It is not corrected where left-out runs would not be predicted better.
         """
-        plain = replace(self, source_share=0.0, source_factor=1.0, correction=None)
+        plain = replace(self, source_share=0.0, common=AS_MEASURED, correction=None)
         measured = _MeasuredSettings.of(runs)
         if len(measured.settings) < FEWEST:
             return plain
-        sources = (
-            [replace(plain, source_share=share) for share in SOURCE_SHARES]
-            if self.source is None
-            else [replace(plain, source_factor=factor) for factor in SOURCE_FACTORS]
-        )
-        fitted = [one._corrected(measured) for one in sources]
+        if self.source is not None:
+            plain = plain._with_common_costs(measured)
+        shares = SOURCE_SHARES if self.source is None else (0.0,)
+        fitted = [replace(plain, source_share=share)._corrected(measured) for share in shares]
         best = max(fitted, key=lambda one: one.correction.process.likelihood if one.correction else -np.inf)
         assert best.correction is not None
         kept, left_out = best.correction.kept, best.correction.process.left_out()[0]
@@ -130,6 +127,10 @@ class ChainFamily:
             return float(np.exp(logarithm))
         return float(np.exp(logarithm + self.correction(features[None])[0][0]))
 
+    def _with_common_costs(self, measured: _MeasuredSettings) -> ChainFamily:
+        """The family with the costs that fit the runs best."""
+        return replace(self, common=fitted_costs(lambda common: replace(self, common=common)._factors(measured)[0]))
+
     def _corrected(self, measured: _MeasuredSettings) -> ChainFamily:
         settings = measured.settings
         noise = float(np.median([profile.settings.spread for profile in self.profiles.values()]))
@@ -148,14 +149,15 @@ class ChainFamily:
         """Natural logarithm of the throughput by the rule alone, and the features of its correction."""
         columns = {name: np.array([float(value)]) for name, value in at.items()}
         stages = stage_costs(self.profiles, chain, columns, higher_is_better=True, source=self.source)
-        source = stages.source * self.source_factor
+        source = stages.source * self.common.source
         if self.source is None:
             everything = PlacedChain.of(list(self.profiles))
             cheapest = stage_costs(self.profiles, everything, columns, higher_is_better=True).costs.min(axis=1)
             source = self.source_share * cheapest
         rule = CostsByCore(chain.cores, core_times=chain.core_times, rings=self._rings(chain, columns, stages))
-        cost = float(rule.cost(stages.costs, chain.shares, source)[0])
-        taken = stages.costs[0] * chain.shares / cost
+        costs = stages.costs[0] + self.common.changed * stages.source[0] * _behind_changes(chain)
+        cost = float(rule.cost(costs[None], chain.shares, source)[0])
+        taken = costs * chain.shares / cost
         by_nf = [sum(taken[at] for at, stage in enumerate(chain.stages) if stage.nf == nf) for nf in self.profiles]
         counts = [(len(chain.stages) - 1) / 2, (len(chain.cores) - 1) / 2]
         return -float(np.log(cost)), np.array([*by_nf, *counts], dtype=np.float64)
@@ -183,6 +185,12 @@ class ChainFamily:
         """One over the throughput of a profile, for the packets that reach a stage."""
         chain = PlacedChain((replace(stage, nf=profile),), ((0,),))
         return float(stage_costs(self.profiles, chain, columns, higher_is_better=True).costs[0, 0])
+
+
+def _behind_changes(chain: PlacedChain) -> Array:
+    """1 for each stage directly behind one that changes packets, else 0; shape (stages,)."""
+    sizes = [(stage.bytes_factor, stage.bytes_added) for stage in chain.stages]
+    return np.array([0.0, *(float(one != other) for one, other in zip(sizes[1:], sizes, strict=False))])
 
 
 def _is_profiled(chain: PlacedChain) -> bool:

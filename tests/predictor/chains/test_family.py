@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from predictor.chains.common_costs import CommonCosts
 from predictor.chains.family import ChainFamily, ChainRun
 from predictor.chains.placed_chain import PlacedChain, StageEffect
 from predictor.chains.profiled_nf import ProfiledNf
@@ -68,6 +69,21 @@ def test_sending_by_a_ring_costs_what_the_nf_shows_in_front_of_one() -> None:
     family = ChainFamily(profiles, source="nothing", ring="twice", receivers=receivers, senders=senders)
     pipeline = PlacedChain.of(["acl", "acl"], cores=[[0], [1]])
     assert family.predict(pipeline, {"packet_size": 64}) == pytest.approx(250, rel=0.01)
+
+
+def test_runs_show_what_all_nfs_have_in_common() -> None:
+    """NFs share 0.9 of what doing nothing takes, and behind a tunnel cost 0.4 of it more: both are found within 0.1."""
+    profiles = flat(nothing=1000.0, acl=400.0, nat=300.0, tunnel=700.0)
+    effects = {"tunnel": StageEffect(bytes_added=50)}
+    truth = ChainFamily(profiles, source="nothing", common=CommonCosts(0.9, 0.4))
+    at, runs = {"packet_size": 64.0}, []
+    for pair in permutations(["acl", "nat", "tunnel"], 2):
+        chain = PlacedChain.of(pair, cores=[[0, 1]], effects=[effects.get(nf, StageEffect()) for nf in pair])
+        runs.append(ChainRun(chain, at, truth.predict(chain, at)))
+    fitted = ChainFamily(profiles, source="nothing").fit(runs)
+    assert fitted.common.source == pytest.approx(0.9, abs=0.1)
+    assert fitted.common.changed == pytest.approx(0.4, abs=0.1)
+    assert fitted.predict(runs[0].chain, at) == pytest.approx(runs[0].measured, rel=0.02)
 
 
 def test_too_few_runs_correct_nothing() -> None:
