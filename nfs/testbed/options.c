@@ -295,5 +295,9 @@ enum options_result options_parse(struct options *options, int argc, char **argv
 		fprintf(stderr, "nf-testbed: %s: unexpected argument\n", argv[optind]);
 		return OPTIONS_INVALID;
 	}
+	if (options->fastest_probe > 0 && !options->limits.shared_machine) {
+		fprintf(stderr, "nf-testbed: --fastest-probe: it is for --shared-machine only\n");
+		return OPTIONS_INVALID;
+	}
 	return check_ports(options) ? OPTIONS_SERVE : OPTIONS_INVALID;
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import prod
 
@@ -232,6 +232,13 @@ def _nic_shares(chain: Chain, rack: Rack, sides: Ints) -> Floats:
         shares[rows, target, 0] += crossing
         shares[rows, source, 1] += crossing
     return shares[:, :-1]
+
+
+def merged_servers(rack: Rack) -> tuple[Rack, Ints]:
+    """The rack with one server of each group of equal ones, and how many each stands for; shape (groups,)."""
+    groups = equal_servers(rack)
+    one_each = replace(rack, servers=tuple(rack.servers[numbers[0]] for numbers in groups))
+    return one_each, np.array([len(numbers) for numbers in groups], dtype=np.int64)
 
 
 def equal_servers(rack: Rack) -> Sequence[Sequence[int]]:

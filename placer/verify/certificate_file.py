@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from profiles import InputError, TrafficProfile, Workload
+from profiles import Fault, InputError, TrafficProfile, Workload
 from profiles.text import read_text
 
 Key = TypeVar("Key")
@@ -95,6 +95,8 @@ def read_certificate(path: Path) -> Certificate:
                 str(path), f"is of version {document['certificate']}, not {VERSION}", column="certificate"
             )
         return _certificate(document)
+    except json.JSONDecodeError as error:
+        raise InputError([Fault(str(path), error.lineno, None, f"is not JSON: {error.msg}", None)]) from error
     except KeyError as error:
         raise InputError.of(str(path), f"is not a certificate: key {error} is missing") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -65,6 +65,7 @@ def test_the_client_does_not_retry_a_bad_request(program: Path) -> None:
         (["--window-ms", "5"], "--window-ms: 5 is not valid"),
         (["--windows", "9"], "--windows: 9 is not valid"),
         (["--standard-error", "0"], "--standard-error: 0 is not valid"),
+        (["--fastest-probe", "1056"], "--fastest-probe: it is for --shared-machine only"),
         (["--counters", "x"], "--counters: x is not valid"),
         (["--frequency", "1"], "frequency"),
         (["serve"], "unexpected argument"),

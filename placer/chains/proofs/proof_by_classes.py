@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from placer.chains.chain import Chain
-from placer.chains.layouts import equal_servers
+from placer.chains.layouts import merged_servers
 from placer.chains.proofs.prices import PriceProgram
 from placer.chains.proofs.shared_limits import EMPTY, BoundProof, SharedLimits, proof_document
 from placer.chains.rack import Rack
@@ -29,9 +28,7 @@ def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) 
     ArithmeticError
         When the solver gives up.
     """
-    groups = equal_servers(rack)
-    one_each = replace(rack, servers=tuple(rack.servers[numbers[0]] for numbers in groups))
-    sizes = np.array([len(numbers) for numbers in groups])
+    one_each, sizes = merged_servers(rack)
     machines = SharedLimits(one_each, sizes)
     classes = classes_of(chains)
     most = machines.limits[: len(one_each.devices)].astype(np.int64)

@@ -7,13 +7,12 @@ large machine. The bound also holds for plans that split chains over servers (`s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placer.chains.chain import Chain
-from placer.chains.layouts import equal_servers
+from placer.chains.layouts import merged_servers
 from placer.chains.rack import Rack
 from placer.chains.search.linear import largest_gain
 from placer.chains.search.split_options import Uses, split_options
@@ -46,9 +45,7 @@ def fleet_bound(chains: Sequence[Chain], rack: Rack) -> float:
     ArithmeticError
         When the solver gives up.
     """
-    groups = equal_servers(rack)
-    one_each = replace(rack, servers=tuple(rack.servers[numbers[0]] for numbers in groups))
-    sizes = np.array([len(numbers) for numbers in groups])
+    one_each, sizes = merged_servers(rack)
     limits = _limits(one_each, sizes)
     classes = classes_of(chains)
     most = limits[: len(one_each.devices)].astype(np.int64)

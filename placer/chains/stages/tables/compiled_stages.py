@@ -12,9 +12,8 @@ from functools import cache
 
 from placer.chains.chain import Chain
 from placer.chains.rack import Rack
-from placer.chains.stages.block_stages import TableId, stages_left
-from placer.chains.stages.tables.program import TableProgram, table_program
-from placer.chains.stages.tables.table_stages import KnownVerdicts, tables_of_nfs
+from placer.chains.stages.tables.program import TableProgram
+from placer.chains.stages.tables.table_stages import CheckedPrograms
 from profiler.program import LONGEST_LINE, Program, shortened
 from profiler.testbed import TestbedError
 from profiles import InputError
@@ -27,7 +26,7 @@ class CompilerError(TestbedError):
     """A compiler that failed; the message holds what it did and its last lines on stderr."""
 
 
-class CompiledStages:
+class CompiledStages(CheckedPrograms):
     """Stages as a compiler sees them.
 
     Parameters
@@ -46,22 +45,11 @@ class CompiledStages:
     """
 
     def __init__(self, rack: Rack, chains: Sequence[Chain], command: str) -> None:
-        self.rack, self.chains = rack, chains
-        self.tables_of = tables_of_nfs(rack, chains)
+        super().__init__(rack, chains)
         self.compiler = compiler_of(command)
-        self.known: dict[int, KnownVerdicts] = {}
 
-    def fits(self, tables: frozenset[TableId]) -> bool:
-        stages = stages_left(tables, self.rack, self.chains)
-        if stages is None or not tables:
-            return True
-        known = self.known.setdefault(stages, KnownVerdicts())
-        verdict = known.verdict(tables)
-        if verdict is None:
-            program = table_program(tables, self.chains, self.tables_of)
-            verdict = self.compiler.fits(compile_request(program, stages, self.rack))
-            known.add(tables, verdict)
-        return verdict
+    def program_fits(self, program: TableProgram, stages: int) -> bool:
+        return self.compiler.fits(compile_request(program, stages, self.rack))
 
 
 def compile_request(program: TableProgram, stages: int, rack: Rack) -> Mapping[str, object]:

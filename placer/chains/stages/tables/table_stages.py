@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from placer.chains.rack import Rack
 from placer.chains.stages.block_stages import TableId, stages_left
 from placer.chains.stages.tables.library import LIBRARY
 from placer.chains.stages.tables.packing import Memories, TablePacking, table_need
-from placer.chains.stages.tables.program import table_program
+from placer.chains.stages.tables.program import TableProgram, table_program
 from placer.chains.switch_table import SwitchTable
 from profiles import Fault, InputError
 
@@ -35,8 +36,8 @@ class KnownVerdicts:
         (self.fitting if fits else self.misfits).append(nfs)
 
 
-class TableStages:
-    """Stages that hold the tables of all NFs together, those of the library unless the rack gives others.
+class CheckedPrograms(ABC):
+    """Stages whose tables are checked as one program; each set of NFs is checked once.
 
     Parameters
     ----------
@@ -52,8 +53,11 @@ class TableStages:
     def __init__(self, rack: Rack, chains: Sequence[Chain]) -> None:
         self.rack, self.chains = rack, chains
         self.tables_of = tables_of_nfs(rack, chains)
-        self.memories = Memories(rack.switch.tcam, rack.switch.sram)
         self.known: dict[int, KnownVerdicts] = {}
+
+    @abstractmethod
+    def program_fits(self, program: TableProgram, stages: int) -> bool:
+        """Whether a program fits so many stages."""
 
     def fits(self, tables: frozenset[TableId]) -> bool:
         stages = stages_left(tables, self.rack, self.chains)
@@ -62,9 +66,20 @@ class TableStages:
         known = self.known.setdefault(stages, KnownVerdicts())
         verdict = known.verdict(tables)
         if verdict is None:
-            verdict = TablePacking(table_program(tables, self.chains, self.tables_of), self.memories).fits(stages)
+            verdict = self.program_fits(table_program(tables, self.chains, self.tables_of), stages)
             known.add(tables, verdict)
         return verdict
+
+
+class TableStages(CheckedPrograms):
+    """Stages that hold the tables of all NFs together, those of the library unless the rack gives others."""
+
+    def __init__(self, rack: Rack, chains: Sequence[Chain]) -> None:
+        super().__init__(rack, chains)
+        self.memories = Memories(rack.switch.tcam, rack.switch.sram)
+
+    def program_fits(self, program: TableProgram, stages: int) -> bool:
+        return TablePacking(program, self.memories).fits(stages)
 
     def blocks(self) -> Mapping[str, int]:
         """TCAM that each kind of NF takes at least."""
