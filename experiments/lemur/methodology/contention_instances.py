@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments.lemur.methodology.paper_rack import CYCLES, DELTAS, SETS, server
 from placer.chains.chain import Chain
 from placer.chains.files.chains_file import chains_of_text
 from placer.chains.files.json_twins import rack_of
 from placer.chains.rack import Rack
 
 RECORDED = "server-simulated"
-ON_SWITCH = ("ACL", "Detunnel", "LB", "Match", "NAT", "Tunnel")
+ON_SWITCH = tuple(name for name, (_, _, where) in CYCLES.items() if "P" in where)
 """What the programmable switch runs, too (Lemur, table 3); IPv4Fwd runs there only."""
 FLOWS, MTBR = 100_000, 600
 """The traffic at which functions take most cycles: that for which a rack has its numbers."""
@@ -28,9 +29,7 @@ GRAPHS = {
     3: "Dedup -> ACL -> Limiter -> LB -> IPv4Fwd",
     4: "Dedup -> first=ACL -> Monitor -> Tunnel -> Match -> 3 x 1/3 (LB -> Limiter -> ACL) -> IPv4Fwd",
 }
-SETS = ((1, 2, 3, 4), (1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))
-DELTAS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
-"""t_min over the base rate: what one core gives the slowest function of the chain."""
+"""As `.chains` writes them; t_min is a delta times what one core gives the slowest function of the chain."""
 MIXED = ("ACL", "Decrypt", "Dedup", "Encrypt", "FastEncrypt", "LB", "Match", "Monitor", "NAT", "UrlFilter")
 SOFTWARE = ("Decrypt", "Dedup", "Encrypt", "FastEncrypt", "UrlFilter")
 """Those that servers alone run; a chain of a random mix has one at least."""
@@ -66,12 +65,11 @@ def simulated_rack() -> Rack:
             own = costs["server"]
             nfs[name] = {"server": {"cycles": own["cycles"], "replicable": own["replicable"]}}
             nfs[name] |= {"switch": {"blocks": 1}} if name in ON_SWITCH else {}
-    server = {"name": "s0", "cores": 16, "reserved_cores": 2, "clock_mhz": measured["clock_mhz"], "nic_mbps": 40_000}
     return rack_of(
         {
             "switch": {"stages": None},
             "crossing_us": 6,
-            "servers": [server],
+            "servers": [server() | {"clock_mhz": measured["clock_mhz"]}],
             "nfs": nfs,
             "overheads": {"subgroup_cycles": measured["source_cycles"]},
             "testbed": {"spec": "simulated:server", "flows": FLOWS, "mtbr": MTBR},

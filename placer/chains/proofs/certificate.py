@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from math import prod
 
 from placer.chains.chain import Chain
 from placer.chains.files.written_twins import written_chains, written_rack
-from placer.chains.layouts import possible_sites
+from placer.chains.place import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from placer.chains.plan import RackPlan, Status, answer
 from placer.chains.proofs.proof_by_classes import proof_by_classes
 from placer.chains.proofs.proof_by_splits import proof_by_splits
 from placer.chains.proofs.shared_limits import BoundProof
-from placer.chains.rack import Rack
 
 VERSION = 1
 KIND = "chains"
-FEW_SERVERS = 2
-FEW_LAYOUTS = 100_000
-"""Of all chains together, for which a tree of splits is tried on more than a few servers."""
 ENOUGH = 2e-9
 """Relative to the sum of rates: by how much a proof may miss a bound."""
 KEYS = ("status", "marginal_mbps", "bound_mbps", "chains")
@@ -87,12 +82,8 @@ def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProo
             found.append(proof_by_classes(chains, plan.rack, enough))
             if found[0].bound is None or (enough is not None and found[0].bound <= enough):
                 return found[0]
-        if few or _layouts(chains, plan.rack) <= FEW_LAYOUTS:
+        if few or layouts_in_all(chains, plan.rack) <= FEW_LAYOUTS:
             found.append(proof_by_splits(chains, plan.rack, enough, until - time.monotonic()))
     except (ArithmeticError, TimeoutError):
-        pass
+        pass  # the certificate claims what was proven until then, and the command says that it is less
     return min(found, key=lambda one: float("-inf") if one.bound is None else one.bound, default=None)
-
-
-def _layouts(chains: Sequence[Chain], rack: Rack) -> float:
-    return sum(prod(float(len(sites)) for sites in possible_sites(chain, rack)) for chain in chains)

@@ -10,14 +10,13 @@ import pytest
 from experiments import Result, Setting, find_experiment
 from experiments.lemur import contention
 from experiments.lemur.methodology.contention_instances import (
-    DELTAS,
     GRAPHS,
-    SETS,
     SOFTWARE,
     lemur_sets,
     random_mixes,
     simulated_rack,
 )
+from experiments.lemur.methodology.paper_rack import DELTAS, SETS
 from profiler.simulated import server_testbed
 from tests.placer.chains.contention.fake_models import FakeSolo, fake_models
 
