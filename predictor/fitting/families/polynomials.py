@@ -1,0 +1,44 @@
+"""Polynomials of degree 0 to 5, and one over those of degree 1 and 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from predictor.fitting.family import FAMILIES, Family, Functions
+
+
+class Polynomial(Family):
+    """a + b*x + c*x^2 + ..., up to its degree."""
+
+    degree: ClassVar[int]
+
+    def __init_subclass__(cls) -> None:
+        cls.terms = cls.degree + 1
+
+    def columns(self, x: Any, functions: Functions, rate: Any = 0.0) -> Sequence[Any]:
+        return [x**power if power else 1.0 for power in range(self.terms)]
+
+    def value(self, parameters: Sequence[Any], x: Any, functions: Functions) -> Any:
+        total = parameters[-1]
+        for number in reversed(parameters[:-1]):
+            total = total * x + number
+        return 1 / total if self.reciprocal else total
+
+    def formula(self, numbers: Sequence[str], x: str) -> str:
+        names = ["", f"*{x}", *(f"*{x}^{power}" for power in range(2, self.terms))]
+        total = " + ".join(number + name for number, name in zip(numbers, names, strict=True))
+        return f"1 / ({total})" if self.reciprocal else total
+
+
+def _of_degree(degree: int, reciprocal: bool = False) -> Family:
+    members = {"degree": degree, "reciprocal": reciprocal, "__doc__": f"A polynomial of degree {degree}."}
+    family: Family = type(f"Degree{degree}", (Polynomial,), members)()
+    return family
+
+
+NAMES = ("constant", "linear", "quadratic", "degree-3", "degree-4", "degree-5")
+for _degree, _name in enumerate(NAMES):
+    FAMILIES.register(_name)(_of_degree(_degree))
+for _degree in (1, 2):
+    FAMILIES.register(f"inverse-{NAMES[_degree]}")(_of_degree(_degree, reciprocal=True))

@@ -1,0 +1,75 @@
+"""The interface of a family of functions, and the registry of all of them.
+
+A family is `sum(b_k * column_k(x))`, or one over it, with parameters `b_k`; its columns may depend on one more
+parameter, its rate, as in `exp(rate * x)`. So a fit is linear least squares, at each rate that is tried.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiles.registry import Registry
+
+Array = NDArray[np.float64]
+
+
+class Functions(Protocol):
+    """Where `log` and `exp` come from: numpy for numbers, sympy for symbols."""
+
+    def log(self, x: Any) -> Any:
+        """Natural logarithm."""
+
+    def exp(self, x: Any) -> Any:
+        """Exponential function."""
+
+
+class Family(ABC):
+    """A family of functions of one variable. A new one is one entry of a file in `families/` that registers it."""
+
+    terms: ClassVar[int]
+    """Number of columns."""
+    has_rate: ClassVar[bool] = False
+    """Whether the columns depend on a rate, which then is the last parameter."""
+    reciprocal: ClassVar[bool] = False
+    """Whether it is one over the sum."""
+    of_positive_x: ClassVar[bool] = False
+    """Whether x must be above zero."""
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.terms + self.has_rate
+
+    @abstractmethod
+    def columns(self, x: Any, functions: Functions, rate: Any = 0.0) -> Sequence[Any]:
+        """The columns at x, an array or a symbol; the first may be the number 1."""
+
+    def value(self, parameters: Sequence[Any], x: Any, functions: Functions) -> Any:
+        """The function at x, an array or a symbol; parameters in the order of the formula."""
+        columns = self.columns(x, functions, parameters[-1] if self.has_rate else 0.0)
+        total = sum(b * column for b, column in zip(parameters, columns, strict=False))
+        return 1 / total if self.reciprocal else total
+
+    @abstractmethod
+    def formula(self, numbers: Sequence[str], x: str) -> str:
+        """The function in plain mathematics; `numbers` are the parameters as text."""
+
+
+FAMILIES: Registry[Family] = Registry(
+    "family", "predictor.fitting.families", "placer.fit_families", "--family",
+    first=(
+        "constant", "linear", "quadratic", "degree-3", "degree-4", "degree-5", "log", "inverse", "exp",
+    ),
+)  # fmt: skip
+"""Every family by name: the files of `predictor/fitting/families/`, then the entry points of other packages."""
+
+
+def values(family: str, parameters: Sequence[float], x: Array) -> Array:
+    """A family's function at x, shape of x; NaN or infinite where it is not defined."""
+    with np.errstate(all="ignore"):
+        return np.asarray(FAMILIES[family].value(parameters, x, np) + 0.0 * x)

@@ -1,0 +1,146 @@
+"""A fitted model: one formula per segment of x, and where they meet (CONTRACTS 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.fitting.family import FAMILIES, values
+
+Array = NDArray[np.float64]
+
+DIGITS = (4, 6, 9, 12, 15, 17)
+"""Significant digits that are tried for the numbers of a formula."""
+READABLE = 1e-4
+"""A formula is shown with as many digits as keep its values within this share of the model's."""
+
+
+@dataclass(frozen=True)
+class CurveSegment:
+    """One formula, for start <= x < end.
+
+    Parameters
+    ----------
+    start, end
+        In the unit of x.
+    family
+        A name of `FAMILIES`.
+    parameters
+        In the order of the formula.
+    points
+        How many distinct x were fitted.
+    smape_pct
+        Symmetric mean absolute percentage error of these points, 0 to 100.
+    """
+
+    start: float
+    end: float
+    family: str
+    parameters: tuple[float, ...]
+    points: int
+    smape_pct: float
+
+    def predict(self, x: Array) -> Array:
+        """The formula's values at x, in the unit of y."""
+        return values(self.family, self.parameters, x)
+
+    def formula(self, x: str) -> str:
+        """In plain mathematics, with as many digits as its values need."""
+        at = np.linspace(self.start, self.end, 50)
+        exact = self.predict(at)
+        near = READABLE * np.abs(exact).max()
+        for digits in DIGITS:
+            numbers = [f"{number:.{digits}g}" for number in self.parameters]
+            if np.all(np.abs(values(self.family, [float(n) for n in numbers], at) - exact) <= near):
+                break
+        return FAMILIES[self.family].formula(numbers, x).replace("+ -", "- ")
+
+
+@dataclass(frozen=True)
+class CurveBreak:
+    """Where one segment ends and the next begins.
+
+    Parameters
+    ----------
+    at
+        The next segment's start.
+    low, high
+        Interval that contains the true place with a probability of 90 %.
+    jump
+        By how much the value changes there, in the unit of y; 0 where only the slope changes.
+    """
+
+    at: float
+    low: float
+    high: float
+    jump: float
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A readable model of one measured curve.
+
+    Parameters
+    ----------
+    x, y
+        Names of the columns.
+    points
+        How many rows were fitted, repeats counted.
+    segments, breakpoints
+        By rising x; there is one breakpoint less.
+    smape_pct
+        Error of the fit.
+    left_out_smape_pct
+        Error at points that were left out of the fit; None where there were too few.
+    noise_pct
+        Estimated error of the points themselves: their sMAPE against the true curve.
+    seconds
+        Time of solving.
+    setting
+        Values of other columns for which it holds.
+    """
+
+    x: str
+    y: str
+    points: int
+    segments: tuple[CurveSegment, ...]
+    breakpoints: tuple[CurveBreak, ...]
+    smape_pct: float
+    left_out_smape_pct: float | None
+    noise_pct: float
+    seconds: float
+    setting: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def start(self) -> float:
+        """The smallest x that was fitted."""
+        return self.segments[0].start
+
+    @property
+    def end(self) -> float:
+        """The largest x that was fitted."""
+        return self.segments[-1].end
+
+    def predict(self, x: Sequence[float] | Array) -> Array:
+        """Values at x, shape of x; beyond what was measured the outer segments are extrapolated."""
+        at = np.asarray(x, dtype=float)
+        places = np.searchsorted([point.at for point in self.breakpoints], at, side="right")
+        predicted = np.empty_like(at)
+        for number, segment in enumerate(self.segments):
+            predicted[places == number] = segment.predict(at[places == number])
+        return predicted
+
+    def extrapolated(self, x: Sequence[float] | Array) -> NDArray[np.bool_]:
+        """Which x are outside what was measured, shape of x."""
+        at = np.asarray(x, dtype=float)
+        return (at < self.start) | (at > self.end)
+
+
+def smape_pct(predicted: Array, measured: Array) -> float:
+    """Symmetric mean absolute percentage error, 0 to 100; zero against zero is no error."""
+    scale = np.abs(predicted) + np.abs(measured)
+    difference = np.abs(predicted - measured)
+    return float(100.0 * np.mean(np.divide(difference, scale, out=np.zeros_like(scale), where=scale > 0)))
