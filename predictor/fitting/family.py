@@ -32,13 +32,15 @@ class Family(ABC):
     """A family of functions of one variable. A new one is one entry of a file in `families/` that registers it."""
 
     terms: ClassVar[int]
-    """Number of columns."""
+    """Number of columns; the first is always 1."""
     has_rate: ClassVar[bool] = False
     """Whether the columns depend on a rate, which then is the last parameter."""
     reciprocal: ClassVar[bool] = False
     """Whether it is one over the sum."""
     of_positive_x: ClassVar[bool] = False
     """Whether x must be above zero."""
+    nested_in: ClassVar[str] = ""
+    """The name of a family with the same first columns and more of them, if there is one."""
 
     @property
     def size(self) -> int:
@@ -47,7 +49,7 @@ class Family(ABC):
 
     @abstractmethod
     def columns(self, x: Any, functions: Functions, rate: Any = 0.0) -> Sequence[Any]:
-        """The columns at x, an array or a symbol; the first may be the number 1."""
+        """The columns at x, an array or a symbol; the first is the number 1."""
 
     def value(self, parameters: Sequence[Any], x: Any, functions: Functions) -> Any:
         """The function at x, an array or a symbol; parameters in the order of the formula."""
@@ -58,6 +60,18 @@ class Family(ABC):
     @abstractmethod
     def formula(self, numbers: Sequence[str], x: str) -> str:
         """The function in plain mathematics; `numbers` are the parameters as text."""
+
+    def rates(self, shortest: float, longest: float) -> Array:
+        """Rates to try for segments of these lengths; one that has no effect for a family without."""
+        return np.zeros(1)
+
+    def local_columns(self, x: Any, start: Any, span: float, rate: Any = 0.0) -> Sequence[Any]:
+        """Columns that span the same functions as `columns`, with sound numbers near `start`; arrays broadcast."""
+        return self.columns(x, np, rate)
+
+    def plain(self, local: Sequence[float], start: float, span: float, rate: float) -> tuple[float, ...]:
+        """The parameters of the formula, from those of `local_columns`."""
+        return (*local, rate) if self.has_rate else tuple(local)
 
 
 FAMILIES: Registry[Family] = Registry(

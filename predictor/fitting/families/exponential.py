@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from predictor.fitting.family import FAMILIES, Family, Functions
+
+Array = NDArray[np.float64]
+
+SLOWEST, FASTEST, STEP = 0.5, 12.0, 1.5
+"""The exponent across a segment that is tried, from the longest segment to the shortest, and the ratio of two rates."""
+LIMIT = 25.0
+"""Largest exponent within a segment: what is steeper is a jump."""
 
 
 class Exponential(Family):
@@ -16,6 +27,19 @@ class Exponential(Family):
 
     def columns(self, x: Any, functions: Functions, rate: Any = 0.0) -> Sequence[Any]:
         return [1.0, functions.exp(rate * x)]
+
+    def rates(self, shortest: float, longest: float) -> Array:
+        low, high = SLOWEST / longest, FASTEST / shortest
+        sizes = np.geomspace(low, high, max(4, 1 + math.ceil(math.log(high / low) / math.log(STEP))))
+        return np.r_[-sizes[::-1], sizes]
+
+    def local_columns(self, x: Any, start: Any, span: float, rate: Any = 0.0) -> Sequence[Any]:
+        power = rate * (x - start)
+        with np.errstate(over="ignore"):
+            return [1.0, np.where(np.abs(power) <= LIMIT, np.exp(power), np.nan)]
+
+    def plain(self, local: Sequence[float], start: float, span: float, rate: float) -> tuple[float, ...]:
+        return local[0], local[1] * math.exp(-rate * start), rate
 
     def formula(self, numbers: Sequence[str], x: str) -> str:
         return "{} + {}*exp({}*{x})".format(*numbers, x=x)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from predictor.fitting.family import FAMILIES, Family, Functions
 
 
@@ -19,6 +21,17 @@ class Polynomial(Family):
     def columns(self, x: Any, functions: Functions, rate: Any = 0.0) -> Sequence[Any]:
         return [x**power if power else 1.0 for power in range(self.terms)]
 
+    def local_columns(self, x: Any, start: Any, span: float, rate: Any = 0.0) -> Sequence[Any]:
+        return self.columns((x - start) / span, np)
+
+    def plain(self, local: Sequence[float], start: float, span: float, rate: float) -> tuple[float, ...]:
+        shifted = np.polynomial.Polynomial([-start / span, 1 / span])
+        power, total = np.polynomial.Polynomial([1.0]), np.zeros(self.terms)
+        for number in local:
+            total[: len(power.coef)] += number * power.coef
+            power = power * shifted
+        return tuple(float(number) for number in total)
+
     def value(self, parameters: Sequence[Any], x: Any, functions: Functions) -> Any:
         total = parameters[-1]
         for number in reversed(parameters[:-1]):
@@ -31,14 +44,14 @@ class Polynomial(Family):
         return f"1 / ({total})" if self.reciprocal else total
 
 
-def _of_degree(degree: int, reciprocal: bool = False) -> Family:
-    members = {"degree": degree, "reciprocal": reciprocal, "__doc__": f"A polynomial of degree {degree}."}
+def _of_degree(degree: int, nested_in: str, reciprocal: bool = False) -> Family:
+    members = {"degree": degree, "reciprocal": reciprocal, "nested_in": nested_in, "__doc__": "See Polynomial."}
     family: Family = type(f"Degree{degree}", (Polynomial,), members)()
     return family
 
 
 NAMES = ("constant", "linear", "quadratic", "degree-3", "degree-4", "degree-5")
 for _degree, _name in enumerate(NAMES):
-    FAMILIES.register(_name)(_of_degree(_degree))
+    FAMILIES.register(_name)(_of_degree(_degree, NAMES[-1]))
 for _degree in (1, 2):
-    FAMILIES.register(f"inverse-{NAMES[_degree]}")(_of_degree(_degree, reciprocal=True))
+    FAMILIES.register(f"inverse-{NAMES[_degree]}")(_of_degree(_degree, f"inverse-{NAMES[2]}", reciprocal=True))

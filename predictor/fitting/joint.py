@@ -1,0 +1,237 @@
+"""All segments fitted together: where a curve only bends, neighbours share their value at the breakpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from predictor.fitting.family import FAMILIES, Family
+from predictor.fitting.points import CurvePoints
+from predictor.fitting.residuals import as_fitted
+
+Array = NDArray[np.float64]
+
+ROUNDS = 12
+"""Most evaluations per parameter."""
+CLOSE = 1e-6
+"""Relative change of the sum of squares at which it has settled."""
+FAR = 1e6
+"""A residual, in standard deviations, of what is not defined."""
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Where two segments meet.
+
+    Parameters
+    ----------
+    place
+        On the axis.
+    is_bend
+        Whether the value is the same on both sides; its place is then fitted, too.
+    """
+
+    place: float
+    is_bend: bool
+
+
+@dataclass(frozen=True)
+class LocalCurve:
+    """A member of a family, by parameters that are sound near its segment.
+
+    Parameters
+    ----------
+    family
+        Of which it is one.
+    start, span
+        What `local_columns` refer to.
+    numbers
+        Factors of the columns.
+    rate
+        Where the family has one.
+    """
+
+    family: Family
+    start: float
+    span: float
+    numbers: tuple[float, ...]
+    rate: float
+
+    def sum(self, x: Array) -> Array:
+        """The sum of the columns."""
+        columns = self.family.local_columns(x, self.start, self.span, self.rate)
+        return np.asarray(sum(b * column for b, column in zip(self.numbers, columns, strict=True)) + 0.0 * x)
+
+    def __call__(self, x: Array) -> Array:
+        total = self.sum(x)
+        return np.asarray(1.0 / total) if self.family.reciprocal else total
+
+    @property
+    def plain(self) -> tuple[float, ...]:
+        """Parameters in the order of the formula."""
+        return self.family.plain(self.numbers, self.start, self.span, self.rate)
+
+
+@dataclass(frozen=True)
+class JointFit:
+    """Curves of all segments, and where they meet.
+
+    Parameters
+    ----------
+    curves
+        Of the segments.
+    joints
+        Between them.
+    squares
+        Sum of squared residuals, in standard deviations.
+    """
+
+    curves: tuple[LocalCurve, ...]
+    joints: tuple[Joint, ...]
+    squares: float
+
+    @property
+    def size(self) -> int:
+        """Number of parameters, without the places."""
+        return sum(curve.family.size for curve in self.curves) - sum(joint.is_bend for joint in self.joints)
+
+    def predict(self, points: CurvePoints, x: Array) -> Array:
+        """Values at x."""
+        return _predicted(points, self.curves, [joint.place for joint in self.joints], x)
+
+
+def _predicted(points: CurvePoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Array) -> Array:
+    which = np.searchsorted(places, points.on_axis(x), side="right")
+    with np.errstate(all="ignore"):
+        return np.asarray(np.select([which == k for k in range(len(curves))], [curve(x) for curve in curves]))
+
+
+def fitted_alone(points: CurvePoints, family: str, first: int, end: int) -> LocalCurve:
+    """The best member over some points, by linear least squares at the best rate of a fine grid."""
+    one, x = FAMILIES[family], points.x[first:end]
+    target, weights = (values[first:end] for values in as_fitted(FAMILIES[family], points))
+    start, span = float(x[0]), float(x[-1] - x[0]) or 1.0
+    root, best, least = np.sqrt(weights), None, np.inf
+    for rate in _fine_rates(one, span):
+        columns = one.local_columns(x, start, span, rate)
+        table = np.stack([np.broadcast_to(column, x.shape) for column in columns], axis=1) * root[:, None]
+        if not np.isfinite(table).all():
+            continue
+        unit = np.linalg.norm(table, axis=0)
+        numbers, *_ = np.linalg.lstsq(table / unit, target * root, rcond=None)
+        squares = float(((table / unit @ numbers - target * root) ** 2).sum())
+        if squares < least:
+            best, least = LocalCurve(one, start, span, tuple((numbers / unit).tolist()), float(rate)), squares
+    assert best is not None
+    return best
+
+
+def _fine_rates(family: Family, span: float) -> Array:
+    rates = family.rates(span, span)
+    return rates if len(rates) == 1 else family.rates(span, 4 * span)
+
+
+def fit_together(
+    points: CurvePoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Array
+) -> JointFit:
+    """Least squares of all curves at once.
+
+    Parameters
+    ----------
+    points
+        To fit.
+    curves, joints
+        Where to begin; places of jumps stay.
+    deviation
+        Standard deviation of each point, shape (points,).
+    """
+    problem = _Problem(points, tuple(curves), tuple(joints), deviation)
+    begin = problem.packed()
+    result = least_squares(
+        problem.residuals, begin, method="lm", x_scale="jac", max_nfev=ROUNDS * (len(begin) + 1), xtol=CLOSE, ftol=CLOSE
+    )
+    unpacked, places = problem.unpacked(result.x)
+    joined = tuple(Joint(place, one.is_bend) for place, one in zip(places, joints, strict=True))
+    return JointFit(unpacked, joined, float((problem.residuals(result.x) ** 2).sum()))
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Parameters as one vector: factors of the columns in their own units, rates times spans, places of bends."""
+
+    points: CurvePoints
+    curves: tuple[LocalCurve, ...]
+    joints: tuple[Joint, ...]
+    deviation: Array
+
+    @cached_property
+    def _units(self) -> list[Array]:
+        """The size of each factor: that of the target over that of the column."""
+        units = []
+        places = [-np.inf, *(joint.place for joint in self.joints), np.inf]
+        axis = self.points.on_axis(self.points.x)
+        for curve, low, high in zip(self.curves, places[:-1], places[1:], strict=True):
+            x = self.points.x[(axis >= low) & (axis < high)]
+            x = x if len(x) else self.points.x
+            columns = curve.family.local_columns(x, curve.start, curve.span, curve.rate)
+            size = float(np.abs(curve.sum(x)).max()) or 1.0
+            units.append(np.array([size / (float(np.nanmax(np.abs(column))) or 1.0) for column in columns]))
+        return units
+
+    def packed(self) -> Array:
+        numbers: list[float] = []
+        for k, (curve, unit) in enumerate(zip(self.curves, self._units, strict=True)):
+            free = 1 if k and self.joints[k - 1].is_bend else 0
+            numbers += (np.array(curve.numbers) / unit)[free:].tolist()
+            if curve.family.has_rate:
+                numbers.append(curve.rate * curve.span)
+        moved = [(joint.place - self._low) / self._length for joint in self.joints if joint.is_bend]
+        return np.array([*numbers, *moved])
+
+    @cached_property
+    def _low(self) -> float:
+        return float(self.points.on_axis(self.points.x[0]))
+
+    @cached_property
+    def _length(self) -> float:
+        return float(self.points.on_axis(self.points.x[-1])) - self._low
+
+    def unpacked(self, vector: Array) -> tuple[tuple[LocalCurve, ...], list[float]]:
+        """Curves and places."""
+        bends = sum(joint.is_bend for joint in self.joints)
+        moved = iter((vector[len(vector) - bends :] * self._length + self._low).tolist())
+        places = [next(moved) if joint.is_bend else joint.place for joint in self.joints]
+        curves: list[LocalCurve] = []
+        at = 0
+        for k, (curve, unit) in enumerate(zip(self.curves, self._units, strict=True)):
+            bend = bool(k) and self.joints[k - 1].is_bend
+            terms = curve.family.terms - bend
+            numbers = vector[at : at + terms] * unit[bend:]
+            rate = vector[at + terms] / curve.span if curve.family.has_rate else 0.0
+            at += terms + curve.family.has_rate
+            if bend:
+                numbers = np.r_[0.0, numbers]
+            one = LocalCurve(curve.family, curve.start, curve.span, tuple(numbers.tolist()), float(rate))
+            curves.append(self._continued(curves[-1], one, places[k - 1]) if bend else one)
+        return tuple(curves), places
+
+    def _continued(self, last: LocalCurve, curve: LocalCurve, place: float) -> LocalCurve:
+        """The curve with the first factor that makes it begin where the last one ends."""
+        x = self.points.off_axis(np.array([place]))
+        with np.errstate(all="ignore"):
+            value = float(last(x)[0])
+            first = (1.0 / value if curve.family.reciprocal else value) - float(curve.sum(x)[0])
+        return LocalCurve(curve.family, curve.start, curve.span, (first, *curve.numbers[1:]), curve.rate)
+
+    def residuals(self, vector: Array) -> Array:
+        """In standard deviations."""
+        curves, places = self.unpacked(vector)
+        predicted = _predicted(self.points, curves, places, self.points.x)
+        with np.errstate(all="ignore"):
+            scaled = (self.points.y - predicted) / self.deviation
+        return np.asarray(np.clip(np.nan_to_num(scaled, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR))

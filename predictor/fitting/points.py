@@ -1,0 +1,118 @@
+"""The points of a curve as fitting needs them: distinct x, means of repeats, and how noise grows with y."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.fitting.curve import MeasuredCurve
+
+Array = NDArray[np.float64]
+
+WINDOW = 5
+"""Points whose median is taken for how large y is."""
+LARGEST = 700.0
+"""The largest logarithm of x."""
+MARGIN = 10.0
+"""Noise is taken to be absolute where that makes the differences so much more likely (natural logarithm)."""
+
+
+@dataclass(frozen=True)
+class CurvePoints:
+    """Distinct x of a curve.
+
+    Parameters
+    ----------
+    x, y
+        Rising, and the mean of what was measured there. Shape (points,).
+    rows
+        Repeats of each. Shape (points,).
+    within
+        Sum of squares of the repeats about their mean. Shape (points,).
+    scale
+        Standard deviation of the noise of a row, up to a factor: |y| where noise is relative, else 1. Shape (points,).
+    logarithmic
+        Whether x is spread evenly on a logarithmic axis rather than on a linear one.
+    """
+
+    x: Array
+    y: Array
+    rows: Array
+    within: Array
+    scale: Array
+    logarithmic: bool
+
+    @classmethod
+    def of(cls, curve: MeasuredCurve) -> CurvePoints:
+        """The points of a measured curve."""
+        x, place = np.unique(curve.x, return_inverse=True)
+        rows = np.bincount(place).astype(np.float64)
+        y = np.bincount(place, curve.y) / rows
+        within = np.bincount(place, (curve.y - y[place]) ** 2)
+        return cls(x, y, rows, within, _scale(x, y), _is_logarithmic(x))
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def weights(self) -> Array:
+        """One over the variance of the means, up to a factor."""
+        return np.asarray(self.rows / self.scale**2)
+
+    def part(self, keep: NDArray[np.bool_]) -> CurvePoints:
+        """Some of the points."""
+        return CurvePoints(
+            self.x[keep], self.y[keep], self.rows[keep], self.within[keep], self.scale[keep], self.logarithmic
+        )
+
+    def on_axis(self, x: Array | float) -> Array:
+        """Places on the axis: x, or its logarithm."""
+        return np.log(x) if self.logarithmic else np.asarray(x, dtype=float)
+
+    def off_axis(self, place: Array | float) -> Array:
+        """x at places on the axis."""
+        return np.exp(np.minimum(place, LARGEST)) if self.logarithmic else np.asarray(place, dtype=float)
+
+    def noise_of_repeats(self) -> tuple[float, int]:
+        """Variance of a row by repeats, in units of `scale` squared, and its degrees of freedom."""
+        freedom = int((self.rows - 1).sum())
+        return (float((self.within / self.scale**2).sum()) / freedom if freedom else 0.0), freedom
+
+    def noise_of_neighbours(self) -> float:
+        """Variance of a row by how much each point differs from the line through its neighbours, in the same unit."""
+        difference, factor = _off_neighbours(self.x, self.y)
+        scaled = difference / (self.scale[1:-1] * np.sqrt(factor / self.rows[1:-1]))
+        return float((1.4826 * np.median(np.abs(scaled))) ** 2)
+
+
+def _scale(x: Array, y: Array) -> Array:
+    """|y|, smoothed, where that explains the noise better than a constant does."""
+    size = _running_median(np.abs(y))
+    if np.any(y <= 0) or np.any(size <= 0) or len(x) < WINDOW:
+        return np.ones_like(y) if np.any(y <= 0) else size
+    difference = np.abs(_off_neighbours(x, y)[0])
+    relative = np.log(np.mean(difference / size[1:-1])) + np.log(size[1:-1]).mean() if difference.any() else 0.0
+    absolute = np.log(np.mean(difference)) if difference.any() else 0.0
+    return np.ones_like(y) if len(difference) * (relative - absolute) > MARGIN else size
+
+
+def _off_neighbours(x: Array, y: Array) -> tuple[Array, Array]:
+    """Each inner point less the line through its neighbours, and the variance of that for points of variance 1."""
+    left, right = np.diff(x)[:-1], np.diff(x)[1:]
+    share = right / (left + right)
+    return y[1:-1] - share * y[:-2] - (1 - share) * y[2:], 1 + share**2 + (1 - share) ** 2
+
+
+def _running_median(values: Array) -> Array:
+    half = WINDOW // 2
+    padded = np.pad(values, half, mode="edge")
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), axis=1))
+
+
+def _is_logarithmic(x: Array) -> bool:
+    if x[0] <= 0 or len(x) < 3:
+        return False
+    even, even_log = np.diff(x), np.diff(np.log(x))
+    return bool(even_log.std() / even_log.mean() < even.std() / even.mean())

@@ -1,0 +1,166 @@
+"""The residual sum of squares of every family over every run of neighbouring points.
+
+Families of two columns need five running sums. Longer ones, the polynomials, use a QR decomposition that grows by one
+point after another (Givens rotations), for all first points at once; its first columns are the decomposition of the
+first columns, so one table serves all degrees. So a table for n points costs n steps on arrays, not n^2 / 2 fits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.fitting.family import FAMILIES, Family
+from predictor.fitting.points import CurvePoints
+
+Array = NDArray[np.float64]
+
+SHORTEST = 5
+"""Fewest points of a segment."""
+TINY = 1e-13
+"""What is left of a sum of squares below this share of it is rounding."""
+
+
+def residual_tables(points: CurvePoints, families: Iterable[str]) -> Mapping[str, Array]:
+    """By family, weighted sums of squares about the best member, shape (first point, last point).
+
+    Infinite where it is not defined; for a family with a rate, the best of the rates that are tried.
+    """
+    asked = [name for name in families if _is_defined(FAMILIES[name], points)]
+    nested: dict[str, list[str]] = defaultdict(list)
+    for name in asked:
+        nested[FAMILIES[name].nested_in or name].append(name)
+    tables: dict[str, Array] = {}
+    longer = []
+    for largest, names in nested.items():
+        if max(FAMILIES[name].terms for name in names) == 2 and largest in names:
+            tables[largest] = _two_columns(points, FAMILIES[largest])
+        else:
+            longer.append(largest)
+    if longer:
+        terms = max(FAMILIES[name].terms for largest in longer for name in nested[largest])
+        for largest, table in zip(longer, _decomposed(points, longer, terms), strict=True):
+            tables |= {name: table[FAMILIES[name].terms - 1] for name in nested[largest]}
+    return {name: tables[name] for name in asked}
+
+
+def _is_defined(family: Family, points: CurvePoints) -> bool:
+    return not (family.of_positive_x and points.x[0] <= 0) and not (family.reciprocal and np.any(points.y <= 0))
+
+
+def as_fitted(family: Family, points: CurvePoints) -> tuple[Array, Array]:
+    """What the sum of the family's columns is fitted to, and the weights of that: y, or one over y."""
+    if not family.reciprocal:
+        return points.y, points.weights
+    return 1.0 / points.y, points.weights * np.abs(points.y) ** 4
+
+
+def _two_columns(points: CurvePoints, family: Family) -> Array:
+    """The table of a family of 1 and another column."""
+    count, span = len(points), float(points.x[-1] - points.x[0])
+    target, weights = as_fitted(family, points)
+    later = np.arange(count)[:, None] <= np.arange(count)
+
+    def summed(values: Array) -> Array:
+        """Sums from the first point to the last."""
+        total = np.cumsum(values)
+        return np.asarray(total - np.r_[0.0, total[:-1]][:, None])
+
+    centred = target - np.average(target, weights=weights)
+    total = np.where(later, summed(weights), 1.0)
+    of_target = summed(weights * centred)
+    squares = summed(weights * centred**2) - of_target**2 / total
+    best = np.full((count, count), np.inf)
+    for rate in family.rates(_shortest_length(points.x), span):
+        begun = _first_points(points.x, family, rate)
+        column = family.local_columns(points.x, points.x[:begun, None], span, rate)[1]
+        column = np.broadcast_to(column, (begun, count))
+        column = np.where(later[:begun], column - _at_start(column), 0.0)
+        weighted = weights * column
+        sums = np.cumsum(weighted, axis=1)
+        spread = np.cumsum(weighted * column, axis=1) - sums**2 / total[:begun]
+        product = np.cumsum(weighted * centred, axis=1) - sums * of_target[:begun] / total[:begun]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            left = squares[:begun] - np.where(spread > 0, product**2 / spread, 0.0)
+        best[:begun] = np.fmin(best[:begun], np.maximum(left, TINY * np.abs(squares[:begun])))
+    return np.where(later, best, np.inf)
+
+
+def _at_start(column: Array) -> Array:
+    """The column's value at each first point, as a column of its own."""
+    return np.diagonal(column)[:, None]
+
+
+def _first_points(x: Array, family: Family, rate: float) -> int:
+    """How many of the first points begin a shortest segment for which the rate is defined."""
+    if not family.has_rate:
+        return len(x)
+    reach = min(SHORTEST, len(x)) - 1
+    defined = np.isfinite(family.local_columns(x[reach:], x[:-reach], float(x[-1] - x[0]), rate)[1])
+    return int(np.flatnonzero(defined).max(initial=-1)) + 1 + reach if defined.any() else 0
+
+
+def _decomposed(points: CurvePoints, names: Sequence[str], terms: int) -> list[Array]:
+    """The tables of longer families for 1 to `terms` columns, shape (terms, first point, last point) each."""
+    count, span = len(points), float(points.x[-1] - points.x[0])
+    families = [FAMILIES[name] for name in names]
+    fitted = [as_fitted(family, points) for family in families]
+    targets = np.stack([target / np.abs(target).max() for target, _ in fitted], axis=1)
+    roots = np.stack([np.sqrt(weights) * np.abs(target).max() for target, weights in fitted], axis=1)
+    tables = np.full((len(families), terms, count, count), np.inf)
+    decomposition = _Growing(count, len(families), terms)
+    rows = np.zeros((terms, count, len(families)))
+    for last in range(count):
+        begun = slice(0, last + 1)
+        for number, family in enumerate(families):
+            columns = family.local_columns(points.x[last], points.x[begun], span)
+            for place, column in enumerate(columns[:terms]):
+                rows[place, begun, number] = column
+        sums = decomposition.add(rows[:, begun] * roots[last], targets[last] * roots[last])
+        tables[:, :, begun, last] = np.moveaxis(sums, 2, 0)
+    return list(tables)
+
+
+def _shortest_length(x: Array) -> float:
+    reach = min(SHORTEST, len(x)) - 1
+    return float(np.min(x[reach:] - x[:-reach]))
+
+
+class _Growing:
+    """Decompositions of rows that begin at each first point, for each family; a row is added to all that have begun."""
+
+    def __init__(self, count: int, families: int, terms: int) -> None:
+        self._upper = np.zeros((terms, terms, count, families))
+        self._right = np.zeros((terms, count, families))
+        self._rest = np.zeros((count, families))
+
+    def add(self, row: Array, target: Array) -> Array:
+        """Add a row, shape (terms, begun, families), for a target by family; sums of squares by number of terms."""
+        terms, begun = row.shape[0], row.shape[1]
+        value = np.broadcast_to(target, row.shape[1:])
+        for k in range(terms):
+            diagonal = self._upper[k, k, :begun]
+            length = np.hypot(diagonal, row[k])
+            with np.errstate(invalid="ignore", divide="ignore"):
+                cosine, sine = diagonal / length, row[k] / length
+            still = length == 0
+            cosine[still], sine[still] = 1.0, 0.0
+            self._upper[k, k, :begun] = length
+            if k + 1 < terms:
+                above = self._upper[k, k + 1 :, :begun]
+                turned = cosine * above + sine * row[k + 1 :]
+                row[k + 1 :] = cosine * row[k + 1 :] - sine * above
+                self._upper[k, k + 1 :, :begun] = turned
+            right = self._right[k, :begun]
+            turned, value = cosine * right + sine * value, cosine * value - sine * right
+            self._right[k, :begun] = turned
+        self._rest[:begun] += value**2
+        return self._by_terms(begun)
+
+    def _by_terms(self, begun: int) -> Array:
+        squares = self._right[::-1, :begun] ** 2
+        sums = np.cumsum(np.concatenate([self._rest[None, :begun], squares[:-1]]), axis=0)[::-1]
+        return np.asarray(np.where(np.isnan(sums), np.inf, sums))

@@ -1,0 +1,112 @@
+"""The structure of a curve: how many segments, of which families, and which breakpoints are jumps and which bends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.fitting.bends import bend_places, bend_squares
+from predictor.fitting.evidence import NoisePrior
+from predictor.fitting.joint import Joint, JointFit, LocalCurve, fit_together, fitted_alone
+from predictor.fitting.points import CurvePoints
+from predictor.fitting.residuals import SHORTEST
+from predictor.fitting.splits import Split, Splits
+
+Array = NDArray[np.float64]
+
+NEAR_BEST = 40.0
+"""Splits whose cost is at most so much above the best are fitted with bends; a bend saves a parameter."""
+MARGIN = 2
+"""Fewest points between a bend and the next breakpoint."""
+
+
+@dataclass(frozen=True)
+class Structured:
+    """A split, fitted with bends and jumps.
+
+    Parameters
+    ----------
+    split
+        Runs of points, and their families.
+    fit
+        The curves, and where they meet.
+    deviation
+        Standard deviation of each point, shape (points,).
+    cost
+        As of a split; each bend saves a parameter.
+    """
+
+    split: Split
+    fit: JointFit
+    deviation: Array
+    cost: float
+
+
+def best_structure(points: CurvePoints, splits: Splits) -> Structured:
+    """The structure that explains the points best."""
+    limit = splits.best.cost + NEAR_BEST
+    near = [split for split in splits.by_count if split.cost <= limit]
+    return min((structured(points, split, splits.prior) for split in near), key=lambda one: one.cost)
+
+
+def structured(points: CurvePoints, split: Split, prior: NoisePrior) -> Structured:
+    """One split, with a bend wherever a jump does not explain the points better by more than its parameter costs."""
+    runs = list(zip(split.starts, split.ends(len(points)), strict=True))
+    curves = [fitted_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True)]
+    deviation = _deviation(points, curves, runs, prior)
+    joints = [_joint(points, deviation, curves, runs, number) for number in range(1, len(runs))]
+    fit = _sound_fit(points, curves, joints, deviation)
+    alone = sum(_squares(points, deviation, curve, *run) for curve, run in zip(curves, runs, strict=True))
+    bends = sum(joint.is_bend for joint in fit.joints)
+    return Structured(split, fit, deviation, split.cost + fit.squares - alone - bends * float(np.log(len(points))))
+
+
+def _deviation(
+    points: CurvePoints, curves: list[LocalCurve], runs: list[tuple[int, int]], prior: NoisePrior
+) -> Array:
+    """Standard deviation of each point, by what is left over in its segment."""
+    deviation = points.scale / np.sqrt(points.rows)
+    for curve, (first, end) in zip(curves, runs, strict=True):
+        squares = _squares(points, deviation, curve, first, end)
+        deviation[first:end] *= np.sqrt(prior.variance_of(squares, end - first, curve.family.size))
+    return deviation
+
+
+def _squares(points: CurvePoints, deviation: Array, curve: LocalCurve, first: int, end: int) -> float:
+    run = slice(first, end)
+    return float((((points.y[run] - curve(points.x[run])) / deviation[run]) ** 2).sum())
+
+
+def _joint(
+    points: CurvePoints, deviation: Array, curves: list[LocalCurve], runs: list[tuple[int, int]], number: int
+) -> Joint:
+    """A bend, at its best place, or a jump halfway between two points."""
+    (first, middle), (_, end) = runs[number - 1], runs[number]
+    axis = points.on_axis(points.x)
+    jump = Joint(float(axis[middle - 1] + axis[middle]) / 2, False)
+    left, right = curves[number - 1], curves[number]
+    places = bend_places(points, first, end, MARGIN)
+    squares = bend_squares(points, deviation, left, right, first, end, places)
+    if not len(squares) or not np.isfinite(squares).any():
+        return jump
+    best = int(squares.argmin())
+    apart = _squares(points, deviation, left, first, middle) + _squares(points, deviation, right, middle, end)
+    return Joint(float(places[best]), True) if squares[best] - apart < np.log(len(points)) else jump
+
+
+def _sound_fit(points: CurvePoints, curves: list[LocalCurve], joints: list[Joint], deviation: Array) -> JointFit:
+    """The joint fit; where a bend ran away, it is fitted as a jump."""
+    axis = points.on_axis(points.x)
+    while True:
+        fit = fit_together(points, curves, joints, deviation)
+        places = [axis[0], *(joint.place for joint in fit.joints), axis[-1]]
+        away = [
+            number
+            for number, joint in enumerate(fit.joints)
+            if joint.is_bend and not places[number] < joint.place < places[number + 2]
+        ]
+        if not away:
+            return fit
+        joints = [replace(joint, is_bend=False) if number in away else joint for number, joint in enumerate(joints)]
