@@ -39,7 +39,7 @@ class Polynomial(Family):
         return 1 / total if self.reciprocal else total
 
     def formula(self, numbers: Sequence[str], x: str) -> str:
-        names = ["", f"*{x}", *(f"*{x}^{power}" for power in range(2, self.terms))]
+        names = ["", f"*{x}", *(f"*{x}^{power}" for power in range(2, self.terms))][: self.terms]
         total = " + ".join(number + name for number, name in zip(numbers, names, strict=True))
         return f"1 / ({total})" if self.reciprocal else total
 
