@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -66,7 +67,8 @@ class CsvTable:
             elif value is not None:
                 self._fault(row, column, f"{cell} is above {LARGEST:g}")
             elif cell:
-                self._fault(row, column, f"'{cell}' is not a number", DECIMAL_COMMA if "," in cell else None)
+                kind = "finite number" if _is_not_finite(cell) else "number"
+                self._fault(row, column, f"'{cell}' is not a {kind}", DECIMAL_COMMA if "," in cell else None)
             elif not optional:
                 self._fault(row, column, "is empty")
         return values
@@ -77,6 +79,13 @@ class CsvTable:
 
     def _fault(self, row: int, column: str, message: str, hint: str | None = None) -> None:
         self.faults.append(Fault(self.name, self.lines[row], column, message, hint))
+
+
+def _is_not_finite(cell: str) -> bool:
+    try:
+        return not math.isfinite(float(cell))
+    except ValueError:
+        return False
 
 
 def read_csv_table(source: str) -> CsvTable:

@@ -49,6 +49,10 @@ class CurveSegment:
 
     def formula(self, x: str) -> str:
         """In plain mathematics, with as many digits as its values need."""
+        return FAMILIES[self.family].formula(self.shown_parameters(), x).replace("+ -", "- ")
+
+    def shown_parameters(self) -> list[str]:
+        """The parameters as text, with as many digits as the values need."""
         at = np.linspace(self.start, self.end, 50)
         exact = self.predict(at)
         near = READABLE * np.abs(exact).max()
@@ -56,7 +60,7 @@ class CurveSegment:
             numbers = [f"{number:.{digits}g}" for number in self.parameters]
             if np.all(np.abs(values(self.family, [float(n) for n in numbers], at) - exact) <= near):
                 break
-        return FAMILIES[self.family].formula(numbers, x).replace("+ -", "- ")
+        return numbers
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,216 @@
+"""`placer fit`: from a CSV file of measurements to a formula, its predictions, and code."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
+from placer.inputs.lines import STDIN
+from placer.progress import Progress
+from profiles import InputError
+
+if TYPE_CHECKING:
+    from predictor.fitting.curve import MeasuredCurve
+    from predictor.fitting.fitted_model import FittedModel
+
+SELECTIONS = ("bic", "tum")
+MODEL_SUFFIX = ".json"
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA.csv|MODEL.json",
+        help="Measurements, one per row, or a model written by --out; - reads standard input.",
+        show_default=False,
+    ),
+]
+X = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--x",
+        help="The column that was varied. Repeated: further columns are settings, and there is a fit for each "
+        "combination of their values.  [default: the first of two columns with numbers]",
+        show_default=False,
+    ),
+]
+Y = Annotated[
+    str | None,
+    typer.Option(
+        "--y",
+        help="The column that was measured.  [default: the second of two columns with numbers]",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="Write the model; `placer fit MODEL.json` uses it again.", show_default=False)
+]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at", help="CSV of what to predict: the columns of x and the settings; - reads stdin.", show_default=False
+    ),
+]
+Code = Annotated[
+    str | None, typer.Option("--code", help="Print the model as python, c, latex or p4.", show_default=False)
+]
+Select = Annotated[
+    str | None,
+    typer.Option(
+        help="How number, places and families of the segments are chosen: bic, or tum as the paper does it.  "
+        "[default: bic]",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """The models, and the curves that they were fitted to: none for models that were read."""
+
+    models: tuple[FittedModel, ...]
+    curves: tuple[MeasuredCurve, ...] = ()
+
+
+def command(
+    data: Data,
+    x: X = None,
+    y: Y = None,
+    out: Out = None,
+    at: At = None,
+    code: Code = None,
+    select: Select = None,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a readable formula to measurements of one curve: segments, breakpoints and errors."""
+    progress = Progress(quiet=quiet)
+    _refuse(data, out, at, code)
+    if _is_model(data):
+        fits = _Fits(_read_models(data, x, y, select))
+    else:
+        fits = _fitted(data, x or (), y, one_of("--select", select or SELECTIONS[0], SELECTIONS), at, progress)
+    text = _printed(fits.models, at, code, progress)
+    if out is not None:
+        _write(fits.models, out)
+        progress.say(f"wrote {out}")
+    typer.echo(text, nl=False)
+
+
+def _refuse(data: str, out: Path | None, at: str | None, code: str | None) -> None:
+    """InputError when options are wrong or contradict each other, before any work."""
+    if code is not None:
+        from predictor.fitting.generated_code import CODES
+
+        CODES.find(code)
+    if at is not None and code is not None:
+        raise InputError.of("--at", "is given together with --code", hint="both print on standard output: give one")
+    if at == data == STDIN:
+        raise InputError.of("--at", "standard input is already the data", hint="only one file can be `-`")
+    refuse_unwritable("--out", out)
+    read = {"DATA": None if data == STDIN else Path(data), "--at": None if at in (None, STDIN) else Path(str(at))}
+    refuse_same_files({"--out": out}, read)
+
+
+def _is_model(data: str) -> bool:
+    """Whether the file is a fitted model, and not measurements: a JSON object."""
+    if data == STDIN:
+        peek = getattr(sys.stdin.buffer, "peek", None)
+        return peek is not None and _begins_as_json(peek(64))
+    path = Path(data)
+    if path.suffix.lower() == MODEL_SUFFIX or not path.is_file():
+        return path.suffix.lower() == MODEL_SUFFIX
+    try:
+        with path.open("rb") as file:
+            return _begins_as_json(file.read(64))
+    except OSError:  # reported by the one who reads all of it
+        return False
+
+
+def _begins_as_json(content: bytes) -> bool:
+    return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def _read_models(
+    data: str, x: Sequence[str] | None, y: str | None, select: str | None
+) -> tuple[FittedModel, ...]:
+    from predictor.fitting.model_file import LARGEST_FILE, models_of
+    from profiles.text import read_text
+
+    for option, value in (("--x", x), ("--y", y), ("--select", select)):
+        if value is not None:
+            raise InputError.of(option, "is for measurements; this is a fitted model", hint="give --at or --code")
+    if data != STDIN:
+        return models_of(read_text(Path(data), LARGEST_FILE), data)
+    return models_of(_text_of_stdin(LARGEST_FILE), "<stdin>")
+
+
+def _text_of_stdin(largest: int) -> str:
+    content = sys.stdin.buffer.read(largest + 1)
+    if len(content) > largest:
+        raise InputError.of("<stdin>", f"is larger than {largest:,} bytes")
+    try:
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig").read()
+    except UnicodeDecodeError:
+        raise InputError.of("<stdin>", "is not UTF-8 text", hint="save the file as UTF-8") from None
+
+
+def _fitted(
+    data: str, x: Sequence[str], y: str | None, select: str, at: str | None, progress: Progress
+) -> _Fits:
+    """A fit of each curve of the file."""
+    from placer.inputs.curve import read_curves
+    from predictor.fitting.fit import fit
+
+    read = read_curves(data, x, y)
+    for note in read.notes:
+        progress.say(note)
+    models = []
+    with progress.task("fits") as advance:
+        for number, curve in enumerate(read.curves):
+            advance(number, len(read.curves))
+            models.append(fit(curve, select=select))
+    return _Fits(tuple(models), read.curves)
+
+
+def _printed(models: Sequence[FittedModel], at: str | None, code: str | None, progress: Progress) -> str:
+    """What standard output gets."""
+    from predictor.fitting.model_file import models_text
+
+    if at is not None:
+        return _predictions(models, at, progress)
+    if code is not None:
+        from predictor.fitting.generated_code import CODES
+
+        return CODES[code](models)
+    return models_text(models)
+
+
+def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> str:
+    import numpy as np
+
+    from placer.inputs.curve import read_points
+    from placer.report.text.fitted_points import fitted_points
+
+    points = read_points(at, models[0].x, [model.setting for model in models])
+    predicted, outside = np.empty(len(points.x)), np.empty(len(points.x), dtype=bool)
+    for number, model in enumerate(models):
+        rows = points.fits == number
+        predicted[rows], outside[rows] = model.predict(points.x[rows]), model.extrapolated(points.x[rows])
+    if count := int(outside.sum()):
+        progress.say(f"{count} of {len(outside)} rows are outside what was measured: they are marked `extrapolated`")
+    if count := int((~np.isfinite(predicted)).sum()):
+        progress.say(f"{count} of {len(outside)} rows have no prediction: the formula has no finite value there")
+    return fitted_points(points.table, predicted, outside)
+
+
+def _write(models: Sequence[FittedModel], out: Path) -> None:
+    from placer.report.files import write_files
+    from predictor.fitting.model_file import models_text
+
+    write_files({out: models_text(models).encode()})

@@ -1,0 +1,210 @@
+"""Measured curves, and points to predict: CSV files of `placer fit`, read or refused whole (docs/formats.md)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placer.inputs.csv_table import CsvTable, read_csv_table
+from predictor.fitting.curve import MeasuredCurve
+from profiles import Fault, InputError
+from profiles.faults import suggestion
+from profiles.text import number_of
+
+LEAST_X = 3
+"""Distinct x of a curve: a straight line has two parameters, and one point more shows whether it is one."""
+MOST_X = 20_000
+MOST_SETTINGS = 1_000
+SHOWN_SETTINGS = 10
+
+Setting = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CurveFile:
+    """What a file of measurements holds.
+
+    Parameters
+    ----------
+    curves
+        One per combination of the settings' values, by rising values.
+    settings
+        Names of the columns that are settings.
+    notes
+        What users should know of how the file was read.
+    """
+
+    curves: tuple[MeasuredCurve, ...]
+    settings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CurvePoints:
+    """Points to predict.
+
+    Parameters
+    ----------
+    table
+        As they are written.
+    x
+        Shape (rows,).
+    fits
+        Which of the fits holds for each row, shape (rows,).
+    """
+
+    table: CsvTable
+    x: NDArray[np.float64]
+    fits: NDArray[np.intp]
+
+
+def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> CurveFile:
+    """The curves of a `.csv` or `.csv.gz` file, or of standard input for `-`.
+
+    Parameters
+    ----------
+    source
+        Path or `-`.
+    x
+        The column of x, then those of settings; empty if the file says by itself.
+    y
+        The column that was measured; None if the file says by itself.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    table = read_csv_table(source)
+    notes = []
+    if not x or y is None:
+        x, y = _chosen(table, x, y)
+        notes.append(f"{table.name}: fits {y} over {x[0]}: no other columns hold numbers")
+    _need(table, (*x, y), {**dict.fromkeys(x, "--x"), y: "--y"})
+    columns = {name: table.numbers(name) for name in (*x, y)}
+    if table.faults:
+        raise InputError(table.faults)
+    return CurveFile(_curves(table, columns, tuple(x), y), tuple(x[1:]), tuple(notes))
+
+
+def read_points(source: str, x: str, settings: Sequence[Mapping[str, float]]) -> CurvePoints:
+    """Points to predict by fits over `x`, of a file or standard input.
+
+    Parameters
+    ----------
+    source
+        Path or `-`.
+    x
+        Its column of x.
+    settings
+        The setting of each fit; all name the same columns.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    table = read_csv_table(source)
+    names = list(settings[0])
+    _need(table, (x, *names), dict.fromkeys((x, *names), "the fit"))
+    at = table.numbers(x)
+    rows = list(zip(*(table.numbers(name).tolist() for name in names), strict=True)) if names else [()] * len(at)
+    known = {tuple(one[name] for name in names): number for number, one in enumerate(settings)}
+    if not table.faults:
+        for row, line in zip(rows, table.lines, strict=True):
+            if row not in known:
+                fault = f"{_shown(names, row)} was not fitted"
+                table.faults.append(Fault(table.name, line, names[0], fault, _known_settings(names, list(known))))
+    if table.faults:
+        raise InputError(table.faults)
+    return CurvePoints(table, at, np.array([known[row] for row in rows], dtype=np.intp))
+
+
+def _chosen(table: CsvTable, x: Sequence[str], y: str | None) -> tuple[list[str], str]:
+    """The columns that the file itself determines: its only ones with numbers, first x, then y."""
+    given = [*x, *([] if y is None else [y])]
+    others = [name for name in table.header if name not in given]
+    numbers = [name for name in others if _holds_numbers(table, name)]
+    lacking = (not x) + (y is None)
+    for candidates in (numbers, others):
+        if len(candidates) == lacking:
+            left = iter(candidates)
+            return [*x] or [next(left)], next(left) if y is None else y
+    hint = f"columns with numbers: {', '.join(numbers)}" if numbers else "no column holds numbers"
+    options = " and ".join(option for option, lacks in (("--x", not x), ("--y", y is None)) if lacks)
+    verb = "are" if lacking == 2 else "is"
+    raise InputError.of(table.name, f"{options} {verb} needed: {len(numbers)} further columns hold numbers", hint=hint)
+
+
+def _holds_numbers(table: CsvTable, name: str) -> bool:
+    """Whether most filled cells of a column are numbers: the others are faults, if it is used."""
+    filled = [cell for cell in table.cells(name) if cell]
+    return 2 * sum(number_of(cell) is not None for cell in filled) > len(filled)
+
+
+def _need(table: CsvTable, names: Sequence[str], named_by: Mapping[str, str]) -> None:
+    """InputError when columns are missing, named twice, or rows cannot be read."""
+    for name in dict.fromkeys(names):
+        if name not in table.header:
+            hint = f"{named_by[name]} names it; {suggestion(name, table.header)}"
+            table.faults.append(Fault(table.name, 1, name, "column is missing", hint))
+        if names.count(name) > 1:
+            hint = "x, y and each setting are different columns"
+            table.faults.append(Fault("--x", None, None, f"'{name}' is named twice", hint))
+    if any(name not in table.header for name in names) or len(set(names)) < len(names):
+        raise InputError(table.faults)
+
+
+def _curves(
+    table: CsvTable, columns: Mapping[str, NDArray[np.float64]], x: tuple[str, ...], y: str
+) -> tuple[MeasuredCurve, ...]:
+    """One curve per setting."""
+    groups: dict[Setting, list[int]] = {}
+    values = [columns[name].tolist() for name in x[1:]]
+    for row in range(len(table.rows)):
+        groups.setdefault(tuple(column[row] for column in values), []).append(row)
+    if len(groups) > MOST_SETTINGS:
+        hint = "name only columns of few different values after the first --x"
+        raise InputError.of(table.name, f"holds {len(groups):,} settings, more than {MOST_SETTINGS:,}", hint=hint)
+    curves = []
+    for setting, rows in sorted(groups.items()):
+        named = dict(zip(x[1:], setting, strict=True))
+        curve = MeasuredCurve(x[0], y, columns[x[0]][rows], columns[y][rows], named)
+        table.faults.extend(_curve_faults(table, curve, table.lines[rows[0]]))
+        curves.append(curve)
+    if table.faults:
+        raise InputError(table.faults)
+    return tuple(curves)
+
+
+def _curve_faults(table: CsvTable, curve: MeasuredCurve, line: int) -> list[Fault]:
+    different = np.unique(curve.x)
+    where = f" at {_shown(list(curve.setting), tuple(curve.setting.values()))}" if curve.setting else ""
+    at = line if curve.setting else None
+    hint = None
+    if len(different) == 1:
+        message = f"does not vary{where}: it is {different[0]:g} in every row"
+        hint = "--x names the column that was varied"
+    elif len(different) < LEAST_X:
+        message = f"has {len(different)} different values{where}; a fit needs at least {LEAST_X}"
+        hint = "measure at more values"
+    elif len(different) > MOST_X:
+        message = f"has {len(different):,} different values{where}, more than {MOST_X:,}"
+        hint = "round them, or average rows of about the same value"
+    else:
+        return []
+    return [Fault(table.name, at, curve.x_name, message, hint)]
+
+
+def _shown(names: Sequence[str], setting: Setting) -> str:
+    return ", ".join(f"{name}={value:.12g}" for name, value in zip(names, setting, strict=True))
+
+
+def _known_settings(names: Sequence[str], known: Sequence[Setting]) -> str:
+    shown = [_shown(names, one) for one in itertools.islice(known, SHOWN_SETTINGS)]
+    more = "; ..." if len(known) > SHOWN_SETTINGS else ""
+    return f"there are fits of {'; '.join(shown)}{more}"

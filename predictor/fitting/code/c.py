@@ -1,0 +1,55 @@
+"""A fitted model as a C function of one double, which returns a double."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sympy.printing.c import C99CodePrinter
+
+from predictor.fitting.expressions import double, expression
+from predictor.fitting.fitted_model import FittedModel
+from predictor.fitting.generated_code import CODES, facts
+from predictor.fitting.identifiers import function_name, identifier
+
+KEYWORDS = """
+    alignas alignof asm auto bool break case catch char class const constexpr continue default delete do double else
+    enum extern false final float for friend goto if inline int long main namespace new nullptr operator private
+    protected public register restrict return short signed sizeof static static_assert struct switch template this
+    thread_local throw true try typedef typename typeof union unsigned using virtual void volatile while
+"""
+LIBRARY = """
+    abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 exp2 expm1 fabs fdim
+    finite floor fma fmax fmin fmod fpclassify frexp gamma hypot ilogb isfinite isgreater isinf isless isnan isnormal
+    j0 j1 jn labs ldexp lgamma linux llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter
+    nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn signbit signgam significand sin sincos sinh
+    sqrt tan tanh tgamma trunc unix y0 y1 yn
+"""
+AVOIDED = frozenset((KEYWORDS + LIBRARY).split())
+"""Keywords of C and C++, and what <math.h> and compilers declare."""
+
+
+class _Printer(C99CodePrinter):  # type: ignore[misc]
+    def _print_Float(self, number: Any) -> str:
+        return double(number)
+
+
+@CODES.register("c")
+def c_code(models: Sequence[FittedModel]) -> str:
+    """A file with one function per model; include it, or compile it and link the mathematics library."""
+    taken = set(AVOIDED)
+    functions = []
+    for model in models:
+        name = function_name(model, taken)
+        taken.add(name)
+        functions.append(_function(model, name, identifier(model.x, {*AVOIDED, name})))
+    return "#include <math.h>\n\n" + "\n\n".join(functions) + "\n"
+
+
+def _function(model: FittedModel, name: str, x: str) -> str:
+    lines = ["/*", *(f" * {fact}" for fact in facts(model)), " */"]
+    lines += [f"double {name}(double {x});", "", "double", f"{name}(double {x})", "{"]
+    for segment, point in zip(model.segments, [*model.breakpoints, None], strict=True):
+        value = _Printer().doprint(expression(segment, x))
+        lines += [f"\tif ({x} < {double(point.at)})", f"\t\treturn {value};"] if point else [f"\treturn {value};"]
+    return "\n".join([*lines, "}"])

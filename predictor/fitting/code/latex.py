@@ -1,0 +1,68 @@
+"""A fitted model as LaTeX: an equation with a case per segment, for the package amsmath.
+
+Numbers have as many digits as the values need to be right to 0.01 % of the largest, as in the formula of the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+
+from predictor.fitting.expressions import double, expression
+from predictor.fitting.fitted_model import FittedModel
+from predictor.fitting.generated_code import CODES, facts
+from predictor.fitting.identifiers import function_name, identifier
+
+SYMBOL = "x"
+
+
+class _Printer(LatexPrinter):  # type: ignore[misc]
+    def __init__(self, x: str) -> None:
+        super().__init__({"ln_notation": True, "order": "rev-lex"})
+        self._x = x
+
+    def _print_Symbol(self, symbol: Any, style: str = "plain") -> str:
+        return self._x
+
+    def _print_Float(self, number: Any) -> str:
+        return _number(double(number))
+
+
+@CODES.register("latex")
+def latex_code(models: Sequence[FittedModel]) -> str:
+    """An equation per model."""
+    taken: set[str] = set()
+    equations = []
+    for model in models:
+        name = function_name(model, taken)
+        taken.add(name)
+        equations.append(_equation(model, name))
+    return "\n\n".join(equations) + "\n"
+
+
+def _equation(model: FittedModel, name: str) -> str:
+    x = _variable(identifier(model.x, ()))
+    printer = _Printer(x)
+    lines = [*(f"% {fact}" for fact in facts(model)), r"\["]
+    lines += [f"{_variable(name)}({x}) =", r"\begin{cases}"]
+    for number, segment in enumerate(model.segments):
+        shown = [float(one) for one in segment.shown_parameters()]
+        value = printer.doprint(sympy.expand(expression(segment, SYMBOL, shown)))
+        until = r"\leq" if number == len(model.segments) - 1 else "<"
+        lines.append(rf"  {value} & {_number(repr(segment.start))} \leq {x} {until} {_number(repr(segment.end))} \\")
+    return "\n".join([*lines, r"\end{cases}", r"\]"])
+
+
+def _variable(name: str) -> str:
+    escaped = name.replace("_", r"\_")
+    return escaped if len(name) == 1 else rf"\mathit{{{escaped}}}"
+
+
+def _number(text: str) -> str:
+    mantissa, _, exponent = text.partition("e")
+    mantissa = re.sub(r"\.0$", "", mantissa)
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
