@@ -136,9 +136,7 @@ def _begins_as_json(content: bytes) -> bool:
     return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
-def _read_models(
-    data: str, x: Sequence[str] | None, y: str | None, select: str | None
-) -> tuple[FittedModel, ...]:
+def _read_models(data: str, x: Sequence[str] | None, y: str | None, select: str | None) -> tuple[FittedModel, ...]:
     from predictor.fitting.model_file import LARGEST_FILE, models_of
     from profiles.text import read_text
 
@@ -160,9 +158,7 @@ def _text_of_stdin(largest: int) -> str:
         raise InputError.of("<stdin>", "is not UTF-8 text", hint="save the file as UTF-8") from None
 
 
-def _fitted(
-    data: str, x: Sequence[str], y: str | None, select: str, at: str | None, progress: Progress
-) -> _Fits:
+def _fitted(data: str, x: Sequence[str], y: str | None, select: str, at: str | None, progress: Progress) -> _Fits:
     """A fit of each curve of the file."""
     from placer.inputs.curve import read_curves
     from predictor.fitting.fit import fit

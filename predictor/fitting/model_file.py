@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -211,7 +212,7 @@ def _faults(read: _Model, file: str, place: str) -> list[Fault]:
     """What is wrong with a model whose values are all of the right type."""
     segments, breaks = read.segments, read.breakpoints
     found = [(f"segments.{at}.{key}", *rest) for at, one in enumerate(segments) for key, *rest in _of_segment(one)]
-    for at, (one, following) in enumerate(zip(segments, segments[1:], strict=False)):
+    for at, (one, following) in enumerate(pairwise(segments)):
         if not one.start < one.end:
             found.append((f"segments.{at}.to", f"{one.end!r} is not above `from`, {one.start!r}"))
         if one.end != following.start:

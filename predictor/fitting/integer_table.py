@@ -1,0 +1,221 @@
+"""A fitted model as a table from ranges of whole numbers to whole values, for machines that cannot calculate.
+
+A range is as long as one value is within the error bound on all of it, which gives the fewest ranges. Where there are
+too many, the bound grows. Each segment is cut where it turns, so that on every piece the ends are the extremes; the
+cuts and ends decide, and no number between them has to be looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.fitting.fitted_model import FittedModel
+from predictor.fitting.monotone_pieces import MonotonePiece, monotone_pieces
+from profiles import InputError
+
+Array = NDArray[np.float64]
+
+BOUND = 0.01
+"""Relative error that is allowed if there are few enough ranges for it."""
+MOST_RANGES = 1_023
+GROWTH = 1.25
+"""By which the bound grows, until there are few enough ranges."""
+
+ROUNDING_SHARE = 0.02
+"""Rounding to whole values may take this share of the bound."""
+WIDEST = 63
+SMALLEST_SHARE = 1e-9
+"""If values change sign, or come closer to 0 than this share of the largest, errors near 0 cannot be relative..."""
+FLOOR_SHARE = 1e-3
+"""...to the values, and are relative to this share of the largest."""
+
+AT_ONCE = 64
+ENUMERATED = 10_000_000
+CHUNK = 1_000_000
+SAMPLES = 200
+"""Places per range that the mean error is taken from where not every whole number is looked at."""
+
+
+@dataclass(frozen=True)
+class TableRange:
+    """Whole numbers x from first to last, with one value."""
+
+    first: int
+    last: int
+    value: int
+
+
+@dataclass(frozen=True)
+class IntegerTable:
+    """A table that stands for a model.
+
+    Parameters
+    ----------
+    ranges
+        By rising x, without gaps.
+    fraction_bits
+        A value stands for value / 2^fraction_bits.
+    bound
+        The relative error within which each range was made.
+    largest_error, mean_error
+        Relative to the model's value at a whole number x, or to `floor` where that is larger.
+    floor
+        In the unit of y; 0 where every error is relative to the model's value.
+    enumerated
+        Whether `mean_error` is of every whole number, else of evenly spaced ones of each range.
+    """
+
+    ranges: tuple[TableRange, ...]
+    fraction_bits: int
+    bound: float
+    largest_error: float
+    mean_error: float
+    floor: float
+    enumerated: bool
+
+
+def integer_table(model: FittedModel, bound: float = BOUND, most: int = MOST_RANGES) -> IntegerTable:
+    """The table of fewest ranges within a relative error.
+
+    Parameters
+    ----------
+    model
+        Of x from 0.
+    bound
+        Of the relative error; it grows until there are at most `most` ranges.
+    most
+        Ranges.
+
+    Raises
+    ------
+    InputError
+        When the model's range holds no whole number, one below 0 or above 2^53, or when its values are too large or
+        have no finite value.
+    """
+    pieces = monotone_pieces(model)
+    ends = np.array([value for piece in pieces for value in (piece.at(piece.first), piece.at(piece.last))])
+    if not np.isfinite(ends).all():
+        raise InputError.of("--code", "the model has no finite value at a whole number of its range")
+    is_relative = _is_relative(ends)
+    floor = float(np.abs(ends).min() if is_relative else FLOOR_SHARE * np.abs(ends).max())
+    bits = max(0, math.ceil(-math.log2(2 * ROUNDING_SHARE * bound * floor))) if floor else 0
+    if float(np.abs(ends).max()) * 2.0**bits >= 2.0**WIDEST:
+        raise InputError.of("--code", "the values are too large, or too different, for whole numbers of 64 bits")
+    while (ranges := _ranges(pieces, bound, floor, bits, most)) is None:
+        bound = min(1.0, bound * GROWTH)
+    largest, mean, enumerated = _errors(model, pieces, ranges, floor, bits)
+    return IntegerTable(tuple(ranges), bits, bound, largest, mean, 0.0 if is_relative else floor, enumerated)
+
+
+def _is_relative(values: Array) -> bool:
+    """Whether values are far enough from 0 for relative errors."""
+    sizes = np.abs(values)
+    return bool(sizes.min() > SMALLEST_SHARE * sizes.max() and (values.min() > 0 or values.max() < 0))
+
+
+@dataclass
+class _Span:
+    """The least and the largest value of a growing range, and whether one whole value is near enough to both."""
+
+    bound: float
+    floor: float
+    scale: float
+    least: float = math.inf
+    largest: float = -math.inf
+
+    def limits(self, values: Array) -> tuple[Array, Array]:
+        """Between which whole values must be, if each of the values is added."""
+        least, largest = np.minimum(values, self.least), np.maximum(values, self.largest)
+        low = largest - self.bound * np.maximum(np.abs(largest), self.floor)
+        high = least + self.bound * np.maximum(np.abs(least), self.floor)
+        return np.ceil(low * self.scale), np.floor(high * self.scale)
+
+    def takes(self, values: Array) -> NDArray[np.bool_]:
+        """For each of the values, whether it can be added."""
+        low, high = self.limits(values)
+        return low <= high
+
+    def add(self, value: float) -> None:
+        """A value that the range takes."""
+        self.least, self.largest = min(self.least, value), max(self.largest, value)
+
+    def value(self) -> int:
+        """The whole value of least error."""
+        sizes = [max(abs(one), self.floor) for one in (self.least, self.largest)]
+        even = (self.least * sizes[1] + self.largest * sizes[0]) / sum(sizes) if sum(sizes) else 0.0
+        low, high = self.limits(np.array([self.least]))
+        return int(min(max(round(even * self.scale), int(low[0])), int(high[0])))
+
+
+def _ranges(pieces: list[MonotonePiece], bound: float, floor: float, bits: int, most: int) -> list[TableRange] | None:
+    """The ranges, each as long as possible; None if there are more than `most`."""
+    ranges: list[TableRange] = []
+    span, begin = _Span(bound, floor, 2.0**bits), pieces[0].first
+    for piece in pieces:
+        at = piece.first
+        while at <= piece.last:
+            reached = _reached(piece, at, span)
+            at = reached + 1
+            if at <= piece.last:
+                ranges.append(TableRange(begin, reached, span.value()))
+                span, begin = _Span(bound, floor, 2.0**bits), at
+                if len(ranges) >= most:
+                    return None
+    return [*ranges, TableRange(begin, pieces[-1].last, span.value())]
+
+
+def _reached(piece: MonotonePiece, first: int, span: _Span) -> int:
+    """Extend a range by a piece, from `first`; the last whole number that it takes, `first - 1` if it takes none."""
+    beginning = np.array([piece.at(first)])
+    if not span.takes(beginning)[0]:
+        return first - 1
+    span.add(float(beginning[0]))
+    reached = _last_taken(piece, first, span)
+    span.add(piece.at(reached))
+    return reached
+
+
+def _last_taken(piece: MonotonePiece, first: int, span: _Span) -> int:
+    """The last whole number of a piece, from `first` which is taken, that the range takes."""
+    low, high = first, piece.last
+    while low < high:
+        x = np.unique(np.rint(np.linspace(low + 1, high, min(AT_ONCE, high - low))))
+        taken = span.takes(piece.function(x))
+        if taken.all():
+            return high
+        refused = int(np.argmin(taken))
+        high = int(x[refused]) - 1
+        low = int(x[refused - 1]) if refused else low
+    return low
+
+
+def _errors(
+    model: FittedModel, pieces: list[MonotonePiece], ranges: list[TableRange], floor: float, bits: int
+) -> tuple[float, float, bool]:
+    """The largest error, the mean error, and whether these are of every whole number."""
+    first, last = ranges[0].first, ranges[-1].last
+    starts = np.array([one.first for one in ranges], dtype=float)
+    values = np.array([one.value for one in ranges]) / 2.0**bits
+
+    def errors(x: Array) -> Array:
+        exact = model.predict(x)
+        size = np.maximum(np.abs(exact), floor)
+        difference = np.abs(values[np.searchsorted(starts, x, side="right") - 1] - exact)
+        return np.divide(difference, size, out=np.zeros_like(size), where=size > 0)
+
+    if last - first < ENUMERATED:
+        largest = total = 0.0
+        for begin in range(first, last + 1, CHUNK):
+            found = errors(np.arange(begin, min(begin + CHUNK, last + 1), dtype=float))
+            largest, total = max(largest, float(found.max())), total + float(found.sum())
+        return largest, total / (last - first + 1), True
+    edges = {edge for one in pieces for edge in (one.first, one.last)}
+    edges |= {edge for one in ranges for edge in (one.first, one.last)}
+    largest = float(errors(np.array(sorted(edges), dtype=float)).max())
+    means = [float(errors(np.rint(np.linspace(one.first, one.last, SAMPLES))).mean()) for one in ranges]
+    lengths = [one.last - one.first + 1 for one in ranges]
+    return largest, float(np.average(means, weights=lengths)), False
