@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.fitting.fitted_model import FittedModel
-from predictor.fitting.monotone_pieces import MonotonePiece, monotone_pieces
+from predictor.fitting.monotone_pieces import MonotonePiece, monotone_pieces, refuse_not_finite
 from profiles import InputError
 
 Array = NDArray[np.float64]
@@ -98,8 +98,6 @@ def integer_table(model: FittedModel, bound: float = BOUND, most: int = MOST_RAN
     """
     pieces = monotone_pieces(model)
     ends = np.array([value for piece in pieces for value in (piece.at(piece.first), piece.at(piece.last))])
-    if not np.isfinite(ends).all():
-        raise InputError.of("--code", "the model has no finite value at a whole number of its range")
     is_relative = _is_relative(ends)
     floor = float(np.abs(ends).min() if is_relative else FLOOR_SHARE * np.abs(ends).max())
     bits = max(0, math.ceil(-math.log2(2 * ROUNDING_SHARE * bound * floor))) if floor else 0
@@ -171,6 +169,7 @@ def _ranges(pieces: list[MonotonePiece], bound: float, floor: float, bits: int, 
 def _reached(piece: MonotonePiece, first: int, span: _Span) -> int:
     """Extend a range by a piece, from `first`; the last whole number that it takes, `first - 1` if it takes none."""
     beginning = np.array([piece.at(first)])
+    refuse_not_finite(beginning)
     if not span.takes(beginning)[0]:
         return first - 1
     span.add(float(beginning[0]))

@@ -42,9 +42,15 @@ def monotone_pieces(model: FittedModel) -> list[MonotonePiece]:
     Raises
     ------
     InputError
-        When the model's range holds no whole number, one below 0 or one above 2^53.
+        When the model's range holds no whole number, one below 0 or one above 2^53, or when a value is not finite.
     """
     return list(_pieces(model, *_domain(model)))
+
+
+def refuse_not_finite(values: Array) -> None:
+    """InputError for values that are not finite."""
+    if not np.isfinite(values).all():
+        raise InputError.of("--code", "the model has no finite value at a whole number of its range")
 
 
 def _domain(model: FittedModel) -> tuple[int, int]:
@@ -77,7 +83,9 @@ def _turns(function: Callable[[Array], Array], first: int, last: int) -> list[in
     steps = np.linspace(0.0, last - first, LOOKED_AT)
     geometric = np.expm1(np.linspace(0.0, math.log1p(last - first), LOOKED_AT))
     x = first + np.unique(np.concatenate([np.rint(steps), np.rint(geometric)]))
-    direction = _directions(function(x))
+    values = function(x)
+    refuse_not_finite(values)
+    direction = _directions(values)
     turns = []
     before = 0
     for at in np.flatnonzero(direction):

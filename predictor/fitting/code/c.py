@@ -49,6 +49,8 @@ def c_code(models: Sequence[FittedModel]) -> str:
 def _function(model: FittedModel, name: str, x: str) -> str:
     lines = ["/*", *(f" * {fact}" for fact in facts(model)), " */"]
     lines += [f"double {name}(double {x});", "", "double", f"{name}(double {x})", "{"]
+    if len(model.segments) == 1 and not expression(model.segments[0], x).free_symbols:
+        lines.append(f"\t(void){x};")
     for segment, point in zip(model.segments, [*model.breakpoints, None], strict=True):
         value = _Printer().doprint(expression(segment, x))
         lines += [f"\tif ({x} < {double(point.at)})", f"\t\treturn {value};"] if point else [f"\treturn {value};"]

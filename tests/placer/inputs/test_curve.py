@@ -1,0 +1,163 @@
+"""Measured curves and points from CSV: what is read, and every reason to refuse a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from placer.inputs.curve import read_curves, read_points
+from profiles import InputError
+
+LINE = "x,y\n1,2\n2,4\n3,6\n4,8\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a test writes."""
+    return tmp_path / "d.csv"
+
+
+def refused(path: Path, text: str, x: tuple[str, ...] = (), y: str | None = None) -> str:
+    """What is wrong with a file, without the folder."""
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        read_curves(str(path), x, y)
+    return str(error.value).replace(f"{path.parent}/", "")
+
+
+def test_a_curve_has_the_rows_as_measured(file: Path) -> None:
+    """Repeats included, in the order of the file; other columns are ignored."""
+    file.write_text("note,load,kpps\na,2,20\nb,1,10\n,3,30.5\nnan,2,21\n")
+    (curve,) = read_curves(str(file), ("load",), "kpps").curves
+    assert (curve.x_name, curve.y_name, dict(curve.setting)) == ("load", "kpps", {})
+    assert (curve.x.tolist(), curve.y.tolist()) == ([2, 1, 3, 2], [20, 10, 30.5, 21])
+
+
+def test_the_only_two_columns_with_numbers_are_x_and_y(file: Path) -> None:
+    """And a note says so; with one of them given, the other is the one that is left."""
+    file.write_text("n,kind,y\n1,a,2\n2,b,4\n3,c,6\n")
+    read = read_curves(str(file))
+    assert (read.curves[0].x_name, read.curves[0].y_name) == ("n", "y")
+    assert read.notes == (f"{file}: fits y over n: no other columns hold numbers",)
+    assert read_curves(str(file), ("y",)).curves[0].y_name == "n"
+    assert read_curves(str(file), (), "n").curves[0].x_name == "y"
+    assert read_curves(str(file), ("n",), "y").notes == ()
+
+
+def test_a_curve_per_setting(file: Path) -> None:
+    """By rising values, each with its rows."""
+    rows = [f"{size},{x},{size + x},{mode}" for x in (1, 2, 3) for size in (1500, 64) for mode in (0, 1)]
+    file.write_text("\n".join(["size,x,y,mode", *rows]) + "\n")
+    read = read_curves(str(file), ("x", "size", "mode"), "y")
+    assert read.settings == ("size", "mode")
+    assert [dict(curve.setting) for curve in read.curves] == [
+        {"size": size, "mode": mode} for size in (64, 1500) for mode in (0, 1)
+    ]
+    assert read.curves[2].y.tolist() == [1501, 1502, 1503]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "d.csv: is empty: not even a header\nhint: the first line names the columns"),
+        ("x,y\n", "d.csv: has a header but no rows"),
+        ("x;y\n1;2\n", "d.csv:1: values are separated by ';', not by commas"),
+        ("x\ty\n1\t2\n", "d.csv:1: values are separated by '\\t', not by commas"),
+        ("x,y,x\n1,2,3\n", "d.csv:1: x: column named twice"),
+        ("x,y,\n1,2,3\n", "d.csv:1: column 3 has no name"),
+        ("x,y\n1,2\n2,four\n3,6\n", "d.csv:3: y: 'four' is not a number"),
+        ("x,y\n1,2\n2,nan\n3,6\n", "d.csv:3: y: 'nan' is not a finite number"),
+        ("x,y\n1,2\n-inf,4\n3,6\n", "d.csv:3: x: '-inf' is not a finite number"),
+        ("x,y\n1,2\n2,1e999\n3,6\n", "d.csv:3: y: '1e999' is not a finite number"),
+        ("x,y\n1,2\n2,1e16\n3,6\n", "d.csv:3: y: 1e16 is above 1e+15"),
+        ("x,y\n1,2\n2,\n3,6\n", "d.csv:3: y: is empty"),
+        ("x,y\n1,2\n2,4,5\n3,6\n", "d.csv:3: has 3 values, the header has 2\nhint: write decimals with a point: 0.1"),
+        ("x,y\n1,2\n2\n3,6\n", "d.csv:3: has 1 values, the header has 2"),
+        ('x,y\n1,2\n2,"4,5"\n3,6\n', "d.csv:3: y: '4,5' is not a number\nhint: write decimals with a point: 0.1"),
+        ("x,y\n5,2\n5,4\n5,6\n", "d.csv: x: does not vary: it is 5 in every row\nhint: --x names the column"),
+        ("x,y\n1,2\n2,4\n2,5\n", "d.csv: x: has 2 different values; a fit needs at least 3"),
+        ("x,y\nа,б\nв,г\n", "d.csv:2: x: 'а' is not a number"),
+        ("x,y\n1_0,2\n2,4\n3,6\n", "d.csv:2: x: '1_0' is not a number"),
+        ("a,b,c\n1,2,3\n2,3,4\n", "--x and --y are needed: 3 further columns hold numbers\nhint: columns with numbers: a"),
+        ("x\n1\n2\n3\n", "--x and --y are needed: 1 further columns hold numbers"),
+        ('x,y\n1,"2\n', "d.csv:2: is not CSV: unexpected end of data"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_line_and_column(file: Path, text: str, message: str) -> None:
+    assert message in refused(file, text)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (("X",), "y", "d.csv:1: X: column is missing\nhint: --x names it; did you mean x?"),
+        (("x",), "kpps", "d.csv:1: kpps: column is missing\nhint: --y names it; one of x, y"),
+        (("x", "size"), "y", "d.csv:1: size: column is missing\nhint: --x names it; one of x, y"),
+        (("x",), "x", "--x: 'x' is named twice\nhint: x, y and each setting are different columns"),
+        (("x", "x"), "y", "--x: 'x' is named twice"),
+    ],
+)
+def test_columns_that_are_not_there_are_named(file: Path, x: tuple[str, ...], y: str, message: str) -> None:
+    assert message in refused(file, LINE, x, y)
+
+
+def test_every_fault_is_named_at_once(file: Path) -> None:
+    """Across rows and columns, ragged rows included."""
+    shown = refused(file, "x,y\na,2\n2,b\n3\n4,nan\n", ("x",), "y")
+    places = [line.partition(":")[2].partition(": ")[0] for line in shown.splitlines() if line.startswith("d.csv")]
+    assert sorted(places) == ["2", "3", "4", "5"]
+
+
+def test_a_setting_of_too_few_points_is_named(file: Path) -> None:
+    """With the line at which it begins."""
+    shown = refused(file, "x,y,size\n1,2,64\n2,4,64\n3,6,64\n1,2,128\n2,3,128\n", ("x", "size"), "y")
+    assert shown.startswith("d.csv:5: x: has 2 different values at size=128; a fit needs at least 3")
+
+
+def test_too_many_settings_are_refused(file: Path) -> None:
+    """As of a measured column that was taken for a setting."""
+    rows = "".join(f"{x},{x},{x / 7}\n" for x in range(1001))
+    assert "d.csv: holds 1,001 settings, more than 1,000" in refused(file, f"x,y,z\n{rows}", ("x", "z"), "y")
+
+
+def test_too_many_values_of_x_are_refused(file: Path) -> None:
+    rows = "".join(f"{x},1\n" for x in range(20_001))
+    assert "d.csv: x: has 20,001 different values, more than 20,000" in refused(file, f"x,y\n{rows}")
+
+
+def test_too_many_rows_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placer.inputs.csv_table.MOST_ROWS", 3)
+    assert refused(file, LINE) == "d.csv: holds more than 3 rows"
+
+
+def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    """A folder, and a file that is not there."""
+    with pytest.raises(InputError, match="Is a directory"):
+        read_curves(str(tmp_path))
+    with pytest.raises(InputError, match=r"absent\.csv: No such file or directory"):
+        read_curves(str(tmp_path / "absent.csv"))
+
+
+def test_points_find_the_fit_of_their_setting(file: Path) -> None:
+    file.write_text("id,size,x\na,1500,1\nb,64,2\nc,1500.0,3\n")
+    points = read_points(str(file), "x", [{"size": 64.0}, {"size": 1500.0}])
+    assert (points.x.tolist(), points.fits.tolist()) == ([1, 2, 3], [1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x\n1\n", "d.csv:1: size: column is missing\nhint: the fit names it; one of x"),
+        ("size\n64\n", "d.csv:1: x: column is missing"),
+        ("x,size\n1,64\n2,100\n", "d.csv:3: size: size=100 was not fitted\nhint: there are fits of size=64; size=1500"),
+        ("x,size\n1,sixty\n", "d.csv:2: size: 'sixty' is not a number"),
+        ("x,size\ninf,64\n", "d.csv:2: x: 'inf' is not a finite number"),
+        ("x,size\n", "d.csv: has a header but no rows"),
+    ],
+)
+def test_points_that_cannot_be_predicted_are_refused(file: Path, text: str, message: str) -> None:
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        read_points(str(file), "x", [{"size": 64.0}, {"size": 1500.0}])
+    assert message in str(error.value)

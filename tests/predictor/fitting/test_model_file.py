@@ -1,0 +1,156 @@
+"""Fitted models as JSON: what is written is read back, and what is wrong is refused with its place."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from predictor.fitting.model_file import models_of, models_text
+from profiles import InputError
+from tests.predictor.fitting.made_up_models import EVERY_MODEL, FOUR_SEGMENTS, HOSTILE_NAMES, PER_SETTING, made_up
+
+Change = Callable[[dict[str, Any]], object]
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
+
+
+def test_a_file_has_the_keys_of_the_contract() -> None:
+    """Whole numbers are written without a decimal point."""
+    document = json.loads(models_text([FOUR_SEGMENTS]))
+    assert list(document) == [
+        "fit", "x", "y", "points", "from", "to", "segments", "breakpoints", "smape_pct", "left_out_smape_pct",
+        "noise_pct", "seconds",
+    ]  # fmt: skip
+    assert document["segments"][0] == {
+        "from": 1, "to": 4096, "family": "constant", "parameters": [123.4], "formula": "123.4", "points": 31,
+        "smape_pct": 0.41,
+    }  # fmt: skip
+    assert document["breakpoints"][1] == {"at": 20000.5, "low": 19000.475, "high": 21000.525, "jump": 12.1}
+    assert '"from": 1,\n' in models_text([FOUR_SEGMENTS])
+
+
+def test_models_are_read_back() -> None:
+    """Of every family."""
+    for model in EVERY_MODEL.values():
+        assert models_of(models_text([model]), "m.json") == (model,)
+
+
+def test_a_table_of_fits_is_read_back() -> None:
+    """With the names of the settings first."""
+    text = models_text(PER_SETTING)
+    document = json.loads(text)
+    assert list(document) == ["fit", "x", "y", "settings", "fits"]
+    assert document["settings"] == ["packet_size", "flows"]
+    assert document["fits"][0]["setting"] == {"packet_size": 64, "flows": -0.5}
+    assert models_of(text, "m.json") == PER_SETTING
+
+
+@given(numbers=st.lists(NUMBERS, min_size=2, max_size=2), edges=st.lists(NUMBERS, min_size=3, max_size=3, unique=True))
+def test_numbers_are_read_back_to_the_last_digit(numbers: list[float], edges: list[float]) -> None:
+    """Also -0.0, and numbers too large to be whole."""
+    model = made_up(tuple(sorted(edges)), ("constant", (numbers[0],)), ("constant", (numbers[1],)))
+    low_first = model.breakpoints[0].low <= model.breakpoints[0].high
+    if low_first:
+        (again,) = models_of(models_text([model]), "m.json")
+        assert [repr(one) for one in again.segments] == [repr(one) for one in model.segments]
+
+
+@pytest.mark.parametrize("name", [one for one in HOSTILE_NAMES if one])
+def test_any_name_of_a_column_is_read_back(name: str) -> None:
+    model = made_up((0.0, 9.0), ("linear", (1.0, 2.0)), x=name, y=name, setting={name: 3.0})
+    assert models_of(models_text([model]), "m.json") == (model,)
+
+
+WRONG: list[tuple[Change, str]] = [
+    (lambda d: d.update(fit=2), "fit: is 2, not 1"),
+    (lambda d: d.update(fit=True), "fit: is True, not 1"),
+    (lambda d: d.pop("fit"), "fit: is missing: this is no fitted model"),
+    (lambda d: d.pop("x"), "x: is missing"),
+    (lambda d: d.update(x=""), "x: is empty"),
+    (lambda d: d.update(extra=1), "extra: unknown key"),
+    (lambda d: d.update(points="many"), "points: 'many' is not a whole number"),
+    (lambda d: d.update(points=0), "points: 0 is below 1"),
+    (lambda d: d.update(segments=[]), "segments: is too short"),
+    (lambda d: d.update(smape_pct=101), "smape_pct: 101 is above 100"),
+    (lambda d: d.update(noise_pct=None), "noise_pct: None is not a number"),
+    (lambda d: d.update(seconds=-1), "seconds: -1 is below 0"),
+    (lambda d: d.update({"from": 2}), "from: 2.0 is not that of the segments, 1.0"),
+    (lambda d: d.update({"to": 2}), "to: 2.0 is not that of the segments, 1048576.0"),
+    (lambda d: d["segments"][1].update({"from": 5000}), "segments.1.from: 5000.0 is not where the segment before ends"),
+    (lambda d: d["segments"][0].update({"to": 1}), "segments.0.to: 1.0 is not above `from`, 1.0"),
+    (lambda d: d["segments"][3].update({"to": 9}), "segments.3.to: 9.0 is below `from`"),
+    (lambda d: d["segments"][0].update(family="spline"), "segments.0.family: 'spline' is not a family\nhint: families"),
+    (lambda d: d["segments"][0].update(family="os.system"), "segments.0.family: 'os.system' is not a family"),
+    (lambda d: d["segments"][1].update(parameters=[1, 2]), "segments.1.parameters: there are 2, quadratic has 3"),
+    (lambda d: d["segments"][1].update(parameters=[1, "2", 3]), "segments.1.parameters.1: '2' is not a number"),
+    (lambda d: d["segments"][2].update(parameters=[0, 0]), "segments.2.parameters: the value at 20000.5 is not finite"),
+    (lambda d: d["segments"][0].update(family="log", parameters=[1, 2], **{"from": 0}), "0.0 is not above 0, as log"),
+    (lambda d: d["segments"][0].pop("points"), "segments.0.points: is missing"),
+    (lambda d: d["segments"][0].update(formula=7), "segments.0.formula: 7 is not text"),
+    (lambda d: d.update(breakpoints=[]), "breakpoints: there are 0, between 4 segments"),
+    (lambda d: d["breakpoints"][0].update(at=4000), "breakpoints.0.at: 4000.0 is not where a segment begins, 4096.0"),
+    (lambda d: d["breakpoints"][0].update(low=9e9), "breakpoints.0.low: 9000000000.0 is above `high`"),
+    (lambda d: d.update(setting={"a": "b"}), "setting.a: 'b' is not a number"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_what_is_wrong_is_named(change: Change, message: str) -> None:
+    document = json.loads(models_text([FOUR_SEGMENTS]))
+    change(document)
+    with pytest.raises(InputError) as refused:
+        models_of(json.dumps(document), "m.json")
+    assert f"m.json: {message}" in str(refused.value) or message in str(refused.value)
+
+
+def test_every_fault_is_named_at_once() -> None:
+    document = json.loads(models_text([FOUR_SEGMENTS]))
+    document["segments"][0]["family"] = "spline"
+    document["segments"][1]["parameters"] = []
+    document["breakpoints"].pop()
+    with pytest.raises(InputError) as refused:
+        models_of(json.dumps(document), "m.json")
+    assert len(refused.value.faults) == 3
+
+
+WRONG_TABLE: list[tuple[Change, str]] = [
+    (lambda d: d.update(fits=[]), "fits: is too short"),
+    (lambda d: d["fits"][1].update(x="other"), "fits.1.x: 'other' is not that of the table, 'entries'"),
+    (lambda d: d["fits"][1].pop("setting"), "fits.1.setting: names nothing, `settings` names packet_size, flows"),
+    (lambda d: d["fits"].append(copy.deepcopy(d["fits"][0])), "fits.2.setting: is that of fits.0, too"),
+    (lambda d: d["fits"][1]["segments"][0].update(family="no"), "fits.1.segments.0.family: 'no' is not a family"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_TABLE, ids=[message for _, message in WRONG_TABLE])
+def test_what_is_wrong_in_a_table_is_named(change: Change, message: str) -> None:
+    document = json.loads(models_text(PER_SETTING))
+    change(document)
+    with pytest.raises(InputError, match=f"m.json: {message}"):
+        models_of(json.dumps(document), "m.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "m.json:1: is not JSON"),
+        ("{\n'x'", "m.json:2: is not JSON"),
+        ("[]", "m.json: is no fitted model: it must be a JSON object"),
+        ('{"fit": NaN}', "m.json: NaN is not a finite number"),
+        ('{"fit": 1, "fit": 1}', "m.json: the key 'fit' is given twice"),
+        ("[" * 100_000, "m.json: is nested too deeply"),
+        ('{"fit": 1, "fits": 3}', "m.json: fits: 3 is not a list"),
+        ('{"fit": 1, "seconds": 1e999}', "m.json: seconds: inf is not a finite number"),
+        ('{"fit": 1, "points": ' + "9" * 5000 + "}", "m.json: "),
+    ],
+)
+def test_what_is_no_model_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        models_of(text, "m.json")
+    assert message in str(refused.value)
