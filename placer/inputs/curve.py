@@ -81,10 +81,10 @@ def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> Cur
     """
     table = read_csv_table(source)
     notes = []
+    _need(table, (*x, *([] if y is None else [y])), {**dict.fromkeys(x, "--x"), **({} if y is None else {y: "--y"})})
     if not x or y is None:
         x, y = _chosen(table, x, y)
         notes.append(f"{table.name}: fits {y} over {x[0]}: no other columns hold numbers")
-    _need(table, (*x, y), {**dict.fromkeys(x, "--x"), y: "--y"})
     columns = {name: table.numbers(name) for name in (*x, y)}
     if table.faults:
         raise InputError(table.faults)
@@ -137,7 +137,7 @@ def _chosen(table: CsvTable, x: Sequence[str], y: str | None) -> tuple[list[str]
     hint = f"columns with numbers: {', '.join(numbers)}" if numbers else "no column holds numbers"
     options = " and ".join(option for option, lacks in (("--x", not x), ("--y", y is None)) if lacks)
     verb = "are" if lacking == 2 else "is"
-    raise InputError.of(table.name, f"{options} {verb} needed: {len(numbers)} further columns hold numbers", hint=hint)
+    raise InputError.of(table.name, f"{options} {verb} needed", hint=hint)
 
 
 def _holds_numbers(table: CsvTable, name: str) -> bool:

@@ -79,8 +79,8 @@ def test_a_curve_per_setting(file: Path) -> None:
         ("x,y\n1,2\n2,4\n2,5\n", "d.csv: x: has 2 different values; a fit needs at least 3"),
         ("x,y\nа,б\nв,г\n", "d.csv:2: x: 'а' is not a number"),
         ("x,y\n1_0,2\n2,4\n3,6\n", "d.csv:2: x: '1_0' is not a number"),
-        ("a,b,c\n1,2,3\n2,3,4\n", "--x and --y are needed: 3 further columns hold numbers\nhint: columns with numbers: a"),
-        ("x\n1\n2\n3\n", "--x and --y are needed: 1 further columns hold numbers"),
+        ("a,b,c\n1,2,3\n2,3,4\n", "d.csv: --x and --y are needed\nhint: columns with numbers: a, b, c"),
+        ("x\n1\n2\n3\n", "d.csv: --x and --y are needed\nhint: columns with numbers: x"),
         ('x,y\n1,"2\n', "d.csv:2: is not CSV: unexpected end of data"),
     ],
 )  # fmt: skip

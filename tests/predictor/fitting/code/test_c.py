@@ -27,9 +27,7 @@ def compiled(folder: Path, models: Sequence[FittedModel]) -> list[Callable[[floa
     code = CODES["c"](models)
     source, library = folder / "model.c", folder / "model.so"
     source.write_text(code, encoding="utf-8")
-    subprocess.run(
-        ["gcc", "-std=c11", "-O2", *WARNINGS, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True
-    )
+    subprocess.run(["gcc", "-std=c11", "-O2", *WARNINGS, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
     found = ctypes.CDLL(str(library))
     functions = [getattr(found, name) for name in re.findall(r"^(\w+)\(double \w+\)$", code, re.MULTILINE)]
     for function in functions:
