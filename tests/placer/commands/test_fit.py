@@ -204,7 +204,7 @@ def test_code_of_a_table_of_fits_is_a_function_per_setting(placer: Placer, tmp_p
         (("--select", "aic"), "--select: 'aic' is not understood\nhint: it is one of bic, tum"),
         (("--at", "LINE", "--code", "c"), "--at: is given together with --code"),
         (("--x", "Load"), "1: Load: column is missing\nhint: --x names it; did you mean load?"),
-        (("--y", "mpps"), "1: mpps: column is missing\nhint: --y names it; one of load, kpps"),
+        (("--y", "mpps"), "1: mpps: column is missing\nhint: --y names it; did you mean kpps?"),
         (("--x", "load", "--y", "load"), "--x: 'load' is named twice"),
         (("--out", "LINE"), "is the file of DATA, too\nhint: name another file"),
         (("--out", "FOLDER"), "cannot be written\nhint: name a file in a folder that you may write to"),
