@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SELECTIONS = ("bic", "tum")
 MODEL_SUFFIX = ".json"
+BEGINNING = 64
+"""Bytes that show whether a file is JSON."""
 
 Data = Annotated[
     str,
@@ -121,13 +123,13 @@ def _is_model(data: str) -> bool:
     """Whether the file is a fitted model, and not measurements: a JSON object."""
     if data == STDIN:
         peek = getattr(sys.stdin.buffer, "peek", None)
-        return peek is not None and _begins_as_json(peek(64))
+        return peek is not None and _begins_as_json(peek(BEGINNING))
     path = Path(data)
-    if path.suffix.lower() == MODEL_SUFFIX or not path.is_file():
-        return path.suffix.lower() == MODEL_SUFFIX
     try:
+        if path.suffix.lower() == MODEL_SUFFIX or not path.is_file():  # the content of a pipe can be read only once
+            return path.suffix.lower() == MODEL_SUFFIX
         with path.open("rb") as file:
-            return _begins_as_json(file.read(64))
+            return _begins_as_json(file.read(BEGINNING))
     except OSError:  # reported by the one who reads all of it
         return False
 
