@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.generated_code import CODES
@@ -108,3 +111,28 @@ def test_whatever_columns_are_called_the_control_is_understood(name: str) -> Non
 def test_models_that_no_table_holds_are_refused(model: FittedModel, wrong: str) -> None:
     with pytest.raises(InputError, match=wrong.replace("^", r"\^")):
         CODES["p4"]([model])
+
+
+NUMBERS = st.floats(-1e3, 1e3)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    edges=st.lists(st.floats(0.5, 400), min_size=3, max_size=3, unique=True),
+    cubic=st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS),
+    logarithm=st.tuples(NUMBERS, NUMBERS),
+)
+def test_the_stated_error_holds_for_any_model(
+    edges: list[float], cubic: tuple[float, ...], logarithm: tuple[float, ...]
+) -> None:
+    """Also where values change their sign, or a segment holds no whole number."""
+    model = made_up(tuple(sorted(edges)), ("degree-3", cubic), ("log", logarithm))
+    assume(math.ceil(model.start) <= math.floor(model.end))
+    code = CODES["p4"]([model])
+    (control,) = parsed(code)
+    floor = re.search(r"or to (\S+) where that is larger", code)
+    for x in range(math.ceil(model.start), math.floor(model.end) + 1):
+        exact = float(model.predict([x])[0])
+        size = max(abs(exact), float(floor[1]) * (1 - 1e-5) if floor else 0.0)
+        found = control.apply(x)[0] / 2.0**control.fraction_bits
+        assert 100 * abs(found - exact) <= float(control.largest_error_pct) * size * (1 + 1e-5)
