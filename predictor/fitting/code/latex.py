@@ -22,7 +22,7 @@ SYMBOL = "x"
 
 class _Printer(LatexPrinter):  # type: ignore[misc]
     def __init__(self, x: str) -> None:
-        super().__init__({"ln_notation": True, "order": "rev-lex"})
+        super().__init__({"ln_notation": True, "order": "old"})
         self._x = x
 
     def _print_Symbol(self, symbol: Any, style: str = "plain") -> str:
