@@ -24,6 +24,8 @@ VERSION = 1
 LARGEST_FILE = 100_000_000
 MOST_SEGMENTS = 10_000
 LONGEST_NAME = 1_000
+MOST_DIGITS = 300
+"""Of a whole number; more are no double."""
 CHECKED_PLACES = 101
 """Places of a segment at which its value must be finite."""
 EXACT_INTEGERS = 2.0**53
@@ -183,7 +185,7 @@ def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
 
 def _parsed(text: str, file: str) -> dict[str, Any]:
     try:
-        document = json.loads(text, parse_constant=_not_finite, object_pairs_hook=_unique)
+        document = json.loads(text, parse_int=_integer, parse_constant=_not_finite, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise InputError.of(file, f"is not JSON: {error.msg}", line=error.lineno) from None
     except RecursionError:
@@ -193,6 +195,12 @@ def _parsed(text: str, file: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError.of(file, "is no fitted model: it must be a JSON object")
     return document
+
+
+def _integer(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"a number has more than {MOST_DIGITS} digits: {text[:10]}...")
+    return int(text)
 
 
 def _not_finite(name: str) -> float:
