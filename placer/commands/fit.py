@@ -96,7 +96,7 @@ def command(
     if _is_model(data):
         fits = _Fits(_read_models(data, x, y, select))
     else:
-        fits = _fitted(data, x or (), y, one_of("--select", select or SELECTIONS[0], SELECTIONS), at, progress)
+        fits = _fitted(data, x or (), y, one_of("--select", select or SELECTIONS[0], SELECTIONS), progress)
     text = _printed(fits.models, at, code, progress)
     if out is not None:
         _write(fits.models, out)
@@ -125,9 +125,11 @@ def _is_model(data: str) -> bool:
         peek = getattr(sys.stdin.buffer, "peek", None)
         return peek is not None and _begins_as_json(peek(BEGINNING))
     path = Path(data)
+    if path.suffix.lower() == MODEL_SUFFIX:
+        return True
     try:
-        if path.suffix.lower() == MODEL_SUFFIX or not path.is_file():  # the content of a pipe can be read only once
-            return path.suffix.lower() == MODEL_SUFFIX
+        if not path.is_file():  # a pipe can be read only once
+            return False
         with path.open("rb") as file:
             return _begins_as_json(file.read(BEGINNING))
     except OSError:  # reported by the one who reads all of it
@@ -160,7 +162,7 @@ def _text_of_stdin(largest: int) -> str:
         raise InputError.of("<stdin>", "is not UTF-8 text", hint="save the file as UTF-8") from None
 
 
-def _fitted(data: str, x: Sequence[str], y: str | None, select: str, at: str | None, progress: Progress) -> _Fits:
+def _fitted(data: str, x: Sequence[str], y: str | None, select: str, progress: Progress) -> _Fits:
     """A fit of each curve of the file."""
     from placer.inputs.curve import read_curves
     from predictor.fitting.fit import fit
