@@ -78,9 +78,7 @@ def parameter_cost(family: str, points: int) -> float:
     return one.size * float(np.log(points)) + RARE_COST * (one.reciprocal + max(0, one.terms - 3))
 
 
-def segment_evidence(
-    tables: Mapping[str, Array], prior: NoisePrior, shortest: int
-) -> SegmentEvidence:
+def segment_evidence(tables: Mapping[str, Array], prior: NoisePrior, shortest: int) -> SegmentEvidence:
     """The evidence of every run of neighbouring points, from tables of residual sums of squares."""
     count = len(next(iter(tables.values())))
     numbers = np.arange(count)
@@ -95,4 +93,3 @@ def segment_evidence(
         cost = np.where(better, of_family, cost)
         best[better] = number
     return SegmentEvidence(cost, tuple(tables), best)
-

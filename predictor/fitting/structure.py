@@ -11,7 +11,6 @@ from predictor.fitting.bends import bend_places, bend_squares
 from predictor.fitting.evidence import NoisePrior
 from predictor.fitting.joint import Joint, JointFit, LocalCurve, fit_together, fitted_alone
 from predictor.fitting.points import CurvePoints
-from predictor.fitting.residuals import SHORTEST
 from predictor.fitting.splits import Split, Splits
 
 Array = NDArray[np.float64]
@@ -30,8 +29,10 @@ class Structured:
     ----------
     split
         Runs of points, and their families.
+    alone
+        The curve of each segment, fitted to its points alone.
     fit
-        The curves, and where they meet.
+        The curves fitted together, and where they meet.
     deviation
         Standard deviation of each point, shape (points,).
     cost
@@ -39,6 +40,7 @@ class Structured:
     """
 
     split: Split
+    alone: tuple[LocalCurve, ...]
     fit: JointFit
     deviation: Array
     cost: float
@@ -60,12 +62,18 @@ def structured(points: CurvePoints, split: Split, prior: NoisePrior) -> Structur
     fit = _sound_fit(points, curves, joints, deviation)
     alone = sum(_squares(points, deviation, curve, *run) for curve, run in zip(curves, runs, strict=True))
     bends = sum(joint.is_bend for joint in fit.joints)
-    return Structured(split, fit, deviation, split.cost + fit.squares - alone - bends * float(np.log(len(points))))
+    cost = split.cost + fit.squares - alone - bends * float(np.log(len(points)))
+    return Structured(split, tuple(curves), fit, deviation, cost)
 
 
-def _deviation(
-    points: CurvePoints, curves: list[LocalCurve], runs: list[tuple[int, int]], prior: NoisePrior
-) -> Array:
+def apart_squares(points: CurvePoints, structured: Structured, number: int) -> float:
+    """The sum of squares of the two segments beside the breakpoint of that number, each fitted alone."""
+    edges = [*structured.split.starts, len(points)][number : number + 3]
+    runs = zip(structured.alone[number : number + 2], edges[:-1], edges[1:], strict=True)
+    return sum(_squares(points, structured.deviation, curve, first, end) for curve, first, end in runs)
+
+
+def _deviation(points: CurvePoints, curves: list[LocalCurve], runs: list[tuple[int, int]], prior: NoisePrior) -> Array:
     """Standard deviation of each point, by what is left over in its segment."""
     deviation = points.scale / np.sqrt(points.rows)
     for curve, (first, end) in zip(curves, runs, strict=True):
