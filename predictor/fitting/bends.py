@@ -13,8 +13,6 @@ Array = NDArray[np.float64]
 PER_GAP = 3
 """Places of a bend that are tried between two points."""
 RIDGE = 1e-11
-STEP = 1e-4
-"""Of the derivative by a rate, as a share of one over the span."""
 
 
 def bend_places(points: CurvePoints, first: int, end: int, margin: int) -> Array:
@@ -37,10 +35,10 @@ def bend_squares(
     x, y = points.x[first:end], points.y[first:end]
     at = points.off_axis(places)
     with np.errstate(all="ignore"):
-        of_left, slopes_left = _linearised(left, x)
-        of_right, slopes_right = _linearised(right, x)
-        end_left, end_slopes_left = _linearised(left, at)
-        end_right, end_slopes_right = _linearised(right, at)
+        of_left, slopes_left = left.linearised(x)
+        of_right, slopes_right = right.linearised(x)
+        end_left, end_slopes_left = left.linearised(at)
+        end_right, end_slopes_right = right.linearised(at)
         ratio = slopes_right[:, 0] / end_slopes_right[:, :1]  # (places, points)
         before = (points.on_axis(x) < places[:, None])[..., None]
         of_step = ratio * (end_left - end_right)[:, None]
@@ -53,22 +51,6 @@ def bend_squares(
     squares = np.full(len(places), np.inf)
     squares[sound] = _least_squares(table[sound], rest[sound])
     return squares
-
-
-def _linearised(curve: LocalCurve, x: Array) -> tuple[Array, Array]:
-    """Values at x, and their derivatives by the parameters, shape (x, parameters)."""
-    columns = curve.family.local_columns(x, curve.start, curve.span, curve.rate)
-    slopes = [np.broadcast_to(column, x.shape) for column in columns]
-    if curve.family.has_rate:
-        step = STEP / curve.span
-        moved = [
-            LocalCurve(curve.family, curve.start, curve.span, curve.numbers, curve.rate + sign * step).sum(x)
-            for sign in (1, -1)
-        ]
-        slopes.append((moved[0] - moved[1]) / 2)
-    values = curve(x)
-    table = np.stack(slopes, axis=1)
-    return values, -table * values[:, None] ** 2 if curve.family.reciprocal else table
 
 
 def _least_squares(tables: Array, rests: Array) -> Array:

@@ -69,7 +69,7 @@ class SegmentEvidence:
 
     def family(self, first: int, last: int) -> str:
         """The best family from the first point to the last."""
-        return self.names[self.best[first, last]]
+        return self.names[int(self.best[first, last])]
 
 
 def parameter_cost(family: str, points: int) -> float:

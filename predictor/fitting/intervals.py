@@ -53,7 +53,7 @@ def _jump_costs(
     of = gaps[enough]
     costs[enough] = prior.cost(tables[left][first, of - 1], (of - first).astype(float), sizes[0])
     costs[enough] += prior.cost(tables[right][of, end - 1], (end - of).astype(float), sizes[1])
-    return costs - costs.min()
+    return np.asarray(costs - costs.min())
 
 
 def _bend_costs(points: CurvePoints, structured: Structured, number: int, first: int, end: int) -> Array:
@@ -61,7 +61,7 @@ def _bend_costs(points: CurvePoints, structured: Structured, number: int, first:
     left, right = structured.alone[number : number + 2]
     places = bend_places(points, first, end, MARGIN)
     squares = bend_squares(points, structured.deviation, left, right, first, end, places)
-    return squares - apart_squares(points, structured, number) - np.log(len(points))
+    return np.asarray(squares - apart_squares(points, structured, number) - np.log(len(points)))
 
 
 def _quantiles(edges: Array, density: Array) -> tuple[float, float]:

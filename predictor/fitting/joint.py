@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,8 +16,10 @@ from predictor.fitting.residuals import as_fitted
 
 Array = NDArray[np.float64]
 
-ROUNDS = 12
-"""Most evaluations per parameter."""
+ROUNDS = 60
+"""Most evaluations."""
+STEP = 1e-4
+"""Of a derivative, as a share of the span."""
 CLOSE = 1e-6
 """Relative change of the sum of squares at which it has settled."""
 FAR = 1e6
@@ -70,6 +72,20 @@ class LocalCurve:
     def __call__(self, x: Array) -> Array:
         total = self.sum(x)
         return np.asarray(1.0 / total) if self.family.reciprocal else total
+
+    def linearised(self, x: Array) -> tuple[Array, Array]:
+        """Values at x, and their derivatives by the numbers and by the rate times the span, shape (x, parameters)."""
+        columns = self.family.local_columns(x, self.start, self.span, self.rate)
+        slopes = [np.broadcast_to(column, x.shape) for column in columns]
+        if self.family.has_rate:
+            step = STEP / self.span
+            moved = [replace(self, rate=self.rate + sign * step).sum(x) for sign in (1, -1)]
+            slopes.append((moved[0] - moved[1]) / (2 * STEP))
+        table = np.stack(slopes, axis=1)
+        values = table[:, : len(columns)] @ np.array(self.numbers)
+        if not self.family.reciprocal:
+            return values, table
+        return 1.0 / values, -table / values[:, None] ** 2
 
     @property
     def plain(self) -> tuple[float, ...]:
@@ -153,7 +169,7 @@ def fit_together(
     problem = _Problem(points, tuple(curves), tuple(joints), deviation)
     begin = problem.packed()
     result = least_squares(
-        problem.residuals, begin, method="lm", x_scale="jac", max_nfev=ROUNDS * (len(begin) + 1), xtol=CLOSE, ftol=CLOSE
+        problem.residuals, begin, problem.slopes, method="lm", x_scale="jac", max_nfev=ROUNDS, xtol=CLOSE, ftol=CLOSE
     )
     unpacked, places = problem.unpacked(result.x)
     joined = tuple(Joint(place, one.is_bend) for place, one in zip(places, joints, strict=True))
@@ -235,3 +251,58 @@ class _Problem:
         with np.errstate(all="ignore"):
             scaled = (self.points.y - predicted) / self.deviation
         return np.asarray(np.clip(np.nan_to_num(scaled, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR))
+
+    def slopes(self, vector: Array) -> Array:
+        """Derivatives of the residuals, shape (points, parameters)."""
+        curves, places = self.unpacked(vector)
+        axis = self.points.on_axis(self.points.x)
+        which = np.searchsorted(places, axis, side="right")
+        table = np.zeros((len(axis), len(vector)))
+        with np.errstate(all="ignore"):
+            last: _Slopes | None = None
+            for k, curve in enumerate(curves):
+                last = self._slopes_of(k, curve, len(vector), last, places)
+                table[which == k] = last(self.points.x[which == k])
+            table /= -self.deviation[:, None]
+        return np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def _slopes_of(
+        self, k: int, curve: LocalCurve, parameters: int, last: _Slopes | None, places: Sequence[float]
+    ) -> _Slopes:
+        """How the curve of segment k depends on the vector."""
+        bend = bool(k) and self.joints[k - 1].is_bend
+        units = np.r_[self._units[k], 1.0][: curve.family.size]
+        own = np.zeros((curve.family.size, parameters))
+        at = sum(one.family.size for one in self.curves[:k]) - sum(
+            joint.is_bend for joint in self.joints[: max(k - 1, 0)]
+        )
+        numbers = np.arange(int(bend), curve.family.size)
+        own[numbers, at + numbers - bend] = units[bend:]
+        if bend:
+            assert last is not None
+            end = self.points.off_axis(np.array([places[k - 1]]))
+            by_own = curve.linearised(end)[1][0]
+            first = last(end)[0] - by_own @ own
+            place = parameters - sum(joint.is_bend for joint in self.joints[k - 1 :])
+            first[place] += _turn(self.points, last.curve, curve, places[k - 1]) * self._length
+            own[0] = first / by_own[0]
+        return _Slopes(curve, own)
+
+
+@dataclass(frozen=True)
+class _Slopes:
+    """A curve, and the derivatives of its parameters by the vector, shape (parameters, length of the vector)."""
+
+    curve: LocalCurve
+    by_vector: Array
+
+    def __call__(self, x: Array) -> Array:
+        """Derivatives of the values at x by the vector."""
+        return np.asarray(self.curve.linearised(x)[1] @ self.by_vector)
+
+
+def _turn(points: CurvePoints, left: LocalCurve, right: LocalCurve, place: float) -> float:
+    """By how much the left curve is steeper than the right one, along the axis."""
+    step = STEP * float(points.on_axis(points.x[-1]) - points.on_axis(points.x[0]))
+    x = points.off_axis(np.array([place - step, place + step]))
+    return float(np.diff(left(x))[0] - np.diff(right(x))[0]) / (2 * step)

@@ -48,9 +48,9 @@ class CurvePoints:
     def of(cls, curve: MeasuredCurve) -> CurvePoints:
         """The points of a measured curve."""
         x, place = np.unique(curve.x, return_inverse=True)
-        rows = np.bincount(place).astype(np.float64)
-        y = np.bincount(place, curve.y) / rows
-        within = np.bincount(place, (curve.y - y[place]) ** 2)
+        rows = np.asarray(np.bincount(place), dtype=np.float64)
+        y = np.asarray(np.bincount(place, curve.y) / rows)
+        within = np.asarray(np.bincount(place, (curve.y - y[place]) ** 2), dtype=np.float64)
         return cls(x, y, rows, within, _scale(x, y), _is_logarithmic(x))
 
     def __len__(self) -> int:

@@ -18,8 +18,8 @@ from predictor.fitting.points import CurvePoints
 
 Array = NDArray[np.float64]
 
-SHORTEST = 5
-"""Fewest points of a segment."""
+SHORTEST, SHORTEST_OF_FEW, FEW = 5, 4, 20
+"""Fewest points of a segment, also where there are few points in all."""
 TINY = 1e-13
 """What is left of a sum of squares below this share of it is rounding."""
 
@@ -45,6 +45,11 @@ def residual_tables(points: CurvePoints, families: Iterable[str]) -> Mapping[str
         for largest, table in zip(longer, _decomposed(points, longer, terms), strict=True):
             tables |= {name: table[FAMILIES[name].terms - 1] for name in nested[largest]}
     return {name: tables[name] for name in asked}
+
+
+def shortest_segment(points: int) -> int:
+    """Fewest distinct x of a segment, of so many in all."""
+    return min(points, SHORTEST if points >= FEW else SHORTEST_OF_FEW)
 
 
 def _is_defined(family: Family, points: CurvePoints) -> bool:
@@ -98,7 +103,7 @@ def _first_points(x: Array, family: Family, rate: float) -> int:
     """How many of the first points begin a shortest segment for which the rate is defined."""
     if not family.has_rate:
         return len(x)
-    reach = min(SHORTEST, len(x)) - 1
+    reach = shortest_segment(len(x)) - 1
     defined = np.isfinite(family.local_columns(x[reach:], x[:-reach], float(x[-1] - x[0]), rate)[1])
     return int(np.flatnonzero(defined).max(initial=-1)) + 1 + reach if defined.any() else 0
 
@@ -108,8 +113,9 @@ def _decomposed(points: CurvePoints, names: Sequence[str], terms: int) -> list[A
     count, span = len(points), float(points.x[-1] - points.x[0])
     families = [FAMILIES[name] for name in names]
     fitted = [as_fitted(family, points) for family in families]
-    targets = np.stack([target / np.abs(target).max() for target, _ in fitted], axis=1)
-    roots = np.stack([np.sqrt(weights) * np.abs(target).max() for target, weights in fitted], axis=1)
+    units = [np.abs(target).max() or 1.0 for target, _ in fitted]
+    targets = np.stack([target / unit for (target, _), unit in zip(fitted, units, strict=True)], axis=1)
+    roots = np.stack([np.sqrt(weights) * unit for (_, weights), unit in zip(fitted, units, strict=True)], axis=1)
     tables = np.full((len(families), terms, count, count), np.inf)
     decomposition = _Growing(count, len(families), terms)
     rows = np.zeros((terms, count, len(families)))
@@ -125,7 +131,7 @@ def _decomposed(points: CurvePoints, names: Sequence[str], terms: int) -> list[A
 
 
 def _shortest_length(x: Array) -> float:
-    reach = min(SHORTEST, len(x)) - 1
+    reach = shortest_segment(len(x)) - 1
     return float(np.min(x[reach:] - x[:-reach]))
 
 

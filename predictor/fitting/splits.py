@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from predictor.fitting.evidence import BREAK_COST, NoisePrior, SegmentEvidence, segment_evidence
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.points import CurvePoints
-from predictor.fitting.residuals import SHORTEST
+from predictor.fitting.residuals import shortest_segment
 
 Array = NDArray[np.float64]
 
@@ -20,6 +20,8 @@ MOST = 9
 ROUNDS = 6
 """Of splitting and estimating the noise again."""
 SETTLED = 1e-3
+ENOUGH = 5
+"""Degrees of freedom from which the noise of repeats counts."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,9 @@ class Splits:
 def best_splits(points: CurvePoints, tables: Mapping[str, Array]) -> Splits:
     """The best splits, with the typical noise estimated from the best of them."""
     repeats, known = points.noise_of_repeats()
-    floor = repeats if known >= SHORTEST else 0.0
+    floor = repeats if known >= ENOUGH else 0.0
     prior = NoisePrior(max(points.noise_of_neighbours(), floor, 1e-24))
-    shortest = min(SHORTEST, len(points))
+    shortest = shortest_segment(len(points))
     for _ in range(ROUNDS):
         evidence = segment_evidence(tables, prior, shortest)
         splits = Splits(_by_count(evidence), evidence, prior)

@@ -15,8 +15,6 @@ from predictor.fitting.splits import Split, Splits
 
 Array = NDArray[np.float64]
 
-NEAR_BEST = 40.0
-"""Splits whose cost is at most so much above the best are fitted with bends; a bend saves a parameter."""
 MARGIN = 2
 """Fewest points between a bend and the next breakpoint."""
 
@@ -47,10 +45,13 @@ class Structured:
 
 
 def best_structure(points: CurvePoints, splits: Splits) -> Structured:
-    """The structure that explains the points best."""
-    limit = splits.best.cost + NEAR_BEST
-    near = [split for split in splits.by_count if split.cost <= limit]
-    return min((structured(points, split, splits.prior) for split in near), key=lambda one: one.cost)
+    """The structure that explains the points best; a split is not looked at where bends cannot make it the best."""
+    best = structured(points, splits.best, splits.prior)
+    for split in sorted(splits.by_count, key=lambda one: one.cost):
+        saved = (len(split.starts) - 1) * float(np.log(len(points)))
+        if split is not splits.best and split.cost - saved < best.cost:
+            best = min(best, structured(points, split, splits.prior), key=lambda one: one.cost)
+    return best
 
 
 def structured(points: CurvePoints, split: Split, prior: NoisePrior) -> Structured:

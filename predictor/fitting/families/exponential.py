@@ -31,7 +31,7 @@ class Exponential(Family):
     def rates(self, shortest: float, longest: float) -> Array:
         low, high = SLOWEST / longest, FASTEST / shortest
         sizes = np.geomspace(low, high, max(4, 1 + math.ceil(math.log(high / low) / math.log(STEP))))
-        return np.r_[-sizes[::-1], sizes]
+        return np.concatenate([-sizes[::-1], sizes])
 
     def local_columns(self, x: Any, start: Any, span: float, rate: Any = 0.0) -> Sequence[Any]:
         power = rate * (x - start)

@@ -28,7 +28,7 @@ class Polynomial(Family):
         shifted = np.polynomial.Polynomial([-start / span, 1 / span])
         power, total = np.polynomial.Polynomial([1.0]), np.zeros(self.terms)
         for number in local:
-            total[: len(power.coef)] += number * power.coef
+            total[: len(power.coef)] += number * np.asarray(power.coef, dtype=float)
             power = power * shifted
         return tuple(float(number) for number in total)
 
