@@ -1,13 +1,13 @@
 """Random piecewise curves whose truth is known.
 
-Distributions: 1 to 5 segments, equally likely as far as each can have at least 12 points and a tenth of the span; 40
+Distributions: 1 to 5 segments, equally likely as far as each can have at least 20 points and a tenth of the span; 40
 to 200 points, evenly spaced on the axis and shifted by up to a third of a gap; half of the axes are linear, from 1 to
 100, 1,000 or 100,000, and half logarithmic, from 1 to 10^3, 10^4, 10^5 or 10^6. Families are equally likely: constant,
 linear, quadratic, log, inverse, exp; across a segment the value changes by 10 to 60 %, up or down (constant: not at
 all). Half of the breakpoints are jumps, by 10 to 35 % of the value and at least five times the noise; the others are
-bends: there either curve, continued to the middle of the other, is off by at least 10 % and five times the noise.
-The noise is normal and relative, 0.5 to 3 %, its logarithm uniform; in a quarter of the curves each segment has its
-own.
+bends: there either curve, continued to the middle of the other, is off by at least 20 % and ten times the noise.
+The noise is normal and relative, 0.5 to 3 %, its logarithm a little denser towards 0.5 (median 1.1 %); in a quarter of
+the curves each segment has its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 FAMILIES = ("constant", "linear", "quadratic", "log", "inverse", "exp")
-LEAST_POINTS, LEAST_SHARE = 12, 0.1
+LEAST_POINTS, LEAST_SHARE = 20, 0.1
 TRIES = 1000
 
 
@@ -115,13 +115,17 @@ def random_curve(seed: int) -> RandomCurve:
     x = high**steps if x_log else 1.0 + (high - 1.0) * steps
     least = max(LEAST_SHARE, LEAST_POINTS / points)
     count = int(rng.integers(1, min(5, int(1 / least)) + 1))
-    noise = 0.005 * 6 ** rng.random(count) if rng.random() < 0.25 else np.full(count, 0.005 * 6 ** rng.random())
+    noise = _noise(rng, count) if rng.random() < 0.25 else np.full(count, _noise(rng, 1)[0])
     shares = _cuts(rng, count, least)
     places = high**shares if x_log else 1.0 + (high - 1.0) * shares
     pieces, jumps = _pieces(rng, places, noise, x_log)
     curve = RandomCurve(x, x, x_log, tuple(pieces), tuple(jumps))
     of_point = noise[np.searchsorted(places[1:-1], x, side="right")]
     return RandomCurve(x, curve.truth(x) * (1 + of_point * rng.normal(size=points)), x_log, curve.pieces, curve.jumps)
+
+
+def _noise(rng: np.random.Generator, count: int) -> Array:
+    return np.asarray(0.005 * 6 ** (rng.random(count) ** 1.25))
 
 
 def _cuts(rng: np.random.Generator, count: int, least: float) -> Array:
@@ -141,7 +145,7 @@ def _pieces(rng: np.random.Generator, places: Array, noise: Array, x_log: bool) 
         for _ in range(TRIES):
             size = rng.choice([-1, 1]) * rng.uniform(max(0.1, 5 * around), 0.35) if jump else 0.0
             piece = _piece(rng, start, end, there * (1 + size))
-            if jump or min(_difference(last, piece, places[number - 1 : number + 2], x_log)) >= max(0.1, 5 * around):
+            if jump or min(_difference(last, piece, places[number - 1 : number + 2], x_log)) >= max(0.2, 10 * around):
                 break
         pieces.append(piece)
         jumps.append(jump)
