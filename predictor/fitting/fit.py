@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from predictor.fitting.coarse import coarse, fitted_to_all
 from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel, smape_pct
 from predictor.fitting.intervals import place_interval
+from predictor.fitting.joint import JointFit
+from predictor.fitting.left_out import left_out_smape_pct
+from predictor.fitting.noise import noise_pct
 from predictor.fitting.points import CurvePoints
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.splits import best_splits
-from predictor.fitting.structure import Structured, best_structure
-
-Array = NDArray[np.float64]
+from predictor.fitting.structure import best_structure
 
 
 def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
@@ -31,50 +33,52 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
     """
     began = time.perf_counter()
     points = CurvePoints.of(curve)
-    tables = residual_tables(points, FAMILIES)
-    splits = best_splits(points, tables)
-    structured = best_structure(points, splits)
+    averaged = coarse(points)
+    tables = residual_tables(averaged, FAMILIES)
+    splits = best_splits(averaged, tables)
+    structured = best_structure(averaged, splits)
     intervals = [
-        place_interval(points, tables, splits.prior, structured, number) for number in range(len(structured.fit.joints))
+        place_interval(averaged, tables, splits.prior, structured, number)
+        for number in range(len(structured.fit.joints))
     ]
-    seconds = time.perf_counter() - began
-    return _model(curve, points, structured, intervals, seconds)
-
-
-def _model(
-    curve: MeasuredCurve,
-    points: CurvePoints,
-    structured: Structured,
-    intervals: list[tuple[float, float]],
-    seconds: float,
-) -> FittedModel:
-    places = [float(points.off_axis(joint.place)) for joint in structured.fit.joints]
-    edges = [float(points.x[0]), *places, float(points.x[-1])]
-    segments = []
-    names = structured.split.families
-    for number, (name, of_segment) in enumerate(zip(names, structured.fit.curves, strict=True)):
-        start, end = edges[number], edges[number + 1]
-        last = number == len(names) - 1
-        inside = (curve.x >= start) & ((curve.x <= end) if last else (curve.x < end))
-        error = smape_pct(of_segment(curve.x[inside]), curve.y[inside])
-        count = len(np.unique(curve.x[inside]))
-        segments.append(CurveSegment(start, end, name, of_segment.plain, count, error))
-    breaks = [
-        _break(points, structured, number, place, interval)
-        for number, (place, interval) in enumerate(zip(places, intervals, strict=True))
-    ]
-    error = smape_pct(structured.fit.predict(points, curve.x), curve.y)
+    fitted = fitted_to_all(points, averaged, structured.fit)
+    segments = _segments(curve, points, fitted)
+    predicted = fitted.predict(points, curve.x)
+    left_out = left_out_smape_pct(curve, averaged, structured.split.families)
     return FittedModel(
-        curve.x_name, curve.y_name, len(curve.x), tuple(segments), tuple(breaks), error, None, error, seconds,
-        curve.setting,
-    )  # fmt: skip
+        x=curve.x_name,
+        y=curve.y_name,
+        points=len(curve.x),
+        segments=segments,
+        breakpoints=tuple(_breakpoints(points, fitted, intervals)),
+        smape_pct=smape_pct(predicted, curve.y),
+        left_out_smape_pct=left_out,
+        noise_pct=noise_pct(curve, predicted, segments),
+        seconds=time.perf_counter() - began,
+        setting=curve.setting,
+    )
 
 
-def _break(
-    points: CurvePoints, structured: Structured, number: int, place: float, interval: tuple[float, float]
-) -> CurveBreak:
-    before, after = structured.fit.curves[number : number + 2]
-    at = np.array([place])
-    jump = 0.0 if structured.fit.joints[number].is_bend else float((after(at) - before(at))[0])
-    low, high = (float(points.off_axis(end)) for end in interval)
-    return CurveBreak(place, low, high, jump)
+def _segments(curve: MeasuredCurve, points: CurvePoints, fitted: JointFit) -> tuple[CurveSegment, ...]:
+    places = [float(points.off_axis(joint.place)) for joint in fitted.joints]
+    edges = [float(points.x[0]), *places, float(points.x[-1])]
+    which, which_row = (np.searchsorted(places, x, side="right") for x in (points.x, curve.x))
+    segments = []
+    for number, of_segment in enumerate(fitted.curves):
+        rows = which_row == number
+        error = smape_pct(of_segment(curve.x[rows]), curve.y[rows]) if rows.any() else 0.0
+        count = int((which == number).sum())
+        name = of_segment.name
+        segments.append(CurveSegment(edges[number], edges[number + 1], name, of_segment.plain, count, error))
+    return tuple(segments)
+
+
+def _breakpoints(
+    points: CurvePoints, fitted: JointFit, intervals: Sequence[tuple[float, float]]
+) -> Iterator[CurveBreak]:
+    for number, (joint, interval) in enumerate(zip(fitted.joints, intervals, strict=True)):
+        place = float(points.off_axis(joint.place))
+        before, after = (float(curve(np.array([place]))[0]) for curve in fitted.curves[number : number + 2])
+        low, high = (float(points.off_axis(end)) for end in interval)
+        jump = 0.0 if joint.is_bend else after - before
+        yield CurveBreak(place, min(low, place), max(high, place), jump)

@@ -48,8 +48,8 @@ class LocalCurve:
 
     Parameters
     ----------
-    family
-        Of which it is one.
+    name
+        Of its family.
     start, span
         What `local_columns` refer to.
     numbers
@@ -58,11 +58,16 @@ class LocalCurve:
         Where the family has one.
     """
 
-    family: Family
+    name: str
     start: float
     span: float
     numbers: tuple[float, ...]
     rate: float
+
+    @property
+    def family(self) -> Family:
+        """Of which it is one."""
+        return FAMILIES[self.name]
 
     def sum(self, x: Array) -> Array:
         """The sum of the columns."""
@@ -142,7 +147,7 @@ def fitted_alone(points: CurvePoints, family: str, first: int, end: int) -> Loca
         numbers, *_ = np.linalg.lstsq(table / unit, target * root, rcond=None)
         squares = float(((table / unit @ numbers - target * root) ** 2).sum())
         if squares < least:
-            best, least = LocalCurve(one, start, span, tuple((numbers / unit).tolist()), float(rate)), squares
+            best, least = LocalCurve(family, start, span, tuple((numbers / unit).tolist()), float(rate)), squares
     assert best is not None
     return best
 
@@ -232,7 +237,7 @@ class _Problem:
             at += terms + curve.family.has_rate
             if bend:
                 numbers = np.r_[0.0, numbers]
-            one = LocalCurve(curve.family, curve.start, curve.span, tuple(numbers.tolist()), float(rate))
+            one = LocalCurve(curve.name, curve.start, curve.span, tuple(numbers.tolist()), float(rate))
             curves.append(self._continued(curves[-1], one, places[k - 1]) if bend else one)
         return tuple(curves), places
 
@@ -242,7 +247,7 @@ class _Problem:
         with np.errstate(all="ignore"):
             value = float(last(x)[0])
             first = (1.0 / value if curve.family.reciprocal else value) - float(curve.sum(x)[0])
-        return LocalCurve(curve.family, curve.start, curve.span, (first, *curve.numbers[1:]), curve.rate)
+        return LocalCurve(curve.name, curve.start, curve.span, (first, *curve.numbers[1:]), curve.rate)
 
     def residuals(self, vector: Array) -> Array:
         """In standard deviations."""

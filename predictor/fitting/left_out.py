@@ -1,0 +1,45 @@
+"""The error at points that were left out of the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.fitting.curve import MeasuredCurve
+from predictor.fitting.fitted_model import smape_pct
+from predictor.fitting.points import CurvePoints
+from predictor.fitting.residuals import residual_tables
+from predictor.fitting.splits import best_splits
+from predictor.fitting.structure import best_structure
+
+Array = NDArray[np.float64]
+
+FOLDS = 5
+FEWEST = 8
+"""Distinct x from which points are left out."""
+ALWAYS = ("constant", "linear")
+"""Families that are tried beside those of the model."""
+
+
+def left_out_smape_pct(curve: MeasuredCurve, points: CurvePoints, families: Iterable[str]) -> float | None:
+    """The sMAPE at every fifth x, predicted by a fit to the others, five times; None for few points.
+
+    Number and places of the segments are found again each time, among the families of the model. The ends are never
+    left out, since nothing is extrapolated.
+    """
+    if len(points) < FEWEST:
+        return None
+    known = tuple(dict.fromkeys((*families, *ALWAYS)))
+    place = np.arange(len(points))
+    axis = points.on_axis(points.x)
+    nearest = np.searchsorted((axis[:-1] + axis[1:]) / 2, points.on_axis(curve.x))
+    predicted = np.full(len(curve.x), np.nan)
+    for fold in range(FOLDS):
+        left_out = (place % FOLDS == fold) & (place > 0) & (place < len(points) - 1)
+        rest, rows = points.part(~left_out), left_out[nearest]
+        structured = best_structure(rest, best_splits(rest, residual_tables(rest, known)))
+        predicted[rows] = structured.fit.predict(rest, curve.x[rows])
+    judged = np.isfinite(predicted)
+    return smape_pct(predicted[judged], curve.y[judged])
