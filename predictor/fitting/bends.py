@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.fitting.joint import LocalCurve
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 
 Array = NDArray[np.float64]
 
@@ -15,7 +15,7 @@ PER_GAP = 3
 RIDGE = 1e-11
 
 
-def bend_places(points: CurvePoints, first: int, end: int, margin: int) -> Array:
+def bend_places(points: FitPoints, first: int, end: int, margin: int) -> Array:
     """Places on the axis that are tried for a bend, at least `margin` points from either end."""
     axis = points.on_axis(points.x[first:end])
     inner = axis[margin - 1 : len(axis) - margin + 1]
@@ -26,7 +26,7 @@ def bend_places(points: CurvePoints, first: int, end: int, margin: int) -> Array
 
 
 def bend_squares(
-    points: CurvePoints, deviation: Array, left: LocalCurve, right: LocalCurve, first: int, end: int, places: Array
+    points: FitPoints, deviation: Array, left: LocalCurve, right: LocalCurve, first: int, end: int, places: Array
 ) -> Array:
     """The sum of squares of the points from `first` to before `end`, for a bend at each place; shape (places,).
 

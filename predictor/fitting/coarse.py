@@ -1,47 +1,47 @@
-"""Curves of many points: neighbours are averaged to find the structure, and all points fitted in the end."""
+"""Curves of many points: medians of neighbours show the structure, and all points fitted in the end."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.fitting.joint import Joint, JointFit, fit_together
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.joint import Joint, JointFit
+from predictor.fitting.points import FitPoints
+from predictor.fitting.structure import sound_fit
 
 Array = NDArray[np.float64]
 
-MOST = 300
-"""Points among which all splits are tried."""
+MOST, TOGETHER = 300, 3
+"""Points among which all splits are tried, and fewest neighbours of which there is one median."""
 
 
-def coarse(points: CurvePoints) -> CurvePoints:
-    """At most `MOST` points: averages of equally many neighbours each. Fewer points stay as they are."""
+def coarse(points: FitPoints) -> FitPoints:
+    """At most `MOST` points: medians of about equally many neighbours. Fewer points stay as they are.
+
+    A median, unlike a mean, is nearly never between the two levels of a jump.
+    """
     if len(points) <= MOST:
         return points
-    weights = points.weights
-    begins = np.linspace(0, len(points), MOST + 1).astype(int)[:-1]
-    total = np.add.reduceat(weights, begins)
-
-    def mean(values: Array) -> Array:
-        return np.asarray(np.add.reduceat(weights * values, begins) / total)
-
-    axis = mean(points.on_axis(points.x))
-    axis[0], axis[-1] = points.on_axis(points.x[0]), points.on_axis(points.x[-1])
-    return CurvePoints(
-        points.off_axis(axis), mean(points.y), np.ones(MOST), np.zeros(MOST), 1 / np.sqrt(total), points.logarithmic
-    )
+    groups = np.array_split(np.arange(len(points)), min(MOST, len(points) // TOGETHER))
+    axis = points.on_axis(points.x)
+    places = np.array([np.median(axis[group]) for group in groups])
+    y = np.array([np.median(points.y[group]) for group in groups])
+    places[0], places[-1] = axis[0], axis[-1]
+    scale = np.array([1 / np.sqrt(points.weights[group].sum()) for group in groups])
+    even = np.ones(len(groups))
+    return FitPoints(points.off_axis(places), y, even, np.zeros(len(groups)), scale, points.logarithmic)
 
 
-def fitted_to_all(points: CurvePoints, averaged: CurvePoints, fit: JointFit) -> JointFit:
-    """The fit of averages, fitted to all points: jumps are placed between two of them."""
-    if averaged is points:
+def fitted_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> JointFit:
+    """The fit of medians, fitted to all points: jumps are placed between two of them."""
+    if medians is points:
         return fit
     deviation = points.scale / np.sqrt(points.rows)
-    joints = [_placed(points, averaged, fit, number) for number in range(len(fit.joints))]
-    return fit_together(points, fit.curves, joints, deviation * _spread(points, fit, deviation))
+    joints = [_placed(points, medians, fit, number) for number in range(len(fit.joints))]
+    return sound_fit(points, fit.curves, joints, deviation * _spread(points, fit, deviation))
 
 
-def _spread(points: CurvePoints, fit: JointFit, deviation: Array) -> Array:
+def _spread(points: FitPoints, fit: JointFit, deviation: Array) -> Array:
     """The root mean square deviation in the segment of each point, in units of `deviation`."""
     which = np.searchsorted([joint.place for joint in fit.joints], points.on_axis(points.x), side="right")
     squares = ((points.y - fit.predict(points, points.x)) / deviation) ** 2
@@ -49,12 +49,12 @@ def _spread(points: CurvePoints, fit: JointFit, deviation: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(means, 1e-24))[which])
 
 
-def _placed(points: CurvePoints, averaged: CurvePoints, fit: JointFit, number: int) -> Joint:
+def _placed(points: FitPoints, medians: FitPoints, fit: JointFit, number: int) -> Joint:
     """A jump between the two points where the curves on both sides explain those near it best."""
     joint = fit.joints[number]
     if joint.is_bend:
         return joint
-    coarse_axis, axis = averaged.on_axis(averaged.x), points.on_axis(points.x)
+    coarse_axis, axis = medians.on_axis(medians.x), points.on_axis(points.x)
     after = int(np.searchsorted(coarse_axis, joint.place))
     low, high = coarse_axis[max(after - 2, 0)], coarse_axis[min(after + 1, len(coarse_axis) - 1)]
     near = np.flatnonzero((axis >= low) & (axis <= high))

@@ -24,7 +24,7 @@ BREAK_COST = 3.0
 """Of a breakpoint, in logarithms of the number of points."""
 FREEDOM = 6.0
 """Degrees of freedom of the prior of a segment's noise: it is within a factor of two of what is typical, or nearly."""
-RARE_COST = 2.0
+RARE_COST = 4.0
 """Of families that are one over another, or of degree three and more: they are needed rarely."""
 
 

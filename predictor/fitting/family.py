@@ -69,6 +69,10 @@ class Family(ABC):
         """Columns that span the same functions as `columns`, with sound numbers near `start`; arrays broadcast."""
         return self.columns(x, np, rate)
 
+    def is_sound(self, first: Any, last: Any, rate: float = 0.0) -> Any:
+        """Whether the formula keeps its digits for x between two places; arrays broadcast."""
+        return np.full(np.broadcast_shapes(np.shape(first), np.shape(last)), True)
+
     def plain(self, local: Sequence[float], start: float, span: float, rate: float) -> tuple[float, ...]:
         """The parameters of the formula, from those of `local_columns`."""
         return (*local, rate) if self.has_rate else tuple(local)

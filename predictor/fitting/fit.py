@@ -15,7 +15,7 @@ from predictor.fitting.intervals import place_interval
 from predictor.fitting.joint import JointFit
 from predictor.fitting.left_out import left_out_smape_pct
 from predictor.fitting.noise import noise_pct
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.splits import best_splits
 from predictor.fitting.structure import best_structure
@@ -32,19 +32,19 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
         How number, places and families of the segments are chosen: `bic`, or `tum` as the paper does it.
     """
     began = time.perf_counter()
-    points = CurvePoints.of(curve)
-    averaged = coarse(points)
-    tables = residual_tables(averaged, FAMILIES)
-    splits = best_splits(averaged, tables)
-    structured = best_structure(averaged, splits)
+    points = FitPoints.of(curve)
+    medians = coarse(points)
+    tables = residual_tables(medians, FAMILIES)
+    splits = best_splits(medians, tables)
+    structured = best_structure(medians, splits)
     intervals = [
-        place_interval(averaged, tables, splits.prior, structured, number)
+        place_interval(medians, tables, splits.prior, structured, number)
         for number in range(len(structured.fit.joints))
     ]
-    fitted = fitted_to_all(points, averaged, structured.fit)
+    fitted = fitted_to_all(points, medians, structured.fit)
     segments = _segments(curve, points, fitted)
     predicted = fitted.predict(points, curve.x)
-    left_out = left_out_smape_pct(curve, averaged, structured.split.families)
+    left_out = left_out_smape_pct(curve, medians, structured.split.families)
     return FittedModel(
         x=curve.x_name,
         y=curve.y_name,
@@ -59,7 +59,7 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
     )
 
 
-def _segments(curve: MeasuredCurve, points: CurvePoints, fitted: JointFit) -> tuple[CurveSegment, ...]:
+def _segments(curve: MeasuredCurve, points: FitPoints, fitted: JointFit) -> tuple[CurveSegment, ...]:
     places = [float(points.off_axis(joint.place)) for joint in fitted.joints]
     edges = [float(points.x[0]), *places, float(points.x[-1])]
     which, which_row = (np.searchsorted(places, x, side="right") for x in (points.x, curve.x))
@@ -73,9 +73,7 @@ def _segments(curve: MeasuredCurve, points: CurvePoints, fitted: JointFit) -> tu
     return tuple(segments)
 
 
-def _breakpoints(
-    points: CurvePoints, fitted: JointFit, intervals: Sequence[tuple[float, float]]
-) -> Iterator[CurveBreak]:
+def _breakpoints(points: FitPoints, fitted: JointFit, intervals: Sequence[tuple[float, float]]) -> Iterator[CurveBreak]:
     for number, (joint, interval) in enumerate(zip(fitted.joints, intervals, strict=True)):
         place = float(points.off_axis(joint.place))
         before, after = (float(curve(np.array([place]))[0]) for curve in fitted.curves[number : number + 2])

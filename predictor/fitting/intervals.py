@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from predictor.fitting.bends import PER_GAP, bend_places, bend_squares
 from predictor.fitting.evidence import NoisePrior
 from predictor.fitting.family import FAMILIES
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 from predictor.fitting.structure import MARGIN, Structured, apart_squares
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ COVERAGE = 0.9
 
 
 def place_interval(
-    points: CurvePoints, tables: Mapping[str, Array], prior: NoisePrior, structured: Structured, number: int
+    points: FitPoints, tables: Mapping[str, Array], prior: NoisePrior, structured: Structured, number: int
 ) -> tuple[float, float]:
     """The interval on the axis that contains the breakpoint of that number, from 0, with a probability of 90 %.
 
@@ -56,7 +56,7 @@ def _jump_costs(
     return np.asarray(costs - costs.min())
 
 
-def _bend_costs(points: CurvePoints, structured: Structured, number: int, first: int, end: int) -> Array:
+def _bend_costs(points: FitPoints, structured: Structured, number: int, first: int, end: int) -> Array:
     """Of a bend at each place that is tried, less that of the best jump."""
     left, right = structured.alone[number : number + 2]
     places = bend_places(points, first, end, MARGIN)

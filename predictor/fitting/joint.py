@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from predictor.fitting.family import FAMILIES, Family
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import as_fitted
 
 Array = NDArray[np.float64]
@@ -121,18 +121,18 @@ class JointFit:
         """Number of parameters, without the places."""
         return sum(curve.family.size for curve in self.curves) - sum(joint.is_bend for joint in self.joints)
 
-    def predict(self, points: CurvePoints, x: Array) -> Array:
+    def predict(self, points: FitPoints, x: Array) -> Array:
         """Values at x."""
         return _predicted(points, self.curves, [joint.place for joint in self.joints], x)
 
 
-def _predicted(points: CurvePoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Array) -> Array:
+def _predicted(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Array) -> Array:
     which = np.searchsorted(places, points.on_axis(x), side="right")
     with np.errstate(all="ignore"):
         return np.asarray(np.select([which == k for k in range(len(curves))], [curve(x) for curve in curves]))
 
 
-def fitted_alone(points: CurvePoints, family: str, first: int, end: int) -> LocalCurve:
+def fitted_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurve:
     """The best member over some points, by linear least squares at the best rate of a fine grid."""
     one, x = FAMILIES[family], points.x[first:end]
     target, weights = (values[first:end] for values in as_fitted(FAMILIES[family], points))
@@ -158,7 +158,7 @@ def _fine_rates(family: Family, span: float) -> Array:
 
 
 def fit_together(
-    points: CurvePoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Array
+    points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Array
 ) -> JointFit:
     """Least squares of all curves at once.
 
@@ -185,7 +185,7 @@ def fit_together(
 class _Problem:
     """Parameters as one vector: factors of the columns in their own units, rates times spans, places of bends."""
 
-    points: CurvePoints
+    points: FitPoints
     curves: tuple[LocalCurve, ...]
     joints: tuple[Joint, ...]
     deviation: Array
@@ -306,7 +306,7 @@ class _Slopes:
         return np.asarray(self.curve.linearised(x)[1] @ self.by_vector)
 
 
-def _turn(points: CurvePoints, left: LocalCurve, right: LocalCurve, place: float) -> float:
+def _turn(points: FitPoints, left: LocalCurve, right: LocalCurve, place: float) -> float:
     """By how much the left curve is steeper than the right one, along the axis."""
     step = STEP * float(points.on_axis(points.x[-1]) - points.on_axis(points.x[0]))
     x = points.off_axis(np.array([place - step, place + step]))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fitted_model import smape_pct
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.splits import best_splits
 from predictor.fitting.structure import best_structure
@@ -23,7 +23,7 @@ ALWAYS = ("constant", "linear")
 """Families that are tried beside those of the model."""
 
 
-def left_out_smape_pct(curve: MeasuredCurve, points: CurvePoints, families: Iterable[str]) -> float | None:
+def left_out_smape_pct(curve: MeasuredCurve, points: FitPoints, families: Iterable[str]) -> float | None:
     """The sMAPE at every fifth x, predicted by a fit to the others, five times; None for few points.
 
     Number and places of the segments are found again each time, among the families of the model. The ends are never

@@ -20,7 +20,7 @@ MARGIN = 10.0
 
 
 @dataclass(frozen=True)
-class CurvePoints:
+class FitPoints:
     """Distinct x of a curve.
 
     Parameters
@@ -45,7 +45,7 @@ class CurvePoints:
     logarithmic: bool
 
     @classmethod
-    def of(cls, curve: MeasuredCurve) -> CurvePoints:
+    def of(cls, curve: MeasuredCurve) -> FitPoints:
         """The points of a measured curve."""
         x, place = np.unique(curve.x, return_inverse=True)
         rows = np.asarray(np.bincount(place), dtype=np.float64)
@@ -61,9 +61,9 @@ class CurvePoints:
         """One over the variance of the means, up to a factor."""
         return np.asarray(self.rows / self.scale**2)
 
-    def part(self, keep: NDArray[np.bool_]) -> CurvePoints:
+    def part(self, keep: NDArray[np.bool_]) -> FitPoints:
         """Some of the points."""
-        return CurvePoints(
+        return FitPoints(
             self.x[keep], self.y[keep], self.rows[keep], self.within[keep], self.scale[keep], self.logarithmic
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.fitting.family import FAMILIES, Family
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ TINY = 1e-13
 """What is left of a sum of squares below this share of it is rounding."""
 
 
-def residual_tables(points: CurvePoints, families: Iterable[str]) -> Mapping[str, Array]:
+def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, Array]:
     """By family, weighted sums of squares about the best member, shape (first point, last point).
 
     Infinite where it is not defined; for a family with a rate, the best of the rates that are tried.
@@ -43,7 +43,9 @@ def residual_tables(points: CurvePoints, families: Iterable[str]) -> Mapping[str
     if longer:
         terms = max(FAMILIES[name].terms for largest in longer for name in nested[largest])
         for largest, table in zip(longer, _decomposed(points, longer, terms), strict=True):
-            tables |= {name: table[FAMILIES[name].terms - 1] for name in nested[largest]}
+            for name in nested[largest]:
+                sound = FAMILIES[name].is_sound(points.x[:, None], points.x)
+                tables[name] = np.where(sound, table[FAMILIES[name].terms - 1], np.inf)
     return {name: tables[name] for name in asked}
 
 
@@ -52,18 +54,18 @@ def shortest_segment(points: int) -> int:
     return min(points, SHORTEST if points >= FEW else SHORTEST_OF_FEW)
 
 
-def _is_defined(family: Family, points: CurvePoints) -> bool:
+def _is_defined(family: Family, points: FitPoints) -> bool:
     return not (family.of_positive_x and points.x[0] <= 0) and not (family.reciprocal and np.any(points.y <= 0))
 
 
-def as_fitted(family: Family, points: CurvePoints) -> tuple[Array, Array]:
+def as_fitted(family: Family, points: FitPoints) -> tuple[Array, Array]:
     """What the sum of the family's columns is fitted to, and the weights of that: y, or one over y."""
     if not family.reciprocal:
         return points.y, points.weights
     return 1.0 / points.y, points.weights * np.abs(points.y) ** 4
 
 
-def _two_columns(points: CurvePoints, family: Family) -> Array:
+def _two_columns(points: FitPoints, family: Family) -> Array:
     """The table of a family of 1 and another column."""
     count, span = len(points), float(points.x[-1] - points.x[0])
     target, weights = as_fitted(family, points)
@@ -90,6 +92,7 @@ def _two_columns(points: CurvePoints, family: Family) -> Array:
         product = np.cumsum(weighted * centred, axis=1) - sums * of_target[:begun] / total[:begun]
         with np.errstate(invalid="ignore", divide="ignore"):
             left = squares[:begun] - np.where(spread > 0, product**2 / spread, 0.0)
+        left[~family.is_sound(points.x[:begun, None], points.x, rate)] = np.inf
         best[:begun] = np.fmin(best[:begun], np.maximum(left, TINY * np.abs(squares[:begun])))
     return np.where(later, best, np.inf)
 
@@ -108,7 +111,7 @@ def _first_points(x: Array, family: Family, rate: float) -> int:
     return int(np.flatnonzero(defined).max(initial=-1)) + 1 + reach if defined.any() else 0
 
 
-def _decomposed(points: CurvePoints, names: Sequence[str], terms: int) -> list[Array]:
+def _decomposed(points: FitPoints, names: Sequence[str], terms: int) -> list[Array]:
     """The tables of longer families for 1 to `terms` columns, shape (terms, first point, last point) each."""
     count, span = len(points), float(points.x[-1] - points.x[0])
     families = [FAMILIES[name] for name in names]

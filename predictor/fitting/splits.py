@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from predictor.fitting.evidence import BREAK_COST, NoisePrior, SegmentEvidence, segment_evidence
 from predictor.fitting.family import FAMILIES
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import shortest_segment
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ ENOUGH = 5
 
 
 @dataclass(frozen=True)
-class Split:
+class CurveSplit:
     """Runs of neighbouring points, each with its family.
 
     Parameters
@@ -48,20 +48,20 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Splits:
+class CurveSplits:
     """The best split for each number of segments, and what they rest on."""
 
-    by_count: tuple[Split, ...]
+    by_count: tuple[CurveSplit, ...]
     evidence: SegmentEvidence
     prior: NoisePrior
 
     @property
-    def best(self) -> Split:
+    def best(self) -> CurveSplit:
         """The split of least cost."""
         return min(self.by_count, key=lambda split: split.cost)
 
 
-def best_splits(points: CurvePoints, tables: Mapping[str, Array]) -> Splits:
+def best_splits(points: FitPoints, tables: Mapping[str, Array]) -> CurveSplits:
     """The best splits, with the typical noise estimated from the best of them."""
     repeats, known = points.noise_of_repeats()
     floor = repeats if known >= ENOUGH else 0.0
@@ -69,7 +69,7 @@ def best_splits(points: CurvePoints, tables: Mapping[str, Array]) -> Splits:
     shortest = shortest_segment(len(points))
     for _ in range(ROUNDS):
         evidence = segment_evidence(tables, prior, shortest)
-        splits = Splits(_by_count(evidence), evidence, prior)
+        splits = CurveSplits(_by_count(evidence), evidence, prior)
         variance = max(_typical_variance(splits.best, tables, len(points), prior), floor, 1e-24)
         if abs(variance / prior.variance - 1) < SETTLED:
             break
@@ -77,7 +77,7 @@ def best_splits(points: CurvePoints, tables: Mapping[str, Array]) -> Splits:
     return splits
 
 
-def _typical_variance(split: Split, tables: Mapping[str, Array], count: int, prior: NoisePrior) -> float:
+def _typical_variance(split: CurveSplit, tables: Mapping[str, Array], count: int, prior: NoisePrior) -> float:
     """The typical variance under which the split's segments are most likely."""
     ends = split.ends(count)
     squares = np.array([tables[name][a, b - 1] for a, b, name in zip(split.starts, ends, split.families, strict=True)])
@@ -92,11 +92,11 @@ def _typical_variance(split: Split, tables: Mapping[str, Array], count: int, pri
     return variance
 
 
-def _by_count(evidence: SegmentEvidence) -> tuple[Split, ...]:
+def _by_count(evidence: SegmentEvidence) -> tuple[CurveSplit, ...]:
     """For 1, 2, ... segments, the split of least cost."""
     count = len(evidence.cost)
     least, choices = evidence.cost[0], []
-    splits = [Split((0,), (evidence.family(0, count - 1),), float(least[-1]))]
+    splits = [CurveSplit((0,), (evidence.family(0, count - 1),), float(least[-1]))]
     for number in range(1, MOST):
         through = np.full((count, count), np.inf)
         through[1:] = least[:-1, None] + evidence.cost[1:]
@@ -106,7 +106,7 @@ def _by_count(evidence: SegmentEvidence) -> tuple[Split, ...]:
             break
         starts = _traced(choices, count)
         families = tuple(evidence.family(a, b - 1) for a, b in zip(starts, (*starts[1:], count), strict=True))
-        splits.append(Split(starts, families, float(least[-1] + number * BREAK_COST * np.log(count))))
+        splits.append(CurveSplit(starts, families, float(least[-1] + number * BREAK_COST * np.log(count))))
     return tuple(splits)
 
 

@@ -18,6 +18,9 @@ SLOWEST, FASTEST, STEP = 0.5, 12.0, 1.5
 LIMIT = 25.0
 """Largest exponent within a segment: what is steeper is a jump."""
 
+LARGEST = 300.0
+"""Largest exponent of the formula: beyond, its factor can hardly be written."""
+
 
 class Exponential(Family):
     """a + b*exp(c*x)."""
@@ -37,6 +40,9 @@ class Exponential(Family):
         power = rate * (x - start)
         with np.errstate(over="ignore"):
             return [1.0, np.where(np.abs(power) <= LIMIT, np.exp(power), np.nan)]
+
+    def is_sound(self, first: Any, last: Any, rate: float = 0.0) -> Any:
+        return np.abs(rate) * np.maximum(np.abs(first), np.abs(last)) <= LARGEST
 
     def plain(self, local: Sequence[float], start: float, span: float, rate: float) -> tuple[float, ...]:
         return local[0], local[1] * math.exp(-rate * start), rate

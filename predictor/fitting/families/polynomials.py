@@ -9,8 +9,11 @@ import numpy as np
 
 from predictor.fitting.family import FAMILIES, Family, Functions
 
+MOST_CANCELLED = 1e7
+"""How much larger than their sum the terms of a polynomial may be: far from 0, high degrees lose all digits."""
 
-class Polynomial(Family):
+
+class PolynomialFamily(Family):
     """a + b*x + c*x^2 + ..., up to its degree."""
 
     degree: ClassVar[int]
@@ -23,6 +26,11 @@ class Polynomial(Family):
 
     def local_columns(self, x: Any, start: Any, span: float, rate: Any = 0.0) -> Sequence[Any]:
         return self.columns((x - start) / span, np)
+
+    def is_sound(self, first: Any, last: Any, rate: float = 0.0) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = 2 * np.maximum(np.abs(first), np.abs(last)) / np.abs(np.subtract(last, first))
+        return (self.degree < 2) | (far**self.degree <= MOST_CANCELLED)
 
     def plain(self, local: Sequence[float], start: float, span: float, rate: float) -> tuple[float, ...]:
         shifted = np.polynomial.Polynomial([-start / span, 1 / span])
@@ -45,8 +53,8 @@ class Polynomial(Family):
 
 
 def _of_degree(degree: int, nested_in: str, reciprocal: bool = False) -> Family:
-    members = {"degree": degree, "reciprocal": reciprocal, "nested_in": nested_in, "__doc__": "See Polynomial."}
-    family: Family = type(f"Degree{degree}", (Polynomial,), members)()
+    members = {"degree": degree, "reciprocal": reciprocal, "nested_in": nested_in, "__doc__": "See PolynomialFamily."}
+    family: Family = type(f"Degree{degree}", (PolynomialFamily,), members)()
     return family
 
 
