@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +34,9 @@ from profiler.testbed import (
 from profiles import CoLocation, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
 
 SCHEMA = 2
+DECIDING = ("schema", "seed", "testbed")
+SWEEP = "sweep"
+"""Recorded at the first claim of a sweep."""
 BATCH = 64
 
 RecordedRun = tuple[CoLocation, tuple[float, ...]]
@@ -84,24 +87,39 @@ class Journal:
             self.close()
             raise
 
-    def claim(self, description: TestbedDescription, seed: int) -> None:
+    def origin(self) -> dict[str, str]:
+        """What was recorded at the first claim; empty before."""
+        return {str(name): str(value) for name, value in self._select("SELECT name, value FROM origin")}
+
+    def claim(self, description: TestbedDescription, seed: int, sweep: Mapping[str, str] | None = None) -> None:
         """Record whose runs these are; the first claim decides.
+
+        Parameters
+        ----------
+        sweep
+            What else the journal of a sweep holds: the sweep itself, and more that does not decide.
 
         Raises
         ------
         InputError
-            When it holds runs of another testbed, another seed or another version of the journal.
+            When it holds runs of another testbed, another seed or another version of the journal, or runs of a sweep
+            where a profile is wanted, and the reverse.
         """
         origin = {
             "schema": str(SCHEMA),
             "seed": str(seed),
             "testbed": json.dumps(description.model_dump(mode="json"), sort_keys=True),
+            **(sweep or {}),
         }
-        known = {str(name): str(value) for name, value in self._select("SELECT name, value FROM origin")}
-        wrong = [name for name in origin if known and known.get(name) != origin[name]]
+        known = self.origin()
+        wrong = [name for name in (*DECIDING, SWEEP) if known and known.get(name) != origin.get(name)]
         if wrong:
             name = wrong[0]
-            shown = "another testbed" if name == "testbed" else f"{name} {known.get(name)}, not {origin[name]}"
+            shown = f"{name} {known.get(name)}, not {origin.get(name)}"
+            if name == "testbed":
+                shown = "another testbed"
+            elif name == SWEEP:
+                shown = "a sweep" if sweep is None else "another sweep" if SWEEP in known else "a profile"
             raise InputError.of(
                 str(self.path),
                 f"journal holds runs of {shown}",

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from profiler.contention import alone_runs
 from profiler.journal_faults import journal_faults
-from profiler.purposes import BENCHES, CHAINS, CYCLES, FURTHER, REFERENCE, REPEATS, TOGETHER, of_co_locations
+from profiler.purposes import BENCHES, CHAINS, CYCLES, FURTHER, REFERENCE, REPEATS, SWEEP, TOGETHER, of_co_locations
 from profiles import InputError, TestbedDescription
 
-SHOWN_PARTS = {TOGETHER: "co-locations", CYCLES: "cycles", CHAINS: "chains"}
+SHOWN_PARTS = {TOGETHER: "co-locations", CYCLES: "cycles", CHAINS: "chains", SWEEP: "sweep"}
 PAUSE_S = 600.0
 """A longer time between two records is no run: the profiling was interrupted."""
 
@@ -123,7 +123,7 @@ def read_status(journal: Path) -> ProfilingStatus:
     return ProfilingStatus(
         description.name,
         (
-            *([_benches(description, counts, plan)] if any(row[0] not in (CYCLES, CHAINS) for row in plan) else []),
+            *([_benches(description, counts, plan)] if any(row[0] not in (CYCLES, CHAINS, SWEEP) for row in plan) else []),
             *(
                 ProfilingPart(
                     _shown_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)

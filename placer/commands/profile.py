@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placer.commands.options import Quiet, Seed, Timeout, refuse_bad_budget
+from placer.commands.signals import ended_by_signals
 from profiler.chains.request import COUNT, SIZES, ChainRequest
 from profiler.methods import known_methods
 from profiler.testbeds import known_testbeds
@@ -184,7 +182,7 @@ def _profile(
     from profiler.testbeds import open_testbed
 
     with (
-        _ended_by_signals(),
+        ended_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("profiling") as advance,
     ):
@@ -211,7 +209,7 @@ def _profile_chains(
     from profiler.testbeds import open_testbed
 
     with (
-        _ended_by_signals(),
+        ended_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring chains") as advance,
     ):
@@ -244,7 +242,7 @@ def _profile_for(
     refuse_bad_budget(budget)
     rounds, key = open_rounds(arrivals, models, out, progress.say, budget)
     with (
-        _ended_by_signals(),
+        ended_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("measuring") as advance,
     ):
@@ -261,23 +259,3 @@ def _refuse_given(options: Mapping[str, object], message: str) -> None:
     for option, value in options.items():
         if value is not None and value != []:
             raise InputError.of(option, message)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the block as Ctrl-C does, so that the testbed's processes are ended as well."""
-    former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    heeded = [number for number, handler in former.items() if handler == signal.SIG_DFL]
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for one in heeded:
-            signal.signal(one, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    for number in heeded:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number in heeded:
-            signal.signal(number, former[number])

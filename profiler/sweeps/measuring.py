@@ -1,0 +1,312 @@
+"""A sweep: first the whole range, then where the curve bends, then the remaining repeats of all points.
+
+Every pass over the points has an order of its own, drawn by the seed, so that a testbed that gets slower does not look
+like a curve: it shows in the repeats, and so in the noise. Later passes hold the points that were added, too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from profiler.best_effort import difference_by_error
+from profiler.co_runs import AGREE
+from profiler.export import refuse_taken
+from profiler.journal import SWEEP as SWEEP_ORIGIN
+from profiler.journal import Journal, JournaledTestbed
+from profiler.profiling import journal_of
+from profiler.purposes import SWEEP
+from profiler.sweeps.metrics import METRICS, cycles_per_ms
+from profiler.sweeps.loads import loads_at
+from profiler.sweeps.refinement import TO_SIGMA, further_points
+from profiler.sweeps.runs import Point, SweepRun, SweepRuns
+from profiler.sweeps.spec import SweepSpec
+from profiler.steps import Done, Notify, Steps
+from profiler.testbed import Testbed
+from profiles import Fault, InputError, TestbedDescription, Workload
+
+FIRST_SHARE = 0.6
+"""Of the points of the first key: evenly over its range. The others follow the curve."""
+FEWEST_FIRST = 5
+ROUNDS = 8
+"""Rounds in which further points are chosen."""
+MACHINE = "machine"
+SMALL_DRIFT = 0.01
+FEWEST_FOR_DRIFT = 5
+
+
+@dataclass(frozen=True)
+class MeasuredSweep:
+    """What was measured, and on what.
+
+    Parameters
+    ----------
+    keys
+        The varied keys, in the order of each point.
+    points
+        The runs of each point, in order of the repeats; by setting of the later keys, then by the first.
+    left_out
+        Points that do not run on the testbed, with the reason.
+    description
+        As the testbed described itself.
+    machine
+        Facts of the machine where it is the testbed.
+    """
+
+    keys: tuple[str, ...]
+    points: Mapping[Point, Sequence[SweepRun]]
+    left_out: Mapping[Point, str]
+    description: TestbedDescription
+    machine: Mapping[str, Any]
+
+
+def measure_sweep(
+    testbed: Testbed,
+    out: Path,
+    spec: SweepSpec,
+    *,
+    machine: Mapping[str, Any] | None = None,
+    progress: Done | None = None,
+    notify: Notify = lambda message: None,
+) -> MeasuredSweep:
+    """Measure a sweep that is free of faults (`spec_faults`, `testbed_faults`).
+
+    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
+
+    Parameters
+    ----------
+    testbed
+        Where it runs.
+    out
+        The folder of its results, which is not written here.
+    spec
+        What to measure.
+    machine
+        Facts of the machine where it is the testbed; those of the first call are kept.
+    progress
+        Called after every run.
+    notify
+        Called with messages: points that are left out, outliers, drift, nothing left to do.
+
+    Raises
+    ------
+    InputError
+        When `out` holds something else or another sweep, no point runs, or a metric is not measured.
+    TestbedError
+        When the testbed fails; what it measured before is in the journal.
+    OSError
+        When the journal cannot be written.
+    """
+    description = testbed.describe()
+    refuse_taken(out, journal_of(out))
+    with Journal(journal_of(out)) as journal:
+        machine = _claim(journal, description, spec, machine or {})
+        known = len(journal)
+        steps = Steps(progress, spec.runs)
+        keys = tuple(one.key for one in spec.vary)
+        runs = SweepRuns(
+            JournaledTestbed(testbed, journal, SWEEP),
+            lambda point: loads_at(spec, description, dict(zip(keys, point, strict=True))),
+            Workload(spec.workload.nf, description.traffic),
+            spec.seed,
+            steps.done,
+        )
+        journal.plan([(SWEEP, "", spec.runs)])
+        outliers = _Sweep(spec, description, runs).measure()
+        journal.finished(SWEEP)
+        _report(runs, keys, outliers, notify)
+        if len(journal) == known:
+            notify(f"nothing to measure: {known:,} runs are recorded")
+    ordered = {point: runs.measured[point] for point in sorted(runs.measured, key=lambda one: (one[1:], one[0]))}
+    return MeasuredSweep(keys, ordered, runs.left_out, description, machine)
+
+
+class _Sweep:
+    """Chooses the points of a sweep, and their order."""
+
+    def __init__(self, spec: SweepSpec, description: TestbedDescription, runs: SweepRuns) -> None:
+        self._spec = spec
+        self._runs = runs
+        self._passes = 0
+        self._planned = spec.vary[0].count
+        self._settings = list(product(*(one.settings for one in spec.vary[1:])))
+        self._metrics = spec.measure.metrics
+        self._cycles_per_ms = cycles_per_ms(description, description.nf(spec.workload.nf))
+
+    def measure(self) -> int:
+        """Make all runs; how many were replaced as outliers."""
+        repeats = self._spec.measure.repeats
+        searching = (repeats + 1) // 2
+        points = self._first_points()
+        for repeat in range(searching):
+            self._pass(points, repeat)
+        for new in self._rounds(len(points) // len(self._settings)):
+            for repeat in range(searching):
+                self._pass(new, repeat)
+            points += new
+        for repeat in range(searching, repeats):
+            self._pass(points, repeat)
+        return self._decide_between_repeats()
+
+    def _first_points(self) -> list[Point]:
+        """The first share of the points, evenly over the range, or all values that are listed."""
+        axis = self._spec.vary[0].axis
+        first = max(min(FEWEST_FIRST, self._planned), round(FIRST_SHARE * self._planned))
+        values = axis.even(first) if axis else self._spec.vary[0].settings
+        return [(value, *setting) for setting in self._settings for value in values]
+
+    def _rounds(self, measured: int) -> Iterator[list[Point]]:
+        """The points of each further round, which depend on what was measured before."""
+        axis = self._spec.vary[0].axis
+        left = self._planned - measured if axis else 0
+        share = max(1, round(left / ROUNDS))
+        while axis and left > 0:
+            new = [
+                (value, *setting)
+                for setting in self._settings
+                for value in further_points(axis, self._curve(setting), min(share, left), self._planned)
+            ]
+            if not new:
+                return
+            yield new
+            left -= share
+
+    def _curve(self, setting: Point) -> dict[float, list[float]]:
+        """The first metric at each value of the first key, one number a run."""
+        return {
+            point[0]: [self._value(self._metrics[0], one) for one in found]
+            for point, found in self._runs.measured.items()
+            if point[1:] == setting
+        }
+
+    def _pass(self, points: Sequence[Point], repeat: int) -> None:
+        """One run of each point, in an order of its own.
+
+        Raises
+        ------
+        InputError
+            When none of the points runs, or the first run lacks a metric.
+        """
+        order = np.random.default_rng([self._spec.seed, self._passes]).permutation(len(points)).tolist()
+        shuffled = [points[index] for index in order]
+        if self._passes == 0:
+            self._runs.measure(shuffled[:1], repeat)
+            self._refuse_missing_metrics()
+            shuffled = shuffled[1:]
+        self._runs.measure(shuffled, repeat)
+        self._refuse_missing_metrics()
+        self._passes += 1
+        if not self._runs.measured:
+            reason = next(iter(self._runs.left_out.values()))
+            raise InputError.of("--testbed", f"runs no point of the sweep: {reason}")
+
+    def _refuse_missing_metrics(self) -> None:
+        for one, *_ in self._runs.measured.values():
+            measured = one.run.measurements[0]
+            if missing := [name for name in self._metrics if METRICS[name](measured, self._cycles_per_ms) is None]:
+                hint = "leave it out of metrics"
+                raise InputError.of("--testbed", f"does not measure {', '.join(missing)}", hint=hint)
+
+    def _value(self, metric: str, one: SweepRun) -> float:
+        value = METRICS[metric](one.run.measurements[0], self._cycles_per_ms)
+        return math.nan if value is None else value
+
+    def _decide_between_repeats(self) -> int:
+        """Where repeats differ by more than 10 %, a further run replaces the one that is farthest from the middle."""
+        doubted = [point for point, found in self._runs.measured.items() if not _agree(found)]
+        before = {point: list(self._runs.measured[point]) for point in doubted}
+        self._pass(doubted, self._spec.measure.repeats)
+        replaced = 0
+        for point, found in before.items():
+            *_, further = self._runs.measured.get(point, found)
+            if further not in found:
+                kept, gone = _without_farthest(found, further)
+                self._runs.measured[point] = kept
+                replaced += gone
+        return replaced
+
+
+def _agree(found: Sequence[SweepRun]) -> bool:
+    """Whether the least and the most throughput differ by little, or by what the errors of best-effort runs explain."""
+    least, most = min(found, key=_kpps), max(found, key=_kpps)
+    explained = difference_by_error(least.run.best_effort, most.run.best_effort)
+    return 1 - _kpps(least) / _kpps(most) <= max(AGREE, explained)
+
+
+def _without_farthest(found: Sequence[SweepRun], further: SweepRun) -> tuple[list[SweepRun], bool]:
+    """The runs, with the further one in place of the farthest if it is nearer to the middle of all."""
+    middle = median(map(_kpps, [*found, further]))
+    farthest = max(found, key=lambda one: abs(_kpps(one) - middle))
+    if abs(_kpps(further) - middle) >= abs(_kpps(farthest) - middle):
+        return list(found), False
+    return [replace(further, repeat=one.repeat) if one is farthest else one for one in found], True
+
+
+def _kpps(one: SweepRun) -> float:
+    return one.run.measurements[0].throughput_kpps
+
+
+def _claim(
+    journal: Journal, description: TestbedDescription, spec: SweepSpec, machine: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Record whose runs these are; the facts of the machine as they were at the first call.
+
+    Raises
+    ------
+    InputError
+        When the journal holds another sweep; with every key that differs.
+    """
+    written = spec.model_dump(mode="json", by_alias=True, exclude={"testbed"})
+    known = journal.origin()
+    if SWEEP_ORIGIN in known and (differing := [*_differing(json.loads(known[SWEEP_ORIGIN]), written)]):
+        hint = f"choose another --out, or remove {journal.path} to measure everything again"
+        raise InputError([Fault("--out", None, None, f"holds another sweep: {one}", hint) for one in differing])
+    journal.claim(description, spec.seed, {SWEEP_ORIGIN: json.dumps(written), MACHINE: json.dumps(dict(machine))})
+    facts: dict[str, Any] = json.loads(journal.origin()[MACHINE])
+    return facts
+
+
+def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
+    """`key: was this, is that` for everything that differs between two files."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*before, *now]):
+            yield from _differing(before.get(key), now.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for number, (one, other) in enumerate(zip(before, now, strict=True), start=1):
+            yield from _differing(one, other, f"{path}.{number}")
+    elif before != now:
+        yield f"{path} was {json.dumps(before):.80}, is {json.dumps(now):.80}"
+
+
+def _report(runs: SweepRuns, keys: Sequence[str], outliers: int, notify: Notify) -> None:
+    for point, reason in runs.left_out.items():
+        shown = ", ".join(f"{key} = {value:g}" for key, value in zip(keys, point, strict=True))
+        notify(f"{shown}: left out: {reason}")
+    if outliers:
+        notify(f"{outliers} runs were outliers: their repeats did not confirm them and replace them")
+    if drift := _drift(list(runs.measured.values())):
+        notify(drift)
+    efforts = [one for found in runs.measured.values() for one in found if one.run.best_effort]
+    if efforts:
+        total = sum(map(len, runs.measured.values()))
+        notify(f"best-effort runs, disturbed by other work: {len(efforts):,} of {total:,}")
+
+
+def _drift(points: Sequence[Sequence[SweepRun]]) -> str:
+    """A message when the last pass is faster or slower than the first by more than noise."""
+    ratios = np.log([_kpps(found[-1]) / _kpps(found[0]) for found in points if len(found) > 1])
+    if len(ratios) < FEWEST_FOR_DRIFT:
+        return ""
+    middle = float(np.median(ratios))
+    error = 1.253 * TO_SIGMA * float(np.median(np.abs(ratios - middle))) / math.sqrt(len(ratios))
+    if abs(middle) < max(SMALL_DRIFT, 3 * error):
+        return ""
+    return f"testbed drifts: throughput changed by {100 * math.expm1(middle):+.1f} % from the first pass to the last"

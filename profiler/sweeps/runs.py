@@ -1,0 +1,111 @@
+"""The runs of a sweep, one after another; what a testbed does not run is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from profiler.testbed import Run, RunRefused, Testbed, TestbedChanged, TestbedError
+from profiler.working_runs import MOST_FAILURES, PROBE_SEEDS
+from profiles import Load, Workload
+
+RUN_SEEDS = 1_000_003
+
+Point = tuple[float, ...]
+"""A value of each varied key, in the order of the sweep."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRun:
+    """One run: its number in the order of all, and which repeat of its point it is."""
+
+    number: int
+    repeat: int
+    run: Run
+
+
+@dataclass
+class SweepRuns:
+    """Runs points several times, and keeps all that was measured.
+
+    A point that is refused, or fails at every attempt, is left out from then on. After a failure, `known` is run, so
+    that a testbed that ended is not taken for one on which the last points do not work.
+
+    Parameters
+    ----------
+    testbed
+        Where they run.
+    loads
+        What runs at a point; the NF that is measured is the first.
+    known
+        What is sure to run there.
+    seed
+        Of the noise of a simulated testbed; each repeat has its own.
+    done
+        Called after each run.
+    """
+
+    testbed: Testbed
+    loads: Callable[[Point], Sequence[Load]]
+    known: Workload
+    seed: int
+    done: Callable[[int], None]
+    measured: dict[Point, list[SweepRun]] = field(default_factory=dict)
+    left_out: dict[Point, str] = field(default_factory=dict)
+    """Points that do not run, each with the testbed's reason."""
+    _number: int = 0
+    _failures: int = 0
+    _probes: int = 0
+
+    def measure(self, points: Sequence[Point], repeat: int) -> None:
+        """One run of each point, in order.
+
+        Raises
+        ------
+        TestbedError
+            When several points fail one after another, or what ran before: then the testbed is at fault.
+        """
+        seed = self.seed + RUN_SEEDS * repeat
+        working = [point for point in points if point not in self.left_out]
+        together = self._together(working, seed)
+        for point in working:
+            self._number += 1
+            run = together[point] if together else self._run(point, seed)
+            if run:
+                self.measured.setdefault(point, []).append(SweepRun(self._number, repeat, run))
+            self.done(1)
+
+    def _together(self, points: Sequence[Point], seed: int) -> dict[Point, Run]:
+        """All points at once where the testbed is faster so; empty where it is not, or something fails."""
+        if not self.testbed.batches or not points:
+            return {}
+        try:
+            runs = self.testbed.run_many([self.loads(point) for point in points], seed=seed)
+        except TestbedChanged:
+            raise
+        except TestbedError:
+            return {}
+        return dict(zip(points, runs, strict=True))
+
+    def _run(self, point: Point, seed: int) -> Run | None:
+        try:
+            run = self.testbed.run(self.loads(point), seed=seed)
+        except TestbedChanged:
+            raise
+        except RunRefused as error:
+            self._leave_out(point, str(error))
+            return None
+        except TestbedError as error:
+            self._failures += 1
+            if self._failures > MOST_FAILURES:
+                raise
+            self._probes += 1
+            self.testbed.run([self.known], seed=self.seed + PROBE_SEEDS * self._probes)
+            self._leave_out(point, str(error))
+            return None
+        self._failures = 0
+        return run
+
+    def _leave_out(self, point: Point, reason: str) -> None:
+        self.left_out[point] = reason
+        self.measured.pop(point, None)
