@@ -67,6 +67,11 @@ class MeasuredSweep:
     description: TestbedDescription
     machine: Mapping[str, Any]
 
+    def as_json(self, testbed: str) -> dict[str, Any]:
+        """`machine.json`: the testbed as `--testbed` names it, as it describes itself, and the machine."""
+        written = {"testbed": testbed, "description": self.description.model_dump(mode="json")}
+        return written | ({MACHINE: dict(self.machine)} if self.machine else {})
+
 
 def measure_sweep(
     testbed: Testbed,

@@ -1,0 +1,1 @@
+"""Sweeps: from what `profiler.sweeps` measured to fitted models."""
