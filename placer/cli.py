@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 COMMANDS = (
-    "run", "compare", "size", "diagnose", "generate", "profile", "train", "predict", "fit", "pack", "verify",
+    "run", "compare", "size", "diagnose", "generate", "profile", "sweep", "train", "predict", "fit", "pack", "verify",
     "online", "explain", "rebalance", "chain", "reproduce", "testbed",
 )  # fmt: skip
 """In the order of the help."""
