@@ -15,6 +15,8 @@ from profiler.purposes import BENCHES, CHAINS, CYCLES, FURTHER, REFERENCE, REPEA
 from profiles import InputError, TestbedDescription
 
 SHOWN_PARTS = {TOGETHER: "co-locations", CYCLES: "cycles", CHAINS: "chains", SWEEP: "sweep"}
+SHOWN_ALONE = (CYCLES, CHAINS, SWEEP)
+"""Parts that need no benches."""
 PAUSE_S = 600.0
 """A longer time between two records is no run: the profiling was interrupted."""
 
@@ -123,7 +125,7 @@ def read_status(journal: Path) -> ProfilingStatus:
     return ProfilingStatus(
         description.name,
         (
-            *([_benches(description, counts, plan)] if any(row[0] not in (CYCLES, CHAINS, SWEEP) for row in plan) else []),
+            *([_benches(description, counts, plan)] if any(row[0] not in SHOWN_ALONE for row in plan) else []),
             *(
                 ProfilingPart(
                     _shown_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)

@@ -20,9 +20,7 @@ SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep: 
 Out = Annotated[Path, typer.Option(help="The folder for measurements, fits and the report.", show_default=False)]
 TestbedSpec = Annotated[
     str | None,
-    typer.Option(
-        "--testbed", help=f"In place of that of the file: one of {known_testbeds()}.", show_default=False
-    ),
+    typer.Option("--testbed", help=f"In place of that of the file: one of {known_testbeds()}.", show_default=False),
 ]
 ShowStatus = Annotated[
     bool, typer.Option("--status", help="Print what is done and how long the rest takes; run nothing.")

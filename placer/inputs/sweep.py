@@ -121,15 +121,17 @@ def _of_fit(tables: SweepTables) -> list[SpecFault]:
     if tables.fit.x is not None and tables.fit.x not in keys:
         faults.append(SpecFault(("fit", "x"), f"{tables.fit.x} is not varied", suggestion(tables.fit.x, keys)))
     y = tables.fit.y or ()
-    for one in (y,) if isinstance(y, str) else y:
-        if one not in metrics:
-            faults.append(SpecFault(("fit", "y"), f"{one} is not among the metrics", suggestion(one, metrics)))
-    return faults
+    wrong = [one for one in ((y,) if isinstance(y, str) else y) if one not in metrics]
+    return faults + [
+        SpecFault(("fit", "y"), f"{one} is not among the metrics", suggestion(one, metrics)) for one in wrong
+    ]
 
 
 def _of_validation(wrong: ErrorDetails) -> SpecFault:
     """A fault of one key, without the names that the validation library gives to alternatives."""
-    path = tuple(part for part in wrong["loc"] if not (isinstance(part, str) and re.match(r"function|tuple\[|constr", part)))
+    path = tuple(
+        part for part in wrong["loc"] if not (isinstance(part, str) and re.match(r"function|tuple\[|constr", part))
+    )
     hint = None
     if wrong["type"] == "extra_forbidden":
         hint = suggestion(str(path[-1]), _keys_of(path))

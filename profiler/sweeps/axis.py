@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
-DIGITS = 10
-"""Significant digits of a value, as many as files have."""
+DIGITS = 6
+"""Significant digits of a value, more where the range is short beside its ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,13 @@ class Axis:
 
     def at(self, position: float) -> float:
         """The value at a position in [0, 1]."""
+        if position in (0, 1):
+            return self.end if position else self.start
         if self.scale == "log":
             value = self.start * (self.end / self.start) ** position
         else:
             value = self.start + (self.end - self.start) * position
-        value = float(round(value)) if self.whole else float(f"{value:.{DIGITS}g}")
+        value = float(round(value)) if self.whole else float(f"{value:.{self._digits}g}")
         return min(max(value, self.start), self.end)
 
     def even(self, count: int) -> list[float]:
@@ -51,7 +54,7 @@ class Axis:
         found = {self.at(number / (count - 1)) for number in range(count)}
         while len(found) < count:  # several positions were rounded to one whole number
             ordered = sorted(found)
-            pairs = [(self.position(b) - self.position(a), a, b) for a, b in zip(ordered, ordered[1:], strict=False)]
+            pairs = [(self.position(b) - self.position(a), a, b) for a, b in pairwise(ordered)]
             halves = ((self.between(a, b), width) for width, a, b in sorted(pairs, reverse=True))
             found.add(next(half for half, _ in halves if half is not None))
         return sorted(found)
@@ -62,3 +65,8 @@ class Axis:
         if self.whole and middle in (low, high):
             middle = low + 1
         return middle if low < middle < high else None
+
+    @property
+    def _digits(self) -> int:
+        largest = max(abs(self.start), abs(self.end))
+        return DIGITS + math.floor(math.log10(largest / (self.end - self.start)) + 1)

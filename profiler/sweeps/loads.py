@@ -192,6 +192,4 @@ def _missing_of_benches(spec: SweepSpec, description: TestbedDescription) -> Ite
         for name, (low, high) in bench.parameters.items() if bench else ():
             if name not in one.parameters and KeyTarget(one.name, "parameters", name) not in varied:
                 hint = f"parameters = {{ {name} = ... }}, between {low:g} and {high:g}"
-                yield SpecFault(
-                    ("workload", "competitors", number), f"{one.name} needs parameter {name}", hint
-                )
+                yield SpecFault(("workload", "competitors", number), f"{one.name} needs parameter {name}", hint)

@@ -6,41 +6,36 @@ like a curve: it shows in the repeats, and so in the noise. Later passes hold th
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 
-from profiler.best_effort import difference_by_error
-from profiler.co_runs import AGREE
 from profiler.export import refuse_taken
-from profiler.journal import SWEEP as SWEEP_ORIGIN
 from profiler.journal import Journal, JournaledTestbed
 from profiler.profiling import journal_of
 from profiler.purposes import SWEEP
-from profiler.sweeps.metrics import METRICS, cycles_per_ms
+from profiler.steps import Done, Notify, Steps
+from profiler.sweeps.claim import MACHINE, claim
 from profiler.sweeps.loads import loads_at
-from profiler.sweeps.refinement import TO_SIGMA, further_points
+from profiler.sweeps.messages import messages
+from profiler.sweeps.metrics import METRICS, cycles_per_ms
+from profiler.sweeps.refinement import further_points
+from profiler.sweeps.repeats import agree, without_farthest
 from profiler.sweeps.runs import Point, SweepRun, SweepRuns
 from profiler.sweeps.spec import SweepSpec
-from profiler.steps import Done, Notify, Steps
 from profiler.testbed import Testbed
-from profiles import Fault, InputError, TestbedDescription, Workload
+from profiles import InputError, TestbedDescription, Workload
 
 FIRST_SHARE = 0.6
 """Of the points of the first key: evenly over its range. The others follow the curve."""
 FEWEST_FIRST = 5
 ROUNDS = 8
 """Rounds in which further points are chosen."""
-MACHINE = "machine"
-SMALL_DRIFT = 0.01
-FEWEST_FOR_DRIFT = 5
 
 
 @dataclass(frozen=True)
@@ -113,7 +108,7 @@ def measure_sweep(
     description = testbed.describe()
     refuse_taken(out, journal_of(out))
     with Journal(journal_of(out)) as journal:
-        machine = _claim(journal, description, spec, machine or {})
+        machine = claim(journal, description, spec, machine or {})
         known = len(journal)
         steps = Steps(progress, spec.runs)
         keys = tuple(one.key for one in spec.vary)
@@ -127,7 +122,8 @@ def measure_sweep(
         journal.plan([(SWEEP, "", spec.runs)])
         outliers = _Sweep(spec, description, runs).measure()
         journal.finished(SWEEP)
-        _report(runs, keys, outliers, notify)
+        for message in messages(runs, keys, outliers):
+            notify(message)
         if len(journal) == known:
             notify(f"nothing to measure: {known:,} runs are recorded")
     ordered = {point: runs.measured[point] for point in sorted(runs.measured, key=lambda one: (one[1:], one[0]))}
@@ -226,92 +222,14 @@ class _Sweep:
 
     def _decide_between_repeats(self) -> int:
         """Where repeats differ by more than 10 %, a further run replaces the one that is farthest from the middle."""
-        doubted = [point for point, found in self._runs.measured.items() if not _agree(found)]
+        doubted = [point for point, found in self._runs.measured.items() if not agree(found)]
         before = {point: list(self._runs.measured[point]) for point in doubted}
         self._pass(doubted, self._spec.measure.repeats)
         replaced = 0
         for point, found in before.items():
             *_, further = self._runs.measured.get(point, found)
             if further not in found:
-                kept, gone = _without_farthest(found, further)
+                kept, gone = without_farthest(found, further)
                 self._runs.measured[point] = kept
                 replaced += gone
         return replaced
-
-
-def _agree(found: Sequence[SweepRun]) -> bool:
-    """Whether the least and the most throughput differ by little, or by what the errors of best-effort runs explain."""
-    least, most = min(found, key=_kpps), max(found, key=_kpps)
-    explained = difference_by_error(least.run.best_effort, most.run.best_effort)
-    return 1 - _kpps(least) / _kpps(most) <= max(AGREE, explained)
-
-
-def _without_farthest(found: Sequence[SweepRun], further: SweepRun) -> tuple[list[SweepRun], bool]:
-    """The runs, with the further one in place of the farthest if it is nearer to the middle of all."""
-    middle = median(map(_kpps, [*found, further]))
-    farthest = max(found, key=lambda one: abs(_kpps(one) - middle))
-    if abs(_kpps(further) - middle) >= abs(_kpps(farthest) - middle):
-        return list(found), False
-    return [replace(further, repeat=one.repeat) if one is farthest else one for one in found], True
-
-
-def _kpps(one: SweepRun) -> float:
-    return one.run.measurements[0].throughput_kpps
-
-
-def _claim(
-    journal: Journal, description: TestbedDescription, spec: SweepSpec, machine: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """Record whose runs these are; the facts of the machine as they were at the first call.
-
-    Raises
-    ------
-    InputError
-        When the journal holds another sweep; with every key that differs.
-    """
-    written = spec.model_dump(mode="json", by_alias=True, exclude={"testbed"})
-    known = journal.origin()
-    if SWEEP_ORIGIN in known and (differing := [*_differing(json.loads(known[SWEEP_ORIGIN]), written)]):
-        hint = f"choose another --out, or remove {journal.path} to measure everything again"
-        raise InputError([Fault("--out", None, None, f"holds another sweep: {one}", hint) for one in differing])
-    journal.claim(description, spec.seed, {SWEEP_ORIGIN: json.dumps(written), MACHINE: json.dumps(dict(machine))})
-    facts: dict[str, Any] = json.loads(journal.origin()[MACHINE])
-    return facts
-
-
-def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
-    """`key: was this, is that` for everything that differs between two files."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*before, *now]):
-            yield from _differing(before.get(key), now.get(key), f"{path}.{key}" if path else key)
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for number, (one, other) in enumerate(zip(before, now, strict=True), start=1):
-            yield from _differing(one, other, f"{path}.{number}")
-    elif before != now:
-        yield f"{path} was {json.dumps(before):.80}, is {json.dumps(now):.80}"
-
-
-def _report(runs: SweepRuns, keys: Sequence[str], outliers: int, notify: Notify) -> None:
-    for point, reason in runs.left_out.items():
-        shown = ", ".join(f"{key} = {value:g}" for key, value in zip(keys, point, strict=True))
-        notify(f"{shown}: left out: {reason}")
-    if outliers:
-        notify(f"{outliers} runs were outliers: their repeats did not confirm them and replace them")
-    if drift := _drift(list(runs.measured.values())):
-        notify(drift)
-    efforts = [one for found in runs.measured.values() for one in found if one.run.best_effort]
-    if efforts:
-        total = sum(map(len, runs.measured.values()))
-        notify(f"best-effort runs, disturbed by other work: {len(efforts):,} of {total:,}")
-
-
-def _drift(points: Sequence[Sequence[SweepRun]]) -> str:
-    """A message when the last pass is faster or slower than the first by more than noise."""
-    ratios = np.log([_kpps(found[-1]) / _kpps(found[0]) for found in points if len(found) > 1])
-    if len(ratios) < FEWEST_FOR_DRIFT:
-        return ""
-    middle = float(np.median(ratios))
-    error = 1.253 * TO_SIGMA * float(np.median(np.abs(ratios - middle))) / math.sqrt(len(ratios))
-    if abs(middle) < max(SMALL_DRIFT, 3 * error):
-        return ""
-    return f"testbed drifts: throughput changed by {100 * math.expm1(middle):+.1f} % from the first pass to the last"

@@ -1,20 +1,22 @@
 """Where further points of a curve are worth most: where it bends or jumps by more than its noise.
 
-Without a model: at each point, how far the curve is from the straight line through its two neighbours, on the scale of
-the axis. A bend shows at the points beside it, a jump at both of its ends; where the curve is straight, only noise does.
+Without a model: at each point, how far the curve is from the straight line through two others at both sides, on the
+scale of the axis. A bend shows at the points beside it, a jump at both of its ends; on a straight curve only noise does.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean, median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from profiler.sweeps.axis import Axis
 
-SIGMAS = 2.5
+SIGMAS = 3.0
 """A deviation counts from so many of its standard deviations on."""
 LEAST_NOISE = 1e-4
 """Relative; a smaller one is not distinguished from none."""
@@ -23,6 +25,10 @@ TO_SIGMA = 1.4826
 NARROWEST = 1 / 8
 """The narrowest interval that is halved because the curve bends there, in even shares of the axis."""
 
+APART = (1, 2, 4)
+"""Through which neighbours lines are drawn: the next ones, and those that many places away."""
+
+Array = NDArray[np.float64]
 Runs = Mapping[float, Sequence[float]]
 """What was measured at each value of the varied key, one number a run."""
 
@@ -42,11 +48,11 @@ def further_points(axis: Axis, runs: Runs, count: int, planned: int) -> list[flo
         How many points the curve will have in all.
     """
     x = sorted(runs)
-    left = [_Interval(axis, low, high) for low, high in zip(x, x[1:], strict=False)]
+    left = [_Interval(axis, low, high) for low, high in pairwise(x)]
     scores = _scores(axis, runs) if len(x) > 2 else [0.0] * len(left)
     narrowest = NARROWEST / planned
     bending = [
-        (score * math.sqrt(one.width), one)
+        (score * one.width, one)
         for score, one in zip(scores, left, strict=True)
         if score > 0 and one.width > narrowest and one.middle is not None
     ]
@@ -86,11 +92,23 @@ def _scores(axis: Axis, runs: Runs) -> list[float]:
     x = sorted(runs)
     at = np.array([axis.position(one) for one in x])
     y = np.array([median(runs[one]) for one in x])
-    sigma = relative_noise(runs) * np.maximum(np.abs(y), 1e-300)
-    sigma /= np.sqrt([len(runs[one]) for one in x])
-    share = (at[1:-1] - at[:-2]) / (at[2:] - at[:-2])
-    chord = (1 - share) * y[:-2] + share * y[2:]
-    spread = np.sqrt(sigma[1:-1] ** 2 + ((1 - share) * sigma[:-2]) ** 2 + (share * sigma[2:]) ** 2)
-    beyond = np.concatenate([[0.0], np.maximum(np.abs(y[1:-1] - chord) / spread - SIGMAS, 0.0), [0.0]])
+    sigma = relative_noise(runs) * np.maximum(np.abs(y), 1e-300) / np.sqrt([len(runs[one]) for one in x])
+    beyond = np.zeros(len(x))
+    for apart in APART:
+        if len(x) > 2 * apart:
+            beyond[apart:-apart] += np.maximum(_deviations(at, y, sigma, apart) - SIGMAS, 0.0) / apart
     together: list[float] = (beyond[:-1] + beyond[1:]).tolist()
     return together
+
+
+def _deviations(at: Array, y: Array, sigma: Array, apart: int) -> Array:
+    """How far points are from the line through those `apart` places away, in standard deviations; shape (N - 2 apart,).
+
+    Lines between distant points show a small bend, those between neighbours where it is.
+    """
+    left, middle, right = slice(None, -2 * apart), slice(apart, -apart), slice(2 * apart, None)
+    share = (at[middle] - at[left]) / (at[right] - at[left])
+    line = (1 - share) * y[left] + share * y[right]
+    spread = np.sqrt(sigma[middle] ** 2 + ((1 - share) * sigma[left]) ** 2 + (share * sigma[right]) ** 2)
+    deviations: Array = np.abs(y[middle] - line) / spread
+    return deviations

@@ -54,7 +54,7 @@ def _number(value: object) -> float:
     return value
 
 
-Number = Annotated[float, PlainValidator(_number)]
+Number = Annotated[int | float, PlainValidator(_number)]
 Whole = Annotated[int, Field(strict=True)]
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=200)]
 

@@ -18,9 +18,7 @@ EFFORT_COLUMNS = ("standard_error_pct", "disturbed_pct")
 def table_of(measured: MeasuredSweep, spec: SweepSpec) -> pd.DataFrame:
     """The runs, by setting of the later keys, then by the first key, then by repeat."""
     cycles = cycles_per_ms(measured.description, measured.description.nf(spec.workload.nf))
-    rows = [
-        _row(point, one, spec.measure.metrics, cycles) for point, found in measured.points.items() for one in found
-    ]
+    rows = [_row(point, one, spec.measure.metrics, cycles) for point, found in measured.points.items() for one in found]
     columns = [*measured.keys, *RUN_COLUMNS, *spec.measure.metrics, *EFFORT_COLUMNS]
     table = pd.DataFrame(rows, columns=columns)
     table = table.astype(dict.fromkeys(RUN_COLUMNS, int))

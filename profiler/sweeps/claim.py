@@ -1,0 +1,45 @@
+"""Whose runs the journal of a sweep holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from profiler.journal import SWEEP, Journal
+from profiler.sweeps.spec import SweepSpec
+from profiles import Fault, InputError, TestbedDescription
+
+MACHINE = "machine"
+
+
+def claim(
+    journal: Journal, description: TestbedDescription, spec: SweepSpec, machine: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Record whose runs these are; the facts of the machine as they were at the first call.
+
+    Raises
+    ------
+    InputError
+        When the journal holds another sweep; with every key that differs.
+    """
+    written = spec.model_dump(mode="json", by_alias=True, exclude={"testbed"})
+    known = journal.origin()
+    if SWEEP in known and (differing := [*_differing(json.loads(known[SWEEP]), written)]):
+        hint = f"choose another --out, or remove {journal.path} to measure everything again"
+        raise InputError([Fault("--out", None, None, f"holds another sweep: {one}", hint) for one in differing])
+    journal.claim(description, spec.seed, {SWEEP: json.dumps(written), MACHINE: json.dumps(dict(machine))})
+    facts: dict[str, Any] = json.loads(journal.origin()[MACHINE])
+    return facts
+
+
+def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
+    """`key: was this, is that` for everything that differs between two files."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*before, *now]):
+            yield from _differing(before.get(key), now.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for number, (one, other) in enumerate(zip(before, now, strict=True), start=1):
+            yield from _differing(one, other, f"{path}.{number}")
+    elif (was := json.dumps(before)) != (is_now := json.dumps(now)):  # 1 and 1.0 differ
+        yield f"{path} was {was:.80}, is {is_now:.80}"

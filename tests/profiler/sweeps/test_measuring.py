@@ -1,0 +1,191 @@
+"""A sweep: points, passes, repeats, and what happens when something fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from profiler.journal import Journal
+from profiler.profiling import journal_of, profile
+from profiler.sweeps.measuring import MeasuredSweep, measure_sweep
+from profiler.sweeps.spec import SweepSpec
+from profiler.sweeps.table import table_of
+from profiler.testbed import TestbedError
+from profiles import BenchLoad, InputError
+from tests.profiler.sweeps.curve_testbed import CurveTestbed, flows_sweep
+from tests.profiler.toy_testbed import ToyTestbed
+
+BEND = 42_000
+
+
+def bending(flows: float) -> float:
+    """Flat up to the bend, then falling."""
+    return 1000.0 - max(flows - BEND, 0) / 100
+
+
+def flat(flows: float) -> float:
+    """1,000 kpps."""
+    return 1000.0
+
+
+def swept(testbed: ToyTestbed, out: Path, spec: SweepSpec) -> MeasuredSweep:
+    """The sweep, measured."""
+    return measure_sweep(testbed, out, spec)
+
+
+def test_each_point_is_measured_as_often_as_wanted(tmp_path: Path) -> None:
+    """Twenty points, three repeats, sixty runs; the ends are among the points."""
+    testbed = CurveTestbed(bending, noise=0.01)
+    measured = swept(testbed, tmp_path / "s", flows_sweep(points=20, repeats=3))
+    assert {len(found) for found in measured.points.values()} == {3}
+    assert len(measured.points) == 20 and len(testbed.requests) == 60
+    x = [point[0] for point in measured.points]
+    assert x == sorted(x) and (x[0], x[-1]) == (1, 100_000)
+    assert all([one.repeat for one in found] == [0, 1, 2] for found in measured.points.values())
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_further_points_land_near_the_bend(tmp_path: Path, noise: float) -> None:
+    """The gap in which the bend lies is narrower than even points would leave it."""
+    measured = swept(CurveTestbed(bending, noise=noise), tmp_path / "s", flows_sweep(points=40, repeats=3))
+    x = np.array([point[0] for point in measured.points])
+    around = np.diff(x)[np.searchsorted(x, BEND) - 1]
+    assert around < 100_000 / 39 / 2
+    assert np.sum(np.abs(x - BEND) < 10_000) >= (12 if noise == 0 else 10)  # of even points, 8
+
+
+def test_the_order_is_drawn_by_the_seed_anew_for_each_pass(tmp_path: Path) -> None:
+    """Neither pass is sorted, and the passes differ, so that drift is noise."""
+    runs = {}
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        testbed = CurveTestbed(flat)
+        swept(testbed, tmp_path / name, flows_sweep(points=5, repeats=2, seed=seed))
+        runs[name] = testbed.flows
+    first, second = runs["a"][:5], runs["a"][5:]
+    assert sorted(first) == sorted(second) and first != second and first != sorted(first)
+    assert runs["a"] == runs["b"] != runs["c"]
+
+
+def test_drift_does_not_look_like_a_curve(tmp_path: Path) -> None:
+    """A testbed that loses 10 % over the sweep: reported, and flows do not explain it."""
+    spoken: list[str] = []
+    testbed = CurveTestbed(flat, slower=0.1 / 120)
+    measured = measure_sweep(testbed, tmp_path / "s", flows_sweep(points=40, repeats=3), notify=spoken.append)
+    table = table_of(measured, flows_sweep(points=40, repeats=3))
+    assert abs(np.corrcoef(table.flows, table.throughput_kpps)[0, 1]) < 0.25
+    assert np.corrcoef(table.run, table.throughput_kpps)[0, 1] < -0.99
+    assert [text for text in spoken if text.startswith("testbed drifts: throughput changed by -")]
+
+
+@pytest.mark.parametrize("after", [0, 1, 17, 59])
+def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path, after: int) -> None:
+    """After the testbed failed: no run is made twice, and the result is that of an undisturbed sweep."""
+    spec = flows_sweep(points=20, repeats=3)
+    whole = CurveTestbed(bending, noise=0.01)
+    undisturbed = table_of(swept(whole, tmp_path / "whole", spec), spec)
+    broken = CurveTestbed(bending, noise=0.01, fails_after=after)
+    with pytest.raises(TestbedError):
+        swept(broken, tmp_path / "s", spec)
+    second = CurveTestbed(bending, noise=0.01)
+    assert table_of(swept(second, tmp_path / "s", spec), spec).equals(undisturbed)
+    assert Counter([*broken.flows, *second.flows]) == Counter(whole.flows)
+
+
+def test_a_second_call_measures_nothing(tmp_path: Path) -> None:
+    """All is in the journal, and the user is informed."""
+    spoken: list[str] = []
+    spec = flows_sweep(points=5)
+    first = swept(CurveTestbed(bending), tmp_path / "s", spec)
+    again = measure_sweep(CurveTestbed(bending, fails_after=0), tmp_path / "s", spec, notify=spoken.append)
+    assert again.points == first.points
+    assert spoken == ["nothing to measure: 5 runs are recorded"]
+
+
+def test_a_point_that_is_refused_is_left_out(tmp_path: Path) -> None:
+    """With the testbed's reason; the others are measured."""
+    spoken: list[str] = []
+    spec = flows_sweep(points=5)
+    testbed = CurveTestbed(flat, refused=[100_000])
+    measured = measure_sweep(testbed, tmp_path / "s", spec, notify=spoken.append)
+    assert len(measured.points) == 4
+    assert spoken == ["flows = 100000: left out: no 100000 flows here"]
+
+
+def test_a_point_that_fails_is_left_out_when_the_testbed_goes_on(tmp_path: Path) -> None:
+    """The NF at default traffic shows that it does."""
+    testbed = CurveTestbed(flat, failing=[100_000])
+    measured = swept(testbed, tmp_path / "s", flows_sweep(points=5))
+    assert measured.left_out == {(100_000.0,): "toy fails at 100000 flows"}
+    assert testbed.flows.count(1000) == 1
+
+
+def test_a_testbed_that_refuses_everything_is_reported(tmp_path: Path) -> None:
+    """With its reason; it is the sweep that is wrong."""
+    testbed = CurveTestbed(flat, refused=range(100_001))
+    with pytest.raises(InputError, match="runs no point of the sweep: no .* flows here"):
+        swept(testbed, tmp_path / "s", flows_sweep(points=5))
+
+
+def test_a_metric_that_is_not_measured_is_refused_after_one_run(tmp_path: Path) -> None:
+    """Latency of a testbed that measures none."""
+    testbed = CurveTestbed(flat)
+    spec = flows_sweep(measure={"metrics": ["latency_p99_us"]})
+    with pytest.raises(InputError, match="--testbed: does not measure latency_p99_us"):
+        swept(testbed, tmp_path / "s", spec)
+    assert len(testbed.requests) == 1
+
+
+def test_an_outlier_is_replaced_by_a_further_run(tmp_path: Path) -> None:
+    """Three repeats of which one is half of the others: a fourth takes its place."""
+    spoken: list[str] = []
+    testbed = CurveTestbed(flat, stray=[7])
+    measured = measure_sweep(testbed, tmp_path / "s", flows_sweep(points=5, repeats=3), notify=spoken.append)
+    assert {one.run.measurements[0].throughput_kpps for found in measured.points.values() for one in found} == {1000.0}
+    assert spoken == ["1 runs were outliers: their repeats did not confirm them and replace them"]
+    assert len(testbed.requests) == 16
+
+
+def test_another_sweep_is_refused_with_what_differs(tmp_path: Path) -> None:
+    """Every key that differs, and nothing is measured."""
+    swept(CurveTestbed(flat), tmp_path / "s", flows_sweep(points=5))
+    other = flows_sweep(points=6, workload={"nf": "counter", "packet_size": 64})
+    with pytest.raises(InputError) as refused:
+        swept(CurveTestbed(flat, fails_after=0), tmp_path / "s", other)
+    assert str(refused.value).startswith(
+        "--out: holds another sweep: workload.packet_size was null, is 64\n"
+        "--out: holds another sweep: vary.1.points was 5, is 6\n"
+        "hint: choose another --out"
+    )
+
+
+def test_a_profile_and_a_sweep_do_not_share_a_journal(tmp_path: Path) -> None:
+    """Each refuses the journal of the other."""
+    swept(ToyTestbed(), tmp_path / "s", flows_sweep(points=5))
+    with pytest.raises(InputError, match="journal holds runs of a sweep"):
+        profile(ToyTestbed(), tmp_path / "s", quota=60)
+    with Journal(journal_of(tmp_path / "p")) as journal:
+        journal.claim(ToyTestbed().describe(), 0)
+    with pytest.raises(InputError, match="journal holds runs of a profile"):
+        swept(ToyTestbed(), tmp_path / "p", flows_sweep(points=5))
+
+
+def test_every_setting_of_a_further_key_has_its_own_points(tmp_path: Path) -> None:
+    """Beside two rates of a bench, whose effect the toy knows; repeats are counted per setting."""
+    spec = flows_sweep(
+        workload={"nf": "counter", "competitors": [{"bench": "mem-bench", "parameters": {"wss_mb": 1}}]},
+        vary=[
+            {"key": "flows", "values": [10, 5000]},
+            {"key": "mem-bench.access_mops", "values": [40, 100]},
+        ],
+        measure={"repeats": 2},
+    )
+    testbed = ToyTestbed()
+    table = table_of(swept(testbed, tmp_path / "s", spec), spec)
+    assert table.columns.tolist() == ["flows", "mem-bench.access_mops", "repeat", "run", "throughput_kpps"]
+    means = table.groupby(["mem-bench.access_mops", "flows"]).throughput_kpps.mean().round(1).to_dict()
+    assert means == {(40, 10): 909.1, (40, 5000): 454.5, (100, 10): 800.0, (100, 5000): 400.0}
+    assert all(BenchLoad.of("mem-bench", {"wss_mb": 1, "access_mops": r}) in {l for run in testbed.requests for l in run}
+               for r in (40, 100))  # fmt: skip
