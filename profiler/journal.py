@@ -128,6 +128,12 @@ class Journal:
         with self._transaction() as database:
             database.executemany("INSERT OR IGNORE INTO origin VALUES (?, ?)", origin.items())
 
+    def forget(self) -> None:
+        """Remove everything, so that the next claim is the first."""
+        with self._transaction() as database:
+            for table in ("origin", "runs", "plan", "kept"):
+                database.execute(f"DELETE FROM {table}")
+
     def get(self, request: str) -> Run | None:
         """The run that answered `request`, or None."""
         rows = self._select("SELECT answer FROM runs WHERE request = ?", (request,))

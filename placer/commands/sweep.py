@@ -53,7 +53,7 @@ def command(
 
 def _measured(read: SweepFile, out: Path, timeout: float, progress: Progress) -> MeasuredSweep:
     from profiler.retry import RetryingTestbed
-    from profiler.sweeps.loads import testbed_faults
+    from profiler.sweeps.loads import faults_on_testbed
     from profiler.sweeps.machine import machine_facts
     from profiler.sweeps.measuring import measure_sweep
     from profiler.testbeds import open_testbed
@@ -64,7 +64,7 @@ def _measured(read: SweepFile, out: Path, timeout: float, progress: Progress) ->
         RetryingTestbed(lambda: open_testbed(name, timeout=timeout), progress.say) as card,
         progress.task("measuring") as advance,
     ):
-        read.refuse(testbed_faults(read.spec, card.describe()))
+        read.refuse(faults_on_testbed(read.spec, card.describe()))
         facts = machine_facts(name)
         return measure_sweep(card, out, read.spec, machine=facts, progress=advance, notify=progress.say)
 

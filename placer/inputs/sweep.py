@@ -97,7 +97,7 @@ def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
     try:
         tables = SweepTables.model_validate(document)
     except ValidationError as error:
-        wrong = [_of_validation(one) for one in error.errors(include_url=False)]
+        wrong = [_of_validation(one) for one in _without_consequences(error.errors(include_url=False))]
         raise InputError([_located(name, lines, one) for one in dict.fromkeys(wrong)]) from error
     faults = [*spec_faults(tables), *_of_fit(tables)]
     if tables.testbed is None and testbed is None:
@@ -125,6 +125,12 @@ def _of_fit(tables: SweepTables) -> list[SpecFault]:
     return faults + [
         SpecFault(("fit", "y"), f"{one} is not among the metrics", suggestion(one, metrics)) for one in wrong
     ]
+
+
+def _without_consequences(wrong: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """The errors; that a list is too short is left out where one of its items is faulty."""
+    inside = {one["loc"][:-1] for one in wrong} | {one["loc"][:1] for one in wrong if len(one["loc"]) > 1}
+    return [one for one in wrong if one["type"] != "too_short" or one["loc"] not in inside]
 
 
 def _of_validation(wrong: ErrorDetails) -> SpecFault:

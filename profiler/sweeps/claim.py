@@ -18,14 +18,19 @@ def claim(
 ) -> Mapping[str, Any]:
     """Record whose runs these are; the facts of the machine as they were at the first call.
 
+    What changes no run may differ from before: the testbed's options, and metrics after the first.
+
     Raises
     ------
     InputError
         When the journal holds another sweep; with every key that differs.
     """
     written = spec.model_dump(mode="json", by_alias=True, exclude={"testbed"})
+    written["measure"]["metrics"] = written["measure"]["metrics"][:1]
     known = journal.origin()
-    if SWEEP in known and (differing := [*_differing(json.loads(known[SWEEP]), written)]):
+    if SWEEP in known and not len(journal):  # nothing ran: the file was wrong
+        journal.forget()
+    elif SWEEP in known and (differing := [*_differing(json.loads(known[SWEEP]), written)]):
         hint = f"choose another --out, or remove {journal.path} to measure everything again"
         raise InputError([Fault("--out", None, None, f"holds another sweep: {one}", hint) for one in differing])
     journal.claim(description, spec.seed, {SWEEP: json.dumps(written), MACHINE: json.dumps(dict(machine))})
@@ -34,12 +39,16 @@ def claim(
 
 
 def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
-    """`key: was this, is that` for everything that differs between two files."""
+    """`key was this, is that` for everything that differs between two files."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*before, *now]):
             yield from _differing(before.get(key), now.get(key), f"{path}.{key}" if path else key)
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for number, (one, other) in enumerate(zip(before, now, strict=True), start=1):
             yield from _differing(one, other, f"{path}.{number}")
-    elif (was := json.dumps(before)) != (is_now := json.dumps(now)):  # 1 and 1.0 differ
-        yield f"{path} was {was:.80}, is {is_now:.80}"
+    elif _shown(before) != _shown(now):  # 1 and 1.0 differ
+        yield f"{path} was {_shown(before):.80}, is {_shown(now):.80}"
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else json.dumps(value)

@@ -13,7 +13,6 @@ from profiles import (
     BenchLoad,
     ConfiguredWorkload,
     Load,
-    NfDescription,
     TestbedDescription,
     TrafficProfile,
     Workload,
@@ -73,10 +72,10 @@ def _traffic(member: SweptWorkload | Competitor) -> dict[str, float]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def testbed_faults(spec: SweepSpec, description: TestbedDescription) -> list[SpecFault]:
+def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[SpecFault]:
     """What a testbed of this description does not accept of a sweep.
 
-    Parameters of an NF whose testbed describes none are left for the testbed to judge.
+    Where a testbed that is no simulation describes no parameters of an NF, it judges them itself when it runs.
     """
     faults = [*_unknown_members(spec, description)]
     if faults:
@@ -168,15 +167,12 @@ def _ranges(target: KeyTarget, spec: SweepSpec, description: TestbedDescription)
     if bench := _bench_of(target.owner, spec):
         found = description.bench(bench)
         return dict(found.parameters) if found else None
-    return dict(_nf(target.owner or spec.workload.nf, description).parameters) or None
+    described = dict(description.nf(target.owner or spec.workload.nf).parameters)
+    return described if described or description.simulated else None
 
 
 def _bench_of(owner: str, spec: SweepSpec) -> str | None:
     return next((one.bench for one in spec.workload.competitors if one.name == owner), None)
-
-
-def _nf(name: str, description: TestbedDescription) -> NfDescription:
-    return description.nf(name)
 
 
 def _cores(one: Competitor, description: TestbedDescription) -> int:

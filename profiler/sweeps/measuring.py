@@ -77,7 +77,7 @@ def measure_sweep(
     progress: Done | None = None,
     notify: Notify = lambda message: None,
 ) -> MeasuredSweep:
-    """Measure a sweep that is free of faults (`spec_faults`, `testbed_faults`).
+    """Measure a sweep that is free of faults (`spec_faults`, `faults_on_testbed`).
 
     Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
 
@@ -120,7 +120,12 @@ def measure_sweep(
             steps.done,
         )
         journal.plan([(SWEEP, "", spec.runs)])
-        outliers = _Sweep(spec, description, runs).measure()
+        try:
+            outliers = _Sweep(spec, description, runs).measure()
+        except InputError:
+            if len(journal) <= 1:  # the file was wrong, and may change
+                journal.forget()
+            raise
         journal.finished(SWEEP)
         for message in messages(runs, keys, outliers):
             notify(message)
@@ -207,7 +212,8 @@ class _Sweep:
         self._passes += 1
         if not self._runs.measured:
             reason = next(iter(self._runs.left_out.values()))
-            raise InputError.of("--testbed", f"runs no point of the sweep: {reason}")
+            hint = "keys are traffic attributes, parameters of the NF, and COMPETITOR.KEY"
+            raise InputError.of("--testbed", f"runs no point of the sweep: {reason}", hint=hint)
 
     def _refuse_missing_metrics(self) -> None:
         for one, *_ in self._runs.measured.values():

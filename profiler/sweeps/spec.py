@@ -157,7 +157,7 @@ def spec_faults(spec: SweepSpec) -> list[SpecFault]:
     faults += [fault for number, one in enumerate(spec.workload.competitors) for fault in _of_competitor(number, one)]
     faults += _of_metrics(spec)
     if not faults and spec.runs > MOST_RUNS:
-        faults.append(SpecFault(("vary",), f"{spec.runs:,} runs are more than {MOST_RUNS:,}"))
+        faults.append(SpecFault(("vary", 0), f"{spec.runs:,} runs are more than {MOST_RUNS:,}"))
     return faults
 
 

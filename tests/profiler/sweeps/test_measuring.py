@@ -155,10 +155,27 @@ def test_another_sweep_is_refused_with_what_differs(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         swept(CurveTestbed(flat, fails_after=0), tmp_path / "s", other)
     assert str(refused.value).startswith(
-        "--out: holds another sweep: workload.packet_size was null, is 64\n"
+        "--out: holds another sweep: workload.packet_size was not given, is 64\n"
         "--out: holds another sweep: vary.1.points was 5, is 6\n"
         "hint: choose another --out"
     )
+
+
+def test_a_file_that_ran_nowhere_may_be_corrected(tmp_path: Path) -> None:
+    """After a refusal of every point, and after a metric that is not measured, the folder is free."""
+    with pytest.raises(InputError):
+        swept(CurveTestbed(flat, refused=range(100_001)), tmp_path / "s", flows_sweep(points=5))
+    with pytest.raises(InputError):
+        swept(CurveTestbed(flat), tmp_path / "s", flows_sweep(points=6, measure={"metrics": ["latency_max_us"]}))
+    assert len(swept(CurveTestbed(flat), tmp_path / "s", flows_sweep(points=7)).points) == 7
+
+
+def test_further_metrics_may_be_added_later(tmp_path: Path) -> None:
+    """All of them are in the journal: nothing is measured again."""
+    swept(CurveTestbed(flat), tmp_path / "s", flows_sweep(points=5))
+    more = flows_sweep(points=5, measure={"repeats": 1, "metrics": ["throughput_kpps", "irt"]})
+    table = table_of(swept(CurveTestbed(flat, fails_after=0), tmp_path / "s", more), more)
+    assert table.irt.tolist() == [1e9] * 5
 
 
 def test_a_profile_and_a_sweep_do_not_share_a_journal(tmp_path: Path) -> None:
