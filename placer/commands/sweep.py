@@ -71,6 +71,8 @@ def _measured(read: SweepFile, out: Path, timeout: float, progress: Progress) ->
 
 def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progress) -> str:
     """Fit the curves and write the folder; the summary for people."""
+    from placer.report.html import page_files
+    from placer.report.html.fit import fit_page
     from placer.report.text.sweep import as_table
     from placer.sweeps.fits import curves_of, fit_curves
     from predictor.fitting.model_file import models_text
@@ -81,6 +83,8 @@ def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progre
 
     table = table_of(measured, read.spec)
     curves = curves_of(table, measured.keys, read.x, read.y)
+    if not curves:
+        progress.say(f"not fitted: a curve needs three different values of {read.x}")
     with progress.waiting("fitting"):
         fits = fit_curves(curves, read.select)
     with files_aside(out) as aside:
@@ -88,9 +92,13 @@ def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progre
         write_json(measured.as_json(read.spec.testbed or ""), aside / "machine.json")
         (aside / "spec.toml").write_text(read.text, encoding="utf-8")
         for metric in read.y:
-            of_metric = [fit for fit in fits if fit.y == metric]
-            if of_metric:
+            if of_metric := [fit for fit in fits if fit.y == metric]:
                 name = "fits.json" if metric == read.y[0] else f"fits-{metric}.json"
                 (aside / name).write_text(models_text(of_metric), encoding="utf-8")
+        if fits:
+            made_by = "placer sweep spec.toml --out DIR"
+            page = fit_page(fits, curves, made_by)
+            for path, content in page_files(page, aside / "report.html", None, made_by=made_by).items():
+                path.write_bytes(content)
     progress.say(f"written: {out}")
-    return as_table(fits)
+    return as_table(fits) if fits else ""

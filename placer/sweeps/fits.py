@@ -12,14 +12,14 @@ from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import FittedModel
 
-FEWEST = 2
-"""Distinct x of a curve that is fitted."""
+FEWEST = 3
+"""Different x of a curve that is fitted."""
 
 
 def curves_of(table: pd.DataFrame, keys: Sequence[str], x: str, y: Sequence[str]) -> list[MeasuredCurve]:
     """Each metric of `y` over the varied key `x`, at each setting of the other varied keys.
 
-    Curves whose x hardly varies are left out.
+    A curve with fewer than three different x is left out.
 
     Parameters
     ----------
