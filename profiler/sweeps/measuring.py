@@ -21,7 +21,7 @@ from profiler.profiling import journal_of
 from profiler.purposes import SWEEP
 from profiler.steps import Done, Notify, Steps
 from profiler.sweeps.claim import MACHINE, claim
-from profiler.sweeps.loads import loads_at
+from profiler.sweeps.loads import loads_at, target_of
 from profiler.sweeps.messages import messages
 from profiler.sweeps.metrics import METRICS, cycles_per_ms
 from profiler.sweeps.refinement import further_points
@@ -212,7 +212,9 @@ class _Sweep:
         self._passes += 1
         if not self._runs.measured:
             reason = next(iter(self._runs.left_out.values()))
-            hint = "keys are traffic attributes, parameters of the NF, and COMPETITOR.KEY"
+            targets = [target_of(one.key, self._spec.workload) for one in self._spec.vary]
+            named = any(one.kind == "parameters" for one in targets)
+            hint = "keys are traffic attributes, parameters of the NF, and COMPETITOR.KEY" if named else None
             raise InputError.of("--testbed", f"runs no point of the sweep: {reason}", hint=hint)
 
     def _refuse_missing_metrics(self) -> None:
