@@ -12,7 +12,12 @@ from profiler.journal_faults import journal_faults
 from profiler.purposes import of_co_locations
 from profiles import Fault, InputError
 
-DIFFERENCES = {"schema": "another version of the journal", "testbed": "another testbed", "seed": "another seed"}
+DIFFERENCES = {
+    "schema": "another version of the journal",
+    "testbed": "another testbed",
+    "seed": "another seed",
+    "sweep": "another sweep",
+}
 HINT = (
     "bench levels are measured once per testbed: profile one NF on the first machine, copy its journal to the second, "
     "and continue with other NFs on each"

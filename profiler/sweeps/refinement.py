@@ -1,7 +1,8 @@
 """Where further points of a curve are worth most: where it bends or jumps by more than its noise.
 
 Without a model: at each point, how far the curve is from the straight line through two others at both sides, on the
-scale of the axis. A bend shows at the points beside it, a jump at both of its ends; on a straight curve only noise does.
+scale of the axis. A bend shows at the points beside it, a jump at both of its ends; on a straight curve, only noise
+does.
 """
 
 from __future__ import annotations

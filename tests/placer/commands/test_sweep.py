@@ -110,7 +110,8 @@ def test_several_metrics_and_settings_have_a_fit_each(tmp_path: Path, placer: Pl
     path = tmp_path / "s.toml"
     path.write_text(
         'testbed = "simulated"\nworkload = { nf = "FlowMonitor" }\n'
-        'measure = { metrics = ["throughput_kpps", "memrd"], repeats = 1 }\nfit = { y = ["throughput_kpps", "memrd"] }\n'
+        'measure = { metrics = ["throughput_kpps", "memrd"], repeats = 1 }\n'
+        'fit = { y = ["throughput_kpps", "memrd"] }\n'
         '[[vary]]\nkey = "flows"\nvalues = [1, 1000, 100_000]\n[[vary]]\nkey = "mtbr"\nvalues = [0, 600]\n',
         encoding="utf-8",
     )
@@ -175,7 +176,8 @@ def test_after_a_kill_the_same_command_goes_on(tmp_path: Path, placer: Placer) -
     """Kill -9 in the middle: each run is made once, the files have the bytes of an undisturbed sweep."""
     spec = tmp_path / "s.toml"
     spec.write_text(
-        'workload = { nf = "tls-proxy" }\n[[vary]]\nkey = "flows"\nfrom = 1000\nto = 8000\npoints = 30\n', encoding="utf-8"
+        'workload = { nf = "tls-proxy" }\n[[vary]]\nkey = "flows"\nfrom = 1000\nto = 8000\npoints = 30\n',
+        encoding="utf-8",
     )
 
     def arguments(name: str) -> list[str]:

@@ -43,7 +43,9 @@ def test_values_rise_and_have_both_ends(start: float, factor: float, count: int,
     values = axis.even(count)
     assert len(values) == count and values == sorted(set(values))
     assert (values[0], values[-1]) == (axis.start, axis.end)
-    assert [axis.position(value) for value in values] == pytest.approx([n / (count - 1) for n in range(count)], abs=1e-3)
+    assert [axis.position(value) for value in values] == pytest.approx(
+        [n / (count - 1) for n in range(count)], abs=1e-3
+    )
 
 
 @given(st.integers(1, 1000), st.integers(1, 10_000), st.integers(2, 60), st.sampled_from(["linear", "log"]))

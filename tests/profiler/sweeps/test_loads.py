@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profiler.sweeps.loads import KeyTarget, loads_at, target_of, faults_on_testbed
+from profiler.sweeps.loads import KeyTarget, faults_on_testbed, loads_at, target_of
 from profiler.sweeps.spec import SweepSpec
 from profiles import BenchLoad, ConfiguredWorkload, TestbedDescription, TrafficProfile, Workload
 from tests.profiler.toy_testbed import description

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from profiler.journal import Journal
-from profiler.profiling import journal_of, profile
+from profiler.profiling import journal_of, merge, profile
 from profiler.sweeps.measuring import MeasuredSweep, measure_sweep
 from profiler.sweeps.spec import SweepSpec
 from profiler.sweeps.table import table_of
@@ -122,10 +123,26 @@ def test_a_point_that_fails_is_left_out_when_the_testbed_goes_on(tmp_path: Path)
     assert testbed.flows.count(1000) == 1
 
 
+def test_a_measurement_that_cannot_be_one_is_left_out(tmp_path: Path) -> None:
+    """A testbed that answers NaN at one point: neither kept nor fitted."""
+    testbed = CurveTestbed(lambda flows: math.nan if flows == 100_000 else 1000.0)
+    measured = swept(testbed, tmp_path / "s", flows_sweep(points=5, repeats=2))
+    assert measured.left_out == {(100_000.0,): "testbed reports a throughput of nan kpps"}
+    assert {len(found) for found in measured.points.values()} == {2} and len(measured.points) == 4
+
+
+def test_a_broken_testbed_is_not_taken_for_broken_points(tmp_path: Path) -> None:
+    """Where the NF at default traffic fails, too, the sweep ends, and the same call goes on."""
+    spec = flows_sweep(points=5)
+    with pytest.raises(TestbedError, match="fails at 1000 flows"):
+        swept(CurveTestbed(flat, failing=[1000, 100_000]), tmp_path / "s", spec)
+    assert swept(CurveTestbed(flat), tmp_path / "s", spec).left_out == {}
+
+
 def test_a_testbed_that_refuses_everything_is_reported(tmp_path: Path) -> None:
     """With its reason; it is the sweep that is wrong."""
     testbed = CurveTestbed(flat, refused=range(100_001))
-    with pytest.raises(InputError, match="runs no point of the sweep: no .* flows here"):
+    with pytest.raises(InputError, match=r"runs no point of the sweep: no .* flows here"):
         swept(testbed, tmp_path / "s", flows_sweep(points=5))
 
 
@@ -189,6 +206,23 @@ def test_a_profile_and_a_sweep_do_not_share_a_journal(tmp_path: Path) -> None:
         swept(ToyTestbed(), tmp_path / "p", flows_sweep(points=5))
 
 
+def test_the_journal_of_a_sweep_is_not_merged_into_a_profile(tmp_path: Path) -> None:
+    """Its runs belong to one sweep."""
+    swept(ToyTestbed(), tmp_path / "s", flows_sweep(points=5))
+    with Journal(journal_of(tmp_path / "p")) as journal:
+        journal.claim(ToyTestbed().describe(), 0)
+    with pytest.raises(InputError, match="holds runs of another sweep than"):
+        merge(tmp_path / "p", journal_of(tmp_path / "s"))
+
+
+def test_the_facts_of_the_machine_are_those_of_the_first_call(tmp_path: Path) -> None:
+    """A sweep that is resumed has begun when it began."""
+    spec = flows_sweep(points=5)
+    first = measure_sweep(CurveTestbed(flat), tmp_path / "s", spec, machine={"began": "today"})
+    again = measure_sweep(CurveTestbed(flat), tmp_path / "s", spec, machine={"began": "tomorrow"})
+    assert first.as_json("toy")["machine"] == again.as_json("toy")["machine"] == {"began": "today"}
+
+
 def test_every_setting_of_a_further_key_has_its_own_points(tmp_path: Path) -> None:
     """Beside two rates of a bench, whose effect the toy knows; repeats are counted per setting."""
     spec = flows_sweep(
@@ -204,5 +238,5 @@ def test_every_setting_of_a_further_key_has_its_own_points(tmp_path: Path) -> No
     assert table.columns.tolist() == ["flows", "mem-bench.access_mops", "repeat", "run", "throughput_kpps"]
     means = table.groupby(["mem-bench.access_mops", "flows"]).throughput_kpps.mean().round(1).to_dict()
     assert means == {(40, 10): 909.1, (40, 5000): 454.5, (100, 10): 800.0, (100, 5000): 400.0}
-    assert all(BenchLoad.of("mem-bench", {"wss_mb": 1, "access_mops": r}) in {l for run in testbed.requests for l in run}
-               for r in (40, 100))  # fmt: skip
+    ran = {load for run in testbed.requests for load in run}
+    assert {BenchLoad.of("mem-bench", {"wss_mb": 1, "access_mops": rate}) for rate in (40, 100)} <= ran

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from profiler.sweeps.axis import Axis
@@ -36,7 +38,7 @@ def test_a_jump_is_not_halved_for_ever() -> None:
         for x in further_points(AXIS, runs, 1, 40):
             runs[x] = [100.0 if x < 62 else 50.0]
     x = sorted(runs)
-    assert min(b - a for a, b in zip(x, x[1:], strict=False)) >= 100 / 40 / 16
+    assert min(b - a for a, b in pairwise(x)) >= 100 / 40 / 16
     assert len(runs) == 41
 
 
