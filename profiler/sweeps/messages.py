@@ -23,7 +23,7 @@ def messages(runs: SweepRuns, keys: Sequence[str], outliers: int) -> Iterator[st
         shown = ", ".join(f"{key} = {value:g}" for key, value in zip(keys, point, strict=True))
         yield f"{shown}: left out: {reason}"
     if outliers:
-        yield f"{outliers} runs were outliers: their repeats did not confirm them and replace them"
+        yield f"outliers, not confirmed by repeats and replaced by a further run: {outliers:,}"
     if drift := _drift(list(runs.measured.values())):
         yield drift
     efforts = [one for found in runs.measured.values() for one in found if one.run.best_effort]

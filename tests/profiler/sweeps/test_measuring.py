@@ -161,7 +161,7 @@ def test_an_outlier_is_replaced_by_a_further_run(tmp_path: Path) -> None:
     testbed = CurveTestbed(flat, stray=[7])
     measured = measure_sweep(testbed, tmp_path / "s", flows_sweep(points=5, repeats=3), notify=spoken.append)
     assert {one.run.measurements[0].throughput_kpps for found in measured.points.values() for one in found} == {1000.0}
-    assert spoken == ["1 runs were outliers: their repeats did not confirm them and replace them"]
+    assert spoken == ["outliers, not confirmed by repeats and replaced by a further run: 1"]
     assert len(testbed.requests) == 16
 
 
