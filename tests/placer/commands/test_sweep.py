@@ -105,6 +105,16 @@ def test_there_are_examples_for_every_purpose() -> None:
     assert names >= {"flows", "packet-size", "mtbr", "competitor-rate"}
 
 
+@pytest.mark.parametrize("name", ["flows", "packet-size", "mtbr", "competitor-rate"])
+def test_examples_on_the_simulated_card_run(name: str, tmp_path: Path, placer: Placer) -> None:
+    """From the file to the fits; the matches at which the accelerator becomes the bottleneck are found."""
+    status, out, _ = placer("sweep", EXAMPLES / f"{name}.toml", "--out", tmp_path / "s", "--quiet")
+    assert status == 0 and " over " in out
+    model = json.loads((tmp_path / "s" / "fits.json").read_text())
+    if name == "mtbr":
+        assert [450 < one["at"] < 550 for one in model["breakpoints"]] == [True]
+
+
 def test_several_metrics_and_settings_have_a_fit_each(tmp_path: Path, placer: Placer) -> None:
     """`fits.json` holds those of the first metric, a further file those of each other one."""
     path = tmp_path / "s.toml"
