@@ -18,7 +18,7 @@ INKS: dict[str, tuple[str, str]] = {
 
 CATEGORIES: tuple[tuple[str, str], ...] = (
     ("#2f6fb4", "#6ea8e6"),
-    ("#d9822b", "#f0a556"),
+    ("#d27b24", "#f0a556"),
     ("#2b8a66", "#58c79a"),
     ("#b5446e", "#e884aa"),
     ("#7358b0", "#ab93e3"),
