@@ -39,15 +39,15 @@ def nics_over_time(curves: pd.DataFrame, optimum: int, caption: str) -> Chart:
         .mark_rule(style="optimum")
         .encode(y="nics:Q", tooltip=alt.value(caption))
     )
-    return _sized(_layers(lines, line), TALL, curves["strategy"])
+    return sized(layers(lines, line), TALL, curves["strategy"])
 
 
 def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
     """NICs of every strategy as bars, labelled with their wastage; the optimum is a line."""
     bars = alt.Chart(table).encode(y=_named("strategy"), x=_labelled("nics", "NICs", table))
     line = alt.Chart(pd.DataFrame({"nics": [optimum]})).encode(x="nics:Q")
-    return _sized(
-        _layers(
+    return sized(
+        layers(
             bars.mark_bar().encode(tooltip=["strategy:N", "nics:Q", "wastage:N"]),
             bars.mark_text(align="left", dx=5).encode(text="wastage:N"),
             line.mark_rule(style="optimum").encode(tooltip=alt.value(caption)),
@@ -59,8 +59,8 @@ def nics(table: pd.DataFrame, optimum: int, caption: str) -> Chart:
 def percentages(table: pd.DataFrame, title: str, category: str = "strategy") -> Chart:
     """A labelled bar per category: column `pct`."""
     bars = alt.Chart(table).encode(y=_named(category), x=_labelled("pct", title, table))
-    return _sized(
-        _layers(
+    return sized(
+        layers(
             bars.mark_bar().encode(tooltip=[f"{category}:N", alt.Tooltip("pct:Q", format=".2f")]),
             bars.mark_text(align="left", dx=5).encode(text=alt.Text("pct:Q", format=".1f")),
         ),
@@ -80,7 +80,7 @@ def intervals(table: pd.DataFrame, figure: str, title: str) -> Chart:
     points = place.mark_point(filled=True, size=70, opacity=1).encode(
         x=alt.X(f"{figure}:Q", title=title), tooltip=tooltip
     )
-    return _sized(_layers(lines, points), ROW * len(table))
+    return sized(layers(lines, points), ROW * len(table))
 
 
 def occupancy(table: pd.DataFrame, cores: int) -> Chart:
@@ -96,7 +96,7 @@ def occupancy(table: pd.DataFrame, cores: int) -> Chart:
         )
     )
     whole = alt.Chart(pd.DataFrame({"cores": [cores]})).mark_rule(style="guide").encode(x="cores:Q")
-    return _sized(_layers(bars, whole), ROW * table["strategy"].nunique(), table["nf"], table["strategy"])
+    return sized(layers(bars, whole), ROW * table["strategy"].nunique(), table["nf"], table["strategy"])
 
 
 def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
@@ -117,12 +117,12 @@ def agreement(table: pd.DataFrame, strategies: Sequence[str]) -> Chart:
     )
     ends = pd.DataFrame({"predicted": [low, 101.0], "true": [low, 101.0]})
     diagonal = alt.Chart(ends).mark_line(style="guide", strokeWidth=1).encode(x="predicted:Q", y="true:Q")
-    return _sized(_layers(diagonal, points), 360, table["strategy"])
+    return sized(layers(diagonal, points), 360, table["strategy"])
 
 
 def drops(table: pd.DataFrame) -> Chart:
     """Predicted drop by NF, a bar per resource."""
-    return _sized(
+    return sized(
         alt.Chart(table)
         .mark_bar()
         .encode(
@@ -153,7 +153,7 @@ def bottlenecks(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -
         shape=alt.Shape("source:N", sort=None, legend=alt.Legend(title=None)),
         tooltip=["source:N", f"{attribute}:Q", "kpps:Q", "bottleneck:N"],
     )
-    return _sized(_layers(lines, points), TALL, table["bottleneck"])
+    return sized(layers(lines, points), TALL, table["bottleneck"])
 
 
 def bands(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart:
@@ -162,8 +162,8 @@ def bands(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart
         x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, format=",~f")), color=_by("option", table)
     )
     tooltip = ["option:N", f"{x}:Q", "low:Q", "middle:Q", "high:Q"]
-    return _sized(
-        _layers(
+    return sized(
+        layers(
             base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q"),
             base.mark_line(point=True).encode(y=alt.Y("middle:Q", title=y_title), tooltip=tooltip),
         ),
@@ -172,7 +172,7 @@ def bands(table: pd.DataFrame, x: str, title: str, y_title: str = NICS) -> Chart
     )
 
 
-def _layers(*charts: alt.Chart) -> alt.LayerChart:
+def layers(*charts: alt.Chart) -> alt.LayerChart:
     return alt.LayerChart(layer=list(charts))
 
 
@@ -194,7 +194,7 @@ def _named(column: str) -> alt.Y:
     return alt.Y(f"{column}:N", title=None, sort=None)
 
 
-def _sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
+def sized(chart: Chart, height: float, legend: Iterable[str] = (), rows: Iterable[str] = ()) -> Chart:
     """As wide as the page; `usermeta` holds the width of a name in the legend and of the axis, for narrow pages."""
     widths = {"legend": LETTER * _longest(legend) + SYMBOL, "axis": max(LETTER * _longest(rows), AXIS)}
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
