@@ -1,0 +1,136 @@
+"""Fitted models of random piecewise curves whose truth is known, beside pwlf and piecewise-regression.
+
+Peers receive the true number of breakpoints, which they cannot find, and on logarithmic axes ln(x); their pieces are
+straight and continuous, so that jumps and curved pieces are beyond them. Curves and what counts as found:
+`tests/predictor/fitting/random_curves.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+from threadpoolctl import threadpool_limits
+
+from benches.bench import register
+from benches.fitting_peers import TOOLS, CurveTask, found_by
+from predictor.fitting.fitted_model import smape_pct
+from profiles import InputError
+from tests.predictor.fitting.random_curves import RandomCurve, random_curve
+
+Count = Annotated[int, typer.Option(min=1, help="Number of random curves.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the first curve; the next ones follow.")]
+ToolNames = Annotated[
+    list[str] | None, typer.Option("--tool", help=f"A tool; repeatable: {', '.join(TOOLS)}.", show_default=False)
+]
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one tool did on one curve.
+
+    Parameters
+    ----------
+    jumps, bends
+        Of each true breakpoint of that kind, whether it was found.
+    found
+        How many breakpoints the tool has.
+    error_pct
+        sMAPE against the curve without noise at fresh points; infinite where it failed.
+    seconds
+        Of the fit.
+    failed
+        Whether it has no result.
+    """
+
+    jumps: tuple[bool, ...]
+    bends: tuple[bool, ...]
+    found: int
+    error_pct: float
+    seconds: float
+    failed: bool
+
+    @property
+    def hits(self) -> int:
+        """How many true breakpoints were found."""
+        return sum(self.jumps) + sum(self.bends)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all true breakpoints were found, and no other."""
+        return not self.failed and self.hits == self.found == len(self.jumps) + len(self.bends)
+
+
+@register("fitting")
+def run(count: Count = 40, seed: Seed = 0, tool: ToolNames = None) -> pd.DataFrame:
+    """Per tool: recall and precision of breakpoints, exact structures, errors and seconds, over all curves."""
+    curves = [random_curve(one) for one in range(seed, seed + count)]
+    rows = []
+    for name in _known(tool):
+        try:
+            with threadpool_limits(1):
+                scores = [scored(name, curve, number) for number, curve in enumerate(curves)]
+        except ImportError:
+            print(f"{name}: not installed", file=sys.stderr)
+            continue
+        rows.append({"tool": name, **summary(scores)})
+    return pd.DataFrame(rows)
+
+
+def scored(name: str, curve: RandomCurve, seed: int) -> Score:
+    """One tool on one curve."""
+    task = CurveTask(curve.x, curve.y, curve.x_log, len(curve.breakpoints), seed)
+    began = time.perf_counter()
+    found = found_by(TOOLS[name], task)
+    seconds = time.perf_counter() - began
+    breakpoints = [] if found is None else list(found.breakpoints)
+    hit = {true for true, _ in curve.matched(breakpoints)} if breakpoints else set()
+    error = np.inf
+    if found is not None:
+        fresh = curve.fresh()
+        error = smape_pct(np.asarray(found.predict(fresh)), curve.truth(fresh))
+    return Score(
+        tuple(at in hit for at, jump in enumerate(curve.jumps) if jump),
+        tuple(at in hit for at, jump in enumerate(curve.jumps) if not jump),
+        len(breakpoints),
+        error,
+        seconds,
+        found is None,
+    )
+
+
+def summary(scores: list[Score]) -> dict[str, object]:
+    """The columns of a tool; a failure finds nothing and has an infinite error."""
+    jumps = [hit for one in scores for hit in one.jumps]
+    bends = [hit for one in scores for hit in one.bends]
+    found, errors = sum(one.found for one in scores), np.array([one.error_pct for one in scores])
+    seconds = np.array([one.seconds for one in scores])
+    return {
+        "curves": len(scores),
+        "recall": _share([*jumps, *bends]),
+        "of jumps": _share(jumps),
+        "of bends": _share(bends),
+        "precision": round(sum(one.hits for one in scores) / found, 3) if found else float("nan"),
+        "exact": _share([one.exact for one in scores]),
+        "median error, %": round(float(np.median(errors)), 3),
+        "p90 error, %": round(float(np.quantile(errors, 0.9, method="higher")), 3),
+        "median s": round(float(np.median(seconds)), 3),
+        "largest s": round(float(seconds.max()), 2),
+        "failures": sum(one.failed for one in scores),
+    }
+
+
+def _share(hits: list[bool]) -> float:
+    return round(float(np.mean(hits)), 3) if hits else float("nan")
+
+
+def _known(names: list[str] | None) -> list[str]:
+    unknown = [name for name in names or () if name not in TOOLS]
+    if unknown:
+        raise InputError.of("--tool", f"'{unknown[0]}' is no tool", hint=f"one of {', '.join(TOOLS)}")
+    return list(dict.fromkeys(names or TOOLS))
