@@ -31,7 +31,7 @@ ToolNames = Annotated[
 
 
 @dataclass(frozen=True)
-class Score:
+class CurveScore:
     """How one tool did on one curve.
 
     Parameters
@@ -82,7 +82,7 @@ def run(count: Count = 40, seed: Seed = 0, tool: ToolNames = None) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
-def scored(name: str, curve: RandomCurve, seed: int) -> Score:
+def scored(name: str, curve: RandomCurve, seed: int) -> CurveScore:
     """One tool on one curve."""
     task = CurveTask(curve.x, curve.y, curve.x_log, len(curve.breakpoints), seed)
     began = time.perf_counter()
@@ -94,7 +94,7 @@ def scored(name: str, curve: RandomCurve, seed: int) -> Score:
     if found is not None:
         fresh = curve.fresh()
         error = smape_pct(np.asarray(found.predict(fresh)), curve.truth(fresh))
-    return Score(
+    return CurveScore(
         tuple(at in hit for at, jump in enumerate(curve.jumps) if jump),
         tuple(at in hit for at, jump in enumerate(curve.jumps) if not jump),
         len(breakpoints),
@@ -104,7 +104,7 @@ def scored(name: str, curve: RandomCurve, seed: int) -> Score:
     )
 
 
-def summary(scores: list[Score]) -> dict[str, object]:
+def summary(scores: list[CurveScore]) -> dict[str, object]:
     """The columns of a tool; a failure finds nothing and has an infinite error."""
     jumps = [hit for one in scores for hit in one.jumps]
     bends = [hit for one in scores for hit in one.bends]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benches.fitting import Score, run, scored, summary
+from benches.fitting import CurveScore, run, scored, summary
 from benches.fitting_peers import TOOLS, CurveTask, FoundCurve, found_by
 from profiles import InputError
 from tests.predictor.fitting.random_curves import random_curve
@@ -47,7 +47,7 @@ def test_a_failure_finds_nothing_and_has_an_infinite_error(monkeypatch: pytest.M
 
 def test_recall_of_jumps_and_of_bends_are_apart() -> None:
     """Two of three jumps, none of one bend; four found in all."""
-    figures = summary([Score((True, True, False), (False,), 4, 1.0, 0.1, False)])
+    figures = summary([CurveScore((True, True, False), (False,), 4, 1.0, 0.1, False)])
     assert (figures["recall"], figures["of jumps"], figures["of bends"]) == (0.5, 0.667, 0.0)
     assert figures["precision"] == 0.5
 
