@@ -67,6 +67,8 @@ class Setting:
         Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`.
     chains
         Folder of chains measured at shares of cores (`python -m benches chains`); None for the simulated server.
+    sweep
+        Folder of a sweep over table entries (`placer sweep`); None for flows on the simulated card.
     say
         Called with a message before each long step and for each part that is skipped.
     """
@@ -75,6 +77,7 @@ class Setting:
     scale: float = 1.0
     measurements: Path = MEASUREMENTS
     chains: Path | None = None
+    sweep: Path | None = None
     say: Callable[[str], None] = lambda message: None
 
     def count(self, full: int, least: int = 4) -> int:

@@ -36,6 +36,14 @@ Chains = Annotated[
         show_default=False,
     ),
 ]
+Sweep = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of `placer sweep` over table entries, flows or rules; by default, flows are swept on the "
+        "simulated card.",
+        show_default=False,
+    ),
+]
 List = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 
 
@@ -45,6 +53,7 @@ def command(
     scale: Scale = 1.0,
     measurements: Measurements = None,
     chains: Chains = None,
+    sweep: Sweep = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     list_: List = False,
@@ -66,7 +75,7 @@ def command(
         return
     chosen = experiments.find_experiments(name, known)
     progress = Progress(quiet=quiet)
-    setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **_named(measurements, chains))
+    setting = experiments.Setting(seed=seed, scale=scale, say=progress.say, **_named(measurements, chains, sweep))
 
     def save(one: Any, result: Any) -> None:
         written = experiments.write_result(one, result, out)
@@ -98,10 +107,14 @@ def _list(known: Sequence[Any]) -> None:
         typer.echo(f"  {one.name:<{widest}}  {one.title}")
 
 
-def _named(measurements: Path | None, chains: Path | None) -> dict[str, Path]:
+def _named(measurements: Path | None, chains: Path | None, sweep: Path | None) -> dict[str, Path]:
     """The folders of measurements; those that are named must exist, the default one may be missing."""
     named = {}
-    for option, folder, file in (("measurements", measurements, "validation.csv"), ("chains", chains, "chains.csv")):
+    for option, folder, file in (
+        ("measurements", measurements, "validation.csv"),
+        ("chains", chains, "chains.csv"),
+        ("sweep", sweep, "measurements.csv"),
+    ):
         if folder is not None:
             if not (folder / file).is_file():
                 raise InputError.of(f"--{option}", f"{folder} has no {file}")
