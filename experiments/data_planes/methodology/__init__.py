@@ -1,0 +1,1 @@
+"""What the example and the case study share."""
