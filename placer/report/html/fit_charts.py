@@ -14,6 +14,10 @@ from placer.report.text.fit import wide_axis
 
 LOW = 190
 """Height of the deviations, pixels."""
+WIDE_TITLE = 300
+"""Width of a title below an axis, pixels; longer ones are cut."""
+BEYOND = 0.5
+"""By which share of the points' span a formula is drawn beyond them: near a pole it would hide them."""
 
 
 def fitted_curve(points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame, x_title: str, y_title: str) -> Chart:
@@ -25,7 +29,8 @@ def fitted_curve(points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame
         As of `points_table`, `lines_table` and `breaks_table`.
     """
     known = [MEASURED, MODEL, *([INTERVAL] if len(breaks) else [])]
-    y = alt.Y(f"{MEASURED}:Q", title=y_title, scale=_scale(points[MEASURED]), axis=alt.Axis(format="~s"))
+    axis = alt.Axis(format="~s", titleLimit=charts.TALL)
+    y = alt.Y(f"{MEASURED}:Q", title=y_title, scale=_tall_enough(points[MEASURED], lines["y"]), axis=axis)
     x = _across(points, x_title)
     dots = (
         alt.Chart(points.assign(what=MEASURED))
@@ -35,7 +40,7 @@ def fitted_curve(points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame
     formula = alt.Tooltip("formula:N", title=y_title)
     curves = (
         alt.Chart(lines.assign(what=MODEL))
-        .mark_line(strokeWidth=2.5)
+        .mark_line(strokeWidth=2.5, clip=True)
         .encode(x=x, y=alt.Y("y:Q", title=y_title), detail="segment:N", color=_of(known), tooltip=[formula])
     )
     return charts.sized(charts.layers(*_breaks(breaks, x, known), dots, curves), charts.TALL, known)
@@ -75,7 +80,8 @@ def deviations(points: pd.DataFrame, band_pct: float, x_title: str) -> Chart:
 
 
 def _across(points: pd.DataFrame, title: str) -> alt.X:
-    return alt.X("x:Q", title=title, scale=_scale(points["x"]), axis=alt.Axis(grid=False, tickCount=6, format="~s"))
+    axis = alt.Axis(grid=False, tickCount=6, format="~s", titleLimit=WIDE_TITLE)
+    return alt.X("x:Q", title=title, scale=_scale(points["x"]), axis=axis)
 
 
 def _column(x: alt.X, column: str) -> alt.X:
@@ -88,6 +94,19 @@ def _column(x: alt.X, column: str) -> alt.X:
 def _scale(values: pd.Series[float]) -> alt.Scale:
     """Logarithmic where the values are positive and span much; without zero, which would hide the curve's shape."""
     return alt.Scale(type="log", nice=False) if wide_axis(values.to_numpy()) else alt.Scale(zero=False)
+
+
+def _tall_enough(points: pd.Series[float], lines: pd.Series[float]) -> alt.Scale:
+    """A scale that holds all points, and of lines that leave them far behind a part."""
+    low, high = float(points.min()), float(points.max())
+    scale = _scale(points)
+    logarithmic = wide_axis(points.to_numpy())
+    room = (high / low) ** BEYOND if logarithmic else BEYOND * ((high - low) or abs(high) or 1.0)
+    least, most = (low / room, high * room) if logarithmic else (low - room, high + room)
+    if lines.empty or (lines.min() >= least and lines.max() <= most):
+        return scale
+    scale.domain = [max(least, min(low, float(lines.min()))), min(most, max(high, float(lines.max())))]
+    return scale
 
 
 def _of(known: Sequence[str]) -> alt.Color:

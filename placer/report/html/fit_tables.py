@@ -70,9 +70,12 @@ def lines_table(fit: FittedModel, curve: MeasuredCurve) -> pd.DataFrame:
 
 
 def breaks_table(fit: FittedModel) -> pd.DataFrame:
-    """A row per breakpoint, for its rule and its band: `at`, `low`, `high`, and `change` in words."""
+    """A row per breakpoint, for its rule and its band within the axis: `at`, `low`, `high`, `change` in words."""
     return pd.DataFrame(
-        [(point.at, point.low, point.high, break_text(point)) for point in fit.breakpoints],
+        [
+            (point.at, max(point.low, fit.start), min(point.high, fit.end), break_text(point))
+            for point in fit.breakpoints
+        ],
         columns=["at", "low", "high", "change"],
     )
 

@@ -43,7 +43,7 @@ def shown(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding
             lines.append(_break(fit.breakpoints[number - 1]))
         lines.append(_segment(fit, segment))
     lines.append(f"{errors_text(fit)} (sMAPE)")
-    text = "\n".join(broken for line in lines for broken in _broken(line, width)) + "\n"
+    text = "\n".join(_printable(broken) for line in lines for broken in _broken(line, width)) + "\n"
     return text if unicode else text.encode(encoding, "replace").decode(encoding)
 
 
@@ -59,6 +59,11 @@ def _segment(fit: FittedModel, segment: CurveSegment) -> str:
 
 def _break(point: CurveBreak) -> str:
     return f"at {number_text(point.at)} [{number_text(point.low)}, {number_text(point.high)}]: {break_text(point)}"
+
+
+def _printable(line: str) -> str:
+    """The line without what would steer the terminal: names of columns may hold anything."""
+    return "".join(letter if letter.isprintable() else "?" for letter in line)
 
 
 def _broken(line: str, width: int) -> list[str]:

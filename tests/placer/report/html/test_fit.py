@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placer.report.html import Page, fit, write_page, write_plots
+from placer.report.html import Figure, Page, fit, write_page, write_plots
 from placer.report.html.fit import MOST_POINTS, fit_page
-from placer.report.html.fit_tables import NAME, mathematics, noise_band_pct, points_table
+from placer.report.html.fit_tables import NAME, breaks_table, mathematics, noise_band_pct, points_table
 from placer.report.html.page import render
 from predictor.fitting.curve import MeasuredCurve
-from predictor.fitting.fitted_model import FittedModel
+from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
 from tests.placer.report.fitted import bent_model, cache_model, curve_of, line_model
 from tests.placer.report.html.browser import chromium
 
@@ -107,8 +107,28 @@ def test_a_wide_positive_range_has_a_logarithmic_axis() -> None:
     for model, kind in ((cache_model(), "log"), (line_model(), None)):
         figure = page_of(model).sections[0].figures[0]
         assert ("logarithmic axis" if kind else "linear axis") in figure.caption
-        spec = figure.chart.to_dict() if hasattr(figure, "chart") else {}
+        assert isinstance(figure, Figure)
+        spec = figure.chart.to_dict()
         assert spec["layer"][-1]["encoding"]["x"]["scale"].get("type") == kind
+
+
+def test_a_formula_that_leaves_the_points_does_not_hide_them() -> None:
+    """An inverse with a pole between two points: the axis holds the points and half their span more."""
+    pole = CurveSegment(1.0, 4.0, "inverse-linear", (-2.5, 1.0), 4, 1.0)
+    model = FittedModel("rules", "us", 4, (pole,), (), 1.0, None, 1.0, 0.0)
+    x = np.arange(1.0, 5.0)
+    figure = fit_page([model], [MeasuredCurve("rules", "us", x, model.predict(x))], "").sections[0].figures[0]
+    assert isinstance(figure, Figure)
+    layers = figure.chart.to_dict()["layer"]
+    assert layers[0]["encoding"]["y"]["scale"]["domain"] == pytest.approx([-4.0, 4.0])
+    assert layers[1]["mark"]["clip"]
+
+
+def test_the_band_of_a_breakpoint_ends_with_the_axis() -> None:
+    """A logarithmic axis has no place for an interval that begins at 0."""
+    wide = CurveBreak(4096.0, 0.0, 1e9, 12.2)
+    table = breaks_table(FittedModel(**{**vars(cache_model()), "breakpoints": (wide,)}))
+    assert table[["low", "high"]].to_numpy().tolist() == [[1.0, 1048576.0]]
 
 
 def test_captions_speak_the_curve() -> None:
@@ -147,8 +167,7 @@ def test_the_band_of_normal_noise_holds_nine_points_in_ten() -> None:
 
 def test_where_the_model_is_zero_there_is_no_deviation() -> None:
     """The page says so, and draws the others; with none there is a page, too."""
-    zero = FittedModel(**{**vars(line_model()), "segments": (line_model().segments[0].__class__(
-        0.0, 4.0, "linear", (0.0, 1.0), 3, 0.0),)})  # fmt: skip
+    zero = FittedModel(**{**vars(line_model()), "segments": (CurveSegment(0.0, 4.0, "linear", (0.0, 1.0), 3, 0.0),)})
     curve = MeasuredCurve("rules", "cycles", np.array([0.0, 2.0, 4.0]), np.array([0.0, 2.0, 4.0]))
     assert "are left out" in fit_page([zero], [curve], "").sections[-1].figures[0].caption
     alone = MeasuredCurve("rules", "cycles", np.zeros(2), np.zeros(2))

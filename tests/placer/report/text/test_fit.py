@@ -113,3 +113,8 @@ def test_equal_points_are_drawn_without_a_fault() -> None:
     """A curve of one x and one y."""
     same = MeasuredCurve("rules", "cycles", np.ones(3), np.ones(3))
     assert shown(line_model(), same, 60)
+
+
+def test_names_of_columns_cannot_steer_the_terminal() -> None:
+    assert "\x1b" not in shown(line_model("rules\x1b[2J\n"), None, 80)
+    assert "rules?[2J" in shown(line_model("rules\x1b[2J"), None, 80)
