@@ -118,8 +118,8 @@ def _testbed_of(folder: Path) -> str:
     try:
         name = str(json.loads(path.read_text(encoding="utf-8"))["testbed"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "Testbed not recorded"
-    return f"{name}, simulated" if name.startswith("simulated") else f"{name}, measured"
+        return "A testbed that is not recorded"
+    return f"Testbed {name}, not hardware" if name.startswith("simulated") else f"Testbed {name}, measured"
 
 
 def _findings(name: str, model: FittedModel) -> Iterator[Finding]:

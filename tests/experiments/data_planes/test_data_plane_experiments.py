@@ -73,7 +73,9 @@ def sweep_folder(folder: Path, header: str, testbed: str = "host") -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("testbed", "sentence"), [("host", "host, measured"), ("simulated", "simulated, simulated")])
+@pytest.mark.parametrize(
+    ("testbed", "sentence"), [("host", "Testbed host, measured"), ("simulated", "Testbed simulated, not hardware")]
+)
 def test_a_folder_of_a_sweep_is_read(tmp_path: Path, testbed: str, sentence: str) -> None:
     """Its key is x; measured and simulated are kept apart."""
     swept = recorded_sweep(sweep_folder(tmp_path, "entries,repeat,run,cycles_per_packet", testbed))
