@@ -19,7 +19,6 @@ NARROWEST_CURVE = 8
 """A terminal too narrow for it shows no curve."""
 WIDE = 50.0
 """A curve whose largest x is more than so many times its smallest has a logarithmic axis."""
-LABEL_DIGITS = 4
 
 
 def shown(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding: str = "utf-8") -> str:
@@ -75,7 +74,7 @@ def _broken(line: str, width: int) -> list[str]:
 
 def _curve(fit: FittedModel, curve: MeasuredCurve, width: int, braille: bool) -> Iterator[str]:
     """The points, labelled with the largest and smallest y and x; a caret below each breakpoint."""
-    top, bottom = (number_text(value, LABEL_DIGITS) for value in (curve.y.max(), curve.y.min()))
+    top, bottom = (number_text(value) for value in (curve.y.max(), curve.y.min()))
     margin = max(len(top), len(bottom)) + 1
     columns = min(width, WIDEST_CURVE) - margin
     if columns < NARROWEST_CURVE:
@@ -98,7 +97,7 @@ def _curve(fit: FittedModel, curve: MeasuredCurve, width: int, braille: bool) ->
 
 def _ends(fit: FittedModel, curve: MeasuredCurve, columns: int, log: bool) -> str:
     """The smallest and the largest x at the ends of the axis, its name between them where there is space."""
-    left, right = (number_text(value, LABEL_DIGITS) for value in (curve.x.min(), curve.x.max()))
+    left, right = (number_text(value) for value in (curve.x.min(), curve.x.max()))
     name = f"{fit.x} (log)" if log else fit.x
     space = columns - len(left) - len(right)
     return left + (name if len(name) + 2 <= space else "").center(max(space, 1)) + right

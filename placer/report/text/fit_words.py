@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from placer.report.text.counts import counted
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
 
-DIGITS = 5
+DIGITS = 4
 """Significant digits of a number in a sentence."""
 SAME = 1.25
 """An error of at most this many times the noise is as small as the measurements allow."""
@@ -16,14 +16,14 @@ LARGEST_SPELLED, SMALLEST_SPELLED = 1e15, 1e-4
 """Numbers outside are written with an exponent."""
 
 
-def number_text(value: float, digits: int = DIGITS) -> str:
+def number_text(value: float) -> str:
     """A number with the digits that it needs: `4,096`, `12.1`, `0.00021`, `3.2e-09`; whole ones keep all digits."""
     size = abs(value)
     if size and not SMALLEST_SPELLED <= size < LARGEST_SPELLED:
-        return f"{value:.{digits}g}"
-    if float(value).is_integer() or size >= 10**digits:
+        return f"{value:.{DIGITS}g}"
+    if float(value).is_integer() or size >= 10**DIGITS:
         return f"{value:,.0f}"
-    return f"{value:,.{digits}g}"
+    return f"{value:,.{DIGITS}g}"
 
 
 def setting_text(setting: Mapping[str, float]) -> str:
