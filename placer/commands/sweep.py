@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from profiler.sweeps.measuring import MeasuredSweep
 
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep: a TOML file.", show_default=False)]
-Out = Annotated[Path, typer.Option(help="The folder for measurements and fits.", show_default=False)]
+Out = Annotated[Path, typer.Option(help="The folder for measurements, fits and the report.", show_default=False)]
 TestbedSpec = Annotated[
     str | None,
     typer.Option("--testbed", help=f"In place of that of the file: one of {known_testbeds()}.", show_default=False),
@@ -71,6 +71,8 @@ def _measured(read: SweepFile, out: Path, timeout: float, progress: Progress) ->
 
 def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progress) -> str:
     """Fit the curves and write the folder; the summary for people."""
+    from placer.report.html import page_files
+    from placer.report.html.fit import fit_page
     from placer.report.text.sweep import as_table
     from placer.sweeps.fits import curves_of, fit_curves
     from predictor.fitting.model_file import models_text
@@ -93,5 +95,10 @@ def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progre
             if of_metric := [fit for fit in fits if fit.y == metric]:
                 name = "fits.json" if metric == read.y[0] else f"fits-{metric}.json"
                 (aside / name).write_text(models_text(of_metric), encoding="utf-8")
+        if fits:
+            made_by = "placer sweep spec.toml --out DIR"
+            page = fit_page(fits, curves, made_by)
+            for path, content in page_files(page, aside / "report.html", None, made_by=made_by).items():
+                path.write_bytes(content)
     progress.say(f"written: {out}")
     return as_table(fits) if fits else ""

@@ -24,7 +24,7 @@ from tests.profiler.folders import bytes_of
 from tests.profiler.foreign import FOREIGN
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sweeps"
-FILES = {"fits.json", "machine.json", "measurements.csv", "spec.toml"}
+FILES = {"fits.json", "machine.json", "measurements.csv", "report.html", "spec.toml"}
 
 SMALL = """\
 testbed = "simulated"
