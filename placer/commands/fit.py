@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
+from placer.commands.options import Plots, Quiet, Report, command_line, one_of, refuse_same_files, refuse_unwritable
 from placer.inputs.lines import STDIN
 from placer.progress import Progress
 from profiles import InputError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SELECTIONS = ("bic", "tum")
 MODEL_SUFFIX = ".json"
+FORMATS = ("json", "text")
 BEGINNING = 64
 """Bytes that show whether a file is JSON."""
 
@@ -70,6 +71,10 @@ Select = Annotated[
         show_default=False,
     ),
 ]
+Format = Annotated[
+    str | None,
+    typer.Option(help="json or text.  [default: text on a terminal, else json]", show_default=False),
+]
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class _Fits:
 
 
 def command(
+    context: typer.Context,
     data: Data,
     x: X = None,
     y: Y = None,
@@ -88,23 +94,29 @@ def command(
     at: At = None,
     code: Code = None,
     select: Select = None,
+    report: Report = None,
+    plots: Plots = None,
+    format: Format = None,
     quiet: Quiet = False,
 ) -> None:
     """Fit a readable formula to measurements of one curve: segments, breakpoints and errors."""
     progress = Progress(quiet=quiet)
-    _refuse(data, out, at, code)
+    _refuse(data, out, at, code, report)
+    shown_as = one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FORMATS)
     if _is_model(data):
-        fits = _Fits(_read_models(data, x, y, select))
+        fits = _Fits(_read_models(data, x, y, select, report or plots))
     else:
         fits = _fitted(data, x or (), y, one_of("--select", select or SELECTIONS[0], SELECTIONS), progress)
-    text = _printed(fits.models, at, code, progress)
+    text = _printed(fits, at, code, shown_as, progress)
     if out is not None:
         _write(fits.models, out)
         progress.say(f"wrote {out}")
+    if report is not None or plots is not None:
+        _write_page(fits, report, plots, command_line(context))
     typer.echo(text, nl=False)
 
 
-def _refuse(data: str, out: Path | None, at: str | None, code: str | None) -> None:
+def _refuse(data: str, out: Path | None, at: str | None, code: str | None, report: Path | None) -> None:
     """InputError when options are wrong or contradict each other, before any work."""
     if code is not None:
         from predictor.fitting.generated_code import CODES
@@ -114,9 +126,10 @@ def _refuse(data: str, out: Path | None, at: str | None, code: str | None) -> No
         raise InputError.of("--at", "is given together with --code", hint="both print on standard output: give one")
     if at == data == STDIN:
         raise InputError.of("--at", "standard input is already the data", hint="only one file can be `-`")
-    refuse_unwritable("--out", out)
+    for option, path in (("--out", out), ("--report", report)):
+        refuse_unwritable(option, path)
     read = {"DATA": None if data == STDIN else Path(data), "--at": None if at in (None, STDIN) else Path(str(at))}
-    refuse_same_files({"--out": out}, read)
+    refuse_same_files({"--out": out, "--report": report}, read)
 
 
 def _is_model(data: str) -> bool:
@@ -140,11 +153,13 @@ def _begins_as_json(content: bytes) -> bool:
     return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
-def _read_models(data: str, x: Sequence[str] | None, y: str | None, select: str | None) -> tuple[FittedModel, ...]:
+def _read_models(
+    data: str, x: Sequence[str] | None, y: str | None, select: str | None, page: Path | None
+) -> tuple[FittedModel, ...]:
     from predictor.fitting.model_file import LARGEST_FILE, models_of
     from profiles.text import read_text
 
-    for option, value in (("--x", x), ("--y", y), ("--select", select)):
+    for option, value in (("--x", x), ("--y", y), ("--select", select), ("--report or --plots", page)):
         if value is not None:
             raise InputError.of(option, "is for measurements; this is a fitted model", hint="give --at or --code")
     if data != STDIN:
@@ -178,17 +193,31 @@ def _fitted(data: str, x: Sequence[str], y: str | None, select: str, progress: P
     return _Fits(tuple(models), read.curves)
 
 
-def _printed(models: Sequence[FittedModel], at: str | None, code: str | None, progress: Progress) -> str:
+def _printed(fits: _Fits, at: str | None, code: str | None, shown_as: str, progress: Progress) -> str:
     """What standard output gets."""
     from predictor.fitting.model_file import models_text
 
+    models = fits.models
     if at is not None:
         return _predictions(models, at, progress)
     if code is not None:
         from predictor.fitting.generated_code import CODES
 
         return CODES[code](models)
-    return models_text(models)
+    return models_text(models) if shown_as == "json" else _shown(fits)
+
+
+def _shown(fits: _Fits) -> str:
+    """What people read on a terminal."""
+    import shutil
+
+    from placer.report.text.fit import shown
+
+    width, encoding = shutil.get_terminal_size().columns, sys.stdout.encoding
+    curves = fits.curves or [None] * len(fits.models)
+    return "\n".join(
+        shown(model, curve, width, encoding=encoding) for model, curve in zip(fits.models, curves, strict=True)
+    )
 
 
 def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> str:
@@ -214,3 +243,11 @@ def _write(models: Sequence[FittedModel], out: Path) -> None:
     from predictor.fitting.model_file import models_text
 
     write_files({out: models_text(models).encode()})
+
+
+def _write_page(fits: _Fits, report: Path | None, plots: Path | None, made_by: str) -> None:
+    from placer.report.files import write_files
+    from placer.report.html import page_files
+    from placer.report.html.fit import fit_page
+
+    write_files(page_files(fit_page(fits.models, fits.curves, made_by), report, plots, made_by=made_by))
