@@ -19,7 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from benches.bench import register
 from benches.fitting_peers import TOOLS, CurveTask, found_by
-from predictor.fitting.fitted_model import smape_pct
+from predictor.fitting.curve import MeasuredCurve
+from predictor.fitting.family import FAMILIES
+from predictor.fitting.fit import fit
+from predictor.fitting.fitted_model import FittedModel, smape_pct
 from profiles import InputError
 from tests.predictor.fitting.random_curves import RandomCurve, random_curve
 
@@ -64,6 +67,34 @@ class CurveScore:
     def exact(self) -> bool:
         """Whether all true breakpoints were found, and no other."""
         return not self.failed and self.hits == self.found == len(self.jumps) + len(self.bends)
+
+
+@register("fitting-intervals")
+def intervals(count: Count = 200, seed: Seed = 0) -> pd.DataFrame:
+    """Of our fits: how often the 90 % interval of a breakpoint contains the true place, its median width in % of the
+    span, and the median number of parameters beyond the truth's."""
+    covered, widths, beyond = [], [], []
+    for one in range(seed, seed + count):
+        curve = random_curve(one)
+        model = fit(MeasuredCurve("x", "y", curve.x, curve.y))
+        for true, found in curve.matched([point.at for point in model.breakpoints]):
+            point = model.breakpoints[found]
+            covered.append(point.low <= curve.breakpoints[true] <= point.high)
+            widths.append(100 * float(np.ptp(curve.axis([point.low, point.high]))))
+        sizes = [sum(FAMILIES[name].size for name in names) for names in (_families(model), curve.families)]
+        beyond.append(sizes[0] - sizes[1])
+    row = {
+        "curves": count,
+        "breakpoints": len(covered),
+        "covered, %": round(100 * float(np.mean(covered)), 1),
+        "median width, %": round(float(np.median(widths)), 2),
+        "parameters beyond": float(np.median(beyond)),
+    }
+    return pd.DataFrame([row])
+
+
+def _families(model: FittedModel) -> list[str]:
+    return [segment.family for segment in model.segments]
 
 
 @register("fitting")
