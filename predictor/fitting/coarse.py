@@ -37,8 +37,9 @@ def fitted_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> Joint
     if medians is points:
         return fit
     deviation = points.scale / np.sqrt(points.rows)
-    joints = [_placed(points, medians, fit, number) for number in range(len(fit.joints))]
-    return sound_fit(points, fit.curves, joints, deviation * _spread(points, fit, deviation))
+    jumps = [_jump(points, medians, fit, number) for number in range(len(fit.joints))]
+    joints = [one if one.is_bend else jump for one, jump in zip(fit.joints, jumps, strict=True)]
+    return sound_fit(points, fit.curves, joints, jumps, deviation * _spread(points, fit, deviation))
 
 
 def _spread(points: FitPoints, fit: JointFit, deviation: Array) -> Array:
@@ -49,13 +50,10 @@ def _spread(points: FitPoints, fit: JointFit, deviation: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(means, 1e-24))[which])
 
 
-def _placed(points: FitPoints, medians: FitPoints, fit: JointFit, number: int) -> Joint:
+def _jump(points: FitPoints, medians: FitPoints, fit: JointFit, number: int) -> Joint:
     """A jump between the two points where the curves on both sides explain those near it best."""
-    joint = fit.joints[number]
-    if joint.is_bend:
-        return joint
     coarse_axis, axis = medians.on_axis(medians.x), points.on_axis(points.x)
-    after = int(np.searchsorted(coarse_axis, joint.place))
+    after = int(np.searchsorted(coarse_axis, fit.joints[number].place))
     low, high = coarse_axis[max(after - 2, 0)], coarse_axis[min(after + 1, len(coarse_axis) - 1)]
     near = np.flatnonzero((axis >= low) & (axis <= high))
     weights = points.weights[near]

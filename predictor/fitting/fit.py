@@ -17,8 +17,7 @@ from predictor.fitting.left_out import left_out_smape_pct
 from predictor.fitting.noise import noise_pct
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
-from predictor.fitting.splits import best_splits
-from predictor.fitting.structure import best_structure
+from predictor.fitting.structure import found_structure
 
 
 def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
@@ -35,8 +34,7 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
     points = FitPoints.of(curve)
     medians = coarse(points)
     tables = residual_tables(medians, FAMILIES)
-    splits = best_splits(medians, tables)
-    structured = best_structure(medians, splits)
+    splits, structured = found_structure(medians, tables)
     intervals = [
         place_interval(medians, tables, splits.prior, structured, number)
         for number in range(len(structured.fit.joints))

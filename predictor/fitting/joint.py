@@ -16,7 +16,7 @@ from predictor.fitting.residuals import as_fitted
 
 Array = NDArray[np.float64]
 
-ROUNDS = 60
+ROUNDS = 25
 """Most evaluations."""
 STEP = 1e-4
 """Of a derivative, as a share of the span."""
@@ -245,8 +245,8 @@ class _Problem:
         """The curve with the first factor that makes it begin where the last one ends."""
         x = self.points.off_axis(np.array([place]))
         with np.errstate(all="ignore"):
-            value = float(last(x)[0])
-            first = (1.0 / value if curve.family.reciprocal else value) - float(curve.sum(x)[0])
+            value = last(x)
+            first = float(((1.0 / value if curve.family.reciprocal else value) - curve.sum(x))[0])
         return LocalCurve(curve.name, curve.start, curve.span, (first, *curve.numbers[1:]), curve.rate)
 
     def residuals(self, vector: Array) -> Array:

@@ -11,8 +11,7 @@ from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fitted_model import smape_pct
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
-from predictor.fitting.splits import best_splits
-from predictor.fitting.structure import best_structure
+from predictor.fitting.structure import found_structure
 
 Array = NDArray[np.float64]
 
@@ -39,7 +38,7 @@ def left_out_smape_pct(curve: MeasuredCurve, points: FitPoints, families: Iterab
     for fold in range(FOLDS):
         left_out = (place % FOLDS == fold) & (place > 0) & (place < len(points) - 1)
         rest, rows = points.part(~left_out), left_out[nearest]
-        structured = best_structure(rest, best_splits(rest, residual_tables(rest, known)))
+        structured = found_structure(rest, residual_tables(rest, known))[1]
         predicted[rows] = structured.fit.predict(rest, curve.x[rows])
     judged = np.isfinite(predicted)
     return smape_pct(predicted[judged], curve.y[judged])

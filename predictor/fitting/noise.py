@@ -42,4 +42,4 @@ def _relative(one: Array, other: Array) -> Array:
 
 
 def _mean_pct(errors: Array) -> float:
-    return float(100.0 * errors.mean())
+    return min(float(100.0 * errors.mean()), 100.0)

@@ -72,9 +72,8 @@ def _two_columns(points: FitPoints, family: Family) -> Array:
     later = np.arange(count)[:, None] <= np.arange(count)
 
     def summed(values: Array) -> Array:
-        """Sums from the first point to the last."""
-        total = np.cumsum(values)
-        return np.asarray(total - np.r_[0.0, total[:-1]][:, None])
+        """Sums from the first point to the last; differences of running sums would lose small ones beside large."""
+        return np.asarray(np.cumsum(np.where(later, values, 0.0), axis=1))
 
     centred = target - np.average(target, weights=weights)
     total = np.where(later, summed(weights), 1.0)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictor.fitting.bends import bend_places, bend_squares
 from predictor.fitting.evidence import NoisePrior
+from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit, LocalCurve, fit_together, fitted_alone
 from predictor.fitting.points import FitPoints
-from predictor.fitting.splits import CurveSplit, CurveSplits
+from predictor.fitting.splits import CurveSplit, CurveSplits, best_splits
 
 Array = NDArray[np.float64]
 
-LOOKED_AT = 50
-"""Places of a segment where its curve must be defined."""
+TRIED = 4
+"""Splits, the best of each number of segments, that are fitted with bends."""
+LAST_RESORT = ("constant", "linear")
+"""Families that never leave their points far."""
+LOOKED_AT, BEYOND = 50, 3.0
+"""Places of a segment where its curve must be defined, and how far, in ranges of its points, it may be beyond them."""
 MARGIN = 2
 """Fewest points between a bend and the next breakpoint."""
 
@@ -47,12 +52,31 @@ class Structured:
     cost: float
 
 
-def best_structure(points: FitPoints, splits: CurveSplits) -> Structured:
-    """The structure that explains the points best; a split is not looked at where bends cannot make it the best."""
-    best = structured(points, splits.best, splits.prior)
-    for split in sorted(splits.by_count, key=lambda one: one.cost):
+def found_structure(points: FitPoints, tables: Mapping[str, Array]) -> tuple[CurveSplits, Structured]:
+    """The structure that explains the points best, among the families of the tables of residual sums of squares.
+
+    Where every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried.
+    """
+    for simpler in (tables, {name: tables[name] for name in tables if _is_plain(FAMILIES[name])}):
+        splits = best_splits(points, simpler)
+        best = _best_structure(points, splits)
+        if np.isfinite(best.cost):
+            return splits, best
+    splits = best_splits(points, {name: tables[name] for name in LAST_RESORT})
+    return splits, _best_structure(points, splits)
+
+
+def _is_plain(family: Family) -> bool:
+    return not family.reciprocal and not family.has_rate
+
+
+def _best_structure(points: FitPoints, splits: CurveSplits) -> Structured:
+    """Of the best splits; one is not looked at where bends cannot make it the best."""
+    first, *others = sorted(splits.by_count, key=lambda one: one.cost)[:TRIED]
+    best = structured(points, first, splits.prior)
+    for split in others:
         saved = (len(split.starts) - 1) * float(np.log(len(points)))
-        if split is not splits.best and split.cost - saved < best.cost:
+        if split.cost - saved < best.cost:
             best = min(best, structured(points, split, splits.prior), key=lambda one: one.cost)
     return best
 
@@ -62,8 +86,10 @@ def structured(points: FitPoints, split: CurveSplit, prior: NoisePrior) -> Struc
     runs = list(zip(split.starts, split.ends(len(points)), strict=True))
     curves = [fitted_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True)]
     deviation = _deviation(points, curves, runs, prior)
-    joints = [_joint(points, deviation, curves, runs, number) for number in range(1, len(runs))]
-    fit = sound_fit(points, curves, joints, deviation)
+    axis = points.on_axis(points.x)
+    jumps = [Joint(float(axis[first - 1] + axis[first]) / 2, False) for first in split.starts[1:]]
+    joints = [_joint(points, deviation, curves, runs, number, jump) for number, jump in enumerate(jumps)]
+    fit = sound_fit(points, curves, joints, jumps, deviation)
     alone = sum(_squares(points, deviation, curve, *run) for curve, run in zip(curves, runs, strict=True))
     bends = sum(joint.is_bend for joint in fit.joints)
     if not _is_defined(points, fit):
@@ -73,13 +99,20 @@ def structured(points: FitPoints, split: CurveSplit, prior: NoisePrior) -> Struc
 
 
 def _is_defined(points: FitPoints, fit: JointFit) -> bool:
-    """Whether no curve has a pole within its segment, where one over a sum changes its sign."""
-    axis = points.on_axis(points.x[[0, -1]])
-    edges = [axis[0], *(joint.place for joint in fit.joints), axis[1]]
+    """Whether no curve has a pole or a spike between its points."""
+    axis = points.on_axis(points.x)
+    edges = [axis[0], *(joint.place for joint in fit.joints), axis[-1]]
     for curve, low, high in zip(fit.curves, edges[:-1], edges[1:], strict=True):
+        ends = points.off_axis(np.array([low, high]))
+        x = np.r_[points.off_axis(np.linspace(low, high, LOOKED_AT)), np.linspace(ends[0], ends[1], LOOKED_AT)]
+        y = points.y[(axis >= low) & (axis <= high)]
         with np.errstate(all="ignore"):
-            sums = curve.sum(points.off_axis(np.linspace(low, high, LOOKED_AT)))
-        if not np.isfinite(sums).all() or (curve.family.reciprocal and sums.min() <= 0 <= sums.max()):
+            sums = curve.sum(x)
+            values = curve(x)
+        if not np.isfinite(values).all() or (curve.family.reciprocal and sums.min() <= 0 <= sums.max()):
+            return False
+        beyond = BEYOND * float(np.ptp(y)) + np.finfo(float).eps * float(np.abs(y).max())
+        if values.min() < y.min() - beyond or values.max() > y.max() + beyond:
             return False
     return bool(np.isfinite(fit.squares))
 
@@ -106,13 +139,16 @@ def _squares(points: FitPoints, deviation: Array, curve: LocalCurve, first: int,
 
 
 def _joint(
-    points: FitPoints, deviation: Array, curves: list[LocalCurve], runs: list[tuple[int, int]], number: int
+    points: FitPoints,
+    deviation: Array,
+    curves: list[LocalCurve],
+    runs: list[tuple[int, int]],
+    number: int,
+    jump: Joint,
 ) -> Joint:
-    """A bend, at its best place, or a jump halfway between two points."""
-    (first, middle), (_, end) = runs[number - 1], runs[number]
-    axis = points.on_axis(points.x)
-    jump = Joint(float(axis[middle - 1] + axis[middle]) / 2, False)
-    left, right = curves[number - 1], curves[number]
+    """The jump, or a bend at its best place."""
+    (first, middle), (_, end) = runs[number : number + 2]
+    left, right = curves[number : number + 2]
     places = bend_places(points, first, end, MARGIN)
     squares = bend_squares(points, deviation, left, right, first, end, places)
     if not len(squares) or not np.isfinite(squares).any():
@@ -122,13 +158,19 @@ def _joint(
     return Joint(float(places[best]), True) if squares[best] - apart < np.log(len(points)) else jump
 
 
-def sound_fit(points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Array) -> JointFit:
-    """The joint fit; where a bend ran away, it is fitted as a jump."""
+def sound_fit(
+    points: FitPoints,
+    curves: Sequence[LocalCurve],
+    joints: Sequence[Joint],
+    jumps: Sequence[Joint],
+    deviation: Array,
+) -> JointFit:
+    """The joint fit; where a bend runs away, or leaves a segment without points, it is fitted as the jump."""
     axis = points.on_axis(points.x)
     while True:
         fit = fit_together(points, curves, joints, deviation)
         places = [axis[0], *(joint.place for joint in fit.joints), axis[-1]]
-        points_of = np.bincount(np.searchsorted(places[1:-1], axis, side="right"), minlength=len(curves))
+        points_of = np.bincount(np.searchsorted(np.sort(places[1:-1]), axis, side="right"), minlength=len(curves))
         away = [
             number
             for number, joint in enumerate(fit.joints)
@@ -139,4 +181,4 @@ def sound_fit(points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[
         ]
         if not away:
             return fit
-        joints = [replace(joint, is_bend=False) if number in away else joint for number, joint in enumerate(joints)]
+        joints = [jumps[number] if number in away else joint for number, joint in enumerate(joints)]
