@@ -35,14 +35,13 @@ class NoisePrior:
     variance: float
     freedom: float = FREEDOM
 
-    def cost(self, squares: Array, points: Array, size: int) -> Array:
+    def cost(self, squares: Array, points: NDArray[np.intp], size: int) -> Array:
         """Minus twice the logarithm of the evidence of segments of so many points, without the cost of parameters."""
-        left = np.maximum(points - size, 0.0)
+        left = np.maximum(np.arange(int(points.max(initial=0)) + 1.0) - size, 0.0)
         half = (self.freedom + left) / 2
-        with np.errstate(invalid="ignore"):
-            fit = 2 * half * np.log1p(squares / (self.freedom * self.variance))
         constant = left * np.log(self.variance * self.freedom / 2) - 2 * (gammaln(half) - gammaln(self.freedom / 2))
-        return np.asarray(fit + constant)
+        fit = 2 * half[points] * np.log1p(squares / (self.freedom * self.variance))
+        return np.asarray(fit + constant[points])
 
     def variance_of(self, squares: float, points: int, size: int) -> float:
         """The variance to expect of a segment, given its sum of squares."""
@@ -81,15 +80,16 @@ def parameter_cost(family: str, points: int) -> float:
 def segment_evidence(tables: Mapping[str, Array], prior: NoisePrior, shortest: int) -> SegmentEvidence:
     """The evidence of every run of neighbouring points, from tables of residual sums of squares."""
     count = len(next(iter(tables.values())))
-    numbers = np.arange(count)
-    lengths = (numbers - numbers[:, None] + 1).astype(float)
-    cost = np.full((count, count), np.inf)
-    best = np.zeros((count, count), dtype=np.intp)
-    for number, (name, squares) in enumerate(tables.items()):
+    first, last = np.triu_indices(count)
+    lengths = last - first + 1
+    least = np.full(len(first), np.inf)
+    number_of_best = np.zeros(len(first), dtype=np.intp)
+    for number, (name, table) in enumerate(tables.items()):
         size = FAMILIES[name].size
-        least = max(shortest, size + 1)
-        of_family = np.where(lengths >= least, prior.cost(squares, lengths, size), np.inf) + parameter_cost(name, count)
-        better = of_family < cost
-        cost = np.where(better, of_family, cost)
-        best[better] = number
+        long_enough = lengths >= max(shortest, size + 1)
+        of_family = prior.cost(table[first, last], lengths, size) + parameter_cost(name, count)
+        better = long_enough & (of_family < least)
+        least[better], number_of_best[better] = of_family[better], number
+    cost, best = np.full((count, count), np.inf), np.zeros((count, count), dtype=np.intp)
+    cost[first, last], best[first, last] = least, number_of_best
     return SegmentEvidence(cost, tuple(tables), best)

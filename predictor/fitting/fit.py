@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +32,8 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
         How number, places and families of the segments are chosen: `bic`, or `tum` as the paper does it.
     """
     began = time.perf_counter()
+    order = np.lexsort((curve.y, curve.x))  # so that the order of rows changes no digit
+    curve = replace(curve, x=curve.x[order], y=curve.y[order])
     points = FitPoints.of(curve)
     medians = coarse(points)
     tables = residual_tables(medians, FAMILIES)

@@ -51,8 +51,8 @@ def _jump_costs(
     sizes = FAMILIES[left].size, FAMILIES[right].size
     enough = (gaps - first > sizes[0]) & (end - gaps > sizes[1])
     of = gaps[enough]
-    costs[enough] = prior.cost(tables[left][first, of - 1], (of - first).astype(float), sizes[0])
-    costs[enough] += prior.cost(tables[right][of, end - 1], (end - of).astype(float), sizes[1])
+    costs[enough] = prior.cost(tables[left][first, of - 1], of - first, sizes[0])
+    costs[enough] += prior.cost(tables[right][of, end - 1], end - of, sizes[1])
     return np.asarray(costs - costs.min())
 
 

@@ -36,10 +36,11 @@ def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, 
     tables: dict[str, Array] = {}
     longer = []
     for largest, names in nested.items():
-        if max(FAMILIES[name].terms for name in names) == 2 and largest in names:
-            tables[largest] = _two_columns(points, FAMILIES[largest])
-        else:
+        if max(FAMILIES[name].terms for name in names) > 2:
             longer.append(largest)
+            continue
+        by_terms = _two_columns(points, max((FAMILIES[name] for name in names), key=lambda family: family.terms))
+        tables |= {name: by_terms[FAMILIES[name].terms - 1] for name in names}
     if longer:
         terms = max(FAMILIES[name].terms for largest in longer for name in nested[largest])
         for largest, table in zip(longer, _decomposed(points, longer, terms), strict=True):
@@ -65,8 +66,8 @@ def as_fitted(family: Family, points: FitPoints) -> tuple[Array, Array]:
     return 1.0 / points.y, points.weights * np.abs(points.y) ** 4
 
 
-def _two_columns(points: FitPoints, family: Family) -> Array:
-    """The table of a family of 1 and another column."""
+def _two_columns(points: FitPoints, family: Family) -> tuple[Array, Array]:
+    """The table of the number 1 alone, and that of a family of 1 and another column."""
     count, span = len(points), float(points.x[-1] - points.x[0])
     target, weights = as_fitted(family, points)
     later = np.arange(count)[:, None] <= np.arange(count)
@@ -79,8 +80,9 @@ def _two_columns(points: FitPoints, family: Family) -> Array:
     total = np.where(later, summed(weights), 1.0)
     of_target = summed(weights * centred)
     squares = summed(weights * centred**2) - of_target**2 / total
+    squares = np.where(later, np.maximum(squares, 0.0), np.inf)
     best = np.full((count, count), np.inf)
-    for rate in family.rates(_shortest_length(points.x), span):
+    for rate in family.rates(_shortest_length(points.x), span) if family.terms > 1 else ():
         begun = _first_points(points.x, family, rate)
         column = family.local_columns(points.x, points.x[:begun, None], span, rate)[1]
         column = np.broadcast_to(column, (begun, count))
@@ -91,9 +93,10 @@ def _two_columns(points: FitPoints, family: Family) -> Array:
         product = np.cumsum(weighted * centred, axis=1) - sums * of_target[:begun] / total[:begun]
         with np.errstate(invalid="ignore", divide="ignore"):
             left = squares[:begun] - np.where(spread > 0, product**2 / spread, 0.0)
+            least = TINY * squares[:begun]
         left[~family.is_sound(points.x[:begun, None], points.x, rate)] = np.inf
-        best[:begun] = np.fmin(best[:begun], np.maximum(left, TINY * np.abs(squares[:begun])))
-    return np.where(later, best, np.inf)
+        best[:begun] = np.fmin(best[:begun], np.maximum(left, least))
+    return squares, np.where(later, best, np.inf)
 
 
 def _at_start(column: Array) -> Array:
