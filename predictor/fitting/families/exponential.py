@@ -13,7 +13,7 @@ from predictor.fitting.family import FAMILIES, Family, Functions
 
 Array = NDArray[np.float64]
 
-SLOWEST, FASTEST, STEP = 0.5, 12.0, 1.6
+SLOWEST, FASTEST, STEP = 0.5, 12.0, 1.5
 """The exponent across a segment that is tried, from the longest segment to the shortest, and the ratio of two rates."""
 LIMIT = 25.0
 """Largest exponent within a segment: what is steeper is a jump."""
