@@ -1,0 +1,149 @@
+"""The sMAPE of every family over every run of neighbouring points, in batches: all runs of one first point at once.
+
+Each is that of the member of least squares, its small parameters made larger. A family with a rate has two columns;
+of its rates, the best by squares counts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.fitting.family import FAMILIES, Family
+from predictor.fitting.points import CurvePoints
+from predictor.fitting.residuals import as_fitted, shortest_segment
+
+Array = NDArray[np.float64]
+
+ZERO = 1e-12
+"""A smaller share of a term is rounding."""
+RIDGE = 1e-13
+
+
+def run_errors(points: CurvePoints, families: Iterable[str], gamma: float) -> dict[str, Array]:
+    """By family, the sMAPE in % of its fits, shape (first point, last point).
+
+    Infinite where it is not defined, or a run has too few points: as many as parameters, or less than a segment needs.
+    """
+    count, shortest = len(points), shortest_segment(len(points))
+    nested: dict[str, list[str]] = defaultdict(list)
+    for name in families:
+        nested[FAMILIES[name].nested_in or name].append(name)
+    errors = {name: np.full((count, count), np.inf) for names in nested.values() for name in names}
+    longest = float(points.x[-1] - points.x[0])
+    lengths = points.x[shortest - 1 :] - points.x[: count - shortest + 1]
+    span = float(lengths.min()), longest
+    for first in range(count - shortest + 1):
+        rest = points.part(np.arange(count) >= first)
+        for names in nested.values():
+            for name, of_runs in zip(names, _from_first(rest, [FAMILIES[one] for one in names], span, gamma), strict=True):
+                least = max(shortest, FAMILIES[name].size + 1)
+                errors[name][first, first + least - 1 :] = of_runs[least - 1 :]
+    return errors
+
+
+def at_least(numbers: Array, ranges: Array, size: Array | float, gamma: float) -> Array:
+    """Parameters whose terms have at least a share gamma of the size, with their sign; zero remains.
+
+    Parameters
+    ----------
+    numbers
+        Factors of columns, shape (..., columns).
+    ranges
+        Of the columns, the same shape.
+    size
+        Of what is fitted, shape (...).
+    gamma
+        The share.
+    """
+    with np.errstate(all="ignore"):
+        unit = np.asarray(size)[..., None] / ranges
+        small = (np.abs(numbers) < gamma * unit) & (np.abs(numbers) > ZERO * unit) & np.isfinite(unit)
+        return np.asarray(np.where(small, np.sign(numbers) * gamma * unit, numbers))
+
+
+def column_ranges(columns: Array) -> Array:
+    """Largest less smallest value of each column over the points so far, shape of columns; 1 for a column of ones."""
+    ranges = np.maximum.accumulate(columns, axis=-1) - np.minimum.accumulate(columns, axis=-1)
+    ranges[..., 0, :] = 1.0
+    return np.asarray(ranges)
+
+
+def _from_first(points: CurvePoints, families: Sequence[Family], span: tuple[float, float], gamma: float) -> Array:
+    """sMAPE of nested families, the runs from the first of these points to each, shape (families, runs)."""
+    one = families[-1]
+    target, weights = as_fitted(one, points)
+    size = np.maximum.accumulate(np.abs(target))
+    if one.has_rate:
+        numbers, ranges, columns = _of_best_rates(points.x, target, weights, one, span)
+        numbers = at_least(numbers, ranges, size, gamma)
+        sums = (numbers[:, :1] + numbers[:, 1:] * columns)[None]
+    else:
+        terms = max(family.terms for family in families)
+        columns = _columns(one if one.terms == terms else max(families, key=lambda f: f.terms), points.x, span[1])
+        ranges = column_ranges(columns).T
+        factors = np.zeros((len(families), len(points), terms))
+        for place, (family, numbers) in enumerate(_of_terms(families, columns, target, weights)):
+            k = family.terms
+            factors[place, :, :k] = at_least(numbers, ranges[:, :k], size, gamma)
+        sums = factors @ columns
+    return _smape(points, sums, one.reciprocal)
+
+
+def _columns(family: Family, x: Array, span: float) -> Array:
+    """Shape (columns, points)."""
+    return np.stack([np.broadcast_to(column, x.shape) for column in family.local_columns(x, x[0], span)])
+
+
+def _of_terms(
+    families: Sequence[Family], columns: Array, target: Array, weights: Array
+) -> Iterable[tuple[Family, Array]]:
+    """The factors of least squares of the first columns, as many as each family has, shape (runs, columns)."""
+    products = np.cumsum(weights * columns[:, None] * columns, axis=-1)
+    right = np.cumsum(weights * columns * target, axis=-1)
+    unit = np.sqrt(np.einsum("iin->in", products))
+    unit = np.where(unit > 0, unit, 1.0)
+    products = np.moveaxis(products / unit / unit[:, None], -1, 0)
+    right, unit = (right / unit).T, unit.T
+    for family in families:
+        k = family.terms
+        system = products[:, :k, :k] + RIDGE * np.eye(k)
+        yield family, np.linalg.solve(system, right[:, :k, None])[..., 0] / unit[:, :k]
+
+
+def _of_best_rates(
+    x: Array, target: Array, weights: Array, family: Family, span: tuple[float, float]
+) -> tuple[Array, Array, Array]:
+    """Factors and ranges, shape (runs, 2) each, and the second column, shape (runs, points), at the best rate of each."""
+    tried = np.asarray(family.local_columns(x, x[0], span[1], family.rates(*span)[:, None])[1])
+    with np.errstate(all="ignore"):
+        moved = tried - tried[:, :1]
+        total, of_target = np.cumsum(weights), np.cumsum(weights * target)
+        sums = np.cumsum(weights * moved, axis=1)
+        spread = np.cumsum(weights * moved**2, axis=1) - sums**2 / total
+        product = np.cumsum(weights * moved * target, axis=1) - sums * of_target / total
+        saved = np.where(spread > 0, product**2 / spread, -np.inf)
+        saved[np.isnan(saved)] = -np.inf
+        best, runs = saved.argmax(axis=0), np.arange(len(x))
+        slope = product[best, runs] / spread[best, runs]
+        start = (of_target - slope * sums[best, runs]) / total - slope * tried[best, 0]
+    ranges = np.fmax.accumulate(tried, axis=1) - np.fmin.accumulate(tried, axis=1)
+    return np.stack([start, slope], axis=1), np.stack([np.ones(len(x)), ranges[best, runs]], axis=1), tried[best]
+
+
+def _smape(points: CurvePoints, sums: Array, reciprocal: bool) -> Array:
+    """Of the values of each run, shape (families, runs, points), up to its last point; shape (families, runs)."""
+    with np.errstate(all="ignore"):
+        values = 1.0 / sums if reciprocal else sums
+        error = np.abs(values - points.y)
+        scale = np.abs(values)
+        scale += np.abs(points.y)
+        error /= scale
+    if not points.y.all():
+        error[scale == 0] = 0.0
+    np.copyto(error, 0.0, where=~np.tri(len(points), dtype=bool))
+    mean = 100.0 * (error @ points.rows) / np.cumsum(points.rows)
+    return np.asarray(np.where(np.isnan(mean), np.inf, mean))

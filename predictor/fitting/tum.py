@@ -1,0 +1,207 @@
+"""Number, places and families of segments as Scholz et al. choose them (ANCS 2021, "Modeling Approach").
+
+Least squares per segment, of every family; the quality of a fit is its sMAPE. Small parameters are made larger, and
+of what is within a margin kappa of the best, the simplest is chosen. Splits are tried exhaustively up to three
+segments, more of them only where the data look like a split. The slides leave much open; what we decided:
+
+- gamma, the least size of a parameter, is without unit. It limits the share of a term in a segment:
+  `|p| * range(column) / max|y| >= gamma`, with the columns of `Family.local_columns`, those of a polynomial counted
+  from the segment's start; the range of the column of ones is 1. So it holds for x and y of any unit. For families
+  that are one over a sum, one over y takes the place of y. What is zero up to rounding remains zero, the other
+  parameters are not fitted again, and rates are not touched: the grid that they are tried on has no small ones.
+- kappa is in points of sMAPE, %, by default a share of the noise's own: a fixed margin would choose a constant for
+  everything in precise data, and noise in other data.
+- "Within kappa" is not transitive, so that comparing in pairs would depend on their order. Everything is compared with
+  the best: of what is within kappa of it, the fewest parameters; of equally many, the smallest error.
+- The simplest of several numbers of segments has the fewest parameters in all, a breakpoint counted as one.
+- Points weigh by one over the square of their noise in least squares, and by their repeats in sMAPE.
+- Local derivatives are those of parabolas through `WINDOW` points, along the axis, of y in units of its noise; a
+  segment may start near what they mark, within half a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.fitting.evidence import NoisePrior
+from predictor.fitting.family import FAMILIES
+from predictor.fitting.joint import Joint, JointFit, LocalCurve, fitted_alone
+from predictor.fitting.points import CurvePoints
+from predictor.fitting.residuals import as_fitted
+from predictor.fitting.run_errors import at_least, column_ranges, run_errors
+from predictor.fitting.splits import MOST, Split
+from predictor.fitting.structure import Structured
+
+Array = NDArray[np.float64]
+Numbers = NDArray[np.intp]
+
+GAMMA = 1e-3
+"""Least share of a term in a segment."""
+KAPPA = 0.2
+"""The margin, as a share of the noise's sMAPE."""
+LEAST_KAPPA = 1e-3
+"""The margin of data without noise, %."""
+EXHAUSTIVE = 3
+"""Most segments whose splits are all tried."""
+EXTREMA = 10
+"""How many extrema of the second derivative may begin a segment (the paper's l)."""
+WINDOW = 5
+"""Points of a local derivative."""
+MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))
+"""Mean absolute value, in standard deviations."""
+
+
+def tum_structure(
+    points: CurvePoints,
+    tables: Mapping[str, Array],
+    prior: NoisePrior,
+    *,
+    kappa: float | None = None,
+    gamma: float = GAMMA,
+) -> Structured:
+    """The segments; all breakpoints are jumps, halfway between two points.
+
+    Parameters
+    ----------
+    points
+        At least three.
+    tables
+        By family that is defined for the points, as of `residual_tables`.
+    prior
+        Of the noise.
+    kappa
+        The margin, %; by default a share of the sMAPE of the noise.
+    gamma
+        Least share of a term in a segment.
+    """
+    margin = noise_margin(points, prior) if kappa is None else kappa
+    names = tuple(tables)
+    sizes = np.array([FAMILIES[name].size for name in names])
+    errors, best = chosen_families(np.stack(list(run_errors(points, names, gamma).values())), sizes, margin)
+    total = np.cumsum(points.rows)
+    cost = errors * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
+    splits = [*_splits(cost, range(len(points)), EXHAUSTIVE), *_splits(cost, split_candidates(points), MOST)[EXHAUSTIVE:]]
+    starts = _simplest(splits, cost, sizes[best], margin)
+    ends = (*starts[1:], len(points))
+    families = tuple(names[best[first, end - 1]] for first, end in zip(starts, ends, strict=True))
+    return _structured(points, Split(starts, families, _total(cost, starts)), prior, gamma)
+
+
+def noise_margin(points: CurvePoints, prior: NoisePrior) -> float:
+    """kappa in %: a share of the sMAPE of the points against the true curve."""
+    with np.errstate(divide="ignore"):
+        deviation = np.sqrt(prior.variance / points.rows) * points.scale / np.abs(points.y)
+    noise = 50.0 * MEAN_OF_NORMAL * float(np.average(np.minimum(deviation, 1.0), weights=points.rows))
+    return max(KAPPA * noise, LEAST_KAPPA)
+
+
+def chosen_families(errors: Array, sizes: Numbers, kappa: float) -> tuple[Array, Numbers]:
+    """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis.
+
+    Parameters
+    ----------
+    errors
+        In %, shape (families, ...).
+    sizes
+        Numbers of parameters, shape (families,).
+    kappa
+        In %.
+    """
+    shaped = sizes.reshape(-1, *[1] * (errors.ndim - 1))
+    near = errors <= errors.min(axis=0) + kappa
+    fewest = near & (shaped == np.where(near, shaped, sizes.max()).min(axis=0))
+    best = np.where(fewest, errors, np.inf).argmin(axis=0)
+    return np.take_along_axis(errors, best[None], axis=0)[0], best
+
+
+def split_candidates(points: CurvePoints) -> list[int]:
+    """Numbers of points at which a segment may start, where there are more than three segments; 0 is the first."""
+    count, half = len(points), WINDOW // 2
+    if count < WINDOW + 2:
+        return list(range(count))
+    slope, second = _derivatives(points)
+    size = np.abs(second)
+    peaks = 1 + np.flatnonzero((size[1:-1] >= size[:-2]) & (size[1:-1] >= size[2:]))
+    largest = peaks[np.argsort(-size[peaks], kind="stable")[:EXTREMA]]
+    turns = np.flatnonzero(slope[:-1] * slope[1:] < 0)
+    near = {0}
+    for place in (*largest, *turns):
+        near |= set(range(int(place), int(place) + WINDOW))
+    return sorted(near)
+
+
+def _derivatives(points: CurvePoints) -> tuple[Array, Array]:
+    """First and second, in the middle of each window; shape (points - WINDOW + 1,)."""
+    windows = np.lib.stride_tricks.sliding_window_view
+    axis = windows(points.on_axis(points.x), WINDOW)
+    y = windows(points.y, WINDOW) / points.scale[WINDOW // 2 : -(WINDOW // 2), None]
+    length = (axis[:, -1:] - axis[:, :1]) / 2
+    share = (axis - axis[:, WINDOW // 2, None]) / length
+    table = np.stack([np.ones_like(share), share, share**2], axis=2)
+    numbers = np.linalg.solve(np.swapaxes(table, 1, 2) @ table, np.swapaxes(table, 1, 2) @ y[..., None])[..., 0]
+    return numbers[:, 1] / length[:, 0], 2 * numbers[:, 2] / length[:, 0] ** 2
+
+
+def _splits(cost: Array, allowed: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """For 1, 2, ... segments, the starts of least cost among those that are allowed; all are tried.
+
+    The least cost up to each last point of a segment serves all segments after it, so that trying all takes no longer
+    than a pass over the runs per number of segments.
+    """
+    count = len(cost)
+    forbidden = np.setdiff1d(np.arange(count), allowed)
+    least, splits = cost[0], [(0,)]
+    traces: list[list[tuple[int, ...]]] = [[(0,)] * count]
+    for _ in range(1, most):
+        through = np.full((count, count), np.inf)
+        through[1:] = least[:-1, None] + cost[1:]
+        through[forbidden] = np.inf
+        choice, last = through.argmin(axis=0), traces[-1]
+        least = through.min(axis=0)
+        if not np.isfinite(least[-1]):
+            break
+        traces.append([(*last[start - 1], int(start)) for start in choice])
+        splits.append(traces[-1][-1])
+    return splits
+
+
+def _simplest(splits: Sequence[tuple[int, ...]], cost: Array, sizes: Numbers, kappa: float) -> tuple[int, ...]:
+    """The split of fewest parameters within kappa of the best."""
+    total = np.array([_total(cost, starts) for starts in splits])
+    parameters = np.array([int(_total(sizes, starts)) + len(starts) - 1 for starts in splits])
+    return splits[int(chosen_families(total, parameters, kappa)[1])]
+
+
+def _total(table: NDArray[np.generic], starts: Sequence[int]) -> float:
+    """The sum over the segments, of a table by first and last point."""
+    return float(sum(table[first, end - 1] for first, end in zip(starts, (*starts[1:], len(table)), strict=True)))
+
+
+def _structured(points: CurvePoints, split: Split, prior: NoisePrior, gamma: float) -> Structured:
+    runs = list(zip(split.starts, split.ends(len(points)), strict=True))
+    alone = tuple(fitted_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True))
+    curves = tuple(_enlarged(points, curve, *run, gamma) for curve, run in zip(alone, runs, strict=True))
+    axis = points.on_axis(points.x)
+    joints = tuple(Joint(float(axis[start - 1] + axis[start]) / 2, False) for start in split.starts[1:])
+    deviation = points.scale / np.sqrt(points.rows)
+    for curve, (first, end) in zip(alone, runs, strict=True):
+        run = slice(first, end)
+        squares = float((((points.y[run] - curve(points.x[run])) / deviation[run]) ** 2).sum())
+        deviation[run] *= np.sqrt(prior.variance_of(squares, end - first, curve.family.size))
+    left = JointFit(curves, joints, 0.0)
+    squares = float((((points.y - left.predict(points, points.x)) / deviation) ** 2).sum())
+    return Structured(split, alone, replace(left, squares=squares), deviation, split.cost)
+
+
+def _enlarged(points: CurvePoints, curve: LocalCurve, first: int, end: int, gamma: float) -> LocalCurve:
+    """The curve with no small parameters."""
+    x = points.x[first:end]
+    columns = curve.family.local_columns(x, curve.start, curve.span, curve.rate)
+    ranges = column_ranges(np.stack([np.broadcast_to(column, x.shape) for column in columns]))[:, -1]
+    size = float(np.abs(as_fitted(curve.family, points)[0][first:end]).max())
+    numbers = at_least(np.array(curve.numbers), ranges, size, gamma)
+    return replace(curve, numbers=tuple(numbers.tolist()))
