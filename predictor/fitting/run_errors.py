@@ -7,7 +7,7 @@ of its rates, the best by squares counts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,25 +72,23 @@ def column_ranges(columns: Array) -> Array:
     return np.asarray(ranges)
 
 
-def _from_first(points: CurvePoints, families: Sequence[Family], span: tuple[float, float], gamma: float) -> Array:
-    """sMAPE of nested families, the runs from the first of these points to each, shape (families, runs)."""
-    one = families[-1]
-    target, weights = as_fitted(one, points)
+def _from_first(
+    points: CurvePoints, families: Sequence[Family], span: tuple[float, float], gamma: float
+) -> Iterator[Array]:
+    """sMAPE of nested families, of the runs from the first of these points to each, shape (runs,)."""
+    largest = max(families, key=lambda family: family.terms)
+    target, weights = as_fitted(largest, points)
     size = np.maximum.accumulate(np.abs(target))
-    if one.has_rate:
-        numbers, ranges, columns = _of_best_rates(points.x, target, weights, one, span)
+    if largest.has_rate:
+        numbers, ranges, columns = _of_best_rates(points.x, target, weights, largest, span)
         numbers = at_least(numbers, ranges, size, gamma)
-        sums = (numbers[:, :1] + numbers[:, 1:] * columns)[None]
-    else:
-        terms = max(family.terms for family in families)
-        columns = _columns(one if one.terms == terms else max(families, key=lambda f: f.terms), points.x, span[1])
-        ranges = column_ranges(columns).T
-        factors = np.zeros((len(families), len(points), terms))
-        for place, (family, numbers) in enumerate(_of_terms(families, columns, target, weights)):
-            k = family.terms
-            factors[place, :, :k] = at_least(numbers, ranges[:, :k], size, gamma)
-        sums = factors @ columns
-    return _smape(points, sums, one.reciprocal)
+        yield _smape(points, numbers[:, :1] + numbers[:, 1:] * columns, largest.reciprocal)
+        return
+    columns = _columns(largest, points.x, span[1])
+    ranges = column_ranges(columns).T
+    factors = _least_squares(columns, target, weights, [family.terms for family in families])
+    for numbers in at_least(factors, ranges, size, gamma):
+        yield _smape(points, numbers @ columns, largest.reciprocal)
 
 
 def _columns(family: Family, x: Array, span: float) -> Array:
@@ -98,20 +96,19 @@ def _columns(family: Family, x: Array, span: float) -> Array:
     return np.stack([np.broadcast_to(column, x.shape) for column in family.local_columns(x, x[0], span)])
 
 
-def _of_terms(
-    families: Sequence[Family], columns: Array, target: Array, weights: Array
-) -> Iterable[tuple[Family, Array]]:
-    """The factors of least squares of the first columns, as many as each family has, shape (runs, columns)."""
+def _least_squares(columns: Array, target: Array, weights: Array, terms: Sequence[int]) -> Array:
+    """Factors for the first columns, as many as each number of terms says, shape (numbers, runs, columns)."""
     products = np.cumsum(weights * columns[:, None] * columns, axis=-1)
     right = np.cumsum(weights * columns * target, axis=-1)
     unit = np.sqrt(np.einsum("iin->in", products))
     unit = np.where(unit > 0, unit, 1.0)
     products = np.moveaxis(products / unit / unit[:, None], -1, 0)
     right, unit = (right / unit).T, unit.T
-    for family in families:
-        k = family.terms
+    factors = np.zeros((len(terms), *right.shape))
+    for numbers, k in zip(factors, terms, strict=True):
         system = products[:, :k, :k] + RIDGE * np.eye(k)
-        yield family, np.linalg.solve(system, right[:, :k, None])[..., 0] / unit[:, :k]
+        numbers[:, :k] = np.linalg.solve(system, right[:, :k, None])[..., 0] / unit[:, :k]
+    return factors
 
 
 def _of_best_rates(
@@ -135,7 +132,7 @@ def _of_best_rates(
 
 
 def _smape(points: CurvePoints, sums: Array, reciprocal: bool) -> Array:
-    """Of the values of each run, shape (families, runs, points), up to its last point; shape (families, runs)."""
+    """Of the values of each run, shape (runs, points), up to its last point; shape (runs,)."""
     with np.errstate(all="ignore"):
         values = 1.0 / sums if reciprocal else sums
         error = np.abs(values - points.y)

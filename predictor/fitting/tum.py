@@ -41,13 +41,13 @@ Numbers = NDArray[np.intp]
 
 GAMMA = 1e-3
 """Least share of a term in a segment."""
-KAPPA = 0.2
+KAPPA = 0.8
 """The margin, as a share of the noise's sMAPE."""
 LEAST_KAPPA = 1e-3
 """The margin of data without noise, %."""
 EXHAUSTIVE = 3
 """Most segments whose splits are all tried."""
-EXTREMA = 10
+EXTREMA = 16
 """How many extrema of the second derivative may begin a segment (the paper's l)."""
 WINDOW = 5
 """Points of a local derivative."""
