@@ -69,7 +69,7 @@ class Family(ABC):
         """Columns that span the same functions as `columns`, with sound numbers near `start`; arrays broadcast."""
         return self.columns(x, np, rate)
 
-    def is_sound(self, first: Any, last: Any, rate: float = 0.0) -> Any:
+    def is_sound(self, first: Any, last: Any, rate: Any = 0.0) -> Any:
         """Whether the formula keeps its digits for x between two places; arrays broadcast."""
         return np.full(np.broadcast_shapes(np.shape(first), np.shape(last)), True)
 

@@ -14,11 +14,14 @@ from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel, smape_pct
 from predictor.fitting.intervals import place_interval
 from predictor.fitting.joint import JointFit
-from predictor.fitting.left_out import left_out_smape_pct
+from predictor.fitting.left_out import Selection, left_out_smape_pct
 from predictor.fitting.noise import noise_pct
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.structure import found_structure
+from predictor.fitting.tum import found_tum_structure
+
+SELECTIONS: dict[str, Selection] = {"bic": found_structure, "tum": found_tum_structure}
 
 
 def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
@@ -30,14 +33,21 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
         At least three distinct x.
     select
         How number, places and families of the segments are chosen: `bic`, or `tum` as the paper does it.
+
+    Raises
+    ------
+    ValueError
+        When there is no such choice.
     """
+    if select not in SELECTIONS:
+        raise ValueError(f"no such selection: {select!r}, one of {', '.join(SELECTIONS)}")
     began = time.perf_counter()
     order = np.lexsort((curve.y, curve.x))  # so that the order of rows changes no digit
     curve = replace(curve, x=curve.x[order], y=curve.y[order])
     points = FitPoints.of(curve)
     medians = coarse(points)
     tables = residual_tables(medians, FAMILIES)
-    splits, structured = found_structure(medians, tables)
+    splits, structured = SELECTIONS[select](medians, tables)
     intervals = [
         place_interval(medians, tables, splits.prior, structured, number)
         for number in range(len(structured.fit.joints))
@@ -45,7 +55,7 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
     fitted = fitted_to_all(points, medians, structured.fit)
     segments = _segments(curve, points, fitted)
     predicted = fitted.predict(points, curve.x)
-    left_out = left_out_smape_pct(curve, medians, structured.split.families)
+    left_out = left_out_smape_pct(curve, medians, structured.split.families, SELECTIONS[select])
     return FittedModel(
         x=curve.x_name,
         y=curve.y_name,

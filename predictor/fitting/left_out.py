@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,12 @@ from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fitted_model import smape_pct
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
-from predictor.fitting.structure import found_structure
+from predictor.fitting.splits import CurveSplits
+from predictor.fitting.structure import Structured
 
 Array = NDArray[np.float64]
+Selection = Callable[[FitPoints, Mapping[str, Array]], tuple[CurveSplits, Structured]]
+"""Chooses splits and a structure for points, from tables of residual sums of squares by family."""
 
 FOLDS = 5
 FEWEST = 8
@@ -22,7 +25,9 @@ ALWAYS = ("constant", "linear")
 """Families that are tried beside those of the model."""
 
 
-def left_out_smape_pct(curve: MeasuredCurve, points: FitPoints, families: Iterable[str]) -> float | None:
+def left_out_smape_pct(
+    curve: MeasuredCurve, points: FitPoints, families: Iterable[str], selection: Selection
+) -> float | None:
     """The sMAPE at every fifth x, predicted by a fit to the others, five times; None for few points.
 
     Number and places of the segments are found again each time, among the families of the model. The ends are never
@@ -38,7 +43,7 @@ def left_out_smape_pct(curve: MeasuredCurve, points: FitPoints, families: Iterab
     for fold in range(FOLDS):
         left_out = (place % FOLDS == fold) & (place > 0) & (place < len(points) - 1)
         rest, rows = points.part(~left_out), left_out[nearest]
-        structured = found_structure(rest, residual_tables(rest, known))[1]
+        structured = selection(rest, residual_tables(rest, known))[1]
         predicted[rows] = structured.fit.predict(rest, curve.x[rows])
     judged = np.isfinite(predicted)
     return smape_pct(predicted[judged], curve.y[judged])

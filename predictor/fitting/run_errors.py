@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.fitting.family import FAMILIES, Family
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import as_fitted, shortest_segment
 
 Array = NDArray[np.float64]
@@ -23,10 +23,10 @@ ZERO = 1e-12
 RIDGE = 1e-13
 
 
-def run_errors(points: CurvePoints, families: Iterable[str], gamma: float) -> dict[str, Array]:
+def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict[str, Array]:
     """By family, the sMAPE in % of its fits, shape (first point, last point).
 
-    Infinite where it is not defined, or a run has too few points: as many as parameters, or less than a segment needs.
+    Infinite where it is not defined, and for runs that have no more points than parameters, or too few for a segment.
     """
     count, shortest = len(points), shortest_segment(len(points))
     nested: dict[str, list[str]] = defaultdict(list)
@@ -73,7 +73,7 @@ def column_ranges(columns: Array) -> Array:
 
 
 def _from_first(
-    points: CurvePoints, families: Sequence[Family], span: tuple[float, float], gamma: float
+    points: FitPoints, families: Sequence[Family], span: tuple[float, float], gamma: float
 ) -> Iterator[Array]:
     """sMAPE of nested families, of the runs from the first of these points to each, shape (runs,)."""
     largest = max(families, key=lambda family: family.terms)
@@ -115,14 +115,15 @@ def _of_best_rates(
     x: Array, target: Array, weights: Array, family: Family, span: tuple[float, float]
 ) -> tuple[Array, Array, Array]:
     """Factors and ranges, shape (runs, 2) each, and the second column, shape (runs, points), at the best rate of each."""
-    tried = np.asarray(family.local_columns(x, x[0], span[1], family.rates(*span)[:, None])[1])
+    rates = family.rates(*span)[:, None]
+    tried = np.asarray(family.local_columns(x, x[0], span[1], rates)[1])
     with np.errstate(all="ignore"):
         moved = tried - tried[:, :1]
         total, of_target = np.cumsum(weights), np.cumsum(weights * target)
         sums = np.cumsum(weights * moved, axis=1)
         spread = np.cumsum(weights * moved**2, axis=1) - sums**2 / total
         product = np.cumsum(weights * moved * target, axis=1) - sums * of_target / total
-        saved = np.where(spread > 0, product**2 / spread, -np.inf)
+        saved = np.where((spread > 0) & family.is_sound(x[0], x, rates), product**2 / spread, -np.inf)
         saved[np.isnan(saved)] = -np.inf
         best, runs = saved.argmax(axis=0), np.arange(len(x))
         slope = product[best, runs] / spread[best, runs]
@@ -131,10 +132,10 @@ def _of_best_rates(
     return np.stack([start, slope], axis=1), np.stack([np.ones(len(x)), ranges[best, runs]], axis=1), tried[best]
 
 
-def _smape(points: CurvePoints, sums: Array, reciprocal: bool) -> Array:
+def _smape(points: FitPoints, sums: Array, reciprocal: bool) -> Array:
     """Of the values of each run, shape (runs, points), up to its last point; shape (runs,)."""
     with np.errstate(all="ignore"):
-        values = 1.0 / sums if reciprocal else sums
+        values = np.where(sums > 0, 1.0 / sums, np.inf) if reciprocal else sums
         error = np.abs(values - points.y)
         scale = np.abs(values)
         scale += np.abs(points.y)

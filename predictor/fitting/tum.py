@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from predictor.fitting.evidence import NoisePrior
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.joint import Joint, JointFit, LocalCurve, fitted_alone
-from predictor.fitting.points import CurvePoints
+from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import as_fitted
 from predictor.fitting.run_errors import at_least, column_ranges, run_errors
-from predictor.fitting.splits import MOST, Split
+from predictor.fitting.splits import MOST, CurveSplit, CurveSplits, best_splits
 from predictor.fitting.structure import Structured
 
 Array = NDArray[np.float64]
@@ -51,12 +51,20 @@ EXTREMA = 16
 """How many extrema of the second derivative may begin a segment (the paper's l)."""
 WINDOW = 5
 """Points of a local derivative."""
+LOOKED_AT = 50
+"""Places of a segment where its curve must be defined."""
 MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))
 """Mean absolute value, in standard deviations."""
 
 
+def found_tum_structure(points: FitPoints, tables: Mapping[str, Array]) -> tuple[CurveSplits, Structured]:
+    """The segments with the default margin; the splits by evidence give the noise that it is a share of."""
+    splits = best_splits(points, tables)
+    return splits, tum_structure(points, tables, splits.prior)
+
+
 def tum_structure(
-    points: CurvePoints,
+    points: FitPoints,
     tables: Mapping[str, Array],
     prior: NoisePrior,
     *,
@@ -79,19 +87,19 @@ def tum_structure(
         Least share of a term in a segment.
     """
     margin = noise_margin(points, prior) if kappa is None else kappa
-    names = tuple(tables)
-    sizes = np.array([FAMILIES[name].size for name in names])
-    errors, best = chosen_families(np.stack(list(run_errors(points, names, gamma).values())), sizes, margin)
-    total = np.cumsum(points.rows)
-    cost = errors * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
-    splits = [*_splits(cost, range(len(points)), EXHAUSTIVE), *_splits(cost, split_candidates(points), MOST)[EXHAUSTIVE:]]
-    starts = _simplest(splits, cost, sizes[best], margin)
-    ends = (*starts[1:], len(points))
-    families = tuple(names[best[first, end - 1]] for first, end in zip(starts, ends, strict=True))
-    return _structured(points, Split(starts, families, _total(cost, starts)), prior, gamma)
+    errors = run_errors(points, tables, gamma)
+    for name, squares in tables.items():
+        errors[name][~np.isfinite(squares)] = np.inf
+    while True:
+        chosen = _structured(points, _chosen_split(points, errors, margin), prior, gamma)
+        unsound = _unsound(points, chosen)
+        if not unsound:
+            return chosen
+        for name, first, end in unsound:
+            errors[name][first, end - 1] = np.inf
 
 
-def noise_margin(points: CurvePoints, prior: NoisePrior) -> float:
+def noise_margin(points: FitPoints, prior: NoisePrior) -> float:
     """kappa in %: a share of the sMAPE of the points against the true curve."""
     with np.errstate(divide="ignore"):
         deviation = np.sqrt(prior.variance / points.rows) * points.scale / np.abs(points.y)
@@ -118,7 +126,22 @@ def chosen_families(errors: Array, sizes: Numbers, kappa: float) -> tuple[Array,
     return np.take_along_axis(errors, best[None], axis=0)[0], best
 
 
-def split_candidates(points: CurvePoints) -> list[int]:
+def _chosen_split(points: FitPoints, errors: Mapping[str, Array], kappa: float) -> CurveSplit:
+    """The split whose cost is the sum of the errors of its segments, weighted by their points."""
+    names = tuple(errors)
+    sizes = np.array([FAMILIES[name].size for name in names])
+    of_runs, best = chosen_families(np.stack(list(errors.values())), sizes, kappa)
+    total = np.cumsum(points.rows)
+    cost = of_runs * np.maximum(total - (total - points.rows)[:, None], 1.0) / total[-1]
+    few = _splits(cost, range(len(points)), EXHAUSTIVE)
+    splits = [*few, *_splits(cost, split_candidates(points), MOST)[EXHAUSTIVE:]]
+    starts = _simplest(splits, cost, sizes[best], kappa)
+    ends = (*starts[1:], len(points))
+    families = tuple(names[best[first, end - 1]] for first, end in zip(starts, ends, strict=True))
+    return CurveSplit(starts, families, _total(cost, starts))
+
+
+def split_candidates(points: FitPoints) -> list[int]:
     """Numbers of points at which a segment may start, where there are more than three segments; 0 is the first."""
     count, half = len(points), WINDOW // 2
     if count < WINDOW + 2:
@@ -134,7 +157,7 @@ def split_candidates(points: CurvePoints) -> list[int]:
     return sorted(near)
 
 
-def _derivatives(points: CurvePoints) -> tuple[Array, Array]:
+def _derivatives(points: FitPoints) -> tuple[Array, Array]:
     """First and second, in the middle of each window; shape (points - WINDOW + 1,)."""
     windows = np.lib.stride_tricks.sliding_window_view
     axis = windows(points.on_axis(points.x), WINDOW)
@@ -181,7 +204,7 @@ def _total(table: NDArray[np.generic], starts: Sequence[int]) -> float:
     return float(sum(table[first, end - 1] for first, end in zip(starts, (*starts[1:], len(table)), strict=True)))
 
 
-def _structured(points: CurvePoints, split: Split, prior: NoisePrior, gamma: float) -> Structured:
+def _structured(points: FitPoints, split: CurveSplit, prior: NoisePrior, gamma: float) -> Structured:
     runs = list(zip(split.starts, split.ends(len(points)), strict=True))
     alone = tuple(fitted_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True))
     curves = tuple(_enlarged(points, curve, *run, gamma) for curve, run in zip(alone, runs, strict=True))
@@ -197,7 +220,7 @@ def _structured(points: CurvePoints, split: Split, prior: NoisePrior, gamma: flo
     return Structured(split, alone, replace(left, squares=squares), deviation, split.cost)
 
 
-def _enlarged(points: CurvePoints, curve: LocalCurve, first: int, end: int, gamma: float) -> LocalCurve:
+def _enlarged(points: FitPoints, curve: LocalCurve, first: int, end: int, gamma: float) -> LocalCurve:
     """The curve with no small parameters."""
     x = points.x[first:end]
     columns = curve.family.local_columns(x, curve.start, curve.span, curve.rate)
@@ -205,3 +228,19 @@ def _enlarged(points: CurvePoints, curve: LocalCurve, first: int, end: int, gamm
     size = float(np.abs(as_fitted(curve.family, points)[0][first:end]).max())
     numbers = at_least(np.array(curve.numbers), ranges, size, gamma)
     return replace(curve, numbers=tuple(numbers.tolist()))
+
+
+def _unsound(points: FitPoints, chosen: Structured) -> list[tuple[str, int, int]]:
+    """Families and runs whose formula loses its digits, or is not defined everywhere in its segment."""
+    axis = points.on_axis(points.x)
+    places = [axis[0], *(joint.place for joint in chosen.fit.joints), axis[-1]]
+    found = []
+    for number, curve in enumerate(chosen.fit.curves):
+        x = points.off_axis(np.linspace(places[number], places[number + 1], LOOKED_AT))
+        with np.errstate(all="ignore"):
+            sums = curve.sum(x)
+        defined = np.isfinite(sums).all() and not (curve.family.reciprocal and sums.min() <= 0)
+        if not defined or not curve.family.is_sound(x[0], x[-1], curve.rate):
+            starts = (*chosen.split.starts, len(points))
+            found.append((curve.name, starts[number], starts[number + 1]))
+    return found

@@ -41,7 +41,7 @@ class Exponential(Family):
         with np.errstate(over="ignore"):
             return [1.0, np.where(np.abs(power) <= LIMIT, np.exp(power), np.nan)]
 
-    def is_sound(self, first: Any, last: Any, rate: float = 0.0) -> Any:
+    def is_sound(self, first: Any, last: Any, rate: Any = 0.0) -> Any:
         return np.abs(rate) * np.maximum(np.abs(first), np.abs(last)) <= LARGEST
 
     def plain(self, local: Sequence[float], start: float, span: float, rate: float) -> tuple[float, ...]:

@@ -27,7 +27,7 @@ class PolynomialFamily(Family):
     def local_columns(self, x: Any, start: Any, span: float, rate: Any = 0.0) -> Sequence[Any]:
         return self.columns((x - start) / span, np)
 
-    def is_sound(self, first: Any, last: Any, rate: float = 0.0) -> Any:
+    def is_sound(self, first: Any, last: Any, rate: Any = 0.0) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = 2 * np.maximum(np.abs(first), np.abs(last)) / np.abs(np.subtract(last, first))
         return (self.degree < 2) | (far**self.degree <= MOST_CANCELLED)
