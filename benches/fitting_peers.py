@@ -68,6 +68,12 @@ def ours(task: CurveTask) -> FoundCurve:
     return FoundCurve([point.at for point in model.breakpoints], model.predict)
 
 
+def ours_as_tum(task: CurveTask) -> FoundCurve:
+    """As `ours`, chosen as Scholz et al. do."""
+    model = fit(MeasuredCurve("x", "y", task.x, task.y), select="tum")
+    return FoundCurve([point.at for point in model.breakpoints], model.predict)
+
+
 def by_pwlf_fast(task: CurveTask) -> FoundCurve:
     """pwlf's `fitfast`: continuous lines, places by L-BFGS-B from several starts."""
     from pwlf import PiecewiseLinFit
@@ -105,6 +111,7 @@ def by_piecewise_regression(task: CurveTask) -> FoundCurve:
 
 TOOLS: dict[str, Tool] = {
     "ours": ours,
+    "tum": ours_as_tum,
     "pwlf-fast": by_pwlf_fast,
     "pwlf": by_pwlf,
     "piecewise-regression": by_piecewise_regression,
