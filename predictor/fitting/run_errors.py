@@ -39,7 +39,9 @@ def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict
     for first in range(count - shortest + 1):
         rest = points.part(np.arange(count) >= first)
         for names in nested.values():
-            for name, of_runs in zip(names, _from_first(rest, [FAMILIES[one] for one in names], span, gamma), strict=True):
+            for name, of_runs in zip(
+                names, _from_first(rest, [FAMILIES[one] for one in names], span, gamma), strict=True
+            ):
                 least = max(shortest, FAMILIES[name].size + 1)
                 errors[name][first, first + least - 1 :] = of_runs[least - 1 :]
     return errors
@@ -93,7 +95,10 @@ def _from_first(
 
 def _columns(family: Family, x: Array, span: float) -> Array:
     """Shape (columns, points)."""
-    return np.stack([np.broadcast_to(column, x.shape) for column in family.local_columns(x, x[0], span)])
+    columns = np.empty((family.terms, len(x)))
+    for place, column in enumerate(family.local_columns(x, x[0], span)):
+        columns[place] = column
+    return columns
 
 
 def _least_squares(columns: Array, target: Array, weights: Array, terms: Sequence[int]) -> Array:
@@ -114,7 +119,7 @@ def _least_squares(columns: Array, target: Array, weights: Array, terms: Sequenc
 def _of_best_rates(
     x: Array, target: Array, weights: Array, family: Family, span: tuple[float, float]
 ) -> tuple[Array, Array, Array]:
-    """Factors and ranges, shape (runs, 2) each, and the second column, shape (runs, points), at the best rate of each."""
+    """Factors and ranges, shape (runs, 2) each, and the second column, shape (runs, points), at the best rates."""
     rates = family.rates(*span)[:, None]
     tried = np.asarray(family.local_columns(x, x[0], span[1], rates)[1])
     with np.errstate(all="ignore"):

@@ -143,7 +143,7 @@ def _chosen_split(points: FitPoints, errors: Mapping[str, Array], kappa: float) 
 
 def split_candidates(points: FitPoints) -> list[int]:
     """Numbers of points at which a segment may start, where there are more than three segments; 0 is the first."""
-    count, half = len(points), WINDOW // 2
+    count = len(points)
     if count < WINDOW + 2:
         return list(range(count))
     slope, second = _derivatives(points)
