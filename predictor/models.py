@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from predictor import store
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
+from predictor.fitting.fitted_model import FittedModel
 from predictor.prediction import ResourceDemand
 from predictor.registry import PREDICTORS, Predictor, Progress, Warn
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
@@ -125,8 +126,12 @@ def train(
     seed: int = 0,
     progress: Progress | None = None,
     warn: Warn = lambda _: None,
+    solo_fits: Mapping[str, FittedModel] | None = None,
 ) -> Models:
     """Models of every NF of `profile` for every predictor in `names`, by default all registered ones.
+
+    `solo_fits` are curves of throughput alone that were measured elsewhere, by NF. Each serves where that surely
+    reduces the error of the NF's solo model, and so does a curve of the NF's own runs; `warn` reports both.
 
     Raises
     ------
@@ -147,7 +152,11 @@ def train(
     # matrices are small: more threads would wait for each other, and round differently
     with threadpool_limits(1):
         measured = measurements_of(profile, warn)
-        models = train_nf_models(measured, seed=seed, progress=begin)
+        given = solo_fits or {}
+        models = train_nf_models(measured, seed=seed, progress=begin, solo_fits=given)
+        for name, model in models.items():
+            if message := _fitted_or_not(name, model, name in given):
+                warn(message)
         predictors: dict[str, Predictor] = {}
         for name, predictor in chosen.items():
             begin(name)
@@ -155,6 +164,17 @@ def train(
     if progress:
         progress("trained", len(profile.nfs) + len(chosen), len(profile.nfs) + len(chosen))
     return Models(predictors, profile.testbed, measured.default_traffic, models, seed)
+
+
+def _fitted_or_not(name: str, model: NfModel, given: bool) -> str | None:
+    """Whether a fitted curve serves in the solo model, in words; None where there is nothing to report."""
+    found = model.solo.fit_of_runs if model.solo else None
+    if found is None or not (found.serves or given):
+        return None
+    errors = f"solo error at left-out traffic {found.error_pct:.2f} % with it, {found.error_without_pct:.2f} % without"
+    source = "the given curve" if given else "a curve fitted to its runs"
+    verdict = "serves in its solo model" if found.serves else "does not surely help its solo model, and is not used"
+    return f"{name}: {source} over {found.curve.x} {verdict}: {errors} ({found.settings} settings)"
 
 
 def load_models(path: Path) -> Models:

@@ -20,15 +20,18 @@ from predictor.contention.measured_alone import MeasuredAlone
 from predictor.contention.memory import MemoryModel
 from predictor.contention.neighbours import NeighbourCorrection
 from predictor.contention.nf_model import NfModel
-from predictor.contention.solo import SoloModel
+from predictor.contention.solo import SoloFit, SoloModel
+from predictor.fitting.fitted_model import FittedModel
+from predictor.fitting.model_file import models_of, models_text
 from predictor.registry import PREDICTORS, Predictor
 from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
 from profiles.profile import write_json
 
-FORMAT = 5
-READABLE = (4, FORMAT)
-"""Format 4 has no corrections by neighbours."""
+FORMAT = 6
+READABLE = (4, 5, FORMAT)
+"""Format 4 has no corrections by neighbours, formats 4 and 5 no fitted curves of solo throughput."""
+SOLO_FIT = "solo-fit.json"
 MANIFEST = "models.json"
 MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
 HINT = "train them again with `placer train PROFILE --out MODELS`"
@@ -98,7 +101,7 @@ def load(directory: Path) -> Loaded:
 
 def completed(model: NfModel) -> dict[str, object]:
     """The nf.json of an NF, completed with what training found."""
-    execution = model.execution
+    execution, solo_fit = model.execution, model.solo.fit_of_runs if model.solo else None
     return {
         "name": model.name,
         "cores": model.cores,
@@ -109,6 +112,16 @@ def completed(model: NfModel) -> dict[str, object]:
         "service_ms": {use.name: use.service.as_dict() for use in execution.uses},
         "calibrated": model.calibration is not None,
         "measured": {name: list(bounds) for name, bounds in model.measured.items()},
+        **({"solo_fit": _comparison(solo_fit)} if solo_fit else {}),
+    }
+
+
+def _comparison(solo_fit: SoloFit) -> dict[str, object]:
+    return {
+        "serves": solo_fit.serves,
+        "settings": solo_fit.settings,
+        "error_pct": solo_fit.error_pct,
+        "error_without_pct": solo_fit.error_without_pct,
     }
 
 
@@ -125,6 +138,10 @@ def _save_nf(model: NfModel, folder: Path) -> None:
         write_arrays(folder / "neighbours.npz", model.neighbours.as_arrays())
     if model.solo:
         write_arrays(folder / "solo.npz", model.solo.as_arrays())
+        if model.solo.fit_of_runs:
+            curve = model.solo.fit_of_runs.curve
+            assert isinstance(curve, FittedModel)  # training makes no others
+            (folder / SOLO_FIT).write_text(models_text([curve]), encoding="utf-8")
 
 
 def _load_nf(folder: Path) -> NfModel:
@@ -140,7 +157,7 @@ def _load_nf(folder: Path) -> NfModel:
         name=found["name"],
         cores=found["cores"],
         execution=Execution(found["execution_pattern"], uses),
-        solo=SoloModel.from_arrays(read_arrays(solo)) if solo.exists() else None,
+        solo=SoloModel.from_arrays(read_arrays(solo), _load_solo_fit(folder, found)) if solo.exists() else None,
         memory=MemoryModel.from_arrays(read_arrays(folder / "memory.npz")),
         measured={name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
         evidence=found["evidence"]["mape_pct"],
@@ -149,6 +166,17 @@ def _load_nf(folder: Path) -> NfModel:
         alone=MeasuredAlone.from_arrays(read_arrays(alone)) if alone.exists() else None,
         neighbours=NeighbourCorrection.from_arrays(read_arrays(neighbours)) if neighbours.exists() else None,
         error_model=ErrorModel.from_arrays(read_arrays(folder / "errors.npz")),
+    )
+
+
+def _load_solo_fit(folder: Path, found: Mapping[str, Any]) -> SoloFit | None:
+    compared = found.get("solo_fit")
+    if compared is None:
+        return None
+    path = folder / SOLO_FIT
+    (curve,) = models_of(path.read_text(encoding="utf-8"), str(path))
+    return SoloFit(
+        curve, compared["settings"], compared["error_pct"], compared["error_without_pct"], bool(compared["serves"])
     )
 
 
@@ -163,7 +191,7 @@ def _manifest(directory: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError.of(str(path), "is damaged", hint=HINT) from error
     if made not in READABLE:
-        understood = " and ".join(map(str, READABLE))
+        understood = f"{', '.join(map(str, READABLE[:-1]))} and {READABLE[-1]}"
         raise InputError.of(str(path), f"format {made}, only {understood} are understood", column="format", hint=HINT)
     for name, digest in files.items():
         if not (directory / name).is_file():

@@ -24,11 +24,29 @@ Names = Annotated[
         show_default=False,
     ),
 ]
+SoloFits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--solo-fit",
+        metavar="NF=MODEL.json",
+        help="A model of `placer fit` or `placer sweep`: throughput_kpps of the NF alone over flows, packet_size or "
+        "mtbr, at default traffic otherwise. It is used where it surely reduces the NF's solo error. Repeatable.",
+        show_default=False,
+    ),
+]
 
 
-def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed = 0, quiet: Quiet = False) -> None:
+def command(
+    profile: ProfileDir,
+    out: Out,
+    predictor: Names = None,
+    solo_fit: SoloFits = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
     """Train models of every NF of a profile, for every predictor."""
     from placer.inputs.models import refuse_foreign_folder
+    from placer.inputs.solo_fits import read_solo_fits
     from placer.progress import Progress
     from predictor import PREDICTORS, train
     from predictor.regression.compiled import announce_compiling
@@ -40,10 +58,11 @@ def command(profile: ProfileDir, out: Out, predictor: Names = None, seed: Seed =
         PREDICTORS.find(name)
     refuse_foreign_folder(out)
     read = read_profile(profile)
+    solo_fits = read_solo_fits(solo_fit or (), read)
     if len(best_efforts := read_best_effort(profile)):
         progress.say(f"{profile}: {best_effort_summary(best_efforts)}; models learn from them as from all others")
     announce_compiling(progress.say)
     with progress.stages("training ") as stage:
-        models = train(read, predictor, seed=seed, progress=stage, warn=progress.say)
+        models = train(read, predictor, seed=seed, progress=stage, warn=progress.say, solo_fits=solo_fits)
     models.save(out)
     progress.say(f"trained {', '.join(models.predictors)} for {', '.join(models.nfs)}: {out}")

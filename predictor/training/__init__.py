@@ -6,9 +6,10 @@ choice between them by real co-locations, and the correction and error model fro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from predictor.contention.nf_model import NfModel
+from predictor.fitting.fitted_model import FittedModel
 from predictor.training.benches import bench_services
 from predictor.training.calibrate import calibrated
 from predictor.training.measurements import Measurements, measurements_of
@@ -19,7 +20,9 @@ from predictor.training.pattern_choice import choose
 __all__ = ["measurements_of", "train_nf_models"]
 
 
-def train_nf_models(measured: Measurements, *, seed: int, progress: Callable[[str], None]) -> dict[str, NfModel]:
+def train_nf_models(
+    measured: Measurements, *, seed: int, progress: Callable[[str], None], solo_fits: Mapping[str, FittedModel]
+) -> dict[str, NfModel]:
     """The model of every NF, by name, sorted.
 
     Parameters
@@ -30,6 +33,8 @@ def train_nf_models(measured: Measurements, *, seed: int, progress: Callable[[st
         Seeds everything random.
     progress
         Called with the name of the NF before its training.
+    solo_fits
+        By NF, a curve of its throughput alone that was measured elsewhere.
 
     Raises
     ------
@@ -40,6 +45,12 @@ def train_nf_models(measured: Measurements, *, seed: int, progress: Callable[[st
     plausible = {}
     for name, nf in measured.nfs.items():
         progress(name)
-        plausible[name] = plausible_models(nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed)
+        plausible[name] = plausible_models(
+            nf,
+            services,
+            most_accesses=most_accesses(measured, name, seed),
+            seed=seed,
+            solo_fit=solo_fits.get(name),
+        )
     chosen = choose(plausible, measured.co_locations)
     return calibrated(chosen, measured)

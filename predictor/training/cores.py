@@ -27,14 +27,20 @@ def fit_solo(measured: NfMeasurements, execution: Execution) -> SoloModel | None
     """
     if len(measured.solo) < SOLO_ROWS:
         return None
-    throughput, free = _cores_only(measured, execution, measured.alone)
+    traffic, throughput = cores_alone(measured, execution)
     return SoloModel.fit(
         attributes=(0, 1) if measured.accelerators else (0, 1, 2),
-        traffic=measured.alone.traffic[free],
-        throughput=throughput[free],
+        traffic=traffic,
+        throughput=throughput,
         counters_at=measured.solo.traffic,
         counters=measured.solo.counters,
     )
+
+
+def cores_alone(measured: NfMeasurements, execution: Execution) -> tuple[Array, Array]:
+    """What a solo model learns throughput from: traffic, shape (N, 3), and kpps of the cores, shape (N,)."""
+    throughput, free = _cores_only(measured, execution, measured.alone)
+    return measured.alone.traffic[free], throughput[free]
 
 
 def base_without_solo_runs(

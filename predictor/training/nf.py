@@ -9,10 +9,12 @@ from predictor.contention.accelerators import ServiceTime
 from predictor.contention.composition import PATTERNS, PIPELINE, Pattern
 from predictor.contention.execution import Execution
 from predictor.contention.nf_model import NfModel
+from predictor.fitting.fitted_model import FittedModel
 from predictor.training.cores import base_without_solo_runs, fit_memory, fit_solo
 from predictor.training.measurements import NfMeasurements
 from predictor.training.pattern_misfit import misfits_next_to_benches
 from predictor.training.queues import fit_uses
+from predictor.training.solo_fits import with_fit_of_runs
 
 ROUNDS = 3
 AMBIGUOUS = 1.5
@@ -20,7 +22,12 @@ AMBIGUOUS = 1.5
 
 
 def plausible_models(
-    measured: NfMeasurements, benches: Mapping[str, ServiceTime], *, most_accesses: float, seed: int
+    measured: NfMeasurements,
+    benches: Mapping[str, ServiceTime],
+    *,
+    most_accesses: float,
+    seed: int,
+    solo_fit: FittedModel | None = None,
 ) -> list[NfModel]:
     """A model per execution pattern that the measurements allow, the best fit first.
 
@@ -37,10 +44,20 @@ def plausible_models(
         Cache accesses per second that the other NFs of a NIC can exert on it.
     seed
         Seeds the boosting.
+    solo_fit
+        A curve of its throughput alone that was measured elsewhere, as `with_fit_of_runs` takes it.
     """
     detect = measured.described and bool(measured.accelerators)
     models = [
-        _fit(measured, pattern, benches, infer_queues=detect, most_accesses=most_accesses, seed=seed)
+        _fit(
+            measured,
+            pattern,
+            benches,
+            infer_queues=detect,
+            most_accesses=most_accesses,
+            seed=seed,
+            solo_fit=solo_fit,
+        )
         for pattern in (PATTERNS if detect else (PIPELINE,))
     ]
     if not detect:
@@ -59,6 +76,7 @@ def _fit(
     infer_queues: bool,
     most_accesses: float,
     seed: int,
+    solo_fit: FittedModel | None,
 ) -> NfModel:
     """The NF under one pattern: queues and solo throughput in turn, since each depends on the other, then memory."""
     execution = Execution(pattern)
@@ -68,5 +86,6 @@ def _fit(
         execution = Execution(pattern, fit_uses(measured, pattern, base, benches, infer_queues=infer_queues))
         solo = fit_solo(measured, execution)
         base = solo.kpps(measured.queues.traffic) if solo else base
+    solo = with_fit_of_runs(solo, measured, execution, solo_fit) if solo else None
     memory = fit_memory(measured, execution, solo, most_accesses=most_accesses, seed=seed)
     return NfModel(measured.name, measured.cores, execution, solo, memory, measured.ranges)

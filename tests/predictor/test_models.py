@@ -109,7 +109,7 @@ def _pickled(folder: Path) -> None:
     [
         (_truncate, "is damaged"),
         (_remove, "is missing"),
-        (_other_format, "format 99, only 4 and 5 are understood"),
+        (_other_format, "format 99, only 4, 5 and 6 are understood"),
         (_not_json, "is damaged"),
         (_other_nfs, "does not hold models that can be read"),
         (_not_models, "is not a models directory"),

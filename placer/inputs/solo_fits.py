@@ -1,0 +1,87 @@
+"""Fitted curves of solo throughput, as `placer train --solo-fit NF=MODEL.json` names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from predictor.fitting.fitted_model import FittedModel
+from predictor.fitting.model_file import LARGEST_FILE, models_of
+from predictor.training.solo_fits import FEWEST, is_above_zero
+from profiles import ATTRIBUTES, Fault, InputError
+from profiles.faults import suggestion
+from profiles.profile import THROUGHPUT
+from profiles.text import read_text
+
+if TYPE_CHECKING:
+    from profiles.profile import NfProfile, Profile
+
+OPTION = "--solo-fit"
+MTBR = ATTRIBUTES[2]
+
+
+def read_solo_fits(options: Sequence[str], profile: Profile) -> dict[str, FittedModel]:
+    """The curve of each NF.
+
+    Parameters
+    ----------
+    options
+        As `NF=MODEL.json`.
+    profile
+        What is trained: its NFs, its default traffic, and the range that was measured.
+
+    Raises
+    ------
+    InputError
+        When an NF or a curve does not match the profile.
+    """
+    files: dict[str, str] = {}
+    for option in options:
+        nf, equals, file = option.partition("=")
+        if not (nf and equals and file):
+            raise InputError.of(OPTION, f"'{option}' is not NF=MODEL.json")
+        if nf not in profile.nfs:
+            raise InputError.of(OPTION, f"'{nf}' is not profiled ({suggestion(nf, profile.nfs)})")
+        if nf in files:
+            raise InputError.of(OPTION, f"{nf} is given twice", hint="give one curve per NF")
+        files[nf] = file
+    curves = {
+        nf: _curve(models_of(read_text(Path(file), LARGEST_FILE), file), file, profile) for nf, file in files.items()
+    }
+    faults = [fault for nf, curve in curves.items() for fault in _faults(curve, files[nf], profile.nfs[nf])]
+    if faults:
+        raise InputError(faults)
+    return curves
+
+
+def _curve(models: Sequence[FittedModel], file: str, profile: Profile) -> FittedModel:
+    """The only model, or of a table of them the one at default traffic."""
+    default = profile.default_traffic().as_dict()
+    at_default = [one for one in models if all(default.get(name) == value for name, value in one.setting.items())]
+    if not at_default:
+        others = ", ".join(f"{name} {default[name]:g}" for name in ATTRIBUTES if name != models[0].x)
+        raise InputError.of(file, f"has no model at default traffic ({others})", column="setting")
+    return at_default[0]
+
+
+def _faults(curve: FittedModel, file: str, nf: NfProfile) -> Iterator[Fault]:
+    if curve.x not in ATTRIBUTES:
+        yield Fault(file, None, "x", f"is '{curve.x}', not one of {', '.join(ATTRIBUTES)}")
+    if curve.y != THROUGHPUT:
+        yield Fault(file, None, "y", f"is '{curve.y}', not {THROUGHPUT}", "fit throughput in thousands of packets/s")
+    elif not is_above_zero(curve):
+        yield Fault(file, None, "y", f"is not above 0 everywhere from {curve.start:g} to {curve.end:g}")
+    if curve.x == MTBR and nf.uses:
+        message = f"is {MTBR}, but {nf.name} uses {', '.join(nf.uses)}, whose model has the effect of matches"
+        yield Fault(file, None, "x", message, "give a curve over flows or packet_size, measured at mtbr 0")
+    if len(nf.solo[list(ATTRIBUTES)].drop_duplicates()) < FEWEST:
+        message = f"the profile has {nf.name} alone at fewer than {FEWEST} different settings, too few to judge a curve"
+        yield Fault(OPTION, None, None, message, "profile it again with a larger --quota")
+    elif curve.x in ATTRIBUTES:
+        low, high = float(nf.solo[curve.x].min()), float(nf.solo[curve.x].max())
+        if not max(low, curve.start) < min(high, curve.end):
+            message = (
+                f"{curve.x} from {curve.start:g} to {curve.end:g} does not overlap what the profile has of {nf.name}"
+            )
+            yield Fault(file, None, "from", f"{message}: {low:g} to {high:g}")
