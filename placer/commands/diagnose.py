@@ -55,7 +55,10 @@ def command(
 
     On the simulated card, the true bottleneck is shown next to the predicted one.
     """
+    from dataclasses import replace
+
     from placer.explain.bottleneck import diagnose
+    from placer.explain.solo_formula import solo_formula
     from placer.inputs.catalogue import Cards, open_catalogue
     from placer.progress import Progress
     from placer.report.files import write_files
@@ -75,6 +78,7 @@ def command(
             raise InputError.of("--models", "came from a profile that declares no range of traffic")
         ranges = {name: trained.testbed.attributes[name] for name in names if name in trained.testbed.attributes}
         diagnosis = diagnose(chosen, workload, neighbours, ranges, testbed=catalogue.testbeds[0], steps=steps)
+        diagnosis = replace(diagnosis, solo=solo_formula(trained, chosen, workload, ranges))
     text = render(diagnosis)
     if report is not None or plots is not None:
         from placer.report.html import page_files

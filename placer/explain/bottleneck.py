@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from placer.explain.solo_formula import SoloFormula
 from predictor import Predictor
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Testbed
@@ -69,6 +70,8 @@ class Diagnosis:
         Per attribute, readings from the low to the high end of its range, the rest of the traffic unchanged.
     shifts
         Where the bottleneck changes, attribute by attribute.
+    solo
+        The formula of its throughput alone; None where that was not asked for, or is constant.
     """
 
     workload: Workload
@@ -76,6 +79,7 @@ class Diagnosis:
     reading: Reading
     along: Mapping[str, tuple[Reading, ...]]
     shifts: tuple[Shift, ...]
+    solo: SoloFormula | None = None
 
 
 def diagnose(

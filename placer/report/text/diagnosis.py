@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from placer.explain.bottleneck import Diagnosis, Reading, Shift
+from placer.report.text.solo_formula import formula_json, formula_sentences
 from placer.report.text.table import text_table
 from profiles import ATTRIBUTES, Workload
 
@@ -25,6 +26,8 @@ def as_table(diagnosis: Diagnosis) -> str:
     if reading.true_bottleneck is not None:
         lines.append(f"On the simulated card: {reading.true_kpps:,.0f} kpps, bottleneck {reading.true_bottleneck}.")
     lines += ["", *(list(map(shift_sentence, diagnosis.shifts)) or ["The bottleneck does not change."])]
+    if diagnosis.solo:
+        lines += ["", *formula_sentences(diagnosis.solo)]
     tables = [f"\n{_table_of(attribute, readings)}" for attribute, readings in diagnosis.along.items() if readings]
     return "\n".join(lines) + "\n" + "".join(tables)
 
@@ -39,6 +42,7 @@ def as_json(diagnosis: Diagnosis) -> str:
             {"attribute": one.attribute, "at": round(one.at, 2), "before": one.before, "after": one.after}
             for one in diagnosis.shifts
         ],
+        "solo": formula_json(diagnosis.solo) if diagnosis.solo else None,
         "along": {name: [_reading(one) for one in readings] for name, readings in diagnosis.along.items()},
     }
     return json.dumps(document, indent=2) + "\n"
