@@ -43,7 +43,7 @@ FitOf = Callable[[Rows], FittedModel | None]
 
 
 @dataclass(frozen=True)
-class Line:
+class RunLine:
     """Runs along which only one attribute varies: its position, and which runs, shape (N,)."""
 
     attribute: int
@@ -88,7 +88,7 @@ def is_above_zero(curve: FittedModel) -> bool:
     return bool(np.all(np.isfinite(values) & (values > 0)))
 
 
-def longest_line(attributes: tuple[int, ...], traffic: Array) -> Line | None:
+def longest_line(attributes: tuple[int, ...], traffic: Array) -> RunLine | None:
     """The line with the most different values, of at least `DISTINCT`; None when there is none."""
     best, most = None, DISTINCT - 1
     for attribute in attributes:
@@ -97,7 +97,7 @@ def longest_line(attributes: tuple[int, ...], traffic: Array) -> Line | None:
         for number in range(int(setting.max(initial=-1)) + 1):
             rows = setting.ravel() == number
             if (values := len(np.unique(traffic[rows, attribute]))) > most:
-                best, most = Line(attribute, rows), values
+                best, most = RunLine(attribute, rows), values
     return best
 
 

@@ -33,17 +33,19 @@ def turn_sentence(formula: SoloFormula, turn: Turn) -> str:
     interval = f" ({turn.low:,.0f} to {turn.high:,.0f})" if turn.low is not None and turn.high is not None else ""
     if interval == "":
         at = f"about {at}"
-    verb = _verb(turn)
-    if turn.cause == CACHE and verb.startswith("falls"):
-        return f"{verb} once {at}{interval} no longer fit the cache of {formula.cache_mb:.1f} MB"
-    because = f": from there, {turn.cause} is the bottleneck" if turn.cause and turn.cause != CACHE else ""
-    return f"{verb} from {at} on{interval}{because}"
-
-
-def _verb(turn: Turn) -> str:
+    verb = _slope(turn)
+    falls = turn.jump < 0 or verb.startswith("falls")
+    because = ""
+    if turn.cause == CACHE and falls:
+        because = f", once the working set no longer fits the cache of {formula.cache_mb:.1f} MB"
+        if not turn.jump and formula.model.x == "flows":
+            return f"{verb} once {at}{interval} no longer fit the cache of {formula.cache_mb:.1f} MB"
+    elif turn.cause and turn.cause != CACHE:
+        because = f": from there, {turn.cause} is the bottleneck"
     if turn.jump:
-        return f"{'falls' if turn.jump < 0 else 'rises'} by {abs(turn.jump):,.0f} kpps at once, and {_slope(turn)}"
-    return _slope(turn)
+        size = f"{'falls' if turn.jump < 0 else 'rises'} by {abs(turn.jump):,.0f} kpps"
+        return f"{size} at {at}{interval}, and {verb} from there on{because}"
+    return f"{verb} from {at} on{interval}{because}"
 
 
 def _slope(turn: Turn) -> str:
