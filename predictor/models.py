@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from predictor import store
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
-from predictor.fitting.fitted_model import FittedModel
 from predictor.prediction import ResourceDemand
 from predictor.registry import PREDICTORS, Predictor, Progress, Warn
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
 from profiles.faults import suggestion
 
 if TYPE_CHECKING:
+    from predictor.training.solo_fits import SoloCurve
     from profiles.profile import Profile
 
 
@@ -126,12 +126,12 @@ def train(
     seed: int = 0,
     progress: Progress | None = None,
     warn: Warn = lambda _: None,
-    solo_fits: Mapping[str, FittedModel] | None = None,
+    solo_fits: Mapping[str, SoloCurve] | None = None,
 ) -> Models:
     """Models of every NF of `profile` for every predictor in `names`, by default all registered ones.
 
-    `solo_fits` are curves of throughput alone that were measured elsewhere, by NF. Each serves where that surely
-    reduces the error of the NF's solo model, and so does a curve of the NF's own runs; `warn` reports both.
+    `solo_fits` are curves of throughput alone by NF, measured elsewhere, or `OWN_RUNS`: fitted to the NF's runs. Each
+    serves where that surely reduces the error of the NF's solo model; `warn` reports both errors.
 
     Raises
     ------
@@ -141,6 +141,7 @@ def train(
     from threadpoolctl import threadpool_limits
 
     from predictor.training import measurements_of, train_nf_models
+    from predictor.training.solo_fits import OWN_RUNS
 
     chosen = {name: PREDICTORS.find(name) for name in (names or PREDICTORS)}
     steps = iter(range(len(profile.nfs) + len(chosen)))
@@ -155,8 +156,8 @@ def train(
         given = solo_fits or {}
         models = train_nf_models(measured, seed=seed, progress=begin, solo_fits=given)
         for name, model in models.items():
-            if message := _fitted_or_not(name, model, name in given):
-                warn(message)
+            if name in given:
+                warn(_fitted_or_not(name, model, given[name] == OWN_RUNS))
         predictors: dict[str, Predictor] = {}
         for name, predictor in chosen.items():
             begin(name)
@@ -166,13 +167,13 @@ def train(
     return Models(predictors, profile.testbed, measured.default_traffic, models, seed)
 
 
-def _fitted_or_not(name: str, model: NfModel, given: bool) -> str | None:
-    """Whether a fitted curve serves in the solo model, in words; None where there is nothing to report."""
+def _fitted_or_not(name: str, model: NfModel, own: bool) -> str:
+    """Whether a fitted curve serves in the solo model, in words."""
     found = model.solo.fit_of_runs if model.solo else None
-    if found is None or not (found.serves or given):
-        return None
+    if found is None:
+        return f"{name}: its runs along one attribute are too few for a curve" if own else f"{name}: no curve is used"
     errors = f"solo error at left-out traffic {found.error_pct:.2f} % with it, {found.error_without_pct:.2f} % without"
-    source = "the given curve" if given else "a curve fitted to its runs"
+    source = "a curve fitted to its runs" if own else "the given curve"
     verdict = "serves in its solo model" if found.serves else "does not surely help its solo model, and is not used"
     return f"{name}: {source} over {found.curve.x} {verdict}: {errors} ({found.settings} settings)"
 

@@ -28,9 +28,10 @@ SoloFits = Annotated[
     list[str] | None,
     typer.Option(
         "--solo-fit",
-        metavar="NF=MODEL.json",
+        metavar="NF[=MODEL.json]",
         help="A model of `placer fit` or `placer sweep`: throughput_kpps of the NF alone over flows, packet_size or "
-        "mtbr, at default traffic otherwise. It is used where it surely reduces the NF's solo error. Repeatable.",
+        "mtbr, at default traffic otherwise; without a file, one fitted to the NF's runs. It is used where it surely "
+        "reduces the NF's solo error. Repeatable.",
         show_default=False,
     ),
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.model_file import LARGEST_FILE, models_of
-from predictor.training.solo_fits import FEWEST, is_above_zero
+from predictor.training.solo_fits import FEWEST, OWN_RUNS, SoloCurve, is_above_zero
 from profiles import ATTRIBUTES, Fault, InputError
 from profiles.faults import suggestion
 from profiles.profile import THROUGHPUT
@@ -21,13 +21,13 @@ OPTION = "--solo-fit"
 MTBR = ATTRIBUTES[2]
 
 
-def read_solo_fits(options: Sequence[str], profile: Profile) -> dict[str, FittedModel]:
-    """The curve of each NF.
+def read_solo_fits(options: Sequence[str], profile: Profile) -> dict[str, SoloCurve]:
+    """The curve of each NF, or `OWN_RUNS` where no file is named.
 
     Parameters
     ----------
     options
-        As `NF=MODEL.json`.
+        As `NF=MODEL.json`, or `NF`.
     profile
         What is trained: its NFs, its default traffic, and the range that was measured.
 
@@ -39,20 +39,22 @@ def read_solo_fits(options: Sequence[str], profile: Profile) -> dict[str, Fitted
     files: dict[str, str] = {}
     for option in options:
         nf, equals, file = option.partition("=")
-        if not (nf and equals and file):
-            raise InputError.of(OPTION, f"'{option}' is not NF=MODEL.json")
+        if not nf or (equals and not file):
+            raise InputError.of(OPTION, f"'{option}' is neither NF=MODEL.json nor NF")
         if nf not in profile.nfs:
             raise InputError.of(OPTION, f"'{nf}' is not profiled ({suggestion(nf, profile.nfs)})")
         if nf in files:
             raise InputError.of(OPTION, f"{nf} is given twice", hint="give one curve per NF")
         files[nf] = file
     curves = {
-        nf: _curve(models_of(read_text(Path(file), LARGEST_FILE), file), file, profile) for nf, file in files.items()
+        nf: _curve(models_of(read_text(Path(file), LARGEST_FILE), file), file, profile)
+        for nf, file in files.items()
+        if file
     }
     faults = [fault for nf, curve in curves.items() for fault in _faults(curve, files[nf], profile.nfs[nf])]
     if faults:
         raise InputError(faults)
-    return curves
+    return {nf: curves.get(nf, OWN_RUNS) for nf in files}
 
 
 def _curve(models: Sequence[FittedModel], file: str, profile: Profile) -> FittedModel:

@@ -177,7 +177,8 @@ def _splits(cost: Array, allowed: Sequence[int], most: int) -> list[tuple[int, .
     """
     count = len(cost)
     forbidden = np.setdiff1d(np.arange(count), allowed)
-    least, splits = cost[0], [(0,)]
+    least = cost[0]
+    splits: list[tuple[int, ...]] = [(0,)]
     traces: list[list[tuple[int, ...]]] = [[(0,)] * count]
     for _ in range(1, most):
         through = np.full((count, count), np.inf)

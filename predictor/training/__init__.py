@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from predictor.contention.nf_model import NfModel
-from predictor.fitting.fitted_model import FittedModel
 from predictor.training.benches import bench_services
 from predictor.training.calibrate import calibrated
 from predictor.training.measurements import Measurements, measurements_of
 from predictor.training.memory_pressure import most_accesses
 from predictor.training.nf import plausible_models
 from predictor.training.pattern_choice import choose
+from predictor.training.solo_fits import SoloCurve
 
 __all__ = ["measurements_of", "train_nf_models"]
 
 
 def train_nf_models(
-    measured: Measurements, *, seed: int, progress: Callable[[str], None], solo_fits: Mapping[str, FittedModel]
+    measured: Measurements, *, seed: int, progress: Callable[[str], None], solo_fits: Mapping[str, SoloCurve]
 ) -> dict[str, NfModel]:
     """The model of every NF, by name, sorted.
 
@@ -34,7 +34,7 @@ def train_nf_models(
     progress
         Called with the name of the NF before its training.
     solo_fits
-        By NF, a curve of its throughput alone that was measured elsewhere.
+        By NF, a curve of its throughput alone, or `OWN_RUNS`.
 
     Raises
     ------

@@ -9,12 +9,11 @@ from predictor.contention.accelerators import ServiceTime
 from predictor.contention.composition import PATTERNS, PIPELINE, Pattern
 from predictor.contention.execution import Execution
 from predictor.contention.nf_model import NfModel
-from predictor.fitting.fitted_model import FittedModel
 from predictor.training.cores import base_without_solo_runs, fit_memory, fit_solo
 from predictor.training.measurements import NfMeasurements
 from predictor.training.pattern_misfit import misfits_next_to_benches
 from predictor.training.queues import fit_uses
-from predictor.training.solo_fits import with_fit_of_runs
+from predictor.training.solo_fits import SoloCurve, with_fit_of_runs
 
 ROUNDS = 3
 AMBIGUOUS = 1.5
@@ -27,7 +26,7 @@ def plausible_models(
     *,
     most_accesses: float,
     seed: int,
-    solo_fit: FittedModel | None = None,
+    solo_fit: SoloCurve | None = None,
 ) -> list[NfModel]:
     """A model per execution pattern that the measurements allow, the best fit first.
 
@@ -45,7 +44,7 @@ def plausible_models(
     seed
         Seeds the boosting.
     solo_fit
-        A curve of its throughput alone that was measured elsewhere, as `with_fit_of_runs` takes it.
+        A curve of its throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none.
     """
     detect = measured.described and bool(measured.accelerators)
     models = [
@@ -76,7 +75,7 @@ def _fit(
     infer_queues: bool,
     most_accesses: float,
     seed: int,
-    solo_fit: FittedModel | None,
+    solo_fit: SoloCurve | None,
 ) -> NfModel:
     """The NF under one pattern: queues and solo throughput in turn, since each depends on the other, then memory."""
     execution = Execution(pattern)
@@ -86,6 +85,7 @@ def _fit(
         execution = Execution(pattern, fit_uses(measured, pattern, base, benches, infer_queues=infer_queues))
         solo = fit_solo(measured, execution)
         base = solo.kpps(measured.queues.traffic) if solo else base
-    solo = with_fit_of_runs(solo, measured, execution, solo_fit) if solo else None
+    if solo and solo_fit is not None:
+        solo = with_fit_of_runs(solo, measured, execution, solo_fit)
     memory = fit_memory(measured, execution, solo, most_accesses=most_accesses, seed=seed)
     return NfModel(measured.name, measured.cores, execution, solo, memory, measured.ranges)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,9 @@ gain."""
 CHECKED = 201
 """Places at which a curve must be above zero."""
 
+OWN_RUNS: Literal["own runs"] = "own runs"
+"""In place of a curve: fit one to the NF's runs."""
+SoloCurve = FittedModel | Literal["own runs"]
 FitOf = Callable[[Rows], FittedModel | None]
 """A curve from some of the runs; None where these make none."""
 
@@ -50,10 +54,8 @@ class RunLine:
     rows: Rows
 
 
-def with_fit_of_runs(
-    solo: SoloModel, measured: NfMeasurements, execution: Execution, given: FittedModel | None = None
-) -> SoloModel:
-    """The solo model with a curve that was fitted to the NF's runs alone, in use where it surely helps.
+def with_fit_of_runs(solo: SoloModel, measured: NfMeasurements, execution: Execution, given: SoloCurve) -> SoloModel:
+    """The solo model with a curve of the NF's throughput alone, in use where it surely helps.
 
     Parameters
     ----------
@@ -62,12 +64,12 @@ def with_fit_of_runs(
     measured, execution
         The NF, as `fit_solo` took them.
     given
-        A curve measured elsewhere, as `is_above_zero`, over an attribute of the solo model; when None, the longest line
-        of the profile's runs makes one, if it is long enough.
+        A curve measured elsewhere, as `is_above_zero`, over an attribute of the solo model; with `OWN_RUNS`, the
+        longest line of the profile's runs makes one, if it is long enough.
     """
     traffic, kpps = cores_alone(measured, execution)
     attributes = solo.throughput.attributes
-    fit_of = (lambda _: given) if given else _fit_of_runs(attributes, traffic, kpps)
+    fit_of = _fit_of_runs(attributes, traffic, kpps) if isinstance(given, str) else (lambda _: given)
     if fit_of is None or len(np.unique(traffic, axis=0)) < FEWEST:
         return solo
     curve = fit_of(np.ones(len(kpps), dtype=np.bool_))

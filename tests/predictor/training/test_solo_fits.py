@@ -16,7 +16,7 @@ from predictor.contention.solo_throughput import SoloThroughput
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
 from predictor.training.cores import fit_solo
 from predictor.training.measurements import NfMeasurements, Runs
-from predictor.training.solo_fits import is_above_zero, longest_line, with_fit_of_runs
+from predictor.training.solo_fits import OWN_RUNS, is_above_zero, longest_line, with_fit_of_runs
 from tests.predictor.made_up import PLAIN, measure
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ def test_without_a_line_of_runs_no_curve_is_fitted() -> None:
     nf = runs(30)
     solo = fit_solo(nf, Execution("pipeline"))
     assert solo is not None
-    assert with_fit_of_runs(solo, nf, Execution("pipeline")) is solo
+    assert with_fit_of_runs(solo, nf, Execution("pipeline"), OWN_RUNS) is solo
 
 
 def test_the_longest_line_has_twelve_values_of_one_attribute() -> None:
