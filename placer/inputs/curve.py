@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from placer.inputs.csv_table import CsvTable, read_csv_table
 from predictor.fitting.curve import MeasuredCurve
 from profiles import Fault, InputError
-from profiles.faults import suggestion
+from profiles.faults import printable, suggestion
 from profiles.text import number_of
 
 LEAST_X = 3
@@ -84,7 +84,7 @@ def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> Cur
     _need(table, (*x, *([] if y is None else [y])), {**dict.fromkeys(x, "--x"), **({} if y is None else {y: "--y"})})
     if not x or y is None:
         x, y = _chosen(table, x, y)
-        notes.append(f"{table.name}: fits {y} over {x[0]}: no other columns hold numbers")
+        notes.append(f"{table.name}: fits {printable(y)} over {printable(x[0])}: no other columns hold numbers")
     columns = {name: table.numbers(name) for name in (*x, y)}
     if table.faults:
         raise InputError(table.faults)

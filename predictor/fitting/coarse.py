@@ -26,7 +26,6 @@ def coarse(points: FitPoints) -> FitPoints:
     axis = points.on_axis(points.x)
     places = np.array([np.median(axis[group]) for group in groups])
     y = np.array([np.median(points.y[group]) for group in groups])
-    places[0], places[-1] = axis[0], axis[-1]
     scale = np.array([1 / np.sqrt(points.weights[group].sum()) for group in groups])
     even = np.ones(len(groups))
     return FitPoints(points.off_axis(places), y, even, np.zeros(len(groups)), scale, points.logarithmic)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictor.fitting.coarse import coarse, fitted_to_all
 from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel, smape_pct
 from predictor.fitting.intervals import place_interval
-from predictor.fitting.joint import JointFit
+from predictor.fitting.joint import JointFit, with_exact_zeros
 from predictor.fitting.left_out import Selection, left_out_smape_pct
 from predictor.fitting.noise import noise_pct
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
-from predictor.fitting.structure import found_structure
+from predictor.fitting.splits import CurveSplits
+from predictor.fitting.structure import Structured, found_structure, noise_differs
 from predictor.fitting.tum import found_tum_structure
 
 SELECTIONS: dict[str, Selection] = {"bic": found_structure, "tum": found_tum_structure}
@@ -46,13 +48,18 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
     curve = replace(curve, x=curve.x[order], y=curve.y[order])
     points = FitPoints.of(curve)
     medians = coarse(points)
-    tables = residual_tables(medians, FAMILIES)
-    splits, structured = SELECTIONS[select](medians, tables)
+    found = _found(medians, SELECTIONS[select])
+    if noise_differs(medians, found.structured):  # a change of noise alone is no breakpoint
+        equal = replace(medians, scale=found.structured.deviation * np.sqrt(medians.rows))
+        again = _found(equal, SELECTIONS[select])
+        if len(again.structured.split.starts) < len(found.structured.split.starts):
+            found, medians = again, equal
+    structured = found.structured
     intervals = [
-        place_interval(medians, tables, splits.prior, structured, number)
+        place_interval(medians, found.tables, found.splits.prior, structured, number)
         for number in range(len(structured.fit.joints))
     ]
-    fitted = fitted_to_all(points, medians, structured.fit)
+    fitted = with_exact_zeros(fitted_to_all(points, medians, structured.fit), float(np.abs(curve.y).max()))
     segments = _segments(curve, points, fitted)
     predicted = fitted.predict(points, curve.x)
     left_out = left_out_smape_pct(curve, medians, structured.split.families, SELECTIONS[select])
@@ -70,15 +77,29 @@ def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
     )
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A structure, and what it was found from."""
+
+    tables: Mapping[str, NDArray[np.float64]]
+    splits: CurveSplits
+    structured: Structured
+
+
+def _found(points: FitPoints, selection: Selection) -> _Found:
+    tables = residual_tables(points, FAMILIES)
+    return _Found(tables, *selection(points, tables))
+
+
 def _segments(curve: MeasuredCurve, points: FitPoints, fitted: JointFit) -> tuple[CurveSegment, ...]:
     places = [float(points.off_axis(joint.place)) for joint in fitted.joints]
     edges = [float(points.x[0]), *places, float(points.x[-1])]
-    which, which_row = (np.searchsorted(places, x, side="right") for x in (points.x, curve.x))
+    which_row = np.searchsorted(places, curve.x, side="right")
     segments = []
     for number, of_segment in enumerate(fitted.curves):
         rows = which_row == number
         error = smape_pct(of_segment(curve.x[rows]), curve.y[rows]) if rows.any() else 0.0
-        count = int((which == number).sum())
+        count = int(rows.sum())
         name = of_segment.name
         segments.append(CurveSegment(edges[number], edges[number + 1], name, of_segment.plain, count, error))
     return tuple(segments)

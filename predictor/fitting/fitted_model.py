@@ -31,7 +31,7 @@ class CurveSegment:
     parameters
         In the order of the formula.
     points
-        How many distinct x were fitted.
+        How many rows were fitted, repeats counted.
     smape_pct
         Symmetric mean absolute percentage error of these points, 0 to 100.
     """

@@ -22,6 +22,8 @@ STEP = 1e-4
 """Of a derivative, as a share of the span."""
 CLOSE = 1e-6
 """Relative change of the sum of squares at which it has settled."""
+ROUNDING = 1e-12
+"""Of a value, as a share of the largest."""
 FAR = 1e6
 """A residual, in standard deviations, of what is not defined."""
 
@@ -126,6 +128,16 @@ class JointFit:
         return _predicted(points, self.curves, [joint.place for joint in self.joints], x)
 
 
+def with_exact_zeros(fit: JointFit, largest: float) -> JointFit:
+    """The fit, in which a constant that is zero but for rounding is zero; `largest` is the largest |y|."""
+    near = ROUNDING * largest
+    curves = [
+        replace(one, numbers=(0.0,)) if one.name == "constant" and abs(one.numbers[0]) < near else one
+        for one in fit.curves
+    ]
+    return replace(fit, curves=tuple(curves))
+
+
 def _predicted(points: FitPoints, curves: Sequence[LocalCurve], places: Sequence[float], x: Array) -> Array:
     which = np.searchsorted(places, points.on_axis(x), side="right")
     with np.errstate(all="ignore"):
@@ -173,6 +185,8 @@ def fit_together(
     """
     problem = _Problem(points, tuple(curves), tuple(joints), deviation)
     begin = problem.packed()
+    if not np.isfinite(begin).all():
+        return JointFit(tuple(curves), tuple(joints), np.inf)
     result = least_squares(
         problem.residuals, begin, problem.slopes, method="lm", x_scale="jac", max_nfev=ROUNDS, xtol=CLOSE, ftol=CLOSE
     )

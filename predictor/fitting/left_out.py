@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.fitted_model import smape_pct
+from predictor.fitting.joint import with_exact_zeros
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.splits import CurveSplits
@@ -44,6 +45,7 @@ def left_out_smape_pct(
         left_out = (place % FOLDS == fold) & (place > 0) & (place < len(points) - 1)
         rest, rows = points.part(~left_out), left_out[nearest]
         structured = selection(rest, residual_tables(rest, known))[1]
-        predicted[rows] = structured.fit.predict(rest, curve.x[rows])
+        exact = with_exact_zeros(structured.fit, float(np.abs(curve.y).max()))
+        predicted[rows] = exact.predict(rest, curve.x[rows])
     judged = np.isfinite(predicted)
     return smape_pct(predicted[judged], curve.y[judged])

@@ -30,7 +30,7 @@ def noise_pct(curve: MeasuredCurve, predicted: Array, segments: tuple[CurveSegme
         return _mean_pct((inflated * _relative(curve.y, mean[place]))[repeated])
     errors = _relative(curve.y, predicted)
     for segment in segments:
-        inside = (curve.x >= segment.start) & (curve.x <= segment.end)
+        inside = (curve.x >= segment.start) & ((curve.x < segment.end) | (segment is segments[-1]))
         left = segment.points - FAMILIES[segment.family].size
         errors[inside] *= np.sqrt(segment.points / left) if left > 0 else 1.0
     return _mean_pct(errors)

@@ -11,6 +11,12 @@ from predictor.fitting.curve import MeasuredCurve
 
 Array = NDArray[np.float64]
 
+OUTLYING, FAR_OFF = 8.0, 1e3
+"""A single point so many times as far off as those around it hardly counts: its noise is taken to be so much larger."""
+RESOLVED = 1e-5
+"""Noise below this share of y is like none: a bend of exact data is known no better."""
+DECIMALS = 9
+"""Most decimals of what counts as rounded."""
 WINDOW = 5
 """Points whose median is taken for how large y is."""
 LARGEST = 700.0
@@ -35,6 +41,8 @@ class FitPoints:
         Standard deviation of the noise of a row, up to a factor: |y| where noise is relative, else 1. Shape (points,).
     logarithmic
         Whether x is spread evenly on a logarithmic axis rather than on a linear one.
+    rounded_to
+        The step to which y was rounded as a decimal number; 0 where it has all digits.
     """
 
     x: Array
@@ -43,6 +51,7 @@ class FitPoints:
     within: Array
     scale: Array
     logarithmic: bool
+    rounded_to: float = 0.0
 
     @classmethod
     def of(cls, curve: MeasuredCurve) -> FitPoints:
@@ -51,7 +60,8 @@ class FitPoints:
         rows = np.asarray(np.bincount(place), dtype=np.float64)
         y = np.asarray(np.bincount(place, curve.y) / rows)
         within = np.asarray(np.bincount(place, (curve.y - y[place]) ** 2), dtype=np.float64)
-        return cls(x, y, rows, within, _scale(x, y), _is_logarithmic(x))
+        scale = np.where(_is_outlier(x, y), FAR_OFF, 1.0) * _scale(x, y)
+        return cls(x, y, rows, within, scale, _is_logarithmic(x), _rounded_to(curve.y))
 
     def __len__(self) -> int:
         return len(self.x)
@@ -64,8 +74,9 @@ class FitPoints:
     def part(self, keep: NDArray[np.bool_]) -> FitPoints:
         """Some of the points."""
         return FitPoints(
-            self.x[keep], self.y[keep], self.rows[keep], self.within[keep], self.scale[keep], self.logarithmic
-        )
+            self.x[keep], self.y[keep], self.rows[keep], self.within[keep], self.scale[keep], self.logarithmic,
+            self.rounded_to,
+        )  # fmt: skip
 
     def on_axis(self, x: Array | float) -> Array:
         """Places on the axis: x, or its logarithm."""
@@ -79,6 +90,14 @@ class FitPoints:
         """Variance of a row by repeats, in units of `scale` squared, and its degrees of freedom."""
         freedom = int((self.rows - 1).sum())
         return (float((self.within / self.scale**2).sum()) / freedom if freedom else 0.0), freedom
+
+    def noise_of_rounding(self) -> float:
+        """Variance that comes from rounding y to decimals, in the same unit; next to none where it has all digits."""
+        return self.rounded_to**2 / 12 * float(np.median(self.scale**-2.0))
+
+    def resolved_noise(self) -> float:
+        """The least variance that is told apart from none, in the same unit."""
+        return max((RESOLVED * float(np.median(np.abs(self.y) / self.scale))) ** 2, 1e-24)
 
     def noise_of_neighbours(self) -> float:
         """Variance of a row by how much each point differs from the line through its neighbours, in the same unit."""
@@ -96,6 +115,29 @@ def _scale(x: Array, y: Array) -> Array:
     relative = np.log(np.mean(difference / size[1:-1])) + np.log(size[1:-1]).mean() if difference.any() else 0.0
     absolute = np.log(np.mean(difference)) if difference.any() else 0.0
     return np.ones_like(y) if len(difference) * (relative - absolute) > MARGIN else size
+
+
+def _is_outlier(x: Array, y: Array) -> NDArray[np.bool_]:
+    """Which points are far from the line through their neighbours, while those are near a line without them."""
+    outlier = np.zeros(len(x), dtype=bool)
+    if len(x) < 2 * WINDOW:
+        return outlier
+    off = np.abs(_off_neighbours(x, y)[0])
+    typical = float(np.median(off))
+    for at in np.flatnonzero(off > OUTLYING * typical) + 1:
+        if 3 <= at < len(x) - 3:
+            around = np.array([at - 3, at - 2, at - 1, at + 1, at + 2, at + 3])
+            beside = np.abs(_off_neighbours(x[around], y[around])[0]).max()
+            outlier[at] = off[at - 1] > OUTLYING * max(beside, typical)
+    return outlier
+
+
+def _rounded_to(y: Array) -> float:
+    for decimals in range(DECIMALS):
+        step = 10.0**-decimals
+        if np.all(np.abs(y / step - np.round(y / step)) <= 1e-9 * np.maximum(np.abs(y / step), 1.0)):
+            return step
+    return 0.0
 
 
 def _off_neighbours(x: Array, y: Array) -> tuple[Array, Array]:

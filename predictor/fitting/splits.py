@@ -15,8 +15,8 @@ from predictor.fitting.residuals import shortest_segment
 
 Array = NDArray[np.float64]
 
-MOST = 9
-"""Most segments."""
+AHEAD = 4
+"""Numbers of segments that are tried beyond the best."""
 ROUNDS = 6
 """Of splitting and estimating the noise again."""
 SETTLED = 1e-3
@@ -64,13 +64,13 @@ class CurveSplits:
 def best_splits(points: FitPoints, tables: Mapping[str, Array]) -> CurveSplits:
     """The best splits, with the typical noise estimated from the best of them."""
     repeats, known = points.noise_of_repeats()
-    floor = repeats if known >= ENOUGH else 0.0
-    prior = NoisePrior(max(points.noise_of_neighbours(), floor, 1e-24))
+    floor = max(repeats if known >= ENOUGH else 0.0, points.noise_of_rounding(), points.resolved_noise())
+    prior = NoisePrior(max(points.noise_of_neighbours(), floor))
     shortest = shortest_segment(len(points))
     for _ in range(ROUNDS):
         evidence = segment_evidence(tables, prior, shortest)
         splits = CurveSplits(_by_count(evidence), evidence, prior)
-        variance = max(_typical_variance(splits.best, tables, len(points), prior), floor, 1e-24)
+        variance = max(_typical_variance(splits.best, tables, len(points), prior), floor)
         if abs(variance / prior.variance - 1) < SETTLED:
             break
         prior = NoisePrior(variance)
@@ -97,7 +97,8 @@ def _by_count(evidence: SegmentEvidence) -> tuple[CurveSplit, ...]:
     count = len(evidence.cost)
     least, choices = evidence.cost[0], []
     splits = [CurveSplit((0,), (evidence.family(0, count - 1),), float(least[-1]))]
-    for number in range(1, MOST):
+    best = 0
+    for number in range(1, count):
         through = np.full((count, count), np.inf)
         through[1:] = least[:-1, None] + evidence.cost[1:]
         choices.append(through.argmin(axis=0))
@@ -107,6 +108,9 @@ def _by_count(evidence: SegmentEvidence) -> tuple[CurveSplit, ...]:
         starts = _traced(choices, count)
         families = tuple(evidence.family(a, b - 1) for a, b in zip(starts, (*starts[1:], count), strict=True))
         splits.append(CurveSplit(starts, families, float(least[-1] + number * BREAK_COST * np.log(count))))
+        best = number if splits[number].cost < splits[best].cost else best
+        if number - best >= AHEAD:
+            break
     return tuple(splits)
 
 

@@ -23,6 +23,10 @@ LAST_RESORT = ("constant", "linear")
 """Families that never leave their points far."""
 LOOKED_AT, BEYOND = 50, 3.0
 """Places of a segment where its curve must be defined, and how far, in ranges of its points, it may be beyond them."""
+NARROWED, TRIED_NEAR = 7, 9
+"""How often the place of a bend is searched more finely, and places that are tried each time."""
+UNLIKE = 2.0
+"""Ratio of the noise of two segments from which the split is looked at again with equal noise."""
 MARGIN = 2
 """Fewest points between a bend and the next breakpoint."""
 
@@ -117,6 +121,13 @@ def _is_defined(points: FitPoints, fit: JointFit) -> bool:
     return bool(np.isfinite(fit.squares))
 
 
+def noise_differs(points: FitPoints, structured: Structured) -> bool:
+    """Whether neighbouring segments have noise so unlike that it may be all that tells them apart."""
+    noise = structured.deviation * np.sqrt(points.rows) / points.scale
+    by_segment = noise[list(structured.split.starts)]
+    return bool(np.any(np.abs(np.diff(np.log(by_segment))) > np.log(UNLIKE)))
+
+
 def apart_squares(points: FitPoints, structured: Structured, number: int) -> float:
     """The sum of squares of the two segments beside the breakpoint of that number, each fitted alone."""
     edges = [*structured.split.starts, len(points)][number : number + 3]
@@ -154,8 +165,17 @@ def _joint(
     if not len(squares) or not np.isfinite(squares).any():
         return jump
     best = int(squares.argmin())
+    place, least = float(places[best]), float(squares[best])
     apart = _squares(points, deviation, left, first, middle) + _squares(points, deviation, right, middle, end)
-    return Joint(float(places[best]), True) if squares[best] - apart < np.log(len(points)) else jump
+    width = float(np.diff(places).max(initial=0.0))
+    for _ in range(NARROWED):  # where noise is small, a bend a little aside looks like a jump
+        if least - apart < np.log(len(points)):
+            return Joint(place, True)
+        near = np.linspace(place - width, place + width, TRIED_NEAR)
+        squares = bend_squares(points, deviation, left, right, first, end, near)
+        best, width = int(squares.argmin()), 2 * width / (TRIED_NEAR - 1)
+        place, least = (float(near[best]), float(squares[best])) if squares[best] < least else (place, least)
+    return Joint(place, True) if least - apart < np.log(len(points)) else jump
 
 
 def sound_fit(
@@ -167,6 +187,7 @@ def sound_fit(
 ) -> JointFit:
     """The joint fit; where a bend runs away, or leaves a segment without points, it is fitted as the jump."""
     axis = points.on_axis(points.x)
+    least = np.array([max(MARGIN, curve.family.size) for curve in curves])
     while True:
         fit = fit_together(points, curves, joints, deviation)
         places = [axis[0], *(joint.place for joint in fit.joints), axis[-1]]
@@ -176,7 +197,8 @@ def sound_fit(
             for number, joint in enumerate(fit.joints)
             if joint.is_bend
             and not (
-                places[number] < joint.place < places[number + 2] and points_of[number : number + 2].min() > MARGIN
+                places[number] < joint.place < places[number + 2]
+                and np.all(points_of[number : number + 2] > least[number : number + 2])
             )
         ]
         if not away:

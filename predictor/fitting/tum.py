@@ -33,7 +33,7 @@ from predictor.fitting.joint import Joint, JointFit, LocalCurve, fitted_alone
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import as_fitted
 from predictor.fitting.run_errors import at_least, column_ranges, run_errors
-from predictor.fitting.splits import MOST, CurveSplit, CurveSplits, best_splits
+from predictor.fitting.splits import CurveSplit, CurveSplits, best_splits
 from predictor.fitting.structure import Structured
 
 Array = NDArray[np.float64]
@@ -49,6 +49,8 @@ EXHAUSTIVE = 3
 """Most segments whose splits are all tried."""
 EXTREMA = 16
 """How many extrema of the second derivative may begin a segment (the paper's l)."""
+MOST = 9
+"""Most segments."""
 WINDOW = 5
 """Points of a local derivative."""
 LOOKED_AT = 50
