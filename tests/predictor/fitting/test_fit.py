@@ -149,6 +149,61 @@ def test_no_curve_has_a_pole_within_its_segment() -> None:
     assert predicted.min() > 50 and predicted.max() < 1000
 
 
+def _noise(seed: int, count: int = 60) -> Array:
+    return np.random.default_rng(seed).normal(size=count)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_change_of_noise_alone_is_no_breakpoint(seed: int) -> None:
+    x = np.linspace(1.0, 100.0, 60)
+    model = fitted(x, 100 * (1 + np.where(x < 50, 0.003, 0.05) * _noise(seed)))
+    assert families(model) == ["constant"]
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4, 1e-3, 1e-2])
+def test_a_knee_is_a_bend_however_quiet_the_curve(noise: float) -> None:
+    x = np.linspace(1.0, 100.0, 60)
+    (point,) = fitted(x, np.minimum(1.2 * x, 48.0), noise).breakpoints
+    assert point.jump == 0
+    assert point.at == pytest.approx(40, abs=0.01 + 40 * 2 * noise)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_outlier_is_no_segment(seed: int) -> None:
+    x = np.linspace(1.0, 100.0, 60)
+    y = (10 + x) * (1 + 0.01 * _noise(seed))
+    y[30] *= 3
+    model = fitted(x, y)
+    assert families(model) == ["linear"]
+    assert model.segments[0].parameters == pytest.approx((10, 1), rel=0.03)
+
+
+def test_zeros_stay_zero() -> None:
+    x = np.linspace(1.0, 100.0, 60)
+    model = fitted(x, np.maximum(0.0, x - 40), 0.02)
+    assert model.segments[0].parameters == (0.0,)
+    assert model.smape_pct < 1
+
+
+def test_a_staircase_has_as_many_segments_as_steps() -> None:
+    x = np.arange(120.0)
+    model = fitted(x, 10 + 5 * (x // 10), 0.005)
+    assert [point.at for point in model.breakpoints] == [9.5 + 10 * step for step in range(11)]
+
+
+def test_rounded_values_are_not_levels() -> None:
+    """Noise of 0.2 %, rounded to steps of 0.7 %."""
+    x = np.linspace(1.0, 100.0, 60)
+    models = [fitted(x, np.round(14.88 * (1 + 0.002 * _noise(seed)), 1)) for seed in range(6)]
+    assert sum(len(model.segments) for model in models) <= 8
+
+
+def test_points_of_segments_are_rows_and_add_up() -> None:
+    x = np.repeat(np.linspace(1.0, 100.0, 20), 3)
+    model = fitted(x, np.where(x < 50, 10.0, 20.0), 0.01)
+    assert model.points == sum(segment.points for segment in model.segments) == 60
+
+
 def test_left_out_points_err_about_as_much_as_the_noise() -> None:
     model = fitted(LINEAR, np.where(LINEAR < 40, 10.0, 14.0), 0.02)
     assert model.left_out_smape_pct == pytest.approx(model.noise_pct, rel=0.35)
