@@ -96,7 +96,7 @@ class FitPoints:
         return self.rounded_to**2 / 12 * float(np.median(self.scale**-2.0))
 
     def resolved_noise(self) -> float:
-        """The least variance that is told apart from none, in the same unit."""
+        """The least variance that can be distinguished from none, in the same unit."""
         return max((RESOLVED * float(np.median(np.abs(self.y) / self.scale))) ** 2, 1e-24)
 
     def noise_of_neighbours(self) -> float:

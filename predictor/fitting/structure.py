@@ -122,7 +122,7 @@ def _is_defined(points: FitPoints, fit: JointFit) -> bool:
 
 
 def noise_differs(points: FitPoints, structured: Structured) -> bool:
-    """Whether neighbouring segments have noise so unlike that it may be all that tells them apart."""
+    """Whether neighbouring segments have noise so unlike that they may differ in nothing else."""
     noise = structured.deviation * np.sqrt(points.rows) / points.scale
     by_segment = noise[list(structured.split.starts)]
     return bool(np.any(np.abs(np.diff(np.log(by_segment))) > np.log(UNLIKE)))
