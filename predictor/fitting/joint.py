@@ -8,20 +8,16 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from predictor.fitting.family import FAMILIES, Family
+from predictor.fitting.least_squares import least_squares
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import as_fitted
 
 Array = NDArray[np.float64]
 
-ROUNDS = 25
-"""Most evaluations."""
 STEP = 1e-4
 """Of a derivative, as a share of the span."""
-CLOSE = 1e-6
-"""Relative change of the sum of squares at which it has settled."""
 ROUNDING = 1e-12
 """Of a value, as a share of the largest."""
 FAR = 1e6
@@ -187,12 +183,10 @@ def fit_together(
     begin = problem.packed()
     if not np.isfinite(begin).all():
         return JointFit(tuple(curves), tuple(joints), np.inf)
-    result = least_squares(
-        problem.residuals, begin, problem.slopes, method="lm", x_scale="jac", max_nfev=ROUNDS, xtol=CLOSE, ftol=CLOSE
-    )
-    unpacked, places = problem.unpacked(result.x)
+    best = least_squares(problem.residuals, problem.slopes, begin)
+    unpacked, places = problem.unpacked(best)
     joined = tuple(Joint(place, one.is_bend) for place, one in zip(places, joints, strict=True))
-    return JointFit(unpacked, joined, float((problem.residuals(result.x) ** 2).sum()))
+    return JointFit(unpacked, joined, float((problem.residuals(best) ** 2).sum()))
 
 
 @dataclass(frozen=True)
