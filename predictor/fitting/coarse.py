@@ -1,4 +1,4 @@
-"""Curves of many points: medians of neighbours show the structure, and all points fitted in the end."""
+"""Curves of many points: medians of neighbours show the structure, then all points are fitted."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ def coarse(points: FitPoints) -> FitPoints:
     y = np.array([np.median(points.y[group]) for group in groups])
     scale = np.array([1 / np.sqrt(points.weights[group].sum()) for group in groups])
     even = np.ones(len(groups))
-    return FitPoints(points.off_axis(places), y, even, np.zeros(len(groups)), scale, points.logarithmic)
+    within = np.zeros(len(groups))
+    return FitPoints(points.off_axis(places), y, even, within, scale, points.logarithmic, points.rounded_to)
 
 
 def fitted_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> JointFit:
     """The fit of medians, fitted to all points: jumps are placed between two of them."""
-    if medians is points:
+    if len(medians) == len(points):
         return fit
     deviation = points.scale / np.sqrt(points.rows)
     jumps = [_jump(points, medians, fit, number) for number in range(len(fit.joints))]
