@@ -10,6 +10,7 @@ import pytest
 from placer.inputs.solo_fits import read_solo_fits
 from predictor.fitting.fitted_model import CurveSegment, FittedModel
 from predictor.fitting.model_file import models_text
+from predictor.training.solo_fits import OWN_RUNS
 from profiles import InputError
 from profiles.profile import Profile
 from tests.predictor.made_up import CRYPTO, PLAIN, profile
@@ -40,11 +41,15 @@ def test_a_model_is_read(measured: Profile, tmp_path: Path) -> None:
     assert read_solo_fits([f"plain={written(tmp_path, OTHER, AT_DEFAULT)}"], measured) == {"plain": AT_DEFAULT}
 
 
+def test_an_nf_without_a_file_is_fitted_to_its_own_runs(measured: Profile) -> None:
+    assert read_solo_fits(["plain"], measured) == {"plain": OWN_RUNS}
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("plain", "'plain' is not NF=MODEL.json"),
-        ("=model.json", "'=model.json' is not NF=MODEL.json"),
+        ("plain=", "'plain=' is neither NF=MODEL.json nor NF"),
+        ("=model.json", "'=model.json' is neither NF=MODEL.json nor NF"),
         ("Plain=model.json", "'Plain' is not profiled (did you mean plain?)"),
     ],
 )
