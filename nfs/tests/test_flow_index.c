@@ -165,23 +165,36 @@ static struct flow_key in_sequence(int sequence, uint32_t i)
 	return key;
 }
 
-/* Keys in sequence do not cluster, whatever the secrets: a full index is searched in 1.5 steps. */
+#define DRAWS 20
+
+/*
+ * Keys in sequence do not cluster: a full index is searched in 1.5 steps on the mean over secrets,
+ * as with random keys. Of 4,000 indexes, single ones took up to 1.67; a cluster would take many.
+ */
 static void sequences_do_not_cluster(void **state)
 {
 	const uint32_t most = 1 << 14;
 
 	(void)state;
-	for (int run = 0; run < 20 * SEQUENCES; run++) {
-		struct flow_index index;
+	for (int sequence = 0; sequence < SEQUENCES; sequence++) {
+		double total = 0.0;
 
-		assert_int_equal(flow_index_create(&index, most), 0);
-		for (uint32_t i = 0; i < most; i++) {
-			const struct flow_key key = in_sequence(run % SEQUENCES, i);
+		for (int draw = 0; draw < DRAWS; draw++) {
+			struct flow_index index;
+			double distance;
 
-			flow_index_add(&index, &key, flow_index_hash(&index, &key));
+			assert_int_equal(flow_index_create(&index, most), 0);
+			for (uint32_t i = 0; i < most; i++) {
+				const struct flow_key key = in_sequence(sequence, i);
+
+				flow_index_add(&index, &key, flow_index_hash(&index, &key));
+			}
+			distance = mean_distance(&index);
+			flow_index_destroy(&index);
+			assert_true(distance < 1.0);
+			total += distance;
 		}
-		assert_true(mean_distance(&index) < 0.6);
-		flow_index_destroy(&index);
+		assert_true(total / DRAWS < 0.53);
 	}
 }
 
