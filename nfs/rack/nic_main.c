@@ -1,0 +1,211 @@
+/*
+ * nf-nic: plays a SmartNIC of a rack, between the switch and its server.
+ *
+ *     nf-nic --program n0.o --wire n0.link --host s0.link --report n0.json
+ *
+ * The kernel emulates the card: it checks the program and runs each packet through XDP. XDP_TX
+ * sends a packet to the switch, XDP_PASS to the server, from wherever it came; others are dropped.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <linux/bpf.h>
+
+#include "rack/nic_report.h"
+
+enum { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
+
+static volatile sig_atomic_t stop;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
+
+static const char help[] =
+	"Usage: nf-nic --program FILE --wire FILE [--host FILE] --report FILE\n"
+	"\n"
+	"Plays a SmartNIC, emulated by XDP: the kernel runs the program on each packet. Needs the\n"
+	"right to load BPF programs (root, or CAP_BPF and CAP_NET_ADMIN).\n"
+	"\n"
+	"  --program FILE  object of the program, from clang\n"
+	"  --wire FILE     link to the switch, of which this is side B\n"
+	"  --host FILE     link to the server, of which this is side A; without one, packets for\n"
+	"                  a server are dropped\n"
+	"  --report FILE   what was done, as JSON, when the wire ends\n"
+	"  --help          this text\n"
+	"\n"
+	"Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted; what was done is reported.\n";
+
+struct options {
+	const char *program, *wire, *host, *report;
+	bool help;
+};
+
+static bool read_options(struct options *options, int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"program", required_argument, NULL, 'p'}, {"wire", required_argument, NULL, 'w'},
+		{"host", required_argument, NULL, 'o'},    {"report", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+	};
+	int option;
+
+	*options = (struct options){.program = NULL};
+	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		switch (option) {
+		case 'p':
+			options->program = optarg;
+			break;
+		case 'w':
+			options->wire = optarg;
+			break;
+		case 'o':
+			options->host = optarg;
+			break;
+		case 'r':
+			options->report = optarg;
+			break;
+		case 'h':
+			options->help = true;
+			return true;
+		default:
+			return false;
+		}
+	}
+	if (optind == argc && options->program && options->wire && options->report)
+		return true;
+	fprintf(stderr, "nf-nic: --program, --wire and --report are needed, and nothing else\n"
+			"hint: see --help\n");
+	return false;
+}
+
+/* Send a packet to a side, or drop it if there is none. False if the link breaks. */
+static bool send_to(struct nic *nic, int link, struct link_message *message)
+{
+	if (link == NIC_NONE) {
+		nic->lost[NIC_NO_HOST]++;
+		return true;
+	}
+	return links_send(nic->links, link, message);
+}
+
+/* False if the kernel or a link fails. */
+static bool process(struct nic *nic, const struct link_message *message)
+{
+	struct link_message out = {.time_us = message->time_us};
+	struct nic_result result;
+
+	if (message->length < NIC_LEAST_BYTES || message->length > NIC_MOST_BYTES) {
+		nic->lost[message->length < NIC_LEAST_BYTES ? NIC_TOO_SHORT : NIC_TOO_LONG]++;
+		return true;
+	}
+	if (!nic_program_run(nic->program, message->bytes, message->length, &result))
+		return false;
+	out.length = result.length;
+	out.bytes = result.bytes;
+	switch (result.action) {
+	case XDP_TX:
+		return send_to(nic, nic->wire, &out);
+	case XDP_PASS:
+		return send_to(nic, nic->host, &out);
+	case XDP_DROP:
+		return true; /* the program counted it */
+	default:
+		nic->lost[NIC_ABORTED]++;
+		return true;
+	}
+}
+
+/* Pass a flush on behind the packets; without a server, the switch gets it back. */
+static bool flush(struct nic *nic, int from, uint64_t round)
+{
+	const int to = from == nic->wire && nic->host != NIC_NONE ? nic->host : nic->wire;
+
+	return links_send_flush(nic->links, to, round);
+}
+
+enum step { NOTHING, MOVED, ENDED, BROKEN };
+
+/* Take one message of a link. */
+static enum step take(struct nic *nic, int link)
+{
+	struct link_message message;
+
+	if (!links_receive(nic->links, link, &message))
+		return NOTHING;
+	switch (message.kind) {
+	case LINK_PACKET:
+		return process(nic, &message) ? MOVED : BROKEN;
+	case LINK_FLUSH:
+		return flush(nic, link, link_round(&message)) ? MOVED : BROKEN;
+	default:
+		return link == nic->wire ? ENDED : MOVED;
+	}
+}
+
+/* Until the wire ends; false if a link breaks, or the program is interrupted. */
+static bool loop(struct nic *nic)
+{
+	for (;;) {
+		const enum step wire = take(nic, nic->wire);
+		const enum step host = nic->host == NIC_NONE ? NOTHING : take(nic, nic->host);
+
+		if (wire == BROKEN || host == BROKEN || stop)
+			return false;
+		if (wire == ENDED)
+			return nic->host == NIC_NONE || links_send_end(nic->links, nic->host);
+		if (wire == NOTHING && host == NOTHING && !links_idle(nic->links))
+			return false;
+	}
+}
+
+static bool open_links(struct nic *nic, const struct options *options)
+{
+	nic->links = links_create(&stop);
+	if (!nic->links) {
+		fprintf(stderr, "nf-nic: no memory for links\n");
+		return false;
+	}
+	nic->wire = links_open(nic->links, options->wire, LINK_B);
+	nic->host = options->host ? links_open(nic->links, options->host, LINK_A) : NIC_NONE;
+	return nic->wire >= 0 && (!options->host || nic->host >= 0);
+}
+
+static int run(struct nic *nic, const struct options *options)
+{
+	const bool ended = links_meet(nic->links) && loop(nic);
+
+	if (!nic_report(nic, options->report, stop != 0))
+		return FAILED;
+	if (ended)
+		return DONE;
+	return stop ? INTERRUPTED : FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	const struct sigaction on_signal = {.sa_handler = interrupt};
+	struct options options;
+	struct nic nic = {.wire = NIC_NONE, .host = NIC_NONE};
+	int result = BAD_INPUT;
+
+	if (!read_options(&options, argc, argv))
+		return BAD_INPUT;
+	if (options.help) {
+		fputs(help, stdout);
+		return DONE;
+	}
+	sigaction(SIGINT, &on_signal, NULL);
+	sigaction(SIGTERM, &on_signal, NULL);
+	nic.program = nic_program_load(options.program);
+	if (nic.program && open_links(&nic, &options))
+		result = run(&nic, &options);
+	if (nic.links)
+		links_destroy(nic.links);
+	nic_program_free(nic.program);
+	return result;
+}

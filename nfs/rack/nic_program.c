@@ -1,0 +1,221 @@
+#include "rack/nic_program.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#define NAMES ".rodata.names"
+#define COUNTERS ".bss"
+#define LONGEST_NAME 1000
+#define ROOM 1024 /* that a packet may grow by */
+
+struct nic_program {
+	struct bpf_object *object;
+	const char *names; /* lines: what, its place, whose */
+	size_t n_names;
+	int program, counters;
+	uint32_t n_counters;
+	uint64_t *values;
+	uint8_t bytes[NIC_MOST_BYTES + ROOM];
+};
+
+/* What libbpf says, warnings only: among them the verifier's log. */
+static int print_warning(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	return level == LIBBPF_WARN ? vfprintf(stderr, format, arguments) : 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t length = strlen(text), n = strlen(end);
+
+	return length >= n && strcmp(text + length - n, end) == 0;
+}
+
+static struct bpf_map *find_map(const struct bpf_object *object, const char *end)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object)
+		if (ends_with(bpf_map__name(map), end))
+			return map;
+	return NULL;
+}
+
+/* Find what a generated program has. False after printing what is missing. */
+static bool find_parts(struct nic_program *program, const char *path)
+{
+	struct bpf_map *names = find_map(program->object, NAMES);
+
+	if (!names || !find_map(program->object, COUNTERS) ||
+	    !bpf_object__next_program(program->object, NULL)) {
+		fprintf(stderr,
+			"%s: no program of a SmartNIC: it lacks code, counters or their names\n"
+			"hint: `placer chain compile` writes such programs\n",
+			path);
+		return false;
+	}
+	program->names = bpf_map__initial_value(names, &program->n_names);
+	return true;
+}
+
+static bool load(struct nic_program *program, const char *path)
+{
+	const int result = bpf_object__load(program->object);
+	struct bpf_map *counters = find_map(program->object, COUNTERS);
+
+	if (result < 0) {
+		fprintf(stderr, "%s: the kernel refuses the program: %s\n%s", path,
+			strerror(-result),
+			result == -EPERM ? "hint: root may, or CAP_BPF with CAP_NET_ADMIN\n" : "");
+		return false;
+	}
+	program->program = bpf_program__fd(bpf_object__next_program(program->object, NULL));
+	program->counters = bpf_map__fd(counters);
+	program->n_counters = bpf_map__value_size(counters) / sizeof(*program->values);
+	program->values = calloc(program->n_counters, sizeof(*program->values));
+	if (!program->values)
+		fprintf(stderr, "nf-nic: no memory for %u counters\n", program->n_counters);
+	return program->values != NULL;
+}
+
+struct nic_program *nic_program_load(const char *path)
+{
+	struct nic_program *program = calloc(1, sizeof(*program));
+
+	libbpf_set_print(print_warning);
+	if (!program) {
+		fprintf(stderr, "nf-nic: no memory for %s\n", path);
+		return NULL;
+	}
+	program->object = bpf_object__open_file(path, NULL);
+	if (!program->object) {
+		char why[128];
+
+		libbpf_strerror(errno, why, sizeof(why));
+		fprintf(stderr, "%s: %s\n", path, why);
+	} else if (find_parts(program, path) && load(program, path)) {
+		return program;
+	}
+	nic_program_free(program);
+	return NULL;
+}
+
+void nic_program_free(struct nic_program *program)
+{
+	if (!program)
+		return;
+	bpf_object__close(program->object);
+	free(program->values);
+	free(program);
+}
+
+bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,
+		     struct nic_result *result)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = bytes, .data_size_in = length,
+		    .data_out = program->bytes, .data_size_out = sizeof(program->bytes),
+		    .repeat = 1, );
+	const int error = bpf_prog_test_run_opts(program->program, &options);
+
+	if (error < 0) {
+		fprintf(stderr, "nf-nic: the kernel does not run a packet of %u bytes: %s\n",
+			length, strerror(-error));
+		return false;
+	}
+	*result = (struct nic_result){options.retval, options.data_size_out, program->bytes};
+	return true;
+}
+
+/* A line of names. */
+struct name {
+	char what[16], of[LONGEST_NAME];
+	uint32_t place;
+};
+
+/* Read the next line; false at the end, or at one that is none. */
+static bool next_name(const struct nic_program *program, size_t *at, struct name *name)
+{
+	const char *line = program->names + *at;
+	const size_t left = program->n_names - *at;
+	const char *end = left > 0 ? memchr(line, '\n', left) : NULL;
+	char copy[LONGEST_NAME];
+
+	if (!end || (size_t)(end - line) >= sizeof(copy))
+		return false;
+	memcpy(copy, line, (size_t)(end - line));
+	copy[end - line] = '\0';
+	*at += (size_t)(end - line) + 1;
+	return sscanf(copy, "%15s %u %999[^\n]", name->what, &name->place, name->of) == 3 &&
+	       name->place < program->n_counters;
+}
+
+static bool read_counters(struct nic_program *program)
+{
+	const uint32_t key = 0;
+
+	if (bpf_map_lookup_elem(program->counters, &key, program->values) == 0)
+		return true;
+	fprintf(stderr, "nf-nic: counters: %s\n", strerror(errno));
+	return false;
+}
+
+static void write_text(const char *text, FILE *stream)
+{
+	fputc('"', stream);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', stream);
+		fputc(*text, stream);
+	}
+	fputc('"', stream);
+}
+
+bool nic_program_write_functions(struct nic_program *program, FILE *stream)
+{
+	struct name name;
+	uint64_t entered = 0;
+	bool first = true;
+
+	if (!read_counters(program))
+		return false;
+	fputc('[', stream);
+	for (size_t at = 0; next_name(program, &at, &name);) {
+		const uint64_t value = program->values[name.place];
+
+		if (strcmp(name.what, "entered") == 0)
+			entered = value;
+		if (strcmp(name.what, "sent") != 0)
+			continue;
+		fputs(first ? "{\"name\": " : ", {\"name\": ", stream);
+		write_text(name.of, stream);
+		fprintf(stream,
+			", \"entered\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"dropped\": %" PRIu64
+			"}",
+			entered, value, entered - value);
+		first = false;
+	}
+	fputc(']', stream);
+	return true;
+}
+
+bool nic_program_write_reasons(struct nic_program *program, FILE *stream)
+{
+	struct name name;
+
+	if (!read_counters(program))
+		return false;
+	for (size_t at = 0; next_name(program, &at, &name);) {
+		if (strcmp(name.what, "reason") != 0)
+			continue;
+		fputs(", ", stream);
+		write_text(name.of, stream);
+		fprintf(stream, ": %" PRIu64, program->values[name.place]);
+	}
+	return true;
+}

@@ -1,0 +1,284 @@
+/*
+ * nf-server: plays a server of a rack, between a switch or SmartNIC and the chain's functions.
+ *
+ *     nf-server --chain server.chain --link s0.link --report s0.json
+ *
+ * The thread of core 0 receives, lets packets enter the chain, and sends; the threads of other
+ * cores process what reaches their functions. No packet is lost without being counted.
+ */
+#include "rack/server.h"
+
+#include <stdio.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "accelerators/accelerator.h"
+#include "rack/server_cores.h"
+#include "run/start.h"
+
+/* A packet of any link in one segment, with room for headers. */
+#define BUFFER_BYTES (2 * RTE_PKTMBUF_HEADROOM + LINK_SLOT_BYTES)
+/* On each core: all together must leave some for others. */
+#define CACHED_PACKETS (SERVER_PACKETS / (4 * CHAIN_MOST_CORES))
+
+enum { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
+
+static volatile sig_atomic_t stop;
+static bool interrupted; /* the same, for the chain */
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	stop = 1;
+	__atomic_store_n(&interrupted, true, __ATOMIC_RELAXED);
+}
+
+void server_send(struct server *server, enum chain_end end, struct rte_mbuf **packets, uint16_t n)
+{
+	static uint8_t all[LINK_MOST_BYTES];
+
+	for (uint16_t i = 0; i < n; i++) {
+		const uint32_t length = rte_pktmbuf_pkt_len(packets[i]);
+		struct link_message message = {
+			.length = length,
+			.time_us = metadata_time_us(packets[i], server->now_us),
+		};
+
+		if (end == CHAIN_BACK) {
+			server->lost[SERVER_SENT_BACK]++;
+			continue;
+		}
+		if (length > LINK_MOST_BYTES) {
+			server->lost[SERVER_TOO_LONG]++;
+			continue;
+		}
+		message.bytes = rte_pktmbuf_read(packets[i], 0, length, all);
+		if (server->broken || !links_send(server->links, server->link, &message)) {
+			server->broken = true;
+			server->lost[SERVER_INTERRUPTED]++;
+		}
+	}
+	rte_pktmbuf_free_bulk(packets, n);
+}
+
+static void take(void *state, enum chain_end end, struct rte_mbuf **packets, uint16_t n)
+{
+	server_send(state, end, packets, n);
+}
+
+static struct rte_mempool *make_pool(const char *name)
+{
+	struct rte_mempool *pool = rte_pktmbuf_pool_create(name, SERVER_PACKETS, CACHED_PACKETS, 0,
+							   BUFFER_BYTES, SOCKET_ID_ANY);
+
+	if (!pool)
+		fprintf(stderr, "nf-server: no memory for packets: %s\nhint: --memory-mb\n",
+			rte_strerror(rte_errno));
+	return pool;
+}
+
+/* 0, or an exit status after printing why. */
+static int open_chain(struct server *server)
+{
+	struct server_options *options = server->options;
+	struct chain_spec *spec = &server->options->chain.spec;
+	struct chain_config config = {
+		.sink = server_cores_take, .interrupt = &interrupted, .timed = true};
+	const struct server_cores_config of_cores = {
+		.n = spec->n_cores,
+		.packets = 2 * SERVER_PACKETS,
+		.pins = options->pinned ? options->pins : NULL,
+		.now_us = &server->now_us,
+		.sink = take,
+		.state = server,
+	};
+
+	server->pool = make_pool("link");
+	server->spare = make_pool("spare");
+	server->cores = server_cores_create(&of_cores);
+	if (!server->pool || !server->spare || !server->cores ||
+	    !start_accelerators(spec, server->accelerators))
+		return FAILED;
+	for (unsigned int i = 0; i < spec->n_functions; i++)
+		if (spec->functions[i].kind->executions & NF_RUN_TO_COMPLETION)
+			spec->functions[i].execution = NF_RUN_TO_COMPLETION;
+	config.state = server->cores;
+	config.spare = server->spare;
+	memcpy(config.accelerators, server->accelerators, sizeof(config.accelerators));
+	server->chain = chain_create(spec, &config);
+	return server->chain ? 0 : BAD_INPUT;
+}
+
+/* What a burst may end with. */
+struct ending {
+	enum link_kind kind; /* LINK_PACKET: nothing but packets came */
+	uint64_t round;      /* of a LINK_FLUSH */
+};
+
+/* 0, or an exit status after printing why. */
+static int open_link(struct server *server)
+{
+	server->links = links_create(&stop);
+	if (!server->links) {
+		fprintf(stderr, "nf-server: no memory for links\n");
+		return FAILED;
+	}
+	server->link = links_open(server->links, server->options->link, LINK_B);
+	return server->link >= 0 ? 0 : BAD_INPUT;
+}
+
+static void close_all(struct server *server)
+{
+	server_cores_stop(server->cores);
+	chain_destroy(server->chain);
+	server_cores_destroy(server->cores);
+	links_destroy(server->links);
+	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++)
+		accelerator_destroy(server->accelerators[kind]);
+	rte_mempool_free(server->pool);
+	rte_mempool_free(server->spare);
+	chain_file_free(&server->options->chain);
+}
+
+/* Put a message's bytes into the buffer that waits for it. */
+static struct rte_mbuf *packet_of(struct server *server, const struct link_message *message)
+{
+	struct rte_mbuf *packet = server->buffer;
+
+	server->buffer = NULL;
+	memcpy(rte_pktmbuf_append(packet, (uint16_t)message->length), message->bytes,
+	       message->length);
+	metadata_begin(packet, NF_INSIDE, 0);
+	metadata_of(packet)->begun = (uint32_t)message->time_us;
+	return packet;
+}
+
+/* Receive packets of one time, so that the clock of functions is that of each packet. */
+static uint16_t receive(struct server *server, struct rte_mbuf **packets,
+			struct ending *ending)
+{
+	uint64_t time_us = server->next_us;
+	uint16_t n = 0;
+
+	ending->kind = LINK_PACKET;
+	if (server->next)
+		packets[n++] = server->next;
+	server->next = NULL;
+	while (n < NF_BURST && !server->next) {
+		struct link_message message;
+
+		if (!server->buffer)
+			server->buffer = rte_pktmbuf_alloc(server->pool);
+		server->starved = !server->buffer;
+		if (server->starved || !links_receive(server->links, server->link, &message))
+			break;
+		if (message.kind != LINK_PACKET) {
+			ending->kind = message.kind;
+			if (message.kind == LINK_FLUSH)
+				ending->round = link_round(&message);
+			break;
+		}
+		packets[n] = packet_of(server, &message);
+		if (n > 0 && message.time_us != time_us) {
+			server->next = packets[n];
+			server->next_us = message.time_us;
+		} else {
+			time_us = message.time_us;
+			n++;
+		}
+	}
+	/* a clock that never goes back, and is never 0 */
+	if (n > 0)
+		__atomic_store_n(&server->now_us, RTE_MAX(server->now_us, RTE_MAX(time_us, 1u)),
+				 __ATOMIC_RELAXED);
+	return n;
+}
+
+/* Make room when all buffers are in use: functions hold them, or other cores are behind. */
+static void make_room(struct server *server)
+{
+	if (server->starved && chain_is_quiet(server->chain))
+		server_cores_flush(server->cores);
+}
+
+/* Answer a round; false if that is not possible any more. */
+static bool answer(struct server *server, uint64_t round)
+{
+	server_cores_flush(server->cores);
+	return !server->broken && links_send_flush(server->links, server->link, round);
+}
+
+/* Until the link ends. False if it breaks, or the program is interrupted. */
+static bool loop(struct server *server)
+{
+	for (;;) {
+		struct rte_mbuf *packets[NF_BURST];
+		struct ending ending;
+		const uint16_t n = receive(server, packets, &ending);
+		unsigned int moved = n;
+
+		if (n > 0)
+			chain_enter(server->chain, packets, n, server->now_us);
+		moved += chain_step(server->chain, 0, server->now_us);
+		moved += server_cores_collect(server->cores);
+		if (ending.kind == LINK_END)
+			return true;
+		if (ending.kind == LINK_FLUSH && !answer(server, ending.round))
+			return false;
+		if (server->broken || stop)
+			return false;
+		make_room(server);
+		if (moved == 0 && ending.kind == LINK_PACKET && !links_idle(server->links))
+			return false;
+	}
+}
+
+/* Run until the end, and report. Returns the exit status. */
+static int run(struct server *server)
+{
+	bool ended;
+
+	if (!server_cores_start(server->cores, server->chain))
+		return FAILED;
+	ended = links_meet(server->links) && loop(server);
+	rte_pktmbuf_free(server->buffer);
+	if (server->next)
+		chain_enter(server->chain, &server->next, 1, server->now_us);
+	server_cores_flush(server->cores);
+	server_cores_stop(server->cores);
+	if (!server_report(server, stop != 0))
+		return FAILED;
+	if (ended && !server->broken)
+		return DONE;
+	return stop ? INTERRUPTED : FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	static struct server_options options;
+	const struct sigaction on_signal = {.sa_handler = interrupt};
+	struct server server = {.options = &options};
+	int result;
+
+	switch (server_options_read(&options, argc, argv)) {
+	case SERVER_DONE:
+		return DONE;
+	case SERVER_WRONG:
+		return BAD_INPUT;
+	case SERVER_RUN:
+		break;
+	}
+	if (start_eal("nf-server", options.memory_mb) < 0)
+		return FAILED;
+	sigaction(SIGINT, &on_signal, NULL);
+	sigaction(SIGTERM, &on_signal, NULL);
+	result = metadata_register() < 0 ? FAILED : open_chain(&server);
+	if (result == 0)
+		result = open_link(&server);
+	if (result == 0)
+		result = run(&server);
+	close_all(&server);
+	rte_eal_cleanup();
+	return result;
+}

@@ -1,0 +1,76 @@
+/* The state of nf-switch, and its parts. */
+#ifndef NFS_RACK_SWITCH_H
+#define NFS_RACK_SWITCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+#include <rte_swx_ctl.h>
+#include <rte_swx_pipeline.h>
+
+#include "rack/switch_options.h"
+#include "run/captures.h"
+
+/* In the private area of each packet. */
+struct switch_packet {
+	uint64_t time_us; /* when it came in from the world */
+};
+
+struct switch_port {
+	struct switch_state *state;
+	int link;        /* -1: the world, or no link */
+	uint64_t answer; /* the last round that the other end flushed */
+};
+
+struct switch_counts {
+	uint64_t received, sent; /* from and to the world */
+	uint64_t malformed;      /* of them; they do not enter the pipeline */
+	uint64_t dropped;        /* at the last port */
+	uint64_t nowhere;        /* sent to a port that is not there */
+	uint64_t broken;         /* left the pipeline with a length that no packet has */
+};
+
+struct switch_state {
+	const struct switch_options *options;
+	struct rte_swx_pipeline *pipeline;
+	struct rte_swx_ctl_pipeline *control;
+	struct rte_mempool *pool;
+	struct capture_reader *in;
+	struct capture_writer *out;
+	struct links *links;
+	struct switch_port ports[LINKS_MOST + 2]; /* the world, links, and where packets end */
+	struct switch_counts counts;
+	unsigned int in_flight; /* packets in the pipeline */
+	uint64_t moves;         /* whatever was received */
+	bool world_ended;
+	bool failed; /* to write, to send, or for want of memory */
+	bool bad;    /* input */
+};
+
+/* Make the ports of the pipeline: world, links, and the last one, which drops. */
+bool switch_ports_make(struct switch_state *state);
+
+/* Register what ports "from world", "from link", "to world", "to link" and "drop" do. */
+bool switch_ports_register(struct switch_state *state, const char *name,
+			   rte_swx_port_in_pkt_rx_t receive);
+bool switch_ports_register_out(struct switch_state *state, const char *name,
+			       rte_swx_port_out_pkt_tx_t send);
+/* Configure all ports with what is registered. */
+bool switch_ports_configure(struct switch_state *state);
+
+/* Ports for measuring: packets come from memory, and end where they leave. */
+bool switch_cycles_ports_make(struct switch_state *state);
+/* Measure cycles per packet, and print them; stops when `*stop` is not 0. False if it failed. */
+bool switch_cycles_measure(struct switch_state *state, const volatile sig_atomic_t *stop);
+
+/* Names of places in the register arrays. */
+struct switch_names;
+struct switch_names *switch_names_read(const char *path, struct rte_swx_pipeline *pipeline);
+void switch_names_free(struct switch_names *names);
+
+/* Write the report to a file, or to stdout. False after printing why. */
+bool switch_report_write(const struct switch_state *state, const struct switch_names *names,
+			 bool interrupted);
+
+#endif

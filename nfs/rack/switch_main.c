@@ -1,0 +1,218 @@
+/*
+ * nf-switch: the emulated switch of a rack, a program of DPDK's SWX pipeline.
+ *
+ *     nf-switch --spec l2.spec --entries l2.entries --in X.pcap --out Y.pcap --link s0=s0.link
+ *
+ * When the capture is read and nothing moves, the switch sends a flush on every link, and waits
+ * until it comes back behind the packets that it made others send. It ends when nothing moved in
+ * several such rounds: a server and its SmartNIC also exchange packets that the switch does not
+ * see, and each round moves them on.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal.h>
+
+#include "rack/entries.h"
+#include "rack/spec.h"
+#include "rack/switch.h"
+#include "run/start.h"
+
+#define PACKETS 255
+#define PACKETS_TO_MEASURE 8191
+/* Room in front of a packet is the default headroom: 128 bytes. */
+#define PACKET_BYTES (RTE_PKTMBUF_HEADROOM + LINK_MOST_BYTES + 128)
+#define INSTRUCTIONS_PER_RUN 256
+/* More than a server and its SmartNIC pass a packet to each other in one chain. */
+#define QUIET_ROUNDS 8
+
+enum { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+/* 0, or an exit status after printing why. */
+static int load(struct switch_state *state)
+{
+	const struct switch_options *options = state->options;
+	struct spec *spec = spec_read(options->spec);
+	bool built;
+
+	if (!spec)
+		return BAD_INPUT;
+	if (rte_swx_pipeline_config(&state->pipeline, "switch", 0) != 0 ||
+	    !(options->cycles ? switch_cycles_ports_make(state) : switch_ports_make(state))) {
+		fprintf(stderr, "nf-switch: no memory for the pipeline\n");
+		spec_free(spec);
+		return FAILED;
+	}
+	built = spec_build(spec, state->pipeline, (unsigned int)options->n_links + 1);
+	spec_free(spec);
+	if (!built)
+		return BAD_INPUT;
+	state->control = rte_swx_ctl_pipeline_create(state->pipeline);
+	if (!state->control) {
+		fprintf(stderr, "nf-switch: no memory for the tables\n");
+		return FAILED;
+	}
+	return !options->entries || entries_load(options->entries, state->pipeline, state->control)
+		       ? DONE
+		       : BAD_INPUT;
+}
+
+/* 0, or an exit status after printing why. */
+static int open_ends(struct switch_state *state)
+{
+	const struct switch_options *options = state->options;
+
+	state->pool = rte_pktmbuf_pool_create(
+		"packets", options->cycles ? PACKETS_TO_MEASURE : PACKETS, 0,
+		sizeof(struct switch_packet), PACKET_BYTES, SOCKET_ID_ANY);
+	state->links = links_create(&interrupted);
+	if (!state->pool || !state->links) {
+		fprintf(stderr, "nf-switch: no memory for packets\n");
+		return FAILED;
+	}
+	state->in = capture_reader_open(options->in);
+	if (!state->in)
+		return BAD_INPUT;
+	if (options->cycles)
+		return DONE;
+	for (int i = 0; i < options->n_links; i++)
+		if (links_open(state->links, options->links[i].path, LINK_A) < 0)
+			return BAD_INPUT;
+	state->out = capture_writer_open(options->out);
+	return state->out ? DONE : BAD_INPUT;
+}
+
+static uint64_t packets_on_links(const struct switch_state *state)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < state->options->n_links; i++)
+		n += links_sent(state->links, i) + links_received(state->links, i);
+	return n;
+}
+
+/* Rounds of flushing. */
+struct rounds {
+	uint64_t round, packets; /* packets on links when it began */
+	unsigned int quiet;
+};
+
+static bool is_answered(const struct switch_state *state, uint64_t round)
+{
+	for (int i = 0; i < state->options->n_links; i++)
+		if (state->ports[i + 1].answer != round)
+			return false;
+	return true;
+}
+
+/* Nothing moves: begin the next round, or wait for the answers to this one. True at the end. */
+static bool go_on(struct switch_state *state, struct rounds *rounds)
+{
+	if (!is_answered(state, rounds->round)) {
+		state->failed |= !links_idle(state->links);
+		return false;
+	}
+	if (rounds->round > 0)
+		rounds->quiet =
+			packets_on_links(state) == rounds->packets ? rounds->quiet + 1 : 0;
+	if (state->options->n_links == 0 || rounds->quiet == QUIET_ROUNDS)
+		return true;
+	rounds->round++;
+	rounds->packets = packets_on_links(state);
+	for (int i = 0; i < state->options->n_links; i++)
+		state->failed |= !links_send_flush(state->links, i, rounds->round);
+	return false;
+}
+
+static void run(struct switch_state *state)
+{
+	struct rounds rounds = {0};
+	bool over = false;
+
+	state->failed |= !links_meet(state->links);
+	while (!over && !interrupted && !state->failed && !state->bad) {
+		const uint64_t moves = state->moves;
+
+		rte_swx_pipeline_run(state->pipeline, INSTRUCTIONS_PER_RUN);
+		if (state->moves == moves && state->in_flight == 0 && state->world_ended)
+			over = go_on(state, &rounds);
+	}
+	for (int i = 0; over && i < state->options->n_links; i++)
+		state->failed |= !links_send_end(state->links, i);
+}
+
+static int finish(struct switch_state *state, const struct switch_names *names)
+{
+	/* who is interrupted fails to send or to wait, which is no failure */
+	bool keep = !state->bad && (!state->failed || interrupted);
+
+	if (keep)
+		keep = switch_report_write(state, names, interrupted);
+	keep &= capture_writer_close(state->out, keep);
+	if (state->bad)
+		return BAD_INPUT;
+	return !keep ? FAILED : interrupted ? INTERRUPTED : DONE;
+}
+
+/* The program is loaded. */
+static int work(struct switch_state *state)
+{
+	const struct switch_options *options = state->options;
+	struct switch_names *names = NULL;
+	int result = DONE;
+
+	if (options->names) {
+		names = switch_names_read(options->names, state->pipeline);
+		result = names ? DONE : BAD_INPUT;
+	}
+	if (result == DONE && !options->check) {
+		result = open_ends(state);
+		if (result == DONE && options->cycles) {
+			result = switch_cycles_measure(state, &interrupted) ? DONE : FAILED;
+		} else if (result == DONE) {
+			run(state);
+			result = finish(state, names);
+		}
+	}
+	switch_names_free(names);
+	capture_reader_close(state->in);
+	links_destroy(state->links);
+	return result;
+}
+
+int main(int argc, char **argv)
+{
+	static struct switch_options options;
+	static struct switch_state state = {.options = &options};
+	const struct sigaction on_signal = {.sa_handler = interrupt};
+	int result;
+
+	switch (switch_options_read(&options, argc, argv)) {
+	case SWITCH_OPTIONS_DONE:
+		return DONE;
+	case SWITCH_OPTIONS_WRONG:
+		return BAD_INPUT;
+	case SWITCH_OPTIONS_RUN:
+		break;
+	}
+	if (start_eal("nf-switch", options.memory_mb) < 0)
+		return FAILED;
+	sigaction(SIGINT, &on_signal, NULL);
+	sigaction(SIGTERM, &on_signal, NULL);
+	result = load(&state);
+	if (result == DONE)
+		result = work(&state);
+	/* the pipeline is left to the end of the process: DPDK frees wildcard tables twice */
+	rte_mempool_free(state.pool);
+	rte_eal_cleanup();
+	return result;
+}

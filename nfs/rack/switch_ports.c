@@ -1,0 +1,265 @@
+#include <stdio.h>
+
+#include "core/packet.h"
+#include "rack/switch.h"
+#include "rack/switch_port_stubs.h"
+
+/* Zero bytes behind a packet: a program that reads beyond its end reads the same each time. */
+#define ZEROS_BEHIND 128
+/* Those that are not there among them. */
+#define PORTS_OUT 256
+
+static struct switch_packet *more_of(struct rte_mbuf *mbuf)
+{
+	return rte_mbuf_to_priv(mbuf);
+}
+
+static void enter(struct switch_state *state, struct rte_mbuf *mbuf, struct rte_swx_pkt *packet)
+{
+	const uint16_t behind =
+		(uint16_t)RTE_MIN((uint32_t)rte_pktmbuf_tailroom(mbuf), (uint32_t)ZEROS_BEHIND);
+
+	memset(rte_pktmbuf_mtod_offset(mbuf, char *, mbuf->data_len), 0, behind);
+	packet->handle = mbuf;
+	packet->pkt = mbuf->buf_addr;
+	packet->offset = mbuf->data_off;
+	packet->length = mbuf->data_len;
+	state->in_flight++;
+}
+
+/* Whether a packet has more VLAN tags than are skipped: without one it would be another packet. */
+static bool has_too_many_tags(const struct rte_mbuf *mbuf)
+{
+	const uint32_t last = offsetof(struct rte_ether_hdr, ether_type) +
+			      PACKET_MOST_TAGS * sizeof(struct rte_vlan_hdr);
+	uint32_t at = offsetof(struct rte_ether_hdr, ether_type);
+
+	if (mbuf->data_len < last + sizeof(rte_be16_t))
+		return false;
+	for (; at <= last; at += sizeof(struct rte_vlan_hdr)) {
+		const rte_be16_t type =
+			*rte_pktmbuf_mtod_offset(mbuf, const unaligned_uint16_t *, at);
+
+		if (type != rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN) &&
+		    type != rte_cpu_to_be_16(RTE_ETHER_TYPE_QINQ))
+			return false;
+	}
+	return true;
+}
+
+/* The next packet of the capture that is not malformed. NULL at the end. */
+static struct rte_mbuf *next_of_world(struct switch_state *state)
+{
+	struct rte_mbuf *mbuf;
+	uint64_t time_us;
+
+	while (!state->world_ended) {
+		const enum capture_next next = capture_reader_peek(state->in, &time_us);
+
+		state->world_ended = next != CAPTURE_PACKET;
+		state->bad |= next == CAPTURE_FAULT;
+		if (state->world_ended)
+			break;
+		mbuf = capture_reader_take(state->in, state->pool);
+		state->failed |= !mbuf;
+		state->world_ended = !mbuf;
+		if (!mbuf)
+			break;
+		state->counts.received++;
+		state->moves++;
+		more_of(mbuf)->time_us = time_us;
+		if (mbuf->nb_segs == 1 && mbuf->pkt_len >= sizeof(struct rte_ether_hdr) &&
+		    packet_parse(mbuf).type != PACKET_MALFORMED && !has_too_many_tags(mbuf))
+			return mbuf;
+		state->counts.malformed++;
+		rte_pktmbuf_free(mbuf);
+	}
+	return NULL;
+}
+
+static int receive_from_world(void *port, struct rte_swx_pkt *packet)
+{
+	struct switch_state *state = ((struct switch_port *)port)->state;
+	struct rte_mbuf *mbuf;
+
+	if (state->in_flight >= state->options->in_flight || state->failed || state->bad)
+		return 0;
+	mbuf = next_of_world(state);
+	if (!mbuf)
+		return 0;
+	enter(state, mbuf, packet);
+	return 1;
+}
+
+/* A packet with the bytes of a message. NULL without memory. */
+static struct rte_mbuf *packet_of(struct switch_state *state, const struct link_message *message)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(state->pool);
+
+	if (!mbuf) {
+		fprintf(stderr, "nf-switch: no memory for packets\n");
+		state->failed = true;
+		return NULL;
+	}
+	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)message->length), message->bytes,
+	       message->length);
+	more_of(mbuf)->time_us = message->time_us;
+	return mbuf;
+}
+
+static int receive_from_link(void *port_pointer, struct rte_swx_pkt *packet)
+{
+	struct switch_port *port = port_pointer;
+	struct switch_state *state = port->state;
+	struct link_message message;
+	struct rte_mbuf *mbuf;
+
+	if (port->link < 0 || state->in_flight >= state->options->in_flight || state->failed ||
+	    !links_receive(state->links, port->link, &message))
+		return 0;
+	state->moves++;
+	if (message.kind == LINK_FLUSH)
+		port->answer = link_round(&message);
+	if (message.kind == LINK_END) {
+		fprintf(stderr, "%s: the process at the other end ended before the switch\n",
+			state->options->links[port->link].path);
+		state->failed = true;
+	}
+	mbuf = message.kind == LINK_PACKET ? packet_of(state, &message) : NULL;
+	if (!mbuf)
+		return 0;
+	enter(state, mbuf, packet);
+	return 1;
+}
+
+/* The packet as it leaves the pipeline; NULL if its length is none of a packet. */
+static struct rte_mbuf *left(struct switch_state *state, const struct rte_swx_pkt *packet)
+{
+	struct rte_mbuf *mbuf = packet->handle;
+
+	state->in_flight--;
+	if (packet->length >= sizeof(struct rte_ether_hdr) &&
+	    (uint64_t)packet->offset + packet->length <= mbuf->buf_len &&
+	    packet->length <= LINK_MOST_BYTES) {
+		mbuf->data_off = (uint16_t)packet->offset;
+		mbuf->data_len = (uint16_t)packet->length;
+		mbuf->pkt_len = packet->length;
+		return mbuf;
+	}
+	if (state->counts.broken++ == 0)
+		fprintf(stderr, "nf-switch: the program sends a packet of %u bytes\n",
+			packet->length);
+	rte_pktmbuf_free(mbuf);
+	return NULL;
+}
+
+static void send_to_world(void *port, struct rte_swx_pkt *packet)
+{
+	struct switch_state *state = ((struct switch_port *)port)->state;
+	struct rte_mbuf *mbuf = left(state, packet);
+
+	if (!mbuf)
+		return;
+	state->failed |= !capture_writer_write(state->out, mbuf, more_of(mbuf)->time_us);
+	state->counts.sent++;
+	rte_pktmbuf_free(mbuf);
+}
+
+static void send_to_link(void *port_pointer, struct rte_swx_pkt *packet)
+{
+	const struct switch_port *port = port_pointer;
+	struct switch_state *state = port->state;
+	struct rte_mbuf *mbuf = left(state, packet);
+	struct link_message message;
+
+	if (!mbuf)
+		return;
+	message = (struct link_message){
+		.kind = LINK_PACKET,
+		.length = mbuf->data_len,
+		.time_us = more_of(mbuf)->time_us,
+		.bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *),
+	};
+	state->failed |= !links_send(state->links, port->link, &message);
+	rte_pktmbuf_free(mbuf);
+}
+
+static void drop(void *port, struct rte_swx_pkt *packet)
+{
+	struct switch_state *state = ((struct switch_port *)port)->state;
+
+	state->in_flight--;
+	state->counts.dropped++;
+	rte_pktmbuf_free(packet->handle);
+}
+
+/* A port that is not there: DPDK does not look whether it is, but writes beyond its memory. */
+static void send_nowhere(void *port, struct rte_swx_pkt *packet)
+{
+	struct switch_state *state = ((struct switch_port *)port)->state;
+
+	if (state->counts.nowhere++ == 0)
+		fprintf(stderr, "nf-switch: the program sends a packet to a port beyond %d\n",
+			state->options->n_links + 1);
+	state->in_flight--;
+	rte_pktmbuf_free(packet->handle);
+}
+
+bool switch_ports_register(struct switch_state *state, const char *name,
+			   rte_swx_port_in_pkt_rx_t receive)
+{
+	struct rte_swx_port_in_ops operations = {port_create, port_destroy, receive, port_no_in_stats};
+
+	return rte_swx_pipeline_port_in_type_register(state->pipeline, name, &operations) == 0;
+}
+
+bool switch_ports_register_out(struct switch_state *state, const char *name,
+			       rte_swx_port_out_pkt_tx_t send)
+{
+	struct rte_swx_port_out_ops operations = {
+		.create = port_create,
+		.free = port_destroy,
+		.pkt_tx = send,
+		.pkt_fast_clone_tx = port_no_clone,
+		.pkt_clone_tx = port_no_shortened_clone,
+		.stats_read = port_no_out_stats,
+	};
+
+	return rte_swx_pipeline_port_out_type_register(state->pipeline, name, &operations) == 0;
+}
+
+bool switch_ports_configure(struct switch_state *state)
+{
+	const uint32_t n = (uint32_t)state->options->n_links + 1;
+	struct rte_swx_pipeline *pipeline = state->pipeline;
+	bool good = true;
+
+	for (uint32_t i = 0; i <= n; i++)
+		state->ports[i] = (struct switch_port){
+			.state = state,
+			.link = i > 0 && i < n ? (int)i - 1 : -1,
+		};
+	/* the number of ports in is a power of two: from those without link nothing comes */
+	for (uint32_t i = 0; good && i < rte_align32pow2(n); i++)
+		good = rte_swx_pipeline_port_in_config(pipeline, i, i ? "from link" : "from world",
+						       &state->ports[RTE_MIN(i, n)]) == 0;
+	for (uint32_t i = 0; good && i < n; i++)
+		good = rte_swx_pipeline_port_out_config(pipeline, i, i ? "to link" : "to world",
+							&state->ports[i]) == 0;
+	good = good && rte_swx_pipeline_port_out_config(pipeline, n, "drop", &state->ports[n]) == 0;
+	for (uint32_t i = n + 1; good && i < PORTS_OUT; i++)
+		good = rte_swx_pipeline_port_out_config(pipeline, i, "nowhere",
+							&state->ports[n]) == 0;
+	return good;
+}
+
+bool switch_ports_make(struct switch_state *state)
+{
+	return switch_ports_register(state, "from world", receive_from_world) &&
+	       switch_ports_register(state, "from link", receive_from_link) &&
+	       switch_ports_register_out(state, "to world", send_to_world) &&
+	       switch_ports_register_out(state, "to link", send_to_link) &&
+	       switch_ports_register_out(state, "drop", drop) &&
+	       switch_ports_register_out(state, "nowhere", send_nowhere) &&
+	       switch_ports_configure(state);
+}

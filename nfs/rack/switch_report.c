@@ -1,0 +1,182 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rack/switch.h"
+#include "rack/text.h"
+
+/* One line of the file of names: "function 3 c0/f1" or "reason 1 unmatched". */
+struct name {
+	const char *name;
+	uint32_t place;
+	bool reason;
+};
+
+struct switch_names {
+	struct text text;
+	struct rte_swx_pipeline *pipeline;
+	struct name *names;
+	unsigned int n;
+};
+
+static bool has_place(struct rte_swx_pipeline *pipeline, const char *array, uint32_t place)
+{
+	uint64_t value;
+
+	return rte_swx_ctl_pipeline_regarray_read(pipeline, array, place, &value) == 0;
+}
+
+static void read_name(struct switch_names *names, const struct line *line)
+{
+	const bool reason = strcmp(line->words[0], "reason") == 0;
+	struct name *more;
+	uint64_t place;
+
+	if (line->n != 3 || !(reason || strcmp(line->words[0], "function") == 0) ||
+	    !text_number(line->words[1], UINT32_MAX, &place)) {
+		text_fault(&names->text, line->number,
+			   "\"%s\": expected function INDEX NAME or reason INDEX NAME",
+			   line->whole);
+		return;
+	}
+	if (!has_place(names->pipeline, reason ? "reasons" : "entered", (uint32_t)place) ||
+	    (!reason && !has_place(names->pipeline, "sent", (uint32_t)place))) {
+		text_fault(&names->text, line->number, "%s: the program has no place %u in its %s",
+			   line->words[2], (unsigned int)place,
+			   reason ? "register array reasons" : "register arrays entered and sent");
+		return;
+	}
+	more = realloc(names->names, (names->n + 1) * sizeof(*more));
+	if (!more) {
+		text_fault(&names->text, line->number, "no memory");
+		return;
+	}
+	names->names = more;
+	more[names->n++] = (struct name){line->words[2], (uint32_t)place, reason};
+}
+
+struct switch_names *switch_names_read(const char *path, struct rte_swx_pipeline *pipeline)
+{
+	struct switch_names *names = calloc(1, sizeof(*names));
+	struct line line;
+
+	if (!names || !text_open(&names->text, path)) {
+		free(names);
+		return NULL;
+	}
+	names->pipeline = pipeline;
+	while (text_next(&names->text, &line))
+		read_name(names, &line);
+	if (names->text.faults == 0)
+		return names;
+	switch_names_free(names);
+	return NULL;
+}
+
+void switch_names_free(struct switch_names *names)
+{
+	if (!names)
+		return;
+	text_close(&names->text);
+	free(names->names);
+	free(names);
+}
+
+static uint64_t value_of(const struct switch_names *names, const char *array, uint32_t place)
+{
+	uint64_t value = 0;
+
+	rte_swx_ctl_pipeline_regarray_read(names->pipeline, array, place, &value);
+	return value;
+}
+
+static void print_ends(FILE *file, const struct switch_state *state, bool sent)
+{
+	const struct switch_options *options = state->options;
+
+	fprintf(file, "\"%s\": {\"world\": %" PRIu64, sent ? "sent" : "received",
+		sent ? state->counts.sent : state->counts.received);
+	for (int i = 0; i < options->n_links; i++)
+		fprintf(file, ", \"%s\": %" PRIu64, options->links[i].name,
+			sent ? links_sent(state->links, i) : links_received(state->links, i));
+	fprintf(file, "}, ");
+}
+
+static void print_functions(FILE *file, const struct switch_names *names)
+{
+	const char *before = "";
+
+	fprintf(file, "\"functions\": [");
+	for (unsigned int i = 0; names && i < names->n; i++) {
+		const struct name *name = &names->names[i];
+		uint64_t entered, sent;
+
+		if (name->reason)
+			continue;
+		entered = value_of(names, "entered", name->place);
+		sent = value_of(names, "sent", name->place);
+		fprintf(file,
+			"%s{\"name\": \"%s\", \"entered\": %" PRIu64 ", \"sent\": %" PRIu64
+			", \"dropped\": %" PRIu64 "}",
+			before, name->name, entered, sent, entered - sent);
+		before = ", ";
+	}
+	fprintf(file, "], ");
+}
+
+static void print_reasons(FILE *file, const struct switch_state *state,
+			  const struct switch_names *names)
+{
+	fprintf(file, "\"dropped\": {\"malformed\": %" PRIu64, state->counts.malformed);
+	if (state->counts.nowhere > 0)
+		fprintf(file, ", \"no_port\": %" PRIu64, state->counts.nowhere);
+	if (state->counts.broken > 0)
+		fprintf(file, ", \"broken\": %" PRIu64, state->counts.broken);
+	for (unsigned int i = 0; names && i < names->n; i++)
+		if (names->names[i].reason)
+			fprintf(file, ", \"%s\": %" PRIu64, names->names[i].name,
+				value_of(names, "reasons", names->names[i].place));
+	fprintf(file, "}, ");
+}
+
+static void print(FILE *file, const struct switch_state *state, const struct switch_names *names,
+		  bool interrupted)
+{
+	fprintf(file, "{\"program\": \"nf-switch\", ");
+	print_ends(file, state, false);
+	print_ends(file, state, true);
+	print_functions(file, names);
+	print_reasons(file, state, names);
+	fprintf(file, "\"drop_port\": %" PRIu64 ", \"interrupted\": %s}\n", state->counts.dropped,
+		interrupted ? "true" : "false");
+}
+
+bool switch_report_write(const struct switch_state *state, const struct switch_names *names,
+			 bool interrupted)
+{
+	const char *path = state->options->report;
+	char *part = NULL;
+	FILE *file = stdout;
+	bool written;
+
+	if (path && asprintf(&part, "%s.part", path) < 0)
+		return false;
+	if (path)
+		file = fopen(part, "w");
+	if (file)
+		print(file, state, names, interrupted);
+	written = file && fflush(file) == 0 && !ferror(file);
+	if (file && path)
+		written &= fclose(file) == 0;
+	if (written && path)
+		written = rename(part, path) == 0;
+	if (!written)
+		fprintf(stderr, "%s: %s\n", path ? path : "nf-switch: stdout", strerror(errno));
+	if (!written && path)
+		unlink(part);
+	free(part);
+	return written;
+}

@@ -1,0 +1,16 @@
+"""Detunnel: the outer tag is popped, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placer.metacompiler.instances import NfInstance
+from placer.metacompiler.openflow.nf_rules import OPENFLOW_NFS, NfRule
+from placer.metacompiler.openflow.rules import TAG_PRESENT
+
+
+@OPENFLOW_NFS.register("Detunnel")
+def detunnel_rules(instance: NfInstance) -> Sequence[NfRule]:
+    """A packet without a tag passes as it is."""
+    has_tag = {"vlan_tci": f"{TAG_PRESENT:#06x}/{TAG_PRESENT:#06x}"}
+    return [NfRule(2, has_tag, ("pop_vlan",)), NfRule(1, {})]

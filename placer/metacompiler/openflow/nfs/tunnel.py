@@ -1,0 +1,17 @@
+"""Tunnel: a tag is pushed; packets that have two tags are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placer.metacompiler.instances import NfInstance
+from placer.metacompiler.library.headers import TYPE_VLAN
+from placer.metacompiler.openflow.nf_rules import OPENFLOW_NFS, NfRule
+from placer.metacompiler.openflow.rules import TAGS_REGISTER, push_tag
+
+
+@OPENFLOW_NFS.register("Tunnel")
+def tunnel_rules(instance: NfInstance) -> Sequence[NfRule]:
+    """The number of tags is what the parser found: see `rules.TAGS_REGISTER`."""
+    vlan = int(instance.parameters["vlan"])
+    return [NfRule(2, {TAGS_REGISTER: "2"}, None), NfRule(1, {}, push_tag(vlan, TYPE_VLAN))]

@@ -1,0 +1,1 @@
+"""The NFs that the switch runs, one file each."""

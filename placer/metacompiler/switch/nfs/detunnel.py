@@ -1,0 +1,25 @@
+"""Detunnel on the switch: takes the outer VLAN tag off packets; those without one pass."""
+
+from __future__ import annotations
+
+from placer.metacompiler.instances import NfInstance
+from placer.metacompiler.switch.block import BLOCKS, Block
+from placer.metacompiler.switch.flow import loaded_tag
+from placer.metacompiler.switch.headers import PLAIN
+from placer.metacompiler.switch.program import Assign, Body, If, IsValid, SetValid
+
+
+@BLOCKS.register("Detunnel")
+def detunnel_block(instance: NfInstance) -> Block:
+    """The inner tag becomes the outer one."""
+    outer: Body = (
+        Assign("h.tag.control", "h.inner_tag.control"),
+        Assign("h.tag.type", "h.inner_tag.type"),
+        SetValid("inner_tag", False),
+    )
+    pop: Body = (
+        Assign("h.ethernet.type", "h.tag.type"),
+        If(IsValid("inner_tag"), outer, (SetValid("tag", False),)),
+        *loaded_tag(),
+    )
+    return Block((If(IsValid("tag"), pop),), PLAIN)

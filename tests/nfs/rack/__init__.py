@@ -1,0 +1,1 @@
+"""Tests of the programs of a rack: switch, links, servers, SmartNICs."""

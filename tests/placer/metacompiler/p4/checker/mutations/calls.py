@@ -1,0 +1,91 @@
+"""Calls, registers and what may be written."""
+
+from __future__ import annotations
+
+CALLS = (
+    ("an argument too few", "acl", "permit(1)", "permit()", "takes 1 arguments, found 0"),
+    ("an argument too many", "acl", "drop_packet();", "drop_packet(1);", "takes 0 arguments, found 1"),
+    (
+        "an argument of another type",
+        "acl",
+        "hits.count(rule)",
+        "hits.count(hdr.ipv4.length)",
+        "expected bit<8>, found bit<16>",
+    ),
+    ("a call of an action without argument", "branches", "count(1);", "count();", "takes 1 arguments, found 0"),
+    (
+        "a value that cannot be written",
+        "acl",
+        "meta.permitted = true;\n        if",
+        "istd.loopedback = true;\n        if",
+        "cannot be written",
+    ),
+    (
+        "an argument of an action is written",
+        "acl",
+        "meta.permitted = false;",
+        "rule = 0;",
+        "parameter rule cannot be written",
+    ),
+    (
+        "a constant is written",
+        "nat",
+        "meta.address = FIRST_ADDRESS",
+        "FIRST_ADDRESS = FIRST_ADDRESS",
+        "cannot be written",
+    ),
+    ("a deparser changes a header", "acl", "packet.emit(hdr.ports);", "hdr.ports.setValid();", "cannot be written"),
+    (
+        "a result that is nothing",
+        "nat",
+        "bool added = add_entry",
+        "bit<8> added = add_entry",
+        "expected bit<8>, found bool",
+    ),
+    (
+        "a table applied in an action",
+        "branches",
+        "action drop() {",
+        "action drop() { chain3__match.apply();",
+        "there is no",
+    ),
+    (
+        "a function out of place",
+        "acl",
+        "packet.extract(hdr.ports);",
+        "packet.extract(hdr.ports); drop_packet();",
+        "stands only in",
+    ),
+    ("a register of no size", "nat", "(1, 32w0) next_port", "(0, 32w0) next_port", "has no elements"),
+    ("an index beyond a register", "nsh_switch", "dropped.count(16w1)", "dropped.count(16w4)", "4 elements, but no 4"),
+    ("metadata that nothing writes", "forward", "        meta.hop = hop;\n", "", "nothing gives it a value"),
+    ("a register without types", "nat", "Register<bit<32>, bit<1>>(", "Register<bit<32>>(", "takes 2 types"),
+    ("a name of no parameter", "nat", "action_params =", "params =", "no parameter for params"),
+    ("a type for a call that takes none", "acl", "hits.count(rule)", "hits.count<bit<8>>(rule)", "takes 0 types"),
+    ("lookahead of no type", "nsh_switch", "packet.lookahead<ethernet_t>()", "packet.lookahead()", "needs the type"),
+    (
+        "actions with directions behind",
+        "branches",
+        "(in bit<8> index)",
+        "(bit<8> x, in bit<8> index)",
+        "has a direction",
+    ),
+    (
+        "an action that calls itself",
+        "branches",
+        "action drop() {",
+        "action drop() { drop();",
+        "there is no function drop",
+    ),
+    (
+        "a header extracted without its length",
+        "nsh_switch",
+        ", ((bit<32>) (hdr.ipv4.header_length - 5)) << 5",
+        "",
+        "has a varbit field",
+    ),
+    ("a length for a fixed header", "acl", "extract(hdr.ports)", "extract(hdr.ports, 32)", "has no varbit field"),
+    ("extracting a struct", "acl", "extract(hdr.ports)", "extract(hdr)", "expected a header"),
+    ("emitting metadata", "acl", "emit(hdr.ports)", "emit(meta.permitted)", "expected a header"),
+)
+"""Each: what it is, the program, what stands there, what replaces it, and words of the fault."""

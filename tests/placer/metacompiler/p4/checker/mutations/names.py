@@ -1,0 +1,58 @@
+"""Names that stand for nothing, for two things, or for something else."""
+
+from __future__ import annotations
+
+NAMES = (
+    ("a misspelt header", "acl", "hdr.ports.isValid()", "hdr.port.isValid()", "no field port"),
+    ("a misspelt field", "forward", "hdr.ipv4.ttl - 1", "hdr.ipv4.tll - 1", "no field tll"),
+    ("a misspelt type", "acl", "ipv4_t ipv4;", "ipv_t ipv4;", "there is no type ipv_t"),
+    ("a misspelt parameter", "acl", "hits.count(rule);", "hits.count(rul);", "there is no value rul"),
+    (
+        "a misspelt constant",
+        "nsh_switch",
+        "ether_type = ETHERTYPE_NSH;",
+        "ether_type = ETHERTYPE_NHS;",
+        "ETHERTYPE_NHS",
+    ),
+    ("a misspelt action of a table", "acl", "            deny;", "            denny;", "there is no action denny"),
+    ("a misspelt action of an entry", "forward", ": to_hop(2", ": to_hopp(2", "does not list action to_hopp"),
+    ("a misspelt default action", "branches", "default_action = NoAction()", "default_action = NoActio()", "NoActio"),
+    ("a misspelt table", "nsh_switch", "steer.apply();", "stear.apply();", "there is no"),
+    ("a misspelt state", "acl", "0x0800: parse_ipv4;", "0x0800: parse_ip4;", "there is no state parse_ip4"),
+    ("a misspelt match kind", "forward", ": lpm;", ": ipm;", "no match kind ipm"),
+    ("a misspelt method", "acl", "hdr.ipv4.isValid()", "hdr.ipv4.isvalid()", "no method isvalid"),
+    ("a misspelt method of a counter", "acl", "hits.count(rule);", "hits.add(rule);", "no method add"),
+    ("a misspelt function", "acl", "drop_packet();", "drop_paket();", "there is no function drop_paket"),
+    ("a misspelt property", "acl", "size = 64;", "sise = 64;", "a table has no sise"),
+    (
+        "a misspelt member of an enumeration",
+        "acl",
+        "PACKETS_AND_BYTES",
+        "PACKETS_AND_BITS",
+        "no member PACKETS_AND_BITS",
+    ),
+    ("a misspelt error", "acl", "error.ParserInvalidArgument", "error.ParserInvalid", "no member ParserInvalid"),
+    ("a misspelt annotation", "acl", '@name("source")', '@nam("source")', "no annotation @nam"),
+    ("a misspelt file", "acl", "<pna.p4>", "<psa.p4>", "there is no psa.p4"),
+    ("a misspelt type of the architecture", "acl", "pna_main_input_metadata_t", "pna_main_in_metadata_t", "no type"),
+    ("a misspelt block", "acl", "MainDeparser()) main", "MainDeparse()) main", "there is no control MainDeparse"),
+    ("a header declared twice", "acl", "header ports_t {", "header ipv4_t {", "declared already"),
+    ("a field twice", "acl", "    ports_t ports;", "    ports_t ports;\n    ports_t ports;", "has field ports twice"),
+    ("an action twice", "acl", "action deny(", "action permit(", "declared already"),
+    ("a state twice", "acl", "state parse_ports", "state parse_ipv4", "declared already"),
+    ("a parameter twice", "forward", "bit<16> hop, PortId_t port)", "bit<16> port, PortId_t port)", "declared already"),
+    (
+        "an action listed twice",
+        "acl",
+        "            deny;",
+        "            deny;\n            deny;",
+        "lists action deny twice",
+    ),
+    ("a name of the architecture", "acl", "action permit(", "action drop_packet(", "by the architecture"),
+    ("a name that hides another", "branches", "bit<16> ports = 0;", "bit<16> LEFT = 0;", "declared already"),
+    ("a declaration behind its use", "branches", "const branch_t RIGHT = 2;", "", "there is no value RIGHT"),
+    ("an include is missing", "acl", "#include <pna.p4>\n", "", "pna.p4 is not included"),
+    ("an include twice", "acl", "#include <pna.p4>", "#include <pna.p4>\n#include <pna.p4>", "included twice"),
+    ("a table instead of an action", "acl", "            deny;", "            chain0__acl;", "there is no action"),
+)
+"""Each: what it is, the program, what stands there, what replaces it, and words of the fault."""

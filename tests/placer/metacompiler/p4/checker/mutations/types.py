@@ -1,0 +1,47 @@
+"""Values of other types or widths than where they stand."""
+
+from __future__ import annotations
+
+TYPES = (
+    ("a wider field", "forward", "bit<8> ttl;", "bit<16> ttl;", "expected bit<16>, found bit<24>"),
+    ("a narrower field", "forward", "bit<48> source;", "bit<40> source;", "expected bit<40>, found bit<48>"),
+    ("a header of no whole bytes", "acl", "bit<16> fragment;", "bit<13> fragment;", "not a whole number of bytes"),
+    ("a narrower parameter", "nat", "translate(bit<32> address", "translate(bit<24> address", "found bit<24>"),
+    ("a number that does not fit", "acl", "0x0800: parse_ipv4", "0x10800: parse_ipv4", "does not fit bit<16>"),
+    ("a wide number that does not fit", "forward", "48w0x020000000001", "8w0x020000000001", "does not fit 8 bits"),
+    ("a value that does not fit an action", "acl", "permit(1)", "permit(256)", "does not fit bit<8>"),
+    ("bool from bits", "acl", "meta.permitted = true;", "meta.permitted = 1;", "expected bool"),
+    ("bits from bool", "nsh_switch", "meta.leaves = 1;", "meta.leaves = true;", "expected bit<1>, found bool"),
+    ("bits as a condition", "nsh_switch", "if (meta.leaves == 1)", "if (meta.leaves)", "expected bool"),
+    ("a negated number", "acl", "!meta.permitted", "!1", "'!' needs bool"),
+    ("complement of a bool", "acl", "!meta.permitted", "~meta.permitted", "'~' needs bit<N>"),
+    ("a sum of different widths", "forward", "(bit<48>) meta.hop", "meta.hop", "same type on both sides"),
+    ("a comparison of different types", "branches", "meta.branch == LEFT", "meta.branch == true", "compares"),
+    ("bits joined with a number", "forward", "hdr.ipv4.ttl ++ hdr.ipv4.protocol", "hdr.ipv4.ttl ++ 5", "'++' needs"),
+    ("'and' of bits", "acl", "hdr.ipv4.isValid() && hdr.ports.isValid()", "hdr.ipv4.ttl && true", "needs bool"),
+    ("a slice beyond the width", "branches", "meta.hash[7:0]", "meta.hash[16:9]", "no slice of bit<16>"),
+    ("a slice the wrong way", "branches", "service[7:2]", "service[2:7]", "no slice of bit<8>"),
+    ("a slice of another width", "branches", "service[7:2]", "service[7:3]", "expected bit<5>, found bit<6>"),
+    ("a slice of a bool", "acl", "if (!meta.permitted)", "if (meta.permitted[0:0] == 1)", "a slice needs bit<N>"),
+    ("a cast between kinds", "branches", "(PortId_t) (bit<32>) meta", "(PortId_t) (bool) meta", "cannot cast"),
+    ("a cast is missing", "acl", "send_to_port((PortId_t) 1)", "send_to_port(1)", "a cast is needed"),
+    ("a shift by too much", "nat", "number >> 15", "number >> 32", "always 0"),
+    ("a division", "nat", "number >> 15", "number / 3", "a switch does not divide"),
+    ("'?' between types", "branches", "? 1w1 : 1w0", "? 1w1 : 2w0", "chooses between"),
+    ("a constant that is not one", "nat", "FIRST_PORT = 1024", "FIRST_PORT = meta.port", "not known before"),
+    ("a list too short", "nat", "{meta.address, meta.port}", "{meta.address}", "expected 2 values"),
+    ("a list of other types", "nat", "{meta.address, meta.port}", "{meta.port, meta.address}", "found bit<16>"),
+    ("a member of no header", "nat", "meta.address = FIRST", "meta.address.x = FIRST", "has no member x"),
+    ("a field of bits of no width", "acl", "bit<8> ttl;", "bit<0> ttl;", "a width is 1 to"),
+    ("a header within a header", "acl", "bit<8> ttl;", "ethernet_t ttl;", "a field of a header cannot be"),
+    ("a varbit in a struct", "forward", "bit<16> hop;", "bit<16> hop; varbit<8> v;", "cannot be varbit"),
+    ("a name of an enumeration as bits", "branches", "? 1w1 : 1w0", "? PNA_Direction_t.HOST_TO_NET : 1w0", "chooses"),
+    (
+        "checksum of no whole words",
+        "forward",
+        "add({hdr.ipv4.ttl, hdr.ipv4.protocol})",
+        "add(hdr.ipv4.ttl)",
+        "words of 16 bits",
+    ),
+)
+"""Each: what it is, the program, what stands there, what replaces it, and words of the fault."""
