@@ -1,0 +1,258 @@
+/*
+ * IPSec: packets from inside leave as ESP by AES-128-CTR (RFC 3686) and HMAC-SHA1-96 (RFC 2404), in
+ * tunnel or transport mode (RFC 4303); those from outside are decrypted. The other end of the link
+ * is another IPSec with `reversed` set.
+ *
+ * Every packet that arrives takes a number, whether it is encrypted or not; sequence numbers are
+ * these, with gaps: so a batch on a GPU has its numbers before its packets are read.
+ *
+ * Not implemented: a window against replays, IPv6, fragments in transport mode and of ESP (freed,
+ * counted), key exchange, extended sequence numbers, fragmentation (the link's MTU has room for
+ * what is added), the inner time to live (routers decrement it).
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include <openssl/crypto.h>
+
+#include "core/memory.h"
+#include "functions/esp/gateway.h"
+#include "functions/esp/packet.h"
+#include "functions/ipsec/ipsec.h"
+#include "functions/ipsec/tunnel.h"
+
+enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED };
+static const struct nf_parameter parameters[] = {
+	[KEY] = {"key", "key of AES, 32 hexadecimal digits",
+		 .text = "000102030405060708090a0b0c0d0e0f"},
+	[NONCE] = {"nonce", "first bytes of counter blocks, 8 hexadecimal digits",
+		   .text = "00000030"},
+	[HMAC_KEY] = {"hmac_key", "key of HMAC, 40 hexadecimal digits",
+		      .text = "202122232425262728292a2b2c2d2e2f30313233"},
+	[SPI] = {"spi", "SPI of packets to outside; of those to inside: one more", 256, 4294967294,
+		 256},
+	[SEED] = {"seed",
+		  "upper bits of initialization vectors; links with the same key need different "
+		  "ones",
+		  0, 2147483647, 1},
+	[TUNNEL] = {"tunnel", "1: tunnel mode; 0: transport mode", 0, 1, 1},
+	[LOCAL] = {"local", "outer address inside, as a number; 192.0.2.1", 0, 4294967295,
+		   RTE_IPV4(192, 0, 2, 1)},
+	[REMOTE] = {"remote", "outer address outside, as a number; 198.51.100.1", 0, 4294967295,
+		    RTE_IPV4(198, 51, 100, 1)},
+	[REVERSED] = {"reversed", "1: the other end, which encrypts what comes from outside", 0, 1,
+		      0},
+};
+
+enum {
+	ENCRYPTED,
+	DECRYPTED,
+	UNAUTHENTIC,
+	GARBLED,
+	FOREIGN,
+	DUMMIES,
+	FRAGMENTS,
+	EXHAUSTED,
+	TOO_LONG,
+	NO_BUFFER,
+	FAILED,
+	OTHER,
+	MALFORMED,
+};
+static const struct nf_counter counters[] = {
+	[ENCRYPTED] = {"encrypted", "packets encrypted"},
+	[DECRYPTED] = {"decrypted", "packets decrypted"},
+	[UNAUTHENTIC] = {"unauthentic", "packets with a wrong integrity check value, freed"},
+	[GARBLED] = {"garbled", "decrypted packets with wrong padding or content, freed"},
+	[FOREIGN] = {"foreign", "packets to decrypt that are not ESP of this link, freed"},
+	[DUMMIES] = {"dummies", "dummy packets, freed (RFC 4303, section 2.6)"},
+	[FRAGMENTS] = {"fragments", "fragments in transport mode or of ESP, freed"},
+	[EXHAUSTED] = {"exhausted", "packets beyond the last sequence number, freed"},
+	[TOO_LONG] = {"too_long", "packets that do not fit a buffer, freed"},
+	[NO_BUFFER] = {"no_buffer", "packets freed without a buffer"},
+	[FAILED] = {"failed", "packets that OpenSSL cannot handle, freed"},
+	[OTHER] = {"other", "packets that are not IPv4, freed"},
+	[MALFORMED] = {"malformed", "packets freed"},
+};
+
+static const struct esp_format format = {.iv = IPSEC_IV, .icv = IPSEC_ICV, .block = 4};
+
+struct ipsec {
+	struct ipsec_settings settings;
+	struct ipsec_cipher *cipher;
+	uint64_t arrived; /* packets, which their numbers follow */
+};
+
+bool ipsec_settings_of(const struct nf *nf, struct ipsec_settings *settings)
+{
+	*settings = (struct ipsec_settings){
+		.spi = (uint32_t)nf->settings[SPI],
+		.seed = (uint32_t)nf->settings[SEED],
+		.tunnel = nf->settings[TUNNEL] == 1,
+		.ends = {(uint32_t)nf->settings[LOCAL], (uint32_t)nf->settings[REMOTE]},
+		.encrypted = nf->settings[REVERSED] == 1 ? NF_OUTSIDE : NF_INSIDE,
+	};
+	return esp_read_hex(nf, KEY, settings->keys.cipher, sizeof(settings->keys.cipher)) == 0 &&
+	       esp_read_hex(nf, NONCE, settings->keys.nonce, sizeof(settings->keys.nonce)) == 0 &&
+	       esp_read_hex(nf, HMAC_KEY, settings->keys.hmac, sizeof(settings->keys.hmac)) == 0;
+}
+
+static int create(struct nf *nf)
+{
+	struct ipsec *ipsec = nf_zalloc_for(nf->kind->name, sizeof(*ipsec));
+
+	if (!ipsec)
+		return -ENOMEM;
+	if (ipsec_settings_of(nf, &ipsec->settings))
+		ipsec->cipher = ipsec_cipher_create(nf->kind->name, &ipsec->settings.keys);
+	if (!ipsec->cipher) {
+		nf_free(ipsec);
+		return -EINVAL;
+	}
+	nf->state = ipsec;
+	return 0;
+}
+
+static void destroy(struct nf *nf)
+{
+	struct ipsec *ipsec = nf->state;
+
+	ipsec_cipher_destroy(ipsec->cipher);
+	nf_free(ipsec);
+}
+
+/* Fill in sequence number, vector, ciphertext and integrity check value. */
+static bool seal(struct ipsec *ipsec, struct rte_mbuf *made, const struct esp_parts *parts,
+		 uint32_t sequence)
+{
+	const rte_be64_t iv =
+		rte_cpu_to_be_64(ipsec_iv(&ipsec->settings, ipsec->settings.encrypted, sequence));
+	uint8_t *bytes = rte_pktmbuf_mtod(made, uint8_t *);
+
+	esp_header(made, parts)->seq = rte_cpu_to_be_32(sequence);
+	memcpy(bytes + parts->text - IPSEC_IV, &iv, sizeof(iv));
+	return ipsec_crypt(ipsec->cipher, (const uint8_t *)&iv, bytes + parts->text,
+			   parts->length) &&
+	       ipsec_authenticate(ipsec->cipher, bytes + parts->esp,
+				  parts->text + parts->length - parts->esp,
+				  bytes + parts->text + parts->length);
+}
+
+/* Encrypt a packet into `*made`; returns its counter. */
+static int encrypt(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		   uint64_t number, struct rte_mbuf **made)
+{
+	struct ipsec *ipsec = nf->state;
+	const struct ipsec_settings *settings = &ipsec->settings;
+	const uint32_t sequence = (uint32_t)number + 1;
+	struct esp_parts parts;
+	bool too_long;
+
+	if (unlikely(packet->fragment && !settings->tunnel))
+		return FRAGMENTS;
+	if (unlikely(number >= UINT32_MAX))
+		return EXHAUSTED;
+	if (settings->tunnel)
+		*made = tunnel_wrap(nf->spare, mbuf, packet, settings, sequence, &parts, &too_long);
+	else
+		*made = esp_wrap(nf->spare, mbuf, packet, &format,
+				 settings->spi + settings->encrypted, &parts, &too_long);
+	if (!*made)
+		return too_long ? TOO_LONG : NO_BUFFER;
+	return seal(ipsec, *made, &parts, sequence) ? ENCRYPTED : FAILED;
+}
+
+static int unwrap(const struct ipsec *ipsec, struct rte_mbuf *made, uint16_t l3,
+		  const struct esp_parts *parts)
+{
+	switch (esp_unwrap(made, l3, &format, parts)) {
+	case ESP_DUMMY:
+		return DUMMIES;
+	case ESP_GARBLED:
+		return GARBLED;
+	case ESP_CONTENT:
+		break;
+	}
+	return ipsec->settings.tunnel && !tunnel_unwrap(made, l3) ? GARBLED : DECRYPTED;
+}
+
+/* Decrypt a packet into `*made`; returns its counter. */
+static int decrypt(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		   struct rte_mbuf **made)
+{
+	struct ipsec *ipsec = nf->state;
+	const uint32_t spi = ipsec->settings.spi + !ipsec->settings.encrypted;
+	struct esp_parts parts;
+	uint8_t icv[IPSEC_ICV], *bytes;
+	uint32_t sequence;
+	bool too_long;
+
+	if (unlikely(packet->fragment))
+		return FRAGMENTS;
+	switch (esp_find(mbuf, packet, &format, spi, &sequence, &parts)) {
+	case ESP_FOREIGN:
+		return FOREIGN;
+	case ESP_MALFORMED:
+		return MALFORMED;
+	case ESP_OURS:
+		break;
+	}
+	*made = esp_copy(nf->spare, mbuf, packet, &too_long);
+	if (!*made)
+		return too_long ? TOO_LONG : NO_BUFFER;
+	bytes = rte_pktmbuf_mtod(*made, uint8_t *);
+	if (!ipsec_authenticate(ipsec->cipher, bytes + parts.esp,
+				parts.text + parts.length - parts.esp, icv))
+		return FAILED;
+	if (CRYPTO_memcmp(icv, bytes + parts.text + parts.length, sizeof(icv)) != 0)
+		return UNAUTHENTIC;
+	if (!ipsec_crypt(ipsec->cipher, bytes + parts.text - IPSEC_IV, bytes + parts.text,
+			 parts.length))
+		return FAILED;
+	return unwrap(ipsec, *made, packet->l3, &parts);
+}
+
+/* The counter of a packet, and in `*made` what is sent in its place if it is sent. */
+static int take(struct nf *nf, struct rte_mbuf *mbuf, struct rte_mbuf **made)
+{
+	struct ipsec *ipsec = nf->state;
+	const struct packet packet = packet_headers(mbuf);
+	const uint64_t number = ipsec->arrived++;
+
+	if (unlikely(!packet_has_ipv4(&packet)))
+		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
+	return packet_from(mbuf) == ipsec->settings.encrypted
+		       ? encrypt(nf, mbuf, &packet, number, made)
+		       : decrypt(nf, mbuf, &packet, made);
+}
+
+static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *made = NULL;
+		const int counter = take(nf, packets[i], &made);
+
+		nf->counters[counter]++;
+		if (counter == ENCRYPTED || counter == DECRYPTED)
+			nf_send(out, made);
+		else
+			rte_pktmbuf_free(made);
+	}
+	rte_pktmbuf_free_bulk(packets, n);
+}
+
+static struct nf_kind kind = {
+	.name = "IPSec",
+	.help = "encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
+		"back",
+	.alters = true,
+	.parameters = parameters,
+	.n_parameters = RTE_DIM(parameters),
+	.counters = counters,
+	.n_counters = RTE_DIM(counters),
+	.create = create,
+	.process = process,
+	.destroy = destroy,
+};
+
+NF_REGISTER(kind)

@@ -1,0 +1,108 @@
+/* Runs kernels as plain C: tasks on the calling thread, a kernel that stays on threads of its own. */
+#include "gpu/backends/plain.h"
+#include "gpu/kernels/process.h"
+
+static void close_plain(void *device)
+{
+	struct plain *plain = device;
+
+	for (int arena = 0; arena < GPU_ARENAS; arena++) {
+		if (plain->device[arena] != plain->host[arena])
+			free(plain->device[arena]);
+		free(plain->host[arena]);
+	}
+	free(plain);
+}
+
+static bool allocate(struct plain *plain)
+{
+	for (int arena = 0; arena < GPU_ARENAS; arena++) {
+		plain->host[arena] = arena_allocate(plain->sizes.bytes[arena]);
+		plain->device[arena] = arena == GPU_CONTROL
+					       ? plain->host[arena]
+					       : arena_allocate(plain->sizes.bytes[arena]);
+		if (!plain->host[arena] || !plain->device[arena])
+			return false;
+	}
+	return true;
+}
+
+static void *open_plain(const struct gpu_sizes *sizes)
+{
+	struct plain *plain = calloc(1, sizeof(*plain));
+
+	if (!plain) {
+		fprintf(stderr, "gpu: no memory for a device\n");
+		return NULL;
+	}
+	plain->sizes = *sizes;
+	if (allocate(plain))
+		return plain;
+	close_plain(plain);
+	return NULL;
+}
+
+static bool present(void)
+{
+	return true;
+}
+
+static const char *device_of(const void *device)
+{
+	(void)device;
+	return "plain C on the host";
+}
+
+static u8 *host_of(void *device, enum gpu_arena arena)
+{
+	return ((struct plain *)device)->host[arena];
+}
+
+static bool copy_in(void *device, enum gpu_arena arena, size_t at, size_t n)
+{
+	struct plain *plain = device;
+
+	if (!arena_has(&plain->sizes, arena, at, n))
+		return false;
+	memcpy(plain->device[arena] + at, plain->host[arena] + at, n);
+	return true;
+}
+
+static bool copy_out(void *device, size_t at, size_t n)
+{
+	struct plain *plain = device;
+
+	if (!arena_has(&plain->sizes, GPU_OUT, at, n))
+		return false;
+	memcpy(plain->host[GPU_OUT] + at, plain->device[GPU_OUT] + at, n);
+	return true;
+}
+
+static bool launch_once(void *device, const struct gpu_task *task, u32 n_groups)
+{
+	const struct plain *plain = device;
+
+	for (u32 i = 0; i < n_groups; i++) {
+		plain_place = (struct plain_place){.group = i, .groups = n_groups};
+		gpu_once(plain->device[GPU_IN], plain->device[GPU_OUT], plain->device[GPU_STATE],
+			 *task);
+	}
+	return true;
+}
+
+static struct gpu_backend plain_backend = {
+	.name = "plain",
+	.help = "kernels as plain C on the host",
+	.present = present,
+	.open = open_plain,
+	.device = device_of,
+	.host = host_of,
+	.copy_in = copy_in,
+	.copy_out = copy_out,
+	.launch_once = launch_once,
+	.launch_persistent = plain_launch,
+	.wait = plain_wait,
+	.close = close_plain,
+};
+
+GPU_BACKEND_REGISTER(plain_backend)

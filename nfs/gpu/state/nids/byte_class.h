@@ -1,0 +1,15 @@
+/* Reads what stands for one byte in an expression: a character, an escape, a dot, a class. */
+#ifndef NFS_GPU_STATE_NIDS_BYTE_CLASS_H
+#define NFS_GPU_STATE_NIDS_BYTE_CLASS_H
+
+#include "gpu/state/nids/sequences.h"
+
+struct reader {
+	const char *at;
+	bool ignores_case;
+};
+
+/* NULL, or why not. */
+const char *byte_class_read(struct reader *reader, struct byte_set *set);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * The tables of a function as its kernel reads them: one flat piece of memory without pointers,
+ * from the settings of an instance of the function in C, so that both have the same tables.
+ */
+#ifndef NFS_GPU_STATE_STATE_H
+#define NFS_GPU_STATE_STATE_H
+
+#include "core/nf.h"
+#include "gpu/kernels/task.h"
+
+struct gpu_state {
+	u8 *bytes; /* aligned to GPU_ARENA_ALIGNMENT of backends/backend.h */
+	size_t n;
+};
+
+/* The kernel for a function; GPU_NFS if there is none. */
+enum gpu_nf gpu_nf_of(const char *name);
+/* The name of the function in C. */
+const char *gpu_nf_name(enum gpu_nf nf);
+
+/* The name of the counter of the function in C that counts a verdict; NULL if none does. */
+const char *gpu_verdict_name(enum gpu_nf nf, u32 verdict);
+
+/* Build the tables of an instance; false after printing why. gpu_state_free() frees them. */
+bool gpu_state_build(const struct nf *nf, struct gpu_state *state);
+void gpu_state_free(struct gpu_state *state);
+
+#endif

@@ -1,0 +1,181 @@
+#include "accelerators/accelerator.h"
+#include "core/random.h"
+#include "core/rules.h"
+#include "gpu/kernels/nids.h"
+#include "tests/files.h"
+#include "tests/gpu_rig.h"
+#include "tests/offloading.h"
+
+#define LONGEST 1400
+
+/* The engine in C with the same rules, and its queue. */
+static struct accelerator *engine;
+static struct accelerator_queue *queue;
+
+static void open_engine(struct accelerator *opened)
+{
+	engine = opened;
+	assert_non_null(engine);
+	queue = accelerator_attach(engine, 1);
+	assert_non_null(queue);
+}
+
+static void close_engine(void)
+{
+	accelerator_detach(queue);
+	accelerator_destroy(engine);
+}
+
+/* The lowest rule, the number of rules and their classes are those of the engine in C. */
+static void compare_matches(struct gpu_rig *gpu, struct rte_mbuf *packet,
+			    const struct gpu_slot *head)
+{
+	const struct packet headers = packet_parse(packet);
+	struct accelerator_job job = {.produced = 0}, *jobs = &job;
+	uint8_t *payload = NULL;
+
+	(void)gpu;
+	if (headers.type != PACKET_IPV4)
+		return;
+	job.length = packet_payload(packet, &headers, &payload);
+	job.input = payload;
+	if (job.length == 0)
+		return;
+	assert_int_equal(accelerator_submit(queue, &jobs, 1), 1);
+	while (accelerator_collect(queue, &jobs, 1) == 0)
+		;
+	assert_int_equal(job.status, 0);
+	assert_int_equal(NIDS_MATCHES(head->detail), job.produced);
+	assert_int_equal(NIDS_CLASSES(head->detail), job.classes);
+	if (job.produced > 0)
+		assert_int_equal(NIDS_RULE(head->detail), job.rule);
+}
+
+/* Bytes of a rule's witness, sometimes with one changed, left out or repeated. */
+static uint16_t put_witness(uint8_t *to, uint16_t room, uint64_t *random)
+{
+	unsigned int n;
+	const struct rule *known = rules(&n);
+	const char *witness = known[random_below(random, n)].witness;
+	uint16_t length = (uint16_t)RTE_MIN(strlen(witness), (size_t)room);
+	const uint16_t at = length ? random_below(random, length) : 0;
+
+	memcpy(to, witness, length);
+	switch (length > 0 ? random_below(random, 8) : 0) {
+	case 1:
+		to[at] ^= 1u << random_below(random, 8);
+		break;
+	case 2:
+		memmove(to + at, to + at + 1, (size_t)(--length - at));
+		break;
+	case 3:
+		if (length < room) {
+			memmove(to + at + 1, to + at, (size_t)(length++ - at));
+		}
+		break;
+	default:
+		break;
+	}
+	return length;
+}
+
+/* A payload of noise, text and witnesses, at its beginning and end, too. */
+static uint16_t a_payload(uint8_t payload[LONGEST], uint64_t *random)
+{
+	static const char letters[] = "GET POST\r\n 0123456789 HTTP/1.1 \xff\x16\x03\x01 [a]*|";
+	uint16_t length = 0;
+
+	for (uint32_t parts = random_below(random, 6); parts > 0; parts--) {
+		uint16_t n = random_below(random, random_below(random, 4) ? 20 : 300);
+
+		length += put_witness(payload + length, LONGEST - length, random);
+		for (n = RTE_MIN(n, (uint16_t)(LONGEST - length)); n > 0; n--)
+			payload[length++] = random_below(random, 2)
+						    ? (uint8_t)random_next(random)
+						    : (uint8_t)letters[random_below(
+							      random, sizeof(letters) - 1)];
+	}
+	return length;
+}
+
+static void offer_payloads(struct gpu_rig *gpu, int n)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
+	uint8_t payload[LONGEST];
+	uint64_t random = 3;
+
+	for (int i = 0; i < n; i++) {
+		struct packet_spec packet_spec = {
+			.protocol = protocols[i % 3],
+			.vlan = i % 7 == 0 ? 3 : 0,
+			.fragment = i % 50 == 0 ? 1 : 0,
+			.payload = payload,
+			.payload_length = a_payload(payload, &random),
+		};
+
+		gpu_rig_add(gpu, packet_from_spec(gpu->rig, &packet_spec));
+	}
+	gpu_rig_run(gpu);
+}
+
+/* Payloads with rules and nearly rules match the same rules as in C; packets of a class are freed.
+ */
+static void matches_the_rules_of_the_engine_in_c(void **state)
+{
+	for (int class = 0; class <= RULE_CLASSES; class += 3) {
+		const struct nf_setting settings[] = {{"dropped_class", class}};
+		struct gpu_rig *gpu = gpu_rig_make(*state, "NIDS", settings, 1);
+
+		open_engine(accelerator_create(ACCELERATOR_REGEX));
+		gpu->check = compare_matches;
+		offer_payloads(gpu, (int)gpu_rig_count(4500) / 3);
+		assert_true(rig_count(*state, "matches") > 1000);
+		assert_true(class == 0 || rig_count(*state, "dropped") > 50);
+		close_engine();
+		gpu_rig_free(gpu);
+	}
+}
+
+/* Each rule matches its witness, alone. */
+static void each_rule_matches_its_witness(void **state)
+{
+	struct gpu_rig *gpu = gpu_rig_make(*state, "NIDS", NULL, 0);
+	unsigned int n;
+	const struct rule *known = rules(&n);
+
+	open_engine(accelerator_create(ACCELERATOR_REGEX));
+	gpu->check = compare_matches;
+	for (unsigned int i = 0; i < n; i++)
+		gpu_rig_add(gpu, packet_with(*state, 1, known[i].witness));
+	gpu_rig_run(gpu);
+	assert_int_equal(rig_count(*state, "matches"), n);
+	close_engine();
+	gpu_rig_free(gpu);
+}
+
+/* Hostile packets have the same verdicts everywhere. */
+static void hostile_packets_have_the_same_verdicts(void **state)
+{
+	struct gpu_rig *gpu = gpu_rig_make(*state, "NIDS", NULL, 0);
+
+	open_engine(accelerator_create(ACCELERATOR_REGEX));
+	gpu->check = compare_matches;
+	gpu_rig_offer_hostile(gpu, NULL, 0, 3000);
+	assert_true(rig_count(*state, "malformed") > 100);
+	close_engine();
+	gpu_rig_free(gpu);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(matches_the_rules_of_the_engine_in_c,
+						setup_to_completion, teardown),
+		cmocka_unit_test_setup_teardown(each_rule_matches_its_witness, setup_to_completion,
+						teardown),
+		cmocka_unit_test_setup_teardown(hostile_packets_have_the_same_verdicts,
+						setup_to_completion, teardown),
+	};
+
+	return test_main("gpu_nids", tests, RTE_DIM(tests));
+}

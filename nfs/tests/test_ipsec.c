@@ -1,0 +1,247 @@
+#include "functions/ipsec/cipher.h"
+#include "tests/esp_rig.h"
+
+#define ESP_AT (sizeof(struct rte_ether_hdr) + sizeof(struct rte_ipv4_hdr))
+
+static const struct nf_setting transport[] = {{"tunnel", 0}};
+static const struct nf_setting tunnel[] = {{"tunnel", 1}};
+
+/* A test vector of RFC 3686, section 6: numbered bytes from 0 on, but the text of the first one. */
+struct vector {
+	struct ipsec_keys keys;
+	uint8_t iv[IPSEC_IV];
+	size_t n;
+	const char *text;
+	uint8_t sealed[36];
+};
+
+static const struct vector vectors[] = {
+	{.keys = {.cipher = {0xae, 0x68, 0x52, 0xf8, 0x12, 0x10, 0x67, 0xcc, 0x4b, 0xf7, 0xa5, 0x76,
+			     0x55, 0x77, 0xf3, 0x9e},
+		  .nonce = {0, 0, 0, 0x30}},
+	 .n = 16,
+	 .text = "Single block msg",
+	 .sealed = {0xe4, 0x09, 0x5d, 0x4f, 0xb7, 0xa7, 0xb3, 0x79, 0x2d, 0x61, 0x75, 0xa3, 0x26,
+		    0x13, 0x11, 0xb8}},
+	{.keys = {.cipher = {0x7e, 0x24, 0x06, 0x78, 0x17, 0xfa, 0xe0, 0xd7, 0x43, 0xd6, 0xce, 0x1f,
+			     0x32, 0x53, 0x91, 0x63},
+		  .nonce = {0x00, 0x6c, 0xb6, 0xdb}},
+	 .iv = {0xc0, 0x54, 0x3b, 0x59, 0xda, 0x48, 0xd9, 0x0b},
+	 .n = 32,
+	 .sealed = {0x51, 0x04, 0xa1, 0x06, 0x16, 0x8a, 0x72, 0xd9, 0x79, 0x0d, 0x41,
+		    0xee, 0x8e, 0xda, 0xd3, 0x88, 0xeb, 0x2e, 0x1e, 0xfc, 0x46, 0xda,
+		    0x57, 0xc8, 0xfc, 0xe6, 0x30, 0xdf, 0x91, 0x41, 0xbe, 0x28}},
+	{.keys = {.cipher = {0x76, 0x91, 0xbe, 0x03, 0x5e, 0x50, 0x20, 0xa8, 0xac, 0x6e, 0x61, 0x85,
+			     0x29, 0xf9, 0xa0, 0xdc},
+		  .nonce = {0x00, 0xe0, 0x01, 0x7b}},
+	 .iv = {0x27, 0x77, 0x7f, 0x3f, 0x4a, 0x17, 0x86, 0xf0},
+	 .n = 36,
+	 .sealed = {0xc1, 0xcf, 0x48, 0xa8, 0x9f, 0x2f, 0xfd, 0xd9, 0xcf, 0x46, 0x52, 0xe9,
+		    0xef, 0xdb, 0x72, 0xd7, 0x45, 0x40, 0xa4, 0x2b, 0xde, 0x6d, 0x78, 0x36,
+		    0xd5, 0x9a, 0x5c, 0xea, 0xae, 0xf3, 0x10, 0x53, 0x25, 0xb2, 0x07, 0x2f}},
+};
+
+/* The vectors of RFC 3686, encrypted and decrypted again. */
+static void ciphertext_is_that_of_the_rfc(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < RTE_DIM(vectors); i++) {
+		const struct vector *vector = &vectors[i];
+		struct ipsec_cipher *cipher = ipsec_cipher_create("test", &vector->keys);
+		uint8_t bytes[36], before[36];
+
+		for (uint8_t k = 0; k < vector->n; k++)
+			before[k] = vector->text ? (uint8_t)vector->text[k] : k;
+		memcpy(bytes, before, vector->n);
+		assert_non_null(cipher);
+		assert_true(ipsec_crypt(cipher, vector->iv, bytes, vector->n));
+		assert_memory_equal(bytes, vector->sealed, vector->n);
+		assert_true(ipsec_crypt(cipher, vector->iv, bytes, vector->n));
+		assert_memory_equal(bytes, before, vector->n);
+		ipsec_cipher_destroy(cipher);
+	}
+}
+
+/* Vectors of RFC 2202 with keys of 20 bytes, cut to 96 bits (RFC 2404). */
+static void integrity_is_that_of_the_rfc(void **state)
+{
+	static const uint8_t hi[] = {0xb6, 0x17, 0x31, 0x86, 0x55, 0x05,
+				     0x72, 0x64, 0xe2, 0x8b, 0xc0, 0xb6};
+	static const uint8_t dd[] = {0x12, 0x5d, 0x73, 0x42, 0xb9, 0xac,
+				     0x11, 0xcd, 0x91, 0xa3, 0x9a, 0xf4};
+	struct ipsec_keys keys = {.nonce = {0}};
+	uint8_t icv[IPSEC_ICV], data[50];
+	struct ipsec_cipher *cipher;
+
+	(void)state;
+	memset(keys.hmac, 0x0b, sizeof(keys.hmac));
+	cipher = ipsec_cipher_create("test", &keys);
+	assert_true(ipsec_authenticate(cipher, (const uint8_t *)"Hi There", 8, icv));
+	assert_memory_equal(icv, hi, sizeof(hi));
+	ipsec_cipher_destroy(cipher);
+	memset(keys.hmac, 0xaa, sizeof(keys.hmac));
+	memset(data, 0xdd, sizeof(data));
+	cipher = ipsec_cipher_create("test", &keys);
+	assert_true(ipsec_authenticate(cipher, data, sizeof(data), icv));
+	assert_memory_equal(icv, dd, sizeof(dd));
+	ipsec_cipher_destroy(cipher);
+}
+
+/* Whatever is encrypted comes back, in both directions and modes. */
+static void the_other_end_restores_every_byte(void **state)
+{
+	for (int mode = 0; mode < 2; mode++) {
+		struct esp_link *link =
+			esp_link_make(*state, "IPSec", "IPSec", mode ? tunnel : transport, 1);
+
+		esp_check_round_trips(link);
+		esp_link_free(link);
+	}
+}
+
+/* In a tunnel the outer header has the ends' addresses, and ESP holds the whole packet. */
+static void packets_are_esp_in_tunnel_mode(void **state)
+{
+	struct rig *rig = *state;
+	const struct nf_setting settings[] = {{"local", RTE_IPV4(1, 2, 3, 4)},
+					      {"remote", RTE_IPV4(5, 6, 7, 8)}};
+	const struct rte_ipv4_hdr *ip;
+	struct rte_mbuf *sealed;
+	const uint8_t *esp;
+
+	rig_make(rig, "IPSec", settings, 2);
+	sealed = esp_sealed(rig, esp_some_packet(rig));
+	ip = ipv4_of(sealed);
+	esp = rte_pktmbuf_mtod_offset(sealed, const uint8_t *, ESP_AT);
+	assert_header_checksum(sealed);
+	assert_int_equal(ip->next_proto_id, IPPROTO_ESP);
+	assert_int_equal(ip->time_to_live, 64);
+	assert_int_equal(rte_be_to_cpu_32(ip->src_addr), RTE_IPV4(1, 2, 3, 4));
+	assert_int_equal(rte_be_to_cpu_32(ip->dst_addr), RTE_IPV4(5, 6, 7, 8));
+	/* SPI 256, number 1, IV of seed 1 and number 1 */
+	assert_memory_equal(esp, ((uint8_t[]){0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}), 16);
+	/* IV, 1,028 bytes padded to a multiple of 4 with 2 more, integrity check value */
+	assert_int_equal(rte_be_to_cpu_16(ip->total_length), 20 + 8 + 8 + 1032 + 12);
+	assert_int_equal(rte_pktmbuf_data_len(sealed), 14 + 20 + 8 + 8 + 1032 + 12);
+	rte_pktmbuf_free(sealed);
+}
+
+/* Every packet that arrives takes a number, so that one that is not encrypted leaves a gap. */
+static void numbers_count_arrivals(void **state)
+{
+	struct rig *rig = *state;
+	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06};
+	struct rte_mbuf *sealed;
+
+	rig_make(rig, "IPSec", transport, 1);
+	rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
+	sealed = esp_sealed(rig, esp_some_packet(rig));
+	assert_int_equal(*rte_pktmbuf_mtod_offset(sealed, uint8_t *, ESP_AT + 7), 2);
+	rte_pktmbuf_free(sealed);
+}
+
+/* Fragments pass in a tunnel, which is for packets, and are freed in transport mode. */
+static void fragments_pass_tunnels(void **state)
+{
+	struct packet_spec first = {.payload_length = 64, .fragment = RTE_IPV4_HDR_MF_FLAG};
+	struct rig *rig = *state;
+
+	rig_make(rig, "IPSec", tunnel, 1);
+	rig_offer(rig, packet_from_spec(rig, &first), 1);
+	assert_int_equal(rig->out.n, 1);
+	rig_make(rig, "IPSec", transport, 1);
+	rig_offer(rig, packet_from_spec(rig, &first), 1);
+	assert_int_equal(rig->out.n, 0);
+	assert_int_equal(rig_count(rig, "fragments"), 1);
+}
+
+/* An ESP packet with any byte changed, or shortened, is never sent. */
+static void changes_are_noticed(void **state)
+{
+	for (int mode = 0; mode < 2; mode++) {
+		struct esp_link *link =
+			esp_link_make(*state, "IPSec", "IPSec", mode ? tunnel : transport, 1);
+
+		esp_check_changes_are_noticed(link);
+		esp_link_free(link);
+	}
+}
+
+/* The sender's packet stays unchanged: traffic sends the same payloads again. */
+static void received_packets_stay_unchanged(void **state)
+{
+	struct rig *rig = *state;
+	struct rte_mbuf *packet = esp_some_packet(rig);
+	uint8_t before[2000], after[2000];
+	const uint16_t length = packet_bytes(packet, before, sizeof(before));
+
+	rig_make(rig, "IPSec", tunnel, 1);
+	rte_mbuf_refcnt_update(packet, 1);
+	rig_offer(rig, packet, 1);
+	assert_int_equal(packet_bytes(packet, after, sizeof(after)), length);
+	assert_memory_equal(after, before, length);
+	rte_pktmbuf_free(packet);
+}
+
+/* Keys that are not hexadecimal or not of their length are refused. */
+static void wrong_keys_are_refused(void **state)
+{
+	static const struct nf_setting wrong[] = {
+		{"key", 0, "00"}, {"nonce", 0, "0000003"}, {"hmac_key", 0, ""}, {"tunnel", 2}};
+	struct rig *rig = *state;
+	const struct nf_config config = {.name = "IPSec", .spare = rig->spare};
+
+	for (unsigned int i = 0; i < RTE_DIM(wrong); i++)
+		assert_null(nf_create(&config, &wrong[i], 1));
+}
+
+/* Without buffers, or with too small ones, packets are freed and counted. */
+static void packets_without_room_are_freed(void **state)
+{
+	struct rig *rig = *state;
+	/* headers of Ethernet, IPv4 and ESP, IV and value; then a multiple of 4, with a tail */
+	struct packet_spec packet_spec = {.payload_length =
+						  (2048 - 14 - 20 - 16 - 12) / 4 * 4 - 2 - 28};
+
+	rig_make(rig, "IPSec", tunnel, 1);
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+	assert_int_equal(rig_count(rig, "encrypted"), 1);
+	packet_spec.payload_length += 4;
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+	assert_int_equal(rig_count(rig, "too_long"), 1);
+	rig->nf->spare = NULL;
+	rig_offer(rig, esp_some_packet(rig), 1);
+	assert_int_equal(rig_count(rig, "no_buffer"), 1);
+	assert_int_equal(rig->out.n, 0);
+}
+
+/* No packet makes either end crash or leak. */
+static void survives_any_packet(void **state)
+{
+	for (int mode = 0; mode < 2; mode++) {
+		struct esp_link *link =
+			esp_link_make(*state, "IPSec", "IPSec", mode ? tunnel : transport, 1);
+
+		esp_check_hostile(link);
+		esp_link_free(link);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ciphertext_is_that_of_the_rfc),
+		cmocka_unit_test(integrity_is_that_of_the_rfc),
+		cmocka_unit_test_setup_teardown(the_other_end_restores_every_byte, setup, teardown),
+		cmocka_unit_test_setup_teardown(packets_are_esp_in_tunnel_mode, setup, teardown),
+		cmocka_unit_test_setup_teardown(numbers_count_arrivals, setup, teardown),
+		cmocka_unit_test_setup_teardown(fragments_pass_tunnels, setup, teardown),
+		cmocka_unit_test_setup_teardown(changes_are_noticed, setup, teardown),
+		cmocka_unit_test_setup_teardown(received_packets_stay_unchanged, setup, teardown),
+		cmocka_unit_test_setup_teardown(wrong_keys_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(packets_without_room_are_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(survives_any_packet, setup, teardown),
+	};
+
+	return argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
+}
