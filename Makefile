@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 
-.PHONY: run test slow check profile traces bench clean deps nfs cycles references fuzz
+.PHONY: run test slow check profile traces bench clean deps nfs cycles lemur references fuzz gpu gpu-compiler
 
 run: .venv/.installed  ## Place the trace in the repo with every strategy.
 	$(BIN)/placer run traces/arrivals-500.csv
@@ -36,7 +36,8 @@ traces: .venv/.installed  ## Write the traces in the repo again.
 
 # Debian packages that build and test the network functions in C
 DEBIAN := meson ninja-build pkg-config gcc dpdk-dev libdpdk-dev libhyperscan-dev zlib1g-dev libpcap-dev libjansson-dev \
-  libcmocka-dev libssl-dev valgrind clang libclang-rt-dev
+  libcmocka-dev libssl-dev valgrind clang libclang-rt-dev libbpf-dev \
+  pocl-opencl-icd ocl-icd-opencl-dev opencl-headers spin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 deps:  ## Install what builds the network functions in C (Debian, as root); waits while apt is locked.
@@ -53,8 +54,22 @@ nfs:  ## Build the network functions in C and the host testbed.
 cycles: nfs  ## Cycles per packet of network functions and chains, compared with peers and predictions.
 	build/nfs/cycles
 
+lemur: nfs .venv/.installed  ## Lemur's five chains: placed, compiled, and run with packets on an emulated rack.
+	cd build && ../$(BIN)/python ../examples/compile_and_run.py
+
 references: nfs .venv/.installed-dev  ## Each function in C against its reference in Python, a million packets each.
 	$(BIN)/python -m tests.nfs.references
+
+# NVIDIA's compiler: the machine's, or the one that gpu-compiler installs
+NVCC ?= $(firstword $(shell command -v nvcc) \
+  $(abspath $(wildcard build/cuda/lib/python3*/site-packages/nvidia/cu1*/bin/nvcc)) nvcc)
+gpu:  ## Kernels for GPUs: built, and verified on an NVIDIA GPU; without one on the CPU, which it says.
+	NVCC=$(NVCC) nfs/gpu/verify.sh
+
+gpu-compiler:  ## Install NVIDIA's compiler from PyPI, which needs no GPU.
+	test -x build/cuda/bin/python || $(PYTHON) -m venv build/cuda
+	build/cuda/bin/pip install --quiet --disable-pip-version-check 'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-crt==13.*' \
+	  'nvidia-cuda-runtime==13.*' 'nvidia-cuda-nvrtc==13.*' 'nvidia-nvvm==13.*'
 
 FUZZ_S ?= 60
 fuzz:  ## Fuzz the packet path for FUZZ_S seconds.

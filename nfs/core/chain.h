@@ -9,19 +9,23 @@
  * Where functions merge, a packet must find its way back, so the graph is unfolded: a *stop* is a
  * function together with the way by which packets reach it. Packets from outside take the first
  * way. Packets with a network service header (RFC 8300) enter at the function of their service
- * path and index.
+ * path and index, or at one of several: its replicas share the flows. If a header is the only way
+ * into a chain, packets without one are freed.
+ *
+ * Shares, behind a function as at an entry, split flows by the hash of core/split_hash.h.
  */
 #ifndef NFS_CORE_CHAIN_H
 #define NFS_CORE_CHAIN_H
 
 #include "core/nf.h"
+#include "core/share.h"
 
-#define CHAIN_MOST_FUNCTIONS 32
-#define CHAIN_MOST_EDGES 128
-#define CHAIN_MOST_CORES 16
-#define CHAIN_MOST_STOPS 1024
-#define CHAIN_MOST_NAME 32
-#define CHAIN_MOST_WAYS 16 /* edges of one gate, each with a share of the flows */
+#define CHAIN_MOST_FUNCTIONS 256
+#define CHAIN_MOST_EDGES 1024
+#define CHAIN_MOST_CORES 32
+#define CHAIN_MOST_STOPS 4096
+#define CHAIN_MOST_NAME 64
+#define CHAIN_MOST_WAYS 32 /* edges of one gate or entry, each with a share of the flows */
 
 /* Ends of the chain as values of an edge's `to`. */
 enum { CHAIN_OUT = -1, CHAIN_OUT_NSH = -2 };
@@ -33,6 +37,7 @@ struct chain_function {
 	unsigned int n_settings;
 	struct nf_setting settings[NF_MOST_PARAMETERS]; /* names and texts stay the caller's */
 	unsigned int core; /* which of the chain's cores */
+	uint32_t salt;     /* of the hash that splits flows behind it */
 	unsigned int line; /* of a file, for messages; 0: none */
 };
 
@@ -46,8 +51,9 @@ struct chain_edge {
 	int from; /* a function; CHAIN_OUT_NSH: packets with `service` enter here */
 	int to;   /* a function, or an end */
 	uint8_t gate;
-	double share; /* of the flows that leave by the gate */
+	struct share share; /* of the flows that leave by the gate, or enter with `service` */
 	struct service service;
+	uint32_t salt; /* of an entry's split; equal for all edges of a service */
 	unsigned int line;
 };
 
@@ -60,7 +66,8 @@ struct chain_spec {
 
 /*
  * Check what can be checked without instances, and print every fault: a cycle, several entries or
- * none, functions out of reach, shares that do not add up. Returns the number of faults.
+ * none, functions out of reach, shares that do not add up. Returns the number of faults. Core 0 may
+ * be without a function if packets enter by their service only: it sorts them.
  */
 unsigned int chain_spec_check(const struct chain_spec *spec);
 
@@ -80,11 +87,27 @@ struct chain_config {
 	chain_sink sink;
 	void *state;           /* of the sink */
 	const bool *interrupt; /* ends waiting for a full ring; or NULL */
+	/*
+	 * `begun` of packets is the time at which they entered, the lower 32 bits of us: functions
+	 * on other cores have that clock, too. Otherwise theirs is that of chain_step().
+	 */
+	bool timed;
 };
 
 /* What a function did. Only its core writes it. */
 struct chain_counts {
 	uint64_t entered, sent, sent_back;
+};
+
+/* Why packets are freed outside functions. */
+enum chain_loss {
+	CHAIN_WITHOUT_NSH,  /* packets enter by a service header only */
+	CHAIN_INVALID_NSH,  /* a header that is damaged, or expired */
+	CHAIN_UNKNOWN_PATH, /* no function has this service path and index */
+	CHAIN_NO_ROOM,      /* for a service header */
+	CHAIN_RING_FULL,    /* another core is too slow, or was interrupted */
+	CHAIN_TURNED,       /* sent back too often, or too many at once */
+	CHAIN_LOSSES,
 };
 
 struct chain;
@@ -107,6 +130,9 @@ unsigned int chain_entry_core(const struct chain *chain, enum nf_side from);
  */
 unsigned int chain_step(struct chain *chain, unsigned int core, uint64_t now_us);
 
+/* Whether nothing waits for a core: it may still be at work on a burst. */
+bool chain_is_quiet(const struct chain *chain);
+
 /* Let all packets leave, once no core is in the chain any more: one thread plays all cores. */
 void chain_flush(struct chain *chain, uint64_t now_us);
 
@@ -114,7 +140,10 @@ unsigned int chain_functions(const struct chain *chain);
 struct nf *chain_function(const struct chain *chain, unsigned int at);
 const char *chain_function_name(const struct chain *chain, unsigned int at);
 struct chain_counts chain_counts_of(const struct chain *chain, unsigned int at);
-/* Packets freed because a ring was full, or too many went back, or a service path is unknown. */
+/* Packets freed outside functions; and those of one cause. */
 uint64_t chain_lost(const struct chain *chain);
+uint64_t chain_lost_by(const struct chain *chain, enum chain_loss loss);
+/* "unknown_path" */
+const char *chain_loss_name(enum chain_loss loss);
 
 #endif

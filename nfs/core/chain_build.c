@@ -5,9 +5,7 @@
 #include "core/chain_parts.h"
 #include "core/memory.h"
 
-#define MOST_TARGETS (CHAIN_MOST_STOPS * 8)
-
-static void explain(const struct chain_spec *spec, unsigned int line, const char *name)
+void chain_explain(const struct chain_spec *spec, unsigned int line, const char *name)
 {
 	if (line)
 		fprintf(stderr, "%s:%u: %s: ", spec->source ? spec->source : "chain", line, name);
@@ -15,22 +13,40 @@ static void explain(const struct chain_spec *spec, unsigned int line, const char
 		fprintf(stderr, "%s: %s: ", spec->source ? spec->source : "chain", name);
 }
 
-/* Add an edge to its gate, with limits in proportion to the shares. */
-static bool add_way(const struct chain_spec *spec, struct place *place,
-		    const struct chain_edge *edge)
+bool chain_set_limits(const struct chain_spec *spec, unsigned int line, const char *name,
+		      const struct share *shares, struct ways *ways)
 {
-	struct gate *gate = &place->gates[edge->gate];
-	const double before = gate->n ? gate->ways[gate->n - 1].limit : 0;
-	const double limit = before + edge->share * 4294967296.0;
+	if (share_limits(shares, ways->n, SPLIT_RANGE, ways->limits))
+		return true;
+	chain_explain(spec, line, name);
+	fprintf(stderr, "the shares have no common denominator below 2^100\n");
+	return false;
+}
 
-	if (gate->n == CHAIN_MOST_WAYS) {
-		explain(spec, edge->line, place->name);
-		fprintf(stderr, "more than %d edges by one gate\n", CHAIN_MOST_WAYS);
-		return false;
+/* The edges of one gate of a function, with their limits; false after printing why. */
+static bool make_gate(const struct chain_spec *spec, unsigned int at, struct place *place,
+		      uint8_t number)
+{
+	struct gate *gate = &place->gates[number];
+	struct share shares[CHAIN_MOST_WAYS];
+	uint16_t edge_number = 0;
+	unsigned int line = 0;
+
+	gate->ways.salt = spec->functions[at].salt;
+	for (unsigned int i = 0; i < spec->n_edges; i++) {
+		const struct chain_edge *edge = &spec->edges[i];
+
+		if (edge->from != (int)at)
+			continue;
+		if (edge->gate == number) {
+			line = line ? line : edge->line;
+			shares[gate->ways.n] = edge->share;
+			gate->edges[gate->ways.n++] = edge_number;
+		}
+		edge_number++;
 	}
-	gate->ways[gate->n].limit = limit >= UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
-	gate->ways[gate->n++].edge = (uint8_t)place->n_edges++;
-	return true;
+	place->n_edges = edge_number;
+	return gate->ways.n == 0 || chain_set_limits(spec, line, place->name, shares, &gate->ways);
 }
 
 /* Each numbered gate must lead somewhere, and each edge must have a gate. */
@@ -49,18 +65,18 @@ static bool connect_gates(const struct chain_spec *spec, unsigned int at, struct
 		if (edge->from != (int)at)
 			continue;
 		if (edge->gate >= place->n_gates) {
-			explain(spec, edge->line, place->name);
+			chain_explain(spec, edge->line, place->name);
 			fprintf(stderr, "has no gate %d: %s has %u numbered gates as it is set\n",
 				edge->gate - NF_BRANCH, place->nf->kind->name, branches);
 			faults++;
-		} else {
-			faults += !add_way(spec, place, edge);
 		}
 	}
+	for (unsigned int gate = 0; gate < place->n_gates; gate++)
+		faults += !make_gate(spec, at, place, (uint8_t)gate);
 	for (unsigned int gate = NF_BRANCH; gate < place->n_gates; gate++) {
-		if (place->gates[gate].n > 0)
+		if (place->gates[gate].ways.n > 0)
 			continue;
-		explain(spec, spec->functions[at].line, place->name);
+		chain_explain(spec, spec->functions[at].line, place->name);
 		fprintf(stderr, "gate %u leads nowhere\n", gate - NF_BRANCH);
 		faults++;
 	}
@@ -80,6 +96,7 @@ static struct place *make_place(const struct chain_spec *spec, unsigned int at,
 		return NULL;
 	snprintf(place->name, sizeof(place->name), "%s", function->name);
 	place->core = function->core;
+	place->holds = function->kind->poll || function->kind->flush;
 	memcpy(of_nf.accelerators, config->accelerators, sizeof(of_nf.accelerators));
 	place->nf = nf_create(&of_nf, function->settings, function->n_settings);
 	if (place->nf && connect_gates(spec, at, place))
@@ -134,90 +151,6 @@ static bool make_cores(struct chain *chain, const struct chain_spec *spec)
 	return true;
 }
 
-/* Unfold a function and all behind it; returns its stop, or NO_STOP if there are too many. */
-static uint16_t unfold(struct chain *chain, const struct chain_spec *spec, unsigned int at,
-		       uint16_t parent)
-{
-	const uint16_t stop = (uint16_t)chain->n_stops;
-	uint32_t target = chain->n_targets;
-
-	if (chain->n_stops == CHAIN_MOST_STOPS ||
-	    chain->n_targets + chain->places[at]->n_edges > MOST_TARGETS) {
-		fprintf(stderr, "%s: more than %d ways through the chain\n",
-			spec->source ? spec->source : "chain", CHAIN_MOST_STOPS);
-		return NO_STOP;
-	}
-	chain->n_stops++;
-	chain->n_targets += chain->places[at]->n_edges;
-	chain->stops[stop] = (struct stop){(uint16_t)at, parent, target};
-	for (unsigned int i = 0; i < spec->n_edges; i++) {
-		const struct chain_edge *edge = &spec->edges[i];
-		uint16_t next = NO_STOP;
-
-		if (edge->from != (int)at)
-			continue;
-		if (edge->to >= 0) {
-			next = unfold(chain, spec, (unsigned int)edge->to, stop);
-			if (next == NO_STOP)
-				return NO_STOP;
-		}
-		chain->targets[target++] =
-			(struct target){next, edge->to == CHAIN_OUT_NSH, edge->service};
-	}
-	return stop;
-}
-
-/* Where packets from outside enter: at the end of the first way. */
-static uint16_t last_of_first_way(const struct chain *chain, uint16_t stop)
-{
-	for (;;) {
-		const struct stop *at = &chain->stops[stop];
-		uint16_t next = NO_STOP;
-
-		for (unsigned int i = 0; i < chain->places[at->place]->n_edges; i++)
-			if (next == NO_STOP)
-				next = chain->targets[at->targets + i].stop;
-		if (next == NO_STOP)
-			return stop;
-		stop = next;
-	}
-}
-
-static bool make_stops(struct chain *chain, const struct chain_spec *spec)
-{
-	bool entered[CHAIN_MOST_FUNCTIONS] = {false};
-
-	chain->targets = nf_zalloc_for("chain", MOST_TARGETS * sizeof(*chain->targets));
-	if (!chain->targets)
-		return false;
-	for (unsigned int i = 0; i < spec->n_edges; i++)
-		if (spec->edges[i].to >= 0)
-			entered[spec->edges[i].to] = true;
-	chain->inside = NO_STOP;
-	for (unsigned int i = 0; i < spec->n_functions && chain->inside == NO_STOP; i++) {
-		if (entered[i])
-			continue;
-		chain->inside = unfold(chain, spec, i, NO_STOP);
-		if (chain->inside == NO_STOP)
-			return false;
-	}
-	for (unsigned int i = 0; i < spec->n_edges; i++) {
-		const struct chain_edge *edge = &spec->edges[i];
-		uint16_t stop;
-
-		if (edge->from >= 0)
-			continue;
-		stop = unfold(chain, spec, (unsigned int)edge->to, NO_STOP);
-		if (stop == NO_STOP)
-			return false;
-		chain->entries[chain->n_entries++] = (struct entry){edge->service, stop};
-	}
-	if (chain->inside == NO_STOP)
-		chain->inside = chain->entries[0].stop;
-	chain->outside = last_of_first_way(chain, chain->inside);
-	return true;
-}
-
 static bool leads_one_way(const struct chain_spec *spec)
 {
 	for (unsigned int i = 0; i < spec->n_edges; i++) {
@@ -238,7 +171,7 @@ struct chain *chain_create(const struct chain_spec *spec, const struct chain_con
 		return NULL;
 	chain->config = *config;
 	chain->one_way = leads_one_way(spec);
-	if (make_places(chain, spec) && make_cores(chain, spec) && make_stops(chain, spec))
+	if (make_places(chain, spec) && make_cores(chain, spec) && chain_make_stops(chain, spec))
 		return chain;
 	chain_destroy(chain);
 	return NULL;
@@ -258,5 +191,6 @@ void chain_destroy(struct chain *chain)
 		nf_free(chain->cores[i]);
 	}
 	nf_free(chain->targets);
+	nf_free(chain->entries);
 	nf_free(chain);
 }

@@ -95,55 +95,74 @@ static void check_cycles(struct faults *faults)
 			look_for_cycles(faults, i, seen);
 }
 
-static bool same_gate(const struct chain_edge *one, const struct chain_edge *other)
+/* Whether two edges share flows: those of one gate, or those by which one service enters. */
+static bool share_flows(const struct chain_edge *one, const struct chain_edge *other)
 {
+	if (one->from < 0 || other->from < 0)
+		return one->from < 0 && other->from < 0 &&
+		       one->service.path == other->service.path &&
+		       one->service.index == other->service.index;
 	return one->from == other->from && one->gate == other->gate;
 }
 
-/* The shares of the edges of one gate, where `first` is the first of them. */
+/* "acl", or "nsh 5 254" */
+static void name_of(const struct chain_spec *spec, const struct chain_edge *edge, char *name,
+		    size_t size)
+{
+	if (edge->from >= 0)
+		snprintf(name, size, "%s", spec->functions[edge->from].name);
+	else
+		snprintf(name, size, "nsh %u %u", edge->service.path, edge->service.index);
+}
+
+/* An edge must not be there twice, and have a share. */
+static void check_share(struct faults *faults, unsigned int first, unsigned int at)
+{
+	const struct chain_spec *spec = faults->spec;
+	const struct chain_edge *edge = &spec->edges[at];
+
+	for (unsigned int i = first; i < at; i++)
+		if (share_flows(edge, &spec->edges[i]) && spec->edges[i].to == edge->to &&
+		    edge->to >= 0)
+			fault(faults, edge->line, "this edge is there already");
+	if (!(edge->share.part > 0 && edge->share.part <= edge->share.of &&
+	      edge->share.of <= SHARE_MOST))
+		fault(faults, edge->line, "a share is above 0 and at most 1");
+}
+
+/* The shares of edges that share flows, where `first` is the first of them. */
 static void check_shares(struct faults *faults, unsigned int first)
 {
 	const struct chain_spec *spec = faults->spec;
 	const struct chain_edge *edge = &spec->edges[first];
+	char name[CHAIN_MOST_NAME + 16];
 	unsigned int ways = 0;
 	double sum = 0;
 
-	for (unsigned int i = 0; i < spec->n_edges; i++) {
-		if (!same_gate(edge, &spec->edges[i]))
-			continue;
-		if (i < first)
+	for (unsigned int i = 0; i < first; i++)
+		if (share_flows(edge, &spec->edges[i]))
 			return;
-		for (unsigned int j = first; j < i; j++)
-			if (same_gate(edge, &spec->edges[j]) &&
-			    spec->edges[j].to == spec->edges[i].to && spec->edges[i].to >= 0)
-				fault(faults, spec->edges[i].line, "this edge is there already");
-		if (!(spec->edges[i].share > 0 && spec->edges[i].share <= 1))
-			fault(faults, spec->edges[i].line, "a share is above 0 and at most 1");
-		sum += spec->edges[i].share;
+	for (unsigned int i = first; i < spec->n_edges; i++) {
+		if (!share_flows(edge, &spec->edges[i]))
+			continue;
+		check_share(faults, first, i);
+		sum += share_value(spec->edges[i].share);
 		ways++;
 	}
+	name_of(spec, edge, name, sizeof(name));
 	if (ways > CHAIN_MOST_WAYS)
-		fault(faults, edge->line, "%s has %u edges by one gate, more than %d",
-		      spec->functions[edge->from].name, ways, CHAIN_MOST_WAYS);
+		fault(faults, edge->line, "%s has %u edges by one %s, more than %d", name, ways,
+		      edge->from < 0 ? "service" : "gate", CHAIN_MOST_WAYS);
 	if (fabs(sum - 1) > 1e-6)
-		fault(faults, edge->line, "the shares of %s add up to %g, not to 1",
-		      spec->functions[edge->from].name, sum);
+		fault(faults, edge->line, "the shares of %s add up to %g, not to 1", name, sum);
 }
 
-static void check_services(struct faults *faults)
+static bool has_usual_entry(const struct chain_spec *spec)
 {
-	const struct chain_spec *spec = faults->spec;
-
-	for (unsigned int i = 0; i < spec->n_edges; i++) {
-		const struct chain_edge *one = &spec->edges[i];
-
-		for (unsigned int j = 0; one->from < 0 && j < i; j++)
-			if (spec->edges[j].from < 0 &&
-			    one->service.path == spec->edges[j].service.path &&
-			    one->service.index == spec->edges[j].service.index)
-				fault(faults, one->line, "path %u, index %u enters already",
-				      one->service.path, one->service.index);
-	}
+	for (unsigned int i = 0; i < spec->n_functions; i++)
+		if (!has_predecessor(spec, i) && !is_entered_by_service(spec, i))
+			return true;
+	return false;
 }
 
 static void check_cores(struct faults *faults)
@@ -155,7 +174,7 @@ static void check_cores(struct faults *faults)
 
 		for (unsigned int i = 0; i < spec->n_functions; i++)
 			functions += spec->functions[i].core == core;
-		if (functions == 0)
+		if (functions == 0 && (core > 0 || has_usual_entry(spec)))
 			fault(faults, 0, "core %u runs no function", core);
 	}
 }
@@ -172,9 +191,7 @@ unsigned int chain_spec_check(const struct chain_spec *spec)
 	if (faults.n == 0)
 		check_entries(&faults);
 	for (unsigned int i = 0; i < spec->n_edges; i++)
-		if (spec->edges[i].from >= 0)
-			check_shares(&faults, i);
-	check_services(&faults);
+		check_shares(&faults, i);
 	check_cores(&faults);
 	return faults.n;
 }

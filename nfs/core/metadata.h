@@ -25,7 +25,7 @@ enum nf_gate { NF_FORWARD = 0, NF_BACK = 1, NF_BRANCH = 2 };
 
 struct metadata {
 	uint32_t number; /* of the received packet, counted by its source */
-	uint32_t begun;  /* when its source made it, if it says so: TSC / 256 */
+	uint32_t begun;  /* when its source made it, if it says so: TSC / 256, or us */
 	union {
 		struct {
 			uint16_t stop; /* where it is in a chain; see core/chain.h */
@@ -71,6 +71,12 @@ static inline void metadata_begin(struct rte_mbuf *mbuf, enum nf_side from, uint
 	metadata->turns = 0;
 	metadata->data_off = 0;
 	metadata->data_len = 0;
+}
+
+/* The time that `begun` has the lower bits of: at most an hour before now. */
+static inline uint64_t metadata_time_us(const struct rte_mbuf *mbuf, uint64_t now_us)
+{
+	return now_us - ((uint32_t)now_us - metadata_of_const(mbuf)->begun);
 }
 
 /* A packet made from `of`, such as a fragment of it or an answer to it; its headers are others. */

@@ -76,7 +76,7 @@ static struct chain_spec spec_of(const struct runner *runner)
 		function->execution = NF_RUN_TO_COMPLETION;
 		snprintf(function->name, sizeof(function->name), "%u", i);
 		spec.edges[i] = (struct chain_edge){
-			.from = (int)i, .to = last ? CHAIN_OUT : (int)i + 1, .share = 1};
+			.from = (int)i, .to = last ? CHAIN_OUT : (int)i + 1, .share = {1, 1}};
 	}
 	return spec;
 }

@@ -7,6 +7,9 @@
  * numbered gate of its backend. The choice depends on the flow and on the backends that are up, and
  * on nothing else: no connection is stored, and instances with the same settings agree.
  *
+ * If the table's size is a power of two, the hash is that of core/split_hash.h, salted by the seed,
+ * and ICMP errors are packets like others: a switch and a SmartNIC can do the same, byte for byte.
+ *
  * All fragments of a datagram, and packets without ports, are hashed by addresses and protocol
  * only. An ICMP error goes to the backend of the flow that it quotes, with the quote rewritten
  * (RFC 5508, section 4). With `address` 0 every destination is balanced; since it is then not known
@@ -22,6 +25,7 @@
 #include "core/memory.h"
 #include "core/nf.h"
 #include "core/rewrite.h"
+#include "core/split_hash.h"
 #include "functions/lb/down.h"
 #include "functions/lb/maglev.h"
 
@@ -29,7 +33,9 @@ enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES };
 static const struct nf_parameter parameters[] = {
 	[BACKENDS] = {"backends", "number of backends, at most 64 with `gates`", 1,
 		      MAGLEV_MOST_BACKENDS, 8},
-	[TABLE] = {"table", "entries of the table, a prime; a hundred times the backends, or more",
+	[TABLE] = {"table",
+		   "entries of the table, a prime, or a power of two up to 65536; a hundred times "
+		   "the backends, or more",
 		   2, 1 << 24, 65537},
 	[SEED] = {"seed", "seed of the hashes", 0, 4294967295, 1},
 	[DOWN] = {"down", "backends that are down, as numbers from 0: 2,5", .text = ""},
@@ -61,6 +67,7 @@ struct lb {
 	uint32_t first_backend, backends;
 	rte_be32_t address; /* 0: every destination */
 	bool gates;
+	bool portable;     /* the table's size is a power of two */
 	uint16_t first_up; /* MAGLEV_NONE: all are down */
 };
 
@@ -75,9 +82,13 @@ static int check(const struct nf *nf)
 
 	while (!maglev_is_prime(prime))
 		prime++;
+	if (rte_is_power_of_2(size) && size >= backends && size <= SPLIT_RANGE)
+		prime = size;
 	if (size != prime) {
-		fprintf(stderr, "LB: table %u is not a prime above %u backends\nhint: %u\n", size,
-			backends, prime);
+		fprintf(stderr,
+			"LB: table %u is neither a prime above %u backends nor a power of two\n"
+			"hint: %u\n",
+			size, backends, prime);
 		return -EINVAL;
 	}
 	if (nf->settings[GATES] == 1 && backends > NF_MOST_BRANCHES) {
@@ -135,6 +146,7 @@ static int create(struct nf *nf)
 		.backends = (uint32_t)nf->settings[BACKENDS],
 		.address = rte_cpu_to_be_32((uint32_t)nf->settings[ADDRESS]),
 		.gates = nf->settings[GATES] == 1,
+		.portable = rte_is_power_of_2((uint32_t)nf->settings[TABLE]),
 	};
 	nf->state = lb;
 	result = fill(nf);
@@ -162,6 +174,16 @@ static inline struct flow_key flow_of(struct rte_mbuf *mbuf, const struct packet
 
 static inline uint16_t backend_of(const struct lb *lb, const struct flow_key *flow)
 {
+	if (lb->portable) {
+		const uint32_t ports =
+			(uint32_t)rte_be_to_cpu_16(flow->source_port) << 16 |
+			rte_be_to_cpu_16(flow->destination_port);
+
+		return lb->table[split_hash_of(lb->seed, rte_be_to_cpu_32(flow->source),
+					       rte_be_to_cpu_32(flow->destination), ports,
+					       flow->protocol) &
+				 (lb->size - 1)];
+	}
 	return maglev_backend(lb->table, lb->size, rte_hash_crc(flow, sizeof(*flow), lb->seed));
 }
 
@@ -220,7 +242,7 @@ static void balance(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *p
 	const struct lb *lb = nf->state;
 	struct flow_key flow = flow_of(mbuf, packet);
 	struct packet quoted;
-	const bool error = quotes(mbuf, packet, &quoted);
+	const bool error = !lb->portable && quotes(mbuf, packet, &quoted);
 	uint16_t backend;
 
 	if (lb->address && flow.destination != lb->address) {
@@ -262,7 +284,7 @@ static void give_back(struct nf *nf, struct rte_mbuf *mbuf, const struct packet 
 	const struct lb *lb = nf->state;
 	const bool of_backend = is_backend(lb, packet_ipv4(mbuf, packet)->src_addr);
 	struct packet quoted;
-	const bool error = quotes(mbuf, packet, &quoted) &&
+	const bool error = !lb->portable && quotes(mbuf, packet, &quoted) &&
 			   is_backend(lb, packet_ipv4(mbuf, &quoted)->dst_addr);
 
 	if (lb->gates || !lb->address || (!of_backend && !error)) {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sys/stat.h>
+
 #include <pcap/pcap.h>
 
 #define MOST_BYTES 65535
@@ -169,7 +171,7 @@ struct rte_mbuf *capture_reader_take(struct capture_reader *reader, struct rte_m
 struct capture_writer {
 	pcap_t *format;
 	pcap_dumper_t *file;
-	char *path, *part; /* part: NULL for stdout */
+	char *path, *part; /* part: NULL if it is not renamed */
 	bool failed;
 };
 
@@ -182,6 +184,14 @@ static void free_writer(struct capture_writer *writer)
 	free(writer);
 }
 
+/* Whether a file is written aside; stdout, devices and pipes stay what they are. */
+static bool is_renamed(const char *path)
+{
+	struct stat found;
+
+	return strcmp(path, "-") != 0 && (stat(path, &found) < 0 || S_ISREG(found.st_mode));
+}
+
 struct capture_writer *capture_writer_open(const char *path)
 {
 	struct capture_writer *writer = calloc(1, sizeof(*writer));
@@ -190,10 +200,10 @@ struct capture_writer *capture_writer_open(const char *path)
 		return NULL;
 	writer->path = strdup(path);
 	writer->format = pcap_open_dead(DLT_EN10MB, MOST_BYTES);
-	if (writer->path && strcmp(path, "-") != 0 && asprintf(&writer->part, "%s.part", path) < 0)
+	if (writer->path && is_renamed(path) && asprintf(&writer->part, "%s.part", path) < 0)
 		writer->part = NULL;
 	if (writer->format && writer->path)
-		writer->file = pcap_dump_open(writer->format, writer->part ? writer->part : "-");
+		writer->file = pcap_dump_open(writer->format, writer->part ? writer->part : path);
 	if (writer->file)
 		return writer;
 	fprintf(stderr, "%s: %s\n", path,

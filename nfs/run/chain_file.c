@@ -11,6 +11,13 @@
 #define MOST_BYTES (1 << 20)
 #define MOST_WORDS (NF_MOST_PARAMETERS + 8)
 
+/* The salt of an entry, which may stand before the entry. */
+struct split {
+	struct service service;
+	uint32_t salt;
+	unsigned int line;
+};
+
 /* The file while it is read. Words of a line end with a zero byte in the text. */
 struct reader {
 	struct chain_spec *spec;
@@ -19,6 +26,8 @@ struct reader {
 	unsigned int n;
 	char *words[MOST_WORDS];
 	bool placed[CHAIN_MOST_FUNCTIONS]; /* on a core by a line of the file */
+	unsigned int n_splits;
+	struct split splits[CHAIN_MOST_EDGES]; /* of entries */
 };
 
 __attribute__((format(printf, 2, 3))) static void fault(struct reader *reader, const char *format,
@@ -81,7 +90,7 @@ static bool is_name(const char *text)
 	if (n == 0 || n >= CHAIN_MOST_NAME || strcmp(text, "out") == 0 ||
 	    strcmp(text, "core") == 0 || strcmp(text, "nsh") == 0)
 		return false;
-	return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+	return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") ==
 	       n;
 }
 
@@ -165,16 +174,9 @@ static bool read_gate(struct reader *reader, char *text, uint8_t *gate)
 }
 
 /* "1/3" or "0.25" */
-static bool read_share(struct reader *reader, const char *text, double *share)
+static bool read_share(struct reader *reader, const char *text, struct share *share)
 {
-	double above, below = 1;
-	char *end;
-
-	above = strtod(text, &end);
-	if (end != text && *end == '/')
-		below = strtod(end + 1, &end);
-	*share = above / below;
-	if (end != text && *end == '\0' && *share > 0 && *share <= 1)
+	if (share_read(text, share))
 		return true;
 	fault(reader, "%s: a share is a number or fraction above 0, at most 1", text);
 	return false;
@@ -234,7 +236,7 @@ static bool read_to(struct reader *reader, unsigned int first, struct chain_edge
 static void read_edge(struct reader *reader, unsigned int arrow)
 {
 	struct chain_spec *spec = reader->spec;
-	struct chain_edge edge = {.share = 1, .line = reader->line};
+	struct chain_edge edge = {.share = {1, 1}, .line = reader->line};
 	const bool from = read_from(reader, arrow, &edge), to = read_to(reader, arrow + 1, &edge);
 
 	if (!from || !to)
@@ -271,6 +273,58 @@ static void read_core(struct reader *reader)
 	}
 }
 
+/* split NAME SALT, or split nsh PATH INDEX SALT */
+static void read_split(struct reader *reader)
+{
+	const bool entry = strcmp(reader->words[1], "nsh") == 0;
+	const char *number = reader->words[reader->n - 1];
+	struct split split = {.line = reader->line};
+	unsigned long salt;
+	int at;
+
+	if (reader->n != (entry ? 5 : 3)) {
+		fault(reader, "it is split NAME SALT, or split nsh PATH INDEX SALT");
+		return;
+	}
+	if (!whole(number, UINT32_MAX, &salt)) {
+		fault(reader, "%s: a salt is a whole number from 0 to %u", number, UINT32_MAX);
+		return;
+	}
+	split.salt = (uint32_t)salt;
+	if (!entry) {
+		if (read_end(reader, reader->words[1], &at))
+			reader->spec->functions[at].salt = split.salt;
+	} else if (read_service(reader, reader->words[2], reader->words[3], &split.service)) {
+		if (reader->n_splits == CHAIN_MOST_EDGES)
+			fault(reader, "more than %d splits", CHAIN_MOST_EDGES);
+		else
+			reader->splits[reader->n_splits++] = split;
+	}
+}
+
+/* Give entries their salts, once all edges are known. */
+static void salt_entries(struct reader *reader)
+{
+	for (unsigned int i = 0; i < reader->n_splits; i++) {
+		const struct split *split = &reader->splits[i];
+		bool entered = false;
+
+		for (unsigned int j = 0; j < reader->spec->n_edges; j++) {
+			struct chain_edge *edge = &reader->spec->edges[j];
+
+			if (edge->from >= 0 || edge->service.path != split->service.path ||
+			    edge->service.index != split->service.index)
+				continue;
+			edge->salt = split->salt;
+			entered = true;
+		}
+		reader->line = split->line;
+		if (!entered)
+			fault(reader, "no edge enters by nsh %u %u", split->service.path,
+			      split->service.index);
+	}
+}
+
 static bool ends_with_colon(const char *word)
 {
 	return word[strlen(word) - 1] == ':' && word[1] != '\0';
@@ -289,10 +343,14 @@ static void read_line(struct reader *reader, char *line)
 	if (reader->n > 1 && strcmp(reader->words[0], "core") == 0 &&
 	    ends_with_colon(reader->words[1]))
 		read_core(reader);
+	else if (reader->n > 1 && strcmp(reader->words[0], "split") == 0)
+		read_split(reader);
 	else if (ends_with_colon(reader->words[0]))
 		read_function(reader);
 	else
-		fault(reader, "neither NAME: FUNCTION, nor NAME -> NAME, nor core N: NAME");
+		fault(reader,
+		      "neither NAME: FUNCTION, nor NAME -> NAME, nor core N: NAME, nor split NAME "
+		      "SALT");
 }
 
 static void check_placed(struct reader *reader)
@@ -347,6 +405,7 @@ bool chain_file_read(struct chain_file *file, const char *path)
 		reader.line++;
 		read_line(&reader, line);
 	}
+	salt_entries(&reader);
 	check_placed(&reader);
 	return reader.faults == 0 && chain_spec_check(&file->spec) == 0;
 }

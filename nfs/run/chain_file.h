@@ -16,6 +16,12 @@
  *     # service paths and indices (RFC 8300) by which packets enter and leave
  *     nsh 5 255 -> nat
  *     nat -> nsh 5 254
+ *     # replicas share the flows that enter
+ *     nsh 6 255 -> acl.0 1/2
+ *     nsh 6 255 -> acl.1 1/2
+ *     # salts of the hash by which flows are split, behind a function or at an entry; else 0
+ *     split lb 2836281472
+ *     split nsh 6 255 17
  */
 #ifndef NFS_RUN_CHAIN_FILE_H
 #define NFS_RUN_CHAIN_FILE_H

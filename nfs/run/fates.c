@@ -7,8 +7,8 @@ static const char *const names[FATES] = {"out", "back", "dropped", "held"};
 
 struct of_packet {
 	uint16_t out, back; /* packets that left because of it */
+	uint16_t by;       /* the function that dropped or held it */
 	uint8_t fate;
-	uint8_t by;        /* the function that dropped or held it */
 	uint32_t counters; /* those of `by` that changed, as bits */
 };
 
@@ -105,7 +105,7 @@ void fates_end(struct fates *fates, uint32_t number, bool held)
 	if (of->out || of->back)
 		return;
 	of->fate = held ? FATE_HELD : FATE_DROPPED;
-	of->by = at < 0 ? UINT8_MAX : (uint8_t)at;
+	of->by = at < 0 ? UINT16_MAX : (uint16_t)at;
 	for (unsigned int i = 0; at >= 0 && i < NF_MOST_COUNTERS; i++)
 		if (chain_function(fates->chain, (unsigned int)at)->counters[i] !=
 		    fates->counters[at][i])
@@ -117,7 +117,7 @@ static void print_why(const struct fates *fates, const struct of_packet *of, FIL
 	const struct nf_kind *kind;
 	const char *before = "";
 
-	if (of->by == UINT8_MAX) {
+	if (of->by == UINT16_MAX) {
 		fprintf(stream, ", \"by\": null, \"why\": [\"no service path\"]");
 		return;
 	}

@@ -4,11 +4,12 @@
  *     nf-run --nf NAT --in inside.pcap --out translated.pcap
  *
  * All functions run on one core, whatever cores a chain file names: the same packets in give the
- * same packets out. The testbed runs chains on several.
+ * same packets out. The testbed runs chains on several. With --backend the function runs on a
+ * device, and its worker's thread is the one that is in the chain; the packets are the same, too.
  */
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,14 @@
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
-#include <rte_errno.h>
 
 #include "accelerators/accelerator.h"
 #include "core/clock.h"
+#include "run/device.h"
 #include "run/ends.h"
 #include "run/fates.h"
 #include "run/options.h"
+#include "run/start.h"
 
 #define SPARE_PACKETS 16383
 #define PROGRESS_NS 1000000000ull
@@ -45,55 +47,14 @@ struct run {
 	struct fates *fates;
 	struct rte_mempool *spare;
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
-	uint64_t now_us;
+	struct device *device; /* NULL: the function in C */
+	uint64_t now_us;       /* of the chain */
+	uint64_t clock_us;     /* of the source */
 	uint64_t received, left[2];
 	uint64_t begin_ns, printed_ns;
-	bool failed; /* to write */
-	bool bad;    /* input */
+	atomic_bool failed; /* to write */
+	bool bad;           /* input */
 };
-
-/* One thread on any core that the process may use: "0@(0,1)". */
-static void list_cores(char *list, size_t size)
-{
-	size_t n = (size_t)snprintf(list, size, "0@(");
-	const char *before = "";
-	cpu_set_t allowed;
-
-	CPU_ZERO(&allowed);
-	sched_getaffinity(0, sizeof(allowed), &allowed);
-	for (int core = 0; core < CPU_SETSIZE && n < size; core++) {
-		if (!CPU_ISSET(core, &allowed))
-			continue;
-		n += (size_t)snprintf(list + n, size - n, "%s%d", before, core);
-		before = ",";
-	}
-	if (n < size)
-		snprintf(list + n, size - n, ")");
-}
-
-static int start_eal(const struct options *options)
-{
-	static char memory[16];
-	static char lcores[8 * CPU_SETSIZE];
-	char *arguments[] = {"nf-run",
-			     "--lcores",
-			     lcores,
-			     "--no-pci",
-			     "--no-huge",
-			     "-m",
-			     memory,
-			     "--no-telemetry",
-			     "--no-shconf",
-			     "--log-level",
-			     "*:error"};
-
-	snprintf(memory, sizeof(memory), "%u", options->memory_mb);
-	list_cores(lcores, sizeof(lcores));
-	if (rte_eal_init(RTE_DIM(arguments), arguments) >= 0)
-		return 0;
-	fprintf(stderr, "nf-run: cannot start EAL: %s\n", rte_strerror(rte_errno));
-	return -1;
-}
 
 static void take(void *state, unsigned int core, enum chain_end end, struct rte_mbuf **packets,
 		 uint16_t n)
@@ -104,24 +65,21 @@ static void take(void *state, unsigned int core, enum chain_end end, struct rte_
 	run->left[end] += n;
 	for (uint16_t i = 0; run->fates && i < n; i++)
 		fates_left(run->fates, packets[i], end);
-	run->failed |= !sink_send(run->sinks[end], packets, n, run->now_us);
+	if (!sink_send(run->sinks[end], packets, n, run->now_us))
+		run->failed = true;
 }
 
-/* Accelerators in software, served on the same core. */
-static bool make_accelerators(struct run *run, const struct chain_spec *spec)
+/* Packets enter the chain; on the worker's thread, if there is a device. */
+static void pass(struct run *run, struct rte_mbuf **packets, uint16_t n, uint64_t time_us)
 {
-	unsigned int used = 0;
+	run->now_us = time_us;
+	chain_enter(run->chain, packets, n, time_us);
+	chain_step(run->chain, 0, time_us);
+}
 
-	for (unsigned int i = 0; i < spec->n_functions; i++)
-		used |= spec->functions[i].kind->accelerators;
-	for (int kind = 0; kind < ACCELERATOR_KINDS; kind++) {
-		if (!(used & NF_USES(kind)))
-			continue;
-		run->accelerators[kind] = accelerator_create((enum accelerator_kind)kind);
-		if (!run->accelerators[kind])
-			return false;
-	}
-	return true;
+static void pass_one(void *state, struct rte_mbuf *packet, uint64_t time_us)
+{
+	pass(state, &packet, 1, time_us);
 }
 
 /* 0, or an exit status after printing why. */
@@ -131,7 +89,9 @@ static int open_chain(struct run *run, struct chain_spec *spec)
 
 	run->spare = rte_pktmbuf_pool_create("spare", SPARE_PACKETS, 0, 0,
 					     RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-	if (!run->spare || !make_accelerators(run, spec)) {
+	if (run->options->device.backend)
+		device_prepare(spec);
+	if (!run->spare || !start_accelerators(spec, run->accelerators)) {
 		fprintf(stderr, "nf-run: no memory for packets or accelerators\n");
 		return FAILED;
 	}
@@ -149,7 +109,12 @@ static int open_chain(struct run *run, struct chain_spec *spec)
 	if (!run->chain)
 		return BAD_INPUT;
 	run->fates = run->options->each ? fates_create(run->chain) : NULL;
-	return run->options->each && !run->fates ? FAILED : 0;
+	if (run->options->each && !run->fates)
+		return FAILED;
+	if (run->options->device.backend)
+		run->device =
+			device_open(&run->options->device, run->chain, pass_one, run);
+	return run->options->device.backend && !run->device ? FAILED : 0;
 }
 
 /* 0, or an exit status after printing why. */
@@ -174,6 +139,7 @@ static int open_ends(struct run *run)
 static void close_all(struct run *run)
 {
 	fates_destroy(run->fates);
+	device_close(run->device);
 	chain_destroy(run->chain);
 	source_close(run->inside);
 	source_close(run->outside);
@@ -198,6 +164,23 @@ static unsigned int in_use(const struct run *run)
 	return source_in_use(run->inside) + source_in_use(run->outside);
 }
 
+/* Packets go to the device. */
+static void submit(struct run *run, struct rte_mbuf **packets, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++)
+		device_submit(run->device, packets[i], run->clock_us);
+	if (run->fates)
+		device_drain(run->device);
+}
+
+static void give(struct run *run, struct rte_mbuf **packets, uint16_t n)
+{
+	if (run->device)
+		submit(run, packets, n);
+	else
+		pass(run, packets, n, run->clock_us);
+}
+
 static void enter(struct run *run, struct rte_mbuf **packets, uint16_t n)
 {
 	const uint32_t number = (uint32_t)run->received;
@@ -207,17 +190,20 @@ static void enter(struct run *run, struct rte_mbuf **packets, uint16_t n)
 		metadata_of(packets[i])->number = number + i;
 	run->received += n;
 	if (!run->fates) {
-		chain_enter(run->chain, packets, n, run->now_us);
-		chain_step(run->chain, 0, run->now_us);
+		give(run, packets, n);
 		return;
 	}
 	before = in_use(run) - packets[0]->nb_segs;
-	run->failed |= !fates_begin(run->fates, number);
+	if (!fates_begin(run->fates, number))
+		run->failed = true;
 	if (run->failed) {
 		rte_pktmbuf_free_bulk(packets, n);
 		return;
 	}
-	chain_enter(run->chain, packets, 1, run->now_us);
+	if (run->device)
+		submit(run, packets, 1);
+	else
+		chain_enter(run->chain, packets, 1, run->clock_us);
 	fates_end(run->fates, number, in_use(run) > before);
 }
 
@@ -260,14 +246,19 @@ static void loop(struct run *run)
 			most = (uint16_t)RTE_MIN((uint64_t)most, options->count - run->received);
 		n = source_receive(source, packets, most, &time_us, &ended, &run->bad);
 		/* a clock that never goes back, and is never 0 */
-		run->now_us = RTE_MAX(RTE_MAX(run->now_us, time_us), UINT64_C(1));
+		run->clock_us = RTE_MAX(RTE_MAX(run->clock_us, time_us), UINT64_C(1));
+		if (!run->device)
+			run->now_us = run->clock_us;
 		if (n > 0)
 			enter(run, packets, n);
-		else if (!ended)
+		else if (!ended && !run->device)
 			chain_step(run->chain, 0, run->now_us);
 		if (round % 1024 == 0)
 			print_progress(run);
 	}
+	if (run->device && !device_stop(run->device))
+		fprintf(stderr, "nf-run: the device was given up: later packets went on in C\n");
+	run->now_us = run->clock_us;
 	chain_flush(run->chain, run->now_us);
 }
 
@@ -332,7 +323,7 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	if (start_eal(&options) < 0)
+	if (start_eal("nf-run", options.memory_mb) < 0)
 		return FAILED;
 	sigaction(SIGINT, &on_signal, NULL);
 	sigaction(SIGTERM, &on_signal, NULL);

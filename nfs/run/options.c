@@ -5,38 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/help.h"
 #include "run/settings.h"
 
 #define DEFAULT_MEMORY_MB 2048
-
-static const char help[] =
-	"Usage: nf-run --nf NAME [--set KEY=VALUE ...] --in CAPTURE [--out CAPTURE] [...]\n"
-	"       nf-run --chain FILE --in CAPTURE [--out CAPTURE] [...]\n"
-	"       nf-run --list [--nf NAME]\n"
-	"\n"
-	"Gives packets to a network function, or a chain of them, and writes what comes out.\n"
-	"Counters of each function are printed as one line of JSON.\n"
-	"\n"
-	"  --nf NAME         the network function\n"
-	"  --set KEY=VALUE   a parameter of it; may be repeated\n"
-	"  --chain FILE      a chain: functions, edges, cores (see the documentation)\n"
-	"  --in END          packets from inside\n"
-	"  --outside END     packets from outside, merged with the others by their time\n"
-	"  --out END         packets that leave at the outside\n"
-	"  --back END        packets that leave at the inside: replies and errors\n"
-	"  --each            print the fate of every packet first, one line of JSON each;\n"
-	"                    packets then pass one by one\n"
-	"  --count N         end after N packets\n"
-	"  --seconds S       end after S seconds\n"
-	"  --memory-mb N     memory for packets and tables (2048)\n"
-	"  --list            the network functions, or parameters and counters of one\n"
-	"  --help            this text\n"
-	"\n"
-	"An END is a capture file (pcap; \"-\" is stdin or stdout), af_packet:INTERFACE, or ring:\n"
-	"packets are generated in memory (ring:FLOWS,SIZE), and freed where they leave. The clock\n"
-	"of functions is the time of captured packets, and the real one otherwise.\n"
-	"\n"
-	"Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted; what was done is kept.\n";
+#define DEFAULT_BATCH 256
+#define DEFAULT_FLUSH_US 1000
+#define DEFAULT_EXECUTORS 1
+#define MOST_EXECUTORS 64
 
 /* The command line while it is read. */
 struct reader {
@@ -45,6 +21,7 @@ struct reader {
 	unsigned int n_sets, faults;
 	char *sets[NF_MOST_PARAMETERS];
 	bool list;
+	bool of_device; /* an option that only a device has was given */
 };
 
 static void list_functions(void)
@@ -132,7 +109,25 @@ static void require(struct reader *reader, bool met, const char *what)
 	reader->faults++;
 }
 
-enum { MEMORY = 256, NF, SET, CHAIN, IN, OUTSIDE, OUT, BACK, EACH, COUNT, SECONDS, LIST, HELP };
+enum {
+	MEMORY = 256,
+	NF,
+	SET,
+	CHAIN,
+	IN,
+	OUTSIDE,
+	OUT,
+	BACK,
+	EACH,
+	COUNT,
+	SECONDS,
+	BACKEND,
+	BATCH,
+	FLUSH,
+	EXECUTORS,
+	LIST,
+	HELP,
+};
 
 static int next_option(int argc, char **argv)
 {
@@ -148,12 +143,48 @@ static int next_option(int argc, char **argv)
 		{"count", required_argument, NULL, COUNT},
 		{"seconds", required_argument, NULL, SECONDS},
 		{"memory-mb", required_argument, NULL, MEMORY},
+		{"backend", required_argument, NULL, BACKEND},
+		{"batch", required_argument, NULL, BATCH},
+		{"flush-us", required_argument, NULL, FLUSH},
+		{"executors", required_argument, NULL, EXECUTORS},
 		{"list", no_argument, NULL, LIST},
 		{"help", no_argument, NULL, HELP},
 		{NULL, 0, NULL, 0},
 	};
 
 	return getopt_long(argc, argv, "", known, NULL);
+}
+
+/* A whole number from 1 to `most`; the value as it was after printing what is wrong. */
+static unsigned int whole(struct reader *reader, const char *option, unsigned int most,
+			  unsigned int value)
+{
+	char *end;
+	const double read = strtod(optarg, &end);
+
+	if (end != optarg && *end == '\0' && read >= 1 && read <= most &&
+	    read == (unsigned int)read)
+		return (unsigned int)read;
+	fprintf(stderr, "nf-run: %s: \"%s\" is no whole number from 1 to %u\n", option, optarg,
+		most);
+	reader->faults++;
+	return value;
+}
+
+static void take_device_option(struct reader *reader, int option)
+{
+	struct device_options *device = &reader->options->device;
+	double value;
+
+	if (option == BACKEND)
+		device->backend = optarg;
+	else if (option == BATCH)
+		device->batch = whole(reader, "--batch", DEVICE_MOST_BATCH, device->batch);
+	else if (option == EXECUTORS)
+		device->executors = whole(reader, "--executors", MOST_EXECUTORS, device->executors);
+	else if (positive(reader, "--flush-us", optarg, &value))
+		device->flush_us = value;
+	reader->of_device |= option != BACKEND;
 }
 
 static void take_option(struct reader *reader, int option)
@@ -183,6 +214,8 @@ static void take_option(struct reader *reader, int option)
 		options->seconds = value;
 	else if (option == MEMORY && positive(reader, "--memory-mb", optarg, &value))
 		options->memory_mb = (unsigned int)value;
+	else if (option >= BACKEND && option <= EXECUTORS)
+		take_device_option(reader, option);
 	else if (option == SET && reader->n_sets < NF_MOST_PARAMETERS)
 		reader->sets[reader->n_sets++] = optarg;
 	else if (option == SET || option == '?')
@@ -222,6 +255,8 @@ static void check(struct reader *reader, int argc)
 	require(reader, !reader->nf != !reader->chain, "either --nf or --chain is needed");
 	require(reader, !reader->chain || reader->n_sets == 0,
 		"--set goes with --nf; a chain has its settings in the file");
+	require(reader, !options->device.backend || !reader->chain,
+		"--backend goes with --nf; chains run in C");
 	require(reader, options->in || options->outside, "--in is needed");
 	require(reader, !same(options->out, options->back),
 		"--out and --back cannot be the same file");
@@ -241,7 +276,12 @@ enum options_result options_read(struct options *options, int argc, char **argv)
 	struct reader reader = {.options = options};
 	int option;
 
-	*options = (struct options){.memory_mb = DEFAULT_MEMORY_MB};
+	*options = (struct options){
+		.memory_mb = DEFAULT_MEMORY_MB,
+		.device = {.batch = DEFAULT_BATCH,
+			   .flush_us = DEFAULT_FLUSH_US,
+			   .executors = DEFAULT_EXECUTORS},
+	};
 	while ((option = next_option(argc, argv)) != -1) {
 		if (option == HELP) {
 			fputs(help, stdout);
@@ -252,6 +292,7 @@ enum options_result options_read(struct options *options, int argc, char **argv)
 	if (reader.list && reader.faults == 0)
 		return list(&reader);
 	check(&reader, argc);
+	reader.faults += device_options_check(&options->device, reader.nf, reader.of_device);
 	if (reader.nf && !reader.chain)
 		make_single(&reader);
 	if (reader.chain && !reader.nf && !chain_file_read(&options->chain, reader.chain)) {

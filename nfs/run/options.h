@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "run/chain_file.h"
+#include "run/device.h"
 
 struct options {
 	struct chain_file chain; /* of --nf or --chain */
@@ -14,6 +15,7 @@ struct options {
 	double seconds;  /* longest time; 0: no limit */
 	unsigned int memory_mb;
 	bool each;
+	struct device_options device;
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };

@@ -26,9 +26,9 @@ static struct prefix a_destination(uint64_t *random)
 {
 	static const uint8_t depths[] = {8, 12, 16, 16, 20, 24, 24, 24, 28, 32, 32, 32};
 	const uint32_t first = 11 + random_below(random, 100);
+	const uint8_t depth = depths[random_below(random, sizeof(depths))];
 
-	return prefix_of(first << 24 | (uint32_t)random_next(random) >> 8,
-			 depths[random_below(random, sizeof(depths))]);
+	return prefix_of(first << 24 | (uint32_t)random_next(random) >> 8, depth);
 }
 
 static struct port_range a_service(uint64_t *random)
@@ -66,10 +66,11 @@ struct filter filters_next(uint64_t *random)
 	struct filter filter = {
 		.source_ports = any_port,
 		.destination_ports = any_port,
-		.protocol = a_protocol(random),
-		.permit = random_below(random, 4) > 0,
 	};
 
+	/* one after another: arguments and initializers have no order of their own */
+	filter.protocol = a_protocol(random);
+	filter.permit = random_below(random, 4) > 0;
 	filter.source = a_source(random);
 	filter.destination = a_destination(random);
 	if (filter.protocol == IPPROTO_TCP || filter.protocol == IPPROTO_UDP)

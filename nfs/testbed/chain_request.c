@@ -7,6 +7,9 @@
 #include "testbed/settings_json.h"
 #include "testbed/traffic_request.h"
 
+/* Of a request; a chain may have more. */
+#define MOST_STAGES 32
+#define MOST_CORES 16
 #define NO_CORE UINT_MAX
 
 static void name_stage(struct chain_load *chain, const char *name)
@@ -41,8 +44,8 @@ static void read_stages(const json_t *workload, struct chain_load *chain, struct
 	const json_t *stages = json_object_get(workload, "stages");
 	const size_t n = json_array_size(stages);
 
-	if (n == 0 || n > CHAIN_MOST_FUNCTIONS) {
-		fault(faults, "a chain needs stages, an array of 1 to %d", CHAIN_MOST_FUNCTIONS);
+	if (n == 0 || n > MOST_STAGES) {
+		fault(faults, "a chain needs stages, an array of 1 to %d", MOST_STAGES);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -67,8 +70,8 @@ static void read_cores(const json_t *workload, struct chain_load *chain, struct 
 	const json_t *cores = json_object_get(workload, "cores");
 	const size_t n = json_array_size(cores);
 
-	if (n == 0 || n > CHAIN_MOST_CORES) {
-		fault(faults, "a chain needs cores, an array of 1 to %d", CHAIN_MOST_CORES);
+	if (n == 0 || n > MOST_CORES) {
+		fault(faults, "a chain needs cores, an array of 1 to %d", MOST_CORES);
 		return;
 	}
 	chain->spec.n_cores = (unsigned int)n;
@@ -139,7 +142,7 @@ static void add_edges(struct chain_spec *spec)
 {
 	for (unsigned int i = 0; i + 1 < spec->n_functions; i++)
 		spec->edges[spec->n_edges++] = (struct chain_edge){
-			.from = (int)i, .to = (int)i + 1, .gate = NF_FORWARD, .share = 1};
+			.from = (int)i, .to = (int)i + 1, .gate = NF_FORWARD, .share = {1, 1}};
 }
 
 void request_chain(const json_t *workload, struct load *load, struct faults *faults)

@@ -9,8 +9,9 @@
 struct esp_link *esp_link_make(struct rig *rig, const char *near, const char *far,
 			       const struct nf_setting *settings, unsigned int n_settings)
 {
-	struct nf_setting both[ESP_RIG_SETTINGS] = {{"decrypt", 1}};
-	const unsigned int first = strcmp(far, "FastEncrypt") == 0;
+	const bool ipsec = strcmp(far, "IPSec") == 0;
+	struct nf_setting both[ESP_RIG_SETTINGS] = {{ipsec ? "reversed" : "decrypt", 1}};
+	const unsigned int first = ipsec || strcmp(far, "FastEncrypt") == 0;
 	const struct nf_config config = {.name = far, .spare = rig->spare};
 	struct esp_link *link = calloc(1, sizeof(*link));
 

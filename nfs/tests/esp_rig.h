@@ -15,8 +15,8 @@ struct esp_link {
 };
 
 /*
- * Both ends with the same settings, the far one of FastEncrypt with `decrypt` besides; destroyed
- * with esp_link_free().
+ * Both ends with the same settings, the far one of FastEncrypt with `decrypt` besides, that of IPSec
+ * with `reversed`; destroyed with esp_link_free().
  */
 struct esp_link *esp_link_make(struct rig *rig, const char *near, const char *far,
 			       const struct nf_setting *settings, unsigned int n_settings);

@@ -198,6 +198,16 @@ static struct rte_mbuf *hostile(struct source *source)
 	return mbuf;
 }
 
+struct rte_mbuf *hostile_packet(struct rig *rig, const uint32_t *addresses, unsigned int n,
+				uint64_t *random)
+{
+	struct source source = {.rig = rig, .addresses = addresses, .n = n, .random = *random};
+	struct rte_mbuf *mbuf = hostile(&source);
+
+	*random = source.random;
+	return mbuf;
+}
+
 static bool header_is_right(struct rte_mbuf *mbuf)
 {
 	const struct packet packet = packet_parse(mbuf);

@@ -34,6 +34,10 @@ static inline void offer_mutations(struct rig *rig, struct rte_mbuf *packet)
 	offer_mutations_of(rig, &packet, 1, NULL);
 }
 
+/* The next of them, for tests that offer packets otherwise; `*random` is a seed, at first not 0. */
+struct rte_mbuf *hostile_packet(struct rig *rig, const uint32_t *addresses, unsigned int n,
+				uint64_t *random);
+
 /* The same bytes in a new packet of two segments, the first with `first` bytes. */
 struct rte_mbuf *in_two(struct rig *rig, struct rte_mbuf *packet, uint16_t first);
 

@@ -4,6 +4,7 @@
 #include "core/chain.h"
 #include "core/ipv4.h"
 #include "core/nsh.h"
+#include "core/split_hash.h"
 #include "tests/hostile.h"
 
 #define MOST_LEFT 4096
@@ -55,7 +56,10 @@ static void set(struct chain_spec *spec, unsigned int at, const char *name, doub
 static void edge(struct chain_spec *spec, int from, uint8_t gate, int to, double share)
 {
 	spec->edges[spec->n_edges++] =
-		(struct chain_edge){.from = from, .to = to, .gate = gate, .share = share};
+		(struct chain_edge){.from = from,
+				    .to = to,
+				    .gate = gate,
+				    .share = {(uint64_t)(share * 1000), 1000}};
 }
 
 static struct chain *make(const struct rig *rig, const struct chain_spec *spec)
@@ -239,6 +243,107 @@ static void shares_split_flows(void **state)
 	end(chain);
 }
 
+/* Two functions that split by the same salt take the same flows apart; by another one, others. */
+static void salts_decide_where_flows_go(void **state)
+{
+	struct rig *rig = *state;
+	const uint32_t salts[] = {0, 0, 77};
+	bool first[3][200];
+
+	for (int round = 0; round < 3; round++) {
+		struct chain_spec spec = {0};
+		const unsigned int acl = add(&spec, "acl", "ACL");
+		const unsigned int one = add(&spec, "one", "FlowStats");
+		struct chain *chain;
+
+		set(&spec, acl, "filters", 0);
+		spec.functions[acl].salt = salts[round];
+		edge(&spec, (int)acl, NF_FORWARD, (int)one, 0.25);
+		edge(&spec, (int)acl, NF_FORWARD, CHAIN_OUT, 0.75);
+		chain = make(rig, &spec);
+		for (uint16_t i = 0; i < 200; i++) {
+			struct packet_spec packet_spec = udp;
+			const uint64_t before = chain_counts_of(chain, one).entered;
+
+			packet_spec.source_port = i;
+			enter(chain, packet_from_spec(rig, &packet_spec));
+			first[round][i] = chain_counts_of(chain, one).entered > before;
+			assert_int_equal(first[round][i],
+					 split_hash_of(salts[round], udp.source, udp.destination,
+						       (uint32_t)i << 16 | 53, 17) < 16384);
+		}
+		end(chain);
+	}
+	assert_memory_equal(first[0], first[1], sizeof(first[0]));
+	assert_memory_not_equal(first[0], first[2], sizeof(first[0]));
+}
+
+/* Replicas share the flows that enter by a service; each takes whole flows. */
+static void replicas_share_a_service(void **state)
+{
+	struct rig *rig = *state;
+	struct chain_spec spec = {0};
+	uint64_t expected[3] = {0};
+	struct chain *chain;
+
+	for (int i = 0; i < 3; i++) {
+		add(&spec, (const char *[]){"a", "b", "c"}[i], "FlowStats");
+		edge(&spec, CHAIN_OUT_NSH, 0, i, 1);
+		spec.edges[2 * i].share = (struct share){1, 3};
+		spec.edges[2 * i].service = (struct service){9, 255};
+		spec.edges[2 * i].salt = 5;
+		edge(&spec, i, NF_FORWARD, CHAIN_OUT, 1);
+	}
+	chain = make(rig, &spec);
+	for (uint16_t i = 0; i < 600; i++) {
+		struct packet_spec packet_spec = udp;
+		struct rte_mbuf *packet;
+		uint32_t value;
+
+		packet_spec.source_port = i % 300;
+		packet = packet_from_spec(rig, &packet_spec);
+		assert_true(nsh_push(packet, (struct service){9, 255}));
+		enter(chain, packet);
+		value = split_hash_of(5, udp.source, udp.destination, (i % 300u) << 16 | 53, 17);
+		expected[value < 21845 ? 0 : value < 43690 ? 1 : 2]++;
+		for (unsigned int at = 0; at < 3; at++)
+			assert_int_equal(chain_counts_of(chain, at).entered, expected[at]);
+	}
+	for (unsigned int at = 0; at < 3; at++)
+		assert_in_range(chain_counts_of(chain, at).entered, 120, 280);
+	assert_int_equal(chain_lost(chain), 0);
+	end(chain);
+}
+
+/* What cannot enter is freed, and counted by its cause. */
+static void losses_have_causes(void **state)
+{
+	struct rig *rig = *state;
+	struct chain_spec spec = {0};
+	struct rte_mbuf *packet;
+	struct chain *chain;
+
+	add(&spec, "a", "FlowStats");
+	edge(&spec, CHAIN_OUT_NSH, 0, 0, 1);
+	spec.edges[0].service = (struct service){1, 255};
+	edge(&spec, 0, NF_FORWARD, CHAIN_OUT, 1);
+	chain = make(rig, &spec);
+	enter(chain, packet_from_spec(rig, &udp)); /* a header is the only way in */
+	assert_int_equal(chain_lost_by(chain, CHAIN_WITHOUT_NSH), 1);
+	packet = packet_from_spec(rig, &udp);
+	assert_true(nsh_push(packet, (struct service){1, 254}));
+	enter(chain, packet);
+	assert_int_equal(chain_lost_by(chain, CHAIN_UNKNOWN_PATH), 1);
+	packet = packet_from_spec(rig, &udp);
+	assert_true(nsh_push(packet, (struct service){1, 255}));
+	*rte_pktmbuf_mtod_offset(packet, uint8_t *, 14) ^= 0x40; /* another version */
+	enter(chain, packet);
+	assert_int_equal(chain_lost_by(chain, CHAIN_INVALID_NSH), 1);
+	assert_int_equal(chain_lost(chain), 3);
+	assert_int_equal(ends.n[CHAIN_FORWARD], 0);
+	end(chain);
+}
+
 struct far_core {
 	struct chain *chain;
 	bool stop;
@@ -379,8 +484,15 @@ static void faults_are_found(void **state)
 	edge(&spec, (int)b, NF_FORWARD, (int)a, 1);
 	assert_int_equal(chain_spec_check(&spec), 1); /* a cycle */
 	spec = good;
-	spec.edges[0].share = 0.5;
+	spec.edges[0].share = (struct share){1, 2};
 	assert_int_equal(chain_spec_check(&spec), 1);
+	spec = good;
+	edge(&spec, CHAIN_OUT_NSH, 0, (int)a, 0.5); /* half of a service enters nowhere */
+	assert_int_equal(chain_spec_check(&spec), 1);
+	edge(&spec, CHAIN_OUT_NSH, 0, (int)b, 0.5);
+	assert_int_equal(chain_spec_check(&spec), 0);
+	spec.edges[2].to = (int)a;
+	assert_int_equal(chain_spec_check(&spec), 1); /* twice the same edge */
 	spec = good;
 	edge(&spec, (int)b, NF_BRANCH + 1, CHAIN_OUT, 1);
 	assert_int_equal(chain_spec_check(&spec), 0); /* only an instance knows its gates */
@@ -403,6 +515,9 @@ int main(int argc, char **argv)
 		TEST(replies_take_the_way_back),
 		TEST(branches_merge_again),
 		TEST(shares_split_flows),
+		TEST(salts_decide_where_flows_go),
+		TEST(replicas_share_a_service),
+		TEST(losses_have_causes),
 		TEST(cores_change_nothing),
 		TEST(service_headers_lead_into_the_chain_and_on),
 		TEST(service_headers_are_checked),

@@ -1,3 +1,4 @@
+#include "functions/fast_encrypt/chacha20.h"
 #include "tests/esp_rig.h"
 
 /*
@@ -105,6 +106,100 @@ static void replays_are_freed(void **state)
 	esp_check_replays(*state, "FastEncrypt", "FastEncrypt");
 }
 
+/* RFC 8439, section 2.3.2: the first bytes of a block of the key stream, and its last ones. */
+static void the_published_block_is_made(void **state)
+{
+	static const uint8_t nonce[] = {0, 0, 0, 9, 0, 0, 0, 0x4a, 0, 0, 0, 0};
+	static const uint8_t first[] = {0x10, 0xf1, 0xe7, 0xe4, 0xd1, 0x3b, 0x59, 0x15};
+	static const uint8_t last[] = {0xcb, 0xd0, 0x83, 0xe8, 0xa2, 0x50, 0x3c, 0x4e};
+	uint8_t key[CHACHA20_KEY], block[CHACHA20_BLOCK];
+
+	(void)state;
+	for (uint8_t i = 0; i < sizeof(key); i++)
+		key[i] = i;
+	chacha20_block(key, 1, nonce, block);
+	assert_memory_equal(block, first, sizeof(first));
+	assert_memory_equal(block + 48, ((uint8_t[]){0xb5, 0x12, 0x9c, 0xd1}), 4);
+	assert_memory_equal(block + 56, last, sizeof(last));
+}
+
+static struct rte_mbuf *light_packet(struct rig *rig, uint16_t length, uint8_t protocol)
+{
+	static uint8_t payload[1400];
+	const struct packet_spec packet_spec = {
+		.source = RTE_IPV4(10, 0, 0, 1),
+		.destination = RTE_IPV4(10, 0, 0, 2),
+		.protocol = protocol,
+		.id = length,
+		.vlan = length % 3 == 0 ? 9 : 0,
+		.payload = payload,
+		.payload_length = length,
+	};
+
+	for (uint16_t i = 0; i < sizeof(payload); i++)
+		payload[i] = (uint8_t)(i * 7 + length);
+	return packet_from_spec(rig, &packet_spec);
+}
+
+/*
+ * The light mode changes the first blocks only, with right checksums, and is its own inverse; also
+ * when a payload is in two segments.
+ */
+static void the_light_mode_is_its_own_inverse(void **state)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
+	const struct nf_setting settings[] = {{"blocks", 2}};
+	struct rig *rig = *state;
+
+	rig_make(rig, "FastEncrypt", settings, 1);
+	for (uint16_t length = 1; length < 400; length++) {
+		const uint8_t protocol = protocols[length % 2];
+		struct rte_mbuf *packet = light_packet(rig, length, protocol);
+		uint8_t before[600], once[600], twice[600];
+		const uint16_t size = packet_bytes(packet, before, sizeof(before));
+		const uint16_t payload = size - length;
+
+		if (length % 5 == 0)
+			packet = in_two(rig, packet, payload + length / 2);
+		rig_offer(rig, packet, 1);
+		assert_int_equal(packet_bytes(rig_sent(rig), once, sizeof(once)), size);
+		assert_true(length % 5 == 0 || checksums_right(rig_sent(rig)));
+		assert_memory_not_equal(before + payload, once + payload, RTE_MIN(length, 128));
+		if (length > 128)
+			assert_memory_equal(before + payload + 128, once + payload + 128,
+					    length - 128);
+		rig_offer(rig, packet_of(rig, once, size), 1);
+		packet_bytes(rig_sent(rig), twice, sizeof(twice));
+		assert_memory_equal(before, twice, size);
+	}
+	assert_int_equal(rig_count(rig, "encrypted"), 2 * 399);
+}
+
+/* It passes what has no payload of UDP or TCP, and keeps a UDP checksum that is left out. */
+static void the_light_mode_passes_the_rest(void **state)
+{
+	const struct nf_setting settings[] = {{"blocks", 1}};
+	struct rig *rig = *state;
+	struct rte_mbuf *packet;
+	struct packet_spec fragment = {.payload_length = 64, .fragment = RTE_IPV4_HDR_MF_FLAG};
+
+	rig_make(rig, "FastEncrypt", settings, 1);
+	rig_offer(rig, light_packet(rig, 0, IPPROTO_UDP), 1);
+	assert_int_equal(rig->out.n, 1);
+	rig_offer(rig, light_packet(rig, 64, IPPROTO_ICMP), 1);
+	assert_int_equal(rig->out.n, 1);
+	rig_offer(rig, packet_from_spec(rig, &fragment), 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_int_equal(rig_count(rig, "passed"), 3);
+	packet = light_packet(rig, 64, IPPROTO_UDP);
+	((struct rte_udp_hdr *)(ipv4_of(packet) + 1))->dgram_cksum = 0;
+	rig_offer(rig, packet, 1);
+	assert_int_equal(((struct rte_udp_hdr *)(ipv4_of(rig_sent(rig)) + 1))->dgram_cksum, 0);
+	offer_malformed(rig);
+	offer_hostile(rig, NULL, 0, NULL);
+	assert_true(rig_count(rig, "malformed") > 50);
+}
+
 /* A key without its salt is refused, and so is a driver without ChaCha20. */
 static void wrong_keys_and_drivers_are_refused(void **state)
 {
@@ -136,6 +231,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(vectors_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(changed_packets_are_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(replays_are_freed, setup, teardown),
+		cmocka_unit_test(the_published_block_is_made),
+		cmocka_unit_test_setup_teardown(the_light_mode_is_its_own_inverse, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_light_mode_passes_the_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_keys_and_drivers_are_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(survives_any_packet, setup, teardown),

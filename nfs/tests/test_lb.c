@@ -1,3 +1,5 @@
+#include "core/split_hash.h"
+#include "functions/lb/maglev.h"
 #include "tests/hostile.h"
 #include "tests/refusal.h"
 
@@ -203,6 +205,33 @@ static void without_backends_packets_are_freed(void **state)
 	}
 }
 
+/* With a table of a power of two the entry is that of the split hash, salted by the seed. */
+static void a_power_of_two_uses_the_split_hash(void **state)
+{
+	enum { TABLE = 256, BACKENDS = 5, SEED = 9 };
+	const struct nf_setting settings[] = {
+		{"backends", BACKENDS}, {"table", TABLE}, {"seed", SEED}};
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, IPPROTO_GRE};
+	const bool up[] = {true, true, true, true, true};
+	struct rig *rig = *state;
+	uint16_t table[TABLE];
+
+	assert_int_equal(maglev_fill(table, TABLE, up, BACKENDS, SEED), 0);
+	rig_make(rig, "LB", settings, RTE_DIM(settings));
+	for (uint16_t flow = 0; flow < 200; flow++) {
+		struct packet_spec packet_spec = udp;
+		const bool ports = flow % 4 < 2 && flow % 8 < 4;
+		uint32_t value;
+
+		packet_spec.source = CLIENT + flow;
+		packet_spec.protocol = protocols[flow % 4];
+		packet_spec.fragment = ports ? 0 : RTE_IPV4_HDR_MF_FLAG;
+		value = split_hash_of(SEED, CLIENT + flow, VIRTUAL, ports ? 1000 << 16 | 53 : 0,
+				      packet_spec.protocol);
+		assert_int_equal(backend_of(rig, &packet_spec), table[value % TABLE]);
+	}
+}
+
 static void refused(const struct nf_setting *settings, unsigned int n, const char *message)
 {
 	assert_string_equal(refusal("LB", settings, n), message);
@@ -212,10 +241,15 @@ static void refused(const struct nf_setting *settings, unsigned int n, const cha
 static void wrong_settings_are_refused(void **state)
 {
 	(void)state;
-	refused((struct nf_setting[]){{"table", 65536}}, 1,
-		"LB: table 65536 is not a prime above 8 backends\nhint: 65537\n");
+	refused((struct nf_setting[]){{"table", 65535}}, 1,
+		"LB: table 65535 is neither a prime above 8 backends nor a power of two\n"
+		"hint: 65537\n");
+	refused((struct nf_setting[]){{"table", 131072}}, 1,
+		"LB: table 131072 is neither a prime above 8 backends nor a power of two\n"
+		"hint: 131101\n");
 	refused((struct nf_setting[]){{"table", 7}}, 1,
-		"LB: table 7 is not a prime above 8 backends\nhint: 11\n");
+		"LB: table 7 is neither a prime above 8 backends nor a power of two\n"
+		"hint: 11\n");
 	refused((struct nf_setting[]){{"backends", 65}, {"gates", 1}}, 2,
 		"LB: there are 65 backends, but at most 64 gates\n");
 	refused((struct nf_setting[]){{"address", BACKEND + 2}}, 1,
@@ -268,6 +302,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(packets_without_a_flow_have_a_gate_too, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(without_backends_packets_are_freed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_power_of_two_uses_the_split_hash, setup,
 						teardown),
 		cmocka_unit_test(wrong_settings_are_refused),
 		cmocka_unit_test_setup_teardown(hostile_packets_are_handled, setup, teardown),

@@ -37,6 +37,27 @@ static void smallest_tables_are_filled(void **state)
 	assert_int_equal(table[1], MAGLEV_NONE);
 }
 
+/* A table of a power of two is filled, too, with the same share for each. */
+static void powers_of_two_are_filled(void **state)
+{
+	static uint16_t table[65536];
+	const bool up[] = {true, false, true, true};
+
+	(void)state;
+	for (uint32_t size = 4; size <= RTE_DIM(table); size *= 2)
+		for (uint64_t seed = 0; seed < 20; seed++) {
+			uint32_t entries[4] = {0};
+
+			assert_int_equal(maglev_fill(table, size, up, 4, seed), 0);
+			for (uint32_t at = 0; at < size; at++)
+				entries[table[at]]++;
+			assert_int_equal(entries[1], 0);
+			for (uint32_t backend = 0; backend < 4; backend++)
+				if (up[backend])
+					assert_in_range(entries[backend], size / 3, size / 3 + 1);
+		}
+}
+
 /* Every backend that is up has the same share of the table. */
 static void entries_are_shared_equally(void **state)
 {
@@ -94,6 +115,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(primes_are_recognized),
 		cmocka_unit_test(smallest_tables_are_filled),
+		cmocka_unit_test(powers_of_two_are_filled),
 		cmocka_unit_test(entries_are_shared_equally),
 		cmocka_unit_test(few_flows_move_when_a_backend_leaves),
 	};

@@ -1,6 +1,7 @@
 #include "functions/ip_router/table.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include <rte_ip.h>
 
@@ -14,20 +15,32 @@ static int add_route(struct rte_fib *table, uint32_t prefix, uint8_t depth, uint
 }
 
 /* Destinations without a route (RFC 1812, section 5.3.7), and those that are not one host's. */
+static const struct route special[] = {
+	{RTE_IPV4(0, 0, 0, 0), 8, TO_MARTIAN},
+	{RTE_IPV4(127, 0, 0, 0), 8, TO_MARTIAN},
+	{RTE_IPV4(169, 254, 0, 0), 16, TO_MARTIAN},
+	{RTE_IPV4(224, 0, 0, 0), 4, TO_MULTICAST},
+	{RTE_IPV4(240, 0, 0, 0), 4, TO_MARTIAN},
+	{RTE_IPV4(255, 255, 255, 255), 32, TO_MULTICAST},
+};
+
+_Static_assert(RTE_DIM(special) < ROUTER_TABLE_SPECIAL, "room for the router's address, too");
+
+unsigned int router_table_special(uint32_t own, struct route routes[ROUTER_TABLE_SPECIAL])
+{
+	routes[0] = (struct route){own, 32, TO_ITSELF};
+	memcpy(routes + 1, special, sizeof(special));
+	return 1 + RTE_DIM(special);
+}
+
 static int add_special(struct rte_fib *table, uint32_t own)
 {
-	static const struct route special[] = {
-		{RTE_IPV4(0, 0, 0, 0), 8, TO_MARTIAN},
-		{RTE_IPV4(127, 0, 0, 0), 8, TO_MARTIAN},
-		{RTE_IPV4(169, 254, 0, 0), 16, TO_MARTIAN},
-		{RTE_IPV4(224, 0, 0, 0), 4, TO_MULTICAST},
-		{RTE_IPV4(240, 0, 0, 0), 4, TO_MARTIAN},
-		{RTE_IPV4(255, 255, 255, 255), 32, TO_MULTICAST},
-	};
-	int result = add_route(table, own, 32, TO_ITSELF);
+	struct route routes[ROUTER_TABLE_SPECIAL];
+	const unsigned int n = router_table_special(own, routes);
+	int result = 0;
 
-	for (unsigned int i = 0; i < RTE_DIM(special) && result == 0; i++)
-		result = add_route(table, special[i].prefix, special[i].depth, special[i].hop);
+	for (unsigned int i = 0; i < n && result == 0; i++)
+		result = add_route(table, routes[i].prefix, routes[i].depth, routes[i].hop);
 	return result;
 }
 
@@ -36,8 +49,7 @@ static bool is_default(const struct route *route)
 	return route->depth == 0;
 }
 
-/* The hop of the default route; NO_ROUTE without one. */
-static uint32_t default_hop(const struct router_table *of)
+uint32_t router_table_default(const struct router_table *of)
 {
 	uint32_t hop = of->default_route ? 0 : NO_ROUTE;
 
@@ -49,7 +61,7 @@ static uint32_t default_hop(const struct router_table *of)
 
 static int fill(struct rte_fib *table, const struct router_table *of)
 {
-	const uint32_t hop = default_hop(of);
+	const uint32_t hop = router_table_default(of);
 	int result = 0;
 
 	/* added first: later it would replace longer prefixes (a bug of DPDK 22.11) */

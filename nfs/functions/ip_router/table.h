@@ -20,6 +20,13 @@ struct router_table {
 	int socket;
 };
 
+#define ROUTER_TABLE_SPECIAL 8
+
+/* Routes to special hops, added before others; returns how many. */
+unsigned int router_table_special(uint32_t own, struct route routes[ROUTER_TABLE_SPECIAL]);
+/* The hop of the default route; NO_ROUTE without one. */
+uint32_t router_table_default(const struct router_table *of);
+
 /* NULL after printing why. */
 struct rte_fib *router_table_create(const struct router_table *of);
 

@@ -23,7 +23,10 @@ static struct permutation permutation_of(uint32_t backend, uint64_t seed, uint32
 	uint64_t random = seed << 16 | backend;
 	const uint32_t offset = random_below(&random, size);
 
-	return (struct permutation){.next = offset, .skip = 1 + random_below(&random, size - 1)};
+	const uint32_t skip = 1 + random_below(&random, size - 1);
+
+	/* without a common divisor with the size, so that all entries are reached */
+	return (struct permutation){.next = offset, .skip = size % 2 == 0 ? skip | 1 : skip};
 }
 
 /* Claim the next free entry in a backend's order. */

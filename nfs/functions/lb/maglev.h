@@ -16,8 +16,8 @@
 bool maglev_is_prime(uint32_t number);
 
 /*
- * Fill a table of `size` entries, a prime above the number of backends, with the indices of those
- * that are up. The order of a backend depends on its index and the seed only. 0, or -ENOMEM.
+ * Fill a table of `size` entries, a prime above the number of backends or a power of two, with the
+ * indices of those that are up. The order of a backend depends on its index and the seed only. 0, or -ENOMEM.
  */
 int maglev_fill(uint16_t *table, uint32_t size, const bool *up, uint32_t backends, uint64_t seed);
 

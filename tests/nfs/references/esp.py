@@ -149,20 +149,30 @@ class EspReference(Reference):
         overhead = 8 * self.in_udp + 8 + self.cipher.iv_bytes + self.cipher.icv
         return "too_long" if headers.end - len(content) + overhead + text > BUFFER else None
 
+    def next_sequence(self) -> int:
+        """The sequence number of the next packet that is encrypted."""
+        self.sent += 1
+        return self.sent
+
+    def carried(self, sent: Sent, headers: Headers, sequence: int) -> tuple[bytes, Headers]:
+        """The frame around whose content ESP goes, and its headers."""
+        return sent.frame, headers
+
     def sealing_fault(self, sent: Sent, headers: Headers, frame: bytes) -> str | None:
         """What is wrong with an encrypted frame."""
-        self.sent += 1
+        number = self.next_sequence()
+        carried, headers = self.carried(sent, headers, number)
         found = self.parts(frame, read(frame), self.spi_of(sent.side))
         if isinstance(found, str):
             return found
         text = self.cipher.open(found.header, found.iv, found.sealed)
-        expected = padded(content_of(sent.frame, headers), sent.frame[headers.l3 + 9], self.cipher.block)
-        if text != expected or found.sequence != self.sent:
-            return "another content" if text != expected else f"sequence number {found.sequence}, not {self.sent}"
+        expected = padded(content_of(carried, headers), carried[headers.l3 + 9], self.cipher.block)
+        if text != expected or found.sequence != number:
+            return "another content" if text != expected else f"sequence number {found.sequence}, not {number}"
         if found.iv in self.ivs:
             return "an initialization vector that was used before"
         self.ivs.add(found.iv)
-        whole = wrapped(sent.frame, headers, found.header + found.iv + found.sealed, self.in_udp)
+        whole = wrapped(carried, headers, found.header + found.iv + found.sealed, self.in_udp)
         return None if frame == whole else "another header"
 
     def parts(self, frame: bytes, headers: Headers, spi: int) -> Parts | str:

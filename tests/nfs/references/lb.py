@@ -45,8 +45,8 @@ class LbReference(Reference):
     """The backend of a flow is the function's choice, but the same for all its packets, among those that are up.
 
     `judge` learns it from the first packet and demands it of the others; shares of flows must be even. An ICMP error
-    goes to the backend of the flow that it quotes (RFC 5508, section 4). All else is exact: what is rewritten, replies,
-    what passes.
+    goes to the backend of the flow that it quotes (RFC 5508, section 4), unless the table is a power of two: then it is
+    a packet like others. All else is exact: what is rewritten, replies, what passes.
     """
 
     nf = "LB"
@@ -54,11 +54,14 @@ class LbReference(Reference):
         {"backends": "7", "down": "2,5", "address": str(int(IPv4Address("20.0.0.1")))},
         {"backends": "7"},
         {"backends": "2", "down": "0,1"},
+        {"backends": "7", "table": "4096", "address": str(int(IPv4Address("20.0.0.1")))},
     )
 
     def prepare(self) -> None:
         self.virtual = self.number("address", 0)
         self.backends = self.number("backends", 8)
+        table = self.number("table", 65537)
+        self.portable = table & (table - 1) == 0
         down = {int(one) for one in self.settings.get("down", "").split(",") if one}
         self.up = [FIRST + i for i in range(self.backends) if i not in down]
         self.chosen: dict[Key, int] = {}
@@ -118,7 +121,13 @@ class LbReference(Reference):
 
     def inner(self, frame: bytes, headers: Headers) -> tuple[int, int] | None:
         """Where the packet is that an ICMP error to its sender quotes; None for any other packet."""
-        if headers.protocol != ICMP or headers.l4 == 0 or headers.fragment or frame[headers.l4] not in ICMP_ERRORS:
+        if (
+            self.portable
+            or headers.protocol != ICMP
+            or headers.l4 == 0
+            or headers.fragment
+            or frame[headers.l4] not in ICMP_ERRORS
+        ):
             return None
         found = quoted(frame, headers)
         to = frame[headers.l3 + 16 : headers.l3 + 20]

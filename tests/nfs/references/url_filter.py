@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 
+from placer.metacompiler.library.web_requests import METHODS, RequestKind, first_request, normal_host, normal_path
 from tests.nfs.references.headers import (
     ACK,
     DONT_FRAGMENT,
@@ -19,7 +20,6 @@ from tests.nfs.references.headers import (
 )
 from tests.nfs.references.reference import Bounds, Reference
 from tests.nfs.references.traffic import Mix, Sent, random_payload
-from tests.nfs.references.web import METHODS, host_of, path_of, request_in
 
 DOMAINS = [f"{word}-{i}.{top}" for word in ("ads", "shop", "game") for i in range(60) for top in ("com", "co.uk")]
 PATHS = ("/track", "/img/a%7Eb", "/v1/login", "/x/../promo", "/down/load/")
@@ -104,7 +104,7 @@ class UrlFilterReference(Reference):
         self.listed = set()
         for line in lines:
             host, slash, path = line.partition("/")
-            self.listed.add((host_of(host.encode()), path_of((slash + path).encode())))
+            self.listed.add((normal_host(host.encode()), normal_path((slash + path).encode())))
         self.counted.update(dict.fromkeys(("requests", "handshakes", "incomplete", "resets"), 0))
 
     def mix(self) -> Mix:
@@ -121,13 +121,13 @@ class UrlFilterReference(Reference):
     def blocks(self, segment: bytes) -> bool:
         """Whether a segment is to be blocked."""
         while segment:
-            request = request_in(segment)
+            request = first_request(segment)
             if request.hosts:
-                self.counted["handshakes" if request.kind == "tls" else "requests"] += 1
-            path = path_of(request.target)
-            if any(self.is_listed(host_of(host), path) for host in request.hosts):
+                self.counted["handshakes" if request.kind is RequestKind.TLS else "requests"] += 1
+            path = normal_path(request.target)
+            if any(self.is_listed(normal_host(host), path) for host in request.hosts):
                 return True
-            if request.kind == "incomplete" and not request.hosts:
+            if request.kind is RequestKind.INCOMPLETE and not request.hosts:
                 self.counted["incomplete"] += 1
                 return self.number("block_incomplete", 0) == 1
             segment = request.rest
