@@ -1,0 +1,131 @@
+"""`placer admit SLOS`: which latency SLOs a GPU keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placer.commands.options import Quiet, Seed, one_of, refuse_same_files, refuse_unwritable
+from placer.gpu.registry import METHODS
+from profiles import Fault, InputError
+from profiles.aside import file_aside
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from placer.gpu.device import GpuDevice
+    from placer.gpu.slo import LatencySlo
+
+FORMATS = ("table", "json")
+AFTER_S = 1.0
+"""Seconds after which a message says what takes so long."""
+
+SlosFile = Annotated[
+    str, typer.Argument(metavar="SLOS", help="JSON Lines, one SLO a line; - for standard input.", show_default=False)
+]
+DeviceFile = Annotated[
+    Path | None, typer.Option("--device", help="The GPU: JSON with its size and times.", show_default=False)
+]
+ModelsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--models",
+        metavar="DIR",
+        help="Instead of --device: a folder written by `placer train` from the profile of a GPU.",
+        show_default=False,
+    ),
+]
+MethodName = Annotated[str, typer.Option("--method", help=f"How to admit: {', '.join(METHODS.file_names())}.")]
+TimeLimit = Annotated[
+    float, typer.Option(min=0.01, help="Seconds for a search; then the best so far is printed, with its bound.")
+]
+Explain = Annotated[
+    bool,
+    typer.Option(
+        "--explain",
+        help="For each rejected SLO: which stage takes how much of its latency, and what would be enough.",
+    ),
+]
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option("--certificate", help="Write device, SLOs and answer, for `placer verify`, as JSON.",
+                 show_default=False),
+]  # fmt: skip
+Format = Annotated[str, typer.Option(help="table or json.")]
+
+
+def command(
+    slos: SlosFile,
+    device: DeviceFile = None,
+    models: ModelsFolder = None,
+    method: MethodName = "exact",
+    time_limit: TimeLimit = 1.0,
+    seed: Seed = 0,
+    explain: Explain = False,
+    certificate: CertificateFile = None,
+    format: Format = "table",
+    quiet: Quiet = False,
+) -> None:
+    """Admit as many latency SLOs to a GPU as it keeps, with their batches, transfer orders and SMs."""
+    from placer.gpu.registry import MethodSetting
+    from placer.progress import Progress
+    from placer.report.text.admission import admission_report, answer
+
+    one_of("--format", format, FORMATS)
+    admit = METHODS.find(method)
+    refuse_unwritable("--certificate", certificate)
+    refuse_same_files({"--certificate": certificate}, {"SLOS": _path(slos), "--device": device})
+    gpu, read = _read(slos, device, models)
+    progress = Progress(quiet=quiet)
+    with progress.waiting(f"admitting {len(read):,} SLOs, at most {time_limit:g} s", AFTER_S):
+        admission = admit(gpu, read, MethodSetting(seed, time_limit))
+    reasons = None
+    if explain:
+        from placer.gpu.greedy.enough import reasons_of
+
+        with progress.waiting(f"explaining {len(admission.rejected):,} rejections", AFTER_S):
+            reasons = reasons_of(gpu, admission)
+    if certificate is not None:
+        from placer.inputs.written_slos import admission_certificate
+
+        with file_aside(certificate) as aside:
+            written = admission_certificate(gpu, read, answer(admission))
+            aside.write_text(json.dumps(written) + "\n", encoding="utf-8")
+    typer.echo(admission_report(gpu, admission, method, format, reasons), nl=False)
+
+
+def _path(source: str) -> Path | None:
+    return None if source == "-" else Path(source)
+
+
+def _read(slos: str, device: Path | None, models: Path | None) -> tuple[GpuDevice, Sequence[LatencySlo]]:
+    """The GPU and the SLOs; the faults of both files at once."""
+    from placer.inputs.slos import read_device, read_slos
+
+    if (device is None) == (models is None):
+        message = "is missing" if device is None else "is given together with --models"
+        raise InputError.of("--device", message, hint="name a GPU: --device FILE, or --models DIR")
+    if models is not None:
+        from placer.inputs.slo_models import described_by
+        from predictor.gpu.models import load_gpu_models
+
+        trained = load_gpu_models(models)
+        return described_by(trained, read_slos(slos, trained.nfs))
+    assert device is not None
+    faults: list[Fault] = []
+    gpu = None
+    try:
+        gpu = read_device(device)
+    except InputError as error:
+        faults += error.faults
+    try:
+        read = read_slos(slos, None if gpu is None else gpu.nfs)
+    except InputError as error:
+        faults += error.faults
+    if faults:
+        raise InputError(faults)
+    assert gpu is not None
+    return gpu, read

@@ -1,0 +1,248 @@
+"""An upper bound for recurring transfers: what they demand of the bus until some times, as a linear program.
+
+Variables: how much of each SLO is admitted with a batch in each of its intervals. Whatever the priorities, all
+transfers that arrive at once and are due by a time t must fit into t; if one of them is due by t, together with the
+largest transfer that is due later, which may have just begun (Jeffay, Stanat, Martel, RTSS 1991). Of an interval, the
+batch with the least demand counts at each t.
+
+The bound comes from the multipliers of the solution: any multipliers, however exact, give a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, floor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linprog
+
+from placer.gpu.compiled import compiled
+from placer.gpu.exact.best_case import LOOSE, BestCases
+from placer.gpu.exact.problem import Floats, Ints, Problem
+from placer.gpu.rounding import NEAR
+
+Flags = NDArray[np.bool_]
+
+MOST_INTERVALS = 500
+"""Of all SLOs together."""
+
+TIMES = 120
+"""Times for which the demand is bounded."""
+
+BEYOND = 1.0 + 10.0 * NEAR
+"""Times are just beyond the instants at which transfers are due."""
+
+MOST_JOBS = 60
+"""Transfers of one SLO until one of the times; the demand of further ones is left out."""
+
+
+class _Intervals(NamedTuple):
+    """By interval: its SLO, the smallest and largest batch, the latest due time and its sum with the period."""
+
+    of: Ints
+    low: Ints
+    high: Ints
+    due: Floats
+    span: Floats
+
+
+class BusDemand(NamedTuple):
+    """What the intervals demand.
+
+    Parameters
+    ----------
+    of, low
+        By interval: its SLO and the smallest batch.
+    share, transfer
+        By interval, the least share of the bus; the smallest transfer, us.
+    times, demand
+        Times, us; by time and interval, the bus time due until then, us.
+    until, since
+        By interval, the number of times until which it blocks for sure; the first from which on it is due for sure.
+    """
+
+    of: Ints
+    low: Ints
+    share: Floats
+    transfer: Floats
+    times: Floats
+    demand: Floats
+    until: Ints
+    since: Ints
+
+
+class DemandBound(NamedTuple):
+    """No plan admits more SLOs than `bound`.
+
+    Parameters
+    ----------
+    gain
+        By SLO, what is left of its value 1 after it pays for the bus by the multipliers: those in good plans have most.
+    batch
+        By SLO, the batch with which that is most; 0 where the GPU cannot serve it.
+    """
+
+    bound: float
+    gain: Floats
+    batch: Ints
+
+
+def demand_bound(p: Problem, best: BestCases, time_limit_s: float) -> DemandBound | None:
+    """The bound; None where time is too short."""
+    demands = bus_demand(p, best)
+    rows, limits, upper = _rows(p, demands)
+    gain = np.zeros(len(upper))
+    gain[: len(demands.of)] = 1.0
+    solved = linprog(  # type: ignore[call-overload]
+        -gain,
+        A_ub=rows,
+        b_ub=limits,
+        bounds=[(0.0, float(one)) for one in upper],
+        method="highs",
+        options={"time_limit": max(0.01, time_limit_s)},
+    )
+    if solved.status != 0:
+        return None
+    multipliers = np.maximum(0.0, -solved.ineqlin.marginals)
+    bound = float(limits @ multipliers + upper @ np.maximum(0.0, gain - rows.T @ multipliers))
+    multipliers[1 : 1 + len(p.nf)] = 0.0
+    return DemandBound(bound, *_favoured(p, demands, (gain - rows.T @ multipliers)[: len(demands.of)]))
+
+
+def _favoured(p: Problem, demands: BusDemand, gain: Floats) -> tuple[Floats, Ints]:
+    """By SLO, the largest gain and its batch."""
+    most, batch = np.full(len(p.nf), -np.inf), np.zeros(len(p.nf), dtype=np.int64)
+    for of, low, one in zip(demands.of.tolist(), demands.low.tolist(), gain.tolist(), strict=True):
+        if one > most[of]:
+            most[of], batch[of] = one, low
+    return most, batch
+
+
+def _intervals(p: Problem, best: BestCases) -> _Intervals:
+    """Intervals of batches, in each of which the largest is at most some factor above the smallest."""
+    members = np.flatnonzero(best.size > 0).tolist()
+    factor = 1.05
+    while True:
+        found = [(i, low, high) for i in members for low, high in _split(int(best.batch[i]), int(best.most[i]), factor)]
+        if len(found) <= MOST_INTERVALS or factor > 100.0:
+            break
+        factor = 1.0 + (factor - 1.0) * 1.5
+    of, low, high = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
+    span = (p.latency_us * LOOSE + p.gap_us - p.pre_post_us - best.kernel)[of]
+    return _Intervals(of, low, high, span - low * p.gap_us[of], span)
+
+
+def _split(low: int, most: int, factor: float) -> list[tuple[int, int]]:
+    found = []
+    while low <= most:
+        high = min(most, max(low, floor(low * factor)))
+        found.append((low, high))
+        low = high + 1
+    return found
+
+
+def _times(p: Problem, intervals: _Intervals) -> Floats:
+    """Instants at which first, second and third transfers are due; a part of them where there are many."""
+    period = intervals.low * p.gap_us[intervals.of]
+    instants = np.unique(np.concatenate([intervals.due + k * period for k in range(3)]))
+    instants = instants[instants > 0] * BEYOND
+    return instants[np.unique(np.linspace(0, len(instants) - 1, TIMES).astype(np.int64))]
+
+
+@compiled
+def _demands(p, of, low, high, span, times, least):  # type: ignore[no-untyped-def]
+    """Fill, by time and interval, the bus time of all transfers due until then, us, with the batch for which it is
+    least."""
+    for at in range(len(times)):
+        for k in range(len(of)):
+            gap, slope, fixed = p.gap_us[of[k]], p.slope_us[of[k]], p.fixed_us[of[k]]
+            beyond = times[at] - span[k]
+            if low[k] * gap <= -beyond * (1.0 + NEAR):
+                least[at, k] = 0.0
+                continue
+            least[at, k] = MOST_JOBS * (slope * low[k] + fixed)
+            for jobs in range(1 if beyond <= 0.0 else 2, MOST_JOBS):
+                # The smallest batch with a period so long that no further transfer is due.
+                batch = low[k]
+                if jobs > 1:
+                    batch = max(batch, ceil(beyond * (1.0 - NEAR) / ((jobs - 1) * gap)))
+                if batch <= high[k]:
+                    least[at, k] = min(least[at, k], jobs * (slope * batch + fixed))
+                if batch <= low[k]:
+                    break
+
+
+def bus_demand(p: Problem, best: BestCases) -> BusDemand:
+    """What all SLOs that the GPU can serve demand of the bus."""
+    intervals = _intervals(p, best)
+    times = _times(p, intervals)
+    of = intervals.of
+    gap, transfer = p.gap_us[of], p.slope_us[of] * intervals.low + p.fixed_us[of]
+    share = p.slope_us[of] / gap + p.fixed_us[of] / (intervals.high * gap)
+    demand = np.empty((len(times), len(of)))
+    _demands(p, of, intervals.low, intervals.high, intervals.span, times, demand)
+    until = np.searchsorted(times * BEYOND, intervals.span - intervals.high * gap)
+    since = np.searchsorted(times, intervals.due * BEYOND)
+    return BusDemand(of, intervals.low, share, transfer, times, demand, until, since)
+
+
+def _rows(p: Problem, demands: BusDemand) -> tuple[sparse.csr_matrix, Floats, Floats]:
+    """Rows, their limits, and upper bounds of variables: intervals; by time, the transfer that blocks relative to it;
+    by time, whether anything is due."""
+    of, times, transfer = demands.of, demands.times, demands.transfer
+    count, ends = len(of), len(times)
+    most = np.array([transfer[demands.until > at].max(initial=0.0) / time for at, time in enumerate(times)])
+    once = sparse.csr_matrix((np.ones(count), (of, np.arange(count))), shape=(len(p.nf), count))
+    eye, none = sparse.csr_matrix(np.eye(ends)), sparse.csr_matrix((ends, ends))
+    dense = sparse.csr_matrix(demands.demand / times[:, None])
+    blocks = _steps(of, transfer, demands.until - 1, np.greater_equal, 1.0 / times)
+    dues = _steps(of, np.ones(count), demands.since, np.less_equal, np.ones(ends))
+    blocks_of: list[list[sparse.csr_matrix | None]] = [
+        [sparse.csr_matrix(demands.share), None, None],
+        [once, None, None],
+        [dense, none, none],
+        [dense, eye, sparse.csr_matrix(np.diag(most))],
+        [blocks[0], -blocks[1], None],
+        [None, _chain(times), None],
+        [dues[0], None, -dues[1]],
+        [None, None, -_chain(np.ones(ends))],
+    ]
+    rows = sparse.bmat(blocks_of).tocsr()
+    limits = np.zeros(rows.shape[0])
+    limits[: 1 + len(p.nf) + 2 * ends] = np.concatenate([np.ones(1 + len(p.nf) + ends), 1.0 + most])
+    return rows, limits, np.concatenate([np.ones(count), most, np.ones(ends)])
+
+
+def _steps(
+    of: Ints, weight: Floats, at: Ints, counts: Callable[[Ints, int], Flags], scale: Floats
+) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """A row for each SLO and time at which one of its intervals begins or ends to count: the weighted intervals that
+    count there, and the time's own variable."""
+    rows: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
+    places: list[int] = []
+    for slo in np.unique(of):
+        own = np.flatnonzero(of == slo)
+        for place in np.unique(at[own]):
+            if not 0 <= place < len(scale):
+                continue
+            counted = own[counts(at[own], place)]
+            rows += [len(places)] * len(counted)
+            columns += counted.tolist()
+            values += (weight[counted] * scale[place]).tolist()
+            places.append(int(place))
+    left = sparse.csr_matrix((values, (rows, columns)), shape=(len(places), len(of)))
+    right = sparse.csr_matrix((np.ones(len(places)), (range(len(places)), places)), shape=(len(places), len(scale)))
+    return left, right
+
+
+def _chain(scale: Floats) -> sparse.csr_matrix:
+    """Each time's variable, scaled, is at least the next one's."""
+    last = len(scale) - 1
+    here, following = np.arange(last), np.arange(1, last + 1)
+    places = (np.concatenate([here, here]), np.concatenate([here, following]))
+    return sparse.csr_matrix((np.concatenate([-scale[:-1], scale[1:]]), places), shape=(last, last + 1))

@@ -1,0 +1,160 @@
+"""Good layouts quickly: SLOs are inserted one by one, then a few are removed and others inserted, again and again.
+
+Ruin and recreate (G. Schrimpf et al., Journal of Computational Physics 159, 2000). It proves nothing. Among layouts
+that admit as many SLOs, one that loads the bus less is better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placer.gpu.compiled import compiled
+from placer.gpu.exact.insertion import insert
+from placer.gpu.exact.sm_layout import settle, take
+
+ATTEMPTS = 6
+"""SLOs that are not admitted, tried after each removal."""
+
+MOST_REMOVED = 4
+
+SKEW = 2.0
+"""Of the choice among ranked SLOs: 1 is none."""
+
+WORSE = 0.02
+"""By how much more load a new layout is accepted at most, relative."""
+
+TRIES = 3
+"""SLOs tried at each priority: few, as nearly always the one with the latest deadline fits or none."""
+
+
+@compiled
+def improve(p, layout, best, ranked, favoured, rng, rounds, target):  # type: ignore[no-untyped-def]
+    """Improve a layout for some rounds, or until it admits `target` SLOs: the most admitted, with `best` such a one.
+
+    SLOs early in `ranked` are tried more often; `favoured` batches (0 for none), too.
+    """
+    candidates = np.empty(len(p.nf) + ATTEMPTS, dtype=np.int64)
+    keys = np.empty(len(candidates))
+    admitted = settle(p, layout, TRIES)
+    load = bus_load(p, layout, admitted)
+    most = admitted
+    before = layout.chosen.copy()
+    best.chosen[:] = before
+    for _ in range(rounds):
+        if most >= target:
+            break
+        if p.sporadic and admitted > 0 and rng.random() < 0.3:
+            now = _stretch(p, layout, admitted, rng)
+        else:
+            removed = _remove(p, layout, admitted, rng, candidates)
+            now = _recreate(p, layout, admitted, removed, ranked, favoured, rng, candidates, keys)
+        count = settle(p, layout, TRIES) if now >= admitted else -1
+        now_load = bus_load(p, layout, count)
+        if count > admitted or (count == admitted and now_load <= load * (1.0 + WORSE * rng.random() ** 4)):
+            admitted, load = count, now_load
+            before[:] = layout.chosen
+            if admitted > most:
+                most = admitted
+                best.chosen[:] = before
+        else:
+            layout.chosen[:] = before
+            settle(p, layout, TRIES)
+    return most
+
+
+@compiled
+def construct(p, layout, sequence, favoured, rng):  # type: ignore[no-untyped-def]
+    """Insert SLOs in this sequence, where they fit: the number of admitted ones."""
+    settle(p, layout, TRIES)
+    for k in range(len(sequence)):
+        if layout.parts[sequence[k]] == 0:
+            insert(p, layout, sequence[k], favoured, rng, TRIES)
+    return settle(p, layout, TRIES)
+
+
+@compiled
+def bus_load(p, layout, count):  # type: ignore[no-untyped-def]
+    """How much of the bus the admitted SLOs take: its share of time, or the time itself, us."""
+    load = 0.0
+    for k in range(count):
+        i = layout.order[k]
+        load += layout.transfer[i] / layout.period[i] if p.sporadic else layout.transfer[i]
+    return load
+
+
+@compiled
+def _stretch(p, layout, admitted, rng):  # type: ignore[no-untyped-def]
+    """Try a larger batch, which takes less of the bus; the number of SLOs if all keep their latency, else -1."""
+    i = layout.order[rng.integers(0, admitted)]
+    largest = int((layout.due[i] - layout.transfer[i]) / (p.gap_us[i] + p.slope_us[i]))
+    if largest < 1:
+        return -1
+    layout.wish[i] = layout.batch[i] + 1 + int(rng.random() ** 2 * largest)
+    return admitted
+
+
+@compiled
+def _remove(p, layout, admitted, rng, candidates):  # type: ignore[no-untyped-def]
+    """Remove a few SLOs, at random or from one SM: their number, with `candidates` beginning with them."""
+    removed = 0
+    if admitted == 0:
+        return 0
+    near = rng.random() < 0.3
+    pivot = layout.order[rng.integers(0, admitted)]
+    for _ in range(min(rng.integers(1, MOST_REMOVED + 1), admitted)):
+        i = layout.order[rng.integers(0, admitted)]
+        if near and layout.parts[pivot] > 0:
+            sm = layout.part_sm[pivot, rng.integers(0, layout.parts[pivot])]
+            i = layout.tenant[sm, rng.integers(0, layout.tenants[sm])]
+        if layout.parts[i] > 0:
+            take(p, layout, i)
+            candidates[removed] = i
+            removed += 1
+    return removed
+
+
+@compiled
+def _recreate(p, layout, admitted, removed, ranked, favoured, rng, candidates, keys):  # type: ignore[no-untyped-def]
+    """Insert removed SLOs and some others, in a random sequence: the number of admitted ones, or fewer than before."""
+    found = removed
+    for _ in range(2 * ATTEMPTS):
+        i = ranked[int(len(ranked) * rng.random() ** SKEW)]
+        fresh = layout.parts[i] == 0 and found < removed + ATTEMPTS
+        for j in range(found):
+            fresh = fresh and candidates[j] != i
+        if fresh:
+            candidates[found] = i
+            found += 1
+    _sort(p, candidates, found, keys, rng)
+    now = admitted - removed
+    settle(p, layout, TRIES)
+    for k in range(found):
+        if now + found - k < admitted:
+            return -1
+        now += insert(p, layout, candidates[k], favoured, rng, TRIES)
+    return now
+
+
+@compiled
+def _sort(p, candidates, count, keys, rng):  # type: ignore[no-untyped-def]
+    """Sort candidates by a random one of several keys, with noise."""
+    kind = rng.integers(0, 4)
+    for k in range(count):
+        i = candidates[k]
+        key = 1.0
+        if kind == 1:
+            key = p.latency_us[i]
+        elif kind == 2:
+            key = p.slope_us[i] * 64.0 + p.fixed_us[i]
+        elif kind == 3:
+            key = p.slope_us[i] / p.gap_us[i] + 2.0 * p.fixed_us[i] / p.latency_us[i]
+        keys[k] = key * (0.5 + rng.random())
+    for k in range(1, count):
+        one, key = candidates[k], keys[k]
+        at = k
+        while at > 0 and keys[at - 1] > key:
+            keys[at] = keys[at - 1]
+            candidates[at] = candidates[at - 1]
+            at -= 1
+        keys[at] = key
+        candidates[at] = one

@@ -1,0 +1,171 @@
+"""A layout: which SLOs run, with which minibatches on which SMs, and whether everybody keeps its latency.
+
+The compiled loops change a layout in place. `settle` derives everything else from minibatches: kernels with their
+penalties, the batches that these allow, transfers, and whether the bus serves all of them in time.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from placer.gpu.compiled import compiled
+from placer.gpu.exact.bus import in_time
+from placer.gpu.exact.problem import Floats, Ints, Problem
+from placer.gpu.rounding import NEAR
+
+KEEP = 1.0 + 0.9 * NEAR
+"""What a time may be of its limit: less than the model allows, so that another order of additions changes nothing."""
+
+
+class SmLayout(NamedTuple):
+    """Minibatches on SMs, by SLO and by SM, and what follows from them.
+
+    Parameters
+    ----------
+    chosen
+        All that was chosen, as one array; those up to `tenant_executors` are views of it.
+    parts
+        By SLO, the number of minibatches; 0 is not admitted.
+    part_sm, part_executors
+        By SLO and minibatch.
+    wish
+        By SLO, the least batch that is wanted.
+    used, tenants
+        By SM, occupied executors and the number of minibatches.
+    tenant
+        By SM and place, the SLO.
+    tenant_executors
+        By SM and place.
+    kernel, batch, transfer, period, due
+        By admitted SLO; `due` is the time by which its transfer must be finished, us.
+    order
+        Admitted SLOs by priority on the bus.
+    """
+
+    chosen: Ints
+    parts: Ints
+    part_sm: Ints
+    part_executors: Ints
+    wish: Ints
+    used: Ints
+    tenants: Ints
+    tenant: Ints
+    tenant_executors: Ints
+    kernel: Floats
+    batch: Ints
+    transfer: Floats
+    period: Floats
+    due: Floats
+    order: Ints
+
+
+def empty_layout(problem: Problem) -> SmLayout:
+    """A layout without SLOs."""
+    count = len(problem.nf)
+    by_slo, by_sm = count * problem.sms, problem.sms * problem.slots
+    sizes = [count, by_slo, by_slo, count, problem.sms, problem.sms, by_sm, by_sm]
+    chosen = np.zeros(sum(sizes), dtype=np.int64)
+    ends = np.cumsum(sizes)
+    views = [chosen[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    for at, columns in ((1, problem.sms), (2, problem.sms), (6, problem.slots), (7, problem.slots)):
+        views[at] = views[at].reshape(-1, columns)
+    batch, order = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    kernel, transfer, period, due = (np.zeros(count, dtype=np.float64) for _ in range(4))
+    parts, part_sm, part_executors, wish, used, tenants, tenant, tenant_executors = views
+    return SmLayout(
+        chosen, parts, part_sm, part_executors, wish, used, tenants, tenant, tenant_executors,
+        kernel, batch, transfer, period, due, order,
+    )  # fmt: skip
+
+
+@compiled
+def least_batch(p, i, kernel):  # type: ignore[no-untyped-def]
+    """The smallest batch whose period holds the kernel and pre/post; -1 where the fixed one does not."""
+    longest = max(kernel, p.pre_post_us[i])
+    if p.pinned[i] > 0:
+        return p.pinned[i] if longest <= p.pinned[i] * p.gap_us[i] * KEEP else -1
+    if longest > 1e15 * p.gap_us[i]:
+        return -1
+    return max(1, ceil(longest / (p.gap_us[i] * KEEP)))
+
+
+@compiled
+def slack(p, i, batch, kernel):  # type: ignore[no-untyped-def]
+    """The time by which the transfer must be finished, us."""
+    return p.latency_us[i] * KEEP - (batch - 1) * p.gap_us[i] - p.pre_post_us[i] - kernel
+
+
+@compiled
+def sharing(p, i, sm, layout):  # type: ignore[no-untyped-def]
+    """The largest penalty of an SLO beside the others on an SM, us."""
+    penalty = 0.0
+    for k in range(layout.tenants[sm]):
+        other = layout.tenant[sm, k]
+        if other != i:
+            penalty = max(penalty, p.penalty_us[p.nf[i], p.nf[other]])
+    return penalty
+
+
+@compiled
+def put(p, layout, i, sm, executors):  # type: ignore[no-untyped-def]
+    """Add a minibatch."""
+    layout.part_sm[i, layout.parts[i]] = sm
+    layout.part_executors[i, layout.parts[i]] = executors
+    layout.parts[i] += 1
+    layout.tenant[sm, layout.tenants[sm]] = i
+    layout.tenant_executors[sm, layout.tenants[sm]] = executors
+    layout.tenants[sm] += 1
+    layout.used[sm] += executors
+
+
+@compiled
+def take(p, layout, i):  # type: ignore[no-untyped-def]
+    """Remove an SLO with all its minibatches."""
+    for part in range(layout.parts[i]):
+        sm = layout.part_sm[i, part]
+        last = layout.tenants[sm] - 1
+        for k in range(last + 1):
+            if layout.tenant[sm, k] == i:
+                layout.tenant[sm, k] = layout.tenant[sm, last]
+                layout.tenant_executors[sm, k] = layout.tenant_executors[sm, last]
+                break
+        layout.tenants[sm] = last
+        layout.used[sm] -= layout.part_executors[i, part]
+    layout.parts[i] = 0
+
+
+@compiled
+def settle(p, layout, tries):  # type: ignore[no-untyped-def]
+    """Derive kernels, batches and transfers of the admitted SLOs, and order them, with as many tries per priority: the
+    number of SLOs if all keep their latency, else -1."""
+    count = 0
+    for i in range(len(p.nf)):
+        if layout.parts[i] == 0:
+            continue
+        kernel = 0.0
+        executors = 0
+        for part in range(layout.parts[i]):
+            executors += layout.part_executors[i, part]
+            alone = p.step_us[i] * layout.part_executors[i, part] + p.base_us[i]
+            kernel = max(kernel, alone + sharing(p, i, layout.part_sm[i, part], layout))
+        batch = least_batch(p, i, kernel)
+        if batch < 0 or batch > executors * p.width:
+            return -1
+        if p.sporadic and p.pinned[i] == 0:
+            batch = max(batch, min(layout.wish[i], executors * p.width))
+        layout.kernel[i] = kernel
+        layout.batch[i] = batch
+        layout.transfer[i] = p.slope_us[i] * batch + p.fixed_us[i]
+        layout.period[i] = batch * p.gap_us[i]
+        layout.due[i] = slack(p, i, batch, kernel)
+        if layout.transfer[i] > layout.due[i]:
+            return -1
+        layout.order[count] = i
+        count += 1
+    if count > p.workers:
+        return -1
+    fits = in_time(p.sporadic, layout.order, count, layout.transfer, layout.period, layout.due, tries)
+    return count if fits else -1

@@ -1,0 +1,1 @@
+"""Methods of admission, one file each: `placer admit --method NAME`."""

@@ -1,0 +1,29 @@
+"""Fixed batch: as Grus, but every batch has 256 packets, whatever the rate (paper 003, sections III-A and VII-B)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from placer.gpu.device import GpuDevice
+from placer.gpu.greedy.admit import Placed, admit_greedily, answered
+from placer.gpu.plan import Admission, Admitted, Rejected
+from placer.gpu.registry import MethodSetting, register
+from placer.gpu.slo import LatencySlo
+
+PACKETS = 256
+
+
+@register("fixed-batch")
+def fixed_batch(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
+    """What is admitted with this batch; SLOs that fix another one keep theirs."""
+    return answered(device, slos, lambda: _admit(device, slos))
+
+
+def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Placed:
+    given = {slo.id: slo for slo in slos}
+    admitted, rejected = admit_greedily(device, [replace(slo, batch=slo.batch or PACKETS) for slo in slos])
+    return (
+        tuple(Admitted(given[one.slo.id], one.batch, one.order, one.minibatches) for one in admitted),
+        tuple(Rejected(given[one.slo.id], one.cause) for one in rejected),
+    )

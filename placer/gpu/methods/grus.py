@@ -1,0 +1,17 @@
+"""Grus: shortest headroom first, on the SMs of the least penalty (paper 003, Algorithm 1), repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placer.gpu.device import GpuDevice
+from placer.gpu.greedy.admit import admit_greedily, answered
+from placer.gpu.plan import Admission
+from placer.gpu.registry import MethodSetting, register
+from placer.gpu.slo import LatencySlo
+
+
+@register("grus")
+def grus(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
+    """What the repaired algorithm admits."""
+    return answered(device, slos, lambda: admit_greedily(device, slos))

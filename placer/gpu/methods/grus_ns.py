@@ -1,0 +1,17 @@
+"""Grus without slicing: as Grus, but an SM serves one SLO (paper 003, section VII-C, Grus-NS)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placer.gpu.device import GpuDevice
+from placer.gpu.greedy.admit import admit_greedily, answered
+from placer.gpu.plan import Admission
+from placer.gpu.registry import MethodSetting, register
+from placer.gpu.slo import LatencySlo
+
+
+@register("grus-ns")
+def grus_ns(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
+    """What the repaired algorithm admits when SMs are not shared."""
+    return answered(device, slos, lambda: admit_greedily(device, slos, exclusive=True))

@@ -1,0 +1,174 @@
+"""What a GPU admits, as text tables and JSON (CONTRACTS 10)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from placer.gpu.device import GpuDevice
+from placer.gpu.greedy.enough import RejectionReason
+from placer.gpu.plan import Admission, Admitted, Rejected, SmShare
+from placer.gpu.waiting import LatencyParts, latency_of
+from placer.report.text.table import text_table
+
+ADMITTED = [
+    "admitted", "NF", "rate kpps", "SLO us", "latency", "batching", "pre/post", "wait", "transfer", "kernel",
+    "batch", "order", "packets on SMs",
+]  # fmt: skip
+REJECTED = ["rejected", "NF", "rate kpps", "SLO us", "cause"]
+EXPLAINED = [
+    "rejected", "SLO us", "latency", "batching", "pre/post", "wait", "transfer", "kernel", "cause", "enough would be"
+]  # fmt: skip
+CAUSES = {
+    "batching": "batching",
+    "pcie": "PCIe bus",
+    "executors": "executors",
+    "kernel": "kernel",
+    "workers": "workers",
+}
+"""Causes in words."""
+
+
+def admission_report(
+    device: GpuDevice,
+    admission: Admission,
+    method: str,
+    form: str,
+    reasons: Sequence[RejectionReason] | None = None,
+) -> str:
+    """An admission for people (`table`) or programs (`json`).
+
+    Parameters
+    ----------
+    reasons
+        Of the rejected SLOs; None: causes alone are shown.
+    """
+    if form == "json":
+        return json.dumps(answer(admission, reasons)) + "\n"
+    parts = [_admitted(device, admission.admitted)] if admission.admitted else []
+    if reasons:
+        parts.append(_explained(reasons))
+    elif admission.rejected:
+        parts.append(_rejected(admission.rejected))
+    return "\n".join([*parts, _verdict(device, admission, method)])
+
+
+def answer(admission: Admission, reasons: Sequence[RejectionReason] | None = None) -> dict[str, Any]:
+    """The admission as JSON; with `reasons`, a key `explanations` more."""
+    found: dict[str, Any] = {
+        "admitted": [
+            {
+                "id": one.slo.id,
+                "batch": one.batch,
+                "order": one.order,
+                "minibatches": [{"sm": share.sm, "packets": share.packets} for share in one.minibatches],
+            }
+            for one in admission.admitted
+        ],
+        "rejected": [{"id": one.slo.id, "cause": one.cause} for one in admission.rejected],
+        "bound": admission.bound,
+        "proven": admission.proven,
+        "seconds": admission.seconds,
+    }
+    if reasons is not None:
+        found["explanations"] = [_explanation(one) for one in reasons]
+    return found
+
+
+def _explanation(reason: RejectionReason) -> dict[str, Any]:
+    parts = reason.parts
+    return {
+        "id": reason.rejected.slo.id,
+        "cause": reason.rejected.cause,
+        "latency_us": None if parts is None else parts.total,
+        "stages_us": None if parts is None else dict(stages(parts)),
+        "enough": [{"kind": one.kind, "to": one.to} for one in reason.enough],
+    }
+
+
+def stages(parts: LatencyParts) -> Mapping[str, float]:
+    """A latency by stage, us, under the names of the testbed protocol."""
+    return {
+        "batching": parts.batching,
+        "pre_post": parts.pre_post,
+        "transfer_wait": parts.transfer_wait,
+        "transfer": parts.transfer,
+        "kernel": parts.kernel,
+    }
+
+
+def _admitted(device: GpuDevice, admitted: Sequence[Admitted]) -> str:
+    latencies = latency_of(device, admitted)
+    rows = []
+    for one in sorted(admitted, key=lambda one: one.order):
+        parts = latencies[one.slo.id]
+        slo = [one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}"]
+        exceeds = "" if parts.total <= one.slo.latency_us * (1 + 1e-9) else " !"
+        rows.append([*slo, f"{parts.total:,.1f}{exceeds}", *_us(parts), one.batch, one.order, _sms(one.minibatches)])
+    return text_table(ADMITTED, rows, words=2)
+
+
+def _us(parts: LatencyParts) -> list[str]:
+    return [f"{time:,.1f}" for time in stages(parts).values()]
+
+
+def _sms(shares: Sequence[SmShare]) -> str:
+    """Packets per SM; `64 on 3-5` is 64 on each of them."""
+    found = []
+    ordered = sorted(shares, key=lambda one: one.sm)
+    for _, run in groupby(enumerate(ordered), key=lambda one: (one[1].packets, one[1].sm - one[0])):
+        sms = [share for _, share in run]
+        names = f"{sms[0].sm}" if len(sms) == 1 else f"{sms[0].sm}-{sms[-1].sm}"
+        found.append(f"{sms[0].packets} on {names}")
+    return ", ".join(found)
+
+
+def _rejected(rejected: Sequence[Rejected]) -> str:
+    return text_table(
+        REJECTED,
+        [
+            [one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}", _cause(one)]
+            for one in rejected
+        ],
+        words=2,
+    )
+
+
+def _cause(rejected: Rejected) -> str:
+    return CAUSES.get(rejected.cause, rejected.cause)
+
+
+def _explained(reasons: Sequence[RejectionReason]) -> str:
+    rows = []
+    for one in reasons:
+        slo, parts = one.rejected.slo, one.parts
+        times = ["-"] * 6 if parts is None else [f"{parts.total:,.1f}", *_us(parts)]
+        enough = " or ".join(_change(change.kind, change.to) for change in one.enough)
+        rows.append([slo.id, f"{slo.latency_us:,.1f}", *times, _cause(one.rejected), enough or "-"])
+    note = "Each beside all that are admitted, at its best place; what would be enough is enough alone.\n"
+    return text_table(EXPLAINED, rows, words=1) + note
+
+
+def _change(kind: str, to: float) -> str:
+    words = {"latency_us": f"{to:,.6g} us", "rate_kpps": f"{to:,.6g} kpps", "workers": f"{to:,.0f} workers"}
+    return words.get(kind, f"{kind} {to:g}")
+
+
+def _verdict(device: GpuDevice, admission: Admission, method: str) -> str:
+    admitted, total = len(admission.admitted), len(admission.admitted) + len(admission.rejected)
+    lines = [f"{admitted:,} of {total:,} SLOs admitted by {method} in {_seconds(admission.seconds)}."]
+    if admission.proven:
+        lines.append(f"Optimal, proven: no plan admits more than {admission.bound:,}.")
+    else:
+        lines.append(f"Not proven optimal: no plan admits more than {admission.bound:,}.")
+    latencies = latency_of(device, admission.admitted)
+    over = sum(latencies[one.slo.id].total > one.slo.latency_us * (1 + 1e-9) for one in admission.admitted)
+    if over:
+        lines.append(f"! {over:,} of the admitted SLOs violate their latency in the model.")
+    return "\n".join(lines) + "\n"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f} s"
