@@ -24,7 +24,7 @@ from dataclasses import replace
 from statistics import median
 
 from profiler.testbed import Measurement, Run, Testbed, TestbedChanged, TestbedWrapper
-from profiles import ChainLoad, Load, TestbedDescription, Workload
+from profiles import ChainLoad, Load, PacedWorkload, TestbedDescription, Workload
 
 EVERY_RUNS = 50
 EVERY_S = 120.0
@@ -178,9 +178,9 @@ def _corrected(loads: Sequence[Load], run: Run, factor: float) -> Run:
 
 
 def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
-    """The measurement without drift; no chain carries more than is offered to it."""
+    """The measurement without drift; no chain or NF carries more than is offered to it."""
     kpps = one.throughput_kpps / factor
-    if isinstance(load, ChainLoad) and load.rate_kpps:
+    if isinstance(load, ChainLoad | PacedWorkload) and load.rate_kpps:
         kpps = min(kpps, max(load.rate_kpps, one.throughput_kpps))
     ratio = kpps / one.throughput_kpps
     stages = tuple(replace(stage, throughput_kpps=stage.throughput_kpps * ratio) for stage in one.stages)

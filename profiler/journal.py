@@ -22,7 +22,9 @@ from profiler.lock import hold
 from profiler.merging import merge
 from profiler.protocol import written
 from profiler.testbed import (
+    GPU_STAGES,
     LATENCIES,
+    GpuStages,
     Measurement,
     PacketLatency,
     Run,
@@ -112,7 +114,9 @@ class Journal:
             **(sweep or {}),
         }
         known = self.origin()
-        wrong = [name for name in (*DECIDING, SWEEP) if known and known.get(name) != origin.get(name)]
+        of_one_kind = (SWEEP in known) == (SWEEP in origin)
+        names = (*DECIDING, SWEEP) if of_one_kind else (SWEEP,)
+        wrong = [name for name in names if known and known.get(name) != origin.get(name)]
         if wrong:
             name = wrong[0]
             shown = f"{name} {known.get(name)}, not {origin.get(name)}"
@@ -306,4 +310,14 @@ def _measurement(fields: dict[str, Any]) -> Measurement:
     ]
     latency = fields.get("latency_us")
     latency_us = PacketLatency(*(float(latency[name]) for name in LATENCIES)) if latency else None
-    return replace(measured, stages=tuple(stages), latency_us=latency_us)
+    return replace(
+        measured,
+        stages=tuple(stages),
+        latency_us=latency_us,
+        stages_us=_gpu_stages(fields.get("stages_us")),
+        stages_p99_us=_gpu_stages(fields.get("stages_p99_us")),
+    )
+
+
+def _gpu_stages(fields: dict[str, Any] | None) -> GpuStages | None:
+    return GpuStages(*(float(fields[name]) for name in GPU_STAGES)) if fields else None

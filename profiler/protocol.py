@@ -13,18 +13,21 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from profiler.best_effort import BestEffort
-from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement
+from profiler.testbed import GpuStages, Measurement, PacketLatency, Run, StageMeasurement
 from profiles import (
     BenchLoad,
     ChainLoad,
     ConfiguredWorkload,
     Counters,
+    GpuSettings,
     Load,
+    Minibatch,
     NfStage,
+    PacedWorkload,
     TrafficProfile,
     Workload,
 )
-from profiles.description import MOST_CORES
+from profiles.description import MOST_CORES, MOST_PACKETS, MOST_SMS
 from profiles.validation import worded
 
 PROTOCOL = 1
@@ -34,6 +37,7 @@ LARGEST = 1e18
 """Of a counter or throughput; what is larger is no measurement, and sums of it might not be finite."""
 SHOWN_FAULTS = 20
 MOST_STAGES = 100
+MOST_ORDER = 1_000_000
 
 
 def describe_request(number: int) -> str:
@@ -80,12 +84,27 @@ class _Latency(_Message):
     max: _Reading
 
 
+class _GpuStages(_Message):
+    batching: _Reading
+    pre_post: _Reading
+    transfer_wait: _Reading
+    transfer: _Reading
+    kernel_wait: _Reading
+    kernel: _Reading
+    returned: _Reading = Field(alias="return")
+
+    def stages(self) -> GpuStages:
+        return GpuStages(**self.model_dump())
+
+
 class _Measurement(_Message):
     throughput_kpps: FiniteFloat = Field(gt=0, le=LARGEST)
     counters: _Counters
     standard_error_pct: _Reading | None = None
     stages: list[_Stage] | None = None
     latency_us: _Latency | None = None
+    stages_us: _GpuStages | None = None
+    stages_p99_us: _GpuStages | None = None
 
 
 class _Run(_Message):
@@ -130,7 +149,26 @@ def _measurement(load: Load, one: _Measurement) -> Measurement:
         if isinstance(load, ChainLoad)
         else (),
         PacketLatency(**one.latency_us.model_dump()) if one.latency_us else None,
+        one.stages_us.stages() if one.stages_us else None,
+        one.stages_p99_us.stages() if one.stages_p99_us else None,
     )
+
+
+class _MinibatchMessage(_Message):
+    sm: int = Field(ge=0, lt=MOST_SMS)
+    packets: int = Field(gt=0, le=MOST_PACKETS)
+
+
+class _GpuMessage(_Message):
+    batch: int = Field(gt=0, le=MOST_PACKETS)
+    order: int | None = Field(default=None, ge=0, le=MOST_ORDER)
+    minibatches: list[_MinibatchMessage] = Field(default=[], max_length=MOST_SMS)
+    flush_us: FiniteFloat | None = Field(default=None, gt=0, le=LARGEST)
+    scheduler: Literal["temporal", "spatial"] | None = None
+
+    def settings(self) -> GpuSettings:
+        minibatches = tuple(Minibatch(one.sm, one.packets) for one in self.minibatches)
+        return GpuSettings(self.batch, self.order, minibatches, self.flush_us, self.scheduler)
 
 
 class _NfMessage(_Message):
@@ -138,6 +176,8 @@ class _NfMessage(_Message):
     name: str
     traffic: dict[str, FiniteFloat]
     parameters: dict[str, FiniteFloat] = {}
+    rate_kpps: FiniteFloat = Field(default=0.0, ge=0, le=LARGEST)
+    gpu: _GpuMessage | None = None
 
 
 class _BenchMessage(_Message):
@@ -175,7 +215,7 @@ class RunMessage(_Message):
         Raises
         ------
         ValueError
-            When a traffic profile lacks its flows or packet size.
+            When a traffic profile lacks its flows or packet size, or an NF on a GPU its rate.
         """
         faults = [fault for workload in self.workloads for fault in _lacking(workload)]
         if faults:
@@ -187,12 +227,18 @@ RUN_MESSAGE: TypeAdapter[RunMessage] = TypeAdapter(RunMessage)
 
 
 def _lacking(message: _NfMessage | _BenchMessage | _ChainMessage) -> list[str]:
-    """What the traffic of a workload lacks."""
+    """What a workload lacks, and what does not go together."""
     if isinstance(message, _BenchMessage):
         return []
     missing = [name for name in ("flows", "packet_size") if name not in message.traffic]
     name = message.name if isinstance(message, _NfMessage) else "the chain"
-    return [f"traffic of {name} lacks {', '.join(missing)}"] if missing else []
+    faults = [f"traffic of {name} lacks {', '.join(missing)}"] if missing else []
+    if isinstance(message, _NfMessage):
+        if message.gpu and not message.rate_kpps:
+            faults.append(f"{name} with gpu needs a rate_kpps above 0")
+        if message.rate_kpps and message.parameters:
+            faults.append(f"{name} has both rate_kpps and parameters")
+    return faults
 
 
 def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
@@ -204,6 +250,8 @@ def _load(message: _NfMessage | _BenchMessage | _ChainMessage) -> Load:
         shares = message.shares or ()
         return ChainLoad.of(stages, message.cores, traffic, rate_kpps=message.rate_kpps, shares=shares)
     workload = Workload(message.name, traffic)
+    if message.rate_kpps:
+        return PacedWorkload(workload, message.rate_kpps, message.gpu.settings() if message.gpu else None)
     return ConfiguredWorkload.of(workload, message.parameters) if message.parameters else workload
 
 
@@ -224,12 +272,16 @@ def _effort_fields(run: Run, workloads: Sequence[dict[str, object]]) -> dict[str
 
 
 def written(one: Measurement) -> dict[str, object]:
-    """A measurement as answers write it; `stages` and `latency_us` only where there are any."""
+    """A measurement as answers write it; stages and latencies only where there are any."""
     answer: dict[str, object] = {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()}
     if one.stages:
         answer["stages"] = [asdict(stage) for stage in one.stages]
     if one.latency_us:
         answer["latency_us"] = asdict(one.latency_us)
+    if one.stages_us:
+        answer["stages_us"] = one.stages_us.as_dict()
+    if one.stages_p99_us:
+        answer["stages_p99_us"] = one.stages_p99_us.as_dict()
     return answer
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, Load, NfDescription, TestbedDescription, Workload
+from profiler.gpu_checks import gpu_refusals
+from profiles import (
+    BenchLoad,
+    ChainLoad,
+    ConfiguredWorkload,
+    Load,
+    NfDescription,
+    PacedWorkload,
+    TestbedDescription,
+    Workload,
+)
 
 
 def refusals(description: TestbedDescription, loads: Sequence[Load]) -> list[str]:
@@ -15,7 +25,7 @@ def refusals(description: TestbedDescription, loads: Sequence[Load]) -> list[str
     cores = sum(cores for cores, _ in checked)
     if cores > description.nic.cores:
         faults.append(f"needs {cores} cores, the NIC has {description.nic.cores}")
-    return faults
+    return faults + gpu_refusals(description, loads)
 
 
 def _load(description: TestbedDescription, load: Load) -> tuple[int, list[str]]:
@@ -27,6 +37,8 @@ def _load(description: TestbedDescription, load: Load) -> tuple[int, list[str]]:
             return len(load.cores), _chain(description, load)
         case ConfiguredWorkload():
             return _nf(description, load.workload, dict(load.parameters))
+        case PacedWorkload():
+            return _nf(description, load.workload, {})
         case Workload():
             return _nf(description, load, {})
 

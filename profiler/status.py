@@ -11,10 +11,27 @@ from pathlib import Path
 
 from profiler.contention import alone_runs
 from profiler.journal_faults import journal_faults
-from profiler.purposes import BENCHES, CHAINS, CYCLES, FURTHER, REFERENCE, REPEATS, SWEEP, TOGETHER, of_co_locations
+from profiler.purposes import (
+    BENCHES,
+    CHAINS,
+    CYCLES,
+    FURTHER,
+    REFERENCE,
+    REPEATS,
+    SHARING,
+    SWEEP,
+    TOGETHER,
+    of_co_locations,
+)
 from profiles import InputError, TestbedDescription
 
-SHOWN_PARTS = {TOGETHER: "co-locations", CYCLES: "cycles", CHAINS: "chains", SWEEP: "sweep"}
+SHOWN_PARTS = {
+    TOGETHER: "co-locations",
+    CYCLES: "cycles",
+    CHAINS: "chains",
+    SWEEP: "sweep",
+    SHARING: "sharers",
+}
 SHOWN_ALONE = (CYCLES, CHAINS, SWEEP)
 """Parts that need no benches."""
 PAUSE_S = 600.0
@@ -125,7 +142,7 @@ def read_status(journal: Path) -> ProfilingStatus:
     return ProfilingStatus(
         description.name,
         (
-            *([_benches(description, counts, plan)] if any(row[0] not in SHOWN_ALONE for row in plan) else []),
+            *([_benches(description, counts, plan)] if _has_benches(description, plan) else []),
             *(
                 ProfilingPart(
                     _shown_part(part), "" if of_co_locations(part) else method, counts.get(part, 0), quota, bool(done)
@@ -155,6 +172,10 @@ def as_text(status: ProfilingStatus) -> str:
     else:
         lines.append(f"left: about {status.left:,} runs, {_shown(status.left_s)} at {status.run_s:.2g} s each")
     return "\n".join(lines) + "\n"
+
+
+def _has_benches(description: TestbedDescription, plan: Sequence[Sequence[object]]) -> bool:
+    return description.nic.kind != "gpu" and any(row[0] not in SHOWN_ALONE for row in plan)
 
 
 def _benches(description: TestbedDescription, counts: Mapping[str, int], plan: Sequence[object]) -> ProfilingPart:

@@ -49,6 +49,41 @@ class PacketLatency:
     max: float
 
 
+@dataclass(frozen=True, slots=True)
+class GpuStages:
+    """Time of a packet in each stage of its way through a GPU, us (Grus, equation 1, and the way back).
+
+    Parameters
+    ----------
+    batching
+        From its arrival until its batch is complete and the worker takes it.
+    pre_post
+        In the worker, before and after the GPU.
+    transfer_wait, transfer
+        Until its batch has the bus to the GPU, and on it.
+    kernel_wait, kernel
+        Until its part of the batch has an SM, and until the last part of the batch is done.
+    returned
+        Until its batch is back in the memory of the host; `return` in the protocol.
+    """
+
+    batching: float
+    pre_post: float
+    transfer_wait: float
+    transfer: float
+    kernel_wait: float
+    kernel: float
+    returned: float
+
+    def as_dict(self) -> dict[str, float]:
+        """The times by their names in the protocol."""
+        return dict(zip(GPU_STAGES, astuple(self), strict=True))
+
+
+GPU_STAGES = ("batching", "pre_post", "transfer_wait", "transfer", "kernel_wait", "kernel", "return")
+"""Names of the stages in the protocol, in the order of the fields of `GpuStages`."""
+
+
 LATENCIES = tuple(field.name for field in fields(PacketLatency))
 """Names of the latencies, in the order of every file."""
 
@@ -67,12 +102,16 @@ class Measurement:
         Of a chain, each stage; else empty.
     latency_us
         Of its packets, where the testbed measures it.
+    stages_us, stages_p99_us
+        On a GPU, the mean over its packets of the time in each stage, and the 99th percentile of each.
     """
 
     throughput_kpps: float
     counters: Counters
     stages: tuple[StageMeasurement, ...] = ()
     latency_us: PacketLatency | None = None
+    stages_us: GpuStages | None = None
+    stages_p99_us: GpuStages | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +136,9 @@ def refuse_invalid(run: Run) -> None:
         for stage in one.stages:
             if not (0 <= stage.throughput_kpps < math.inf and 0 <= stage.dropped_pct <= 100):
                 raise TestbedError(f"testbed reports {stage}")
-        if one.latency_us and not all(0 <= value < math.inf for value in astuple(one.latency_us)):
-            raise TestbedError(f"testbed reports {one.latency_us}")
+        for times in (one.latency_us, one.stages_us, one.stages_p99_us):
+            if times and not all(0 <= value < math.inf for value in astuple(times)):
+                raise TestbedError(f"testbed reports {times}")
 
 
 class Testbed(ABC):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from profiles.chain import ChainLoad, NfStage
 from profiles.counters import COUNTERS, Counters
 from profiles.faults import Fault, InputError
+from profiles.gpu import GpuSettings, Minibatch
 from profiles.traffic import ATTRIBUTES, TrafficProfile
-from profiles.workload import BenchLoad, CoLocation, ConfiguredWorkload, Load, Workload
+from profiles.workload import BenchLoad, CoLocation, ConfiguredWorkload, Load, PacedWorkload, Workload
 
 if TYPE_CHECKING:
     from profiles.description import BenchDescription, NfDescription, NicModel, TestbedDescription
@@ -26,11 +27,14 @@ __all__ = [
     "ConfiguredWorkload",
     "Counters",
     "Fault",
+    "GpuSettings",
     "InputError",
     "Load",
+    "Minibatch",
     "NfDescription",
     "NfStage",
     "NicModel",
+    "PacedWorkload",
     "TestbedDescription",
     "TrafficProfile",
     "Workload",

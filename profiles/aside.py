@@ -29,7 +29,8 @@ def file_aside(target: Path) -> Iterator[Path]:
         return
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    with _faults_named(target):
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     aside = Path(name)
     try:
@@ -59,7 +60,8 @@ def directory_aside(target: Path) -> Iterator[Path]:
     """
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    with _faults_named(target):
+        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         yield aside
         aside.chmod(0o777 & ~_umask())
@@ -94,7 +96,8 @@ def files_aside(target: Path, outdated: Iterable[Path] = ()) -> Iterator[Path]:
         return
     for abandoned in target.glob(f"{UNFINISHED}*"):  # by a process that was killed
         shutil.rmtree(abandoned)
-    aside = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target))
+    with _faults_named(target):
+        aside = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target))
     try:
         yield aside
         for path in outdated:
@@ -102,6 +105,15 @@ def files_aside(target: Path, outdated: Iterable[Path] = ()) -> Iterator[Path]:
         _move_into(aside, target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def _faults_named(target: Path) -> Iterator[None]:
+    """Errors about what is written aside are about `target`, whose name users know."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
 
 
 def _move_into(folder: Path, target: Path) -> None:

@@ -28,6 +28,9 @@ MOST_ACCELERATORS = 32
 MOST_PARAMETERS = 32
 MOST_COUNTERS = 1000
 MOST_NAME_BYTES = 200
+MOST_SMS = 10_000
+MOST_EXECUTORS = 1024
+MOST_PACKETS = 1_000_000
 LARGEST = 1e15
 
 
@@ -85,9 +88,13 @@ def _same_clock(mhz: float) -> float:
 
 
 class NicModel(_Described):
-    """A kind of NIC, or a server: what every one of that model has."""
+    """A kind of NIC, a server, or a server with a GPU: what every one of that model has.
 
-    OPTIONAL = ("kind", "clock_mhz")
+    A GPU has `sms` streaming multiprocessors, each with `executors_per_sm` slots of threads; one of them processes
+    `packets_per_executor` packets at a time.
+    """
+
+    OPTIONAL = ("kind", "clock_mhz", "sms", "executors_per_sm", "packets_per_executor")
 
     model: Label
     cores: Cores
@@ -95,6 +102,17 @@ class NicModel(_Described):
     clock_mhz: Annotated[_Value, Field(gt=0), AfterValidator(_same_clock)] | None = None
     llc_bytes: Annotated[int, Field(gt=0, le=int(LARGEST)), BeforeValidator(_number)] | None = None
     accelerators: tuple[Label, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
+    sms: Annotated[int, Field(gt=0, le=MOST_SMS), BeforeValidator(_number)] | None = None
+    executors_per_sm: Annotated[int, Field(gt=0, le=MOST_EXECUTORS), BeforeValidator(_number)] | None = None
+    packets_per_executor: Annotated[int, Field(gt=0, le=MOST_PACKETS), BeforeValidator(_number)] | None = None
+
+    @model_validator(mode="after")
+    def _gpu_described(self) -> NicModel:
+        names = ("sms", "executors_per_sm", "packets_per_executor")
+        missing = [name for name in names if getattr(self, name) is None]
+        if self.kind == "gpu" and missing:
+            raise ValueError(f"a gpu needs {', '.join(missing)}")
+        return self
 
 
 class NfDescription(_Described):
@@ -108,9 +126,11 @@ class NfDescription(_Described):
         The range of each parameter that it knows, and the value of those that a run does not set.
     replicable
         Whether several cores can run copies of it; None where the testbed does not describe it.
+    moves
+        Of each packet, what it moves to a GPU; None where there is none.
     """
 
-    OPTIONAL = ("parameters", "default_parameters", "replicable")
+    OPTIONAL = ("parameters", "default_parameters", "replicable", "moves")
 
     name: FileName
     cores: Cores
@@ -118,6 +138,7 @@ class NfDescription(_Described):
     parameters: dict[Label, ValueRange] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     default_parameters: dict[Label, _Value] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     replicable: bool | None = None
+    moves: Literal["header", "payload", "both"] | None = None
 
     @model_validator(mode="after")
     def _defaults_in_range(self) -> NfDescription:
@@ -139,10 +160,22 @@ class BenchDescription(_Described):
 
 
 class TestbedDescription(_Described):
-    """All that a testbed reports before anything has run on it; `chains`: whether it runs chains of NFs."""
+    """All that a testbed reports before anything has run on it.
+
+    Parameters
+    ----------
+    chains
+        Whether it runs chains of NFs.
+    paced
+        Whether it offers packets to NFs at a given rate; a GPU always does.
+    workers
+        Of a GPU, the CPU cores that serve NFs, one each; None: all cores.
+    arbitration
+        Of a GPU, how batches contend for the bus: each once, or again every period.
+    """
 
     __test__ = False
-    OPTIONAL = ("chains",)
+    OPTIONAL = ("chains", "paced", "workers", "arbitration")
 
     name: Label
     simulated: bool = False
@@ -154,6 +187,9 @@ class TestbedDescription(_Described):
     nfs: tuple[NfDescription, ...] = Field(max_length=MOST_NFS)
     benches: tuple[BenchDescription, ...] = Field(default=(), max_length=MOST_BENCHES)
     chains: bool = False
+    paced: bool = False
+    workers: Cores | None = None
+    arbitration: Literal["one-shot", "sporadic"] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> TestbedDescription:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profiles.chain import ChainLoad, Parameters, sorted_parameters
+from profiles.gpu import GpuSettings
 from profiles.traffic import TrafficProfile
 
 
@@ -83,7 +84,39 @@ class ConfiguredWorkload:
         return {**self.workload.as_request(), "parameters": dict(self.parameters)}
 
 
-Load = Workload | BenchLoad | ConfiguredWorkload | ChainLoad
+@dataclass(frozen=True, slots=True, order=True)
+class PacedWorkload:
+    """A network function whose packets are offered at a rate (kpps), above 0.
+
+    `gpu` is how it runs on a GPU, and None elsewhere.
+    """
+
+    workload: Workload
+    rate_kpps: float
+    gpu: GpuSettings | None = None
+
+    @property
+    def nf(self) -> str:
+        """The NF."""
+        return self.workload.nf
+
+    @property
+    def traffic(self) -> TrafficProfile:
+        """The traffic of its packets."""
+        return self.workload.traffic
+
+    @property
+    def label(self) -> str:
+        """What messages call it: the NF."""
+        return self.workload.nf
+
+    def as_request(self) -> dict[str, object]:
+        """The workload as the testbed protocol writes it; `gpu` only where there is one."""
+        request = {**self.workload.as_request(), "rate_kpps": self.rate_kpps}
+        return request | ({"gpu": self.gpu.as_request()} if self.gpu else {})
+
+
+Load = Workload | BenchLoad | ConfiguredWorkload | PacedWorkload | ChainLoad
 """Anything that a testbed can run."""
 
 CoLocation = tuple[Workload, ...]

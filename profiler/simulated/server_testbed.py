@@ -34,6 +34,7 @@ from profiles import (
     NfStage,
     NicModel,
     TestbedDescription,
+    Workload,
 )
 
 ATTRIBUTES = {"flows": (1.0, 100_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 600.0)}
@@ -83,6 +84,7 @@ class SimulatedServer(SimulatedMachine):
             case ConfiguredWorkload():
                 workload, stage = load.workload, NfStage(load.workload.nf, load.parameters)
             case _:
+                assert isinstance(load, Workload)  # rates are not described, so they are refused
                 workload, stage = load, NfStage(load.nf)
         text = nf_text(workload) + _parameters_text(stage)
         return self._chain(text, ChainLoad.of([stage], [[0]], workload.traffic), stages=False)

@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from profiler.gpu_checks import gpu_refusals
 from profiler.program import LONGEST_LINE, Program, shortened
 from profiler.protocol import BAD_REQUEST, PROTOCOL, describe_request, faults_of, parse_run, run_request
 from profiler.testbed import Run, RunRefused, Testbed, TestbedError
 from profiler.testbeds import TESTBEDS, TIMEOUT_S
-from profiles import Load, TestbedDescription
+from profiles import Load, PacedWorkload, TestbedDescription
 
 
 class ExecTestbed(Testbed):
@@ -54,6 +55,9 @@ class ExecTestbed(Testbed):
         return self._description
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        if any(isinstance(load, PacedWorkload) for load in loads) and (faults := gpu_refusals(self.describe(), loads)):
+            # a program that knows no rates ignores them and would answer another question
+            raise RunRefused(f"testbed `{self._command}`: {'; '.join(faults)}")
         answer = self._query(run_request(self._number, loads, noise, seed))
         try:
             return parse_run(answer, loads)

@@ -96,7 +96,7 @@ class ReplayTestbed(Testbed):
         if unknown := [load for load in loads if not isinstance(load, Workload | BenchLoad)]:
             shown_loads = ", ".join(load.label for load in unknown)
             raise RunRefused(
-                f"replay of {self._source}: {shown_loads}: neither chains nor NFs with parameters are replayed"
+                f"replay of {self._source}: {shown_loads}: neither chains nor NFs with parameters or rates are replayed"
             )
         if len(loads) == 1 and loads[0] in self._recorded:
             return Run((self._recorded[loads[0]],))

@@ -1,4 +1,4 @@
-"""`simulated`: the simulated BlueField-2; `simulated:NAME`: another simulated card or server."""
+"""`simulated`: the simulated BlueField-2; `simulated:NAME`: another simulated card, server or GPU."""
 
 from __future__ import annotations
 
@@ -9,12 +9,23 @@ from profiler.testbed import Testbed
 from profiler.testbeds import TESTBEDS
 from profiles import InputError
 
+
+def _gpu(name: str) -> Testbed:
+    from profiler.simulated_gpu import GPUS, SimulatedGpu  # loads compiled code, which nobody else needs
+
+    card, nfs = GPUS[name]
+    return SimulatedGpu(card=card, nfs=nfs)
+
+
 MACHINES: Mapping[str, Callable[[], Testbed]] = {
     "": SimulatedTestbed,
     "contended": lambda: SimulatedTestbed(card=BLUEFIELD_2_CONTENDED, nfs=CONTENDED_NFS),
     "server": SimulatedServer,
+    "gpu": lambda: _gpu("gpu"),
+    "gpu-b": lambda: _gpu("gpu-b"),
 }
-"""By what follows the colon: a BlueField-2, one on which NFs contend more, and a server that runs chains of NFs."""
+"""By what follows the colon: a BlueField-2, one on which NFs contend more, a server that runs chains of NFs, a server
+with a GPU, and one with another GPU."""
 
 
 @TESTBEDS.register("simulated")

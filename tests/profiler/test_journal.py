@@ -108,6 +108,18 @@ def test_a_journal_belongs_to_one_testbed_and_seed(tmp_path: Path) -> None:
             journal.claim(description(name="other"), 0)
 
 
+def test_a_journal_belongs_to_a_sweep_or_to_a_profile(tmp_path: Path) -> None:
+    """This is said first: another seed would not help."""
+    with Journal(tmp_path / "sweep") as journal:
+        journal.claim(description(), 1, {"sweep": "{}"})
+        with pytest.raises(InputError, match="journal holds runs of a sweep"):
+            journal.claim(description(), 0)
+    with Journal(tmp_path / "profile") as journal:
+        journal.claim(description(), 0)
+        with pytest.raises(InputError, match="journal holds runs of a profile"):
+            journal.claim(description(), 1, {"sweep": "{}"})
+
+
 def test_a_journal_in_use_is_refused(tmp_path: Path) -> None:
     """Two profilings cannot write into one journal at once."""
     with Journal(tmp_path / "j"), pytest.raises(InputError, match="journal is in use"):

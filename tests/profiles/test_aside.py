@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -33,6 +37,23 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         raise OSError("disk full")
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("write", [file_aside, directory_aside, files_aside])
+def test_what_cannot_be_written_has_the_name_that_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], AbstractContextManager[Path]]
+) -> None:
+    """Nobody knows the name of the file that is written aside."""
+
+    def refused(prefix: str, dir: Path) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", str(dir / f"{prefix}w2jiyt6t"))
+
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    monkeypatch.setattr(tempfile, "mkdtemp", refused)
+    for target in (tmp_path / "new", tmp_path):
+        with pytest.raises(PermissionError) as raised, write(target):
+            pass
+        assert raised.value.filename == str(target)
 
 
 @pytest.mark.parametrize("exchanges", [True, False])

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from profiles import NfDescription, NicModel
+from tests.profiler.gpu_loads import gpu_description
 from tests.profiler.toy_testbed import description
 
 
@@ -54,3 +55,14 @@ def test_the_null_nf_is_not_one_of_those_to_profile() -> None:
     """It is only a reference: the source and the sink."""
     both = description(nfs=[{"name": "Null", "cores": 1}, {"name": "counter", "cores": 2}])
     assert [nf.name for nf in both.fitting_nfs] == ["counter"]
+
+
+def test_a_gpu_is_described_with_its_executors() -> None:
+    """What a model of it needs; all of it is read again, and none of it is written for a SmartNIC."""
+    gpu = gpu_description(paced=True)
+    written = gpu.model_dump(mode="json")
+    assert written["nic"]["sms"] == 2 and written["workers"] == 2 and written["nfs"][0]["moves"] == "header"
+    assert type(gpu).model_validate(written) == gpu
+    assert not {"paced", "workers", "arbitration"} & set(description().model_dump(mode="json"))
+    with pytest.raises(ValidationError, match="a gpu needs sms, packets_per_executor"):
+        NicModel(model="m", cores=1, kind="gpu", executors_per_sm=4)

@@ -12,7 +12,8 @@ from profiles import InputError
 
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:
     assert list(TESTBEDS) == ["exec", "host", "replay", "simulated"]
-    assert known_testbeds() == "exec:COMMAND, host, replay:PROFILE, simulated, simulated:contended, simulated:server"
+    simulated = "simulated, simulated:contended, simulated:server, simulated:gpu, simulated:gpu-b"
+    assert known_testbeds() == f"exec:COMMAND, host, replay:PROFILE, {simulated}"
 
 
 @pytest.mark.parametrize("timeout", [math.nan, math.inf, 0.0, -1.0, 1e300])
@@ -32,7 +33,8 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
         (
             "simulated:fast",
-            "--testbed: there is no simulated card 'fast'\nhint: simulated, simulated:contended or simulated:server",
+            "--testbed: there is no simulated card 'fast'\n"
+            "hint: simulated, simulated:contended, simulated:server, simulated:gpu or simulated:gpu-b",
         ),
     ],
 )

@@ -1,0 +1,140 @@
+"""Which runs of several NFs: sharers of one SM, and co-locations on the whole GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.random import Generator
+
+from profiler.gpu.capacity import StageEstimate
+from profiler.gpu.measuring import GpuCoLocation
+from profiler.gpu.points import rate_at, sm_packets, workload
+from profiler.sampling import at, traffic_ranges, traffic_with
+from profiles import PacedWorkload, TestbedDescription, TrafficProfile
+
+BUSY_KERNEL = 0.85
+"""Load of the NFs that share an SM: their kernels run most of the time."""
+BUSIEST_BUS = 0.8
+PAIR_SHARES = ((0.5, 0.5), (0.25, 0.75), (0.75, 0.25))
+"""Shares of an SM's executors."""
+MOST_SHARERS = 4
+MOST_NFS = 10
+SAME_TRAFFIC = 0.5
+"""Share of the NFs in co-locations that have default traffic."""
+BUS_LOADS = (0.1, 0.7)
+
+Estimates = Mapping[str, StageEstimate]
+
+
+def pairs(description: TestbedDescription, times: Estimates) -> list[GpuCoLocation]:
+    """Every two NFs, also of one kind, on one SM with different shares of its executors."""
+    names = list(times)
+    if _most_sharers(description) < 2:
+        return []
+    return [
+        sharers(description, times, pair, shares, [description.traffic] * 2)
+        for shares in PAIR_SHARES
+        for pair in combinations_with_replacement(names, 2)
+    ]
+
+
+def several_sharers(
+    description: TestbedDescription, times: Estimates, count: int, rng: Generator
+) -> list[GpuCoLocation]:
+    """Two to four NFs on one SM at random, with random shares of its executors and traffic."""
+    found = []
+    names = list(times)
+    most = min(MOST_SHARERS, _most_sharers(description))
+    for number in range(count if most > 1 else 0):
+        size = min(3 + number % 3, most) if number % 3 < 2 else 2
+        nfs = [names[one] for one in rng.integers(len(names), size=size).tolist()]
+        shares = rng.dirichlet(np.full(size, 4.0)).tolist()
+        found.append(sharers(description, times, nfs, shares, [_traffic(description, rng) for _ in nfs]))
+    return found
+
+
+def sharers(
+    description: TestbedDescription,
+    times: Estimates,
+    nfs: Sequence[str],
+    shares: Sequence[float],
+    traffics: Sequence[TrafficProfile],
+) -> GpuCoLocation:
+    """NFs on SM 0 whose kernels run most of the time, as far as the bus allows."""
+    nic = description.nic
+    assert nic.executors_per_sm and nic.packets_per_executor
+    used = [max(int(share * nic.executors_per_sm), 1) for share in shares]
+    packets = [one * nic.packets_per_executor for one in used]
+    loads = []
+    for order, (nf, count, traffic) in enumerate(zip(nfs, packets, traffics, strict=True)):
+        rate = BUSY_KERNEL * times[nf].most_kpps(count, count, traffic)
+        loads.append(workload(nf, traffic, rate, [(0, count)], order))
+    return within_bus(times, loads, BUSIEST_BUS)
+
+
+def random_co_locations(
+    description: TestbedDescription, times: Estimates, count: int, rng: Generator
+) -> list[GpuCoLocation]:
+    """Two to ten NFs at random: traffic, batch, rate, SMs and order."""
+    most = min(description.workers or description.nic.cores, MOST_NFS)
+    return [_random(description, times, int(rng.integers(2, most + 1)), rng) for _ in range(count if most > 1 else 0)]
+
+
+def within_bus(times: Estimates, loads: Sequence[PacedWorkload], most: float) -> GpuCoLocation:
+    """The loads, all of them slower if the bus would otherwise be busier than that, in either direction."""
+    busiest = max(sum(_bus_load(times, one, stage) for one in loads) for stage in ("transfer", "return"))
+    if busiest <= most:
+        return tuple(loads)
+    slower = most / busiest
+    return tuple(_at_rate(one, slower * one.rate_kpps) for one in loads)
+
+
+def _most_sharers(description: TestbedDescription) -> int:
+    return min(description.workers or description.nic.cores, description.nic.executors_per_sm or 1)
+
+
+def _random(description: TestbedDescription, times: Estimates, size: int, rng: Generator) -> GpuCoLocation:
+    nic = description.nic
+    assert nic.sms and nic.executors_per_sm and nic.packets_per_executor
+    free = dict.fromkeys(range(min(nic.sms, max(2, size))), nic.executors_per_sm)
+    names, loads = list(times), []
+    for order in rng.permutation(size).tolist():
+        nf = names[int(rng.integers(len(names)))]
+        traffic = _traffic(description, rng)
+        sms = [sm for sm, left in free.items() if left]
+        if not sms:
+            break
+        parts = rng.choice(sms, size=min(int(rng.integers(1, 3)), len(sms)), replace=False).tolist()
+        lower = min(8, sm_packets(description))
+        minibatches = []
+        for sm in parts:
+            room = free[sm] * nic.packets_per_executor
+            packets = max(round(min(lower, room) * (room / min(lower, room)) ** rng.random()), 1)
+            free[sm] -= -(-packets // nic.packets_per_executor)
+            minibatches.append((sm, packets))
+        batch, largest = sum(one for _, one in minibatches), max(one for _, one in minibatches)
+        rate = rate_at(times[nf], batch, largest, traffic, float(rng.uniform(0.2, 0.95)))
+        loads.append(workload(nf, traffic, rate, minibatches, order))
+    return within_bus(times, loads, float(rng.uniform(*BUS_LOADS)))
+
+
+def _traffic(description: TestbedDescription, rng: Generator) -> TrafficProfile:
+    if rng.random() < SAME_TRAFFIC:
+        return description.traffic
+    ranges = traffic_ranges(description)
+    return traffic_with(description.traffic, {name: at(one, rng.random()) for name, one in ranges.items()})
+
+
+def _bus_load(times: Estimates, load: PacedWorkload, stage: str) -> float:
+    assert load.gpu is not None
+    largest = max(one.packets for one in load.gpu.minibatches)
+    taken = times[load.nf].times_us(load.gpu.batch, largest, load.traffic)[stage]
+    return taken * load.rate_kpps / (1000.0 * load.gpu.batch)
+
+
+def _at_rate(load: PacedWorkload, rate_kpps: float) -> PacedWorkload:
+    assert load.gpu is not None
+    parts = [(one.sm, one.packets) for one in load.gpu.minibatches]
+    return workload(load.nf, load.traffic, rate_kpps, parts, load.gpu.order or 0)

@@ -1,0 +1,60 @@
+"""How a network function runs on a GPU: its batches, its turn on the bus, and its minibatches (Grus, section IV)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SCHEDULERS = ("temporal", "spatial")
+"""How a GPU without executors runs kernels: one at a time, or side by side while there is room."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Minibatch:
+    """The part of each batch that one streaming multiprocessor (SM) processes; SMs are numbered from 0."""
+
+    sm: int
+    packets: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GpuSettings:
+    """How one NF uses a GPU.
+
+    Parameters
+    ----------
+    batch
+        Packets that its worker collects before it sends them.
+    order
+        Its turn on the bus to the GPU, smaller first; None where the bus serves batches as they come.
+    minibatches
+        How each batch is split over the SMs; empty where the scheduler of the GPU places its threads.
+    flush_us
+        The worker sends fewer packets than a batch when the first of them has waited this long; None: never.
+    scheduler
+        Of `SCHEDULERS`; only without minibatches, where None is `spatial`.
+    """
+
+    batch: int
+    order: int | None
+    minibatches: tuple[Minibatch, ...] = ()
+    flush_us: float | None = None
+    scheduler: str | None = None
+
+    @classmethod
+    def of(
+        cls, minibatches: Sequence[tuple[int, int]], *, order: int | None = None, flush_us: float | None = None
+    ) -> GpuSettings:
+        """The settings with these (SM, packets); the batch is the sum of their packets."""
+        return cls(
+            sum(packets for _, packets in minibatches), order, tuple(Minibatch(*m) for m in minibatches), flush_us
+        )
+
+    def as_request(self) -> dict[str, object]:
+        """The settings as the testbed protocol writes them; only what is set."""
+        written: dict[str, object] = {"batch": self.batch}
+        optional = {"order": self.order, "flush_us": self.flush_us, "scheduler": self.scheduler}
+        written |= {name: value for name, value in optional.items() if value is not None}
+        if self.minibatches:
+            written["minibatches"] = [{"sm": one.sm, "packets": one.packets} for one in self.minibatches]
+        return written

@@ -1,0 +1,11 @@
+"""The GPU server of `toy_gpu` as a program: `exec:python -m tests.profiler.gpu.toy_program`."""
+
+from __future__ import annotations
+
+import sys
+
+from profiler.serve import serve
+from tests.profiler.gpu.toy_gpu import ToyGpu
+
+if __name__ == "__main__":
+    serve(ToyGpu(), sys.stdin, sys.stdout)

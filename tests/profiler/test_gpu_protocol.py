@@ -1,0 +1,113 @@
+"""GPU workloads in requests and answers of the protocol."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from profiler.protocol import RUN_MESSAGE, parse_run, run_answer, run_request
+from profiler.serve import answer
+from profiler.testbed import (
+    GpuStages,
+    Measurement,
+    PacketLatency,
+    Run,
+    RunRefused,
+    Testbed,
+    TestbedError,
+    refuse_invalid,
+)
+from profiler.testbeds.exec import ExecTestbed
+from profiles import Counters, Load, PacedWorkload, TestbedDescription
+from tests.profiler.gpu_loads import gpu_description, paced, scheduled
+from tests.profiler.toy_testbed import ToyTestbed
+
+STAGES = GpuStages(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+MEASURED = Measurement(99.5, Counters(), (), PacketLatency(28.0, 28.0, 29.0, 30.0), STAGES, STAGES)
+
+
+class GpuToy(Testbed):
+    """Answers every load with `MEASURED`."""
+
+    def describe(self) -> TestbedDescription:
+        return gpu_description()
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        return Run((MEASURED,) * len(loads))
+
+
+@pytest.mark.parametrize(
+    "load", [paced({0: 3, 1: 4}), paced({0: 3}, order=None), scheduled(9), scheduled(9, "temporal")]
+)
+def test_a_gpu_workload_is_received_as_it_was_sent(load: PacedWorkload) -> None:
+    """With batch, order, minibatches, time-out and scheduler."""
+    loads = [load, PacedWorkload(load.workload, 7.0)]
+    assert RUN_MESSAGE.validate_json(run_request(0, loads, True, None)).loads() == loads
+
+
+def test_an_answer_of_a_gpu_is_received_as_it_was_sent() -> None:
+    """Latency and stages, means and 99th percentiles."""
+    line = run_answer(0, Run((MEASURED,)))
+    assert json.loads(line)["workloads"][0]["stages_us"] == {
+        "batching": 1,
+        "pre_post": 2,
+        "transfer_wait": 3,
+        "transfer": 4,
+        "kernel_wait": 5,
+        "kernel": 6,
+        "return": 7,
+    }
+    assert parse_run(json.loads(line), [paced({0: 1})]).measurements == (MEASURED,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gpu": {"batch": 0}}, "workloads.0.nf.gpu.batch"),
+        ({"gpu": {"batch": 1, "order": -1}}, "workloads.0.nf.gpu.order"),
+        ({"gpu": {"batch": 1, "minibatches": [{"sm": 0}]}}, "minibatches.0.packets: is missing"),
+        ({"gpu": {"batch": 1, "flush_us": 0}}, "workloads.0.nf.gpu.flush_us"),
+        ({"gpu": {"batch": 1, "scheduler": "fair"}}, "workloads.0.nf.gpu.scheduler"),
+        ({"rate_kpps": -1}, "workloads.0.nf.rate_kpps"),
+        ({"rate_kpps": 0}, "counter with gpu needs a rate_kpps above 0"),
+        ({"parameters": {"rules": 1}}, "counter has both rate_kpps and parameters"),
+        ({"gpu": {"batch": 3, "order": 0, "minibatches": [{"sm": 9, "packets": 3}]}}, "minibatch on SM 9"),
+    ],
+)
+def test_a_wrong_gpu_request_is_refused_with_its_fault(changes: dict[str, object], message: str) -> None:
+    """The answer names the key or the value."""
+    workload = paced({0: 3}).as_request() | changes
+    answered = json.loads(answer(GpuToy(), json.dumps({"id": 3, "op": "run", "workloads": [workload]})))
+    assert answered["ok"] is False and answered["error"]["code"] == "bad-request"
+    assert message in answered["error"]["message"]
+
+
+def test_an_nf_at_rate_0_runs_in_a_closed_loop() -> None:
+    """As without the key, which testbeds without rates know."""
+    workload = paced({0: 3}).workload.as_request() | {"rate_kpps": 0}
+    line = json.dumps({"id": 3, "op": "run", "workloads": [workload]})
+    assert json.loads(answer(ToyTestbed(), line))["ok"] is True
+
+
+def test_stages_that_are_no_times_are_no_measurement() -> None:
+    """No model learns from them."""
+    wrong = Measurement(1.0, Counters(), stages_us=GpuStages(1.0, 2.0, float("nan"), 4.0, 5.0, 6.0, 7.0))
+    with pytest.raises(TestbedError, match="GpuStages"):
+        refuse_invalid(Run((wrong,)))
+
+
+def test_a_program_that_knows_no_rates_is_not_asked_at_one(tmp_path: Path) -> None:
+    """It would ignore the keys and measure a closed loop."""
+    program = tmp_path / "toy.py"
+    program.write_text(
+        "import sys\nfrom profiler.serve import serve\nfrom tests.profiler.toy_testbed import ToyTestbed\n"
+        "serve(ToyTestbed(), sys.stdin, sys.stdout)\n"
+    )
+    with ExecTestbed(f"{sys.executable} {program}") as testbed:
+        with pytest.raises(RunRefused, match="rate_kpps of NFs is not known to toy; counter: toy has no gpu"):
+            testbed.run([paced({0: 1})])
+        assert testbed.run([paced({0: 1}).workload]).measurements
