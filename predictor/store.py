@@ -190,6 +190,9 @@ def _manifest(directory: Path) -> dict[str, Any]:
         made, files = manifest["format"], dict(manifest["files"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError.of(str(path), "is damaged", hint=HINT) from error
+    if manifest.get("kind") is not None:
+        hint = "`placer predict --scenarios` and `placer admit` use them"
+        raise InputError.of(str(directory), f"holds models of another kind: {manifest['kind']}", hint=hint)
     if made not in READABLE:
         understood = f"{', '.join(map(str, READABLE[:-1]))} and {READABLE[-1]}"
         raise InputError.of(str(path), f"format {made}, only {understood} are understood", column="format", hint=HINT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.fitting.joint import LocalCurve
+from predictor.fitting.local_curve import LocalCurve
 from predictor.fitting.points import FitPoints
 
 Array = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from predictor.fitting.fitted_model import FittedModel
 
@@ -32,10 +32,13 @@ def identifier(text: str, avoided: Collection[str], empty: str = "x") -> str:
     return name
 
 
-def function_name(model: FittedModel, avoided: Collection[str]) -> str:
-    """The name of y; for a fit at a setting also the setting, as in `cycles_packet_size_64`."""
-    setting = "".join(f" {name} {_spelled(value)}" for name, value in model.setting.items())
-    return identifier(model.y + setting, avoided, "y")
+def function_names(models: Sequence[FittedModel], avoided: Collection[str]) -> list[str]:
+    """Names for the functions of models, all different: of y, and of the setting, as in `cycles_packet_size_64`."""
+    names: list[str] = []
+    for model in models:
+        setting = "".join(f" {name} {_spelled(value)}" for name, value in model.setting.items())
+        names.append(identifier(model.y + setting, {*avoided, *names}, "y"))
+    return names
 
 
 def _spelled(value: float) -> str:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from predictor.fitting.bends import bend_places, bend_squares
 from predictor.fitting.evidence import NoisePrior
 from predictor.fitting.family import FAMILIES, Family
-from predictor.fitting.joint import Joint, JointFit, LocalCurve, fit_together, fitted_alone
+from predictor.fitting.joint import Joint, JointFit, fit_together
+from predictor.fitting.local_curve import LocalCurve, fitted_alone
 from predictor.fitting.points import FitPoints
 from predictor.fitting.splits import CurveSplit, CurveSplits, best_splits
 

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from predictor.fitting.evidence import NoisePrior
 from predictor.fitting.family import FAMILIES
-from predictor.fitting.joint import Joint, JointFit, LocalCurve, fitted_alone
+from predictor.fitting.joint import Joint, JointFit
+from predictor.fitting.local_curve import LocalCurve, fitted_alone
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import as_fitted
 from predictor.fitting.run_errors import at_least, column_ranges, run_errors

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
 
-FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention"))
+FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
 """Where kernels are."""
 
 LOG2_E = 1.4426950408889634

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sympy.printing.c import C99CodePrinter
 
-from predictor.fitting.expressions import double, expression
+from predictor.fitting.expressions import DoublePrinter, branches, expression
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.generated_code import CODES, facts
-from predictor.fitting.identifiers import function_name, identifier
+from predictor.fitting.identifiers import function_names, identifier
 
 KEYWORDS = """
     alignas alignof asm auto bool break case catch char class const constexpr continue default delete do double else
@@ -29,29 +28,24 @@ AVOIDED = frozenset((KEYWORDS + LIBRARY).split())
 """Keywords of C and C++, and what <math.h> and compilers declare."""
 
 
-class _Printer(C99CodePrinter):  # type: ignore[misc]
-    def _print_Float(self, number: Any) -> str:
-        return double(number)
+class _Printer(DoublePrinter, C99CodePrinter):  # type: ignore[misc]
+    pass
 
 
 @CODES.register("c")
 def c_code(models: Sequence[FittedModel]) -> str:
     """A file with one function per model; include it, or compile it and link the mathematics library."""
-    taken = set(AVOIDED)
-    functions = []
-    for model in models:
-        name = function_name(model, taken)
-        taken.add(name)
-        functions.append(_function(model, name, identifier(model.x, {*AVOIDED, name})))
+    names = function_names(models, AVOIDED)
+    functions = [_function(model, name) for model, name in zip(models, names, strict=True)]
     return "#include <math.h>\n\n" + "\n\n".join(functions) + "\n"
 
 
-def _function(model: FittedModel, name: str, x: str) -> str:
+def _function(model: FittedModel, name: str) -> str:
+    x = identifier(model.x, {*AVOIDED, name})
     lines = ["/*", *(f" * {fact}" for fact in facts(model)), " */"]
     lines += [f"double {name}(double {x});", "", "double", f"{name}(double {x})", "{"]
     if len(model.segments) == 1 and not expression(model.segments[0], x).free_symbols:
         lines.append(f"\t(void){x};")
-    for segment, point in zip(model.segments, [*model.breakpoints, None], strict=True):
-        value = _Printer().doprint(expression(segment, x))
-        lines += [f"\tif ({x} < {double(point.at)})", f"\t\treturn {value};"] if point else [f"\treturn {value};"]
+    for value, end in branches(model, x, _Printer()):
+        lines += [f"\tif ({x} < {end})", f"\t\treturn {value};"] if end else [f"\treturn {value};"]
     return "\n".join([*lines, "}"])

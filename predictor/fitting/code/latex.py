@@ -15,7 +15,7 @@ from sympy.printing.latex import LatexPrinter
 from predictor.fitting.expressions import double, expression
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.generated_code import CODES, facts
-from predictor.fitting.identifiers import function_name, identifier
+from predictor.fitting.identifiers import function_names, identifier
 
 SYMBOL = "x"
 
@@ -35,13 +35,8 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
 @CODES.register("latex")
 def latex_code(models: Sequence[FittedModel]) -> str:
     """An equation per model."""
-    taken: set[str] = set()
-    equations = []
-    for model in models:
-        name = function_name(model, taken)
-        taken.add(name)
-        equations.append(_equation(model, name))
-    return "\n\n".join(equations) + "\n"
+    names = function_names(models, ())
+    return "\n\n".join(_equation(model, name) for model, name in zip(models, names, strict=True)) + "\n"
 
 
 def _equation(model: FittedModel, name: str) -> str:

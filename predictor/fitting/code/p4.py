@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.generated_code import CODES, comment_text, facts
-from predictor.fitting.identifiers import function_name, identifier
+from predictor.fitting.identifiers import function_names, identifier
 from predictor.fitting.integer_table import SAMPLES, IntegerTable, integer_table
 
 KEYWORDS = """
@@ -29,13 +29,8 @@ FIRST_LINE = "// To include after the architecture, such as v1model.p4, which de
 @CODES.register("p4")
 def p4_code(models: Sequence[FittedModel]) -> str:
     """A file with one control per model, to include after the architecture, which declares the match kind `range`."""
-    taken = set(AVOIDED)
-    controls = []
-    for model in models:
-        name = function_name(model, taken)
-        taken.add(name)
-        controls.append(_control(model, name))
-    return FIRST_LINE + "\n\n".join(controls) + "\n"
+    names = function_names(models, AVOIDED)
+    return FIRST_LINE + "\n\n".join(_control(model, name) for model, name in zip(models, names, strict=True)) + "\n"
 
 
 def _control(model: FittedModel, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
@@ -17,14 +17,33 @@ def made_up(
     x: str = "entries",
     y: str = "cycles/packet",
     setting: Mapping[str, float] | None = None,
+    breaks: Sequence[CurveBreak] = (),
+    points: int = 120,
+    errors: tuple[float, float | None, float] = (0.73, 0.91, 0.9),
+    of_segments: Sequence[tuple[int, float]] = (),
 ) -> FittedModel:
-    """A model of one segment between each two edges."""
+    """A model of one segment between each two edges.
+
+    Parameters
+    ----------
+    breaks
+        Jumps with an interval of 5 % to either side where left out.
+    errors
+        sMAPE of the fit and at points left out, and noise (%).
+    of_segments
+        Points and sMAPE (%) of each.
+    """
     segments = tuple(
-        CurveSegment(start, end, family, parameters, 31, 0.41)
-        for (start, end), (family, parameters) in zip(pairwise(edges), parts, strict=True)
+        CurveSegment(start, end, family, parameters, *known)
+        for (start, end), (family, parameters), known in zip(
+            pairwise(edges), parts, of_segments or [(31, 0.41)] * len(parts), strict=True
+        )
     )
-    breakpoints = tuple(CurveBreak(at, 0.95 * at, 1.05 * at, 12.1) for at in edges[1:-1])
-    return FittedModel(x, y, 120, segments, breakpoints, 0.73, 0.91, 0.9, 0.8, setting or {})
+    jumps = [CurveBreak(at, 0.95 * at, 1.05 * at, 12.1) for at in edges[1:-1]]
+    smape_pct, left_out_pct, noise_pct = errors
+    return FittedModel(
+        x, y, points, segments, tuple(breaks or jumps), smape_pct, left_out_pct, noise_pct, 0.8, setting or {}
+    )
 
 
 FOUR_SEGMENTS = made_up(

@@ -9,7 +9,7 @@ from predictor.fitting.curve import MeasuredCurve
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import smape_pct
-from predictor.fitting.joint import fitted_alone
+from predictor.fitting.local_curve import fitted_alone
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.run_errors import at_least, run_errors

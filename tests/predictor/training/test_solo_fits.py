@@ -13,28 +13,19 @@ from predictor import Models, load_models
 from predictor.contention.execution import Execution
 from predictor.contention.solo import SoloFit
 from predictor.contention.solo_throughput import SoloThroughput
-from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
+from predictor.fitting.fitted_model import CurveBreak
 from predictor.training.cores import fit_solo
 from predictor.training.measurements import NfMeasurements, Runs
 from predictor.training.solo_fits import OWN_RUNS, is_above_zero, longest_line, with_fit_of_runs
+from tests.predictor.fitting.made_up_models import made_up
 from tests.predictor.made_up import PLAIN, measure
 
 Array = NDArray[np.float64]
 
-KNEE = FittedModel(
-    "flows",
-    "throughput_kpps",
-    100,
-    (
-        CurveSegment(1, 20000, "constant", (1000.0,), 50, 0.1),
-        CurveSegment(20000, 200000, "inverse", (400.0, 6e6), 50, 0.1),
-    ),
-    (CurveBreak(20000, 19000, 21000, -300.0),),
-    0.1,
-    None,
-    0.1,
-    0.0,
-)
+KNEE = made_up(
+    (1.0, 20000.0, 200000.0), ("constant", (1000.0,)), ("inverse", (400.0, 6e6)),
+    x="flows", y="throughput_kpps", breaks=[CurveBreak(20000, 19000, 21000, -300.0)],
+)  # fmt: skip
 """1000 kpps up to 20,000 flows, then a cliff of 300 kpps and a slow fall."""
 
 
@@ -51,8 +42,8 @@ def runs(count: int, noise: float = 0.01, seed: int = 0) -> NfMeasurements:
     kpps = truth(traffic) * np.exp(noise * rng.standard_normal(count))
     none = np.zeros((count, 0))
     alone = Runs(traffic, np.ones((count, 7)), none, none, kpps)
-    made_up = NfMeasurements.of(measure(PLAIN), 1)
-    return replace(made_up, solo=alone, alone=alone)
+    measured = NfMeasurements.of(measure(PLAIN), 1)
+    return replace(measured, solo=alone, alone=alone)
 
 
 def solo_error(throughput: SoloThroughput) -> float:
@@ -114,8 +105,7 @@ def test_the_longest_line_has_twelve_values_of_one_attribute() -> None:
 def test_a_curve_that_falls_below_zero_is_no_throughput() -> None:
     """400 + 6e6 / flows is above zero, 400 - flows is not."""
     assert is_above_zero(KNEE)
-    falling = CurveSegment(1, 1000, "linear", (400.0, -1.0), 50, 0.1)
-    assert not is_above_zero(replace(KNEE, segments=(falling,), breakpoints=()))
+    assert not is_above_zero(made_up((1.0, 1000.0), ("linear", (400.0, -1.0))))
 
 
 @pytest.mark.parametrize("serves", [True, False])

@@ -1,0 +1,182 @@
+"""Latency models of a GPU server: trained from a profile, saved, loaded, and queried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from predictor.gpu import store
+from predictor.gpu.co_location import demands, overload
+from predictor.gpu.device import LONGEST_US, Device, DeviceEntry, device_of
+from predictor.gpu.latency_errors import LatencyErrors
+from predictor.gpu.nf_model import GpuNfModel
+from predictor.gpu.prediction import GpuPrediction, Overload
+from predictor.gpu.tandem import sample
+from predictor.gpu.worker import WorkerModel
+from profiles import InputError, PacedWorkload, TestbedDescription, TrafficProfile
+from profiles.faults import suggestion
+from profiles.gpu_tables import STAGES
+
+Fault = tuple[str, str]
+COVERAGE = 0.9
+WAITS = ("transfer_wait", "kernel_wait")
+
+
+@dataclass(frozen=True)
+class GpuModels:
+    """Everything that was learnt of one GPU server.
+
+    Parameters
+    ----------
+    testbed
+        Its description.
+    models
+        Of each NF, by name.
+    worker
+        How workers serve their NFs.
+    errors
+        Of whole co-locations that trained no model.
+    seed
+        The seed of training.
+    """
+
+    testbed: TestbedDescription
+    models: Mapping[str, GpuNfModel]
+    worker: WorkerModel = field(default_factory=WorkerModel)
+    errors: LatencyErrors = field(default_factory=LatencyErrors.none)
+    seed: int = 0
+
+    @property
+    def nfs(self) -> tuple[str, ...]:
+        """The NFs, sorted."""
+        return tuple(self.models)
+
+    @property
+    def default_traffic(self) -> TrafficProfile:
+        """The traffic of a workload that does not state its own."""
+        return self.testbed.traffic
+
+    @property
+    def per_executor(self) -> int:
+        """Packets per executor."""
+        assert self.testbed.nic.packets_per_executor
+        return self.testbed.nic.packets_per_executor
+
+    def check(self, load: PacedWorkload, *, extrapolate: bool = False) -> list[Fault]:
+        """What is wrong with a load, as (column, message): an unknown NF, settings that no model knows.
+
+        With `extrapolate`, values outside what was measured are accepted.
+        """
+        if load.nf not in self.models:
+            return [("name", f"'{load.nf}' is not profiled ({suggestion(load.nf, self.nfs)})")]
+        gpu = load.gpu
+        if gpu is None:
+            return [("gpu", "is missing: models of a GPU server predict NFs with gpu settings")]
+        if gpu.flush_us is not None:
+            return [("gpu.flush_us", "is not modelled: batches are complete when they are sent")]
+        if not gpu.minibatches:
+            return [("gpu.minibatches", "is missing: only minibatches on given SMs are modelled")]
+        return [] if extrapolate else [("gpu", fault) for fault in self.models[load.nf].faults(load)]
+
+    def predict(
+        self, loads: Sequence[PacedWorkload], *, coverage: float = COVERAGE, extrapolate: bool = False
+    ) -> list[GpuPrediction]:
+        """The latency of each load of a co-location.
+
+        Parameters
+        ----------
+        loads
+            NFs that share the server.
+        coverage
+            The probability with which an interval holds the measured latency.
+        extrapolate
+            Also predict beyond what was measured; such predictions are marked.
+
+        Raises
+        ------
+        InputError
+            When an NF or a setting is not modelled.
+        Overload
+            When a resource is needed for more than all of the time.
+        """
+        faults = [fault for load in loads for fault in self.check(load, extrapolate=extrapolate)]
+        if faults:
+            raise InputError.of("models", "; ".join(f"{column}: {message}" for column, message in faults))
+        taken = demands(self.models, self.per_executor, loads, self.worker.receive_us)
+        if causes := overload(loads, taken):
+            raise Overload(causes)
+        found = []
+        for load, one in zip(loads, sample(taken, window=self.worker.window), strict=True):
+            stages = dict(zip(STAGES, one.stages, strict=True))
+            share = sum(stages[name] for name in WAITS) / one.mean
+            found.append(
+                GpuPrediction(
+                    one.mean,
+                    one.p50,
+                    one.p99,
+                    self.errors.interval("mean", one.mean, share, coverage),
+                    self.errors.interval("p99", one.p99, share, coverage),
+                    stages,
+                    extrapolated=extrapolate and bool(self.models[load.nf].faults(load)),
+                )
+            )
+        return found
+
+    def device(
+        self,
+        traffic: Mapping[str, TrafficProfile] | None = None,
+        *,
+        rates_kpps: Mapping[str, tuple[float, float]] | None = None,
+        longest_us: float = LONGEST_US,
+    ) -> Device:
+        """The server as `placer admit --device` describes it; its latency is a conservative p99.
+
+        The fewer rates and latencies it must be right for, the less conservative it is.
+
+        Parameters
+        ----------
+        traffic
+            Of each NF; the default traffic where it is not given.
+        rates_kpps
+            The lowest and the highest rate of each NF; where not given, the upper half of those measured.
+        longest_us
+            The largest latency that is promised.
+        """
+        entries = {}
+        for name, model in self.models.items():
+            low, high = (float(bounds[1]) for bounds in (model.batching.low, model.batching.high))
+            rates = (rates_kpps or {}).get(name, ((low * high) ** 0.5, high))
+            entries[name] = DeviceEntry(name, (traffic or {}).get(name, self.default_traffic), rates, longest_us)
+        return self.device_with(entries)
+
+    def device_with(self, entries: Mapping[str, DeviceEntry]) -> Device:
+        """As `device`, with an NF per entry, such as one per SLO: then each is right for its own rate and latency.
+
+        Raises
+        ------
+        InputError
+            When an NF is not modelled.
+        """
+        for name in sorted({entry.nf for entry in entries.values()} - set(self.models)):
+            raise InputError.of("models", f"no model of {name}", hint=suggestion(name, self.nfs))
+        return device_of(self.testbed, self.models, self.worker, self.errors, entries)
+
+    def with_errors(self, errors: LatencyErrors) -> GpuModels:
+        """The same models with these errors."""
+        return replace(self, errors=errors)
+
+    def save(self, directory: Path) -> None:
+        """Write to `directory`, in place of the models there; the same models are the same bytes. Other files stay."""
+        store.save_gpu(directory, self.testbed, self.models, self.worker, self.errors, self.seed)
+
+
+def load_gpu_models(directory: Path) -> GpuModels:
+    """The models in `directory`.
+
+    Raises
+    ------
+    InputError
+        When it holds no models of a GPU server, or models that do not fit this version.
+    """
+    return GpuModels(*store.load_gpu(directory))

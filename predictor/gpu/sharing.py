@@ -1,0 +1,135 @@
+"""How much longer a kernel takes while others run on its SM.
+
+Grus (section V-A) measures a penalty per pair. A third sharer adds another, so here the slowdown is over the
+executors of all sharers: a linear law per sharer, and a smooth correction of the sum, fitted to pairs and to more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictor.regression.gaussian_process import GaussianProcess
+
+Array = NDArray[np.float64]
+
+ENOUGH = 12
+NOISE = 0.05
+
+
+@dataclass(frozen=True)
+class Sharer:
+    """Another NF on the SM: its executors, and the share of the time during which its kernel runs."""
+
+    nf: str
+    executors: float
+    busy: float = 1.0
+
+
+@dataclass(frozen=True)
+class SharingModel:
+    """The slowdown of one NF's kernel.
+
+    Parameters
+    ----------
+    nfs
+        The NFs that it was measured with.
+    law
+        Slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),).
+    correction
+        Logarithm of measured over the law's time.
+    most_sharers
+        Of the measured groups.
+    left_out_pct
+        Error of each measured kernel as predicted without it, %; positive where it takes longer.
+    """
+
+    nfs: tuple[str, ...]
+    law: Array
+    correction: GaussianProcess
+    most_sharers: int
+    left_out_pct: Array
+
+    @classmethod
+    def fit(cls, own: Array, groups: Sequence[Sequence[Sharer]], ratio: Array) -> SharingModel:
+        """Fit to measured groups.
+
+        Parameters
+        ----------
+        own
+            The executors of the NF itself, shape (N,).
+        groups
+            The sharers of each.
+        ratio
+            Time of the kernel over its time alone, shape (N,).
+        """
+        from scipy.optimize import nnls
+
+        nfs = tuple(sorted({one.nf for group in groups for one in group}))
+        loads = _loads(nfs, groups)
+        law: Array = nnls(loads, np.maximum(ratio - 1.0, 0.0))[0]
+        at = _coordinates(own, loads)
+        rest = np.log(ratio / (1.0 + loads @ law))[:, None]
+        correction, left = GaussianProcess.none(at.shape[1]), rest
+        if len(rest) >= ENOUGH:
+            correction = GaussianProcess.fit(at, rest, anchored=True, noise=NOISE)
+            left = correction.left_out(rest)
+        most = max(len(group) for group in groups)
+        return cls(nfs, law, correction, most, 100 * np.expm1(left[:, 0]))
+
+    def slowdown(self, own: float, group: Sequence[Sharer]) -> float:
+        """By which share the kernel takes longer with these sharers; one that was not measured counts as the worst."""
+        if not group:
+            return 0.0
+        loads = _loads(self.nfs, [group])
+        unknown = sum(one.executors * one.busy for one in group if one.nf not in self.nfs)
+        loads[0, int(np.argmax(self.law))] += unknown
+        smooth = float(np.exp(self.correction(_coordinates(np.array([own]), loads))[0, 0]))
+        return max((1.0 + float(loads[0] @ self.law)) * smooth - 1.0, 0.0)
+
+    def parts(self, own: float, group: Sequence[Sharer]) -> list[float]:
+        """What each sharer adds, so that all together add up to `slowdown`; each alone otherwise decides its share."""
+        alone = [self.slowdown(own, [one]) for one in group]
+        total, together = sum(alone), self.slowdown(own, group)
+        return [together * one / total for one in alone] if total > 0 else [together / len(group)] * len(group)
+
+    @property
+    def error_pct(self) -> float:
+        """Mean absolute error of left-out measurements, %."""
+        return float(np.abs(self.left_out_pct).mean())
+
+    def as_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """What was learnt, as plain arrays."""
+        own: dict[str, NDArray[np.generic]] = {
+            "nfs": np.array(self.nfs),
+            "law": self.law,
+            "most_sharers": np.array(self.most_sharers),
+            "left_out_pct": self.left_out_pct,
+        }
+        return own | {f"correction.{name}": value for name, value in self.correction.as_arrays().items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> SharingModel:
+        """The model that `as_arrays` returned."""
+        mine = {name.partition(".")[2]: one for name, one in arrays.items() if name.startswith("correction.")}
+        correction = GaussianProcess.from_arrays({name: np.asarray(one, np.float64) for name, one in mine.items()})
+        nfs, law, left = tuple(map(str, arrays["nfs"])), arrays["law"], arrays["left_out_pct"]
+        most = int(arrays["most_sharers"])
+        return cls(nfs, np.asarray(law, np.float64), correction, most, np.asarray(left, np.float64))
+
+
+def _loads(nfs: Sequence[str], groups: Sequence[Sequence[Sharer]]) -> Array:
+    """Busy executors of each of `nfs` in each group, shape (groups, nfs)."""
+    loads = np.zeros((len(groups), len(nfs)))
+    for row, group in enumerate(groups):
+        for one in group:
+            if one.nf in nfs:
+                loads[row, nfs.index(one.nf)] += one.executors * one.busy
+    return loads
+
+
+def _coordinates(own: Array, loads: Array) -> Array:
+    return np.column_stack([np.log(own), np.log1p(loads)])
