@@ -10,6 +10,7 @@ import sys
 import warnings
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from typer.core import TyperGroup
 
 COMMANDS = (
     "run", "compare", "size", "diagnose", "generate", "profile", "sweep", "train", "predict", "fit", "pack", "verify",
-    "online", "explain", "rebalance", "chain", "reproduce", "testbed",
+    "online", "explain", "rebalance", "chain", "admit", "reproduce", "testbed",
 )  # fmt: skip
 """In the order of the help."""
 
@@ -75,11 +76,19 @@ def commands(version: Version = False) -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit status."""
+    _open_closed_streams()
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
         sys.exit(_report("interrupted", INTERRUPTED))
+
+
+def _open_closed_streams() -> None:
+    """Let a stream that the caller closed (`<&-`) be as /dev/null: commands and their testbeds need all three."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _run() -> int:

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import Evaluation, evaluate
+from placer.gpu_checks import check_gpus
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.measuring.measured_plan import refuse_unmeasurable
@@ -150,10 +151,10 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
     with ExitStack() as stack:
         catalogue, arrivals, predictors = _read(request, stack, progress)
         if request.certificate:
-            refuse_uncertifiable(arrivals)
+            refuse_uncertifiable(arrivals, catalogue)
         by_measuring = None if request.measure is None else refuse_unmeasurable(catalogue, predictors)
         truth = catalogue.truth()
-        judges = truth or catalogue.oracles(predictors[0])
+        judges = catalogue.judges(predictors[0], truth)
         placing = Placing(arrivals, truth, progress)
         evaluations = list(_online(chosen, predictors, catalogue, placing))
         variations = tuple(_variations(evaluations if request.vary_budget else (), chosen, catalogue, placing))
@@ -162,6 +163,7 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         optimum = _optimum(arrivals, catalogue, judges, evaluations, request, progress)
         if None in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
+            check_gpus(optimum.plan, catalogue)
             best = evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges)
             evaluations.append(with_expected(best, catalogue))
         name = catalogue.truth_name()
@@ -249,7 +251,9 @@ def _online(
 ) -> Iterator[Evaluation]:
     for strategy in filter(None, chosen):
         for predictor in predictors if strategy.needs_predictor else [None]:
-            yield placing.evaluated(strategy, predictor, catalogue)
+            evaluation = placing.evaluated(strategy, predictor, catalogue)
+            check_gpus(evaluation.plan, catalogue)
+            yield evaluation
 
 
 def _variations(
@@ -259,7 +263,10 @@ def _variations(
     strategies = {one.name: one for one in chosen if one is not None}
     for asked in evaluations:
         if catalogue.budget_pct is not None and asked.plan.risk is not None:
-            yield placing.varied(asked, strategies[asked.plan.strategy], catalogue)
+            varied = placing.varied(asked, strategies[asked.plan.strategy], catalogue)
+            for one in (varied.without_margin, *(careful for _, careful in varied.more_careful)):
+                check_gpus(one.plan, catalogue)
+            yield varied
 
 
 def _optimum(

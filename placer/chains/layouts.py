@@ -142,8 +142,11 @@ def _assignments(sites: Sequence[Sequence[int]], begin: int, end: int) -> Ints:
     """Some of the combinations of sites, the last NF's changing fastest; shape (end - begin, NFs)."""
     if begin == end:
         return np.empty((0, len(sites)), np.int64)
-    chosen = np.unravel_index(np.arange(begin, end), [len(one) for one in sites])
-    return np.stack([np.array(one, np.int64)[row] for one, row in zip(sites, chosen, strict=True)], axis=1)
+    left, columns = np.arange(begin, end), []
+    for one in reversed(sites):  # not np.unravel_index, for which 64 NFs are most
+        left, rows = np.divmod(left, len(one))
+        columns.append(np.array(one, np.int64)[rows])
+    return np.stack(columns[::-1], axis=1)
 
 
 def _changes(one: Ints | int, other: Ints | int) -> Ints:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import typer
 
-from placer.commands import chain_explain, chain_place, chain_predict, chain_replan, chain_scale
+from placer.commands import (
+    chain_compile,
+    chain_exec,
+    chain_explain,
+    chain_place,
+    chain_predict,
+    chain_replan,
+    chain_scale,
+)
 
 app = typer.Typer(
     help="Predict chains of NFs from the profiles of single ones, and place chains on a rack.",
@@ -25,3 +33,5 @@ app.command("scale")(chain_scale.command)
 app.command("place")(chain_place.command)
 app.command("replan")(chain_replan.command)
 app.command("explain")(chain_explain.command)
+app.command("compile")(chain_compile.command)
+app.command("exec")(chain_exec.command)

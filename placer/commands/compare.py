@@ -20,6 +20,7 @@ from placer.commands.options import (
     one_of,
     refuse_bad_budget,
     refuse_unwritable,
+    refuse_unwritable_folder,
 )
 from profiles import InputError
 
@@ -62,6 +63,7 @@ def command(
     folder = out or Path("results") / study.stem
     refuse_unwritable("--out", folder / RESULTS)
     refuse_unwritable("--report", report)
+    refuse_unwritable_folder("--plots", plots)
     executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
     progress = Progress(quiet=quiet)
     read = read_study(study)

@@ -17,6 +17,7 @@ from placer.commands.options import (
     command_line,
     one_of,
     refuse_unwritable,
+    refuse_unwritable_folder,
 )
 from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
 from profiles.text import number_of
@@ -66,6 +67,7 @@ def command(
 
     render = FORMATS[one_of("--format", format, FORMATS)]
     refuse_unwritable("--report", report)
+    refuse_unwritable_folder("--plots", plots)
     names = [one_of("--along", name, ATTRIBUTES) for name in along or ATTRIBUTES]
     with ExitStack() as stack:
         catalogue = open_catalogue(Cards(models=models, testbed=testbed), stack, Progress(quiet=quiet).say)

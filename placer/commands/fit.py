@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Plots, Quiet, Report, command_line, one_of, refuse_same_files, refuse_unwritable
+from placer.commands.options import (
+    Plots,
+    Quiet,
+    Report,
+    command_line,
+    one_of,
+    refuse_same_files,
+    refuse_unwritable,
+    refuse_unwritable_folder,
+)
 from placer.inputs.lines import STDIN
 from placer.progress import Progress
 from profiles import InputError
@@ -101,7 +110,8 @@ def command(
 ) -> None:
     """Fit a readable formula to measurements of one curve: segments, breakpoints and errors."""
     progress = Progress(quiet=quiet)
-    _refuse(data, out, at, code, report)
+    _refuse(data, out, at, code, format, report)
+    refuse_unwritable_folder("--plots", plots)
     shown_as = one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FORMATS)
     if _is_model(data):
         fits = _Fits(_read_models(data, x, y, select, report or plots))
@@ -116,7 +126,9 @@ def command(
     typer.echo(text, nl=False)
 
 
-def _refuse(data: str, out: Path | None, at: str | None, code: str | None, report: Path | None) -> None:
+def _refuse(
+    data: str, out: Path | None, at: str | None, code: str | None, format: str | None, report: Path | None
+) -> None:
     """InputError when options are wrong or contradict each other, before any work."""
     if code is not None:
         from predictor.fitting.generated_code import CODES
@@ -124,6 +136,9 @@ def _refuse(data: str, out: Path | None, at: str | None, code: str | None, repor
         CODES.find(code)
     if at is not None and code is not None:
         raise InputError.of("--at", "is given together with --code", hint="both print on standard output: give one")
+    if format is not None and (at is not None or code is not None):
+        given = "--at" if at is not None else "--code"
+        raise InputError.of("--format", f"is given together with {given}", hint="--at prints CSV, --code prints code")
     if at == data == STDIN:
         raise InputError.of("--at", "standard input is already the data", hint="only one file can be `-`")
     for option, path in (("--out", out), ("--report", report)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -143,6 +144,29 @@ def refuse_unwritable(option: str, path: Path | None) -> None:
     """InputError when nothing can be written to `path`, before the work for it is done."""
     if path is None:
         return
-    there = next(parent for parent in (path.absolute().parent, *path.absolute().parents) if parent.exists())
-    if path.is_dir() or not there.is_dir() or not os.access(there, os.W_OK):
+    if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe
+        writable = os.access(path, os.W_OK)
+    else:
+        writable = not path.is_dir() and _takes_files(path.resolve().parent)
+    if not writable:
         raise InputError.of(option, f"{path} cannot be written", hint="name a file in a folder that you may write to")
+
+
+def refuse_unwritable_folder(option: str, path: Path | None) -> None:
+    """InputError when no files can be written into the folder `path`, before the work for them is done."""
+    if path is None:
+        return
+    if path.exists() and not path.is_dir():
+        raise InputError.of(option, f"{path} is a file", hint="name a folder; it is created when it does not exist")
+    if not _takes_files(path.resolve()):
+        raise InputError.of(option, f"{path} cannot be written", hint="name a folder that you may write to")
+
+
+def _takes_files(folder: Path) -> bool:
+    """Whether a file can be created in a folder, or in the folder above in which it would be created."""
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    try:  # permissions do not show it: root has all, but /proc takes no file
+        with tempfile.TemporaryFile(dir=there):
+            return True
+    except OSError:
+        return False

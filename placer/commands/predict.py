@@ -59,9 +59,10 @@ def command(
     extrapolate: Extrapolate = False,
     coverage: Coverage = 0.9,
 ) -> None:
-    """Predict the throughput of every NF of a co-location, or of one NF under given contention."""
+    """Predict the throughput of every NF of a co-location, or of one NF under given contention; on a GPU, latency."""
     from placer.inputs.models import open_models, recorded_of
     from placer.progress import Progress
+    from predictor.gpu.store import holds_gpu_models
 
     if (scenarios is None) == (contention is None):
         raise InputError.of("placer predict", "give either --scenarios FILE, or --nf NAME --contention FILE")
@@ -72,6 +73,11 @@ def command(
     formats = SCENARIO_FORMATS if scenarios else CONTENTION_FORMATS
     chosen = one_of("--format", format or formats[0], formats)
     progress = Progress()
+    if models is not None and holds_gpu_models(models):
+        if scenarios is None:
+            raise InputError.of("--contention", "is not for models of a GPU server", hint="give --scenarios FILE")
+        typer.echo(_on_gpu(models, scenarios, chosen, progress, extrapolate=extrapolate, coverage=coverage), nl=False)
+        return
     trained = open_models(models, progress.say, recorded_of(testbed))
     if predictor not in trained.predictors:
         hint = suggestion(predictor, trained.predictors)
@@ -99,6 +105,27 @@ def _scenarios(
     if form == "table":
         return scenario_table(scenarios.co_locations, predictions, coverage)
     return json_lines(predictions)
+
+
+def _on_gpu(directory: Path, path: Path, form: str, progress: Progress, *, extrapolate: bool, coverage: float) -> str:
+    from placer.inputs.gpu_scenarios import read_gpu_scenarios
+    from placer.report.text.gpu_prediction import PredictedScenario, gpu_json_lines, gpu_scenario_table
+    from predictor.gpu.models import load_gpu_models
+    from predictor.gpu.prediction import Overload
+    from predictor.regression.compiled import announce_compiling
+
+    announce_compiling(progress.say)
+    models = load_gpu_models(directory)
+    predicted = []
+    for loads in read_gpu_scenarios(models, path, extrapolate=extrapolate):
+        try:
+            found = models.predict(loads, coverage=coverage, extrapolate=extrapolate)
+            predicted.append(PredictedScenario(loads, found))
+        except Overload as overload:
+            predicted.append(PredictedScenario(loads, None, overload.causes))
+    if overloaded := sum(one.predictions is None for one in predicted):
+        progress.say(f"{path}: the server does not carry {overloaded} of {len(predicted)} scenarios")
+    return gpu_scenario_table(predicted, coverage) if form == "table" else gpu_json_lines(predicted)
 
 
 def _contention(

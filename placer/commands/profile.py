@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Seed, Timeout, refuse_bad_budget
+from placer.commands.options import Quiet, Seed, Timeout, refuse_bad_budget, refuse_unwritable_folder
 from placer.commands.signals import ended_by_signals
 from profiler.chains.request import COUNT, SIZES, ChainRequest
 from profiler.methods import known_methods
@@ -143,6 +143,7 @@ def command(
         return
     if testbed is None:
         raise InputError.of("--testbed", "is missing", hint=f"one of {known_testbeds()}")
+    refuse_unwritable_folder("--out", out)
     of_chains = {
         "--chain-count": chain_count, "--cores-of-chain": cores_of_chain, "--share": share, "--repeats": repeats
     }  # fmt: skip
@@ -177,15 +178,23 @@ def _profile(
     progress: Progress,
 ) -> None:
     from predictor.training.disagreement import disagreement
+    from profiler.gpu.profiling import profile_gpu
     from profiler.profiling import profile
     from profiler.retry import RetryingTestbed
     from profiler.testbeds import open_testbed
+    from profiles.gpu_tables import GPU
 
     with (
         ended_by_signals(),
         RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
         progress.task("profiling") as advance,
     ):
+        if card.describe().nic.kind == GPU:
+            if method != "adaptive":
+                raise InputError.of("--method", "is for NICs; runs on a GPU server are chosen in one way")
+            profile_gpu(card, out, nfs=nfs or None, quota=quota, seed=seed, progress=advance, notify=progress.say)
+            progress.say(f"profile written: {out}")
+            return
         profile(
             card,
             out,

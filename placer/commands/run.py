@@ -23,6 +23,7 @@ from placer.commands.options import (
     refuse_bad_budget,
     refuse_same_files,
     refuse_unwritable,
+    refuse_unwritable_folder,
 )
 
 Arrivals = Annotated[str, typer.Argument(help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False)]
@@ -96,6 +97,7 @@ def command(
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():
         refuse_unwritable(option, path)
+    refuse_unwritable_folder("--plots", plots)
     refuse_same_files(outputs, {"ARRIVALS": Path(arrivals), "--fleet": fleet})
     request = RunRequest(
         arrivals=arrivals,

@@ -21,6 +21,7 @@ from placer.commands.options import (
     one_of,
     refuse_bad_budget,
     refuse_unwritable,
+    refuse_unwritable_folder,
 )
 from profiles import InputError
 from profiles.text import number_of
@@ -107,6 +108,7 @@ def command(
     folder = out or Path("results") / f"size-{arrivals.stem}"
     refuse_unwritable("--out", folder / RESULTS)
     refuse_unwritable("--report", report)
+    refuse_unwritable_folder("--plots", plots)
     sizing = Sizing(
         arrivals=str(arrivals),
         next_year=_within("--next-year", next_year, 0.01, LARGEST_FACTOR),

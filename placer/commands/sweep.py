@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Timeout
+from placer.commands.options import Quiet, Timeout, refuse_unwritable_folder
 from placer.commands.signals import ended_by_signals
 from profiler.testbeds import known_testbeds
 
@@ -46,6 +46,7 @@ def command(
 
         typer.echo(as_text(read_status(journal_of(out))), nl=False)
         return
+    refuse_unwritable_folder("--out", out)
     progress = Progress(quiet=quiet)
     measured = _measured(read, out, timeout, progress)
     typer.echo(_write(read, measured, out, progress), nl=False)

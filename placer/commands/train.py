@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Seed
+from placer.commands.options import Quiet, Seed, refuse_unwritable_folder
+from profiles import InputError
+
+if TYPE_CHECKING:
+    from placer.progress import Progress
 
 ProfileDir = Annotated[
     Path, typer.Argument(help="A folder written by `placer profile`, or by hand.", show_default=False)
@@ -45,19 +49,24 @@ def command(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Train models of every NF of a profile, for every predictor."""
+    """Train models of every NF of a profile, for every predictor; of a GPU server, latency models."""
     from placer.inputs.models import refuse_foreign_folder
     from placer.inputs.solo_fits import read_solo_fits
     from placer.progress import Progress
     from predictor import PREDICTORS, train
     from predictor.regression.compiled import announce_compiling
     from profiles.best_effort import best_effort_summary, read_best_effort
+    from profiles.gpu_tables import is_gpu_profile
     from profiles.profile import read_profile
 
     progress = Progress(quiet=quiet)
     for name in predictor or ():
         PREDICTORS.find(name)
+    refuse_unwritable_folder("--out", out)
     refuse_foreign_folder(out)
+    if is_gpu_profile(profile):
+        _train_gpu(profile, out, predictor, solo_fit, seed, progress)
+        return
     read = read_profile(profile)
     solo_fits = read_solo_fits(solo_fit or (), read)
     if len(best_efforts := read_best_effort(profile)):
@@ -67,3 +76,27 @@ def command(
         models = train(read, predictor, seed=seed, progress=stage, warn=progress.say, solo_fits=solo_fits)
     models.save(out)
     progress.say(f"trained {', '.join(models.predictors)} for {', '.join(models.nfs)}: {out}")
+
+
+def _train_gpu(
+    profile: Path, out: Path, predictors: list[str] | None, solo_fit: list[str] | None, seed: int, progress: Progress
+) -> None:
+    from predictor.regression.compiled import announce_compiling
+    from predictor.training.gpu import train_gpu
+    from profiles.gpu_tables import read_gpu_profile
+
+    for option, given in (("--predictor", predictors), ("--solo-fit", solo_fit)):
+        if given:
+            raise InputError.of(option, "is for profiles of NICs; this is one of a GPU server")
+    read = read_gpu_profile(profile)
+    announce_compiling(progress.say)
+    with progress.stages("training ") as stage:
+        models = train_gpu(read, seed=seed, progress=stage)
+    models.save(out)
+    progress.say(f"trained the latency of {', '.join(models.nfs)}: {out}")
+    errors = models.errors
+    if len(errors.mean):
+        progress.say(
+            f"{len(errors.mean)} left-out latencies in co-locations: the error of the mean is "
+            f"{errors.error_pct('mean'):.2g} % on average, that of the p99 {errors.error_pct('p99'):.2g} %"
+        )

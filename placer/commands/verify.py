@@ -19,7 +19,9 @@ One = TypeVar("One")
 File = Annotated[
     Path,
     typer.Argument(
-        help="Written by `placer run --certificate` or `placer chain place --certificate`.", show_default=False
+        help="Written by `placer run --certificate`, `placer chain place --certificate` or `placer admit "
+        "--certificate`; or an answer of `placer admit --format json`, with --slos and --device.",
+        show_default=False,
     ),
 ]
 Arrivals = Annotated[
@@ -50,6 +52,14 @@ RackFile = Annotated[
     Path | None,
     typer.Option("--rack", help="The rack that a plan of chains must be about: TOML or JSON.", show_default=False),
 ]
+SlosFile = Annotated[
+    Path | None,
+    typer.Option("--slos", help="SLOs that an admission must be about: JSON Lines.", show_default=False),
+]
+DeviceFile = Annotated[
+    Path | None,
+    typer.Option("--device", help="The GPU that an admission must be about: JSON.", show_default=False),
+]
 
 
 def command(
@@ -60,21 +70,32 @@ def command(
     timeout: Timeout = 60.0,
     chains: ChainsFile = None,
     rack: RackFile = None,
+    slos: SlosFile = None,
+    device: DeviceFile = None,
 ) -> None:
     """Check an optimum without its solver: the plan by querying the testbed, the bound by weak duality.
 
-    A plan of chains is checked against the chains and the rack in the file. The exit status is 1 if a check fails;
-    stderr lists the errors.
+    A plan of chains is checked against the chains and the rack in the file, an admission to a GPU against its SLOs and
+    its device. The exit status is 1 if a check fails; stderr lists the errors.
     """
+    from placer.commands.verify_admission import open_admission, verify_admission
     from placer.commands.verify_chains import verify_chains
     from placer.verify import completeness_of, faults_of, fleet_faults, read_certificate, trace_faults
     from placer.verify.chains import read_chain_certificate
 
+    of_nics: dict[str, object] = {"--arrivals": arrivals, "--testbed": testbed, "--models": models}
+    of_racks: dict[str, object] = {"--chains": chains, "--rack": rack}
+    of_gpus: dict[str, object] = {"--slos": slos, "--device": device}
+    if (admission := open_admission(file, slos, device)) is not None:
+        _refuse(of_nics | of_racks, "an admission to a GPU has none")
+        verify_admission(admission, slos, device)
+        return
+    _refuse(of_gpus, "is for admissions of `placer admit`")
     if (of_chains := read_chain_certificate(file)) is not None:
-        _refuse({"--arrivals": arrivals, "--testbed": testbed, "--models": models}, "plans of chains have none")
+        _refuse(of_nics, "plans of chains have none")
         verify_chains(of_chains, chains, rack)
         return
-    _refuse({"--chains": chains, "--rack": rack}, "is for certificates of `placer chain place`")
+    _refuse(of_racks, "is for certificates of `placer chain place`")
     certificate = read_certificate(file)
     with ExitStack() as stack:
         sources = _sources(certificate, testbed or [], models or [], timeout, stack)

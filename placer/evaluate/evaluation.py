@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from placer.evaluate.checks import peak_nics
 from placer.model.fleet import Fleet, Nic, NicKind
+from placer.model.latency_oracle import longer, misses_latency, promised_latencies
+from placer.model.offered import promised_us
 from placer.model.oracle import CoLocation, Oracle
 from placer.model.plan import Plan
 from placer.model.replay import replay_plan
@@ -19,16 +22,19 @@ class Stay:
     Parameters
     ----------
     throughput_kpps
-        Its lowest throughput in any co-location of its stay.
+        Its lowest throughput in any co-location of its stay; 0 where it misses a promised latency.
     solo_kpps
         Its throughput alone on that NIC model.
     sla_met
-        Whether the lowest throughput meets the SLA.
+        Whether the lowest throughput and the longest latency meet the SLA; None where a promised latency is not known.
+    latency_us
+        Where a latency is promised, the longest that 99 of 100 packets stayed within; None where it is not known.
     """
 
     throughput_kpps: float
     solo_kpps: float
-    sla_met: bool
+    sla_met: bool | None
+    latency_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,9 @@ class Evaluation:
 
     @property
     def violated(self) -> int | None:
-        """Instances whose true throughput is ever below their SLA; None without a ground truth."""
-        return None if self.stays is None else sum(not stay.sla_met for stay in self.stays.values())
+        """Instances that ever violate their SLA; None without a ground truth of throughput and promised latency."""
+        met = None if self.stays is None else [stay.sla_met for stay in self.stays.values()]
+        return None if met is None or None in met else met.count(False)
 
     @property
     def violations_pct(self) -> float | None:
@@ -110,18 +117,24 @@ def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> d
     for kind in kinds:
         oracles[kind.index].throughput(sorted(co_location for index, co_location in formed if index == kind.index))
     lowest: dict[str, float] = {}
+    longest: dict[str, float | None] = {}
     for nic in _changes(plan, kinds):
-        throughputs = oracles[nic.kind.index].by_workload(nic.co_location)
+        oracle, co_location = oracles[nic.kind.index], nic.co_location
+        throughputs, latencies = oracle.by_workload(co_location), promised_latencies(oracle, co_location)
         for tenant in nic.tenants:
             throughput = throughputs[tenant.workload]
             lowest[tenant.id] = min(throughput, lowest.get(tenant.id, throughput))
+            if tenant.workload in latencies:
+                longest[tenant.id] = longer(latencies[tenant.workload], longest.get(tenant.id, 0.0))
     stays = {}
     for placement in plan.placed:
         if placement.kind is not None:
             arrival = placement.arrival
             solo = oracles[placement.kind.index].solo(arrival.workload)
-            throughput = lowest[arrival.id]
-            stays[arrival.id] = Stay(throughput, solo, arrival.sla.is_met(throughput, solo))
+            throughput, latency = lowest[arrival.id], longest.get(arrival.id)
+            met: bool | None = arrival.sla.is_met(throughput, solo) and not misses_latency(arrival.workload, latency)
+            unknown = met and latency is None and promised_us(arrival.workload) < inf
+            stays[arrival.id] = Stay(throughput, solo, None if unknown else met, latency)
     return stays
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Tenant
-from placer.model.oracle import CoLocation
+from placer.model.oracle import CoLocation, as_plain
 from placer.model.plan import Plan
 from placer.model.replay import replay_plan
 from predictor import Predictor
@@ -44,7 +45,10 @@ def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> Exp
         return ExpectedViolations(0.0, 0.0)
     worst: dict[str, tuple[float, Case]] = {}
     for kind, groups in groups_by_kind(plan, catalogue).items():
-        for co_location, tenants, shares in shortfalls(groups, catalogue.models[kind].predictors[predictor]):
+        if kind in catalogue.gpus:  # an admission test bounds latency, and expects no violation
+            continue
+        least = partial(catalogue.least_kpps, kind)
+        for co_location, tenants, shares in shortfalls(groups, catalogue.models[kind].predictors[predictor], least):
             for tenant, share in zip(tenants, shares, strict=True):
                 if tenant.id not in worst or share > worst[tenant.id][0]:
                     worst[tenant.id] = share, (kind, co_location, tenant.workload)
@@ -58,17 +62,22 @@ def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> Exp
 
 
 def shortfalls(
-    groups: Iterable[tuple[Tenant, ...]], predictor: Predictor
+    groups: Iterable[tuple[Tenant, ...]], predictor: Predictor, least: Callable[[Workload], float] = lambda one: 0.0
 ) -> Iterator[tuple[CoLocation, tuple[Tenant, ...], list[float]]]:
-    """Per group of tenants its co-location, and the probability that each tenant falls short of its SLA."""
+    """Per group of tenants its co-location, and the probability that each tenant falls short of its SLA.
+
+    `least` is the throughput (kpps) that a workload must be able to have for the latency that it is promised.
+    """
     groups = list(groups)
     workloads = sorted({tenant.workload for tenants in groups for tenant in tenants})
-    solo = dict(zip(workloads, predictor.solo(workloads).tolist(), strict=True))
-    required = [[tenant.sla.required_kpps(solo[tenant.workload]) for tenant in tenants] for tenants in groups]
+    solo = dict(zip(workloads, predictor.solo(as_plain(tuple(workloads))).tolist(), strict=True))
+    required = [
+        [max(tenant.sla.required_kpps(solo[tenant.workload]), least(tenant.workload)) for tenant in tenants]
+        for tenants in groups
+    ]
     co_locations = [tuple(tenant.workload for tenant in tenants) for tenants in groups]
-    for co_location, tenants, shares in zip(
-        co_locations, groups, predictor.shortfall(co_locations, required), strict=True
-    ):
+    plain = [as_plain(co_location) for co_location in co_locations]
+    for co_location, tenants, shares in zip(co_locations, groups, predictor.shortfall(plain, required), strict=True):
         yield co_location, tenants, shares.tolist()
 
 

@@ -12,13 +12,17 @@ from typing import TextIO
 
 from placer.inputs.lines import LineLimit, open_lines, separator_of
 from placer.model.arrival import Arrival
+from placer.model.offered import offered_of
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.text import number_of
 
 REQUIRED = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
-COLUMNS = (*REQUIRED, *ATTRIBUTES, *SLA_COLUMNS, "departure")
+RATE, LATENCY = "rate_kpps", "sla_latency_us"
+COLUMNS = (*REQUIRED, *ATTRIBUTES, *SLA_COLUMNS, RATE, LATENCY, "departure")
+SMALLEST, LARGEST = 1e-6, 1e12
+"""Of rates and latencies."""
 
 MOST_ARRIVALS = 20_000_000
 MOST_FAULTS = 10_000
@@ -73,7 +77,7 @@ def _header_faults(name: str, header: Sequence[str]) -> list[Fault]:
     faults = [Fault(name, 1, column, "unknown column", hint) for column in header if column not in COLUMNS]
     faults += [Fault(name, 1, c, "column named twice") for c in COLUMNS if header.count(c) > 1]
     faults += [Fault(name, 1, column, "column is missing", hint) for column in REQUIRED if column not in header]
-    if not any(column in header for column in SLA_COLUMNS):
+    if not any(column in header for column in (*SLA_COLUMNS, LATENCY)):
         faults.append(Fault(name, 1, "sla_drop", "column is missing, and so is sla_min_kpps", hint))
     return faults
 
@@ -92,6 +96,7 @@ class _Rows:
         self._time = 0.0
         self._workloads: dict[tuple[str, ...], Workload] = {}
         self._slas: dict[tuple[str, ...], Sla] = {}
+        self._offered = [column for column in (RATE, LATENCY) if column in header]
 
     def read(self, line: int, row: list[str]) -> Arrival | None:
         """The arrival of a row, or None when the row has faults."""
@@ -127,6 +132,14 @@ class _Rows:
             self._fault(column, f"'{cell}' is not a number", hint)
         return value
 
+    def _positive(self, cells: Mapping[str, str], column: str) -> float | None:
+        """The number in a cell, which must be above 0; as `_number`."""
+        value = self._number(cells, column)
+        if value is None or SMALLEST <= value <= LARGEST:
+            return value
+        self._fault(column, f"{cells[column]} is not above 0" if value <= 0 else f"{cells[column]} is out of range")
+        return None
+
     def _identity(self, cells: Mapping[str, str]) -> str:
         identity = cells["id"]
         if not identity:
@@ -160,7 +173,7 @@ class _Rows:
         return departure
 
     def _sla(self, cells: Mapping[str, str]) -> Sla | None:
-        key = tuple(cells.get(column, "") for column in SLA_COLUMNS)
+        key = tuple(cells.get(column, "") for column in (*SLA_COLUMNS, *self._offered))
         if key not in self._slas:
             sla = self._new_sla(cells)
             if sla is None:
@@ -170,6 +183,9 @@ class _Rows:
 
     def _new_sla(self, cells: Mapping[str, str]) -> Sla | None:
         given = [column for column in SLA_COLUMNS if cells.get(column)]
+        if not given and cells.get(LATENCY):
+            rate = number_of(cells.get(RATE, ""))  # whose faults are those of the workload
+            return Sla(min_kpps=rate) if rate is not None and rate > 0 else None
         if not given:
             self._fault("sla_drop", "no SLA", "fill sla_drop, or sla_min_kpps")
             return None
@@ -190,7 +206,7 @@ class _Rows:
         return None
 
     def _workload(self, cells: Mapping[str, str]) -> Workload | None:
-        key = (cells["nf"], *(cells.get(attribute, "") for attribute in ATTRIBUTES))
+        key = (cells["nf"], *(cells.get(column, "") for column in (*ATTRIBUTES, *self._offered)))
         if key not in self._workloads:
             workload = self._new_workload(cells)
             if workload is None:
@@ -205,10 +221,13 @@ class _Rows:
             return None
         before = len(self.faults)
         given = {attribute: self._number(cells, attribute) for attribute in ATTRIBUTES}
+        rate, latency = self._positive(cells, RATE), self._positive(cells, LATENCY)
+        if cells.get(LATENCY) and not cells.get(RATE):
+            self._fault(RATE, "is missing: latency depends on the rate that is offered", "fill rate_kpps, too")
         if len(self.faults) > before:
             return None
         values = {name: self._default[name] if value is None else value for name, value in given.items()}
-        workload = Workload(nf, TrafficProfile.from_mapping(values))
+        workload = offered_of(Workload(nf, TrafficProfile.from_mapping(values)), rate, latency)
         for column, message in self._check(workload):
             self._fault(column, message)
         return workload if len(self.faults) == before else None

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from placer.inputs.fleet import NicTable, read_fleet
+from placer.inputs.gpu_admission import load_admission
+from placer.inputs.gpu_kinds import GpuSource, gpu_source
+from placer.inputs.latency_curves import read_latency_curves
 from placer.inputs.models import RECORDED, RECORDED_OF, Say, open_models
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
 from placer.model.fleet import NicKind
+from placer.model.gpu_oracle import GpuOracle
+from placer.model.latency_oracle import LatencyCurve
 from predictor import Models
 from profiler.testbed import Testbed
 from profiler.testbeds import open_testbed
@@ -55,32 +61,91 @@ def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
         When a file is refused, or when models, fleet and testbed are of different cards.
     """
     tables = read_fleet(cards.fleet) if cards.fleet else [None]
-    opened: dict[Path | str, Models] = {}
-    testbeds: dict[str, Testbed] = {}
-    kinds, models_of, testbeds_of, specs = [], [], [], []
+    opening = _Opening(cards, stack, say)
     for index, table in enumerate(tables):
-        folder = Path(table.models) if table and table.models else cards.models
-        named = (table.testbed if table else None) or cards.testbed
+        source = gpu_source(table, cards.models)
+        if source is None:
+            opening.add_nic(index, table)
+        else:
+            opening.add_gpu(index, table, source)
+    return opening.catalogue()
+
+
+class _Opening:
+    """Opens one kind after the other; models and testbeds that several of them name are opened once."""
+
+    def __init__(self, cards: Cards, stack: ExitStack, say: Say) -> None:
+        self.cards, self.stack, self.say = cards, stack, say
+        self.opened: dict[Path | str, Models] = {}
+        self.by_spec: dict[str, Testbed] = {}
+        self.kinds: list[NicKind] = []
+        self.models: list[Models] = []
+        self.testbeds: list[Testbed | None] = []
+        self.specs: list[str] = []
+        self.curves: dict[int, Mapping[str, LatencyCurve]] = {}
+        self.gpus: dict[int, GpuOracle] = {}
+        self.tests: dict[Path, GpuOracle] = {}
+
+    def add_nic(self, index: int, table: NicTable | None) -> None:
+        """A kind of SmartNIC or server."""
+        folder = Path(table.models) if table and table.models else self.cards.models
+        named = (table.testbed if table else None) or self.cards.testbed
         recorded = RECORDED_OF.get(named or "", RECORDED)
         source = folder or recorded
-        if source not in opened:
-            opened[source] = open_models(folder, say, recorded)
-        models = opened[source]
+        if source not in self.opened:
+            self.opened[source] = open_models(folder, self.say, recorded)
+        models = self.opened[source]
         spec = named or _own_testbed(models)
-        if spec != NONE and spec not in testbeds:
-            testbeds[spec] = stack.enter_context(open_testbed(spec, timeout=cards.timeout))
-        testbed = testbeds.get(spec)
+        testbed = self._testbed(spec)
         if testbed is not None:
             _same_card(models, table, testbed.describe(), spec)
-        kinds.append(_kind(index, table, models, cards.fleet))
-        models_of.append(models)
-        testbeds_of.append(testbed)
-        specs.append(spec)
-    if any(testbed is None for testbed in testbeds_of) and any(testbeds_of):
-        say("not every NIC of the fleet has a testbed: there is no ground truth, so the optimum is a predicted one")
-    asked = DEFAULT_BUDGET_PCT if cards.budget_pct is None else cards.budget_pct
-    budget_pct = asked if cards.risk is None else None
-    return Catalogue(tuple(kinds), tuple(models_of), tuple(testbeds_of), cards.risk, tuple(specs), budget_pct)
+        kind = _kind(index, table, models, self.cards.fleet)
+        if folder is not None and (curves := read_latency_curves(folder, models.nfs)):
+            self.curves[index] = curves
+            kind = replace(kind, latency_of=frozenset(curves))
+        self._add(kind, models, testbed, spec)
+
+    def add_gpu(self, index: int, table: NicTable | None, source: GpuSource) -> None:
+        """A kind of GPU."""
+        spec = (table.testbed if table else None) or NONE
+        testbed = self._testbed(spec)
+        kind = source.kind(index, table, self.cards.fleet)
+        if testbed is not None:
+            source.refuse_other(testbed.describe(), kind.model, spec)
+        load_admission()
+        if source.path not in self.tests:
+            self.tests[source.path] = GpuOracle(source.test)
+        self.gpus[index] = self.tests[source.path]
+        self._add(kind, source.no_models(), testbed, spec)
+
+    def _add(self, kind: NicKind, models: Models, testbed: Testbed | None, spec: str) -> None:
+        self.kinds.append(kind)
+        self.models.append(models)
+        self.testbeds.append(testbed)
+        self.specs.append(spec)
+
+    def _testbed(self, spec: str) -> Testbed | None:
+        if spec != NONE and spec not in self.by_spec:
+            self.by_spec[spec] = self.stack.enter_context(open_testbed(spec, timeout=self.cards.timeout))
+        return self.by_spec.get(spec)
+
+    def catalogue(self) -> Catalogue:
+        """All kinds."""
+        if any(testbed is None for testbed in self.testbeds) and any(self.testbeds):
+            self.say(
+                "not every NIC of the fleet has a testbed: there is no ground truth, so the optimum is a predicted one"
+            )
+        asked = DEFAULT_BUDGET_PCT if self.cards.budget_pct is None else self.cards.budget_pct
+        return Catalogue(
+            tuple(self.kinds),
+            tuple(self.models),
+            tuple(self.testbeds),
+            self.cards.risk,
+            tuple(self.specs),
+            asked if self.cards.risk is None else None,
+            self.curves,
+            self.gpus,
+        )
 
 
 def _own_testbed(models: Models) -> str:

@@ -80,6 +80,9 @@ def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> Cur
         With every fault.
     """
     table = read_csv_table(source)
+    if table.header[0].startswith("{"):
+        hint = "a model is read from a file, or from standard input by `-`"
+        raise InputError.of(table.name, "is JSON, not CSV", line=1, hint=hint)
     notes = []
     _need(table, (*x, *([] if y is None else [y])), {**dict.fromkeys(x, "--x"), **({} if y is None else {y: "--y"})})
     if not x or y is None:
@@ -132,6 +135,11 @@ def _chosen(table: CsvTable, x: Sequence[str], y: str | None) -> tuple[list[str]
     lacking = (not x) + (y is None)
     for candidates in (numbers, others):
         if len(candidates) == lacking:
+            if unnamed := [name for name in candidates if number_of(name) is not None]:
+                hint = "the first line names the columns; if these are names, give --x and --y"
+                raise InputError.of(
+                    table.name, f"{unnamed[0]} is a number, not the name of a column", line=1, hint=hint
+                )
             left = iter(candidates)
             return [*x] or [next(left)], next(left) if y is None else y
     hint = f"columns with numbers: {', '.join(numbers)}" if numbers else "no column holds numbers"
@@ -150,7 +158,10 @@ def _need(table: CsvTable, names: Sequence[str], named_by: Mapping[str, str]) ->
     """InputError when columns are missing, named twice, or rows cannot be read."""
     for name in dict.fromkeys(names):
         if name not in table.header:
+            several = [part.strip() for part in name.split(",")]
             hint = f"{named_by[name]} names it; {suggestion(name, table.header)}"
+            if len(several) > 1 and set(several) <= set(table.header):
+                hint = f"name one column each: {' '.join(f'{named_by[name]} {part}' for part in several)}"
             table.faults.append(Fault(table.name, 1, name, "column is missing", hint))
         if names.count(name) > 1:
             hint = "x, y and each setting are different columns"

@@ -30,13 +30,14 @@ class NicTable(BaseModel):
     cost: Annotated[FiniteFloat, Field(ge=1 / MOST_COST, le=MOST_COST)] = 1.0
     cores: Annotated[int, Field(gt=0, le=MOST_CORES)] | None = None
     models: str | None = None
+    device: str | None = None
     testbed: str | None = None
 
 
 def read_fleet(path: Path) -> list[NicTable]:
     """The `[[nic]]` tables of a fleet file, equal ones as one with their counts added up.
 
-    `models` folders are resolved against the file's own folder.
+    `models` folders and `device` files are resolved against the file's own folder.
 
     Raises
     ------
@@ -63,12 +64,21 @@ def read_fleet(path: Path) -> list[NicTable]:
             nics.append(NicTable.model_validate(table))
         except ValidationError as error:
             faults += [_fault(name, text, number, wrong) for wrong in error.errors()]
+            continue
+        if nics[-1].device is not None and nics[-1].models is not None:
+            message, hint = "is given beside models", "a GPU is described by one of the two"
+            faults.append(Fault(name, line_of(text, TABLE, number, "device"), "device", message, hint))
     if nics and not faults and all(nic.count == 0 for nic in nics):
         line = line_of(text, TABLE, 1, "count")
         faults.append(Fault(name, line, "count", "the fleet has no NIC: every count is 0"))
     if faults:
         raise InputError(faults)
-    return _merged([nic.model_copy(update={"models": _relative(path, nic.models)}) for nic in nics])
+    return _merged(
+        [
+            nic.model_copy(update={"models": _relative(path, nic.models), "device": _relative(path, nic.device)})
+            for nic in nics
+        ]
+    )
 
 
 def _merged(nics: Sequence[NicTable]) -> list[NicTable]:

@@ -66,8 +66,10 @@ def refuse_unmeasurable(catalogue: Catalogue, predictors: Sequence[str]) -> str:
     Raises
     ------
     InputError
-        When some NIC has no testbed, or no predictor estimates its errors.
+        When some NIC has no testbed, or no predictor estimates its errors; or where latency can be promised.
     """
+    if catalogue.gpus or catalogue.curves:
+        raise InputError.of("--measure", "measures throughput, and the fleet has GPUs or NICs that promise latency")
     without = [kind.model for kind, testbed in zip(catalogue.kinds, catalogue.testbeds, strict=True) if not testbed]
     if without:
         message = f"there is no testbed of a {without[0]} to measure on"

@@ -20,7 +20,7 @@ class Arrival:
     time
         When it arrives, seconds.
     workload
-        What it runs.
+        What it runs; with a rate that is offered, and the latency that its packets are promised, an `OfferedWorkload`.
     sla
         Its SLA.
     departure

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from placer.model.fleet import NicKind
-from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
+from placer.model.gpu_oracle import GpuOracle
+from placer.model.latency_oracle import LatencyCurve, LatencyOracle, least_kpps
+from placer.model.offered import OfferedWorkload, plain_of
+from placer.model.oracle import CoLocation, Oracle, PredictorOracle, TestbedOracle
+from placer.model.paced_truth import PacedTruth
 from predictor import Models
 from profiler.testbed import Testbed
 from profiles import TrafficProfile, Workload
+from profiles.faults import suggestion
 
 BYTES_PER_MB = 1e6
 DEFAULT_PREDICTOR = "tomur"
@@ -17,6 +23,8 @@ DEFAULT_BUDGET_PCT = 2.0
 """SLA violations that are accepted where nothing else is asked, per 100 instances."""
 PREDICTED = "predicted"
 """The name of the ground truth where there is none."""
+ADMISSION = "admission"
+"""The predictor of a fleet of GPUs only, whose admission tests decide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +36,7 @@ class Catalogue:
     kinds
         The kinds of NIC.
     models
-        Per kind, the trained models.
+        Per kind, the trained models; of GPUs without predictors.
     testbeds
         Per kind, the testbed of the ground truth; None where there is none.
     risk
@@ -38,6 +46,10 @@ class Catalogue:
     budget_pct
         Instances that may be expected to violate their SLA, per 100; strategies choose the risk to stay inside. None
         where the risk is given.
+    curves
+        By the index of a kind, the latency of NFs against utilisation; no other kinds of NIC can promise a latency.
+    gpus
+        By the index of a kind of GPUs, what its admission test says.
     """
 
     kinds: tuple[NicKind, ...]
@@ -46,38 +58,94 @@ class Catalogue:
     risk: float | None = None
     specs: tuple[str, ...] = ()
     budget_pct: float | None = None
+    curves: Mapping[int, Mapping[str, LatencyCurve]] = field(default_factory=dict)
+    gpus: Mapping[int, GpuOracle] = field(default_factory=dict)
 
     @property
     def default_traffic(self) -> TrafficProfile:
-        """The traffic of arrivals without traffic columns: the default of the first kind."""
-        return self.models[0].default_traffic
+        """The traffic of arrivals without traffic columns: the default of the first kind that is no GPU, if any."""
+        return self.main_models.default_traffic
+
+    @property
+    def main_models(self) -> Models:
+        """The models of the first kind that is no GPU, if any."""
+        return (self._trained or self.models)[0]
+
+    @property
+    def _trained(self) -> Sequence[Models]:
+        """Per kind that is no GPU, the models."""
+        return [models for index, models in enumerate(self.models) if index not in self.gpus]
 
     def predictors(self) -> list[str]:
-        """Names of the predictors that every kind has, the default one first."""
-        shared = set.intersection(*(set(models.predictors) for models in self.models))
+        """Names of the predictors that every kind but GPUs has, the default one first."""
+        if not self._trained:
+            return [ADMISSION]
+        shared = set.intersection(*(set(models.predictors) for models in self._trained))
         return sorted(shared, key=lambda name: (name != DEFAULT_PREDICTOR, name))
 
     def supports_risk(self, predictor: str) -> bool:
         """Whether the risk changes what the predictor of that name predicts."""
-        return any(models.predictors[predictor].supports_risk for models in self.models)
+        return any(models.predictors[predictor].supports_risk for models in self._trained)
 
     def risk_warnings(self, predictor: str) -> list[str]:
         """Sentences for users where the risk is smaller than the predictor's measured errors support."""
         if self.risk is None:
             return []
-        warnings = [models.predictors[predictor].risk_warning(self.risk) for models in self.models]
+        warnings = [models.predictors[predictor].risk_warning(self.risk) for models in self._trained]
         return list(dict.fromkeys(f"{predictor}: {warning}" for warning in warnings if warning))
 
     def oracles(self, predictor: str) -> tuple[Oracle, ...]:
-        """Per kind, what the predictor of that name expects, at the catalogue's risk; same models, same oracle."""
-        oracles = {id(models): PredictorOracle(models.predictors[predictor], self.risk) for models in self.models}
-        return tuple(oracles[id(models)] for models in self.models)
+        """Per kind, what the predictor of that name expects, at the catalogue's risk; same models, same oracle.
+
+        Of GPUs, what the admission test says.
+        """
+        oracles: dict[int, Oracle] = {}
+        for index, models in enumerate(self.models):
+            if index not in self.gpus and id(models) not in oracles:
+                oracle = PredictorOracle(models.predictors[predictor], self.risk)
+                curves = self.curves.get(index)
+                oracles[id(models)] = LatencyOracle(oracle, curves) if curves else oracle
+        return tuple(self.gpus.get(index) or oracles[id(models)] for index, models in enumerate(self.models))
+
+    def least_kpps(self, kind: int, workload: Workload) -> float:
+        """The throughput that the workload must be able to have on a kind for its promised latency; 0 for none."""
+        return least_kpps(workload, self.curves.get(kind, {}))
+
+    def serves_alone(self, kind: NicKind, workload: Workload) -> bool:
+        """Whether an empty NIC that runs the NF keeps the latency that is promised; true where none is."""
+        return not isinstance(workload, OfferedWorkload) or self._alone[kind.index].solo(workload) > 0
+
+    def admits(self, kind: NicKind, co_location: CoLocation) -> bool:
+        """Whether the admission test of a kind of GPU admits all of these; true for other kinds."""
+        return kind.index not in self.gpus or min(self.gpus[kind.index].throughput([co_location])[0]) > 0
+
+    @cached_property
+    def _alone(self) -> tuple[Oracle, ...]:
+        """Per kind, what is expected of workloads alone by the default predictor."""
+        return self.oracles(self.predictors()[0])
 
     def truth(self) -> tuple[Oracle, ...] | None:
         """Per kind, what its testbed measures, one oracle for the same testbed; None unless every kind has one."""
         testbeds = [testbed for testbed in self.testbeds if testbed is not None]
-        oracles = {id(testbed): TestbedOracle(testbed) for testbed in testbeds}
-        return tuple(oracles[id(testbed)] for testbed in testbeds) if len(testbeds) == len(self.kinds) else None
+        if len(testbeds) < len(self.kinds):
+            return None
+        oracles: dict[object, Oracle] = {}
+        found = []
+        for index, testbed in enumerate(testbeds):
+            gpu, paced = self.gpus.get(index), index in self.gpus or bool(self.curves.get(index))
+            key = id(testbed), id(gpu), paced
+            if key not in oracles:
+                oracles[key] = PacedTruth(testbed, gpu) if paced else TestbedOracle(testbed)
+            found.append(oracles[key])
+        return tuple(found)
+
+    def judges(self, predictor: str, truth: Sequence[Oracle] | None) -> tuple[Oracle, ...]:
+        """Per kind, by what the optimum is found: the ground truth, or else the predictor of that name.
+
+        Of GPUs it is the admission test: they run nothing else than what it admits.
+        """
+        judges = truth or self.oracles(predictor)
+        return tuple(self.gpus.get(index, judge) for index, judge in enumerate(judges))
 
     def truth_name(self) -> str:
         """The ground truth: `simulated` for a simulated card, names of testbeds, or `predicted` where there is none."""
@@ -90,11 +158,14 @@ class Catalogue:
     def shares(self, kind: NicKind, workload: Workload) -> dict[str, float]:
         """The share of each of a NIC's resources that the workload takes when alone.
 
-        Resources are `cores`, `cache` (its working set relative to the last-level cache, where the testbed reports the
-        size of that) and each accelerator (of its time). A share above 1 is a demand for more than there is.
+        Of a GPU they are those of its admission test. Else they are `cores`, `cache` (its working set relative to the
+        last-level cache, where the testbed reports the size of that) and each accelerator (of its time). A share above
+        1 is a demand for more than there is.
         """
+        if kind.index in self.gpus:
+            return self.gpus[kind.index].shares(workload)
         models = self.models[kind.index]
-        demand = models.demand([workload])[0]
+        demand = models.demand([plain_of(workload)])[0]
         shares = {"cores": demand.cores / kind.cores, **demand.accelerators}
         if models.testbed and models.testbed.nic.llc_bytes:
             shares["cache"] = demand.wss_mb * BYTES_PER_MB / models.testbed.nic.llc_bytes
@@ -102,9 +173,32 @@ class Catalogue:
 
     def check(self, workload: Workload) -> Sequence[tuple[str, str]]:
         """Why the workload is refused, as (column, message): an unprofiled NF, traffic outside the profiled range."""
-        knowing = [models for models in self.models if workload.nf in models.nfs]
-        faults = [fault for models in knowing or self.models[:1] for fault in models.check(workload)]
+        knowing = [models for models in self._trained if workload.nf in models.nfs]
+        if not knowing and self._on_gpus:
+            known = [oracle for index, oracle in self.gpus.items() if workload.nf in self.kinds[index].cores_of]
+            faults = [fault for oracle in known for fault in oracle.test.check(workload)]
+            if not known:
+                hint = suggestion(workload.nf, self._on_gpus)
+                faults = [("nf", f"'{workload.nf}' is not profiled, and no GPU runs it ({hint})")]
+        else:
+            faults = [fault for models in knowing or self._trained[:1] for fault in models.check(workload)]
         if not faults and not any(kind.hosts(workload) for kind in self.kinds):
-            cores = min(kind.cores_of[workload.nf] for kind in self.kinds if workload.nf in kind.cores_of)
-            faults = [("nf", f"'{workload.nf}' needs {cores} cores, more than any NIC of the fleet has")]
+            faults = [self._why_not_hosted(workload)]
         return list(dict.fromkeys(faults))
+
+    @cached_property
+    def _on_gpus(self) -> tuple[str, ...]:
+        """The NFs of all GPUs."""
+        return tuple(dict.fromkeys(nf for index in self.gpus for nf in self.kinds[index].cores_of))
+
+    def _why_not_hosted(self, workload: Workload) -> tuple[str, str]:
+        """Why no kind hosts a known NF, as (column, message)."""
+        nf = workload.nf
+        knowing = [kind for kind in self.kinds if nf in kind.cores_of]
+        if all(kind.cores_of[nf] > kind.cores for kind in knowing):
+            cores = min(kind.cores_of[nf] for kind in knowing)
+            return "nf", f"'{nf}' needs {cores} cores, more than any NIC of the fleet has"
+        if isinstance(workload, OfferedWorkload):
+            where = "no GPU of the fleet runs it, and no models have its latency against utilisation"
+            return "sla_latency_us", f"the latency of '{nf}' cannot be promised: {where} (latency/{nf}.json)"
+        return "rate_kpps", f"is missing, and '{nf}' runs on GPUs only, which need it"

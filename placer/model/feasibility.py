@@ -1,12 +1,15 @@
-"""Feasibility: whether NFs can share a NIC with every SLA met, and with what margin.
+"""Feasibility: whether NFs can share a NIC, server or GPU with every SLA met, by what margin, and if not, who and why.
 
-Every strategy, rule, optimum and explanation uses it. A margin is relative: 0.05 means 5 % more throughput than the
-SLA requires. Below 0, the SLA is violated.
+Every strategy, rule, optimum and explanation uses it. It is a function of all tenants together, their workloads and
+SLAs: behind a NIC or server is the throughput that a predictor or testbed expects, and where latency is promised what
+follows from that; behind a GPU is its admission test. A margin is relative: 0.05 means 5 % more throughput than the SLA
+requires. Below 0, the SLA is violated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_workload
@@ -39,6 +42,24 @@ def below_sla(oracle: Oracle, tenants: Sequence[Tenant]) -> list[Tenant]:
     """Those of the tenants that violate their SLA when all of them share a NIC."""
     co_location = co_location_of(tenant.workload for tenant in tenants)
     return [tenant for tenant in tenants if tenant_margin(oracle, co_location, tenant) < 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A tenant that does not keep its SLA, and the resource or limit that it lacks."""
+
+    tenant: Tenant
+    cause: str
+
+
+def violations(oracle: Oracle, tenants: Sequence[Tenant]) -> list[Violation]:
+    """Who violates an SLA when all of these share a NIC, and why; none where everybody keeps it.
+
+    A cause is a resource that is contended (`memory`, an accelerator), `latency`, or one of a GPU: `batching`, `pcie`,
+    `executors`, `kernel`, `workers`.
+    """
+    co_location = co_location_of(tenant.workload for tenant in tenants)
+    return [Violation(tenant, oracle.bottleneck(co_location, tenant.workload)) for tenant in below_sla(oracle, tenants)]
 
 
 def fits(kind: NicKind, workloads: Iterable[Workload]) -> bool:

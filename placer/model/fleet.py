@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from placer.model.offered import OfferedWorkload
 from placer.model.oracle import CoLocation, co_location_of
 from placer.model.sharded import OrderedShards, ShardedDict
 from placer.model.sla import Sla
@@ -26,13 +27,17 @@ class NicKind:
     model
         The NIC model. Two kinds may share one, say owned NICs at no cost and new ones.
     cores
-        Cores of one NIC.
+        Cores of one NIC; of a GPU its workers.
     cores_of
         Cores that each NF takes on this model.
     count
         How many there are; None is unlimited.
     cost
         Cost of one NIC in use.
+    latency_of
+        NFs whose latency is known on this model; of others none can be promised.
+    paced
+        Whether it runs only NFs whose offered rate is known, as a GPU does.
     """
 
     index: int
@@ -41,14 +46,20 @@ class NicKind:
     cores_of: Mapping[str, int]
     count: int | None = None
     cost: float = 1.0
+    latency_of: frozenset[str] = frozenset()
+    paced: bool = False
 
     def cores_taken(self, workloads: Iterable[Workload]) -> int:
         """Cores that these workloads take together."""
         return sum(self.cores_of[workload.nf] for workload in workloads)
 
     def hosts(self, workload: Workload) -> bool:
-        """Whether this model runs the NF and an empty NIC has the cores for it."""
-        return self.cores_of.get(workload.nf, self.cores + 1) <= self.cores
+        """Whether this model runs the NF, knows the latency that is promised, and an empty NIC has the cores for it."""
+        if self.cores_of.get(workload.nf, self.cores + 1) > self.cores:
+            return False
+        if isinstance(workload, OfferedWorkload):
+            return not workload.promises_latency or workload.nf in self.latency_of
+        return not self.paced
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,14 @@
-"""Oracles: the throughput of every workload of a co-location, by prediction or by measurement."""
+"""Oracles: the throughput of every workload of a co-location, by prediction or by measurement.
+
+Of a workload whose packets are promised a latency it is the throughput that counts: 0 where the promise is missed.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
+from placer.model.offered import OfferedWorkload, plain_of
 from predictor import Predictor
 from profiler.testbed import Testbed
 from profiles import CoLocation, Workload
@@ -23,6 +27,13 @@ def lowest_by_workload(co_location: CoLocation, kpps: Sequence[float]) -> dict[W
     for workload, throughput in zip(co_location, kpps, strict=True):
         lowest[workload] = min(throughput, lowest.get(workload, throughput))
     return lowest
+
+
+def as_plain(co_location: CoLocation) -> CoLocation:
+    """The co-location without offered rates and promises, at as many packets as each workload takes."""
+    if not any(isinstance(workload, OfferedWorkload) for workload in co_location):
+        return co_location
+    return tuple(map(plain_of, co_location))
 
 
 CONTENTION = "contention"
@@ -80,6 +91,10 @@ class Oracle(ABC):
         """Throughput (kpps) of `workload` alone on the NIC."""
         return self.throughput([(workload,)])[0][0]
 
+    def latency(self, co_location: CoLocation) -> tuple[float | None, ...]:
+        """What 99 of 100 packets of each workload stay within, us; None where the oracle does not know."""
+        return (None,) * len(co_location)
+
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         """The resource that costs `workload` most in the co-location; `contention` where the oracle does not know."""
         return CONTENTION
@@ -103,13 +118,14 @@ class PredictorOracle(Oracle):
         self._bottlenecks: dict[CoLocation, tuple[str, ...]] = {}
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        return [list(answer) for answer in self.predictor.throughput(co_locations, risk=self.risk)]
+        plain = [as_plain(co_location) for co_location in co_locations]
+        return [list(answer) for answer in self.predictor.throughput(plain, risk=self.risk)]
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         if co_location not in self._bottlenecks:
             if len(self._bottlenecks) >= CACHED:
                 self._bottlenecks.clear()
-            predictions = self.predictor.predict([co_location])[0]
+            predictions = self.predictor.predict([as_plain(co_location)])[0]
             self._bottlenecks[co_location] = tuple(one.bottleneck for one in predictions)
         return self._bottlenecks[co_location][co_location.index(workload)]
 
@@ -124,5 +140,5 @@ class TestbedOracle(Oracle):
         self.testbed = testbed
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        runs = self.testbed.run_many(co_locations, noise=False)
+        runs = self.testbed.run_many([as_plain(co_location) for co_location in co_locations], noise=False)
         return [[measured.throughput_kpps for measured in run.measurements] for run in runs]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
@@ -21,7 +20,7 @@ from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
-from placer.optimal.patterns import co_locations_within
+from placer.optimal.patterns import co_locations_on
 from placer.optimal.solvers import SOLVERS, refuse_unknown
 from placer.optimal.tenant_groups import group_tenants
 from placer.optimal.timed_oracle import TimedOracle
@@ -31,6 +30,9 @@ __all__ = ["SOLVERS", "Optimum", "optimal_plan", "refuse_unknown"]
 
 MOST_CO_LOCATIONS = 20_000
 """With more co-locations than this, not all of them are queried."""
+
+MOST_ON_GPU = 1_000
+"""As `MOST_CO_LOCATIONS`, of one kind of GPU, whose admission test takes longer than a prediction."""
 
 
 def optimal_plan(
@@ -77,8 +79,12 @@ def optimal_plan(
     kinds, oracles = merged.kinds, merged.oracles
     incumbent = valid_incumbent(merged.merge(start), tenants, kinds, oracles) if start else None
     groups = group_tenants(tenants, kinds, oracles)
-    co_locations = [list(islice(co_locations_within(kind, groups), MOST_CO_LOCATIONS + 1)) for kind in kinds]
-    if sum(map(len, co_locations)) <= MOST_CO_LOCATIONS:
+    co_locations = [
+        co_locations_on(kind, groups, oracle, MOST_ON_GPU if kind.paced else MOST_CO_LOCATIONS)
+        for kind, oracle in zip(kinds, oracles, strict=True)
+    ]
+    too_many = any(kind.paced and len(found) > MOST_ON_GPU for kind, found in zip(kinds, co_locations, strict=True))
+    if not too_many and sum(map(len, co_locations)) <= MOST_CO_LOCATIONS:
         optimum = pattern_plan(
             groups, kinds, oracles, co_locations, seconds=time_limit, solver=solver, departure_safe=departure_safe
         )

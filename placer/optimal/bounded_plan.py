@@ -60,6 +60,20 @@ class BoundedPlan:
     duals: Duals | None = None
     shortfall: Shortfall | None = None
 
+    def bounded_by(self, hopeful: BoundedPlan, undecided: int) -> BoundedPlan:
+        """This plan under the bounds of one that may use co-locations of GPUs for which the test is undecided."""
+        fewer = hopeful.plan.rejected < self.plan.rejected
+        bound = 0.0 if fewer else min(self.lower_bound, hopeful.lower_bound)
+        return replace(
+            self,
+            lower_bound=bound,
+            nics_lower_bound=0 if fewer else min(self.nics_lower_bound, hopeful.nics_lower_bound),
+            proven=self.proven and not fewer and self.cost <= bound + 1e-9,
+            seconds=self.seconds + hopeful.seconds,
+            oracle_seconds=self.oracle_seconds + hopeful.oracle_seconds,
+            scope=f"{self.scope}; {undecided:,} admission test{'s' * (undecided != 1)} undecided",
+        )
+
     def improved_by(self, plan: Plan, kinds: Sequence[NicKind]) -> BoundedPlan:
         """The better of this and another plan without SLA violations, under the same bound."""
         cost = float(peak_cost(plan, kinds))

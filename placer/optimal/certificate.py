@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import ceil, floor, gcd, lcm
+from math import ceil, floor, gcd, inf, lcm
 from typing import Any
 
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
+from placer.model.offered import promised_us
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.cores_bound import cores_duals
 from profiles import InputError
@@ -26,14 +27,17 @@ SECONDS = 60.0
 """Time for the prices of the bound from cores."""
 
 
-def refuse_uncertifiable(arrivals: Sequence[Arrival]) -> None:
+def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | None = None) -> None:
     """Refuse a trace whose optimum cannot be certified.
 
     Raises
     ------
     InputError
-        When the trace has departures.
+        When the trace has departures or promises latencies, or the fleet has GPUs.
     """
+    gpus = catalogue is not None and catalogue.gpus
+    if gpus or any(promised_us(arrival.workload) < inf for arrival in arrivals):
+        raise InputError.of("--certificate", "only throughput can be certified, neither latency nor GPUs")
     if any(arrival.departure is not None for arrival in arrivals):
         raise InputError.of("--certificate", "the trace has departures: its bound is that of one moment")
 

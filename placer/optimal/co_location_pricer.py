@@ -3,6 +3,9 @@
 Nothing is assumed of a co-location that was not queried: it may be feasible, even where a part of it is not. So
 co-locations are queried in order of their worth, highest first, in batches; no other is worth more than the first that
 was not queried. With more co-locations than can be queried, the bound therefore ends near that from cores.
+
+On a GPU, every part of an admitted co-location is admitted, too. There the search is a branch and bound, which goes no
+further from a part that is rejected.
 """
 
 from __future__ import annotations
@@ -26,6 +29,10 @@ BATCH = 64
 
 BATCHES = 16
 """Queries after which the worker gives up for this round."""
+
+
+ON_GPU = 16
+"""Co-locations of one kind of GPU that are found in a round, at most."""
 
 
 class CoLocationPricer:
@@ -65,6 +72,8 @@ class CoLocationPricer:
         self, number: int, prices: Floats, needed: Ints, deadline: float
     ) -> tuple[list[tuple[float, Column]], float]:
         """Feasible co-locations of the first batch that has any, with their gain; and a bound on the worth of any."""
+        if self.kinds[number].paced:
+            return self._of_gpu(number, prices, needed, deadline)
         kind, oracle, cost = self.kinds[number], self.oracles[number], float(self.costs[number])
         by_worth = _co_locations_by_worth(_copies(self.classes, kind, prices, needed), kind.cores, cost + WORTH_MORE)
         limit = cost
@@ -82,6 +91,34 @@ class CoLocationPricer:
             if found:
                 return found, found[0][0] + cost
         return [], limit
+
+    def _of_gpu(
+        self, number: int, prices: Floats, needed: Ints, deadline: float
+    ) -> tuple[list[tuple[float, Column]], float]:
+        """As `_of_kind`: the best admitted co-locations, and a bound on the worth of any."""
+        kind, oracle, cost = self.kinds[number], self.oracles[number], float(self.costs[number])
+        copies = _copies(self.classes, kind, prices, needed)
+        best = _best_worths(copies, kind.cores)
+        waiting: list[tuple[float, tuple[int, ...], int, int, float]] = [(-best[0][kind.cores], (), 0, kind.cores, 0.0)]
+        asked, limit = 0, cost
+        found: list[tuple[float, Column]] = []
+        while waiting and -waiting[0][0] > cost + WORTH_MORE and len(found) < ON_GPU:
+            limit = limit if found else -waiting[0][0]
+            if asked >= BATCH * BATCHES or time.monotonic() >= deadline:
+                return found, limit
+            _, rows, place, free, worth = heapq.heappop(waiting)
+            if place == len(copies):
+                found.append((worth - cost, Column(number, rows)))
+                continue
+            copy = copies[place]
+            without = worth + best[copy.after][free]
+            heapq.heappush(waiting, (-without, rows, copy.after, free, worth))
+            if copy.cores <= free:
+                more, asked = (*rows, copy.row), asked + 1
+                if feasible(kind, oracle, [[self.classes[row] for row in more]])[0]:
+                    worth, free = worth + copy.price, free - copy.cores
+                    heapq.heappush(waiting, (-(worth + best[place + 1][free]), more, place + 1, free, worth))
+        return found, limit if found else cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +151,7 @@ def _co_locations_by_worth(
     A dynamic program bounds what any partial choice can become worth. The best choice is followed to its end; every
     alternative waits with its own bound.
     """
-    best = np.zeros((len(copies) + 1, cores + 1))
-    for place in range(len(copies) - 1, -1, -1):
-        copy = copies[place]
-        best[place] = best[copy.after]
-        taken = best[place + 1, : cores + 1 - copy.cores] + copy.price
-        best[place, copy.cores :] = np.maximum(best[place, copy.cores :], taken)
-    bound_of = best.tolist()
+    bound_of = _best_worths(copies, cores)
     waiting: list[tuple[float, tuple[int, ...], int, int, float]] = [(-bound_of[0][cores], (), 0, cores, 0.0)]
     while waiting:
         negative, rows, place, free, worth = heapq.heappop(waiting)
@@ -139,3 +170,15 @@ def _co_locations_by_worth(
                 heapq.heappush(waiting, (-other[0], *other[1:]))
         if rows:
             yield worth, rows
+
+
+def _best_worths(copies: Sequence[_Copy], cores: int) -> list[list[float]]:
+    """What copies from each place on can be worth at most, by free cores."""
+    best = np.zeros((len(copies) + 1, cores + 1))
+    for place in range(len(copies) - 1, -1, -1):
+        copy = copies[place]
+        best[place] = best[copy.after]
+        taken = best[place + 1, : cores + 1 - copy.cores] + copy.price
+        best[place, copy.cores :] = np.maximum(best[place, copy.cores :], taken)
+    found: list[list[float]] = best.tolist()
+    return found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from placer.model.fleet import NicKind, Tenant
+from placer.model.offered import OfferedWorkload
 from placer.model.oracle import CoLocation, Oracle
 from placer.model.sla import Sla
 from placer.optimal.duals import Duals, duals_of
@@ -57,11 +58,7 @@ def _program(
 ) -> tuple[IntegerProgram, Patterns, Sequence[TenantGroup]] | None:
     representative: dict[tuple[int | None, ...], Workload] = {}
     equal_cores = [
-        Tenant(
-            tenant.id,
-            representative.setdefault(tuple(kind.cores_of.get(tenant.workload.nf) for kind in kinds), tenant.workload),
-            Sla(max_drop=0.0),
-        )
+        Tenant(tenant.id, representative.setdefault(_cores(tenant.workload, kinds), tenant.workload), Sla(max_drop=0.0))
         for tenant in tenants
     ]
     oracles = [NoContention() for _ in kinds]
@@ -74,3 +71,10 @@ def _program(
         parts.append(patterns_of(number, co_locations, *slots_and_levels(number, co_locations, groups, oracle)))
     patterns = joined(parts)
     return program_of(patterns, groups, kinds), patterns, groups
+
+
+def _cores(workload: Workload, kinds: Sequence[NicKind]) -> tuple[int | None, ...]:
+    """Cores that the workload takes on each kind; None where it is not known there."""
+    if isinstance(workload, OfferedWorkload) or any(kind.paced for kind in kinds):
+        return tuple(kind.cores_of[workload.nf] if kind.hosts(workload) else None for kind in kinds)
+    return tuple(kind.cores_of.get(workload.nf) for kind in kinds)

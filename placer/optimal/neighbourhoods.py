@@ -29,7 +29,7 @@ from placer.optimal.generated_plan import generated_plan
 from placer.optimal.incumbent import Incumbent, NicAssignment, first_incumbent
 from placer.optimal.optimum import Optimum
 from placer.optimal.pattern_plan import pattern_plan
-from placer.optimal.patterns import co_locations_within
+from placer.optimal.patterns import co_locations_on, co_locations_within
 from placer.optimal.program import costs_in_units, exact_cost
 from placer.optimal.tenant_groups import group_tenants
 
@@ -39,6 +39,9 @@ ANY = 2
 
 EJECTIONS = 400
 """Ejections after which the attempt to empty a NIC ends."""
+
+MOST_ON_GPU = 3_000
+"""With more co-locations on a kind of GPU, the chosen NICs are left as they are."""
 
 PROGRAM_SECONDS = 2.0
 """Time limit of one pattern program."""
@@ -153,7 +156,12 @@ def _improved(
         for number, kind in enumerate(kinds)
     ]
     groups = group_tenants(movers, still_free, oracles)
-    co_locations = [list(co_locations_within(kind, groups)) for kind in still_free]
+    co_locations = [
+        co_locations_on(kind, groups, oracle, MOST_ON_GPU) if kind.paced else list(co_locations_within(kind, groups))
+        for kind, oracle in zip(still_free, oracles, strict=True)
+    ]
+    if any(kind.paced and len(found) > MOST_ON_GPU for kind, found in zip(still_free, co_locations, strict=True)):
+        return incumbent
     found = pattern_plan(groups, still_free, oracles, co_locations, seconds=PROGRAM_SECONDS, solver=solver)
     before = Incumbent(tuple(emptied), tuple(added))
     after = Incumbent(tuple((kind.index, on_nic) for kind, on_nic in found.nics), tuple(found.unplaced))

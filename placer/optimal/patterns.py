@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,9 @@ from placer.model.fleet import NicKind
 from placer.model.oracle import CoLocation, Oracle
 from placer.optimal.arrays import Ints
 from placer.optimal.tenant_groups import TenantGroup
+
+ASKED_PER_CO_LOCATION = 3
+"""Co-locations of a GPU that are asked for at once, at most, in multiples of those that may be listed."""
 
 Members = tuple[int, ...]
 """A co-location as numbers of tenant groups, ascending."""
@@ -78,6 +82,40 @@ def co_locations_within(kind: NicKind, groups: Sequence[TenantGroup]) -> Iterato
                 yield from grow(larger, place, free - cores[i])
 
     return grow((), 0, kind.cores)
+
+
+def co_locations_on(kind: NicKind, groups: Sequence[TenantGroup], oracle: Oracle, most: int) -> list[Members]:
+    """The co-locations of which patterns are made, or more than `most` of them: those within the cores.
+
+    Of GPUs they are only those that the admission test admits. Every part of one is admitted, too, so they are found
+    from smaller ones (as of `PatternTable`): within the workers alone there would be far too many.
+    """
+    if not kind.paced:
+        return list(islice(co_locations_within(kind, groups), most + 1))
+    alone = list(co_locations_within(replace(kind, cores=1), groups))
+    found: dict[Members, None] = {}
+    level = _admitted(alone, groups, oracle)
+    while level and len(found) <= most:
+        found |= dict.fromkeys(level)
+        larger = [(*members, i) for members in level for (i,) in alone if i >= members[-1]]
+        if len(larger) > ASKED_PER_CO_LOCATION * most:
+            return [*found, *larger]
+        level = _admitted([one for one in larger if _is_candidate(one, kind, groups, found)], groups, oracle)
+    return list(found)
+
+
+def _is_candidate(
+    members: Members, kind: NicKind, groups: Sequence[TenantGroup], smaller: Mapping[Members, None]
+) -> bool:
+    """Whether there are workers and tenants for it, and all of its parts are admitted."""
+    if len(members) > kind.cores or members.count(members[-1]) > len(groups[members[-1]].tenants):
+        return False
+    return all(members[:at] + members[at + 1 :] in smaller for at in range(len(members)))
+
+
+def _admitted(co_locations: Sequence[Members], groups: Sequence[TenantGroup], oracle: Oracle) -> list[Members]:
+    answers = oracle.throughput([workloads_of(members, groups) for members in co_locations])
+    return [members for members, answer in zip(co_locations, answers, strict=True) if min(answer) > 0]
 
 
 def workloads_of(members: Members, groups: Sequence[TenantGroup]) -> CoLocation:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
 from placer.optimal.merged_kinds import MergedKinds
-from placer.optimal.patterns import co_locations_within, slots_and_levels
+from placer.optimal.patterns import co_locations_on, slots_and_levels
 from placer.optimal.tenant_groups import group_tenants
 
 SHOWN = 20
@@ -118,8 +117,11 @@ def unsatisfiable_of(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracle
     groups = group_tenants(tenants, merged.kinds, merged.oracles)
     satisfied = np.zeros(len(groups), dtype=np.int64)
     for number, (kind, oracle) in enumerate(zip(merged.kinds, merged.oracles, strict=True)):
-        co_locations = list(islice(co_locations_within(kind, groups), MOST_CO_LOCATIONS + 1))
-        if len(co_locations) > MOST_CO_LOCATIONS:
+        most = 0 if kind.paced else MOST_CO_LOCATIONS
+        co_locations = co_locations_on(kind, groups, oracle, most)
+        if kind.paced:  # beside others, no SLA is met that is not met alone
+            co_locations = [members for members in co_locations if len(members) == 1]
+        elif len(co_locations) > most:
             return set()
         levels = slots_and_levels(number, co_locations, groups, oracle)[1]
         satisfied = np.maximum(satisfied, levels.max(axis=0, initial=0))

@@ -19,6 +19,7 @@ from placer.evaluate.checks import peak_nics, slas_kept
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
+from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan
 from placer.optimal import Optimum, optimal_plan
@@ -39,7 +40,30 @@ def find_optimum(
     solver: str = "cp-sat",
     progress: Advance | None = None,
 ) -> BoundedPlan:
-    """The cheapest plan for the trace without SLA violations by these oracles, with its proof or its bound."""
+    """The cheapest plan for the trace without SLA violations by these oracles, with its proof or its bound.
+
+    Co-locations of GPUs for which the admission test is undecided are in no plan, and the bound allows for them.
+    """
+    solve = partial(_found, arrivals, catalogue, time_limit=time_limit, solver=solver, progress=progress)
+    found = solve(oracles)
+    undecided = sum(
+        oracle.unproven for oracle in {id(one): one for one in oracles if isinstance(one, GpuOracle)}.values()
+    )
+    if not undecided:
+        return found
+    hopeful = solve([one.hopeful() if isinstance(one, GpuOracle) else one for one in oracles])
+    return found.bounded_by(hopeful, undecided)
+
+
+def _found(
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    oracles: Sequence[Oracle],
+    *,
+    time_limit: float,
+    solver: str,
+    progress: Advance | None,
+) -> BoundedPlan:
     deadline = time.monotonic() + time_limit
     found = None
     if all(arrival.departure is None for arrival in arrivals):

@@ -14,8 +14,9 @@ from itertools import chain
 import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
+from placer.model.offered import OfferedWorkload
 from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_workload
-from placer.model.sla import TOLERANCE
+from placer.model.sla import LEAST_KPPS, TOLERANCE
 from placer.policy.kernels import Floats, Ints
 from profiles import Workload
 
@@ -102,6 +103,8 @@ class PatternTable:
         self.solo: Floats = np.array([kpps for (kpps,) in alone])
         drops = map(accepted_drop, self.workloads, self.solo.tolist())
         self.floor: Floats = self.solo * np.array([1.0 - drop for drop in drops]) * (1.0 - 2 * TOLERANCE)
+        paced = [isinstance(workload, OfferedWorkload) for workload in self.workloads]
+        self.floor[paced] = np.maximum(self.floor[paced], LEAST_KPPS)  # at 0, a promised latency is missed
         self._cores = [kind.cores_of[workload.nf] for workload in self.workloads]
         self.number_of: dict[Pattern, int] = {(): 0}
         self._free = [kind.cores]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placer.model.fleet import Nic, NicKind, Tenant
+from placer.model.offered import promised_us
 from placer.model.oracle import CoLocation, Oracle, lowest_by_workload
 from placer.policy.interference import Interference
 from placer.policy.kernels import preferred_nics, write_margins
@@ -240,7 +241,12 @@ class SampledIndex:
         return scored
 
     def _learn(self, tenants: Sequence[SampledTenant], co_location: CoLocation, answer: Sequence[float]) -> None:
-        """Correct the estimate of interference by the throughputs (kpps) of a co-location of these tenants."""
+        """Correct the estimate of interference by the throughputs (kpps) of a co-location of these tenants.
+
+        Nothing is learned where one misses the latency that it is promised: its throughput counts as 0.
+        """
+        if any(kpps == 0 and promised_us(one) < math.inf for one, kpps in zip(co_location, answer, strict=True)):
+            return
         solo = {one.workload: one.solo for one in tenants}
         logs = [math.log(max(kpps, 1e-9) / solo[one]) for one, kpps in zip(co_location, answer, strict=True)]
         self.interference.learn([self._nf(workload) for workload in co_location], logs)

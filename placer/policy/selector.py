@@ -7,10 +7,12 @@ from collections import Counter, deque
 from collections.abc import Sequence
 
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.policy.class_index import ClassIndex
 from placer.policy.closing import CLOSING, is_due
 from placer.policy.forecast import REMEMBERED
+from placer.policy.gpu_index import GpuIndex
 from placer.policy.nic_index import NicIndex
 from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, TooManyPatterns
 from placer.policy.rejection import Cause, Reason, Tally
@@ -273,7 +275,7 @@ class Selector:
             self.indexes = []
             for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
                 oracle.throughput([(workload,) for workload in sorted(self._workloads) if kind.hosts(workload)])
-                self.indexes.append(SampledIndex(kind, oracle, self.rule))
+                self.indexes.append(_index_of_samples(kind, oracle, self.rule))
         for nic in self.fleet.nics.values():
             if nic.service is Service.UP:
                 self.indexes[nic.kind.index].enter(nic)
@@ -289,11 +291,23 @@ class Selector:
             return False
         try:
             tables = [
-                PatternTable(kind, self._workloads, oracle, self._loosest.accepted_drop, self.most_patterns, before)
+                None
+                if isinstance(oracle, GpuOracle)
+                else PatternTable(
+                    kind, self._workloads, oracle, self._loosest.accepted_drop, self.most_patterns, before
+                )
                 for kind, oracle, before in zip(self.fleet.kinds, self.oracles, self._tables, strict=True)
             ]
         except TooManyPatterns:
             return False
         self._tables = tables
-        self.indexes = [ClassIndex(table, self.rule) for table in tables]
+        self.indexes = [
+            _index_of_samples(kind, oracle, self.rule) if table is None else ClassIndex(table, self.rule)
+            for kind, oracle, table in zip(self.fleet.kinds, self.oracles, tables, strict=True)
+        ]
         return True
+
+
+def _index_of_samples(kind: NicKind, oracle: Oracle, rule: Rule) -> NicIndex:
+    """An index that asks for few co-locations."""
+    return GpuIndex(kind, oracle, rule) if isinstance(oracle, GpuOracle) else SampledIndex(kind, oracle, rule)

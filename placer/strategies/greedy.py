@@ -20,7 +20,7 @@ class Greedy(OnlineStrategy):
 
     It fits when the solo demands add up to no more than the NIC has: cores, last-level cache (by working set), and
     the time of each accelerator. A NIC has as much left as its scarcest resource. Contention is ignored, which is why
-    SLAs are violated.
+    SLAs are violated, but not on GPUs: they run only what their admission test admits.
     """
 
     name = "greedy"
@@ -36,8 +36,9 @@ class Greedy(OnlineStrategy):
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         best, least = None, (FULL, 0.0, 0)
         for nic_class, nics in self._nics.with_cores_for(tenant.workload):
-            used = self._used_by(fleet.kinds[nic_class.kind], co_location_of((*nic_class.co_location, tenant.workload)))
-            if used[0] <= FULL and (best is None or used <= least[:2]):
+            kind, joined = fleet.kinds[nic_class.kind], co_location_of((*nic_class.co_location, tenant.workload))
+            used = self._used_by(kind, joined)
+            if used[0] <= FULL and (best is None or used <= least[:2]) and self.catalogue.admits(kind, joined):
                 first = min(nics)
                 if best is None or (*used, first) < least:
                     best, least = nics[first], (*used, first)

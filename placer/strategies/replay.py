@@ -19,6 +19,7 @@ import numpy as np
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic
+from placer.model.offered import plain_of
 from placer.model.oracle import CoLocation, Oracle
 from placer.model.plan import Plan
 from placer.model.replay import replay_plan
@@ -85,6 +86,8 @@ class LeftOutOracle(Oracle):
 
 def left_out_of(catalogue: Catalogue, predictor: str) -> list[Mapping[CoLocation, LeftOutCoLocation]]:
     """Per kind of NIC its measured co-locations; empty where some kind has too few to replay decisions."""
+    if catalogue.gpus:
+        return []
     found = [models.predictors[predictor].left_out(models.default_traffic) for models in catalogue.models]
     return found if all(len(of_kind) >= FEWEST for of_kind in found) else []
 
@@ -95,7 +98,7 @@ def replayed_arrivals(catalogue: Catalogue, arrivals: Sequence[Arrival]) -> list
     known = [one for one in arrivals if one.workload.nf in models.nfs][:REPLAYED]
     if not known:
         return []
-    solo = next(iter(models.predictors.values())).solo([one.workload for one in known]).tolist()
+    solo = next(iter(models.predictors.values())).solo([plain_of(one.workload) for one in known]).tolist()
     drops = [1.0 - one.sla.required_kpps(kpps) / kpps for one, kpps in zip(known, solo, strict=True)]
     count = min(max(REPLAYED_PER_ARRIVAL * len(arrivals), LEAST_REPLAYED), REPLAYED)
     order = (np.random.default_rng(0).permutation(count) % len(known)).tolist()

@@ -94,11 +94,16 @@ class OnlineStrategy(Strategy):
         return Plan(self.name, self.predictor, tuple(placements), time.perf_counter() - began)
 
     def cheapest_new(self, fleet: Fleet, tenant: Tenant, oracles: Sequence[Oracle] | None = None) -> NicKind | None:
-        """The cheapest kind that can be opened and runs the NF; with oracles, one on which it meets its SLA alone."""
+        """The cheapest kind that can be opened and runs the NF; with oracles, one on which it meets its SLA alone.
+
+        Without, one on which it keeps the latency that is promised, if any.
+        """
         for kind in fleet.available():
             if kind.hosts(tenant.workload):
                 if oracles is None:
-                    return kind
+                    if self.catalogue.serves_alone(kind, tenant.workload):
+                        return kind
+                    continue
                 solo = oracles[kind.index].solo(tenant.workload)
                 if tenant.sla.is_met(solo, solo):
                     return kind

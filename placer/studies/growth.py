@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placer.model.arrival import Arrival
+from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
-from profiles import ATTRIBUTES, TrafficProfile
+from profiles import ATTRIBUTES, TrafficProfile, Workload
 
 TRAFFIC = ("flows", "packet_size")
 """Traffic attributes that grow."""
@@ -54,17 +55,26 @@ def grow(
 
 
 def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
-    """The arrivals as the text of a CSV file (docs/formats.md)."""
+    """The arrivals as the text of a CSV file (docs/formats.md), with rates and latencies where one has them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure"])
+    offered = any(isinstance(one.workload, OfferedWorkload) for one in arrivals)
+    further = ("rate_kpps", "sla_latency_us") if offered else ()
+    writer.writerow(["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further])
     for one in arrivals:
-        cells = (one.sla.max_drop, one.sla.min_kpps, one.departure)
+        cells = (one.sla.max_drop, one.sla.min_kpps, one.departure, *(_offered(one.workload) if offered else ()))
         traffic = [repr(value) for value in one.workload.traffic.as_dict().values()]
         writer.writerow(
             [one.id, repr(one.time), one.workload.nf, *traffic, *("" if cell is None else repr(cell) for cell in cells)]
         )
     return text.getvalue()
+
+
+def _offered(workload: Workload) -> tuple[float | None, float | None]:
+    """The rate and the promised latency; None for none."""
+    if not isinstance(workload, OfferedWorkload):
+        return None, None
+    return workload.rate_kpps, workload.latency_us if workload.promises_latency else None
 
 
 def _grown(arrival: Arrival, number: int, growth: Growth, attributes: Mapping[str, tuple[float, float]]) -> Arrival:

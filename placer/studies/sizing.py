@@ -275,7 +275,7 @@ def _traces(
     sizing: Sizing, cards: Cards, catalogue: Catalogue, points: Sequence[Point]
 ) -> Iterator[tuple[dict[str, Value], str]]:
     """Labels and CSV text of every trace: today's once, of every other point as many as there are draws."""
-    described = catalogue.models[0].testbed
+    described = catalogue.main_models.testbed
     if described is None and (sizing.flows or sizing.packet_size):
         raise InputError.of("--models", "came from a profile that declares no range of traffic: it cannot grow")
     attributes = dict(described.attributes) if described else {}

@@ -66,8 +66,8 @@ def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue) -> Iterator[str]:
     if trace.file is not None:
         yield arrivals_csv(read_arrivals(trace.file, catalogue.default_traffic, catalogue.check))
         return
-    described = catalogue.models[0].testbed
-    known = catalogue.models[0].nfs
+    described = catalogue.main_models.testbed
+    known = catalogue.main_models.nfs
     if unknown := [nf for nf in trace.nfs if nf not in known]:
         hint = suggestion(unknown[0], known)
         raise InputError.of("trace.nfs", f"not profiled: {', '.join(unknown)}", hint=hint)

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from profiler.testbed import Run, RunRefused, Testbed
 from profiler.testbeds import open_testbed
-from profiles import COUNTERS, BenchLoad, ChainLoad, Load, TestbedDescription, TrafficProfile, Workload
+from profiles import (
+    COUNTERS,
+    BenchLoad,
+    ChainLoad,
+    GpuSettings,
+    Load,
+    PacedWorkload,
+    TestbedDescription,
+    TrafficProfile,
+    Workload,
+)
 
 SEED = 7
+GPU_KPPS, GPU_BATCH = 100.0, 32
+"""What is offered to each NF of a GPU, and its batch."""
 
 
 def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
@@ -16,8 +29,8 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
 
     Every NF and bench of its description runs; a run has one measurement per workload, with a positive throughput and
     seven counters; what it does not know is refused and does not end it; chains of NFs have a measurement per stage, or
-    are refused where it does not describe them; a simulated testbed repeats its noise-free answers, and its noise with
-    the seed.
+    are refused where it does not describe them; NFs of a GPU run at a rate only and have a latency, those of
+    others refuse settings of a GPU; a simulated testbed repeats its noise-free answers, and its noise with the seed.
 
     Parameters
     ----------
@@ -40,7 +53,7 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
     described = testbed.describe()
     assert described.nfs, "the description names no NF: nothing can be placed"
     traffic = TrafficProfile.from_mapping(described.default_traffic)
-    nfs = [Workload(nf.name, traffic) for nf in described.nfs]
+    nfs = [_nf(described, nf.name, traffic, at) for at, nf in enumerate(described.nfs)]
     benches: list[Load] = [
         BenchLoad.of(bench.name, {name: high for name, (_, high) in bench.parameters.items()})
         for bench in described.benches
@@ -49,10 +62,20 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
         _check_run(testbed.run([load]), [load])
     if (pair := _pair(described, nfs)) is not None:
         _check_run(testbed.run(pair), pair)
-    _check_refusal(testbed, Workload("NoSuchNf", traffic), nfs[0], "a run of an NF that is not described")
+    _check_refusal(testbed, _nf(described, "NoSuchNf", traffic, 0), nfs[0], "a run of an NF that is not described")
+    _check_gpu(testbed, described, nfs)
     _check_chains(testbed, described, nfs)
     if described.simulated:
         _check_repeatable(testbed, nfs[0])
+
+
+def _nf(described: TestbedDescription, name: str, traffic: TrafficProfile, at: int) -> Workload | PacedWorkload:
+    """The NF at this traffic; on a GPU at a rate, on one SM, with an order of its own."""
+    workload = Workload(name, traffic)
+    if described.nic.kind != "gpu":
+        return workload
+    assert described.nic.sms is not None
+    return PacedWorkload(workload, GPU_KPPS, GpuSettings.of([(at % described.nic.sms, GPU_BATCH)], order=at))
 
 
 def _check_run(run: Run, loads: list[Load]) -> None:
@@ -65,15 +88,38 @@ def _check_run(run: Run, loads: list[Load]) -> None:
         assert all(0 <= value < math.inf for value in readings.values()), f"{name}: counters {readings}"
 
 
-def _pair(described: TestbedDescription, nfs: list[Workload]) -> list[Load] | None:
+def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]) -> None:
+    """NFs run on a GPU with settings of it and have a latency; elsewhere, such settings are refused."""
+    first = nfs[0]
+    if isinstance(first, PacedWorkload):
+        one = testbed.run([first]).measurements[0]
+        assert one.latency_us is not None, f"{first.nf}: no latency_us"
+        assert 0 < one.latency_us.p50 <= one.latency_us.p99 <= one.latency_us.max, f"{first.nf}: {one.latency_us}"
+        _check_refusal(testbed, first.workload, first, "an NF of a GPU without a rate")
+        return
+    settings = GpuSettings.of([(0, GPU_BATCH)], order=0)
+    _check_refusal(testbed, PacedWorkload(first, GPU_KPPS, settings), first, "an NF with settings of a GPU")
+
+
+def _pair(described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]) -> list[Load] | None:
     """Two NFs that fit the NIC together, if there are any."""
     cores = {nf.name: nf.cores for nf in described.nfs}
-    pairs = ((one, other) for one in nfs for other in nfs if cores[one.nf] + cores[other.nf] <= described.nic.cores)
+    pairs = (
+        (one, other)
+        for one in nfs
+        for other in nfs
+        if _apart(one, other) and cores[one.nf] + cores[other.nf] <= described.nic.cores
+    )
     pair = next(pairs, None)
     return None if pair is None else [*pair]
 
 
-def _check_refusal(testbed: Testbed, refused: Load, known: Workload, what: str) -> None:
+def _apart(one: Workload | PacedWorkload, other: Workload | PacedWorkload) -> bool:
+    """Whether two workloads can run together: two of one order cannot."""
+    return one is not other or isinstance(one, Workload)
+
+
+def _check_refusal(testbed: Testbed, refused: Load, known: Workload | PacedWorkload, what: str) -> None:
     try:
         testbed.run([refused])
     except RunRefused:
@@ -82,7 +128,7 @@ def _check_refusal(testbed: Testbed, refused: Load, known: Workload, what: str) 
     raise AssertionError(f"{what} is not refused")
 
 
-def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: list[Workload]) -> None:
+def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]) -> None:
     """Two NFs one after the other, on one core and on two."""
     first, second = nfs[0], nfs[-1]
     one_core = ChainLoad.of([first.nf, second.nf], [[0, 1]], first.traffic)
@@ -99,7 +145,7 @@ def _check_chains(testbed: Testbed, described: TestbedDescription, nfs: list[Wor
     _check_refusal(testbed, missing, first, "a chain with a stage on no core")
 
 
-def _check_repeatable(testbed: Testbed, nf: Workload) -> None:
+def _check_repeatable(testbed: Testbed, nf: Workload | PacedWorkload) -> None:
     exact = [testbed.run([nf], noise=False).measurements for _ in range(2)]
     assert exact[0] == exact[1], "noise-free answers differ"
     seeded = [testbed.run([nf], seed=SEED).measurements for _ in range(2)]

@@ -83,3 +83,23 @@ def test_standard_output_on_a_full_disk_is_one_line() -> None:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=REPO)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "printed"),
+    [
+        (
+            '"$0" -m placer fit - <&-',
+            2,
+            "<stdin>: is empty: not even a header\nhint: the first line names the columns\n",
+        ),
+        ('printf "x,y\n1,1\n2,2\n3,3\n" | "$0" -m placer fit - --quiet >&-', 0, ""),
+        ('"$0" -m placer generate --count 1 >&-', 0, ""),
+    ],
+)
+def test_a_closed_stream_is_as_dev_null(command: str, status: int, printed: str) -> None:
+    """Whichever of the three the caller closed: no command ends in a traceback."""
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], stderr=subprocess.PIPE, text=True, check=False, cwd=REPO
+    )
+    assert (done.returncode, done.stderr) == (status, printed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,21 @@ from profiles.text import read_text
 from profiles.validation import worded
 
 
+class _Subgroup(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    on: str
+    nfs: list[str]
+    cores: int
+
+
 class _PlacedChain(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: str
     rate_mbps: float
     placement: dict[str, str]
+    subgroups: list[_Subgroup] = []
 
 
 class _Answer(BaseModel):
@@ -41,6 +50,15 @@ class _Document(BaseModel):
 
 
 @dataclass(frozen=True)
+class SubgroupCores:
+    """NFs that share cores of a device, and how many cores."""
+
+    on: str
+    nfs: tuple[str, ...]
+    cores: int
+
+
+@dataclass(frozen=True)
 class PlanFile:
     """A plan: chains and rack as they were, and where each NF is.
 
@@ -48,11 +66,17 @@ class PlanFile:
     ----------
     places
         Of the chains that are placed; none where the plan is infeasible.
+    subgroups
+        By the name of the chain; none for those whose file names none.
+    rates_mbps
+        By the name of the chain, what enters it.
     """
 
     chains: Sequence[Chain]
     rack: Rack
     places: OldPlaces
+    subgroups: Mapping[str, Sequence[SubgroupCores]] = field(default_factory=dict)
+    rates_mbps: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -74,7 +98,11 @@ def read_plan(path: Path) -> PlanFile:
         one.name: {nf: PlacedNf(kinds[one.name][nf], on) for nf, on in one.placement.items()}
         for one in document.answer.chains
     }
-    return PlanFile(chains, rack, places)
+    subgroups = {
+        one.name: [SubgroupCores(group.on, tuple(group.nfs), group.cores) for group in one.subgroups]
+        for one in document.answer.chains
+    }
+    return PlanFile(chains, rack, places, subgroups, {one.name: one.rate_mbps for one in document.answer.chains})
 
 
 def _document(path: Path) -> _Document:
@@ -100,3 +128,8 @@ def _faults(answer: _Answer, kinds: Mapping[str, Mapping[str, str]], rack: Rack,
         for nf, on in one.placement.items():
             if on not in devices:
                 yield Fault(file, None, f"{where}.placement.{nf}", f"there is no device {on!r}")
+        for number, group in enumerate(one.subgroups):
+            if wrong := [nf for nf in group.nfs if one.placement.get(nf) != group.on]:
+                yield Fault(file, None, f"{where}.subgroups.{number}", f"not on {group.on}: {', '.join(wrong)}")
+            if group.cores < 1:
+                yield Fault(file, None, f"{where}.subgroups.{number}.cores", "a subgroup has at least one core")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from math import inf
 
 import pandas as pd
 
@@ -113,8 +114,8 @@ def predicted_and_true(comparison: Comparison) -> pd.DataFrame:
                 (
                     plan_name(one),
                     placement.arrival.workload.nf,
-                    100 * expected.throughput_kpps / expected.solo_kpps,
-                    100 * true.throughput_kpps / true.solo_kpps,
+                    100 * expected.throughput_kpps / (expected.solo_kpps or inf),
+                    100 * true.throughput_kpps / (true.solo_kpps or inf),
                 )
             )
     columns = ["strategy", "nf", "predicted", "true"]

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
+from math import inf
 
+from placer.model.offered import promised_us
 from placer.run import Comparison
 
 COLUMNS = (
     "strategy", "predictor", "id", "nic", "nic_model", "time", "predicted_kpps", "solo_kpps", "true_kpps", "sla_met",
     "reason",
 )  # fmt: skip
+LATENCIES = ("predicted_latency_us", "true_latency_us")
+"""Further columns, where an arrival is promised a latency."""
 
 
 def plans_csv(comparison: Comparison) -> str:
-    """All plans. Throughputs are the lowest of the stay, empty where the arrival was rejected or they are unknown."""
+    """All plans. Throughputs are the lowest of the stay, empty where the arrival was rejected or they are unknown.
+
+    Latencies are the longest of the stay.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    promises = any(promised_us(arrival.workload) < inf for arrival in comparison.arrivals)
+    writer.writerow((*COLUMNS, *(LATENCIES if promises else ())))
     for evaluation in comparison.evaluations:
         for placement in evaluation.plan.placements:
             identity = placement.arrival.id
@@ -35,8 +43,9 @@ def plans_csv(comparison: Comparison) -> str:
                     _kpps(expected.throughput_kpps if expected else None),
                     _kpps(solo.solo_kpps if solo else None),
                     _kpps(true.throughput_kpps if true else None),
-                    "" if true is None else str(true.sla_met).lower(),
+                    "" if true is None or true.sla_met is None else str(true.sla_met).lower(),
                     placement.reason,
+                    *([_kpps(stay.latency_us if stay else None) for stay in (expected, true)] if promises else []),
                 ]
             )
     return text.getvalue()

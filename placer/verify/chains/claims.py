@@ -8,32 +8,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from placer.chains.chain import Chain
 from placer.chains.files.json_twins import chains_of, rack_of
 from placer.chains.rack import Rack
+from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text
 from profiles.validation import worded
 
 KIND = "chains"
-LARGEST_FILE = 1_000_000_000
-LARGEST_EXPONENT = 100
 MOST_NODES = 1_000_000
 PLANNED = ("optimal", "feasible")
 
 
-def _number(value: object) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{value!r} is not a number")
-    if value and not 10.0**-LARGEST_EXPONENT <= abs(value) <= 10.0**LARGEST_EXPONENT:
-        raise ValueError(f"{value!r} is too large or too small")
-    return Fraction(str(value))
-
-
-Exact = Annotated[Fraction, BeforeValidator(_number)]
-Index = Annotated[int, Field(ge=0, le=10**9)]
 NfName = Annotated[list[str], Field(min_length=2, max_length=2)]
 """Of a chain, of its NF."""
 

@@ -206,3 +206,14 @@ def test_conflict_and_changes_are_in_the_answer(placer: Placer, small: Path) -> 
     assert {"kind": "cores", "of": "s0", "to": 5} in answer["relaxations"]
     assert {"kind": "t_min", "of": "a"} in answer["conflict"]
     assert "  s0: 5 cores\n" in place(placer, small, text)[1]
+
+
+def test_a_chain_of_a_hundred_nfs_is_placed(placer: Placer, small: Path) -> None:
+    """More than numpy's arrays have dimensions."""
+    path = " -> ".join(["Monitor"] * 99)
+    text = f"slo a: 1 Mbps to 2 Mbps\nchain a: {path} -> IPv4Fwd\n"
+    (small / "long.chains").write_text(text, encoding="utf-8")
+    rack = Path(__file__).parents[3] / "examples" / "rack.toml"
+    status, stdout, _ = placer("chain", "place", small / "long.chains", "--rack", rack)
+    assert status == 0
+    assert "Optimal, proven" in stdout

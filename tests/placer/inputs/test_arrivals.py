@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import pytest
 
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
+from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
 from profiles import InputError, TrafficProfile, Workload
 
@@ -74,6 +76,42 @@ def test_empty_traffic_cells_mean_the_default(tmp_path: Path) -> None:
     assert first.workload.traffic == TrafficProfile(500, 1500, 600)
     assert first.departure is None
     assert second == Arrival("b", 0.0, Workload("ACL", TrafficProfile(16000, 1500, 7)), Sla(min_kpps=250.0), 60.0)
+
+
+def test_a_rate_and_a_promised_latency_are_part_of_the_workload(tmp_path: Path) -> None:
+    """With a latency the offered rate is the throughput to keep unless the row has another SLA; both may be empty."""
+    text = "id,time,nf,sla_drop,rate_kpps,sla_latency_us\na,0,NAT,,400,90\nb,0,NAT,0.1,400,90\nc,0,NAT,0.1,400,\n"
+    read_all = read(written(tmp_path, text + "d,0,NAT,0.1,,\n"))
+    promised = OfferedWorkload("NAT", DEFAULT, 400.0, 90.0)
+    assert [one.workload for one in read_all[:2]] == [promised, promised]
+    assert read_all[0].workload is read_all[1].workload
+    assert [one.sla for one in read_all[:2]] == [Sla(min_kpps=400.0), Sla(max_drop=0.1)]
+    assert read_all[2].workload == OfferedWorkload("NAT", DEFAULT, 400.0, math.inf)
+    assert read_all[3].workload == Workload("NAT", DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        # a latency depends on the rate
+        ("a,0,NAT,0.1,,90", "rate_kpps: is missing: latency depends on the rate that is offered"),
+        # neither is 0, negative, tiny or beyond any clock
+        ("a,0,NAT,0.1,0,90", "rate_kpps: 0 is not above 0"),
+        ("a,0,NAT,,-5,90", "rate_kpps: -5 is not above 0"),
+        ("a,0,NAT,0.1,5,0", "sla_latency_us: 0 is not above 0"),
+        ("a,0,NAT,0.1,5,1e-9", "sla_latency_us: 1e-9 is out of range"),
+        ("a,0,NAT,0.1,1e300,9", "rate_kpps: 1e300 is out of range"),
+        ("a,0,NAT,0.1,many,9", "rate_kpps: 'many' is not a number"),
+        # a rate alone promises nothing
+        ("a,0,NAT,,5,", "sla_drop: no SLA"),
+    ],
+)
+def test_bad_rates_and_latencies_are_refused(tmp_path: Path, row: str, fault: str) -> None:
+    """The fault names the line and the column."""
+    path = written(tmp_path, f"id,time,nf,sla_drop,rate_kpps,sla_latency_us\n{row}\n")
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert [str(one) for one in refused.value.faults] == [f"{path}:2: {fault}"]
 
 
 HEADER = "id,time,nf,flows,sla_drop,sla_min_kpps,departure\n"

@@ -102,6 +102,17 @@ def test_columns_that_are_not_there_are_named(file: Path, x: tuple[str, ...], y:
     assert message in refused(file, LINE, x, y)
 
 
+def test_columns_that_are_named_by_numbers_are_read_by_their_names(file: Path) -> None:
+    """Packet sizes, for example: nothing is guessed there."""
+    file.write_text("64,1500\n1,2\n2,3\n3,4\n")
+    assert read_curves(str(file), ("64",), "1500").curves[0].y.tolist() == [2.0, 3.0, 4.0]
+
+
+def test_a_model_where_measurements_are_read_is_called_so(file: Path) -> None:
+    """As from a pipe, which is read only once."""
+    assert refused(file, '{\n "fit": 1\n}\n').startswith("d.csv:1: is JSON, not CSV\nhint: a model is read from a file")
+
+
 def test_every_fault_is_named_at_once(file: Path) -> None:
     """Across rows and columns, ragged rows included."""
     shown = refused(file, "x,y\na,2\n2,b\n3\n4,nan\n", ("x",), "y")

@@ -30,6 +30,14 @@ def test_tables_are_read_in_order(tmp_path: Path) -> None:
     ]
 
 
+def test_the_file_of_a_gpu_lies_beside_the_fleet_file(tmp_path: Path) -> None:
+    """A GPU is described by a file or by models, not by both."""
+    text = '[[nic]]\nmodel = "g"\ndevice = "gpu.json"\n'
+    assert read_fleet(written(tmp_path, text)) == [NicTable(model="g", device=str(tmp_path / "gpu.json"))]
+    with pytest.raises(InputError, match=":3: device: is given beside models"):
+        read_fleet(written(tmp_path, text + 'models = "m"\n'))
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 
 from placer.inputs.solo_fits import read_solo_fits
-from predictor.fitting.fitted_model import CurveSegment, FittedModel
+from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.model_file import models_text
 from predictor.training.solo_fits import OWN_RUNS
 from profiles import InputError
 from profiles.profile import Profile
+from tests.predictor.fitting.made_up_models import made_up
 from tests.predictor.made_up import CRYPTO, PLAIN, profile
 
-CURVE = FittedModel(
-    "flows", "throughput_kpps", 40, (CurveSegment(1, 50000, "constant", (900.0,), 40, 0.5),), (), 0.5, None, 0.5, 0.1
-)
+CURVE = made_up((1.0, 50000.0), ("constant", (900.0,)), x="flows", y="throughput_kpps")
+FAR_AWAY = made_up((1e6, 2e6), ("constant", (900.0,)), x="flows", y="throughput_kpps")
+BELOW_ZERO = made_up((1.0, 50000.0), ("linear", (900.0, -1.0)), x="flows", y="throughput_kpps")
 OTHER = replace(CURVE, setting={"packet_size": 64.0})
 AT_DEFAULT = replace(CURVE, setting={"packet_size": 1500.0})
 
@@ -72,14 +73,8 @@ def test_an_nf_that_is_given_twice(measured: Profile) -> None:
         (replace(CURVE, x="entries"), "x: is 'entries', not one of flows, packet_size, mtbr"),
         (replace(CURVE, y="cycles"), "y: is 'cycles', not throughput_kpps"),
         (OTHER, "setting: has no model at default traffic (packet_size 1500, mtbr 600)"),
-        (
-            replace(CURVE, segments=(CurveSegment(1e6, 2e6, "constant", (900.0,), 40, 0.5),)),
-            "flows from 1e+06 to 2e+06 does not overlap what the profile has of plain",
-        ),
-        (
-            replace(CURVE, segments=(CurveSegment(1, 50000, "linear", (900.0, -1.0), 40, 0.5),)),
-            "y: is not above 0 everywhere from 1 to 50000",
-        ),
+        (FAR_AWAY, "flows from 1e+06 to 2e+06 does not overlap what the profile has of plain"),
+        (BELOW_ZERO, "y: is not above 0 everywhere from 1 to 50000"),
     ],
     ids=["x", "y", "setting", "range", "below zero"],
 )

@@ -5,41 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from predictor.fitting.curve import MeasuredCurve
-from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel, smape_pct
+from predictor.fitting.fitted_model import CurveBreak, FittedModel, smape_pct
+from tests.predictor.fitting.made_up_models import made_up
 
 
 def cache_model(key_width: float = 8.0, left_out: float | None = 0.5) -> FittedModel:
     """Cycles per packet over table entries: constant in the cache, then a jump and a logarithm."""
-    return FittedModel(
-        "entries",
-        "cycles",
-        120,
-        (
-            CurveSegment(1.0, 4096.0, "constant", (123.4,), 36, 0.41),
-            CurveSegment(4096.0, 1048576.0, "log", (100.0, 4.28), 24, 0.47),
-        ),
-        (CurveBreak(4096.0, 3890.0, 4310.0, 12.2),),
-        0.43,
-        left_out,
-        0.45,
-        0.2,
-        {"key_width": key_width},
-    )
+    return made_up(
+        (1.0, 4096.0, 1048576.0), ("constant", (123.4,)), ("log", (100.0, 4.28)),
+        y="cycles", setting={"key_width": key_width}, breaks=[CurveBreak(4096.0, 3890.0, 4310.0, 12.2)],
+        errors=(0.43, left_out, 0.45), of_segments=[(36, 0.41), (24, 0.47)],
+    )  # fmt: skip
 
 
 def line_model(x: str = "rules", y: str = "cycles") -> FittedModel:
     """A straight line over a few rules, with neither breakpoints nor points to leave out."""
-    segment = CurveSegment(0.0, 4.0, "linear", (50.0, 2.5), 3, 0.2)
-    return FittedModel(x, y, 3, (segment,), (), 0.2, None, 0.3, 0.01)
+    return made_up((0.0, 4.0), ("linear", (50.0, 2.5)), x=x, y=y, points=3, errors=(0.2, None, 0.3))
 
 
 def bent_model() -> FittedModel:
     """A line that bends into another."""
-    segments = (
-        CurveSegment(0.0, 10.0, "linear", (10.0, 1.0), 11, 0.1),
-        CurveSegment(10.0, 20.0, "linear", (0.0, 2.0), 10, 0.1),
-    )
-    return FittedModel("flows", "us", 21, segments, (CurveBreak(10.0, 9.0, 11.5, 0.0),), 0.1, 2.0, 0.1, 0.0)
+    return made_up(
+        (0.0, 10.0, 20.0), ("linear", (10.0, 1.0)), ("linear", (0.0, 2.0)),
+        x="flows", y="us", breaks=[CurveBreak(10.0, 9.0, 11.5, 0.0)], points=21, errors=(0.1, 2.0, 0.1),
+    )  # fmt: skip
 
 
 def curve_of(fit: FittedModel, repeats: int = 2, seed: int = 0, rows: int | None = None) -> MeasuredCurve:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
+from placer.model.offered import OfferedWorkload
 from placer.model.sla import Sla
 from placer.studies.growth import Growth, arrivals_csv, grow
 from profiles import TrafficProfile, Workload
@@ -62,3 +63,17 @@ def test_grown_arrivals_survive_a_csv_file(growth: Growth, tmp_path: Path) -> No
     path = tmp_path / "grown.csv"
     path.write_text(arrivals_csv(arrivals), encoding="utf-8")
     assert read_arrivals(str(path), TRAFFIC, lambda workload: ()) == arrivals
+
+
+def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None:
+    """They grow with nothing; traces without them have no such columns."""
+    promised = [OfferedWorkload("NAT", TRAFFIC, 400.0, latency) for latency in (90.0, float("inf"))]
+    trace = [
+        Arrival(str(n), float(n), one, Sla(min_kpps=400.0)) for n, one in enumerate([*promised, TRACE[0].workload])
+    ]
+    path = tmp_path / "grown.csv"
+    path.write_text(arrivals_csv(grow(trace, Growth(), RANGE, random.Random(1))), encoding="utf-8")
+    read = read_arrivals(str(path), TRAFFIC, lambda workload: [])
+    assert {one.workload for one in read} <= {one.workload for one in trace}
+    assert any(isinstance(one.workload, OfferedWorkload) for one in read)
+    assert "rate_kpps" not in arrivals_csv(TRACE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from placer.report.html.fit import MOST_POINTS, fit_page
 from placer.report.html.fit_tables import NAME, breaks_table, mathematics, noise_band_pct, points_table
 from placer.report.html.page import render
 from predictor.fitting.curve import MeasuredCurve
-from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
+from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from tests.placer.report.fitted import bent_model, cache_model, curve_of, line_model
 from tests.placer.report.html.browser import chromium
+from tests.predictor.fitting.made_up_models import made_up
 
 COMMAND = "placer fit m.csv --x entries --y cycles"
 
@@ -88,7 +90,7 @@ def test_several_metrics_are_named_by_column() -> None:
 
 def test_a_setting_may_have_the_name_of_a_column() -> None:
     """A sweep over `points`: both columns are there."""
-    fits = [FittedModel(**{**vars(cache_model()), "setting": {"points": value}}) for value in (7.0, 9.0)]
+    fits = [replace(cache_model(), setting={"points": value}) for value in (7.0, 9.0)]
     section = page_of(*fits).sections[0]
     assert section.table is not None
     assert section.table["points"].to_numpy().tolist() == [["7", 120], ["9", 120]]
@@ -114,8 +116,7 @@ def test_a_wide_positive_range_has_a_logarithmic_axis() -> None:
 
 def test_a_formula_that_leaves_the_points_does_not_hide_them() -> None:
     """An inverse with a pole between two points: the axis holds the points and half their span more."""
-    pole = CurveSegment(1.0, 4.0, "inverse-linear", (-2.5, 1.0), 4, 1.0)
-    model = FittedModel("rules", "us", 4, (pole,), (), 1.0, None, 1.0, 0.0)
+    model = made_up((1.0, 4.0), ("inverse-linear", (-2.5, 1.0)), x="rules", y="us", points=4)
     x = np.arange(1.0, 5.0)
     figure = fit_page([model], [MeasuredCurve("rules", "us", x, model.predict(x))], "").sections[0].figures[0]
     assert isinstance(figure, Figure)
@@ -127,7 +128,7 @@ def test_a_formula_that_leaves_the_points_does_not_hide_them() -> None:
 def test_the_band_of_a_breakpoint_ends_with_the_axis() -> None:
     """A logarithmic axis has no place for an interval that begins at 0."""
     wide = CurveBreak(4096.0, 0.0, 1e9, 12.2)
-    table = breaks_table(FittedModel(**{**vars(cache_model()), "breakpoints": (wide,)}))
+    table = breaks_table(replace(cache_model(), breakpoints=(wide,)))
     assert table[["low", "high"]].to_numpy().tolist() == [[1.0, 1048576.0]]
 
 
@@ -161,13 +162,13 @@ def test_the_band_of_normal_noise_holds_nine_points_in_ten() -> None:
     """Noise of 1 % has an sMAPE of 0.4 %, of which the band is made."""
     deviation = np.random.default_rng(0).normal(scale=0.01, size=100_000)
     noise = 100 * np.mean(np.abs(deviation) / (2 + deviation))
-    band = noise_band_pct(FittedModel(**{**vars(line_model()), "noise_pct": float(noise)}))
+    band = noise_band_pct(replace(line_model(), noise_pct=float(noise)))
     assert np.mean(np.abs(100 * deviation) <= band) == pytest.approx(0.9, abs=0.005)
 
 
 def test_where_the_model_is_zero_there_is_no_deviation() -> None:
     """The page says so, and draws the others; with none there is a page, too."""
-    zero = FittedModel(**{**vars(line_model()), "segments": (CurveSegment(0.0, 4.0, "linear", (0.0, 1.0), 3, 0.0),)})
+    zero = made_up((0.0, 4.0), ("linear", (0.0, 1.0)), x="rules", y="cycles", points=3)
     curve = MeasuredCurve("rules", "cycles", np.array([0.0, 2.0, 4.0]), np.array([0.0, 2.0, 4.0]))
     assert "are left out" in fit_page([zero], [curve], "").sections[-1].figures[0].caption
     alone = MeasuredCurve("rules", "cycles", np.zeros(2), np.zeros(2))

@@ -8,22 +8,13 @@ import pytest
 
 from placer.explain.solo_formula import SoloFormula, Turn
 from placer.report.text.solo_formula import formula_json, formula_sentences, turn_sentence
-from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
+from predictor.fitting.fitted_model import CurveBreak
+from tests.predictor.fitting.made_up_models import made_up
 
-MODEL = FittedModel(
-    "flows",
-    "throughput_kpps",
-    40,
-    (
-        CurveSegment(1, 9800, "constant", (1000.0,), 20, 0.1),
-        CurveSegment(9800, 500000, "inverse", (400.0, 5.88e6), 20, 0.3),
-    ),
-    (CurveBreak(9800, 9300, 10400, 0.0),),
-    0.2,
-    None,
-    0.2,
-    0.5,
-)
+MODEL = made_up(
+    (1.0, 9800.0, 500000.0), ("constant", (1000.0,)), ("inverse", (400.0, 5.88e6)),
+    x="flows", y="throughput_kpps", breaks=[CurveBreak(9800, 9300, 10400, 0.0)], points=40, errors=(0.2, None, 0.2),
+)  # fmt: skip
 TURN = Turn(9800, 9300, 10400, 0.0, -2.0, 0.0, None)
 FORMULA = SoloFormula(MODEL, {"packet_size": 1500, "mtbr": 600}, True, (TURN,), 6.291456)
 

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from placer.report.text.sweep import as_table
-from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
+from predictor.fitting.fitted_model import CurveBreak
+from tests.predictor.fitting.made_up_models import made_up
 
-ONE = FittedModel("flows", "kpps", 9, (CurveSegment(1, 9, "linear", (1.0, 2.0), 9, 0.1),), (), 0.1, None, 0.2, 0.0)
-TWO = FittedModel(
-    "flows",
-    "kpps",
-    120,
-    (
-        CurveSegment(1, 32_666.4, "constant", (1.0,), 30, 0.1),
-        CurveSegment(32_666.4, 1e5, "log", (1.0, 2.0), 10, 0.2),
-    ),
-    (CurveBreak(32_666.4, 998.26, 36_470.0, 0.0),),
-    1.234,
-    1.5,
-    12.0,
-    0.0,
-    {"mtbr": 600.0},
-)
+ONE = made_up((1.0, 9.0), ("linear", (1.0, 2.0)), x="flows", y="kpps", errors=(0.1, None, 0.2))
+TWO = made_up(
+    (1.0, 32_666.4, 1e5), ("constant", (1.0,)), ("log", (1.0, 2.0)),
+    x="flows", y="kpps", setting={"mtbr": 600.0}, breaks=[CurveBreak(32_666.4, 998.26, 36_470.0, 0.0)],
+    errors=(1.234, 1.5, 12.0),
+)  # fmt: skip
 
 
 def test_a_row_has_segments_breakpoints_and_errors() -> None:

@@ -1,0 +1,150 @@
+"""The index of GPUs: so many NFs share one that not all co-locations can be asked for in advance.
+
+What each workload takes alone says roughly how full a GPU is. The GPUs that the rule prefers by that are asked one
+after the other, of those with equal tenants one, and the first that admits the arrival beside its tenants takes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from placer.model.fleet import Nic, NicKind, Tenant
+from placer.model.gpu_oracle import GpuOracle
+from placer.model.oracle import CoLocation, co_location_of
+from placer.policy.rejection import Cause, Reason, Tally
+from placer.policy.rules import Rule
+
+ASKED = 24
+"""Different GPUs that are asked before a new one is opened."""
+
+LAST_RESORT = 1_024
+"""Different GPUs that are asked before an arrival is rejected."""
+
+FULLER = 0.01
+"""Weight by which fuller GPUs are preferred where the rule has no preference."""
+
+
+class GpuIndex:
+    """The GPUs of one kind in use, by how full they are.
+
+    Parameters
+    ----------
+    kind
+        The kind.
+    oracle
+        What the admission test says.
+    rule
+        How GPUs are compared. Free capacity is what is left of the scarcest resource.
+    """
+
+    def __init__(self, kind: NicKind, oracle: GpuOracle, rule: Rule) -> None:
+        self.kind = kind
+        self.oracle = oracle
+        self.rule = rule
+        self._nics: dict[int, Nic] = {}
+        self._taken: dict[int, dict[str, float]] = {}
+
+    def observe(self, tenant: Tenant) -> None:
+        """Nothing changes: this index has no forecast."""
+
+    def renew(self, *, at_once: bool = False) -> None:
+        """Nothing changes: this index has no forecast."""
+
+    def covers(self, tenant: Tenant) -> bool:
+        """True: nothing is asked in advance."""
+        return True
+
+    def close_with(self, arrivals: int) -> bool:
+        """False: nothing changes."""
+        return False
+
+    def enter(self, nic: Nic) -> None:
+        """Add the GPU with all its tenants."""
+        self._nics[nic.number] = nic
+        taken = self._taken[nic.number] = {}
+        for tenant in nic.tenants_by_id.values():
+            for name, share in self.oracle.shares(tenant.workload).items():
+                taken[name] = taken.get(name, 0.0) + share
+
+    def joined(self, nic: Nic, tenant: Tenant) -> None:
+        """Follow a tenant that was placed on the GPU."""
+        self.enter(nic)
+
+    def left(self, nic: Nic, tenant: Tenant) -> None:
+        """Follow a tenant that left the GPU."""
+        if nic.tenants_by_id:
+            self.enter(nic)
+        else:
+            self.close(nic)
+
+    def close(self, nic: Nic) -> None:
+        """Remove the GPU: it takes no more arrivals."""
+        self._nics.pop(nic.number, None)
+        self._taken.pop(nic.number, None)
+
+    def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
+        """The GPU that the rule prefers among the few that are asked, with its score; None when none admits it."""
+        return self._first_of(tenant, ASKED)
+
+    def last_resort(self, tenant: Tenant) -> Nic | None:
+        """A GPU that admits the tenant, out of many more than `best` asks."""
+        found = self._first_of(tenant, LAST_RESORT)
+        return None if found is None else found[1]
+
+    def opening_score(self, tenant: Tenant) -> float | None:
+        """The score of a new GPU, above any other; None when the tenant would not be admitted there."""
+        return math.inf if self._keeps(tenant, (tenant.workload,)) else None
+
+    def tally(self, tenant: Tenant) -> Tally:
+        """How many GPUs have no worker left; of the others only some were asked."""
+        return Tally(len(self._nics), sum(map(self._is_full, self._nics.values())), None)
+
+    def reasons(self, tenant: Tenant) -> Iterator[Reason]:
+        """Why no GPU takes the tenant: no worker left, or rejected where it was asked."""
+        for cause, nics in Counter(map(self._cause_on, self._nics.values())).items():
+            known = cause if tenant.workload.nf in self.kind.cores_of else Cause.NOT_HOSTED
+            yield Reason(self.kind.model, (), nics, known)
+
+    def _cause_on(self, nic: Nic) -> Cause:
+        return Cause.CORES if self._is_full(nic) else Cause.SAMPLED_SLA
+
+    def _is_full(self, nic: Nic) -> bool:
+        return len(nic.tenants_by_id) >= self.kind.cores
+
+    def _first_of(self, tenant: Tenant, most: int) -> tuple[float, Nic] | None:
+        if not self.kind.hosts(tenant.workload):
+            return None
+        arriving = self.oracle.shares(tenant.workload)
+        scored = sorted(
+            (self._score(taken, arriving), number)
+            for number, taken in self._taken.items()
+            if not self._is_full(self._nics[number])
+        )
+        asked: set[CoLocation] = set()
+        for score, number in scored:
+            nic = self._nics[number]
+            joined = co_location_of((*(one.workload for one in nic.tenants_by_id.values()), tenant.workload))
+            if joined in asked:
+                continue
+            if self._keeps(tenant, joined):
+                return score, nic
+            asked.add(joined)
+            if len(asked) == most:
+                return None
+        return None
+
+    def _keeps(self, tenant: Tenant, co_location: CoLocation) -> bool:
+        """Whether all of the co-location are admitted, and the tenant has the throughput of its SLA."""
+        if not self.kind.hosts(tenant.workload) or min(self.oracle.throughput([co_location])[0]) == 0:
+            return False
+        solo = self.oracle.solo(tenant.workload)
+        return tenant.sla.is_met(self.oracle.by_workload(co_location)[tenant.workload], solo)
+
+    def _score(self, taken: Mapping[str, float], arriving: Mapping[str, float]) -> float:
+        """What the rule makes of a GPU whose resources are taken to these shares."""
+        now = 1.0 - max(taken.values(), default=0.0)
+        then = 1.0 - max(taken.get(name, 0.0) + share for name, share in arriving.items())
+        after = self.rule.after + (FULLER if self.rule.forecasts else 0.0)
+        return (self.rule.before * now + after * then) * self.kind.cost

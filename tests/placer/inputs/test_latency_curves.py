@@ -1,0 +1,63 @@
+"""Curves of latency against utilisation in a MODELS folder."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placer.inputs.latency_curves import read_latency_curves
+from profiles import InputError
+
+
+def fit(**changed: object) -> dict[str, Any]:
+    """A fitted line: 10 us at 0.1, 100 us at 1."""
+    segment = {"from": 0.1, "to": 1.0, "family": "linear", "parameters": [0.0, 100.0], "formula": "", "points": 9}
+    model = {"fit": 1, "x": "utilisation", "y": "p99_us", "points": 9, "from": 0.1, "to": 1.0}
+    errors = {"smape_pct": 0.1, "left_out_smape_pct": 0.1, "noise_pct": 0.1, "seconds": 0.1}
+    return {**model, "segments": [{**segment, "smape_pct": 0.1}], "breakpoints": [], **errors, **changed}
+
+
+def models(folder: Path, fitted: dict[str, Any], nf: str = "NAT") -> Path:
+    """A MODELS folder with that curve."""
+    (folder / "latency").mkdir()
+    (folder / "latency" / f"{nf}.json").write_text(json.dumps(fitted), encoding="utf-8")
+    return folder
+
+
+def test_a_curve_is_read_both_ways(tmp_path: Path) -> None:
+    """60 us are kept up to 60 % of utilisation; below what was measured its first value counts, and beyond none."""
+    line = fit()
+    found = read_latency_curves(models(tmp_path, line), ("ACL", "NAT"))
+    curve = found["NAT"]
+    assert list(found) == ["NAT"]
+    assert curve.utilisation(60.0) == pytest.approx(0.6, abs=2e-3)
+    assert curve.latency_us(0.6) == pytest.approx(60.0, abs=0.2)
+    assert curve.latency_us(0.0) == pytest.approx(10.0)
+    assert curve.latency_us(1.01) == inf
+    assert curve.utilisation(9.0) == 0.0
+    assert curve.latency_us(curve.utilisation(33.3)) <= 33.3
+
+
+def test_without_a_folder_there_are_no_curves(tmp_path: Path) -> None:
+    assert read_latency_curves(tmp_path, ("NAT",)) == {}
+
+
+@pytest.mark.parametrize(
+    ("changed", "nf", "fault"),
+    [
+        ({"x": "flows"}, "NAT", "x: is p99_us over flows"),
+        ({"y": "mean_us"}, "NAT", "x: is mean_us over utilisation"),
+        ({}, "NTA", "'NTA' is not an NF of these models"),
+        ({"fit": 7}, "NAT", "fit: is 7, not 1"),
+    ],
+)
+def test_other_fits_are_refused(tmp_path: Path, changed: dict[str, object], nf: str, fault: str) -> None:
+    """The fault names the file."""
+    folder = models(tmp_path, fit(**changed), nf)
+    with pytest.raises(InputError) as refused:
+        read_latency_curves(folder, ("ACL", "NAT"))
+    assert f"latency/{nf}.json: {fault}" in str(refused.value)

@@ -1,0 +1,50 @@
+"""Workloads at an offered rate, with a promised latency."""
+
+from __future__ import annotations
+
+import pickle
+from math import inf
+
+from placer.model.fleet import NicKind
+from placer.model.offered import OfferedWorkload, offered_of, plain_of, promised_us
+from placer.model.oracle import as_plain, co_location_of
+from placer.testing.toy import TRAFFIC
+from profiles import Workload
+
+PLAIN = Workload("a", TRAFFIC)
+SLOW, FAST = (OfferedWorkload("a", TRAFFIC, 50.0, latency) for latency in (200.0, 100.0))
+
+
+def test_rate_and_promise_make_workloads_different() -> None:
+    """Equal ones are equal and hash alike, also in another process; a plain workload is another one."""
+    again = pickle.loads(pickle.dumps(FAST))
+    assert again == FAST
+    assert hash(again) == hash(FAST)
+    assert len({PLAIN, SLOW, FAST, again}) == 3
+    assert FAST != PLAIN
+    assert PLAIN != FAST
+
+
+def test_workloads_of_both_sorts_have_one_order() -> None:
+    """By NF, traffic, rate and promise; the plain one first."""
+    expected = (PLAIN, FAST, SLOW, Workload("b", TRAFFIC))
+    assert co_location_of(reversed(expected)) == expected
+
+
+def test_without_rate_and_promise_they_are_plain() -> None:
+    assert plain_of(FAST) == plain_of(PLAIN) == PLAIN
+    assert as_plain((PLAIN, FAST)) == (PLAIN, PLAIN)
+    assert offered_of(PLAIN, None, None) is PLAIN
+    assert promised_us(offered_of(PLAIN, 5.0, None)) == promised_us(PLAIN) == inf
+    assert promised_us(FAST) == 100.0
+
+
+def test_a_kind_hosts_what_it_knows_enough_of() -> None:
+    """Any NF without a promise, NFs of known latency with one; a GPU none without a rate."""
+    rated = offered_of(PLAIN, 5.0, None)
+    unknown = NicKind(0, "nic", 8, {"a": 1})
+    assert [unknown.hosts(one) for one in (PLAIN, rated, FAST)] == [True, True, False]
+    known = NicKind(0, "server", 8, {"a": 1}, latency_of=frozenset("a"))
+    assert [known.hosts(one) for one in (PLAIN, rated, FAST)] == [True, True, True]
+    gpu = NicKind(0, "gpu", 8, {"a": 1}, latency_of=frozenset("a"), paced=True)
+    assert [gpu.hosts(one) for one in (PLAIN, rated, FAST)] == [False, True, True]

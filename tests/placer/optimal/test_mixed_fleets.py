@@ -1,0 +1,95 @@
+"""The optimum of a fleet of NICs and GPUs, against exhaustive search."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from placer.evaluate.checks import slas_kept
+from placer.model.fleet import Tenant
+from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
+from placer.model.offered import OfferedWorkload
+from placer.optimal import optimal_plan
+from placer.optimal.cores_bound import cores_bounds
+from placer.optimal.neighbourhoods import neighbourhood_plan
+from placer.optimal.trace_optimum import find_optimum
+from placer.testing.toy import arrival
+from tests.placer.optimal.exhaustive import exhaustive_plan
+from tests.placer.optimal.instances import faults_of
+from tests.placer.toy_gpu import ToyAdmission, mixed, promised
+
+
+def drawn(seed: int, tenants: int) -> list[Tenant]:
+    """Random tenants, two thirds of which are promised a latency."""
+    draw = random.Random(seed)
+    found = []
+    for number in range(tenants):
+        nf = draw.choice("aab")
+        if draw.random() < 1 / 3:
+            found.append(arrival(str(number), 0, draw.choice("abcd"), draw.choice([0.05, 0.1, 0.3])).tenant)
+        else:
+            rate, latency = draw.choice([50.0, 90.0, 300.0, 1500.0]), draw.choice([35.0, 45.0, 60.0, 95.0])
+            found.append(promised(str(number), nf, rate, latency).tenant)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_is_that_of_exhaustive_search(seed: int) -> None:
+    """As many tenants placed, at the same cost, and proven; GPUs may cost more or less, and be few."""
+    draw = random.Random(seed)
+    fleet = mixed(draw.choice([None, 1, 2]), draw.choice([0.5, 1.0, 2.5]), draw.choice([None, 1]))
+    tenants = drawn(seed, draw.randint(1, 7))
+    oracles = fleet.oracles("toy")
+    found, best = optimal_plan(tenants, fleet.kinds, oracles), exhaustive_plan(tenants, fleet.kinds, oracles)
+    assert faults_of(found, tenants, fleet.kinds, oracles) == []
+    assert len(found.unplaced) == len(best.unplaced)
+    assert found.cost == pytest.approx(best.cost)
+    assert found.proven
+    assert found.departure_safe
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_search_by_neighbourhoods_keeps_its_bound(seed: int) -> None:
+    """Its plan has no fault, and its bounds are no higher than the least cost."""
+    fleet, tenants = mixed(), drawn(100 + seed, 8)
+    tenants = [one for one in tenants if any(kind.hosts(one.workload) for kind in fleet.kinds)]
+    oracles = fleet.oracles("toy")
+    best = exhaustive_plan(tenants, fleet.kinds, oracles)
+    placed = [one for one in tenants if one.id not in {left.id for left in best.unplaced}]
+    found = neighbourhood_plan(placed, fleet.kinds, oracles, None, deadline=time.monotonic() + 0.3, solver="cp-sat")
+    assert faults_of(found, placed, fleet.kinds, oracles) == []
+    assert found.lower_bound <= best.cost + 1e-9 <= found.cost + 1e-6
+    assert cores_bounds(placed, fleet.kinds, 0, 1.0)[1] <= len(best.nics)
+
+
+def test_of_a_trace_it_uses_each_device_for_what_it_does_best() -> None:
+    """Six NFs that need 45 us share three GPUs, two on each; what needs no latency stays on a NIC."""
+    fleet = mixed(gpu_cost=0.9)
+    trace = [*(promised(str(n), "b", 300.0, 45.0, n) for n in range(6)), arrival("d", 7, "d"), arrival("e", 8, "d")]
+    found = find_optimum(trace, fleet, fleet.oracles("toy"), time_limit=5)
+    assert found.proven
+    assert found.cost == pytest.approx(3 * 0.9 + 1)
+    assert not any(slas_kept(found.plan, fleet.oracles("toy")))
+    assert {p.kind.model for p in found.plan.placed if p.kind and p.arrival.workload.nf == "d"} == {"toy"}
+
+
+class Undecided(ToyAdmission):
+    """Does not know whether two NFs can share a GPU."""
+
+    def schedule(self, workloads: Sequence[OfferedWorkload]) -> GpuSchedule:
+        if len(workloads) == 1:
+            return super().schedule(workloads)
+        return GpuSchedule(tuple(Scheduled(None, "kernel") for _ in workloads), proven=len(workloads) > 2)
+
+
+def test_a_bound_allows_for_what_the_admission_test_leaves_undecided() -> None:
+    """Four NFs get a GPU each, for two may be unable to share one; two GPUs may be enough, so nothing is proven."""
+    fleet = replace(mixed(curves={}), gpus={1: GpuOracle(Undecided())})
+    trace = [promised(str(n), "b", 10.0, 90.0, n) for n in range(4)]
+    found = find_optimum(trace, fleet, fleet.oracles("toy"), time_limit=5)
+    assert (found.nics, found.lower_bound, found.nics_lower_bound, found.proven) == (4, 2.0, 2, False)
+    assert found.scope.endswith("; 1 admission test undecided")
