@@ -26,6 +26,7 @@ from experiments import (
     write_result,
 )
 from experiments.data_planes import PAPER as DATA_PLANES
+from experiments.grus import PAPER as GRUS
 from experiments.lemur import PAPER as LEMUR
 from experiments.methodology.accuracy import METRICS, PUBLISHED
 from experiments.registry import experiment
@@ -84,10 +85,10 @@ def test_tables_come_before_figures_in_the_order_of_their_numbers() -> None:
     """Every table and figure is found; what is neither comes last. Papers are in the order of their names."""
     names = [one.name for one in all_experiments() if one.paper == PAPER]
     assert names[-1] == "budget"
-    of_data_planes, of_lemur = (
-        [one.name for one in all_experiments() if one.paper == paper] for paper in (DATA_PLANES, LEMUR)
+    of_data_planes, of_grus, of_lemur = (
+        [one.name for one in all_experiments() if one.paper == paper] for paper in (DATA_PLANES, GRUS, LEMUR)
     )
-    assert [one.name for one in all_experiments()] == [*of_data_planes, *of_lemur, *names, *CHAINS]
+    assert [one.name for one in all_experiments()] == [*of_data_planes, *of_grus, *of_lemur, *names, *CHAINS]
     assert [name for name in names if name not in STUDIES + ON_THE_HOST] == NAMES
     assert set(names) == {*NAMES, *STUDIES, *ON_THE_HOST}
 
@@ -193,7 +194,7 @@ def test_two_experiments_cannot_have_the_same_name() -> None:
 def test_a_title_does_not_repeat_the_paper(name: str) -> None:
     """The paper's name stands in front of every title."""
     paper = find_experiment(name).paper
-    assert (paper == PAPER) == (name not in CHAINS and paper not in (LEMUR, DATA_PLANES))
+    assert (paper == PAPER) == (name not in CHAINS and paper not in (LEMUR, DATA_PLANES, GRUS))
     assert "of Tomur" not in find_experiment(name).title and paper.name not in find_experiment(name).title
 
 

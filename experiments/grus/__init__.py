@@ -1,0 +1,14 @@
+"""Figures of Grus, one file each. Read `figure11.py` first."""
+
+from experiments.registry import Paper
+
+PAPER = Paper("Grus", "Grus: Enabling Latency SLOs for GPU-Accelerated NFV Systems", "Zheng et al.")
+
+MODELLED = (
+    "Modelled, nothing is run on a GPU: a device like a TITAN Xp, with 30 SMs of 16 executors; times that the paper "
+    "does not print are assumed (experiments/grus/methodology/paper_gpu.py)."
+)
+"""How SLOs are judged, as lists of testbeds say it."""
+NOT_PRINTED = "not printed"
+BUSES = ("one-shot", "sporadic")
+"""Transfers once each, as in the paper, or recurring every period."""

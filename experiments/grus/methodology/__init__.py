@@ -1,0 +1,1 @@
+"""What the experiments on GPUs share: the device, SLOs, and judged admissions."""

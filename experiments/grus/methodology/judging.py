@@ -1,0 +1,55 @@
+"""What methods admit, judged by the verifier, which shares no code with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+from placer.gpu.device import GpuDevice
+from placer.gpu.registry import METHODS, MethodSetting
+from placer.gpu.slo import LatencySlo
+from placer.inputs.written_slos import written_device, written_slo
+from placer.report.text.admission import answer
+from placer.verify.admission import admission_case, admission_faults, late
+
+METHOD_NAMES = ("exact", "grus", "grus-printed", "grus-ns", "g-net", "baymax", "fixed-batch")
+RIVALS = {"baymax": 4.5, "g-net": 2.0}
+"""How many times as many SLOs Grus satisfies at a tolerance of 30 % (section VII-C); of G-NET, more than that."""
+TIME_LIMIT_S = 1.0
+
+
+class JudgedAdmission(NamedTuple):
+    """How an answer turned out.
+
+    Parameters
+    ----------
+    satisfied
+        Admitted SLOs that keep their latency.
+    goodput_kpps
+        The rates of these.
+    sound
+        Whether the set breaks no constraint.
+    seconds
+        Of the call.
+    """
+
+    admitted: int
+    satisfied: int
+    goodput_kpps: float
+    sound: bool
+    bound: int
+    seconds: float
+
+
+def judged_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int = 0) -> JudgedAdmission:
+    """Run a method and judge its answer."""
+    setting = MethodSetting(seed=seed, time_limit_s=TIME_LIMIT_S)
+    begin = perf_counter()
+    admission = METHODS[method](gpu, slos, setting)
+    seconds = perf_counter() - begin
+    case = admission_case(written_device(gpu), [written_slo(slo) for slo in slos], answer(admission))
+    violating = late(case)
+    satisfied = [one.slo.rate_kpps for one in admission.admitted if one.slo.id not in violating]
+    sound = not any(admission_faults(case))
+    return JudgedAdmission(len(admission.admitted), len(satisfied), sum(satisfied), sound, admission.bound, seconds)
