@@ -26,6 +26,7 @@ from profiles import Counters, Load, PacedWorkload, TestbedDescription
 from tests.profiler.gpu_loads import gpu_description, paced, scheduled
 from tests.profiler.toy_testbed import ToyTestbed
 
+REPO = Path(__file__).resolve().parents[2]
 STAGES = GpuStages(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
 MEASURED = Measurement(99.5, Counters(), (), PacketLatency(28.0, 28.0, 29.0, 30.0), STAGES, STAGES)
 
@@ -104,7 +105,8 @@ def test_a_program_that_knows_no_rates_is_not_asked_at_one(tmp_path: Path) -> No
     """It would ignore the keys and measure a closed loop."""
     program = tmp_path / "toy.py"
     program.write_text(
-        "import sys\nfrom profiler.serve import serve\nfrom tests.profiler.toy_testbed import ToyTestbed\n"
+        f"import sys\nsys.path.insert(0, {str(REPO)!r})\n"
+        "from profiler.serve import serve\nfrom tests.profiler.toy_testbed import ToyTestbed\n"
         "serve(ToyTestbed(), sys.stdin, sys.stdout)\n"
     )
     with ExecTestbed(f"{sys.executable} {program}") as testbed:

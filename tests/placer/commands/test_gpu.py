@@ -135,11 +135,11 @@ def test_options_of_nics_are_refused(placer: Placer, profile: Path, saved: Path,
     assert status == 2 and "--contention: is not for models of a GPU server" in err
 
 
-def test_models_of_a_gpu_are_none_of_a_nic(placer: Placer, saved: Path, tmp_path: Path) -> None:
+def test_an_arrival_on_a_gpu_needs_its_rate(placer: Placer, saved: Path, tmp_path: Path) -> None:
     trace = tmp_path / "a.csv"
     trace.write_text("id,time,nf,sla_drop\na,0,hash,0.1\n", encoding="utf-8")
     status, _, err = placer("run", trace, "--models", saved)
-    assert status == 2 and "gpu-latency" in err
+    assert status == 2 and "rate_kpps: is missing, and 'hash' runs on GPUs only" in err
 
 
 def test_damaged_models_are_refused(saved: Path, tmp_path: Path) -> None:
