@@ -242,6 +242,7 @@ static struct nf *make(const struct nf_kind *kind, bool pipeline)
 		{"packets", 64},
 		{"hmac_key", 0, ""}, /* whose values no fuzzer guesses */
 	};
+	const bool needs_key = strcmp(kind->name, "IPSec") == 0;
 	const enum nf_execution wanted = pipeline ? NF_PIPELINE : NF_RUN_TO_COMPLETION;
 	struct nf_config config = {.name = kind->name, .spare = spare};
 	struct nf_setting settings[RTE_DIM(small)];
@@ -252,6 +253,7 @@ static struct nf *make(const struct nf_kind *kind, bool pipeline)
 	for (unsigned int i = 0; i < RTE_DIM(small); i++)
 		for (unsigned int p = 0; p < kind->n_parameters; p++)
 			if (!kind->parameters[p].text == !small[i].text &&
+			    !(needs_key && small[i].text) &&
 			    strcmp(kind->parameters[p].name, small[i].name) == 0)
 				settings[n++] = small[i];
 	memcpy(config.accelerators, accelerators, sizeof(accelerators));

@@ -44,6 +44,9 @@ def risk_within_budget(
 ) -> float:
     """The largest risk whose plan is expected to keep the catalogue's budget; else the smallest.
 
+    It is searched by halving, as if violations only grew with the risk. They nearly do: on a short trace, a larger
+    budget may find a smaller risk.
+
     The catalogue's own risk where it has one, and the default where a predictor does not estimate its errors.
 
     Parameters
