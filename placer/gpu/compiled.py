@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 from numba import njit
 
+from predictor.regression.compiled import cached
+
 Kernel = Callable[..., Any]
+
+FOLDERS = (Path(__file__).parent,)
+"""Where kernels are."""
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process."""
-    try:
-        return cast("Kernel", njit(cache=True)(kernel))
-    except RuntimeError:
-        return cast("Kernel", njit()(kernel))
+    """The kernel as machine code, kept on disk until a file of this room changes."""
+    return cached(njit()(kernel), FOLDERS)

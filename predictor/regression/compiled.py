@@ -42,15 +42,22 @@ def reducing(kernel: Kernel) -> Kernel:
 
 
 def _compiled(kernel: Kernel, fastmath: set[str]) -> Kernel:
-    made: Any = njit(error_model="numpy", fastmath=fastmath)(kernel)
-    if not hasattr(made, "enable_caching"):  # NUMBA_DISABLE_JIT=1: interpreted
-        return kernel
+    return cached(njit(error_model="numpy", fastmath=fastmath)(kernel), FOLDERS)
+
+
+def cached(made: Any, folders: tuple[Path, ...]) -> Kernel:
+    """A kernel that Numba has made, kept on disk until a file of the folders changes, which hold all that it calls.
+
+    Numba alone looks at the file of the kernel, although kernels of other files are compiled into it. Where nothing may
+    be written, and where kernels are interpreted (NUMBA_DISABLE_JIT=1), it is returned as it is.
+    """
+    if not hasattr(made, "enable_caching"):
+        return cast("Kernel", made)
     try:
         made.enable_caching()
     except RuntimeError:
         return cast("Kernel", made)
-    # Numba looks at the file of the kernel alone, although kernels of other files are compiled into it
-    made._cache._cache_file._source_stamp = _sources()
+    made._cache._cache_file._source_stamp = _sources(folders)
     return cast("Kernel", made)
 
 
@@ -81,9 +88,9 @@ def announce_compiling(say: Callable[[str], None]) -> None:
 
 
 @cache
-def _sources() -> str:
+def _sources(folders: tuple[Path, ...]) -> str:
     """The digest of all files with kernels, and of those that kernels take constants from."""
-    files = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
+    files = sorted(path for folder in folders for path in folder.rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
