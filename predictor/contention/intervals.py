@@ -36,6 +36,7 @@ from predictor.contention.conditions_of_members import (
     write_all_spreads,
 )
 from predictor.contention.conditions_of_members import LEAST as LEAST
+from predictor.regression.significant import significant
 from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
@@ -95,7 +96,8 @@ class TrafficScale:
 
 def _coordinates(traffic: Array) -> Array:
     """Traffic, shape (N, 3), on scales on which throughput changes evenly."""
-    return np.column_stack([np.log(np.maximum(traffic[:, :2], 1.0)), np.log1p(traffic[:, 2] / 100.0)])
+    logarithm = [np.log(np.maximum(traffic[:, :2], 1.0)), np.log1p(traffic[:, 2] / 100.0)]
+    return significant(np.column_stack(logarithm), of=1.0)
 
 
 @dataclass(frozen=True)

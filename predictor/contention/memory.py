@@ -39,6 +39,7 @@ from predictor.contention.memory_logarithm import (
 )
 from predictor.regression.boosting import boost
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.significant import significant
 from predictor.regression.trees import Trees, forests_of
 from profiles import COUNTERS
 
@@ -76,7 +77,7 @@ class MemoryRuns:
         """Inputs of the trend, shape (N, 6)."""
         inputs = np.empty((len(self.counters), INPUTS))
         write_inputs_of_all(*self.contiguous(), inputs)
-        return inputs
+        return significant(inputs, of=1.0)
 
     def features(self) -> Array:
         """Inputs of the trees: the seven counters and the traffic attributes, shape (N, 10)."""
@@ -127,15 +128,15 @@ class MemoryModel:
             most_accesses = np.inf
         settings = np.unique(runs.traffic, axis=0, return_inverse=True)[1].ravel().astype(np.intp)
         inputs, features, near = runs.contention(), runs.features(), runs.accesses() <= most_accesses
+        logarithm = significant(logarithm, of=1.0)
         at, measured, setting = inputs[near], logarithm[near], settings[near]
         trend = GaussianProcess.fit(at, measured[:, None], setting)
 
         def left_by(kept: NDArray[np.intp]) -> Array:
             less = trend.refitted(at[kept], measured[kept, None], setting[kept])
-            left: Array = measured - less(at)[:, 0]
-            return left
+            return significant(measured - less(at)[:, 0], of=1.0)
 
-        left = logarithm - trend(inputs)[:, 0]
+        left = significant(logarithm - trend(inputs)[:, 0], of=1.0)
         within = boost(features[near], left[near], setting, seed, left_by=left_by)
         # beyond, runs are few and differ by contention far more than by setting
         beyond = boost(features[~near], left[~near], np.arange((~near).sum()), seed)

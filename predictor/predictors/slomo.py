@@ -21,6 +21,7 @@ from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.prediction import Prediction
 from predictor.registry import PREDICTORS, Predictor, Warn
+from predictor.regression.significant import significant
 from predictor.regression.stages import fit_stages
 from predictor.regression.trees import Trees
 from predictor.tables import counters_of, model_of, refuse_unreadable, traffic_of
@@ -72,7 +73,7 @@ class SlomoPredictor(Predictor):
             logarithm = np.log(rows[THROUGHPUT].to_numpy(dtype=np.float64))
             if model.solo:
                 logarithm += np.log(model.base_kpps(default[None, :]) / model.base_kpps(traffic_of(rows)))
-            memory[name] = _boosted(counters_of(rows), logarithm, seed)
+            memory[name] = _boosted(counters_of(rows), significant(logarithm, of=1.0), seed)
         return cls(nfs, default, memory)
 
     def save(self, folder: Path) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from predictor.regression.compiled import padded
 from predictor.regression.processes import ROOT5, Processes, write_nearness, write_values
+from predictor.regression.significant import PARAMETER_BITS, significant
 
 Array = NDArray[np.float64]
 
@@ -91,6 +92,7 @@ class GaussianProcess:
         noise
             Typical variance of the noise as a share of the functions'.
         """
+        inputs, outputs = significant(inputs, of=1.0), significant(outputs, of=1.0)
         low, high = inputs.min(axis=0), inputs.max(axis=0)
         centre = np.zeros(outputs.shape[1]) if anchored else outputs.mean(axis=0)
         varying, spread = high - low > FLAT, np.sqrt(((outputs - centre) ** 2).mean(axis=0))
@@ -120,7 +122,7 @@ class GaussianProcess:
 
         moved = replace(self, points=(inputs - self.low) * self.scale)
         weights = cho_solve(cho_factor(moved._covariance(settings), lower=True), outputs - self.mean)
-        return replace(moved, weights=weights)
+        return replace(moved, weights=significant(weights, of=np.abs(weights).max(axis=0)))
 
     def left_out(self, outputs: Array, settings: NDArray[np.intp] | None = None) -> Array:
         """How far `outputs`, which were fitted, are from predictions without them; shape (N, outputs).
@@ -134,12 +136,12 @@ class GaussianProcess:
         inverse = cho_solve(cho_factor(self._covariance(settings), lower=True), np.eye(len(self.points)))
         pulled = inverse @ (outputs - self.mean)
         if settings is None:
-            return pulled / np.diag(inverse)[:, None]
+            return significant(pulled / np.diag(inverse)[:, None], of=1.0)
         left: Array = np.empty_like(pulled)
         for setting in np.unique(settings):
             rows = np.flatnonzero(settings == setting)
             left[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], pulled[rows])
-        return left
+        return significant(left, of=1.0)
 
     def nearness(self, inputs: Array) -> Array:
         """The similarity of each of `inputs` to the most similar measured point, from 0 to 1, shape (N,)."""
@@ -258,4 +260,5 @@ def _tune(inputs: Array, outputs: Array, same: Array | None, noise: float) -> tu
     spread = np.array([LENGTH_SPREAD] * width + [NOISE_SPREAD, SHARED_SPREAD][:noises])
     bounds = [tuple(np.log(LENGTHS))] * width + [tuple(np.log(NOISES))] * noises
     found = minimize(cost, typical, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
-    return np.exp(found[:width]), np.append(np.exp(found[width:]), 0.0)[:2]
+    likely = significant(np.exp(found), PARAMETER_BITS)
+    return likely[:width], np.append(likely[width:], 0.0)[:2]

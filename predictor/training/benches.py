@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from predictor.contention.accelerators import ServiceTime, term_values
+from predictor.regression.significant import significant
 
 Array = NDArray[np.float64]
 
 TERMS = ("constant", "packet_size", "mtbr", "matches")
 STRAY = 0.03
+SETTLED_BITS = 16
+"""Binary digits of the parts of a service time, of the longest: 2e-5, where runs scatter by 5e-3."""
 
 
 def bench_services(benches: Mapping[str, tuple[Array, Array]]) -> dict[str, ServiceTime]:
@@ -34,4 +37,5 @@ def _service(traffic: Array, time: Array) -> ServiceTime:
 
     start = np.concatenate([[0.9 * time.min()], np.linalg.lstsq(design / units, time, rcond=None)[0]])
     found = least_squares(errors, start, loss="soft_l1", f_scale=STRAY, x_scale=time.max()).x
-    return ServiceTime(tuple(zip(terms, (found[1:] / units).tolist(), strict=True)))
+    times = significant(found[1:], SETTLED_BITS, of=time.max())
+    return ServiceTime(tuple(zip(terms, (times / units).tolist(), strict=True)))

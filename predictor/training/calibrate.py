@@ -12,6 +12,7 @@ from predictor.contention.calibration import Calibration
 from predictor.contention.intervals import ErrorModel, HeldOutErrors, TrafficScale
 from predictor.contention.measured_alone import MeasuredAlone
 from predictor.contention.nf_model import NfModel
+from predictor.regression.significant import significant
 from predictor.training.co_runs import ComparedRuns, compared_next_to_benches, compared_with
 from predictor.training.error_models import fit_error_models, restandardised
 from predictor.training.measurements import Measurements
@@ -83,7 +84,9 @@ def _measured_alone(model: NfModel, measured: Measurements) -> MeasuredAlone | N
     further = [(one.traffic.as_tuple(), runs) for one, runs in measured.alone.items() if one.nf == model.name]
     traffic = np.concatenate([of_nf.traffic, *(np.tile(at, (len(runs), 1)) for at, runs in further)])
     kpps = np.concatenate([of_nf.throughput, *(runs for _, runs in further)])
-    return MeasuredAlone.fit(traffic, np.log(kpps / model.modelled_solo_kpps(traffic))) if len(traffic) else None
+    if not len(traffic):
+        return None
+    return MeasuredAlone.fit(traffic, significant(np.log(kpps / model.modelled_solo_kpps(traffic)), of=1.0))
 
 
 def _kept(calibration: Calibration | None, rows: ComparedRuns) -> Array:

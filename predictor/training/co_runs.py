@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from predictor.contention.equilibrium import EquilibriumModel
 from predictor.contention.intervals import ABSURD
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
+from predictor.regression.significant import significant
 from predictor.training.measurements import Measurements, Runs
 from profiles import CoLocation, InputError
 from profiles.profile import THROUGHPUT
@@ -44,6 +45,12 @@ class ComparedRuns:
     error: Array
     noise: Array
     co_location: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, conditions: Conditions, ratio: Array, noise: Array, co_location: NDArray[np.intp]) -> ComparedRuns:
+        """From the ratio of measured to predicted, shape (N,)."""
+        error, kept = significant(np.log(ratio), of=1.0), significant(conditions.kept)
+        return cls(replace(conditions, kept=kept), error, significant(noise), co_location)
 
     @classmethod
     def joined(cls, parts: Sequence[ComparedRuns]) -> ComparedRuns:
@@ -79,7 +86,7 @@ def compared_by_name(
         measured[row, : len(given)] = runs.mean(axis=0)[given]
         variance[row, : len(given)] = [noise[co_location[at].nf] / len(runs) for at in given]
     return [
-        (name, ComparedRuns(conditions, np.log(measured[at] / equilibrium.throughput[at]), variance[at], at[0]))
+        (name, ComparedRuns.of(conditions, measured[at] / equilibrium.throughput[at], variance[at], at[0]))
         for name, at, conditions in model.conditions(equilibrium)
     ]
 
@@ -115,9 +122,9 @@ def _compared_by_sums(runs: Mapping[str, Runs], models: Mapping[str, NfModel]) -
     for name, model in models.items():
         of_nf = runs[name]
         predicted = model.throughput(of_nf.counters, of_nf.traffic, of_nf.service_ms, of_nf.rate_kpps)
-        error = np.log(of_nf.throughput / predicted)
+        ratio = of_nf.throughput / predicted
         conditions = model.conditions(of_nf.traffic, predicted, of_nf.service_ms)
-        compared[name] = ComparedRuns(conditions, error, np.zeros(len(error)), -1 - np.arange(len(error)))
+        compared[name] = ComparedRuns.of(conditions, ratio, np.zeros(len(ratio)), -1 - np.arange(len(ratio)))
     return compared
 
 

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from predictor.contention.intervals import FREEDOM, LEAST, ErrorModel, HeldOutErrors, TrafficScale, spread_of
 from predictor.contention.neighbours import NeighbourCorrection
+from predictor.regression.significant import PARAMETER_BITS, significant
 
 Array = NDArray[np.float64]
 
@@ -36,12 +37,13 @@ def fit_error_models(errors: Mapping[str, HeldOutErrors], scales: Mapping[str, T
     usual, growth = _most_likely(nf, len(names), logarithm, distance, noise)
     # a spread below the uncertainty of the noise itself cannot be distinguished from zero
     usual = np.maximum(usual, 0.25 * np.log(max(2 * float((noise**2).mean()) / len(noise), LEAST**4)))
+    spread = significant(np.exp(usual))
     variance = spread_of(usual[nf] + (growth[nf] * distance).sum(axis=1)) ** 2
-    standard = logarithm / np.sqrt(variance + noise)
+    standard = significant(logarithm / np.sqrt(variance + noise), of=1.0)
     order = np.argsort(standard, kind="stable")
-    weight = variance / (variance + noise)
+    weight = significant(variance / (variance + noise))
     return {
-        name: ErrorModel(scales[name], float(np.exp(usual[at])), growth[at], standard[order], weight[order])
+        name: ErrorModel(scales[name], float(spread[at]), growth[at], standard[order], weight[order])
         for at, name in enumerate(names)
     }
 
@@ -86,7 +88,7 @@ def _most_likely(
         share = variance(likely) / (variance(likely) + noise)
         freedom = 4 + (FREEDOM - 4) / np.maximum(share, 0.05) ** 2
     shared, own = unpack(likely)
-    found = shared + own
+    found = significant(shared + own, PARAMETER_BITS, of=1.0)
     return found[:, 0], found[:, 1:]
 
 
@@ -103,7 +105,7 @@ def restandardised(
     error, variance = (np.concatenate(parts) for parts in zip(*left, strict=True))
     error = error + np.concatenate([optimism[name] for name in corrections])
     noise = np.concatenate([correction.noise for correction in corrections.values()])
-    standard = error / np.sqrt(variance + noise)
+    standard = significant(error / np.sqrt(variance + noise), of=1.0)
     order = np.argsort(standard, kind="stable")
-    weight = variance / (variance + noise)
+    weight = significant(variance / (variance + noise))
     return {name: replace(model, standard=standard[order], weight=weight[order]) for name, model in models.items()}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.neighbours import LEAST_NOISE, ROOT5, NeighbourCorrection, loneliness
+from predictor.regression.significant import PARAMETER_BITS, significant
 from profiles import ATTRIBUTES
 
 Array = NDArray[np.float64]
@@ -39,6 +40,7 @@ def fit_neighbours(names: Sequence[str], inputs: Array, errors: Array, noise: Ar
     """
     if len(errors) < LEAST_ROWS:
         return None
+    errors, noise = significant(errors, of=1.0), significant(noise)
     every = -(-len(errors) // TUNED_ON)
     found = _most_likely(len(names), inputs[::every], errors[::every], noise[::every])
     counts, (traffic, own, smooth, apart) = found[: len(names)], found[len(names) :]
@@ -88,8 +90,7 @@ def _most_likely(nfs: int, inputs: Array, errors: Array, noise: Array) -> Array:
     start = np.zeros(len(free))
     found = minimize(cost, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
     typical[free] += found
-    likely: Array = np.exp(typical)
-    return likely
+    return significant(np.exp(typical), PARAMETER_BITS)
 
 
 def _apart(nfs: int, inputs: Array) -> list[Array]:

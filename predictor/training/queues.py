@@ -12,6 +12,7 @@ from scipy.optimize import least_squares
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.composition import PIPELINE, Pattern
 from predictor.contention.execution import Execution
+from predictor.regression.significant import significant
 from predictor.training.measurements import NfMeasurements, Runs
 
 Array = NDArray[np.float64]
@@ -23,6 +24,8 @@ STRAY = 0.03
 ENOUGH = 30
 """Runs from which on the service time has one term more."""
 RELUCTANCE = 0.01
+SETTLED_BITS = 16
+"""Binary digits of what is fitted, in units of the typical time of a packet: 2e-5, where runs scatter by 5e-3."""
 KNOTS = 5
 ROWS_PER_KNOT = 6
 UNBOUND, MOST_LOG = 1e9, 20.0
@@ -136,7 +139,7 @@ class _Fit:
         first = np.clip(first, low, high)
         for stray in (10 * STRAY, STRAY):
             first = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=stray, x_scale="jac").x
-        return unpack(first)
+        return unpack(significant(first, SETTLED_BITS, of=1.0))
 
     def usual(self) -> Array:
         """Per accelerator and term, the scaled coefficient where runs do not determine it; NaN where any is as likely.
