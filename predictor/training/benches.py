@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 TERMS = ("constant", "packet_size", "mtbr", "matches")
 STRAY = 0.03
-SETTLED_BITS = 16
+SETTLED_BITS = 15
 """Binary digits of the parts of a service time, of the longest: 2e-5, where runs scatter by 5e-3."""
 
 

@@ -24,10 +24,12 @@ STRAY = 0.03
 ENOUGH = 30
 """Runs from which on the service time has one term more."""
 RELUCTANCE = 0.01
-SETTLED_BITS = 16
+SETTLED_BITS = 15
 """Binary digits of what is fitted, in units of the typical time of a packet: 2e-5, where runs scatter by 5e-3."""
 KNOTS = 5
 ROWS_PER_KNOT = 6
+EXACT = {"ftol": 1e-15, "xtol": 1e-11, "gtol": 1e-13, "max_nfev": 100}
+STEP = 1e-5
 UNBOUND, MOST_LOG = 1e9, 20.0
 EVERY_PACKET = ("constant", "packet_size")
 HEADERLESS = "payload_matches"
@@ -92,7 +94,9 @@ class _Fit:
         self.terms = _terms(pattern, runs)
         self.columns = [terms[term] for term in self.terms]
         self.units = [float(np.median(1 / runs.throughput) / max(column.max(), 1e-300)) for column in self.columns]
-        self.curve = np.zeros((len(runs.throughput), 0)) if base is not None else _curve(runs.traffic, self.alone)
+        self.curve, self.usual_curve = (
+            _curve(runs, self.alone) if base is None else (np.zeros((len(base), 0)), np.zeros(0))
+        )
 
     def start(self, loose: Sequence[bool]) -> tuple[list[float], list[Array]]:
         """The linear fit of 1/T to the runs with most contention, as if the accelerator bound in each."""
@@ -107,7 +111,7 @@ class _Fit:
             [
                 *(values / self.units for values in coefficients),
                 [share for share, free in zip(shares, loose, strict=True) if free],
-                np.full(self.curve.shape[1], np.log(self.runs.throughput[self.alone].max(initial=1e-9))),
+                self.usual_curve,
             ]
         )
         if not len(first):
@@ -124,21 +128,41 @@ class _Fit:
         shared[len(self.names) * len(self.terms) :][: sum(loose)] = True
         # where runs do not determine them: one queue, and service times like the bench's
         usual, times = self.usual(), np.arange(len(first)) < len(self.names) * len(self.terms)
+        cores = slice(len(first) - self.curve.shape[1], len(first))
 
         def residuals(vector: Array) -> Array:
             base = self.base
             if base is None:
-                base = np.exp(np.clip(self.curve @ vector[len(vector) - self.curve.shape[1] :], -MOST_LOG, MOST_LOG))
+                base = np.exp(np.clip(self.curve @ vector[cores], -MOST_LOG, MOST_LOG))
             errors = np.log(np.maximum(self._predict(*unpack(vector), base), 1e-9) / self.runs.throughput)
-            unusual = [vector[shared] - 1.0, (vector[times] - usual)[~np.isnan(usual)]]
+            unusual = [
+                vector[shared] - 1.0,
+                (vector[times] - usual)[~np.isnan(usual)],
+                vector[cores] - self.usual_curve,
+            ]
             return np.concatenate([errors, *(RELUCTANCE * part for part in unusual)])
+
+        def slopes(vector: Array) -> Array:
+            here = residuals(vector)
+            steps = STEP * np.eye(len(vector))
+            return np.stack([(residuals(vector + step) - here) / STEP for step in steps], axis=1)
 
         # nothing takes negative time, or two terms could stand in for a third that was not varied apart from them
         low, high = np.where(times, 0.0, -np.inf), np.full(len(first), np.inf)
         low[shared], high[shared] = 1 / MOST_QUEUES, 1.0 + 1e-6
         first = np.clip(first, low, high)
         for stray in (10 * STRAY, STRAY):
-            first = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=stray, x_scale="jac").x
+            found = least_squares(
+                residuals,
+                first,
+                jac=slopes,
+                bounds=(low, high),
+                loss="soft_l1",
+                f_scale=stray,
+                x_scale="jac",
+                **(EXACT if stray == STRAY else {}),
+            )
+            first = found.x
         return unpack(significant(first, SETTLED_BITS, of=1.0))
 
     def usual(self) -> Array:
@@ -191,14 +215,19 @@ def _terms(pattern: Pattern, runs: Runs) -> tuple[str, ...]:
     return tuple(terms)
 
 
-def _curve(traffic: Array, alone: NDArray[np.bool_]) -> Array:
-    """The throughput of the cores as a curve over flows, tilted with packet size: weights of its knots per run."""
-    flows, size = np.log(np.maximum(traffic[:, 0], 1.0)), traffic[:, 1] / max(traffic[:, 1].max(), 1e-9)
+def _curve(runs: Runs, alone: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The throughput of the cores as a curve over flows, tilted with packet size: weights of its knots per run.
+
+    And its knots where runs do not determine them: as fast as the fastest run alone, whatever the packet size.
+    """
+    flows, size = np.log(np.maximum(runs.traffic[:, 0], 1.0)), runs.traffic[:, 1] / max(runs.traffic[:, 1].max(), 1e-9)
     count = int(np.clip(alone.sum() // ROWS_PER_KNOT, 1, KNOTS))
     knots = np.unique(np.quantile(flows[alone], np.linspace(0, 1, count))) if alone.any() else np.zeros(1)
     hats = np.column_stack([np.interp(flows, knots, unit) for unit in np.eye(len(knots))])
     tilt = hats * (size - size.mean())[:, None] if np.ptp(size) > 0 and count > 1 else hats[:, :0]
-    return np.column_stack([hats, tilt])
+    usual = np.zeros(hats.shape[1] + tilt.shape[1])
+    usual[: hats.shape[1]] = np.log(runs.throughput[alone].max(initial=1e-9))
+    return np.column_stack([hats, tilt]), usual
 
 
 def _of_every_packet(bench: ServiceTime | None) -> tuple[tuple[str, float], ...]:
