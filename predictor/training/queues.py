@@ -28,7 +28,8 @@ SETTLED_BITS = 15
 """Binary digits of what is fitted, in units of the typical time of a packet: 2e-5, where runs scatter by 5e-3."""
 KNOTS = 5
 ROWS_PER_KNOT = 6
-EXACT = {"ftol": 1e-15, "xtol": 1e-11, "gtol": 1e-13, "max_nfev": 100}
+USUAL, EXACT, MOST_STEPS = 1e-8, 1e-11, 100
+"""How far a fit is continued, at the first try and at the last: to where every processor ends."""
 STEP = 1e-5
 UNBOUND, MOST_LOG = 1e9, 20.0
 EVERY_PACKET = ("constant", "packet_size")
@@ -152,6 +153,7 @@ class _Fit:
         low[shared], high[shared] = 1 / MOST_QUEUES, 1.0 + 1e-6
         first = np.clip(first, low, high)
         for stray in (10 * STRAY, STRAY):
+            last = stray == STRAY
             found = least_squares(
                 residuals,
                 first,
@@ -160,7 +162,10 @@ class _Fit:
                 loss="soft_l1",
                 f_scale=stray,
                 x_scale="jac",
-                **(EXACT if stray == STRAY else {}),
+                ftol=1e-4 * EXACT if last else USUAL,
+                xtol=EXACT if last else USUAL,
+                gtol=1e-2 * EXACT if last else USUAL,
+                max_nfev=MOST_STEPS if last else None,
             )
             first = found.x
         return unpack(significant(first, SETTLED_BITS, of=1.0))

@@ -1,4 +1,4 @@
-"""Significant digits: what rounding alone tells apart becomes equal, and nothing else is lost."""
+"""Significant digits: what differs by rounding alone becomes equal, and nothing else is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_digits_are_those_of_the_magnitude_that_is_given() -> None:
 
 
 @given(st.floats(0.1, 10.0))
-def test_values_that_rounding_tells_apart_become_equal(value: float) -> None:
+def test_values_that_differ_by_rounding_become_equal(value: float) -> None:
     """Unless they are on both sides of the middle between two rounded values."""
     exact = significant(value)
     assert significant(float(exact) * (1 + 1e-14)) == significant(float(exact) * (1 - 1e-14)) == exact
