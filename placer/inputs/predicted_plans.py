@@ -1,0 +1,51 @@
+"""The latency of whole plans as models of a GPU server predict it, with a margin for their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from placer.gpu.plan import Admitted
+from predictor.gpu.models import GpuModels
+from predictor.gpu.prediction import Overload
+from profiles import GpuSettings, PacedWorkload, TrafficProfile, Workload
+
+KEPT = 0.99
+"""The share of promises that are to be kept at a predicted latency."""
+
+
+class PredictedPlans:
+    """A `PlanLatencies` of models: the p99 that is exceeded in 1 of 100 co-locations.
+
+    Parameters
+    ----------
+    models
+        Of the server.
+    nfs
+        The modelled NF of each SLO, by its id; None: `LatencySlo.nf` names it.
+    """
+
+    def __init__(self, models: GpuModels, nfs: Mapping[str, str] | None = None) -> None:
+        self.models = models
+        self.nfs = nfs
+
+    def p99_us(self, plan: Sequence[Admitted]) -> Sequence[float]:
+        """As of `PlanLatencies`; infinite beyond what was measured, too."""
+        loads = [self._load(one) for one in plan]
+        if any(self.models.check(load) for load in loads):
+            return [inf] * len(plan)
+        try:
+            # the interval has two ends, and as many latencies are below as are above it
+            predicted = self.models.predict(loads, coverage=1 - 2 * (1 - KEPT))
+        except Overload:
+            return [inf] * len(plan)
+        return [one.high_us if one.high_us is not None else inf for one in predicted]
+
+    def _load(self, one: Admitted) -> PacedWorkload:
+        return paced_load(one, self.nfs[one.slo.id] if self.nfs else one.slo.nf, self.models.default_traffic)
+
+
+def paced_load(one: Admitted, nf: str, traffic: TrafficProfile) -> PacedWorkload:
+    """What runs of an admitted SLO: this NF with this traffic."""
+    settings = GpuSettings.of([(share.sm, share.packets) for share in one.minibatches], order=one.order)
+    return PacedWorkload(Workload(nf, traffic), one.slo.rate_kpps, settings)
