@@ -1,15 +1,16 @@
 """Admission by the latency of whole plans: a greedy insertion that needs no formula for the latency.
 
-SLOs come with the shortest headroom first, and so are their transfers ordered (paper 003, Algorithm 1, line 5). Each is
-tried with those of its batches that keep its promise when it runs alone, the fastest first. It is admitted with the
-first batch with which all that are admitted keep theirs.
+Transfers are ordered by headroom, the shortest first (paper 003, Algorithm 1, line 5). Each SLO is tried with those of
+its batches that keep its promise when it runs alone, the fastest first. It is admitted with the first batch with which
+all that are admitted keep theirs. SLOs come with the shortest headroom first, then, unless all were admitted, with the
+longest first; the larger plan counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 from placer.gpu.device import GpuDevice
@@ -18,7 +19,9 @@ from placer.gpu.plan import Admitted, Rejected, SmShare
 from placer.gpu.slo import LatencySlo
 
 TRIED = 4
-"""Batches of an SLO that are tried beside others: the fastest, and others evenly over its sizes."""
+"""Batches of an SLO that are tried beside others: the fastest, and others evenly over those that are slower."""
+
+Found = tuple[tuple[Admitted, ...], tuple[Rejected, ...]]
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,8 @@ class AloneLatency:
     latency_us: float
 
 
-def admit_whole_plans(
-    device: GpuDevice, slos: Sequence[LatencySlo], latencies: PlanLatencies
-) -> tuple[tuple[Admitted, ...], tuple[Rejected, ...]]:
-    """What is admitted, so that every plan on the way keeps all promises, and what is rejected.
+def admit_whole_plans(device: GpuDevice, slos: Sequence[LatencySlo], latencies: PlanLatencies) -> Found:
+    """What is admitted, in a plan that keeps all promises, and what is rejected.
 
     Parameters
     ----------
@@ -42,15 +43,12 @@ def admit_whole_plans(
         Of plans.
     """
     alone = {slo.id: batches_alone(device, slo, latencies) for slo in slos}
-    ranked = sorted(slos, key=lambda slo: _headroom_us(slo, alone[slo.id]))
-    search = _Search(device, latencies)
-    rejected = []
-    for slo in ranked:
-        if not alone[slo.id]:
-            rejected.append(Rejected(slo, _cause_alone(device, slo)))
-        elif cause := search.insert(slo, alone[slo.id]):
-            rejected.append(Rejected(slo, cause))
-    return tuple(search.plan), tuple(rejected)
+    possible = sorted((slo for slo in slos if alone[slo.id]), key=lambda slo: _headroom_us(slo, alone[slo.id]))
+    never = tuple(Rejected(slo, _cause_alone(device, slo)) for slo in slos if not alone[slo.id])
+    best = _inserted(device, latencies, possible, alone)
+    if best[1]:
+        best = max(best, _inserted(device, latencies, possible[::-1], alone), key=lambda found: len(found[0]))
+    return best[0], (*best[1], *never)
 
 
 def batches_alone(device: GpuDevice, slo: LatencySlo, latencies: PlanLatencies) -> list[AloneLatency]:
@@ -66,6 +64,7 @@ def batches_alone(device: GpuDevice, slo: LatencySlo, latencies: PlanLatencies) 
 def _batches(device: GpuDevice, slo: LatencySlo) -> list[int]:
     most = device.executors_per_sm * device.packets_per_executor
     sizes = [1 << power for power in range(most.bit_length())] if slo.batch is None else [slo.batch]
+    # packets wait half of this on average, and the p99 is longer than the average
     return [size for size in sizes if size <= most and device.batching_us(size, slo.rate_kpps) / 2 < slo.latency_us]
 
 
@@ -78,34 +77,53 @@ def _cause_alone(device: GpuDevice, slo: LatencySlo) -> str:
     return "kernel" if _batches(device, slo) else "batching"
 
 
-class _Search:
-    """The plan so far."""
+def _inserted(
+    device: GpuDevice,
+    latencies: PlanLatencies,
+    slos: Sequence[LatencySlo],
+    alone: Mapping[str, Sequence[AloneLatency]],
+) -> Found:
+    """What is admitted and rejected when SLOs come in this order."""
+    search = _Search(device, latencies, alone)
+    rejected = [Rejected(slo, cause) for slo in slos if (cause := search.insert(slo))]
+    return tuple(search.plan), tuple(rejected)
 
-    def __init__(self, device: GpuDevice, latencies: PlanLatencies) -> None:
+
+class _Search:
+    """The plan so far, in the order of its transfers."""
+
+    def __init__(
+        self, device: GpuDevice, latencies: PlanLatencies, alone: Mapping[str, Sequence[AloneLatency]]
+    ) -> None:
         self.device = device
         self.latencies = latencies
+        self.alone = alone
         self.plan: list[Admitted] = []
 
-    def insert(self, slo: LatencySlo, alone: Sequence[AloneLatency]) -> str | None:
+    def insert(self, slo: LatencySlo) -> str | None:
         """Add the SLO where all promises are kept; or why not."""
         if len(self.plan) >= self.device.workers:
             return "workers"
         fits = False
-        for one in _spread(alone):
+        for one in _spread(self.alone[slo.id]):
             sm = self._sm(one.batch)
             if sm is None:
                 continue
             fits = True
-            wanted = [*self.plan, Admitted(slo, one.batch, len(self.plan), (SmShare(sm, one.batch),))]
-            if all(
-                found <= each.slo.latency_us for found, each in zip(self.latencies.p99_us(wanted), wanted, strict=True)
-            ):
+            wanted = self._with(Admitted(slo, one.batch, 0, (SmShare(sm, one.batch),)))
+            found = self.latencies.p99_us(wanted)
+            if all(latency <= each.slo.latency_us for latency, each in zip(found, wanted, strict=True)):
                 self.plan = wanted
                 return None
         return "pcie" if fits else "executors"
 
+    def _with(self, new: Admitted) -> list[Admitted]:
+        """The plan with one more."""
+        ranked = sorted([*self.plan, new], key=lambda one: _headroom_us(one.slo, self.alone[one.slo.id]))
+        return [replace(one, order=order) for order, one in enumerate(ranked)]
+
     def _sm(self, packets: int) -> int | None:
-        """The SM with the most free executors that has room."""
+        """The SM with the most free executors; None where it has no room."""
         used: Counter[int] = Counter()
         for one in self.plan:
             used.update({share.sm: self.device.executors(share.packets) for share in one.minibatches})

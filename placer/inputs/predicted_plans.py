@@ -35,11 +35,11 @@ class PredictedPlans:
         if any(self.models.check(load) for load in loads):
             return [inf] * len(plan)
         try:
-            # the interval has two ends, and as many latencies are below as are above it
-            predicted = self.models.predict(loads, coverage=1 - 2 * (1 - KEPT))
+            predicted = self.models.predict(loads)
         except Overload:
             return [inf] * len(plan)
-        return [one.high_us if one.high_us is not None else inf for one in predicted]
+        kept = [self.models.errors.kept_p99(one.p99_us, one.mean_us, KEPT) for one in predicted]
+        return [one if one is not None else inf for one in kept]
 
     def _load(self, one: Admitted) -> PacedWorkload:
         return paced_load(one, self.nfs[one.slo.id] if self.nfs else one.slo.nf, self.models.default_traffic)

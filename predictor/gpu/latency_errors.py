@@ -7,7 +7,7 @@ The co-locations of a profile train none of the models, so each is left out: its
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ ENOUGH = 20
 """Measured latencies without which there are no intervals."""
 BANDS = 3
 """Intervals are of the same width among predictions whose share of waiting for others is similar."""
+
+LEAST_DISTANCE = 0.05
+"""Of a p99 from the mean, as a share of it; below, errors are no smaller."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,14 @@ class LatencyErrors:
         Of each latency, the share of it that was predicted for what other NFs cause, shape (N,).
     mean, p99
         Logarithm of the measured over the predicted, shape (N,).
+    tails
+        Of each latency, the predicted p99 over the predicted mean, shape (N,); empty in models that do not have it.
     """
 
     shares: Array
     mean: Array
     p99: Array
+    tails: Array = field(default_factory=lambda: np.zeros(0))
 
     def interval(self, what: str, predicted: float, share: float, coverage: float) -> tuple[float, float] | None:
         """The interval that holds a measured `mean` or `p99` with this probability; None if too little was measured."""
@@ -46,6 +52,19 @@ class LatencyErrors:
         rank = min(np.ceil((len(near) + 1) * coverage) / len(near), 1.0)
         low, high = np.quantile(near, [(1 - rank) / 2, (1 + rank) / 2])
         return predicted * float(np.exp(min(low, 0.0))), predicted * float(np.exp(max(high, 0.0)))
+
+    def kept_p99(self, p99: float, mean: float, kept: float) -> float | None:
+        """The latency under which this share of the measured p99s are; None if too little was measured.
+
+        The error of a p99 grows with how far above the mean it is: p99s of heavy tails rest on few packets. So errors
+        count in units of that distance (normalized conformal prediction, Papadopoulos et al. 2002).
+        """
+        if len(self.tails) < ENOUGH:
+            return None
+        scores = self.p99 / _distance(self.tails)
+        rank = min(np.ceil((len(scores) + 1) * kept) / len(scores), 1.0)
+        worst = max(float(np.quantile(scores, rank, method="higher")), 0.0)
+        return p99 * float(np.exp(worst * _distance(np.array([p99 / mean]))[0]))
 
     def error_pct(self, what: str) -> float:
         """Mean absolute error, %; NaN where nothing was measured."""
@@ -60,14 +79,20 @@ class LatencyErrors:
 
     def as_arrays(self) -> dict[str, Array]:
         """The errors, as plain arrays."""
-        return {"shares": self.shares, "mean": self.mean, "p99": self.p99}
+        return {"shares": self.shares, "mean": self.mean, "p99": self.p99, "tails": self.tails}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> LatencyErrors:
         """The errors that `as_arrays` returned."""
-        return cls(arrays["shares"], arrays["mean"], arrays["p99"])
+        return cls(arrays["shares"], arrays["mean"], arrays["p99"], arrays.get("tails", np.zeros(0)))
 
     @classmethod
     def none(cls) -> LatencyErrors:
         """Of nothing measured."""
         return cls(np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+def _distance(tails: Array) -> Array:
+    """How far p99s are above the mean, as a share of it."""
+    found: Array = np.maximum(tails - 1.0, LEAST_DISTANCE)
+    return found

@@ -130,18 +130,19 @@ def _worker(profile: GpuProfile, models: Mapping[str, GpuNfModel]) -> WorkerMode
 
 def latency_errors(models: GpuModels, measured: Sequence[tuple[list[PacedWorkload], Array]]) -> LatencyErrors:
     """How far the measured latencies are from their predictions; what cannot be predicted is left out."""
-    shares, errors = [], []
+    shares, tails, errors = [], [], []
     for loads, latencies in measured[:: -(-len(measured) // ENOUGH_CO_LOCATIONS) or 1]:
         try:
             predicted = models.predict(loads)
         except (InputError, Overload):
             continue
         shares += [sum(one.stages_us[name] for name in WAITS) / one.mean_us for one in predicted]
+        tails += [one.p99_us / one.mean_us for one in predicted]
         errors += [np.log(found / [one.mean_us, one.p99_us]) for found, one in zip(latencies, predicted, strict=True)]
     if not errors:
         return LatencyErrors.none()
     mean, p99 = np.array(errors).T
-    return LatencyErrors(np.array(shares), mean, p99)
+    return LatencyErrors(np.array(shares), mean, p99, np.array(tails))
 
 
 def _nf_model(profile: GpuProfile, nf: GpuNfProfile, transfer: StageTime, returned: StageTime) -> GpuNfModel:
