@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placer.gpu.device import GpuDevice
+    from placer.gpu.latencies import PlanLatencies
     from placer.gpu.slo import LatencySlo
 
 FORMATS = ("table", "json")
+PREDICTED = "predicted"
+"""The method that needs models; its answers say nothing of the model of a device."""
 AFTER_S = 1.0
 """Seconds after which a message says what takes so long."""
 
@@ -78,10 +81,17 @@ def command(
     admit = METHODS.find(method)
     refuse_unwritable("--certificate", certificate)
     refuse_same_files({"--certificate": certificate}, {"SLOS": _path(slos), "--device": device})
-    gpu, read = _read(slos, device, models)
+    if method == PREDICTED:
+        _refuse_for_predicted(models, {"--explain": explain, "--certificate": certificate is not None})
+    gpu, read, latencies = _read(slos, device, models)
     progress = Progress(quiet=quiet)
     with progress.waiting(f"admitting {len(read):,} SLOs, at most {time_limit:g} s", AFTER_S):
-        admission = admit(gpu, read, MethodSetting(seed, time_limit))
+        admission = admit(gpu, read, MethodSetting(seed, time_limit, latencies))
+    if method == PREDICTED and latencies is not None and format == "table":
+        from placer.report.text.predicted_admission import predicted_table
+
+        typer.echo(predicted_table(admission, latencies.p99_us(admission.admitted)), nl=False)
+        return
     reasons = None
     if explain:
         from placer.gpu.greedy.enough import reasons_of
@@ -101,19 +111,34 @@ def _path(source: str) -> Path | None:
     return None if source == "-" else Path(source)
 
 
-def _read(slos: str, device: Path | None, models: Path | None) -> tuple[GpuDevice, Sequence[LatencySlo]]:
-    """The GPU and the SLOs; the faults of both files at once."""
+def _refuse_for_predicted(models: Path | None, given: dict[str, bool]) -> None:
+    """Refuse what speaks of the model of a device, and admission by models without any."""
+    if models is None:
+        hint = "`placer train PROFILE --out DIR` writes them from the profile of a GPU"
+        raise InputError.of("--models", f"is missing: --method {PREDICTED} admits by models", hint=hint)
+    for option in (name for name, there in given.items() if there):
+        message = f"is not known of --method {PREDICTED}: it speaks of the model of a device"
+        raise InputError.of(option, message, hint="--method exact has it")
+
+
+def _read(
+    slos: str, device: Path | None, models: Path | None
+) -> tuple[GpuDevice, Sequence[LatencySlo], PlanLatencies | None]:
+    """The GPU, the SLOs, and the latencies of plans if there are models; the faults of both files at once."""
     from placer.inputs.slos import read_device, read_slos
 
     if (device is None) == (models is None):
         message = "is missing" if device is None else "is given together with --models"
         raise InputError.of("--device", message, hint="name a GPU: --device FILE, or --models DIR")
     if models is not None:
+        from placer.inputs.predicted_plans import PredictedPlans
         from placer.inputs.slo_models import described_by
         from predictor.gpu.models import load_gpu_models
 
         trained = load_gpu_models(models)
-        return described_by(trained, read_slos(slos, trained.nfs))
+        wanted = read_slos(slos, trained.nfs)
+        gpu_of_models, named = described_by(trained, wanted)
+        return gpu_of_models, named, PredictedPlans(trained, {slo.id: slo.nf for slo in wanted})
     assert device is not None
     faults: list[Fault] = []
     gpu = None
@@ -128,4 +153,4 @@ def _read(slos: str, device: Path | None, models: Path | None) -> tuple[GpuDevic
     if faults:
         raise InputError(faults)
     assert gpu is not None
-    return gpu, read
+    return gpu, read, None

@@ -14,6 +14,7 @@ from profiles.registry import Registry
 
 if TYPE_CHECKING:
     from placer.gpu.device import GpuDevice
+    from placer.gpu.latencies import PlanLatencies
     from placer.gpu.plan import Admission
     from placer.gpu.slo import LatencySlo
 
@@ -28,10 +29,13 @@ class MethodSetting:
         Of methods that draw.
     time_limit_s
         Of methods that search; then they return the best they found.
+    latencies
+        Of whole plans, for methods that ask models; None where there are none.
     """
 
     seed: int = 0
     time_limit_s: float = 1.0
+    latencies: PlanLatencies | None = None
 
 
 class AdmissionMethod(Protocol):

@@ -51,7 +51,7 @@ def admission_report(
     if reasons:
         parts.append(_explained(reasons))
     elif admission.rejected:
-        parts.append(_rejected(admission.rejected))
+        parts.append(rejected_table(admission.rejected))
     return "\n".join([*parts, _verdict(device, admission, method)])
 
 
@@ -106,7 +106,9 @@ def _admitted(device: GpuDevice, admitted: Sequence[Admitted]) -> str:
         parts = latencies[one.slo.id]
         slo = [one.slo.id, one.slo.nf, f"{one.slo.rate_kpps:,.1f}", f"{one.slo.latency_us:,.1f}"]
         exceeds = "" if parts.total <= one.slo.latency_us * (1 + 1e-9) else " !"
-        rows.append([*slo, f"{parts.total:,.1f}{exceeds}", *_us(parts), one.batch, one.order, _sms(one.minibatches)])
+        rows.append(
+            [*slo, f"{parts.total:,.1f}{exceeds}", *_us(parts), one.batch, one.order, sms_text(one.minibatches)]
+        )
     return text_table(ADMITTED, rows, words=2)
 
 
@@ -114,7 +116,7 @@ def _us(parts: LatencyParts) -> list[str]:
     return [f"{time:,.1f}" for time in stages(parts).values()]
 
 
-def _sms(shares: Sequence[SmShare]) -> str:
+def sms_text(shares: Sequence[SmShare]) -> str:
     """Packets per SM; `64 on 3-5` is 64 on each of them."""
     found = []
     ordered = sorted(shares, key=lambda one: one.sm)
@@ -125,7 +127,8 @@ def _sms(shares: Sequence[SmShare]) -> str:
     return ", ".join(found)
 
 
-def _rejected(rejected: Sequence[Rejected]) -> str:
+def rejected_table(rejected: Sequence[Rejected]) -> str:
+    """What is rejected, with its causes."""
     return text_table(
         REJECTED,
         [
