@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 
 from placer.gpu.registry import METHODS
+from predictor.training.gpu import train_gpu
+from profiles.gpu_tables import read_gpu_profile
 from tests.placer.commands.conftest import Placer
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SLOS, GPU = EXAMPLES / "slos.jsonl", EXAMPLES / "gpu.json"
+
+PREDICTED = "predicted"
 
 SMALL_GPU = """{"sms": 1, "executors_per_sm": 4, "packets_per_executor": 10, "workers": 3, "arbitration": "one-shot",
  "transfer_us": {"header": [0, 4]}, "nfs": {"acl": {"class": "header", "pre_post_us": 5, "kernel_us": [2, 8]}}}
@@ -148,7 +152,7 @@ def test_exact_is_the_default(placer: Placer, small: Path) -> None:
     assert (found["rejected"], found["bound"], found["proven"]) == ([{"id": "c", "cause": "pcie"}], 2, True)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [method for method in METHODS if method != PREDICTED])
 def test_every_method_answers_the_example(placer: Placer, method: str) -> None:
     """Each SLO is admitted or rejected."""
     ended = placer("admit", SLOS, "--device", GPU, "--method", method, "--format", "json")
@@ -185,6 +189,52 @@ def test_options_that_are_not_understood_are_refused(
     status, stdout, stderr = admit(placer, small, *(option.format(small) for option in options))
     assert (status, stdout) == (2, "")
     assert fault in stderr
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of the recorded simulated GPU."""
+    folder = tmp_path_factory.mktemp("gpu") / "models"
+    train_gpu(read_gpu_profile(EXAMPLES.parent / "traces" / "gpu-simulated")).save(folder)
+    return folder
+
+
+@pytest.fixture
+def acls(tmp_path: Path) -> Path:
+    """Two SLOs of an ACL: one that is easily kept, and one that is shorter than a transfer."""
+    loose, tight = (
+        {"id": name, "nf": "ACL", "rate_kpps": 200, "latency_us": us} for name, us in [("a", 900), ("b", 2)]
+    )
+    write(tmp_path, loose, tight)
+    return tmp_path / "slos.jsonl"
+
+
+def test_models_admit_by_the_predicted_p99(placer: Placer, models: Path, acls: Path) -> None:
+    """An answer is of the same form as by a device; the table has the p99 of what is admitted."""
+    ended = placer("admit", acls, "--models", models, "--method", PREDICTED, "--format", "json")
+    found = json.loads(ended.stdout)
+    assert [one["id"] for one in found["admitted"]] == ["a"]
+    assert [one["id"] for one in found["rejected"]] == ["b"]
+    assert found["admitted"][0].keys() == {"id", "batch", "order", "minibatches"}
+    table = placer("admit", acls, "--models", models, "--method", PREDICTED).stdout
+    assert "p99" in table.splitlines()[0]
+    assert table.splitlines()[-1].startswith("1 of 2 SLOs admitted by predicted p99 in ")
+
+
+@pytest.mark.parametrize("more", [["--explain"], ["--certificate", "c.json"]])
+def test_what_speaks_of_a_device_is_refused_beside_predictions(
+    placer: Placer, models: Path, acls: Path, more: list[str]
+) -> None:
+    """Explanations and certificates count by the formulas of a device."""
+    ended = placer("admit", acls, "--models", models, "--method", PREDICTED, *more)
+    assert (ended.status, ended.stdout) == (2, "")
+    assert f"{more[0]}: is not known of --method predicted" in ended.stderr
+
+
+def test_predictions_need_models(placer: Placer) -> None:
+    ended = placer("admit", SLOS, "--device", GPU, "--method", PREDICTED)
+    assert (ended.status, ended.stdout) == (2, "")
+    assert "--models: is missing: --method predicted admits by models" in ended.stderr
 
 
 def test_a_folder_without_models_of_a_gpu_is_refused(placer: Placer, tmp_path: Path) -> None:
