@@ -1,0 +1,92 @@
+"""The simulated server with a GPU: the NFs and traffic of Grus's measurements, and latency models of it.
+
+Printed: flows of 2 Gb/s in figures 1 and 9, batches of 256 packets, four NFs, and which of them moves what. Assumed:
+the firewalls of figures 1 and 9 have packets of 850 B and 30 flows, as in `profiler.simulated_gpu.nfs`. The traces of
+section VII-B (Traffic-A, -B, -C) are not printed; traffic with many, few and some flows stands for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import as_file, files
+
+from predictor.gpu.models import GpuModels
+from predictor.training.gpu import train_gpu
+from profiler.simulated_gpu import SimulatedGpu
+from profiler.testbed import GpuStages, Measurement, PacketLatency
+from profiles import GpuSettings, PacedWorkload, TrafficProfile, Workload
+from profiles.gpu_tables import GpuProfile, read_gpu_profile
+
+RECORDED = "gpu-simulated"
+"""The recorded profile of the server, in `traces/`."""
+FIREWALL = "ACL"
+NFS = ("ACL", "IPRouter", "NIDS", "IPSec")
+FIREWALL_TRAFFIC = TrafficProfile(30, 850)
+GBPS = 2.0
+"""Of each flow (section II-A)."""
+BATCH = 256
+TRAFFICS = {
+    "Traffic-A": TrafficProfile(100_000, 900, 100),
+    "Traffic-B": TrafficProfile(300, 600, 100),
+    "Traffic-C": TrafficProfile(5_000, 750, 100),
+}
+"""In place of a backbone link, a Hadoop cluster and the gateway of an enterprise; all values are assumed."""
+TRAFFIC_NOTE = "Traces are not available; in place of them: " + "; ".join(
+    f"{name}, {traffic.flows:,.0f} flows, packets of {traffic.packet_size:g} B, {traffic.mtbr:g} matches/MB"
+    for name, traffic in TRAFFICS.items()
+)
+
+
+@cache
+def recorded_profile() -> GpuProfile:
+    """What `placer profile` measured on the simulated server."""
+    with as_file(files("traces") / RECORDED) as path:
+        return read_gpu_profile(path)
+
+
+def trained_models(say: Callable[[str], None]) -> GpuModels:
+    """The models that `placer train` makes of the recorded profile, once per process."""
+    say(f"training latency models of the recorded profile {RECORDED} (once)")
+    return _trained()
+
+
+@cache
+def _trained() -> GpuModels:
+    return train_gpu(recorded_profile())
+
+
+def rate_kpps(gbps: float, traffic: TrafficProfile) -> float:
+    """Packets of this traffic at a rate."""
+    return gbps * 1e6 / 8 / traffic.packet_size
+
+
+def on_sms(
+    nf: str, traffic: TrafficProfile, minibatches: Sequence[tuple[int, int]], *, gbps: float = GBPS, order: int = 0
+) -> PacedWorkload:
+    """The NF with these (SM, packets); its batch is their sum."""
+    return PacedWorkload(Workload(nf, traffic), rate_kpps(gbps, traffic), GpuSettings.of(minibatches, order=order))
+
+
+def by_scheduler(nf: str, traffic: TrafficProfile, scheduler: str) -> PacedWorkload:
+    """The NF with a batch of 256 at 2 Gb/s, placed by the scheduler of the GPU (`temporal` or `spatial`)."""
+    settings = GpuSettings(BATCH, None, scheduler=scheduler)
+    return PacedWorkload(Workload(nf, traffic), rate_kpps(GBPS, traffic), settings)
+
+
+def measured(loads: Sequence[PacedWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
+    """A run on the simulated server: a long one whose packets are always the same, or a short one drawn by `seed`."""
+    server = SimulatedGpu()
+    return server.run(loads, noise=seed is not None, seed=seed).measurements
+
+
+def latency_of(one: Measurement) -> PacketLatency:
+    """Of a run on the simulated server, which always measures it."""
+    assert one.latency_us is not None
+    return one.latency_us
+
+
+def stages_of(one: Measurement) -> GpuStages:
+    """Of a run on the simulated server, which always measures them."""
+    assert one.stages_us is not None
+    return one.stages_us
