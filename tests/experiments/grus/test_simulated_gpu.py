@@ -1,0 +1,65 @@
+"""The experiments on the simulated GPU: each reports completely, and says that it is simulated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from experiments import Experiment, Result, Setting, find_experiment
+from experiments.grus import NOT_PRINTED, PAPER, figure1, figure9
+
+NAMES = ["grus-figure1", "grus-figure9"]
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, tuple[Experiment, Result]]:
+    """Every experiment with its result, on few runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure1, "OTHERS", (0, 1, 2))
+        patch.setattr(figure9, "OTHERS", (0, 3))
+        return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_is_complete(name: str, results: dict[str, tuple[Experiment, Result]]) -> None:
+    """Published numbers, verdicts, sentences, what is simulated, and a plot with named axes."""
+    one, result = results[name]
+    assert one.paper == PAPER
+    assert "verdict" in result.table and any(str(column).startswith("published") for column in result.table)
+    assert any("simulated server" in text and "nothing is run on a GPU" in text for text in result.testbeds)
+    assert all(sentence.endswith(".") for sentence in (*result.testbeds, *result.notes))
+    figure = Figure()
+    result.draw(figure)
+    assert all(axes.get_xlabel() or axes.get_ylabel() for axes in figure.axes)
+
+
+def _column(result: Result, keys: list[str], column: str) -> dict[object, Any]:
+    """The values of a column by those of others."""
+    return dict(zip(zip(*(result.table[key] for key in keys), strict=True), result.table[column], strict=True))
+
+
+def test_firewalls_in_turns_wait_and_side_by_side_do_not(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """Only in turns is the published increase met beside two others; beside one, none is printed."""
+    result, keys = results["grus-figure1"][1], ["sharing", "others"]
+    increase, verdict = _column(result, keys, "increase_pct"), _column(result, keys, "verdict")
+    assert increase["temporal", 2] > increase["temporal", 1] > 10
+    assert increase["spatial", 2] < 1
+    assert verdict["temporal", 2] == "" and verdict["spatial", 2] == "differs"
+    assert _column(result, keys, "published_increase_pct")["temporal", 1] == NOT_PRINTED
+
+
+def test_the_first_order_waits_only_for_transfers_under_way(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """It waits longer beside larger transfers, and each increase is below that without guarantees."""
+    result, keys = results["grus-figure9"][1], ["beside", "others"]
+    wait = _column(result, keys, "transfer_wait_us")
+    assert wait[figure9.IPSEC, 3] > wait[figure9.OWN, 3] > 0
+    crowded = result.table[result.table["others"] > 0]
+    assert (crowded["increase_pct"] < crowded["without_guarantee_pct"]).all()
+
+
+def test_firewalls_beside_the_first_fit_on_its_sm() -> None:
+    """Two executors each: six others on SM 0, which has 15."""
+    sms = [one.gpu.minibatches[0].sm for one in figure9.loads(figure9.SHARED, 9) if one.gpu]
+    assert sms == [0] * 7 + [7, 8, 9]
