@@ -8,9 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import Experiment, Result, Setting, find_experiment
-from experiments.grus import NOT_PRINTED, PAPER, figure1, figure9
+from experiments.grus import NOT_PRINTED, PAPER, figure1, figure9, figure10a
 
-NAMES = ["grus-figure1", "grus-figure9"]
+NAMES = ["grus-figure1", "grus-figure9", "grus-figure10a"]
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +19,8 @@ def results() -> dict[str, tuple[Experiment, Result]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figure1, "OTHERS", (0, 1, 2))
         patch.setattr(figure9, "OTHERS", (0, 3))
+        patch.setattr(figure10a, "RATES", (2.0,))
+        patch.setattr(figure10a, "BATCHES", (64, 256))
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
 
@@ -63,3 +65,11 @@ def test_firewalls_beside_the_first_fit_on_its_sm() -> None:
     """Two executors each: six others on SM 0, which has 15."""
     sms = [one.gpu.minibatches[0].sm for one in figure9.loads(figure9.SHARED, 9) if one.gpu]
     assert sms == [0] * 7 + [7, 8, 9]
+
+
+def test_the_wait_for_a_batch_is_predicted_closer_than_chance(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """Errors against long runs are below those against short ones, and a row per traffic says what is published."""
+    table = results["grus-figure10a"][1].table
+    assert list(table["published_error_pct"]) == [1.2, 1.6, 1.3]
+    assert (table["error_pct"] < table["short_run_error_pct"]).all()
+    assert (table["runs"] == 8).all()

@@ -1,0 +1,35 @@
+"""The latency model as Grus prints it (section V-A): a straight line per stage, and a penalty per pair of NFs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.grus.methodology.simulated_server import recorded_profile
+from predictor.gpu.models import GpuModels
+from predictor.gpu.nf_model import rows
+from profiles import ATTRIBUTES, TrafficProfile
+from profiles.gpu_tables import MEAN, OTHERS, PACKETS, parse_others
+
+Array = NDArray[np.float64]
+
+
+def line(at: Sequence[float], times: Sequence[float]) -> Array:
+    """Slope and intercept of least squares, for `numpy.polyval`."""
+    found: Array = np.polyfit(at, times, 1)
+    return found
+
+
+def penalties_us(models: GpuModels, nf: str) -> dict[str, float]:
+    """By how much the kernel of an NF takes longer beside each other one: means over the recorded pairs on an SM."""
+    table = recorded_profile().nfs[nf].sharing
+    found: dict[str, list[float]] = {}
+    for row in table.to_dict("records"):
+        others = parse_others(str(row[OTHERS]))
+        if len(others) == 1:
+            traffic = TrafficProfile(*(float(row[name]) for name in ATTRIBUTES))
+            alone = float(models.models[nf].kernel.mean(rows(traffic, [int(row[PACKETS])]))[0])
+            found.setdefault(others[0][0], []).append(float(row[MEAN]) - alone)
+    return {other: max(float(np.mean(longer)), 0.0) for other, longer in found.items()}
