@@ -8,9 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import Experiment, Result, Setting, find_experiment
-from experiments.grus import NOT_PRINTED, PAPER, figure1, figure9, figure10a
+from experiments.grus import NOT_PRINTED, PAPER, figure1, figure9, figure10a, figure10b
 
-NAMES = ["grus-figure1", "grus-figure9", "grus-figure10a"]
+NAMES = ["grus-figure1", "grus-figure9", "grus-figure10a", "grus-figure10b"]
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +21,7 @@ def results() -> dict[str, tuple[Experiment, Result]]:
         patch.setattr(figure9, "OTHERS", (0, 3))
         patch.setattr(figure10a, "RATES", (2.0,))
         patch.setattr(figure10a, "BATCHES", (64, 256))
+        patch.setattr(figure10b, "BATCHES", (64, 256, 512))
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
 
@@ -73,3 +74,11 @@ def test_the_wait_for_a_batch_is_predicted_closer_than_chance(results: dict[str,
     assert list(table["published_error_pct"]) == [1.2, 1.6, 1.3]
     assert (table["error_pct"] < table["short_run_error_pct"]).all()
     assert (table["runs"] == 8).all()
+
+
+def test_transfers_are_predicted_for_every_traffic(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """Closer than published on Traffic-A, and closer than its line on others, where payloads are smaller."""
+    table = results["grus-figure10b"][1].table
+    assert list(table["published_error_pct"][:3]) == [2.2, 3.5, 4.1] and not table["verdict"].any()
+    smaller = table[(table["traffic"] != "Traffic-A") & (table["moves"] != "header")]
+    assert (smaller["error_pct"] < smaller["line_of_a_error_pct"]).all()
