@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
 
 from experiments import Experiment, Result, Setting, find_experiment
-from experiments.grus import NOT_PRINTED, PAPER, figure1, figure9, figure10a, figure10b
+from experiments.grus import NOT_PRINTED, PAPER, figure1, figure9, figure10a, figure10b, figure10c
+from experiments.grus.methodology import slo_sets
+from experiments.grus.methodology.simulated_server import trained_models
 
-NAMES = ["grus-figure1", "grus-figure9", "grus-figure10a", "grus-figure10b"]
+NAMES = ["grus-figure1", "grus-figure9", "grus-figure10a", "grus-figure10b", "grus-figure10c"]
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +26,7 @@ def results() -> dict[str, tuple[Experiment, Result]]:
         patch.setattr(figure10a, "RATES", (2.0,))
         patch.setattr(figure10a, "BATCHES", (64, 256))
         patch.setattr(figure10b, "BATCHES", (64, 256, 512))
+        patch.setattr(figure10c, "SETS", 1)
         return {name: (find_experiment(name), find_experiment(name).run(Setting(scale=0.02))) for name in NAMES}
 
 
@@ -82,3 +87,23 @@ def test_transfers_are_predicted_for_every_traffic(results: dict[str, tuple[Expe
     assert list(table["published_error_pct"][:3]) == [2.2, 3.5, 4.1] and not table["verdict"].any()
     smaller = table[(table["traffic"] != "Traffic-A") & (table["moves"] != "header")]
     assert (smaller["error_pct"] < smaller["line_of_a_error_pct"]).all()
+
+
+def test_latencies_of_co_locations_are_predicted(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """Within 3 % of the mean and 8 % of the p99, also of NFs that share SMs; what is admitted is not late."""
+    table = results["grus-figure10c"][1].table
+    assert (table["error_pct"] < 3).all() and (table["p99_error_pct"] < 8).all()
+    assert list(table["late_pct"]) == [0.0, 0.0, "no SLO"]
+    assert list(table["published_within_10_pct"]) == [80.0, NOT_PRINTED, NOT_PRINTED]
+
+
+def test_co_locations_on_few_sms_share_them() -> None:
+    """Ten NFs on four SMs, none of which has more executors than there are."""
+    models = trained_models(lambda message: None)
+    loads = slo_sets.packed(models, Random(0)).loads
+    parts = [one for load in loads if load.gpu for one in load.gpu.minibatches]
+    used: Counter[int] = Counter()
+    for one in parts:
+        used[one.sm] += -(-one.packets // models.per_executor)
+    assert len(loads) == 10 and set(used) == set(range(slo_sets.PACKED_SMS))
+    assert max(used.values()) <= 15 and sorted(load.gpu.order or 0 for load in loads if load.gpu) == list(range(10))
