@@ -6,15 +6,17 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from experiments import Experiment, Result, Setting, find_experiment
-from experiments.grus import NOT_PRINTED, PAPER, figure1, figure9, figure10a, figure10b, figure10c
-from experiments.grus.methodology import slo_sets
+from experiments.grus import NOT_PRINTED, PAPER, figure1, figure8, figure9, figure10a, figure10b, figure10c
+from experiments.grus.methodology import kernel_groups, simulated_server, slo_sets
 from experiments.grus.methodology.simulated_server import trained_models
+from predictor.gpu.prediction import Overload
 
-NAMES = ["grus-figure1", "grus-figure9", "grus-figure10a", "grus-figure10b", "grus-figure10c"]
+NAMES = ["grus-figure1", "grus-figure8", "grus-figure9", "grus-figure10a", "grus-figure10b", "grus-figure10c"]
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,40 @@ def test_firewalls_in_turns_wait_and_side_by_side_do_not(results: dict[str, tupl
     assert increase["spatial", 2] < 1
     assert verdict["temporal", 2] == "" and verdict["spatial", 2] == "differs"
     assert _column(result, keys, "published_increase_pct")["temporal", 1] == NOT_PRINTED
+
+
+def test_kernels_are_linear_alone_and_longer_beside_others(results: dict[str, tuple[Experiment, Result]]) -> None:
+    """Predictions of groups are closer than the paper's law; `linear` is published for times alone only."""
+    table = results["grus-figure8"][1].table
+    alone, beside = (table[of] for of in (table["sharing"] == figure8.ALONE, table["sharing"] != figure8.ALONE))
+    assert len(alone) == len(simulated_server.NFS) and set(alone["published"]) == {"linear"}
+    assert not alone["longer_pct"].any() and not alone["verdict"].any()
+    assert (beside["longer_pct"] > 0).all() and set(beside["published"]) == {NOT_PRINTED}
+    assert beside["error_pct"].mean() < beside["printed_law_error_pct"].mean()
+
+
+@pytest.mark.parametrize(("printed_law_error", "verdict"), [(4.9, ""), (5.1, "differs")])
+def test_kernels_that_no_line_follows_differ(printed_law_error: float, verdict: str) -> None:
+    """Alone, a line that misses by more than 5 % on average is not what is published."""
+    run = {"measured_us": 10.0, "alone_us": 10.0, "predicted_error_pct": 0.0, "printed_error_pct": printed_law_error}
+    assert figure8.row("NIDS", figure8.ALONE, pd.DataFrame([run]))["verdict"] == verdict
+
+
+def test_groups_of_kernels_fill_an_sm() -> None:
+    """Each has at least one executor, and none is left."""
+    drawn = [kernel_groups.random_shares(Random(seed), 4, 15) for seed in range(100)]
+    assert all(min(shares) >= 1 and sum(shares) == 15 and len(shares) == 4 for shares in drawn)
+
+
+def test_kernels_are_less_busy_where_the_server_cannot_carry_them() -> None:
+    """Four IPSec at 60 % of the time each overload an SM; the group that is drawn does not."""
+    models = trained_models(lambda message: None)
+    nfs, executors = ["IPSec"] * 4, [4, 4, 4, 3]
+    busiest = [kernel_groups.busy_load(models, "IPSec", used, order=order) for order, used in enumerate(executors)]
+    with pytest.raises(Overload):
+        models.predict(busiest)
+    group = kernel_groups.busy_group(models, nfs, executors)
+    assert group and all(one.rate_kpps < most.rate_kpps for one, most in zip(group, busiest, strict=True))
 
 
 def test_the_first_order_waits_only_for_transfers_under_way(results: dict[str, tuple[Experiment, Result]]) -> None:

@@ -1,0 +1,130 @@
+"""Figure 8: how long kernels take with more executors, and beside others on their SM (section V-A)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
+from experiments.grus.methodology.kernel_groups import busy_group, busy_load, executors_of, random_shares
+from experiments.grus.methodology.printed_laws import line, penalties_us
+from experiments.grus.methodology.simulated_server import NFS, measured, stages_of, trained_models
+from experiments.registry import Result, Setting, experiment
+from predictor.gpu.models import GpuModels
+
+ALONE = "alone"
+GROUPS = {1: "beside one", 2: "beside two", 3: "beside three"}
+DRAWS = 20
+"""Groups of each size for each NF."""
+LINEAR_WITHIN_PCT = 5.0
+"""A mean error of the line up to which times are called linear, as in the paper."""
+
+
+class KernelRun(NamedTuple):
+    """The kernel of one NF.
+
+    Parameters
+    ----------
+    sharing
+        `alone`, or beside how many others.
+    alone_us, measured_us
+        With the SM for itself, and beside the others.
+    predicted_us, printed_us
+        By our models, and by the straight line and the penalties of the paper.
+    """
+
+    nf: str
+    sharing: str
+    executors: int
+    alone_us: float
+    measured_us: float
+    predicted_us: float
+    printed_us: float
+
+
+@experiment(PAPER, "grus-figure8", "Times of kernels with more executors, and beside others on their SM")
+def run(setting: Setting) -> Result:
+    """Every NF alone on 1 to 15 executors, and beside one to three others at random."""
+    models, rng = trained_models(setting.say), Random(f"figure8 {setting.seed}")
+    runs = pd.DataFrame(one for nf in NFS for one in _runs(setting, models, nf, rng))
+    for name in ("predicted", "printed"):
+        runs[f"{name}_error_pct"] = 100 * (runs[f"{name}_us"] / runs["measured_us"] - 1).abs()
+    keys = ["nf", "sharing"]
+    table = pd.DataFrame([row(str(key[0]), str(key[1]), of) for key, of in runs.groupby(keys, sort=False)])
+    return Result(table, (SIMULATED,), lambda figure: _draw(figure, runs), NOTES, {"runs": runs})
+
+
+def _runs(setting: Setting, models: GpuModels, nf: str, rng: Random) -> Iterator[KernelRun]:
+    most, draws = executors_of(models), setting.count(DRAWS, least=2)
+    setting.say(f"{nf}: alone on 1 to {most} executors, then {draws} groups of each size")
+    loads = {used: busy_load(models, nf, used) for used in range(1, most + 1)}
+    alone = {used: stages_of(measured([load])[0]).kernel for used, load in loads.items()}
+    law, penalties = line(list(alone), list(alone.values())), penalties_us(models, nf)
+    for used, load in loads.items():
+        ours = models.predict([load])[0].stages_us["kernel"]
+        yield KernelRun(nf, ALONE, used, alone[used], alone[used], ours, float(np.polyval(law, used)))
+    for others, sharing in GROUPS.items():
+        for _ in range(draws):
+            used, *rest = random_shares(rng, others + 1, most)
+            group = busy_group(models, [nf, *rng.choices(NFS, k=others)], [used, *rest])
+            if group is None:
+                continue
+            truth = stages_of(measured(group)[0]).kernel
+            ours = models.predict(group)[0].stages_us["kernel"]
+            # the largest penalty of those that share the SM (section V-B, t3)
+            printed = float(np.polyval(law, used)) + max(penalties[other.nf] for other in group[1:])
+            yield KernelRun(nf, sharing, used, alone[used], truth, ours, printed)
+
+
+def row(nf: str, sharing: str, of: pd.DataFrame) -> dict[str, object]:
+    """What the table says of these runs."""
+    printed = float(of["printed_error_pct"].mean())
+    return {
+        "nf": nf,
+        "sharing": sharing,
+        "runs": len(of),
+        "least_us": round(float(of["measured_us"].min()), 2),
+        "most_us": round(float(of["measured_us"].max()), 2),
+        "longer_pct": round(100 * float((of["measured_us"] / of["alone_us"] - 1).mean()), 1),
+        "error_pct": round(float(of["predicted_error_pct"].mean()), 2),
+        "most_pct": round(float(of["predicted_error_pct"].max()), 2),
+        "printed_law_error_pct": round(printed, 2),
+        "published": "linear" if sharing == ALONE else NOT_PRINTED,
+        "verdict": "differs" if sharing == ALONE and printed > LINEAR_WITHIN_PCT else "",
+    }
+
+
+NOTES = (
+    "Mean times of kernels in long runs at default traffic, in full executors of 128 packets. longer_pct is by how "
+    "much the kernel takes longer than alone; error_pct is the mean absolute error of what our models predict, "
+    "most_pct the largest; no model was trained on these runs.",
+    "printed_law_error_pct is that of the paper's law: a straight line over executors, here through all the times "
+    "alone that it is compared with, and the largest penalty of those on the same SM. Penalties are means over the "
+    "pairs of the recorded profile, whose kernels run nearly always: where sharers run less, they are too large, as a "
+    "bound for admission may be.",
+    "Groups fill the SM, with random executors each; their kernels run for up to 60 % of the time, less where the "
+    "server would be overloaded by prediction.",
+    "Published: times of kernels are about linear in executors, and increases can be profiled; both are drawn, for "
+    "NFs and with errors that are not printed. The verdict is `differs` where a line misses by more than "
+    f"{LINEAR_WITHIN_PCT:g} % on average.",
+)
+
+
+def _draw(figure: Figure, runs: pd.DataFrame) -> None:
+    left, right = figure.subplots(1, 2)
+    for nf, of in runs[runs["sharing"] == ALONE].groupby("nf", sort=False):
+        (drawn,) = left.plot(of["executors"], of["measured_us"], ".", label=str(nf))
+        left.plot(of["executors"], of["predicted_us"], color=drawn.get_color(), linewidth=0.8)
+    left.set_xlabel("executors, alone")
+    left.set_ylabel("time of the kernel (us)")
+    left.legend(frameon=False)
+    for nf, of in runs[runs["sharing"] != ALONE].groupby("nf", sort=False):
+        right.plot(of["measured_us"], of["predicted_us"], ".", label=str(nf))
+    right.axline((0, 0), slope=1, color="gray", linewidth=0.8)
+    right.set_xlabel("measured beside others (us)")
+    right.set_ylabel("predicted (us)")
