@@ -11,7 +11,15 @@ from matplotlib.figure import Figure
 
 from experiments.grus import NOT_PRINTED, PAPER, SIMULATED
 from experiments.grus.methodology.simulated_server import TRAFFIC_NOTE, latency_of, measured, trained_models
-from experiments.grus.methodology.slo_sets import NUMBER, PACKED_SMS, SloCoLocation, admitted_set, baselines_us, packed
+from experiments.grus.methodology.slo_sets import (
+    NUMBER,
+    PACKED_SMS,
+    SloCoLocation,
+    admitted_set,
+    baselines_us,
+    drawn_slos,
+    packed,
+)
 from experiments.registry import Result, Setting, experiment
 from predictor.gpu.models import GpuModels
 
@@ -38,11 +46,11 @@ def _co_locations(setting: Setting, models: GpuModels) -> Iterator[tuple[str, in
     baselines, rng = baselines_us(), Random(f"figure10c {setting.seed}")
     for number in range(SETS):
         setting.say(f"SLO set {number + 1}")
-        yield f"SLO set {number + 1}", number, admitted_set(models, baselines, rng, setting.seed)
+        yield f"SLO set {number + 1}", number, admitted_set(models, drawn_slos(baselines, rng), setting.seed)
     more, few = setting.count(MORE_SETS, least=1), setting.count(PACKED_SETS, least=1)
     setting.say(f"{FURTHER}: {more}")
     for number in range(more):
-        yield FURTHER, number, admitted_set(models, baselines, rng, setting.seed)
+        yield FURTHER, number, admitted_set(models, drawn_slos(baselines, rng), setting.seed)
     setting.say(f"{FEW_SMS}: {few}")
     for number in range(few):
         yield FEW_SMS, number, packed(models, rng)

@@ -82,14 +82,15 @@ def _once(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int) ->
 def _row(bus: str, method: str, of: pd.DataFrame) -> dict[str, object]:
     by_size = of.groupby("slos")["us"]
     largest = of[of["slos"] == MOST_SLOS]
-    worse = method == ARRAYS and by_size.median().max() > PUBLISHED_US
+    comparable = method in (ARRAYS, "grus")
+    worse = comparable and by_size.median().max() > PUBLISHED_US
     return {
         "bus": bus,
         "method": method,
         "us_for_10": round(float(by_size.median().iloc[0]), 1),
         "us_for_100": round(float(largest["us"].median()), 1),
         "longest_us_for_100": round(float(largest["us"].max()), 1),
-        "published_us": f"below {PUBLISHED_US:.0f}" if method in (ARRAYS, "grus") else NOT_PRINTED,
+        "published_us": f"below {PUBLISHED_US:.0f}" if comparable else NOT_PRINTED,
         "admitted_of_100": round(float(largest["admitted"].mean()), 1),
         "verdict": verdict_on(["us"] if worse else []),
     }

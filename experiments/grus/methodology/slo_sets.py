@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -48,13 +48,20 @@ def baselines_us() -> dict[str, float]:
     return {nf: latency_of(measured([on_sms(nf, TRAFFIC, [(0, BATCH)])])[0]).p99 for nf in NFS}
 
 
-def admitted_set(models: GpuModels, baselines: Mapping[str, float], rng: Random, seed: int) -> SloCoLocation:
-    """What the method `grus` admits of ten random SLOs: each that of an NF alone, plus 5 to 15 %."""
+def drawn_slos(
+    baselines: Mapping[str, float], rng: Random, number: int = NUMBER, tolerances: tuple[float, float] = TOLERANCES
+) -> list[LatencySlo]:
+    """SLOs of random NFs: each the latency of the NF alone, longer by a tolerance."""
     slos = []
-    for place in range(NUMBER):
+    for place in range(number):
         nf = rng.choice(NFS)
         rate = on_sms(nf, TRAFFIC, [(0, BATCH)]).rate_kpps
-        slos.append(LatencySlo(str(place), nf, rate, baselines[nf] * (1 + rng.uniform(*TOLERANCES))))
+        slos.append(LatencySlo(str(place), nf, rate, baselines[nf] * (1 + rng.uniform(*tolerances))))
+    return slos
+
+
+def admitted_set(models: GpuModels, slos: Sequence[LatencySlo], seed: int) -> SloCoLocation:
+    """What the method `grus` admits."""
     # an NF per SLO: the conservative latency need be right for its rate and promise only
     device = _device(models, slos)
     admission = METHODS["grus"](device, [replace(slo, nf=slo.id) for slo in slos], MethodSetting(seed))
@@ -62,7 +69,7 @@ def admitted_set(models: GpuModels, baselines: Mapping[str, float], rng: Random,
     return SloCoLocation(loads, tuple(one.slo.latency_us for one in admission.admitted))
 
 
-def _device(models: GpuModels, slos: list[LatencySlo]) -> GpuDevice:
+def _device(models: GpuModels, slos: Sequence[LatencySlo]) -> GpuDevice:
     entries = {
         slo.id: DeviceEntry(slo.nf, TRAFFIC, (slo.rate_kpps, slo.rate_kpps), min(slo.latency_us, LONGEST_US))
         for slo in slos
