@@ -131,8 +131,8 @@ def _notes(setting: Setting) -> tuple[str, ...]:
         f"{100 * CARRIED:g} % of the packets must come back. grus is admitted by its models before it runs. Rivals "
         "need no models: SLOs are taken away, the longest kernel first, until the server keeps all others, with the "
         f"best of the batches {', '.join(map(str, BATCHES[:-1]))} and {BATCHES[-1]}, so that they violate none; other "
-        "choices might keep more. g-net is the server's spatial sharing; baymax its temporal sharing, where kernels run "
-        "as they come, while Baymax reorders them.",
+        "choices might keep more. g-net is the server's spatial sharing; baymax its temporal sharing, where kernels "
+        "run as they come, while Baymax reorders them.",
         "By the model, every method admits by its own rule and the verifier judges; transfers are once each, as in the "
         "paper. alone says to which latency of the NF alone the tolerance is added: with any batch or only 256 in "
         "the methods (fixed), or the shortest there is. grus-printed is left out, because what it admits is late "
@@ -148,7 +148,8 @@ def _notes(setting: Setting) -> tuple[str, ...]:
 def _draw(figure: Figure, runs: pd.DataFrame) -> None:
     """A panel per judge, bars of the largest sets at the baseline of the paper."""
     panels = figure.subplots(1, 2, sharey=True)
-    shown = runs[(runs["baseline"] == FREE) & (runs["slos"] == max(SIZES))]
+    largest = runs["slos"].max()
+    shown = runs[(runs["baseline"] == FREE) & (runs["slos"] == largest)]
     for axes, judge in zip(panels, (SERVER, MODEL), strict=True):
         means = shown[shown["judge"] == judge].pivot_table("kept", "method", "tolerance", sort=False)
         for number, name in enumerate(TOLERANCES):
@@ -156,5 +157,5 @@ def _draw(figure: Figure, runs: pd.DataFrame) -> None:
             axes.bar(at, means[name], 0.38, label=f"{name.replace('_', ' ')} %")
         axes.set_xticks([place + 0.2 for place in range(len(means))], means.index.tolist(), rotation=30)
         axes.set_xlabel(judge)
-    panels[0].set_ylabel(f"SLOs kept, of {max(SIZES)}")
+    panels[0].set_ylabel(f"SLOs kept, of {largest}")
     panels[0].legend(frameon=False, title="tolerance")
