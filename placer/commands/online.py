@@ -51,9 +51,10 @@ def command(
 ) -> None:
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
-    Events are arrive, depart, change, fail, drain, return, rebalance and where. With --state, an event is answered
-    after it is on disk. At the start, typical arrivals choose the risk that is expected to keep the budget.
+    Events are arrive, depart, change, fail, drain, return, rebalance, measured and where. With --state, an event is
+    answered after it is on disk. At the start, typical arrivals choose the risk that is expected to keep the budget.
     """
+    from placer.feedback.learning import corrected
     from placer.inputs.catalogue import Cards
     from placer.inputs.online import open_online
     from placer.model.fleet import Fleet as Running
@@ -86,6 +87,11 @@ def command(
         used, oracles = oracles_within_budget(catalogue, predictor, typical, chosen)
         progress.say(chosen_risk(catalogue, used, "arrivals like its tenants" if tenants else "typical arrivals"))
         expected = () if tenants else [one.tenant for one in typical]
-        engine = Engine(running, oracles, chosen, when_full=when_full, waiting=waiting, expected=expected)
+        feedback, oracles = corrected(catalogue.kinds, oracles)
+        feedback.restore(saved.readings if saved else ())
+        engine = Engine(
+            running, oracles, chosen, when_full=when_full, waiting=waiting, expected=expected,
+            feedback=feedback, events=saved.events if saved else 0,
+        )  # fmt: skip
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         serve(sys.stdin.buffer, sys.stdout, engine, reader, saved)

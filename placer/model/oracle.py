@@ -87,6 +87,11 @@ class Oracle(ABC):
         """Throughput (kpps) of each distinct workload of the co-location; of equal workloads, the slowest counts."""
         return lowest_by_workload(co_location, self.throughput([co_location])[0])
 
+    @property
+    def revision(self) -> int:
+        """Changes whenever answers change; those of most oracles never do."""
+        return 0
+
     def solo(self, workload: Workload) -> float:
         """Throughput (kpps) of `workload` alone on the NIC."""
         return self.throughput([(workload,)])[0][0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from placer.feedback.learning import Feedback
 from placer.model.feasibility import below_sla, feasible, fits
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
@@ -20,12 +21,14 @@ from placer.online.events import (
     Fail,
     FleetEvent,
     Lookup,
+    Measure,
     Move,
     Rebalance,
     Refused,
     Return,
     Where,
 )
+from placer.online.measured import learn
 from placer.online.rebalance import Rebalancer
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
@@ -55,6 +58,10 @@ class Engine:
         Largest number of co-locations that are predicted in advance.
     expected
         Tenants like those that will come, so that no arrival waits for predictions of usual co-locations.
+    feedback
+        Learns from measurements; without it they are refused.
+    events
+        The number of the last event.
     """
 
     def __init__(
@@ -67,7 +74,11 @@ class Engine:
         waiting: Iterable[Tenant] = (),
         most_patterns: int = MOST_PATTERNS,
         expected: Sequence[Tenant] = (),
+        feedback: Feedback | None = None,
+        events: int = 0,
     ) -> None:
+        self.feedback = feedback
+        self.events = events
         self.fleet = fleet
         self.oracles = oracles
         self.when_full = when_full
@@ -81,6 +92,7 @@ class Engine:
             Drain: self._drain,
             Return: self._return,
             Rebalance: self._rebalance,
+            Measure: self._measure,
             Where: self._where,
         }
 
@@ -92,7 +104,9 @@ class Engine:
         Refused
             When the event cannot happen; nothing was changed.
         """
-        return self._deciders[type(event)](event)
+        decision = self._deciders[type(event)](event)
+        self.events += not isinstance(decision, Lookup)
+        return decision
 
     def workload_of(self, tenant_id: str) -> Workload | None:
         """What an instance on a NIC or in the queue runs; None for an unknown one."""
@@ -187,6 +201,11 @@ class Engine:
     def _rebalance(self, event: Rebalance) -> Decision:
         moves = Rebalancer(self.fleet, self.oracles, self.selector).moves(event)
         return Decision("rebalanced" if moves else "as-it-was", (*moves, *self._place_waiting()))
+
+    def _measure(self, event: Measure) -> Decision:
+        if self.feedback is None:
+            raise Refused("measurements are not learnt here")
+        return learn(event, self.fleet, self.feedback, self.events + 1)
 
     def _where(self, event: Where) -> Lookup:
         nic = self.fleet.nic_of(event.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from placer.feedback.reading import Reading
 from placer.model.fleet import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
@@ -72,13 +73,31 @@ class Rebalance:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredInstance:
+    """What production measured of an instance: its throughput and, where known, what was offered to it (kpps)."""
+
+    id: str
+    throughput_kpps: float
+    offered_kpps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Production measured instances of a NIC while its tenants were those of now, for so many seconds."""
+
+    nic: str
+    window_s: float
+    instances: tuple[MeasuredInstance, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Where:
     """Where an instance runs is to be reported; nothing changes."""
 
     id: str
 
 
-FleetEvent = Arrive | Depart | Change | Fail | Drain | Return | Rebalance | Where
+FleetEvent = Arrive | Depart | Change | Fail | Drain | Return | Rebalance | Measure | Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +171,49 @@ class Lookup(Decision):
     def nic(self) -> str | None:
         """The NIC of the instance."""
         return self.found_on
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedInstance:
+    """A measured instance beside what was predicted of it before.
+
+    Parameters
+    ----------
+    predicted_kpps
+        The median prediction.
+    low_kpps, high_kpps
+        Between which 9 of 10 are expected; None where errors are not known.
+    below_sla
+        Whether it was below its SLA; None unless at least the throughput of its SLA was offered.
+    """
+
+    id: str
+    predicted_kpps: float
+    low_kpps: float | None
+    high_kpps: float | None
+    below_sla: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Learned(Decision):
+    """What a measurement showed.
+
+    Its status is `noted`, `drift` (an NF changed), `canary` (a retrained model is on trial), `promoted` or
+    `rolled-back`.
+
+    Parameters
+    ----------
+    model
+        The version of the models that decide from now on.
+    instances
+        What was measured beside what was predicted.
+    readings
+        What is learnt.
+    """
+
+    model: int = 1
+    instances: tuple[JudgedInstance, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
 
 class Refused(Exception):

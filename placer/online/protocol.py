@@ -18,6 +18,10 @@ from placer.online.events import (
     Drain,
     Fail,
     FleetEvent,
+    JudgedInstance,
+    Learned,
+    Measure,
+    MeasuredInstance,
     Move,
     Rebalance,
     RebalanceMove,
@@ -35,8 +39,14 @@ LONGEST_NAME = 256
 LARGEST = 1e12
 """Limits of names (characters) and numbers in an event."""
 
+MOST_INSTANCES = 1_000
+"""Instances of a measured NIC."""
+
 LONGEST_ERROR = 300
 """Characters of an error message; it may quote what was sent."""
+
+DECIMALS = 6
+"""Decimals of predictions (kpps) in an answer."""
 
 Check = Callable[[Workload], Sequence[tuple[str, str]]]
 """What is wrong with a workload, as (column, message)."""
@@ -108,7 +118,25 @@ class _Rebalance(_Line):
     risk_worth: Number = Rebalance(0).risk_worth
 
 
-_Any = _Arrive | _Change | _Instance | _Nic | _Rebalance
+class _Throughput(_Line):
+    id: Name
+    throughput_kpps: Number
+    offered_kpps: Number | None = None
+
+
+class _Measured(_Line):
+    event: Literal["measured"]
+    nic: Name
+    window_s: Annotated[FiniteFloat, Field(gt=0, le=LARGEST)]
+    instances: Annotated[tuple[_Throughput, ...], Field(min_length=1, max_length=MOST_INSTANCES, strict=False)]
+
+    @property
+    def measure(self) -> Measure:
+        found = (MeasuredInstance(one.id, one.throughput_kpps, one.offered_kpps) for one in self.instances)
+        return Measure(self.nic, self.window_s, tuple(found))
+
+
+_Any = _Arrive | _Change | _Instance | _Nic | _Rebalance | _Measured
 _LINE: TypeAdapter[_Any] = TypeAdapter(Annotated[_Any, Field(discriminator="event")])
 _OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
 _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
@@ -153,6 +181,8 @@ class Reader:
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, _Instance):
             return _OF_AN_INSTANCE[read.event](read.id)
+        if isinstance(read, _Measured):
+            return read.measure
         if isinstance(read, _Rebalance):
             return Rebalance(read.budget, read.move_cost, read.risk_worth)
         if isinstance(read, _Arrive):
@@ -186,6 +216,8 @@ def decision_line(event: FleetEvent, decision: Decision) -> str:
     answer: dict[str, Any] = {"ok": True, "event": _NAMES[type(event)], **_subject(event), "status": decision.status}
     if isinstance(event, Arrive | Where):
         answer["nic"] = decision.nic
+    if isinstance(decision, Learned):
+        answer |= {"model": decision.model, "instances": [_judged(one) for one in decision.instances]}
     answer["moves"] = [_move(move) for move in decision.moves]
     for key in _IDS:
         if getattr(decision, key):
@@ -202,6 +234,12 @@ def decision_line(event: FleetEvent, decision: Decision) -> str:
             for reason in decision.reasons[:SHOWN]
         ]
     return json.dumps(answer)
+
+
+def _judged(one: JudgedInstance) -> dict[str, Any]:
+    known = {"predicted_kpps": one.predicted_kpps, "low_kpps": one.low_kpps, "high_kpps": one.high_kpps}
+    shown = {name: None if kpps is None else round(kpps, DECIMALS) for name, kpps in known.items()}
+    return {"id": one.id, **shown, "below_sla": one.below_sla}
 
 
 def _move(move: Move) -> dict[str, Any]:
@@ -228,6 +266,8 @@ def refusal_line(refused: Refused) -> str:
 def event_line(event: FleetEvent) -> str:
     """The event as one line of JSON, without its line end, with all its traffic."""
     line: dict[str, Any] = {"event": _NAMES[type(event)], **_subject(event)}
+    if isinstance(event, Measure):
+        line |= {"window_s": event.window_s, "instances": [_measured(one) for one in event.instances]}
     tenant = event.tenant if isinstance(event, Arrive) else None
     workload = tenant.workload if tenant else event.workload if isinstance(event, Change) else None
     sla = tenant.sla if tenant else event.sla if isinstance(event, Change) else None
@@ -240,17 +280,22 @@ def event_line(event: FleetEvent) -> str:
     return json.dumps(line)
 
 
+def _measured(one: MeasuredInstance) -> dict[str, Any]:
+    offered = {} if one.offered_kpps is None else {"offered_kpps": one.offered_kpps}
+    return {"id": one.id, "throughput_kpps": one.throughput_kpps, **offered}
+
+
 _IDS = ("at_risk", "queued", "rejected")
 
 _NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Return: "return",
-    Rebalance: "rebalance", Where: "where",
+    Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
 
 
 def _subject(event: FleetEvent) -> dict[str, Any]:
     if isinstance(event, Rebalance):
         return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth}
-    if isinstance(event, Fail | Drain | Return):
+    if isinstance(event, Fail | Drain | Return | Measure):
         return {"nic": event.nic}
     return {"id": event.tenant.id if isinstance(event, Arrive) else event.id}

@@ -7,7 +7,7 @@ import math
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import lru_cache
 
 from placer.model.feasibility import fits
@@ -16,7 +16,9 @@ from placer.model.sla import Sla
 from placer.online.protocol import Check
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 
-FORMAT = "1"
+FORMAT = "2"
+FORMER = "1"
+"""The format without readings, which is read, too, and written on as the new one."""
 
 MOST_NICS = 1_000_000_000
 MOST_PLACES = 10**15
@@ -32,17 +34,36 @@ CREATE TABLE tenants (
 CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
 """
 
+ADDED = """
+CREATE TABLE readings (
+    number INTEGER PRIMARY KEY, event INTEGER NOT NULL, nic_model TEXT NOT NULL, co_location TEXT NOT NULL,
+    place INTEGER NOT NULL, tenant TEXT NOT NULL, throughput_kpps REAL NOT NULL, offered_kpps REAL
+);
+CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+"""Tables that format 1 does not have: what was measured, and what was learnt of it beyond the readings themselves."""
+
 CHECKED = 100_000
 """Different workloads whose check is remembered while a state is read."""
 
 TENANT_COLUMNS = "id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps"
 
 
-def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind]) -> None:
+def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = SCHEMA + ADDED) -> None:
     """Make the tables of an empty fleet."""
-    for statement in SCHEMA.split(";"):
+    for statement in schema.split(";"):
         file.execute(statement)
     file.executemany("INSERT INTO facts VALUES (?, ?)", _facts(kinds).items())
+
+
+def upgrade(file: sqlite3.Connection) -> None:
+    """Add to a file of the former format what it lacks."""
+    file.execute("BEGIN IMMEDIATE")
+    if _format(file) == FORMER:
+        for statement in ADDED.split(";"):
+            file.execute(statement)
+        file.execute("UPDATE facts SET value = ? WHERE name = 'format'", (FORMAT,))
+    file.execute("COMMIT")
 
 
 def check_tables(file: sqlite3.Connection, name: str) -> None:
@@ -57,7 +78,7 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
     if damage != ["ok"]:
         raise InputError([Fault(name, None, None, f"is damaged: {line}", "restore a backup") for line in damage])
     with closing(sqlite3.connect(":memory:")) as reference:
-        make_tables(reference, ())
+        make_tables(reference, (), SCHEMA if _format(file) == FORMER else SCHEMA + ADDED)
         wrong = [table for table, columns in _columns(reference).items() if _columns(file).get(table) != columns]
     if "facts" in wrong:
         raise InputError.of(name, "is not the state of a fleet", hint="name a new file, or one that this command made")
@@ -193,6 +214,14 @@ class _Rows:
 def _facts(kinds: Sequence[NicKind]) -> dict[str, str]:
     described = [[kind.model, kind.cores, dict(sorted(kind.cores_of.items()))] for kind in kinds]
     return {"format": FORMAT, "kinds": json.dumps(described)}
+
+
+def _format(file: sqlite3.Connection) -> str | None:
+    """The format of a state; None for another file."""
+    with suppress(sqlite3.Error):
+        for (value,) in file.execute("SELECT value FROM facts WHERE name = 'format'"):
+            return str(value)
+    return None
 
 
 def _columns(file: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:

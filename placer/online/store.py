@@ -17,9 +17,10 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 
 from placer.model.fleet import Fleet, NicKind, Tenant
-from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Lookup, Move
+from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Learned, Lookup, Move
 from placer.online.protocol import Check, decision_line, event_line
-from placer.online.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet
+from placer.online.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet, upgrade
+from placer.online.saved_readings import read_readings, write_readings
 from profiles import InputError
 from profiles.aside import file_aside
 
@@ -46,6 +47,10 @@ class State:
     ----------
     fleet, waiting
         The fleet and its queue as they were after the last event in the file.
+    readings
+        What was measured, in order.
+    events
+        The number of the last event.
 
     Raises
     ------
@@ -65,8 +70,11 @@ class State:
                 self._file.execute("PRAGMA journal_mode = TRUNCATE")
                 self._file.execute("PRAGMA synchronous = FULL")
                 check_tables(self._file, str(path))
+                upgrade(self._file)
                 self._refuse_unwritable()
                 self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check)
+                self.readings = tuple(read_readings(self._file, str(path), check))
+                ((self.events,),) = self._file.execute("SELECT coalesce(max(number), 0) FROM log")
             except BaseException:
                 self._release()
                 raise
@@ -97,6 +105,8 @@ class State:
             self._update(event)
         if isinstance(event, Depart) and not decision.moves:
             self._delete(event.id)
+        if isinstance(decision, Learned):
+            write_readings(self._file, decision.readings)
         for tenant_id in decision.rejected:
             self._delete(tenant_id)
         self._file.execute(

@@ -4,6 +4,8 @@ Two NICs of a kind are in one class when they hold the same co-location and can 
 violating an SLA of their tenants. Throughput and score of every possible arrival are computed once per class; a
 decision compares the classes, however many NICs there are. A NIC whose co-location is not in the table violates an SLA
 already, and takes no arrival.
+
+Where answers of the oracle have changed since, the NIC that is found is checked once more, with the answers of now.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from placer.model.feasibility import feasible
 from placer.model.fleet import Nic, Tenant
 from placer.model.sharded import ShardedDict
 from placer.policy.class_slots import NO_CLASS, ClassSlots
@@ -156,6 +159,8 @@ class ClassIndex:
         if need is None:
             return None
         found = self._slots.best(*need)
+        if self.table.oracle.revision != self.table.revision:
+            found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
@@ -191,6 +196,21 @@ class ClassIndex:
             if pattern and nics:
                 cause = Cause.NOT_HOSTED if column is None else self._cause(tenant, column, pattern)
                 yield Reason(table.kind.model, table.co_location(pattern), nics, cause)
+
+    def _still_feasible(
+        self, tenant: Tenant, need: tuple[int, float], found: tuple[float, int] | None
+    ) -> tuple[float, int] | None:
+        """The NIC that is found, or the next best, in which every SLA is met by the answers of now."""
+        passed = []
+        while found is not None:
+            nic = self._members[found[1]].nic
+            if feasible(nic.kind, self.table.oracle, [[*nic.tenants_by_id.values(), tenant]])[0]:
+                break
+            passed.append(self._slots.pass_over(found[1], need[0]))
+            found = self._slots.best(*need)
+        for slot, kpps in reversed(passed):
+            self._slots.offer_again(slot, need[0], kpps)
+        return found
 
     def _cause(self, tenant: Tenant, column: int, pattern: Pattern) -> Cause:
         table = self.table

@@ -102,6 +102,17 @@ class ClassSlots:
         slot = best_class(self._scores, row, self._kpps, column, self._lowest, len(self._keys), required)
         return None if slot < 0 else (float(self._scores[row, slot]), int(self._lowest[slot]))
 
+    def pass_over(self, number: int, column: int) -> tuple[int, float]:
+        """Let the class of this NIC take no arrival of a workload; returns what `offer_again` needs."""
+        slot = self._slot_of_nic[number]
+        kpps = float(self._kpps[column, slot])
+        self._kpps[column, slot] = -1.0
+        return slot, kpps
+
+    def offer_again(self, slot: int, column: int, kpps: float) -> None:
+        """Take back `pass_over`."""
+        self._kpps[column, slot] = kpps
+
     def score(self, column: int, required: float, slot: int) -> float:
         """The score of an arrival in one class."""
         return float(self._scores[self._row(column, required), slot])

@@ -56,6 +56,8 @@ class PatternTable:
 
     Attributes
     ----------
+    revision
+        That of the oracle when its answers were taken.
     columns
         Column of each workload.
     number_of
@@ -92,10 +94,11 @@ class PatternTable:
     ) -> None:
         self.kind = kind
         self.oracle = oracle
+        self.revision = oracle.revision
         self._known: dict[Pattern, tuple[float, ...]] = {}
         hosted = {workload for workload in workloads if kind.hosts(workload)}
         known: tuple[Workload, ...] = ()
-        if before is not None and hosted.issuperset(before.workloads):
+        if before is not None and before.revision == self.revision and hosted.issuperset(before.workloads):
             self._known, known = before._known, before.workloads
         self.workloads: tuple[Workload, ...] = (*known, *sorted(hosted.difference(known)))
         self.columns = {workload: column for column, workload in enumerate(self.workloads)}

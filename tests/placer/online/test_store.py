@@ -164,7 +164,7 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         ("UPDATE tenants SET nic = 'nic-1'", "nics 'nic-1': its tenants take more than its 8 cores"),
         ("DROP TABLE log", "lacks the tables of a state: log"),
         ("ALTER TABLE tenants DROP COLUMN mtbr", "lacks the tables of a state: tenants"),
-        ("UPDATE facts SET value = '7' WHERE name = 'format'", "is of format 7, not 1"),
+        ("UPDATE facts SET value = '7' WHERE name = 'format'", "is of format 7, not 2"),
     ],
 )
 def test_what_makes_no_sense_in_a_state_is_refused_by_name(change: str, message: str, saved: Path) -> None:

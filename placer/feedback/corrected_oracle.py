@@ -1,0 +1,95 @@
+"""An oracle whose predictions are corrected by what production measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+from placer.feedback.corrections import Corrections, Estimate
+from placer.model.oracle import CACHED, CoLocation, PredictorOracle
+from predictor import Predictor
+from profiles import Workload
+
+ONE_SIGMA = 0.16
+"""The risk at which a prediction is one usual error below the median."""
+
+USUAL_SPREAD = 0.05
+"""How far predictions err, of the logarithm, by a predictor that does not estimate its errors."""
+
+
+class CorrectedOracle(PredictorOracle):
+    """What a predictor expects, corrected.
+
+    Parameters
+    ----------
+    predictor, risk
+        As of a `PredictorOracle`.
+    nic_model
+        The NIC model of the readings that count.
+    corrections
+        What was learnt; it may learn more at any time.
+    """
+
+    def __init__(self, predictor: Predictor, risk: float | None, nic_model: str, corrections: Corrections) -> None:
+        super().__init__(predictor, risk)
+        self.nic_model = nic_model
+        self.corrections = corrections
+        self._estimates: dict[CoLocation, tuple[Estimate, ...]] = {}
+        self._corrected: dict[CoLocation, tuple[float, ...]] = {}
+        self._stamp = corrections.stamp
+
+    @property
+    def revision(self) -> int:
+        """Changes with everything that is learnt."""
+        return self.corrections.stamp
+
+    def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
+        """As of `Oracle`, corrected."""
+        if self._stamp != self.corrections.stamp or len(self._corrected) > CACHED:
+            self._stamp = self.corrections.stamp
+            self._corrected.clear()
+        plain = super().throughput(co_locations)
+        return [self._correct(one, kpps) for one, kpps in zip(co_locations, plain, strict=True)]
+
+    def median(self, co_location: CoLocation) -> tuple[float, ...]:
+        """The corrected median prediction of each workload, kpps."""
+        return tuple(
+            self.corrections.shift(self.nic_model, co_location, workload, estimate).median(estimate)
+            for workload, estimate in zip(co_location, self.estimates(co_location), strict=True)
+        )
+
+    def estimates(self, co_location: CoLocation) -> tuple[Estimate, ...]:
+        """The prediction of each workload before corrections."""
+        if co_location not in self._estimates:
+            if len(self._estimates) > CACHED:
+                self._estimates.clear()
+            self._estimates[co_location] = tuple(self._estimated(co_location))
+        return self._estimates[co_location]
+
+    def _correct(self, co_location: CoLocation, kpps: tuple[float, ...]) -> tuple[float, ...]:
+        found = self._corrected.get(co_location)
+        if found is None:
+            found = kpps
+            if any(self.corrections.concern(self.nic_model, workload) for workload in co_location):
+                found = tuple(self._at_risk(co_location, *one) for one in self._parts(co_location, kpps))
+            self._corrected[co_location] = found
+        return found
+
+    def _parts(self, co_location: CoLocation, kpps: tuple[float, ...]) -> list[tuple[Workload, float, Estimate]]:
+        return list(zip(co_location, kpps, self.estimates(co_location), strict=True))
+
+    def _at_risk(self, co_location: CoLocation, workload: Workload, kpps: float, estimate: Estimate) -> float:
+        shift = self.corrections.shift(self.nic_model, co_location, workload, estimate)
+        return kpps if not shift.by and shift.spread_left == 1.0 else shift.at_risk(estimate)
+
+    def _estimated(self, co_location: CoLocation) -> list[Estimate]:
+        """Per workload: median, throughput at risk, and spread."""
+        (medians,) = self.predictor.throughput([co_location])
+        (at_risk,) = super().throughput([co_location])
+        if not self.predictor.supports_risk:
+            return [Estimate(float(kpps), low, USUAL_SPREAD) for kpps, low in zip(medians, at_risk, strict=True)]
+        (below,) = self.predictor.throughput([co_location], risk=ONE_SIGMA)
+        return [
+            Estimate(float(kpps), low, log(kpps / one) if kpps > one > 0 else USUAL_SPREAD)
+            for kpps, low, one in zip(medians, at_risk, below, strict=True)
+        ]

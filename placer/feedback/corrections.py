@@ -1,0 +1,144 @@
+"""Corrections: what readings say of predictions, where they were taken and, fading, near there.
+
+Where a workload was measured beside the same competitors, its prediction moves to what the tenants agree on, the more
+of them the further. Beside others that differ by one competitor it moves part of the way; further away it stays. A
+factor per NF stands for drift: a change of the NF itself, which is seen in all of its co-locations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+from placer.feedback.ledger import Entry, Ledger, agreed
+from placer.feedback.reading import competitors_of
+from profiles import CoLocation, Workload
+
+BELIEVED = 2.0
+"""A single tenant moves a prediction as if it were at most so many of its usual errors away: it may be wrong."""
+
+FIRST_WEIGHT, DOUBT = 0.5, 0.25
+"""How far the first tenant moves a prediction, of the way; n tenants who agree move it n / (n + DOUBT) of the way."""
+
+NEARNESS = {1: 0.7, 2: 0.5}
+"""The weight of what was measured where so many competitors differ."""
+
+UNMOVED = 1.0
+"""The weight of the prediction itself among what was measured near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A prediction before corrections.
+
+    Parameters
+    ----------
+    kpps
+        The median prediction.
+    at_risk
+        The throughput that is exceeded with the probability that placement asks for.
+    spread
+        How far predictions usually err, of the logarithm.
+    """
+
+    kpps: float
+    at_risk: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How a prediction moves, of the logarithm, and the share of its spread that is left."""
+
+    by: float
+    spread_left: float = 1.0
+
+    def median(self, estimate: Estimate) -> float:
+        """The corrected median prediction, kpps."""
+        return estimate.kpps * exp(self.by)
+
+    def at_risk(self, estimate: Estimate) -> float:
+        """The corrected throughput at risk, kpps."""
+        margin = log(max(estimate.at_risk, 1e-300) / estimate.kpps) if estimate.kpps > 0 else 0.0
+        return estimate.kpps * exp(self.by + self.spread_left * margin)
+
+
+NOTHING = Shift(0.0)
+
+
+class Corrections:
+    """What was learnt of predictions.
+
+    Attributes
+    ----------
+    ledger
+        All readings.
+    stamp
+        Changes with everything that is learnt.
+    """
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.stamp = 0
+        self._drift: dict[tuple[str, str, bool], float] = {}
+        self._estimates: dict[tuple[str, Workload, CoLocation], Estimate] = {}
+
+    def learn(self, entry: Entry, nic_model: str, workload: Workload, estimate: Estimate) -> None:
+        """Count an entry that got a reading; `estimate` is its prediction."""
+        self._estimates[nic_model, workload, entry.competitors] = estimate
+        self.stamp += 1
+
+    def set_drift(self, nic_model: str, nf: str, alone: bool, factor: float) -> None:
+        """From now on the NF has so many times the predicted throughput, alone on a NIC or beside others."""
+        self._drift[nic_model, nf, alone] = log(factor)
+        self.stamp += 1
+
+    def drift(self, nic_model: str, nf: str, alone: bool) -> float:
+        """The factor of an NF; 1 without drift."""
+        return exp(self._drift.get((nic_model, nf, alone), 0.0))
+
+    def concern(self, nic_model: str, workload: Workload) -> bool:
+        """Whether anything is known of the workload."""
+        if (nic_model, workload.nf, True) in self._drift or (nic_model, workload.nf, False) in self._drift:
+            return True
+        return self.ledger.knows(nic_model, workload)
+
+    def forget_predictions(self) -> None:
+        """Entries are to be learnt anew: predictions come from another model."""
+        self._estimates.clear()
+        self.stamp += 1
+
+    def shift(self, nic_model: str, co_location: CoLocation, workload: Workload, estimate: Estimate) -> Shift:
+        """How the prediction of a workload in a co-location moves."""
+        drifted = self._drift.get((nic_model, workload.nf, len(co_location) == 1), 0.0)
+        if not self.ledger.knows(nic_model, workload):
+            return Shift(drifted) if drifted else NOTHING
+        competitors = competitors_of(co_location, workload)
+        near = self._near(nic_model, workload, competitors)
+        entry = self.ledger.find(nic_model, workload, competitors)
+        if entry is None or not entry.readings:
+            return Shift(drifted + near)
+        moved, weight = self._own(entry, estimate, drifted)
+        return Shift(drifted + near + weight * (moved - near), sqrt(1.0 - weight))
+
+    def _near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> float:
+        """What entries near here say together."""
+        total, weights = 0.0, UNMOVED
+        for entry, differing in self.ledger.near(nic_model, workload, competitors):
+            estimate = self._estimates.get((nic_model, workload, entry.competitors))
+            if estimate is not None and entry.readings:
+                drifted = self._drift.get((nic_model, workload.nf, not entry.competitors), 0.0)
+                moved, weight = self._own(entry, estimate, drifted)
+                total += NEARNESS[differing] * weight * moved
+                weights += NEARNESS[differing] * weight
+        return total / weights
+
+    def _own(self, entry: Entry, estimate: Estimate, drifted: float) -> tuple[float, float]:
+        """What tenants of an entry agree on, of the logarithm beyond drift, and how far it is believed."""
+        if estimate.kpps <= 0:
+            return 0.0, 0.0
+        votes = entry.votes(estimate.kpps * exp(drifted))
+        if len(votes) == 1:
+            most = BELIEVED * estimate.spread
+            return min(max(votes[0], -most), most), FIRST_WEIGHT
+        return agreed(votes), len(votes) / (len(votes) + DOUBT)

@@ -1,0 +1,89 @@
+"""Learning from production: readings correct predictions at once, each compared with what was predicted before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+from placer.feedback.corrected_oracle import CorrectedOracle
+from placer.feedback.corrections import Corrections, Estimate
+from placer.feedback.reading import Reading
+from placer.model.fleet import NicKind
+from placer.model.oracle import Oracle, PredictorOracle
+from profiles import CoLocation
+
+COVERAGE = 0.9
+"""The probability of the intervals that are given with predictions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What was predicted of a workload, kpps; the interval is None where errors are not known."""
+
+    kpps: float
+    low_kpps: float | None
+    high_kpps: float | None
+
+
+class Feedback:
+    """Follows the measurements of a fleet.
+
+    Parameters
+    ----------
+    corrections
+        What was learnt, shared by all oracles.
+    oracles
+        By NIC model, whose predictions are corrected.
+    """
+
+    def __init__(self, corrections: Corrections, oracles: Sequence[CorrectedOracle]) -> None:
+        self.corrections = corrections
+        self.oracles = {oracle.nic_model: oracle for oracle in oracles}
+        self.model = 1
+
+    def expected(self, nic_model: str, co_location: CoLocation) -> tuple[Expected, ...]:
+        """What is predicted of each workload, as corrected until now."""
+        oracle = self.oracles[nic_model]
+        (plain,) = oracle.predictor.predict([co_location], coverage=COVERAGE)
+        estimates = oracle.estimates(co_location)
+        found = []
+        for workload, estimate, one in zip(co_location, estimates, plain, strict=True):
+            shift = self.corrections.shift(nic_model, co_location, workload, estimate)
+            bounds = [None if kpps is None else _shifted(kpps, estimate, shift.by, shift.spread_left)
+                      for kpps in (one.low_kpps, one.high_kpps)]  # fmt: skip
+            found.append(Expected(shift.median(estimate), *bounds))
+        return tuple(found)
+
+    def restore(self, readings: Iterable[Reading]) -> None:
+        """Learn what was learnt before a restart."""
+        self.learn(one for one in readings if one.nic_model in self.oracles)
+
+    def learn(self, readings: Iterable[Reading]) -> str:
+        """Learn the readings of one NIC; returns the status of the answer."""
+        for reading in readings:
+            estimates = self.oracles[reading.nic_model].estimates(reading.co_location)
+            estimate = estimates[reading.co_location.index(reading.workload)]
+            entry = self.corrections.ledger.add(reading)
+            self.corrections.learn(entry, reading.nic_model, reading.workload, estimate)
+        return "noted"
+
+
+def corrected(kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> tuple[Feedback, tuple[Oracle, ...]]:
+    """What learns, and the oracle per kind, corrected where predictions of throughput are all that it says."""
+    corrections, made = Corrections(), dict[str, CorrectedOracle]()
+    found: list[Oracle] = []
+    for kind, oracle in zip(kinds, oracles, strict=True):
+        if type(oracle) is PredictorOracle:
+            if kind.model not in made:
+                made[kind.model] = CorrectedOracle(oracle.predictor, oracle.risk, kind.model, corrections)
+            found.append(made[kind.model])
+        else:
+            found.append(oracle)
+    return Feedback(corrections, list(made.values())), tuple(found)
+
+
+def _shifted(kpps: float, estimate: Estimate, by: float, spread_left: float) -> float:
+    if not (kpps > 0 and estimate.kpps > 0):
+        return kpps
+    return estimate.kpps * exp(by + spread_left * log(kpps / estimate.kpps))

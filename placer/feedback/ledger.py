@@ -1,0 +1,134 @@
+"""The ledger: what was measured of each workload in each co-location, by whom and when.
+
+Every tenant has one vote, the median of its own readings, so that outliers and a tenant that reports false readings
+count little. Readings that are lower bounds only ever vote for more than was predicted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import log
+from statistics import median
+
+from placer.feedback.reading import Reading, competitors_of
+from profiles import CoLocation, Workload
+
+REMEMBERED = 16
+"""Readings that an entry keeps, the latest."""
+
+FEW_TENANTS = 3
+"""Votes from which on their median counts; of fewer, the one that is nearest to the prediction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One reading of an entry: kpps that the tenant reached, and whether that was all it can."""
+
+    tenant: str
+    kpps: float
+    event: int
+    is_capacity: bool
+
+
+@dataclass(slots=True)
+class Entry:
+    """What was measured of a workload beside these competitors.
+
+    Parameters
+    ----------
+    readings
+        The latest, oldest first.
+    """
+
+    competitors: CoLocation
+    readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    def votes(self, predicted_kpps: float) -> list[float]:
+        """Per tenant, the logarithm of what it reached over this prediction."""
+        by_tenant: dict[str, list[Measured]] = defaultdict(list)
+        for one in self.readings:
+            by_tenant[one.tenant].append(one)
+        return [_vote(readings, predicted_kpps) for readings in by_tenant.values()]
+
+
+def agreed(votes: list[float]) -> float:
+    """What several tenants agree on: the median, or of few the vote that is nearest to 0; 0 of none."""
+    if len(votes) >= FEW_TENANTS:
+        return median(votes)
+    return min(votes, key=abs, default=0.0)
+
+
+class Ledger:
+    """Entries by NIC model, workload and competitors."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, Workload], dict[CoLocation, Entry]] = defaultdict(dict)
+        self._with_one_more: dict[tuple[str, Workload, CoLocation], list[Entry]] = defaultdict(list)
+        self.readings = 0
+        self.lower_bounds = 0
+
+    def add(self, reading: Reading) -> Entry:
+        """Learn a reading; returns its entry."""
+        self.readings += 1
+        self.lower_bounds += not reading.is_capacity
+        entry = self._entry(reading)
+        entry.readings.append(Measured(reading.tenant, reading.kpps, reading.event, reading.is_capacity))
+        return entry
+
+    def knows(self, nic_model: str, workload: Workload) -> bool:
+        """Whether anything was measured of the workload."""
+        return (nic_model, workload) in self._entries
+
+    def find(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Entry | None:
+        """What was measured in exactly this co-location."""
+        return self._entries.get((nic_model, workload), {}).get(competitors)
+
+    def near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Iterator[tuple[Entry, int]]:
+        """Entries with a competitor more, fewer or another one, with how many competitors differ (1 or 2)."""
+        own = self._entries.get((nic_model, workload), {})
+        for entry in self._with_one_more.get((nic_model, workload, competitors), ()):
+            yield entry, 1
+        for part in _parts(competitors):
+            if part in own:
+                yield own[part], 1
+            for entry in self._with_one_more.get((nic_model, workload, part), ()):
+                if entry.competitors != competitors:
+                    yield entry, 2
+
+    def forget(self, nic_model: str, nf: str, before: int) -> None:
+        """Drop readings of an NF from before this event: it has changed since."""
+        for (model, workload), entries in self._entries.items():
+            if model == nic_model and workload.nf == nf:
+                for entry in entries.values():
+                    kept = [one for one in entry.readings if one.event >= before]
+                    entry.readings = deque(kept, maxlen=REMEMBERED)
+
+    def entries(self) -> Iterator[tuple[str, Workload, Entry]]:
+        """All entries with readings."""
+        for (nic_model, workload), entries in self._entries.items():
+            yield from ((nic_model, workload, entry) for entry in entries.values() if entry.readings)
+
+    def _entry(self, reading: Reading) -> Entry:
+        competitors = competitors_of(reading.co_location, reading.workload)
+        own = self._entries[reading.nic_model, reading.workload]
+        if competitors not in own:
+            own[competitors] = Entry(competitors)
+            for part in _parts(competitors):
+                self._with_one_more[reading.nic_model, reading.workload, part].append(own[competitors])
+        return own[competitors]
+
+
+def _vote(readings: list[Measured], predicted_kpps: float) -> float:
+    capacities = [one.kpps for one in readings if one.is_capacity]
+    if capacities:
+        return log(max(median(capacities), 1e-9) / predicted_kpps)
+    return max(log(max(max(one.kpps for one in readings), 1e-9) / predicted_kpps), 0.0)
+
+
+def _parts(co_location: CoLocation) -> Iterator[CoLocation]:
+    """The co-location without each one of its distinct workloads."""
+    for at, workload in enumerate(co_location):
+        if not at or co_location[at - 1] != workload:
+            yield co_location[:at] + co_location[at + 1 :]

@@ -1,0 +1,91 @@
+"""The ledger: one vote per tenant, lower bounds never lower a prediction, and what is near is found."""
+
+from __future__ import annotations
+
+from math import log
+
+import pytest
+
+from placer.feedback.ledger import Ledger, agreed
+from placer.feedback.reading import Reading
+from placer.model.oracle import co_location_of
+from placer.testing.toy import TRAFFIC
+from profiles import CoLocation, Workload
+
+A, B, C, D = (Workload(nf, TRAFFIC) for nf in "abcd")
+MODEL = "toy-0"
+
+
+def reading(
+    *beside: Workload,
+    of: Workload = A,
+    tenant: str = "1",
+    kpps: float = 90.0,
+    offered: float | None = 200.0,
+    event: int = 1,
+) -> Reading:
+    """A reading of `of` beside others."""
+    return Reading(MODEL, co_location_of([of, *beside]), of, tenant, kpps, offered, event)
+
+
+def votes(*readings: Reading, predicted: float = 100.0) -> list[float]:
+    """Votes of the entry of all these readings."""
+    ledger = Ledger()
+    for one in readings:
+        entry = ledger.add(one)
+    return entry.votes(predicted)
+
+
+def test_an_instance_to_which_little_more_is_offered_is_not_known_to_lose_packets() -> None:
+    """From 1.02 times its throughput on it is."""
+    assert [reading(offered=offered).is_capacity for offered in (None, 90.0, 91.7, 91.8)] == [False, False, False, True]
+
+
+def test_whether_an_sla_is_kept_is_known_only_where_as_much_was_offered() -> None:
+    """90 kpps were reached."""
+    for offered, required, below in [(None, 90.0, False), (None, 95.0, None), (94.0, 95.0, None), (95.0, 95.0, True)]:
+        assert reading(offered=offered).below(required) is below
+
+
+def test_every_tenant_has_one_vote() -> None:
+    """The median of its own readings, however many."""
+    many = [reading(B, tenant="1", kpps=kpps) for kpps in (50.0, 90.0, 90.0, 90.0, 10.0)]
+    assert votes(*many, reading(B, tenant="2", kpps=80.0)) == pytest.approx([log(0.9), log(0.8)])
+
+
+def test_a_lower_bound_never_lowers_a_prediction() -> None:
+    """Below the prediction it says nothing, above it raises it."""
+    assert votes(reading(B, offered=None)) == [0.0]
+    assert votes(reading(B, offered=None), predicted=60.0) == pytest.approx([log(1.5)])
+
+
+def test_two_tenants_agree_on_the_lesser_change_and_three_on_the_median() -> None:
+    """So that one that reports false readings moves nothing."""
+    assert agreed([]) == 0.0
+    assert agreed([-0.7, -0.1]) == -0.1
+    assert agreed([-0.7, -0.1, 0.0]) == -0.1
+
+
+def near(ledger: Ledger, *beside: Workload) -> list[tuple[CoLocation, int]]:
+    """What was measured of `a` near these competitors."""
+    return sorted((entry.competitors, differing) for entry, differing in ledger.near(MODEL, A, co_location_of(beside)))
+
+
+def test_one_competitor_more_fewer_or_another_is_near() -> None:
+    """Two more, or two others, are not."""
+    ledger = Ledger()
+    for beside in [(), (B,), (B, B), (B, C), (C, D), (B, C, D)]:
+        ledger.add(reading(*beside))
+    assert near(ledger, B) == [((), 1), ((B, B), 1), ((B, C), 1)]
+    assert near(ledger, B, D) == [((B,), 1), ((B, B), 2), ((B, C), 2), ((B, C, D), 1), ((C, D), 2)]
+
+
+def test_readings_from_before_a_drift_are_forgotten() -> None:
+    """Of that NF; those of others stay."""
+    ledger = Ledger()
+    for event in (1, 5):
+        ledger.add(reading(B, event=event))
+        ledger.add(reading(A, of=B, event=event))
+    ledger.forget(MODEL, "a", 5)
+    counts = {workload.nf: len(entry.readings) for _, workload, entry in ledger.entries()}
+    assert counts == {"a": 1, "b": 2}
