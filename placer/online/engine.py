@@ -105,7 +105,9 @@ class Engine:
             When the event cannot happen; nothing was changed.
         """
         decision = self._deciders[type(event)](event)
-        self.events += not isinstance(decision, Lookup)
+        if not isinstance(decision, Lookup):
+            self.events += 1
+            self.selector.advance()
         return decision
 
     def workload_of(self, tenant_id: str) -> Workload | None:

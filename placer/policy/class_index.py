@@ -90,10 +90,24 @@ class ClassIndex:
             need = self._need(tenant)
             if need is not None:
                 self._forecast.observe(*need)
+            self.settle()
+
+    @property
+    def renewing(self) -> bool:
+        """Whether prices are being renewed, or classes scored anew."""
+        return self._forecast is not None and (self._forecast.renewing or self._slots.scoring)
+
+    def settle(self) -> None:
+        """Go on with the renewal of prices."""
+        if self._forecast is not None:
             prices = self._forecast.advance(PIVOTS)
             if prices is not None:
                 self._slots.reprice(prices)
             self._slots.advance(COMPARED)
+
+    def has(self, nic: Nic) -> bool:
+        """Whether the NIC is here."""
+        return self._members.get(nic.number) is not None
 
     def renew(self, *, at_once: bool = False) -> None:
         """Begin to renew prices, or complete that."""

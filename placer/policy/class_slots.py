@@ -62,6 +62,11 @@ class ClassSlots:
     def __len__(self) -> int:
         return len(self._slots)
 
+    @property
+    def scoring(self) -> bool:
+        """Whether classes are being scored anew."""
+        return bool(self._stale)
+
     def slot_of(self, key: ClassKey) -> int:
         """The slot of a class, which is scored when it is new."""
         slot = self._slots.get(key)

@@ -18,6 +18,16 @@ class NicIndex(Protocol):
     def renew(self, *, at_once: bool = False) -> None:
         """Begin to renew what future arrivals are worth, over the next arrivals or at once."""
 
+    @property
+    def renewing(self) -> bool:
+        """Whether a renewal is under way."""
+
+    def settle(self) -> None:
+        """Go on with a renewal by one step."""
+
+    def has(self, nic: Nic) -> bool:
+        """Whether the NIC is here."""
+
     def covers(self, tenant: Tenant) -> bool:
         """Whether everything that a decision on the tenant needs is known."""
 

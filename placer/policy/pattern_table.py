@@ -1,10 +1,4 @@
-"""The pattern table: the co-locations that a few workloads can form on one kind of NIC without violating every SLA.
-
-A co-location in which a workload keeps less than the loosest SLA accepts is of no use, and neither is one that contains
-it, because throughput does not rise with a further competitor. So co-locations are enumerated by size, each from
-smaller ones that are useful themselves (the a-priori principle of Agrawal and Srikant, "Fast algorithms for mining
-association rules", VLDB 1994), and throughputs are asked for one size at a time.
-"""
+"""The pattern table: the co-locations that a few workloads can form on one kind of NIC without violating every SLA."""
 
 from __future__ import annotations
 
@@ -14,26 +8,17 @@ from itertools import chain
 import numpy as np
 
 from placer.model.fleet import NicKind, Tenant
-from placer.model.offered import OfferedWorkload
-from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_workload
-from placer.model.sla import LEAST_KPPS, TOLERANCE
+from placer.model.oracle import CoLocation, Oracle
+from placer.policy.enumeration import Enumeration
+from placer.policy.enumeration import Pattern as Pattern
+from placer.policy.enumeration import TooManyPatterns as TooManyPatterns
 from placer.policy.kernels import Floats, Ints
 from profiles import Workload
 
 MOST_PATTERNS = 4_000
 """The largest number of co-locations that a table holds."""
 
-QUERIED_PER_PATTERN = 3
-"""Co-locations that are asked for, at most, in multiples of those that a table may hold."""
-
 NONE = -1
-
-Pattern = tuple[int, ...]
-"""The columns of a co-location, ascending."""
-
-
-class TooManyPatterns(Exception):
-    """The workloads form more useful co-locations than a table may hold."""
 
 
 class PatternTable:
@@ -92,34 +77,34 @@ class PatternTable:
         most: int = MOST_PATTERNS,
         before: PatternTable | None = None,
     ) -> None:
-        self.kind = kind
-        self.oracle = oracle
-        self.revision = oracle.revision
-        self._known: dict[Pattern, tuple[float, ...]] = {}
-        hosted = {workload for workload in workloads if kind.hosts(workload)}
-        known: tuple[Workload, ...] = ()
-        if before is not None and before.revision == self.revision and hosted.issuperset(before.workloads):
-            self._known, known = before._known, before.workloads
-        self.workloads: tuple[Workload, ...] = (*known, *sorted(hosted.difference(known)))
-        self.columns = {workload: column for column, workload in enumerate(self.workloads)}
-        alone = oracle.throughput([(workload,) for workload in self.workloads])
-        self.solo: Floats = np.array([kpps for (kpps,) in alone])
-        drops = map(accepted_drop, self.workloads, self.solo.tolist())
-        self.floor: Floats = self.solo * np.array([1.0 - drop for drop in drops]) * (1.0 - 2 * TOLERANCE)
-        paced = [isinstance(workload, OfferedWorkload) for workload in self.workloads]
-        self.floor[paced] = np.maximum(self.floor[paced], LEAST_KPPS)  # at 0, a promised latency is missed
-        self._cores = [kind.cores_of[workload.nf] for workload in self.workloads]
-        self.number_of: dict[Pattern, int] = {(): 0}
-        self._free = [kind.cores]
-        self.part_of: dict[tuple[int, int], int] = {}
-        lowest = self._enumerate(most)
+        enumeration = Enumeration(kind, workloads, oracle, accepted_drop, most, before.enumeration if before else None)
+        self._fill(enumeration.completed())
+
+    @classmethod
+    def of(cls, enumeration: Enumeration) -> PatternTable:
+        """The table of a completed enumeration."""
+        made = cls.__new__(cls)
+        made._fill(enumeration)
+        return made
+
+    def _fill(self, enumeration: Enumeration) -> None:
+        self.enumeration = enumeration
+        self.kind = enumeration.kind
+        self.oracle = enumeration.oracle
+        self.revision = enumeration.revision
+        self.workloads = enumeration.workloads
+        self.columns = enumeration.columns
+        self.solo = enumeration.solo
+        self.floor = enumeration.floor
+        self.number_of = enumeration.number_of
+        self.part_of = enumeration.part_of
         self.counts = _counts(list(self.number_of), len(self.workloads))
         self.joined: Ints = np.full(self.counts.shape, NONE, dtype=np.int32)
         if self.part_of:
             larger, column = np.array(list(self.part_of)).T
             self.joined[list(self.part_of.values()), column] = larger
-        self.kpps: Floats = np.array(lowest).reshape(self.counts.shape)
-        self.free: Ints = np.array(self._free, dtype=np.int32)
+        self.kpps: Floats = np.array(enumeration.lowest).reshape(self.counts.shape)
+        self.free: Ints = np.array(enumeration.free, dtype=np.int32)
         self.members = _members(self.counts)
         self._above: dict[int, Ints] = {}
         self._beyond: dict[tuple[Pattern, int], float] = {}
@@ -140,11 +125,11 @@ class PatternTable:
 
     def co_location(self, pattern: Pattern) -> CoLocation:
         """The workloads of a pattern."""
-        return co_location_of(self.workloads[column] for column in pattern)
+        return self.enumeration.co_location(pattern)
 
     def cores_taken(self, pattern: Pattern) -> int:
         """Cores that the workloads of a pattern take, in the table or not."""
-        return sum(self._cores[column] for column in pattern)
+        return sum(self.enumeration.cores[column] for column in pattern)
 
     def kpps_with(self, pattern: Pattern, column: int) -> float:
         """Throughput of one more instance of a workload next to a pattern, in the table or not."""
@@ -155,62 +140,6 @@ class PatternTable:
         if key not in self._beyond:
             self._beyond[key] = self.oracle.by_workload(self.co_location(joined))[self.workloads[column]]
         return self._beyond[key]
-
-    def _enumerate(self, most: int) -> list[list[float]]:
-        """Number all useful patterns, smallest first; returns the throughput of each workload in each of them."""
-        width, queried = len(self.workloads), 0
-        lowest = [[0.0] * width]
-        level: list[Pattern] = [()]
-        floor = self.floor.tolist()
-        while level:
-            candidates = self._one_more(level)
-            queried += len(candidates)
-            if queried > QUERIED_PER_PATTERN * most:
-                raise TooManyPatterns
-            self._ask([pattern for pattern in candidates if pattern not in self._known])
-            level = []
-            for pattern, smaller in candidates.items():
-                row = [0.0] * width
-                for column, kpps in zip(pattern, self._known[pattern], strict=True):
-                    if kpps < floor[column]:
-                        break
-                    row[column] = kpps
-                else:
-                    level.append(pattern)
-                    number = self.number_of[pattern] = len(lowest)
-                    lowest.append(row)
-                    self._free.append(self._free[smaller[0][0]] - self._cores[smaller[0][1]])
-                    self.part_of.update(((number, column), part) for part, column in smaller)
-            if len(lowest) > most:
-                raise TooManyPatterns
-        return lowest
-
-    def _ask(self, patterns: Sequence[Pattern]) -> None:
-        """Learn the throughput of every member of the patterns; of equal ones, the slowest counts."""
-        co_locations = [self.co_location(pattern) for pattern in patterns]
-        answers = self.oracle.throughput(co_locations)
-        for pattern, co_location, answer in zip(patterns, co_locations, answers, strict=True):
-            lowest = lowest_by_workload(co_location, answer)
-            self._known[pattern] = tuple(lowest[self.workloads[column]] for column in pattern)
-
-    def _one_more(self, level: Sequence[Pattern]) -> dict[Pattern, list[tuple[int, int]]]:
-        """Patterns with one more member, all of whose parts are useful: numbers of these parts and missing columns."""
-        found = {}
-        for pattern in level:
-            free = self._free[self.number_of[pattern]]
-            for column in range(pattern[-1] if pattern else 0, len(self.workloads)):
-                if 0 < self._cores[column] <= free:
-                    candidate = (*pattern, column)
-                    smaller = [(self.number_of[pattern], column)]
-                    for at in range(len(pattern)):
-                        if pattern[at] != candidate[at + 1]:
-                            part = self.number_of.get(candidate[:at] + candidate[at + 1 :])
-                            if part is None:
-                                break
-                            smaller.append((part, pattern[at]))
-                    else:
-                        found[candidate] = smaller
-        return found
 
 
 def _counts(patterns: Sequence[Pattern], width: int) -> Ints:

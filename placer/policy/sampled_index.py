@@ -115,6 +115,18 @@ class SampledIndex:
     def renew(self, *, at_once: bool = False) -> None:
         """Nothing changes: this index has no forecast."""
 
+    @property
+    def renewing(self) -> bool:
+        """False: nothing is renewed."""
+        return False
+
+    def settle(self) -> None:
+        """Nothing changes."""
+
+    def has(self, nic: Nic) -> bool:
+        """Whether the NIC is here."""
+        return nic.number in self._nics
+
     def covers(self, tenant: Tenant) -> bool:
         """True: nothing is predicted in advance."""
         return True

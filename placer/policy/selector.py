@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
-from placer.policy.class_index import ClassIndex
 from placer.policy.closing import CLOSING, is_due
 from placer.policy.forecast import REMEMBERED
-from placer.policy.gpu_index import GpuIndex
 from placer.policy.nic_index import NicIndex
 from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, TooManyPatterns
+from placer.policy.rebuild import Rebuild, index_of
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import LOOK_AHEAD, Rule
-from placer.policy.sampled_index import SampledIndex
 from profiles import Workload
 
 FORECAST_FROM = 5
@@ -35,6 +33,9 @@ RENEWED_EVERY = 65_536
 TURNOVER_WEIGHT = 10.0
 """How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
 rule's opening cost, where as many leave as arrive."""
+
+STEPS = 3
+"""Steps of a rebuild per event; each takes 1 to 2 ms."""
 
 RENEWED_GROWTH = 0.25
 """Between, the forecast is renewed when this share more arrivals have come."""
@@ -103,6 +104,7 @@ class Selector:
         self._workloads: set[Workload] = set()
         self._loosest = LoosestSlas()
         self._sampled = False
+        self._rebuild: Rebuild | None = None
         self._recent: deque[Tenant] = deque(maxlen=REMEMBERED)
         fleet.observer = self
         present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
@@ -144,6 +146,8 @@ class Selector:
             self._loosest.include(tenant)
         for index in self.indexes:
             index.observe(tenant)
+        if self._rebuild is not None:
+            self._rebuild.observe(tenant)
         left = self._closing()
         if left and is_due(left):
             self._close(left)
@@ -154,6 +158,30 @@ class Selector:
             else:
                 for index in self.indexes:
                     index.renew()
+
+    def rebuild(self) -> None:
+        """Begin to build the indexes anew, as the oracles answer now; `advance` goes on with it."""
+        if self.indexes:
+            self._rebuild = self._new_rebuild(0 if self._sampled else self.most_patterns)
+
+    @property
+    def rebuilding(self) -> bool:
+        """Whether indexes are being built anew."""
+        return self._rebuild is not None
+
+    def advance(self) -> None:
+        """Go on with a rebuild by a few steps, if there is one."""
+        if self._rebuild is None:
+            return
+        try:
+            done = any(self._rebuild.advance() for _ in range(STEPS))
+        except TooManyPatterns:
+            self._rebuild = self._new_rebuild(0)
+            return
+        if done:
+            self.indexes, self._tables = self._rebuild.indexes, self._rebuild.tables
+            self._sampled = all(table is None for table in self._tables)
+            self._covered = self._rebuild = None
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
@@ -183,6 +211,8 @@ class Selector:
             self._include(tenant)
         else:
             self.indexes[nic.kind.index].joined(nic, tenant)
+        if self._rebuild is not None:
+            self._rebuild.joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC."""
@@ -191,9 +221,13 @@ class Selector:
         self._departures += 1
         if nic.service is Service.UP:
             self.indexes[nic.kind.index].left(nic, tenant)
+            if self._rebuild is not None:
+                self._rebuild.left(nic, tenant)
 
     def service_changed(self, nic: Nic) -> None:
         """Follow a NIC that began or ceased to take arrivals."""
+        if self._rebuild is not None:
+            self._rebuild.service_changed(nic)
         if nic.service is not Service.UP:
             if self.indexes:
                 self.indexes[nic.kind.index].close(nic)
@@ -261,7 +295,7 @@ class Selector:
         Where useful co-locations are too many, workloads that are no longer on any NIC are dropped; where they still
         are too many, NICs are sampled.
         """
-        self._covered = None
+        self._covered = self._rebuild = None
         self._loosest.include(new)
         self._workloads.add(new.workload)
         self._sampled = self._sampled or not self._predict_all()
@@ -275,7 +309,7 @@ class Selector:
             self.indexes = []
             for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
                 oracle.throughput([(workload,) for workload in sorted(self._workloads) if kind.hosts(workload)])
-                self.indexes.append(_index_of_samples(kind, oracle, self.rule))
+                self.indexes.append(index_of(kind, oracle, self.rule, None))
         for nic in self.fleet.nics.values():
             if nic.service is Service.UP:
                 self.indexes[nic.kind.index].enter(nic)
@@ -283,6 +317,21 @@ class Selector:
             for tenant in self._recent:
                 index.observe(tenant)
         self._price()
+
+    def _new_rebuild(self, most: int) -> Rebuild:
+        workloads = self._workloads
+        if not most:
+            present = [tenant for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()]
+            workloads = {tenant.workload for tenant in present}
+        return Rebuild(
+            self.fleet,
+            self.oracles,
+            self.rule,
+            sorted(workloads),
+            self._loosest.accepted_drop,
+            most,
+            tuple(self._recent),
+        )
 
     def _predict_all(self) -> bool:
         """Build class indexes for all workloads; False where they are too many, or hardly one came twice."""
@@ -302,12 +351,7 @@ class Selector:
             return False
         self._tables = tables
         self.indexes = [
-            _index_of_samples(kind, oracle, self.rule) if table is None else ClassIndex(table, self.rule)
+            index_of(kind, oracle, self.rule, table)
             for kind, oracle, table in zip(self.fleet.kinds, self.oracles, tables, strict=True)
         ]
         return True
-
-
-def _index_of_samples(kind: NicKind, oracle: Oracle, rule: Rule) -> NicIndex:
-    """An index that asks for few co-locations."""
-    return GpuIndex(kind, oracle, rule) if isinstance(oracle, GpuOracle) else SampledIndex(kind, oracle, rule)

@@ -1,0 +1,174 @@
+"""The enumeration of the co-locations that a few workloads can form on one kind of NIC, a few at a time.
+
+A co-location in which a workload keeps less than the loosest SLA accepts is of no use, and neither is one that contains
+it, because throughput does not rise with a further competitor. So co-locations are enumerated by size, each from
+smaller ones that are useful themselves (the a-priori principle of Agrawal and Srikant, "Fast algorithms for mining
+association rules", VLDB 1994), and throughputs are asked for one size at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from placer.model.fleet import NicKind
+from placer.model.offered import OfferedWorkload
+from placer.model.oracle import CoLocation, Oracle, co_location_of, lowest_by_workload
+from placer.model.sla import LEAST_KPPS, TOLERANCE
+from placer.policy.kernels import Floats
+from profiles import Workload
+
+QUERIED_PER_PATTERN = 3
+"""Co-locations that are asked for, at most, in multiples of those that a table may hold."""
+
+AT_ONCE = 64
+"""Co-locations that are asked for or compared in one step."""
+
+ALL = 1 << 30
+
+Pattern = tuple[int, ...]
+"""The columns of a co-location, ascending."""
+
+Answers = dict[Pattern, tuple[float, ...]]
+"""The throughput (kpps) of every member of patterns."""
+
+
+class TooManyPatterns(Exception):
+    """The workloads form more useful co-locations than a table may hold."""
+
+
+class Enumeration:
+    """Numbers the useful co-locations of `workloads`, smallest first.
+
+    Parameters
+    ----------
+    kind, workloads, oracle, accepted_drop, most
+        As of a `PatternTable`.
+    before
+        A table's enumeration of the same kind and oracle.
+
+    Attributes
+    ----------
+    known
+        All answers.
+    lowest
+        Throughput of each workload in each useful pattern, by its number.
+    free
+        Cores that are left in each.
+    number_of, part_of, columns, solo, floor, revision
+        As of a `PatternTable`.
+    """
+
+    def __init__(
+        self,
+        kind: NicKind,
+        workloads: Iterable[Workload],
+        oracle: Oracle,
+        accepted_drop: Callable[[Workload, float], float],
+        most: int,
+        before: Enumeration | None = None,
+    ) -> None:
+        self.kind = kind
+        self.oracle = oracle
+        self.revision = oracle.revision
+        self.most = most
+        self.known: Answers = {}
+        hosted = {workload for workload in workloads if kind.hosts(workload)}
+        known: tuple[Workload, ...] = ()
+        if before is not None and before.revision == self.revision and hosted.issuperset(before.workloads):
+            self.known, known = before.known, before.workloads
+        self.workloads: tuple[Workload, ...] = (*known, *sorted(hosted.difference(known)))
+        self.columns = {workload: column for column, workload in enumerate(self.workloads)}
+        alone = oracle.throughput([(workload,) for workload in self.workloads])
+        self.solo: Floats = np.array([kpps for (kpps,) in alone])
+        drops = map(accepted_drop, self.workloads, self.solo.tolist())
+        self.floor: Floats = self.solo * np.array([1.0 - drop for drop in drops]) * (1.0 - 2 * TOLERANCE)
+        paced = [isinstance(workload, OfferedWorkload) for workload in self.workloads]
+        self.floor[paced] = np.maximum(self.floor[paced], LEAST_KPPS)  # at 0, a promised latency is missed
+        self.cores = [kind.cores_of[workload.nf] for workload in self.workloads]
+        self.number_of: dict[Pattern, int] = {(): 0}
+        self.part_of: dict[tuple[int, int], int] = {}
+        self.free = [kind.cores]
+        self.lowest = [[0.0] * len(self.workloads)]
+
+    def completed(self) -> Enumeration:
+        """All at once.
+
+        Raises
+        ------
+        TooManyPatterns
+            When there are more than `most`, or too many would have to be asked for.
+        """
+        for _ in self.steps(ALL):
+            pass
+        return self
+
+    def steps(self, at_once: int = AT_ONCE) -> Iterator[None]:
+        """Go on by so many co-locations at a time."""
+        queried, floor = 0, self.floor.tolist()
+        level: list[Pattern] = [()]
+        while level:
+            candidates: dict[Pattern, list[tuple[int, int]]] = {}
+            for at in range(0, len(level), at_once):
+                candidates.update(self._one_more(level[at : at + at_once]))
+                yield
+            queried += len(candidates)
+            if queried > QUERIED_PER_PATTERN * self.most:
+                raise TooManyPatterns
+            missing = [pattern for pattern in candidates if pattern not in self.known]
+            for at in range(0, len(missing), at_once):
+                self._ask(missing[at : at + at_once])
+                yield
+            level = []
+            for at, (pattern, smaller) in enumerate(candidates.items()):
+                if self._is_useful(pattern, smaller, floor):
+                    level.append(pattern)
+                if not (at + 1) % at_once:
+                    yield
+            if len(self.lowest) > self.most:
+                raise TooManyPatterns
+
+    def co_location(self, pattern: Pattern) -> CoLocation:
+        """The workloads of a pattern."""
+        return co_location_of(self.workloads[column] for column in pattern)
+
+    def _is_useful(self, pattern: Pattern, smaller: Sequence[tuple[int, int]], floor: Sequence[float]) -> bool:
+        """Number the pattern if every member keeps what the loosest SLA accepts."""
+        row = [0.0] * len(self.workloads)
+        for column, kpps in zip(pattern, self.known[pattern], strict=True):
+            if kpps < floor[column]:
+                return False
+            row[column] = kpps
+        number = self.number_of[pattern] = len(self.lowest)
+        self.lowest.append(row)
+        self.free.append(self.free[smaller[0][0]] - self.cores[smaller[0][1]])
+        self.part_of.update(((number, column), part) for part, column in smaller)
+        return True
+
+    def _ask(self, patterns: Sequence[Pattern]) -> None:
+        """Learn the throughput of every member of the patterns; of equal ones, the slowest counts."""
+        co_locations = [self.co_location(pattern) for pattern in patterns]
+        answers = self.oracle.throughput(co_locations)
+        for pattern, co_location, answer in zip(patterns, co_locations, answers, strict=True):
+            lowest = lowest_by_workload(co_location, answer)
+            self.known[pattern] = tuple(lowest[self.workloads[column]] for column in pattern)
+
+    def _one_more(self, level: Sequence[Pattern]) -> dict[Pattern, list[tuple[int, int]]]:
+        """Patterns with one more member, all of whose parts are useful: numbers of these parts and missing columns."""
+        found = {}
+        for pattern in level:
+            free = self.free[self.number_of[pattern]]
+            for column in range(pattern[-1] if pattern else 0, len(self.workloads)):
+                if 0 < self.cores[column] <= free:
+                    candidate = (*pattern, column)
+                    smaller = [(self.number_of[pattern], column)]
+                    for at in range(len(pattern)):
+                        if pattern[at] != candidate[at + 1]:
+                            part = self.number_of.get(candidate[:at] + candidate[at + 1 :])
+                            if part is None:
+                                break
+                            smaller.append((part, pattern[at]))
+                    else:
+                        found[candidate] = smaller
+        return found
