@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
-from placer.feedback.corrections import Corrections, Estimate
+from placer.feedback.corrections import Estimate, LearntCorrections
 from placer.model.oracle import CACHED, CoLocation, PredictorOracle
 from predictor import Predictor
 from profiles import Workload
@@ -30,7 +30,9 @@ class CorrectedOracle(PredictorOracle):
         What was learnt; it may learn more at any time.
     """
 
-    def __init__(self, predictor: Predictor, risk: float | None, nic_model: str, corrections: Corrections) -> None:
+    def __init__(
+        self, predictor: Predictor, risk: float | None, nic_model: str, corrections: LearntCorrections
+    ) -> None:
         super().__init__(predictor, risk)
         self.nic_model = nic_model
         self.corrections = corrections

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from placer.feedback.ledger import Entry, Ledger, agreed
+from placer.feedback.ledger import Ledger, LedgerEntry, agreed
 from placer.feedback.reading import competitors_of
 from profiles import CoLocation, Workload
 
@@ -47,7 +47,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class PredictionShift:
     """How a prediction moves, of the logarithm, and the share of its spread that is left."""
 
     by: float
@@ -63,10 +63,10 @@ class Shift:
         return estimate.kpps * exp(self.by + self.spread_left * margin)
 
 
-NOTHING = Shift(0.0)
+NOTHING = PredictionShift(0.0)
 
 
-class Corrections:
+class LearntCorrections:
     """What was learnt of predictions.
 
     Attributes
@@ -83,7 +83,7 @@ class Corrections:
         self._drift: dict[tuple[str, str, bool], float] = {}
         self._estimates: dict[tuple[str, Workload, CoLocation], Estimate] = {}
 
-    def learn(self, entry: Entry, nic_model: str, workload: Workload, estimate: Estimate) -> None:
+    def learn(self, entry: LedgerEntry, nic_model: str, workload: Workload, estimate: Estimate) -> None:
         """Count an entry that got a reading; `estimate` is its prediction."""
         self._estimates[nic_model, workload, entry.competitors] = estimate
         self.stamp += 1
@@ -108,18 +108,18 @@ class Corrections:
         self._estimates.clear()
         self.stamp += 1
 
-    def shift(self, nic_model: str, co_location: CoLocation, workload: Workload, estimate: Estimate) -> Shift:
+    def shift(self, nic_model: str, co_location: CoLocation, workload: Workload, estimate: Estimate) -> PredictionShift:
         """How the prediction of a workload in a co-location moves."""
         drifted = self._drift.get((nic_model, workload.nf, len(co_location) == 1), 0.0)
         if not self.ledger.knows(nic_model, workload):
-            return Shift(drifted) if drifted else NOTHING
+            return PredictionShift(drifted) if drifted else NOTHING
         competitors = competitors_of(co_location, workload)
         near = self._near(nic_model, workload, competitors)
         entry = self.ledger.find(nic_model, workload, competitors)
         if entry is None or not entry.readings:
-            return Shift(drifted + near)
+            return PredictionShift(drifted + near)
         moved, weight = self._own(entry, estimate, drifted)
-        return Shift(drifted + near + weight * (moved - near), sqrt(1.0 - weight))
+        return PredictionShift(drifted + near + weight * (moved - near), sqrt(1.0 - weight))
 
     def _near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> float:
         """What entries near here say together."""
@@ -133,7 +133,7 @@ class Corrections:
                 weights += NEARNESS[differing] * weight
         return total / weights
 
-    def _own(self, entry: Entry, estimate: Estimate, drifted: float) -> tuple[float, float]:
+    def _own(self, entry: LedgerEntry, estimate: Estimate, drifted: float) -> tuple[float, float]:
         """What tenants of an entry agree on, of the logarithm beyond drift, and how far it is believed."""
         if estimate.kpps <= 0:
             return 0.0, 0.0

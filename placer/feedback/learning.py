@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import exp, log
 
 from placer.feedback.corrected_oracle import CorrectedOracle
-from placer.feedback.corrections import Corrections, Estimate
-from placer.feedback.reading import Reading
+from placer.feedback.corrections import Estimate, LearntCorrections
+from placer.feedback.reading import ProductionReading
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from profiles import CoLocation
@@ -37,7 +37,7 @@ class Feedback:
         By NIC model, whose predictions are corrected.
     """
 
-    def __init__(self, corrections: Corrections, oracles: Sequence[CorrectedOracle]) -> None:
+    def __init__(self, corrections: LearntCorrections, oracles: Sequence[CorrectedOracle]) -> None:
         self.corrections = corrections
         self.oracles = {oracle.nic_model: oracle for oracle in oracles}
         self.model = 1
@@ -55,11 +55,11 @@ class Feedback:
             found.append(Expected(shift.median(estimate), *bounds))
         return tuple(found)
 
-    def restore(self, readings: Iterable[Reading]) -> None:
+    def restore(self, readings: Iterable[ProductionReading]) -> None:
         """Learn what was learnt before a restart."""
         self.learn(one for one in readings if one.nic_model in self.oracles)
 
-    def learn(self, readings: Iterable[Reading]) -> str:
+    def learn(self, readings: Iterable[ProductionReading]) -> str:
         """Learn the readings of one NIC; returns the status of the answer."""
         for reading in readings:
             estimates = self.oracles[reading.nic_model].estimates(reading.co_location)
@@ -71,7 +71,7 @@ class Feedback:
 
 def corrected(kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> tuple[Feedback, tuple[Oracle, ...]]:
     """What learns, and the oracle per kind, corrected where predictions of throughput are all that it says."""
-    corrections, made = Corrections(), dict[str, CorrectedOracle]()
+    corrections, made = LearntCorrections(), dict[str, CorrectedOracle]()
     found: list[Oracle] = []
     for kind, oracle in zip(kinds, oracles, strict=True):
         if type(oracle) is PredictorOracle:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import log
 from statistics import median
 
-from placer.feedback.reading import Reading, competitors_of
+from placer.feedback.reading import ProductionReading, competitors_of
 from profiles import CoLocation, Workload
 
 REMEMBERED = 16
@@ -33,7 +33,7 @@ class Measured:
 
 
 @dataclass(slots=True)
-class Entry:
+class LedgerEntry:
     """What was measured of a workload beside these competitors.
 
     Parameters
@@ -64,12 +64,12 @@ class Ledger:
     """Entries by NIC model, workload and competitors."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, Workload], dict[CoLocation, Entry]] = defaultdict(dict)
-        self._with_one_more: dict[tuple[str, Workload, CoLocation], list[Entry]] = defaultdict(list)
+        self._entries: dict[tuple[str, Workload], dict[CoLocation, LedgerEntry]] = defaultdict(dict)
+        self._with_one_more: dict[tuple[str, Workload, CoLocation], list[LedgerEntry]] = defaultdict(list)
         self.readings = 0
         self.lower_bounds = 0
 
-    def add(self, reading: Reading) -> Entry:
+    def add(self, reading: ProductionReading) -> LedgerEntry:
         """Learn a reading; returns its entry."""
         self.readings += 1
         self.lower_bounds += not reading.is_capacity
@@ -81,11 +81,11 @@ class Ledger:
         """Whether anything was measured of the workload."""
         return (nic_model, workload) in self._entries
 
-    def find(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Entry | None:
+    def find(self, nic_model: str, workload: Workload, competitors: CoLocation) -> LedgerEntry | None:
         """What was measured in exactly this co-location."""
         return self._entries.get((nic_model, workload), {}).get(competitors)
 
-    def near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Iterator[tuple[Entry, int]]:
+    def near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Iterator[tuple[LedgerEntry, int]]:
         """Entries with a competitor more, fewer or another one, with how many competitors differ (1 or 2)."""
         own = self._entries.get((nic_model, workload), {})
         for entry in self._with_one_more.get((nic_model, workload, competitors), ()):
@@ -105,16 +105,16 @@ class Ledger:
                     kept = [one for one in entry.readings if one.event >= before]
                     entry.readings = deque(kept, maxlen=REMEMBERED)
 
-    def entries(self) -> Iterator[tuple[str, Workload, Entry]]:
+    def entries(self) -> Iterator[tuple[str, Workload, LedgerEntry]]:
         """All entries with readings."""
         for (nic_model, workload), entries in self._entries.items():
             yield from ((nic_model, workload, entry) for entry in entries.values() if entry.readings)
 
-    def _entry(self, reading: Reading) -> Entry:
+    def _entry(self, reading: ProductionReading) -> LedgerEntry:
         competitors = competitors_of(reading.co_location, reading.workload)
         own = self._entries[reading.nic_model, reading.workload]
         if competitors not in own:
-            own[competitors] = Entry(competitors)
+            own[competitors] = LedgerEntry(competitors)
             for part in _parts(competitors):
                 self._with_one_more[reading.nic_model, reading.workload, part].append(own[competitors])
         return own[competitors]

@@ -11,7 +11,7 @@ SATURATED = 1.02
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ProductionReading:
     """What one instance did in one window.
 
     Parameters

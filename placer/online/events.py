@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placer.feedback.reading import Reading
+from placer.feedback.reading import ProductionReading
 from placer.model.fleet import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
@@ -213,7 +213,7 @@ class Learned(Decision):
 
     model: int = 1
     instances: tuple[JudgedInstance, ...] = ()
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ProductionReading, ...] = ()
 
 
 class Refused(Exception):

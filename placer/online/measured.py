@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placer.feedback.learning import Feedback
-from placer.feedback.reading import SATURATED, Reading
+from placer.feedback.reading import SATURATED, ProductionReading
 from placer.model.fleet import Fleet, Nic
 from placer.online.events import JudgedInstance, Learned, Measure, MeasuredInstance, Refused
 
@@ -26,7 +26,7 @@ def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Lear
     for one in event.instances:
         tenant = nic.tenants_by_id[one.id]
         values = one.throughput_kpps, one.offered_kpps, number
-        reading = Reading(nic.kind.model, nic.co_location, tenant.workload, tenant.id, *values)
+        reading = ProductionReading(nic.kind.model, nic.co_location, tenant.workload, tenant.id, *values)
         below = reading.below(tenant.sla.required_kpps(oracle.solo(tenant.workload)))
         found = expected[tenant.workload]
         judged.append(JudgedInstance(one.id, found.kpps, found.low_kpps, found.high_kpps, below))

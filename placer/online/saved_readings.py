@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from placer.feedback.reading import Reading
+from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.online.protocol import Check
 from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
@@ -18,12 +18,12 @@ REMEMBERED = 100_000
 """Different co-locations whose text is remembered while readings are read."""
 
 
-def write_readings(file: sqlite3.Connection, readings: Sequence[Reading]) -> None:
+def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
     """Add readings, within the transaction of their event."""
     file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", map(_row, readings))
 
 
-def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator[Reading]:
+def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator[ProductionReading]:
     """Every reading, in order; `check` lists what is wrong with a workload.
 
     Raises
@@ -43,7 +43,7 @@ def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator
         except (ValueError, TypeError, IndexError, KeyError) as error:
             hint = "restore a backup, or give the --models that the state was made with"
             raise InputError([Fault(name, None, f"readings {event!r}", str(error), hint)]) from error
-        yield Reading(nic_model, co_location, workload, tenant, kpps, offered, event)
+        yield ProductionReading(nic_model, co_location, workload, tenant, kpps, offered, event)
 
 
 def co_location_text(co_location: CoLocation) -> str:
@@ -55,7 +55,7 @@ def _co_location_in(text: str) -> CoLocation:
     return co_location_of(Workload(nf, TrafficProfile(*map(float, traffic))) for nf, *traffic in json.loads(text))
 
 
-def _row(reading: Reading) -> tuple[object, ...]:
+def _row(reading: ProductionReading) -> tuple[object, ...]:
     place = reading.co_location.index(reading.workload)
     text = co_location_text(reading.co_location)
     return reading.event, reading.nic_model, text, place, reading.tenant, reading.kpps, reading.offered_kpps

@@ -7,7 +7,7 @@ from math import log
 import pytest
 
 from placer.feedback.ledger import Ledger, agreed
-from placer.feedback.reading import Reading
+from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.testing.toy import TRAFFIC
 from profiles import CoLocation, Workload
@@ -23,12 +23,12 @@ def reading(
     kpps: float = 90.0,
     offered: float | None = 200.0,
     event: int = 1,
-) -> Reading:
+) -> ProductionReading:
     """A reading of `of` beside others."""
-    return Reading(MODEL, co_location_of([of, *beside]), of, tenant, kpps, offered, event)
+    return ProductionReading(MODEL, co_location_of([of, *beside]), of, tenant, kpps, offered, event)
 
 
-def votes(*readings: Reading, predicted: float = 100.0) -> list[float]:
+def votes(*readings: ProductionReading, predicted: float = 100.0) -> list[float]:
     """Votes of the entry of all these readings."""
     ledger = Ledger()
     for one in readings:

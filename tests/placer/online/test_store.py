@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from placer.feedback.learning import corrected
 from placer.model.fleet import Tenant
+from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.online.engine import QUEUE, Engine
-from placer.online.events import Arrive, Drain
+from placer.online.events import Arrive, Drain, Learned, Measure, MeasuredInstance
 from placer.online.store import State, back_up
 from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
 from profiles import InputError, Workload
+from tests.placer.feedback.toy_predictor import ToyPredictor
 
 KINDS = catalogue((1, 1.0)).kinds
 PAGE = 4096
@@ -232,3 +235,29 @@ def test_a_backup_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         back_up(tmp_path / "missing.db", tmp_path / "copy.db")
     assert [path.name for path in tmp_path.iterdir()] == ["empty.db"]
+
+
+def test_a_state_of_the_former_format_is_read_and_continued(saved: Path) -> None:
+    """It had no tables of readings."""
+    with closing(sqlite3.connect(saved, isolation_level=None)) as file:
+        file.executescript("DROP TABLE readings; DROP TABLE learnt; UPDATE facts SET value = '1' WHERE name = 'format'")
+    with State(saved, KINDS) as state:
+        assert placed(state) == {"1": "nic-1", "2": "nic-1"}
+        assert state.readings == ()
+    with State(saved, KINDS) as state:
+        assert state.events == 3
+
+
+def test_readings_are_as_they_were_after_a_restart(saved: Path) -> None:
+    """All of them, in order, with what is not known."""
+    with State(saved, KINDS) as state:
+        feedback, oracles = corrected(KINDS, [PredictorOracle(ToyPredictor(), None)])
+        engine = Engine(state.fleet, oracles, waiting=state.waiting, feedback=feedback, events=state.events)
+        readings = (MeasuredInstance("1", 700.0, 900.0), MeasuredInstance("2", 650.5))
+        event = Measure("nic-1", 10.0, readings)
+        decision = engine.handle(event)
+        assert isinstance(decision, Learned)
+        state.record(event, decision, engine.fleet)
+    with State(saved, KINDS) as state:
+        assert state.readings == decision.readings
+        assert state.events == 4
