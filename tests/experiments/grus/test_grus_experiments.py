@@ -11,7 +11,7 @@ from experiments import Experiment, Result, Setting, find_experiment
 from experiments.grus import BUSES, PAPER, figure11, figure12, figure13, own_model
 from experiments.grus.methodology import judging, paper_gpu
 from experiments.grus.methodology.judging import METHOD_NAMES
-from placer.gpu.registry import METHODS
+from tests.placer.gpu.judged import BY_FORMULA
 
 NAMES = ["grus-figure11", "grus-figure12", "grus-figure13", "grus-own-model"]
 
@@ -43,8 +43,8 @@ def test_a_result_is_complete(name: str, results: dict[str, tuple[Experiment, Re
 
 
 def test_all_methods_are_compared() -> None:
-    """Figures 11 and 13 have every method there is."""
-    assert set(METHOD_NAMES) == set(METHODS)
+    """Figures 11 and 13 have every method that admits by formulas, as all of the paper's do."""
+    assert set(METHOD_NAMES) == set(BY_FORMULA)
 
 
 def test_figure_11_has_a_row_for_each_baseline_bus_and_method(results: dict[str, tuple[Experiment, Result]]) -> None:

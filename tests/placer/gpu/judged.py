@@ -13,6 +13,9 @@ from placer.verify.admission import admission_case, admission_faults
 
 Json = dict[str, Any]
 
+BY_FORMULA = tuple(name for name in METHODS if name != "predicted")
+"""Every method that admits by the formulas of a DEVICE; `predicted` asks models of a server instead."""
+
 
 class Judged(NamedTuple):
     """An answer, and every constraint that it breaks."""

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from placer.gpu.registry import METHODS, MethodSetting
+from placer.gpu.registry import MethodSetting
 from tests.placer.gpu.exhaustive import most_admitted
-from tests.placer.gpu.judged import judged
+from tests.placer.gpu.judged import BY_FORMULA, judged
 from tests.placer.gpu.random_instances import (
     ARBITRATIONS,
     Generator,
@@ -23,7 +23,7 @@ from tests.placer.gpu.random_instances import (
 
 PRINTED = "grus-printed"
 """The algorithm as the paper prints it does not keep its own model."""
-KEEPING = [name for name in METHODS if name != PRINTED]
+KEEPING = [name for name in BY_FORMULA if name != PRINTED]
 SIZES = (0, 1, 2, 3, 4, 4, 5, 5, 5)
 
 GENERATORS = pytest.mark.parametrize("generator", [contended, unseen])
@@ -35,7 +35,7 @@ def compiled() -> None:
     """Every method has run before: compiling takes longer than the time limit where nothing is cached."""
     for arbitration in ARBITRATIONS:
         for _, _, instance in instances(contended, arbitration, 4):
-            for method in METHODS:
+            for method in BY_FORMULA:
                 judged(method, *instance)
 
 
@@ -110,7 +110,7 @@ def test_easier_instances_admit_no_fewer(generator: Generator, arbitration: str)
         assert judged("exact", device, slos[:-1]).admitted in (most - 1, most), name
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BY_FORMULA)
 def test_the_same_instance_gets_the_same_answer(method: str) -> None:
     """Nothing but the time it took differs."""
     for _, _, instance in instances(contended, "sporadic", 6):

@@ -11,6 +11,7 @@ from placer.gpu.plan import CAUSES, Admission
 from placer.gpu.registry import METHODS, MethodSetting
 from placer.gpu.slo import LatencySlo
 from placer.gpu.waiting import latency_of
+from tests.placer.gpu.judged import BY_FORMULA
 from tests.placer.gpu.small_gpu import random_gpu, random_slos, small_gpu, violations
 
 PRINTED = "grus-printed"
@@ -129,12 +130,12 @@ def test_the_printed_algorithm_never_resets_accepted() -> None:
 
 
 def test_no_slos_have_an_empty_answer() -> None:
-    for method in METHODS:
+    for method in BY_FORMULA:
         answered = admit(method)
         assert (answered.admitted, answered.rejected, answered.bound, answered.proven) == ((), (), 0, True)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BY_FORMULA)
 def test_a_batch_far_larger_than_the_gpu_is_answered_at_once(method: str) -> None:
     """Two thousand million packets: no method splits them before it knows that they do not fit."""
     admission = admit(method, LatencySlo("a", "acl", 2e6, 1e9, 2_000_000_000), LatencySlo("b", "acl", 2e6, 1e6))
