@@ -89,7 +89,8 @@ def _check_run(run: Run, loads: list[Load]) -> None:
 
 
 def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Workload | PacedWorkload]) -> None:
-    """NFs run on a GPU with settings of it and have a latency; elsewhere, such settings are refused."""
+    """NFs run on a GPU with settings of it and have a latency; elsewhere, such settings are refused, and no NF carries
+    more than it is offered."""
     first = nfs[0]
     if isinstance(first, PacedWorkload):
         one = testbed.run([first]).measurements[0]
@@ -97,6 +98,13 @@ def _check_gpu(testbed: Testbed, described: TestbedDescription, nfs: Sequence[Wo
         assert 0 < one.latency_us.p50 <= one.latency_us.p99 <= one.latency_us.max, f"{first.nf}: {one.latency_us}"
         _check_refusal(testbed, first.workload, first, "an NF of a GPU without a rate")
         return
+    if described.paced:
+        capacity = testbed.run([first]).measurements[0].throughput_kpps
+        half = PacedWorkload(first, capacity / 2)
+        run = testbed.run([half])
+        _check_run(run, [half])
+        reached = run.measurements[0].throughput_kpps
+        assert reached <= 1.01 * half.rate_kpps, f"{first.nf}: {reached} kpps of an offered {half.rate_kpps}"
     settings = GpuSettings.of([(0, GPU_BATCH)], order=0)
     _check_refusal(testbed, PacedWorkload(first, GPU_KPPS, settings), first, "an NF with settings of a GPU")
 

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.random import Generator
 
+from profiler.simulated.arrivals import arrivals, mean_burst
 from profiler.simulated.benches import mem_bench
 from profiler.simulated.cache import Array
 from profiler.simulated.card import Card
 from profiler.simulated.chain_demand import ChainDemand, PacketPath, chain_demand
-from profiler.simulated.latency import CoreTime, packet_latency
+from profiler.simulated.latency import CoreTime, packet_latency, random_times
 from profiler.simulated.machine import (
     PreparedLoad,
     SimulatedMachine,
@@ -33,6 +35,7 @@ from profiles import (
     NfDescription,
     NfStage,
     NicModel,
+    PacedWorkload,
     TestbedDescription,
     Workload,
 )
@@ -41,17 +44,35 @@ ATTRIBUTES = {"flows": (1.0, 100_000.0), "packet_size": (64.0, 1500.0), "mtbr": 
 DEFAULT_TRAFFIC = {"flows": 10_000.0, "packet_size": 1500.0, "mtbr": 100.0}
 MEM_BENCH = {"wss_mb": (0.1, 64.0), "access_mops": (1.0, 180.0)}
 FOLLOWED = 4096
-"""Packets that are followed for the latency of a run; of a noise-free run, four times as many."""
+FOLLOWED_OF_NF = 262_144
+"""Packets that are followed for the latency of a run of a chain and of an NF; of a noise-free run, four times as many.
+Bursts make the latency of an NF vary over long times."""
+BURST_SHAPE = 0.85
+"""Of the gaps between bursts: a little less even than at random."""
 SATURATED = 0.99
 """Below this share of the offered load a chain is measured at what it can, else at what is offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain(PreparedLoad):
-    """A chain that can run; an NF alone is one of a single stage, without measurements of stages."""
+    """A chain that can run; an NF alone is one of a single stage, without measurements of stages.
+
+    Parameters
+    ----------
+    stages
+        Whether its stages are measured.
+    burst
+        Packets that arrive at once, in the mean, in an open loop; None: they arrive at random times.
+    """
 
     demand: ChainDemand
     stages: bool
+    burst: float | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but throughput and counters is measured."""
+        return not (self.stages or self.demand.rate_kpps)
 
 
 class SimulatedServer(SimulatedMachine):
@@ -83,11 +104,18 @@ class SimulatedServer(SimulatedMachine):
                 return self._chain(_chain_text(load), load, stages=True)
             case ConfiguredWorkload():
                 workload, stage = load.workload, NfStage(load.workload.nf, load.parameters)
+            case PacedWorkload():
+                return self._paced(load)
             case _:
-                assert isinstance(load, Workload)  # rates are not described, so they are refused
+                assert isinstance(load, Workload)
                 workload, stage = load, NfStage(load.nf)
         text = nf_text(workload) + _parameters_text(stage)
         return self._chain(text, ChainLoad.of([stage], [[0]], workload.traffic), stages=False)
+
+    def _paced(self, load: PacedWorkload) -> PreparedChain:
+        text = f"{nf_text(load.workload)} {load.rate_kpps!r}"
+        chain = ChainLoad.of([load.nf], [[0]], load.traffic, rate_kpps=load.rate_kpps)
+        return replace(self._chain(text, chain, stages=False), burst=mean_burst(load.traffic.flows))
 
     def _chain(self, text: str, load: ChainLoad, *, stages: bool) -> PreparedChain:
         demand = chain_demand(load, self._specs, self._card, self._path)
@@ -96,18 +124,18 @@ class SimulatedServer(SimulatedMachine):
     def _runs(self, solved: SolvedRuns, answers: Array) -> list[Run]:
         runs = super()._runs(solved, answers)
         return [
-            self._with_stages(run, solved, c) if any(_is_chain(load) for load in solved.loads[c]) else run
+            self._with_stages(run, solved, c) if any(map(_reports_more, solved.loads[c])) else run
             for c, run in enumerate(runs)
         ]
 
     def _with_stages(self, run: Run, solved: SolvedRuns, c: int) -> Run:
-        """The run with what chains report in addition: their stages, and the latency in an open loop."""
+        """The run with what is reported in addition: the stages of chains, and the latency in an open loop."""
         measured = list(run.measurements)
         first = 0
         for at, (load, place) in enumerate(zip(solved.loads[c], solved.orders[c], strict=True)):
             parts = slice(first, first + len(load.parts))
             first = parts.stop
-            if isinstance(load, PreparedChain) and load.stages:
+            if isinstance(load, PreparedChain) and not load.is_plain:
                 measured[place] = self._measured(measured[place], load, solved, (at, parts, c))
         return replace(run, measurements=tuple(measured))
 
@@ -124,6 +152,7 @@ class SimulatedServer(SimulatedMachine):
         stages = [
             StageMeasurement(rounded_reading(kpps * leaving), rounded_reading(100 * (1 - kept)))
             for leaving, kept in zip(demand.leaving, demand.kept, strict=True)
+            if load.stages
         ]
         return replace(one, throughput_kpps=kpps, stages=tuple(stages), latency_us=latency)
 
@@ -139,15 +168,23 @@ class SimulatedServer(SimulatedMachine):
         times = [of_cores[core] for core in load.demand.visits]
         key = f"{factor!r} {at} " + "\n".join(other.text for other in solved.loads[c])
         drawn = np.random.default_rng(list(hashlib.sha256(key.encode()).digest()))
-        packets = FOLLOWED if solved.noise is not None else 4 * FOLLOWED
-        latency = packet_latency(times, load.demand.rate_kpps / 1e3, packets, self._path.batch, self._path.ring, drawn)
+        arrived = _arrivals(load, 1 if solved.noise is not None else 4, drawn)
+        latency = packet_latency(times, arrived, self._path.batch, self._path.ring, drawn)
         return PacketLatency(
             *(rounded_reading(value) for value in (latency.mean, latency.p50, latency.p99, latency.max))
         )
 
 
-def _is_chain(load: PreparedLoad) -> bool:
-    return isinstance(load, PreparedChain) and load.stages
+def _reports_more(load: PreparedLoad) -> bool:
+    return isinstance(load, PreparedChain) and not load.is_plain
+
+
+def _arrivals(load: PreparedChain, times: int, rng: Generator) -> Array:
+    """When the packets that are followed arrive, us; `times` as many as of a run with noise."""
+    rate_kpps = load.demand.rate_kpps
+    if load.burst is None:
+        return random_times(rate_kpps / 1e3, times * FOLLOWED, rng)
+    return arrivals(rate_kpps, load.burst, 0.0, BURST_SHAPE, times * FOLLOWED_OF_NF * 1e3 / rate_kpps, rng)
 
 
 def _chain_text(load: ChainLoad) -> str:
@@ -187,4 +224,5 @@ def _describe(card: Card, nfs: Sequence[StageSpec]) -> TestbedDescription:
         ),
         benches=(BenchDescription(name="mem-bench", cores=1, parameters=MEM_BENCH),),
         chains=True,
+        paced=True,
     )

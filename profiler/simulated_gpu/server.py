@@ -10,8 +10,8 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.random import Generator
 
+from profiler.simulated.arrivals import arrivals, mean_burst, wire_us
 from profiler.simulated_gpu import columns as of
-from profiler.simulated_gpu.arrivals import arrivals, mean_burst, wire_us
 from profiler.simulated_gpu.card import LANES, GpuCard
 from profiler.simulated_gpu.columns import EXECUTORS, SPATIAL, TEMPORAL, Floats, Ints, World
 from profiler.simulated_gpu.loop import simulate

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profiler.simulated.latency import CoreTime, _pass, packet_latency
+from profiler.simulated.core_queue import pass_packets
+from profiler.simulated.latency import CoreTime, packet_latency, random_times
 
 
 def passed(
     arrived: list[float], *, batch_us: float = 0.0, batch: int = 32, ring: int = 1024
 ) -> tuple[list[int], list[float]]:
-    kept, left = _pass(np.array(arrived), np.ones(len(arrived)), batch_us, batch, ring)
-    return kept, left.tolist()
+    kept, left = pass_packets(np.array(arrived), np.ones(len(arrived)), batch_us, batch, ring)
+    return kept.tolist(), left.tolist()
 
 
 def test_packets_that_come_slowly_are_passed_one_by_one() -> None:
@@ -38,12 +39,14 @@ def test_a_packet_that_finds_the_ring_full_is_lost() -> None:
 def test_latency_of_rare_packets_is_the_time_of_all_cores() -> None:
     """Two cores of 2 and 3 us, and half a us per batch on the first; nobody waits."""
     cores = [CoreTime(2.0, 0.0, 0.5), CoreTime(3.0, 0.0, 0.0)]
-    latency = packet_latency(cores, 1e-6, 1000, 32, 1024, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    latency = packet_latency(cores, random_times(1e-6, 1000, rng), 32, 1024, rng)
     assert (latency.mean, latency.p50, latency.p99) == pytest.approx((5.5, 5.5, 5.5))
 
 
 def test_one_core_at_half_load_waits_as_a_queue_with_constant_service() -> None:
     """M/D/1 at half load: half a service time of waiting in the mean (Pollaczek and Khinchine); one packet a batch."""
-    latency = packet_latency([CoreTime(1.0, 0.0, 0.0)], 0.5, 60_000, 1, 10**6, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    latency = packet_latency([CoreTime(1.0, 0.0, 0.0)], random_times(0.5, 60_000, rng), 1, 10**6, rng)
     assert latency.mean == pytest.approx(1.5, rel=0.03)
     assert latency.p50 < latency.mean < latency.p99 < latency.max

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placer.testing import check_testbed
 from profiler.simulated import SimulatedServer
 from profiler.testbed import Measurement, RunRefused
-from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, Load, NfStage, TrafficProfile, Workload
+from profiles import BenchLoad, ChainLoad, ConfiguredWorkload, Load, NfStage, PacedWorkload, TrafficProfile, Workload
 
 SERVER = SimulatedServer()
 TRAFFIC = SERVER.describe().traffic
@@ -57,7 +57,12 @@ loads = (
     chains()
     | st.builds(Workload, nf=st.sampled_from(NFS), traffic=traffics)
     | st.just(BenchLoad.of("mem-bench", {"wss_mb": 40, "access_mops": 180}))
+    | st.builds(lambda nf, share: paced(nf, 1000 * share), st.sampled_from(NFS), st.floats(0.01, 1))
 )
+
+
+def paced(nf: str, rate_kpps: float) -> PacedWorkload:
+    return PacedWorkload(Workload(nf, TRAFFIC), rate_kpps)
 
 
 def truth(load: Load, *others: Load) -> Measurement:
@@ -183,6 +188,39 @@ def test_an_open_loop_carries_what_is_offered_up_to_the_capacity() -> None:
     means = [latency.mean for latency in latencies if latency]
     assert means == sorted(means) and means[-1] < 3000
     assert truth(chain(["ACL", "NAT"], [[0], [1]])).latency_us is None
+
+
+def test_an_nf_at_a_rate_carries_it_and_its_latency_grows_with_the_load() -> None:
+    """What is offered leaves, up to what it carries in a closed loop; a closed loop has no latency."""
+    capacity = truth(Workload("NAT", TRAFFIC)).throughput_kpps
+    half, most, beyond = (truth(paced("NAT", share * capacity)) for share in (0.5, 0.9, 2))
+    assert half.throughput_kpps == 0.5 * capacity and beyond.throughput_kpps == pytest.approx(capacity, rel=0.01)
+    found = [one.latency_us for one in (half, most, beyond) if one.latency_us]
+    assert [one.mean for one in found] == sorted(one.mean for one in found) and len(found) == 3
+    assert all(0 < one.p50 <= one.p99 <= one.max for one in found)
+    assert not half.stages and truth(Workload("NAT", TRAFFIC)).latency_us is None
+
+
+def test_bursts_of_few_flows_wait_longer() -> None:
+    """At the same share of what the NF carries; a tenth of it is enough for packets of a burst to wait."""
+    waits = []
+    for flows in (1, 300, 10_000):
+        traffic = replace(TRAFFIC, flows=flows)
+        capacity = truth(Workload("Encrypt", traffic)).throughput_kpps
+        latency = truth(PacedWorkload(Workload("Encrypt", traffic), 0.1 * capacity)).latency_us
+        assert latency is not None
+        waits.append(latency.mean * capacity / 1e3)
+    assert waits[0] > 2 * waits[1] > 4 * waits[2] > 4
+
+
+def test_neighbours_that_slow_an_nf_down_lengthen_its_latency() -> None:
+    """At the same rate, and not when they have rates of their own that leave the memory idle."""
+    others = [Workload("Dedup", TRAFFIC)] * 15
+    slow = [PacedWorkload(other, 1.0) for other in others]
+    alone, beside, beside_slow = (
+        one.mean for neighbours in ([], others, slow) if (one := truth(paced("NAT", 2500), *neighbours).latency_us)
+    )
+    assert alone == pytest.approx(beside_slow, rel=0.1) and beside > 1.1 * alone
 
 
 @settings(max_examples=25, deadline=None)
