@@ -1,0 +1,222 @@
+"""Production files: how a simulated production measures, drifts and is lied to, in TOML (docs/formats.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic_core import ErrorDetails
+
+from placer.inputs.toml import read_toml
+from placer.inputs.toml_lines import Key, TomlLines
+from profiles import Fault, InputError
+from profiles.faults import suggestion
+from profiles.validation import worded
+
+MOST_EVENTS = 1_000_000_000
+LEAST_FACTOR, MOST_FACTOR = 0.01, 100.0
+MOST_SEED = 2**63
+
+PROMISED, RELATIVE = SLAS = ("promised", "relative")
+"""What a largest drop is relative to: what the NF reached alone when the instance arrived, or what it reaches now."""
+
+Percent = Annotated[FiniteFloat, Field(ge=0, le=100)]
+Factor = Annotated[FiniteFloat, Field(ge=LEAST_FACTOR, le=MOST_FACTOR)]
+Moment = Annotated[int, Field(strict=True, ge=1, le=MOST_EVENTS)] | Annotated[float, Field(strict=True, gt=0, lt=1)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class MonitorTable(_Table):
+    """How production is measured.
+
+    Parameters
+    ----------
+    every
+        Events of the trace from one measurement to the next.
+    share
+        The share of the NICs in use that are measured each time, at least one NIC.
+    window_s
+        Seconds of a measurement.
+    noise_pct
+        Standard deviation of readings.
+    lost_pct, outliers_pct, unsaturated_pct
+        Readings, per 100, that get lost, that are wrong by a factor of 1.5 to 3, and whose instance is offered less
+        than it can do.
+    """
+
+    every: Annotated[int, Field(ge=1, le=MOST_EVENTS)] = 1
+    share: Annotated[FiniteFloat, Field(gt=0, le=1)] = 0.01
+    window_s: Annotated[FiniteFloat, Field(gt=0, le=1e6)] = 10.0
+    noise_pct: Percent = 1.0
+    lost_pct: Percent = 0.0
+    outliers_pct: Percent = 0.0
+    unsaturated_pct: Percent = 0.0
+
+
+class DriftTable(_Table):
+    """An NF that changes.
+
+    Parameters
+    ----------
+    nf
+        Its name.
+    at, until
+        When it changes and, if it does, changes back: the number of an event, or a fraction of all events.
+    factor
+        From then on it has so many times its throughput, alone and beside others.
+    """
+
+    nf: Annotated[str, Field(min_length=1)]
+    at: Moment
+    factor: Factor
+    until: Moment | None = None
+
+    def span(self, events: int) -> tuple[int, int | None]:
+        """The numbers of its first event and of the first event after it, in a trace of so many events."""
+        return _number(self.at, events), None if self.until is None else _number(self.until, events)
+
+
+class LiarTable(_Table):
+    """Tenants that report false readings of their own throughput.
+
+    Parameters
+    ----------
+    tenant, share
+        The id of one, or which share of all; one of the two is given.
+    factor
+        They report so many times what they reach.
+    """
+
+    tenant: Annotated[str, Field(min_length=1)] | None = None
+    share: Annotated[FiniteFloat, Field(gt=0, le=1)] | None = None
+    factor: Factor
+
+
+class ProductionTables(_Table):
+    """A whole file."""
+
+    testbed: Annotated[str, Field(min_length=1)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=MOST_SEED)] = 0
+    sla: Literal["promised", "relative"] = "promised"
+    measure: MonitorTable = MonitorTable()
+    drift: list[DriftTable] = []
+    liar: list[LiarTable] = []
+
+
+@dataclass(frozen=True)
+class WrongKey:
+    """What is wrong with the key at a path."""
+
+    path: tuple[Key, ...]
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class ProductionFile:
+    """A production file.
+
+    Parameters
+    ----------
+    name, text
+        Its path and its text.
+    tables
+        What it holds.
+    """
+
+    name: str
+    text: str
+    tables: ProductionTables
+
+    def refuse(self, faults: Sequence[WrongKey]) -> None:
+        """InputError when there are any, each with its line."""
+        if faults:
+            lines = TomlLines(self.text)
+            raise InputError([_located(self.name, lines, one) for one in faults])
+
+    def refuse_unknown(self, nfs: Sequence[str], tenants: Sequence[str], events: int) -> None:
+        """InputError for NFs and tenants that are not in the trace, and for changes after its end."""
+        faults = []
+        for index, drift in enumerate(self.tables.drift):
+            start, end = drift.span(events)
+            if drift.nf not in nfs:
+                message = f"no arrival runs '{drift.nf}'"
+                faults.append(WrongKey(("drift", index, "nf"), message, suggestion(drift.nf, nfs)))
+            if start > events:
+                faults.append(WrongKey(("drift", index, "at"), f"{start:,} is after the last of {events:,} events"))
+            if end is not None and end <= start:
+                faults.append(WrongKey(("drift", index, "until"), f"event {end:,} is not after event {start:,}"))
+        known = set(tenants)
+        for index, liar in enumerate(self.tables.liar):
+            if liar.tenant is not None and liar.tenant not in known:
+                faults.append(WrongKey(("liar", index, "tenant"), f"no arrival is '{liar.tenant}'"))
+        self.refuse(faults)
+
+
+def read_production(path: Path) -> ProductionFile:
+    """The production file at a path.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file.
+    """
+    name = str(path)
+    text, document = read_toml(path)
+    try:
+        tables = ProductionTables.model_validate(document)
+    except ValidationError as error:
+        lines = TomlLines(text)
+        wrong = dict.fromkeys(_of_validation(one) for one in error.errors(include_url=False))
+        raise InputError([_located(name, lines, one) for one in wrong]) from error
+    file = ProductionFile(name, text, tables)
+    file.refuse(
+        [
+            WrongKey(("liar", index), "needs one of tenant and share", 'as in tenant = "a", or share = 0.1')
+            for index, liar in enumerate(tables.liar)
+            if (liar.tenant is None) == (liar.share is None)
+        ]
+    )
+    return file
+
+
+def _number(moment: int | float, events: int) -> int:
+    """The number of an event; a fraction is of all events, and means the first event after that part of them."""
+    return moment if isinstance(moment, int) else int(moment * events) + 1
+
+
+def _of_validation(wrong: ErrorDetails) -> WrongKey:
+    """A fault of one key, without the names that the validation library gives to alternatives."""
+    path = tuple(part for part in wrong["loc"] if isinstance(part, int) or part.isidentifier())
+    if path and path[-1] in ("int", "float"):
+        path = path[:-1]
+    if path and path[-1] in ("at", "until") and wrong["type"] != "missing":
+        message = f"{wrong['input']!r} is neither the number of an event nor a fraction between 0 and 1"
+        return WrongKey(path, message, "at = 1000 is the 1,000th event, at = 0.5 half of all events")
+    hint = None
+    if wrong["type"] == "extra_forbidden":
+        hint = suggestion(str(path[-1]), _keys_of(path))
+    return WrongKey(path, worded(wrong), hint)
+
+
+def _keys_of(path: Sequence[Key]) -> list[str]:
+    """The keys of the table in which a key stands."""
+    of_tables: dict[tuple[Key, ...], type[BaseModel]] = {
+        (): ProductionTables,
+        ("measure",): MonitorTable,
+        ("drift",): DriftTable,
+        ("liar",): LiarTable,
+    }
+    return list(of_tables[tuple(part for part in path[:-1] if isinstance(part, str))].model_fields)
+
+
+def _located(name: str, lines: TomlLines, fault: WrongKey) -> Fault:
+    """The fault with the line of its key; tables in arrays are counted from 1."""
+    shown = ".".join(str(part + 1) if isinstance(part, int) else part for part in fault.path)
+    return Fault(name, lines.of(fault.path), shown or None, fault.message, fault.hint)
