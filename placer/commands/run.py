@@ -44,6 +44,15 @@ Measure = Annotated[
         show_default=False,
     ),
 ]
+ProductionSpec = Annotated[
+    Path | None,
+    typer.Option(
+        "--production",
+        help="Instead, simulate production: play the trace with measurements and drift as this TOML file says, and "
+        "compare placement with and without feedback.",
+        show_default=False,
+    ),
+]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write the NIC of every instance, as CSV.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
@@ -75,6 +84,7 @@ def command(
     budget: Budget = None,
     risk: Risk = None,
     measure: Measure = None,
+    production: ProductionSpec = None,
     time_limit: TimeLimit = 60.0,
     solver: Solver = "cp-sat",
     timeout: Timeout = 60.0,
@@ -85,6 +95,11 @@ def command(
 
     Without --models: the models of the recorded simulated BlueField-2, evaluated on the simulated card.
     """
+    if production is not None:
+        from placer.commands.run_production import command as simulate
+
+        simulate(context, production)
+        return
     from placer.inputs.catalogue import Cards
     from placer.progress import Progress
     from placer.report.files import write_files

@@ -1,0 +1,95 @@
+"""`placer run ARRIVALS --production FILE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from placer.commands.options import (
+    command_line,
+    one_of,
+    refuse_bad_budget,
+    refuse_same_files,
+    refuse_unwritable,
+    refuse_unwritable_folder,
+)
+from profiles import InputError
+
+NOT_PLAYED = ("plan", "certificate", "measure", "solver", "time_limit")
+"""Options of a comparison with the optimum, which looks at the whole trace at once."""
+
+CONTENTION_AWARE = "contention-aware"
+
+
+def command(context: typer.Context, production: Path) -> None:
+    """Simulate production with the options of `placer run`."""
+    from placer.inputs.catalogue import Cards
+    from placer.inputs.production import read_production
+    from placer.production import ProductionRequest, simulate
+    from placer.progress import Progress
+    from placer.report.text.production import FORMATS
+
+    given: dict[str, Any] = context.params
+    _refuse_options(context)
+    render = FORMATS[one_of("--format", given["format"], FORMATS)]
+    refuse_bad_budget(given["budget"], given["risk"])
+    arrivals, report, plots = given["arrivals"], given["report"], given["plots"]
+    refuse_unwritable("--report", report)
+    refuse_unwritable_folder("--plots", plots)
+    read = {"ARRIVALS": Path(arrivals), "--fleet": given["fleet"], "--production": production}
+    refuse_same_files({"--report": report}, read)
+    cards = Cards(given["models"], given["fleet"], given["testbed"], given["risk"], given["timeout"], given["budget"])
+    request = ProductionRequest(
+        arrivals=arrivals,
+        file=read_production(production),
+        cards=cards,
+        predictor=_predictor(given["predictor"]),
+        rule=_rule(given["strategy"]),
+        seed=given["seed"] if _typed(context, "seed") else None,
+    )
+    found = simulate(request, Progress(quiet=given["quiet"]))
+    text = render(found)
+    if report is not None or plots is not None:
+        from placer.report.files import write_files
+        from placer.report.html import page_files
+        from placer.report.html.production import page_of_production
+
+        page = page_of_production(found, arrivals)
+        write_files(page_files(page, report, plots, made_by=command_line(context)))
+    typer.echo(text, nl=False)
+
+
+def _refuse_options(context: typer.Context) -> None:
+    for name in NOT_PLAYED:
+        if _typed(context, name):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError.of(option, "has no effect with --production, which has no optimum", hint="leave it out")
+
+
+def _typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _predictor(names: list[str] | None) -> str:
+    from placer.model.catalogue import DEFAULT_PREDICTOR
+
+    if names and len(names) > 1:
+        raise InputError.of("--predictor", "is given more than once: production is simulated with one")
+    return names[0] if names else DEFAULT_PREDICTOR
+
+
+def _rule(names: list[str] | None) -> Any:
+    """The rule of `contention-aware:RULE`."""
+    from placer.policy.rules import LOOK_AHEAD, rule_of
+    from placer.strategies import VARIANT
+
+    if not names:
+        return LOOK_AHEAD
+    name, _, rule = names[0].partition(VARIANT)
+    if len(names) > 1 or name != CONTENTION_AWARE:
+        hint = f"production is simulated with {CONTENTION_AWARE}{VARIANT}RULE, as placer online places"
+        raise InputError.of("--strategy", "is not one strategy with feedback", hint=hint)
+    return rule_of(rule) if rule else LOOK_AHEAD

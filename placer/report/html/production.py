@@ -1,0 +1,156 @@
+"""The page of a simulated production: what feedback is worth, then violations, NICs, drift and models over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from placer.inputs.lines import STDIN
+from placer.production.outcome import BY_HAND, WITH, WITHOUT, FleetOutcome, Production
+from placer.report.html import Figure, Page, Section, Tile
+from placer.report.html.production_charts import TURN, over_events
+from placer.report.text.counts import counted_nics
+from placer.report.text.production import found_text, notes
+
+INPUT = "standard input"
+
+
+def page_of_production(production: Production, trace: str) -> Page:
+    """The page of a simulation; `trace` is the name of the trace."""
+    trace = INPUT if trace == STDIN else trace
+    learned = production.fleet(WITH)
+    return Page(
+        title=f"Production, simulated: {production.arrivals:,} arrivals, {trace}",
+        summary=(_comparison(production), " ".join(_drift_sentences(production)), " ".join(notes(production))),
+        tiles=tuple(_tiles(production, learned)),
+        sections=tuple(_sections(production)),
+    )
+
+
+def _comparison(production: Production) -> str:
+    return " ".join(
+        f"{fleet.name.capitalize()}, {fleet.violations_pct:.2f} % of {fleet.placed:,} instances violate their SLA, on "
+        f"{counted_nics(fleet.nics)}."
+        for fleet in production.fleets
+    )
+
+
+def _drift_sentences(production: Production) -> Iterator[str]:
+    learned = production.fleet(WITH)
+    for drift in production.drifts:
+        found = learned.found_after(drift)
+        after = "is not found" if found is None else f"is found after {found_text(learned, drift)}"
+        yield f"The drift of {drift.nf} {after} of that NF."
+    yield f"False alarms: {learned.false_alarms:,}."
+
+
+def _tiles(production: Production, learned: FleetOutcome) -> Iterator[Tile]:
+    for name in (WITHOUT, WITH, BY_HAND):
+        fleet = production.fleet(name)
+        late = fleet.late_violations_pct
+        pct, what = (fleet.violations_pct, "") if late is None else (late, " after drift")
+        yield Tile(f"{pct:.2f} %", f"SLA violations{what}, {name}")
+    yield Tile(f"{learned.nics:,}", f"NICs, {WITH}")
+    yield Tile(f"{learned.readings:,}", "readings")
+
+
+def _sections(production: Production) -> Iterator[Section]:
+    curves, turns = _curves(production), _turns(production)
+    yield Section("fleets", "The compared fleets", _fleets_text(), table=_fleets(production), expanded=True)
+    yield _over_time(
+        "violations", "SLA violations over time", "Tenants that are below their SLA at that time, by the ground truth.",
+        "violating_pct", "tenants below their SLA, %", curves, turns,
+    )  # fmt: skip
+    yield _over_time("nics", "NICs over time", "NICs in use.", "nics", "NICs in use", curves, turns)
+    beliefs = _beliefs(production)
+    if len(beliefs):
+        text = "How many times its predicted throughput an NF is believed to have, and truly has."
+        caption = "Believed and true factors of drift."
+        figure = Figure("drift", caption, over_events(beliefs, "factor", "factor of drift", "curve", turns))
+        yield Section("drift", "Drift over time", text, (figure,), _alarms(production))
+    yield _over_time(
+        "models", "Models over time", "The version of the models that decide.", "model", "version", curves, turns
+    )
+
+
+def _over_time(
+    name: str, title: str, text: str, figure: str, axis: str, curves: pd.DataFrame, turns: pd.DataFrame
+) -> Section:
+    chart = over_events(curves, figure, axis, "fleet", turns)
+    table = curves.pivot(index="event", columns="fleet", values=figure).reset_index()
+    table.columns.name = None
+    return Section(name, title, text, (Figure(name, text, chart),), table[["event", *dict.fromkeys(curves["fleet"])]])
+
+
+def _fleets_text() -> str:
+    return (
+        f"{WITHOUT.capitalize()}, models stay as they were trained. {WITH.capitalize()}, measurements correct them. "
+        f"{BY_HAND.capitalize()}, they get the true factor at the very event of each drift, which nobody knows in "
+        "production."
+    )
+
+
+def _fleets(production: Production) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "fleet": [one.name for one in production.fleets],
+            "NICs": [one.nics for one in production.fleets],
+            "SLA violations, %": [one.violations_pct for one in production.fleets],
+            "after drift, %": [one.late_violations_pct for one in production.fleets],
+            "placed": [one.placed for one in production.fleets],
+            "rejected": [one.rejected for one in production.fleets],
+            "moves": [one.moves for one in production.fleets],
+            "false alarms": [one.false_alarms for one in production.fleets],
+        }
+    )
+
+
+def _curves(production: Production) -> pd.DataFrame:
+    rows = [
+        {
+            "fleet": fleet.name,
+            "event": point.event,
+            "nics": point.nics,
+            "violating_pct": 100.0 * point.violating / point.tenants if point.tenants else 0.0,
+            "model": point.model,
+        }
+        for fleet in production.fleets
+        for point in fleet.points
+    ]
+    return pd.DataFrame(rows)
+
+
+def _turns(production: Production) -> pd.DataFrame:
+    rows = []
+    for one in production.drifts:
+        rows.append({TURN: one.start, "what": f"{one.nf}: {one.factor:g} times its throughput"})
+        if one.end is not None:
+            rows.append({TURN: one.end, "what": f"{one.nf}: as before"})
+    return pd.DataFrame(rows, columns=[TURN, "what"])
+
+
+def _beliefs(production: Production) -> pd.DataFrame:
+    """Believed factors with feedback beside the true ones, which are those of the fleet that is corrected by hand."""
+    rows = [
+        {"curve": f"{nf}, {kind}", "event": point.event, "factor": factor}
+        for name, kind in ((WITH, "believed"), (BY_HAND, "true"))
+        for point in production.fleet(name).points
+        for nf, factor in point.believed.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _alarms(production: Production) -> pd.DataFrame | None:
+    alarms = production.fleet(WITH).alarms
+    if not alarms:
+        return None
+    return pd.DataFrame(
+        {
+            "event": [one.event for one in alarms],
+            "NF": [one.nf for one in alarms],
+            "factor": [one.factor for one in alarms],
+            "readings": [one.readings for one in alarms],
+            "false": ["yes" if one.false else "no" for one in alarms],
+        }
+    )

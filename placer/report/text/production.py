@@ -1,0 +1,159 @@
+"""A simulated production as a table for people, and as JSON and CSV for programs (docs/formats.md)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from placer.production.outcome import LATE_AFTER, WITH, FleetOutcome, Production
+from placer.production.truth import TrueDrift
+from placer.report.text.counts import counted
+from placer.report.text.table import text_table
+
+
+def as_table(production: Production) -> str:
+    """A row per fleet, then what changed and how it was measured."""
+    drifts = bool(production.drifts)
+    headings = [
+        "fleet", "NICs", "SLA violations", *(["after drift"] if drifts else []), "rejected",
+        *(["drift found after"] if drifts else []), "false alarms", "moves", "model",
+    ]  # fmt: skip
+    rows = [_row(production, fleet) for fleet in production.fleets]
+    return text_table(headings, rows, words=1) + "\n" + "".join(f"{line}\n" for line in notes(production))
+
+
+def as_json(production: Production) -> str:
+    """One JSON object."""
+    return json.dumps(_summary(production), indent=2) + "\n"
+
+
+def as_csv(production: Production) -> str:
+    """One row per fleet and point in time."""
+    text = io.StringIO()
+    nfs = sorted({nf for fleet in production.fleets for point in fleet.points for nf in point.believed})
+    headings = ["fleet", "event", "time", "nics", "tenants", "violating", "model", *(f"drift_{nf}" for nf in nfs)]
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headings)
+    for fleet in production.fleets:
+        for point in fleet.points:
+            believed = [round(point.believed.get(nf, 1.0), 4) for nf in nfs]
+            writer.writerow(
+                [
+                    fleet.name,
+                    point.event,
+                    point.time,
+                    point.nics,
+                    point.tenants,
+                    point.violating,
+                    point.model,
+                    *believed,
+                ]
+            )
+    return text.getvalue()
+
+
+FORMATS: dict[str, Callable[[Production], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
+"""Renderers by the name of their format."""
+
+
+def notes(production: Production) -> list[str]:
+    """Sentences: what drifted, what was measured, and where the ground truth comes from."""
+    simulated = production.truth == "simulated"
+    where = "the simulated card, not on hardware" if simulated else f"the testbed {production.truth}"
+    return [
+        *(_drift_sentence(one) for one in production.drifts),
+        *([f"After drift: arrivals at least {LATE_AFTER} events after the first."] if production.drifts else []),
+        *_measured(production),
+        f"{counted(production.arrivals, 'arrival')}, placed by {production.predictor} and {production.rule}. "
+        f"SLA violations are those on {where}.",
+    ]
+
+
+def found_text(fleet: FleetOutcome, drift: TrueDrift) -> str:
+    """After how many readings of its NF a drift was found, for people."""
+    if fleet.name != WITH:
+        return "-"
+    found = fleet.found_after(drift)
+    return "not found" if found is None else counted(found, "reading")
+
+
+def _row(production: Production, fleet: FleetOutcome) -> list[str]:
+    late = fleet.late_violations_pct
+    drifts = production.drifts
+    return [
+        fleet.name,
+        f"{fleet.nics:,}",
+        f"{fleet.violations_pct:.2f} %",
+        *(["-" if late is None else f"{late:.2f} %"] if drifts else []),
+        f"{fleet.rejected:,}",
+        *([", ".join(dict.fromkeys(found_text(fleet, one) for one in drifts))] if drifts else []),
+        f"{fleet.false_alarms:,}" if fleet.name == WITH else "-",
+        f"{fleet.moves:,}",
+        f"{fleet.model}",
+    ]
+
+
+def _drift_sentence(drift: TrueDrift) -> str:
+    until = "" if drift.end is None else f", up to event {drift.end:,}"
+    return f"{drift.nf} has {drift.factor:g} times its throughput from event {drift.start:,} on{until}."
+
+
+def _measured(production: Production) -> Iterator[str]:
+    for fleet in production.fleets:
+        if fleet.measurements:
+            yield f"{counted(fleet.measurements, 'measurement')} with {counted(fleet.readings, 'reading')}."
+            yield (
+                "A co-location that was measured below an SLA violated it again on "
+                f"{counted(fleet.repeated, 'further NIC')} at most."
+            )
+
+
+def _summary(production: Production) -> dict[str, Any]:
+    return {
+        "arrivals": production.arrivals,
+        "events": production.events,
+        "seed": production.seed,
+        "truth": production.truth,
+        "predictor": production.predictor,
+        "rule": production.rule,
+        "risk": production.risk,
+        "sla": production.file.tables.sla,
+        "drift": [
+            {"nf": one.nf, "event": one.start, "until": one.end, "factor": one.factor} for one in production.drifts
+        ],
+        "fleets": [_fleet(production, one) for one in production.fleets],
+    }
+
+
+def _fleet(production: Production, fleet: FleetOutcome) -> dict[str, Any]:
+    return {
+        "fleet": fleet.name,
+        "nics": fleet.nics,
+        "placed": fleet.placed,
+        "rejected": fleet.rejected,
+        "violated": fleet.violated,
+        "sla_violations_pct": round(fleet.violations_pct, 4),
+        "late_placed": fleet.late_placed,
+        "late_violated": fleet.late_violated,
+        "late_violations_pct": None if fleet.late_violations_pct is None else round(fleet.late_violations_pct, 4),
+        "measurements": fleet.measurements,
+        "readings": fleet.readings,
+        "moves": fleet.moves,
+        "repeated": fleet.repeated,
+        "model": fleet.model,
+        "found_after": [fleet.found_after(one) for one in production.drifts] if fleet.name == WITH else None,
+        "false_alarms": fleet.false_alarms,
+        "alarms": [
+            {
+                "event": one.event,
+                "nf": one.nf,
+                "factor": round(one.factor, 4),
+                "readings": one.readings,
+                "false": one.false,
+            }
+            for one in fleet.alarms
+        ],
+    }

@@ -1,0 +1,123 @@
+"""`placer run --production`: what is printed, written and refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.placer.commands.conftest import Placer
+
+DRIFT = """\
+seed = 1
+
+[measure]
+share = 0.2
+noise_pct = 2
+
+[[drift]]
+nf = "FlowStats"
+at = 20
+factor = 0.85
+"""
+
+
+@pytest.fixture
+def drift(tmp_path: Path) -> Path:
+    path = tmp_path / "drift.toml"
+    path.write_text(DRIFT, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def simulated(placer: Placer, trace: Path, drift: Path) -> list[object]:
+    """Arguments: the risk is given, as choosing one takes longer than the simulation."""
+    return ["run", trace, "--production", drift, "--risk", 0.3, "--quiet"]
+
+
+def test_all_formats_print_the_same_simulation(
+    placer: Placer, simulated: list[object], drift: Path, tmp_path: Path
+) -> None:
+    """A row per fleet as a table; JSON has the alarms, CSV the time; the page is the same to the byte twice."""
+    page = tmp_path / "page.html"
+    table = placer(*simulated, "--report", page, "--plots", tmp_path / "plots")
+    assert table.status == 0 and not table.stderr
+    lines = table.stdout.splitlines()
+    assert [line[:17].strip() for line in lines[:4]] == [
+        "fleet", "without feedback", "with feedback", "retrained by hand",
+    ]  # fmt: skip
+    assert "FlowStats has 0.85 times its throughput from event 20 on." in lines
+    assert (
+        "60 arrivals, placed by tomur and look-ahead. SLA violations are those on the simulated card, not on hard"
+        in (table.stdout)
+    )
+    printed = json.loads(placer(*simulated, "--format", "json").stdout)
+    assert (printed["seed"], printed["truth"], printed["risk"]) == (1, "simulated", 0.3)
+    assert printed["drift"] == [{"nf": "FlowStats", "event": 20, "until": None, "factor": 0.85}]
+    without, learned, by_hand = printed["fleets"]
+    for fleet, line in zip(printed["fleets"], lines[1:4], strict=True):
+        assert fleet["placed"] == 60
+        assert f"{fleet['sla_violations_pct']:.2f} %" in line
+    assert learned["measurements"] >= 60 > 0 == without["measurements"] == by_hand["readings"]
+    rows = list(csv.DictReader(io.StringIO(placer(*simulated, "--format", "csv").stdout)))
+    assert len(rows) == 3 * 60 and rows[59]["nics"] == rows[59]["nics"].strip()
+    assert [row["drift_FlowStats"] for row in rows if row["fleet"] == "retrained by hand"][18:20] == ["1.0", "0.85"]
+    first = page.read_bytes()
+    placer(*simulated, "--report", page)
+    assert page.read_bytes() == first
+    assert "Drift over time" in first.decode()
+    assert {one.name for one in (tmp_path / "plots").iterdir()} >= {"violations.svg", "nics.svg", "drift.svg"}
+
+
+def test_the_seed_of_the_command_line_replaces_that_of_the_file(placer: Placer, simulated: list[object]) -> None:
+    """Also where it is the default of other runs."""
+    assert json.loads(placer(*simulated, "--format", "json", "--seed", 0).stdout)["seed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--plan", "plan.csv"], "--plan: has no effect with --production"),
+        (["--measure", 3], "--measure: has no effect with --production"),
+        (["--time-limit", 3], "--time-limit: has no effect with --production"),
+        (["--strategy", "greedy"], "--strategy: is not one strategy with feedback"),
+        (["--strategy", "contention-aware:best"], "--rule: 'best' is not a rule"),
+        (["--predictor", "tomur", "--predictor", "slomo"], "--predictor: is given more than once"),
+        (["--predictor", "tumor"], "--predictor: not in the models: tumor"),
+        (["--testbed", "none"], "drift.toml: testbed: no testbed measures every NIC of the fleet"),
+        (["--format", "xml"], "--format: 'xml' is not understood"),
+    ],
+)
+def test_what_does_not_go_with_production_is_refused(
+    placer: Placer, simulated: list[object], options: list[object], message: str
+) -> None:
+    """With status 2 and before anything is placed."""
+    ended = placer(*simulated, *options)
+    assert ended.status == 2 and not ended.stdout
+    assert message in ended.stderr
+
+
+def test_promised_latencies_are_refused(placer: Placer, drift: Path, tmp_path: Path) -> None:
+    """Nothing is simulated of them."""
+    trace = tmp_path / "latency.csv"
+    trace.write_text("id,time,nf,sla_drop,rate_kpps\na,0,FlowStats,0.1,100\n", encoding="utf-8")
+    ended = placer("run", trace, "--production", drift)
+    assert ended.status == 2 and "offered rates and promised latencies are not simulated" in ended.stderr
+
+
+def test_an_unknown_nf_of_the_file_is_refused_with_its_line(placer: Placer, trace: Path, tmp_path: Path) -> None:
+    """And with the name that was meant."""
+    path = tmp_path / "wrong.toml"
+    path.write_text(DRIFT.replace("FlowStats", "FlowStat"), encoding="utf-8")
+    ended = placer("run", trace, "--production", path)
+    assert ended.status == 2
+    assert "wrong.toml:8: drift.1.nf: no arrival runs 'FlowStat'" in ended.stderr and "FlowStats?" in ended.stderr
+
+
+def test_a_rule_is_chosen_by_the_strategy(placer: Placer, simulated: list[object]) -> None:
+    """As in a comparison with the optimum."""
+    ended = placer(*simulated, "--strategy", "contention-aware:best-fit", "--format", "json")
+    assert json.loads(ended.stdout)["rule"] == "best-fit"
