@@ -8,10 +8,14 @@ from math import exp, log
 
 from placer.feedback.corrected_oracle import CorrectedOracle
 from placer.feedback.corrections import Estimate, LearntCorrections
+from placer.feedback.drift import Drift, DriftDetector
 from placer.feedback.reading import ProductionReading
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from profiles import CoLocation
+
+NOTED, DRIFT = "noted", "drift"
+"""What a measurement leads to."""
 
 COVERAGE = 0.9
 """The probability of the intervals that are given with predictions."""
@@ -35,12 +39,19 @@ class Feedback:
         What was learnt, shared by all oracles.
     oracles
         By NIC model, whose predictions are corrected.
+
+    Attributes
+    ----------
+    drifts
+        Changes of NFs that were found, in order; each relative to the one before.
     """
 
     def __init__(self, corrections: LearntCorrections, oracles: Sequence[CorrectedOracle]) -> None:
         self.corrections = corrections
         self.oracles = {oracle.nic_model: oracle for oracle in oracles}
         self.model = 1
+        self.drifts: list[Drift] = []
+        self._detector = DriftDetector()
 
     def expected(self, nic_model: str, co_location: CoLocation) -> tuple[Expected, ...]:
         """What is predicted of each workload, as corrected until now."""
@@ -61,12 +72,28 @@ class Feedback:
 
     def learn(self, readings: Iterable[ProductionReading]) -> str:
         """Learn the readings of one NIC; returns the status of the answer."""
+        status = NOTED
         for reading in readings:
             estimates = self.oracles[reading.nic_model].estimates(reading.co_location)
             estimate = estimates[reading.co_location.index(reading.workload)]
             entry = self.corrections.ledger.add(reading)
             self.corrections.learn(entry, reading.nic_model, reading.workload, estimate)
-        return "noted"
+            if self._drifted(reading, estimate):
+                status = DRIFT
+        return status
+
+    def _drifted(self, reading: ProductionReading, estimate: Estimate) -> bool:
+        """Whether the reading shows that its NF has changed; then predictions follow."""
+        nic_model, nf = reading.nic_model, reading.workload.nf
+        before = self.corrections.drift(nic_model, nf, alone=len(reading.co_location) == 1)
+        found = self._detector.add(reading, estimate.kpps * before, estimate.spread)
+        if found is None:
+            return False
+        for alone, factor in ((True, found.alone), (False, found.beside)):
+            self.corrections.set_drift(nic_model, nf, alone, factor * self.corrections.drift(nic_model, nf, alone))
+        self.corrections.ledger.forget(nic_model, nf, found.since)
+        self.drifts.append(found)
+        return True
 
 
 def corrected(kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> tuple[Feedback, tuple[Oracle, ...]]:

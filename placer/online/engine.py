@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from placer.feedback.learning import Feedback
+from placer.feedback.learning import DRIFT, Feedback
 from placer.model.feasibility import below_sla, feasible, fits
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle
@@ -207,7 +207,10 @@ class Engine:
     def _measure(self, event: Measure) -> Decision:
         if self.feedback is None:
             raise Refused("measurements are not learnt here")
-        return learn(event, self.fleet, self.feedback, self.events + 1)
+        decision = learn(event, self.fleet, self.feedback, self.events + 1)
+        if decision.status == DRIFT:
+            self.selector.rebuild()
+        return decision
 
     def _where(self, event: Where) -> Lookup:
         nic = self.fleet.nic_of(event.id)
