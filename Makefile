@@ -26,6 +26,7 @@ profile: .venv/.installed  ## Record the profiles of the simulated machines agai
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --quota 150 --seed 0
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --chains pairs --chain-count 30 --seed 0
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --chains triples --chain-count 12 --seed 0
+	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --latency --seed 0
 	rm -rf traces/bluefield-2-simulated traces/bluefield-2-contended-simulated traces/server-simulated
 	cp -r build/bluefield-2-simulated build/bluefield-2-contended-simulated build/server-simulated traces
 

@@ -114,7 +114,7 @@ def profile(
     description = testbed.describe()
     refuse_unwritable(description)
     refuse_taken(out, journal_of(out))
-    targets = _targets(description, nfs, notify)
+    targets = targets_of(description, nfs, notify)
     # matrices are small: more threads wait for each other, and round differently
     with Journal(journal_of(out)) as journal, threadpool_limits(1):
         journal.claim(description, seed)
@@ -256,8 +256,14 @@ def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.G
     ]
 
 
-def _targets(description: TestbedDescription, names: Sequence[str] | None, notify: Notify) -> list[NfDescription]:
-    """The NFs to profile, in the order of the testbed."""
+def targets_of(description: TestbedDescription, names: Sequence[str] | None, notify: Notify) -> list[NfDescription]:
+    """The NFs to profile, in the order of the testbed.
+
+    Raises
+    ------
+    InputError
+        When a name is not known, or no NF fits the NIC.
+    """
     known = {nf.name: nf for nf in description.nfs if nf.name != NULL_NF}
     if unknown := [name for name in names or () if name not in known]:
         raise InputError.of(

@@ -5,7 +5,7 @@ co-locations of several NFs carry both purposes, that of the co-locations first.
 """
 
 BENCHES, TOGETHER, FURTHER, REPEATS, REFERENCE = "/benches", "/together", "/further", "/again", "/reference"
-CYCLES, CHAINS, SWEEP, SHARING = "/cycles", "/chains", "/sweep", "/sharing"
+CYCLES, CHAINS, SWEEP, SHARING, LATENCY = "/cycles", "/chains", "/sweep", "/sharing", "/latency"
 
 
 def further(number: int) -> str:
@@ -14,5 +14,5 @@ def further(number: int) -> str:
 
 
 def of_co_locations(purpose: str) -> bool:
-    """Whether a run was made for several NFs together, cycles, chains or a sweep, on which no other depends."""
-    return purpose.startswith((TOGETHER, FURTHER, CYCLES, CHAINS, SWEEP, SHARING))
+    """Whether a run was made for several NFs together, cycles, chains, latency or a sweep; no other depends on it."""
+    return purpose.startswith((TOGETHER, FURTHER, CYCLES, CHAINS, SWEEP, SHARING, LATENCY))

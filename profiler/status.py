@@ -16,6 +16,7 @@ from profiler.purposes import (
     CHAINS,
     CYCLES,
     FURTHER,
+    LATENCY,
     REFERENCE,
     REPEATS,
     SHARING,
@@ -31,8 +32,9 @@ SHOWN_PARTS = {
     CHAINS: "chains",
     SWEEP: "sweep",
     SHARING: "sharers",
+    LATENCY: "latency",
 }
-SHOWN_ALONE = (CYCLES, CHAINS, SWEEP)
+SHOWN_ALONE = (CYCLES, CHAINS, SWEEP, LATENCY)
 """Parts that need no benches."""
 PAUSE_S = 600.0
 """A longer time between two records is no run: the profiling was interrupted."""

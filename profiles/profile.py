@@ -18,6 +18,7 @@ from profiles.aside import file_aside, files_aside
 from profiles.counters import COUNTERS
 from profiles.description import NfDescription, TestbedDescription
 from profiles.faults import Fault, InputError
+from profiles.latency_table import LATENCY, no_latencies, read_latencies
 from profiles.table import read_table, write_table
 from profiles.traffic import ATTRIBUTES, TrafficProfile
 from profiles.validation import worded
@@ -30,7 +31,7 @@ FIRST_RATE = "competitor_kpps"
 RUN, NF = "run", "nf"
 CO_LOCATIONS, FORMER_CO_LOCATIONS = "co-locations", "companies"
 """The file of measured co-locations, and its name in profiles written by earlier versions."""
-NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS)
+NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS, LATENCY)
 
 
 def service_column(accelerator: str) -> str:
@@ -67,6 +68,8 @@ class NfProfile:
     co_locations
         Co-located with NFs that are known by name: `run`, `nf`, the traffic columns and `throughput_kpps`. Rows of one
         run ran side by side; a second run of the same co-location is a repeat.
+    latency
+        Latencies at offered rates, alone and beside others: `LATENCY_COLUMNS`. Profiling of latency writes its file.
     """
 
     name: str
@@ -77,6 +80,7 @@ class NfProfile:
     pattern: pd.DataFrame = field(default_factory=pd.DataFrame)
     co_runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     co_locations: pd.DataFrame = field(default_factory=pd.DataFrame)
+    latency: pd.DataFrame = field(default_factory=no_latencies)
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -242,6 +246,8 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         for stem in ("pattern", "co-runs")
         if (folder / f"{stem}.csv").exists()
     }
+    latency, wrong = read_latencies(folder / f"{LATENCY}.csv")
+    faults += wrong
     return NfProfile(
         name=folder.name,
         description=description,
@@ -251,6 +257,7 @@ def _read_nf(folder: Path, faults: list[Fault]) -> NfProfile:
         pattern=mixed.get("pattern", _nothing(COUNTER_COLUMNS)),
         co_runs=mixed.get("co-runs", _nothing(COUNTER_COLUMNS)),
         co_locations=table(co_locations, [RUN, NF], {}, text=[RUN, NF]) if co_locations.exists() else pd.DataFrame(),
+        latency=latency,
     )
 
 

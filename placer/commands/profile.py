@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Seed, Timeout, refuse_bad_budget, refuse_unwritable_folder
-from placer.commands.signals import ended_by_signals
+from placer.commands.options import Quiet, Seed, Timeout, refuse_unwritable_folder
+from placer.commands.profile_parts import profile_chains, profile_contention, profile_for, profile_latency
 from profiler.chains.request import COUNT, SIZES, ChainRequest
 from profiler.methods import known_methods
 from profiler.testbeds import known_testbeds
 from profiles import InputError
-
-if TYPE_CHECKING:
-    from placer.progress import Progress
 
 TestbedSpec = Annotated[str | None, typer.Option(help=f"One of {known_testbeds()}.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
@@ -101,7 +98,19 @@ Share = Annotated[
 ]
 Repeats = Annotated[
     int | None,
-    typer.Option(min=1, help="Runs of a chain at each traffic and offered load.  [default: 2]", show_default=False),
+    typer.Option(
+        min=1,
+        help="Runs of a chain at each traffic and offered load, or of an NF at each rate.  [default: 2]",
+        show_default=False,
+    ),
+]
+Latency = Annotated[
+    bool,
+    typer.Option(
+        "--latency",
+        help="Measures the latency of NFs at offered rates instead of contention: alone, at several traffic profiles, "
+        "and beside others.",
+    ),
 ]
 
 
@@ -120,13 +129,14 @@ def command(
     cores_of_chain: CoresOfChain = None,
     share: Share = None,
     repeats: Repeats = None,
+    latency: Latency = False,
     timeout: Timeout = 60.0,
     seed: Seed = 0,
     status: ShowStatus = False,
     merge: Merge = None,
     quiet: Quiet = False,
 ) -> None:
-    """Profile NFs, or chains of NFs, on a testbed. The same command resumes an interrupted profile."""
+    """Profile NFs, their latency, or chains of NFs, on a testbed. The same command resumes an interrupted profile."""
     from placer.progress import Progress
 
     progress = Progress(quiet=quiet)
@@ -144,123 +154,33 @@ def command(
     if testbed is None:
         raise InputError.of("--testbed", "is missing", hint=f"one of {known_testbeds()}")
     refuse_unwritable_folder("--out", out)
-    of_chains = {
-        "--chain-count": chain_count, "--cores-of-chain": cores_of_chain, "--share": share, "--repeats": repeats
+    of_chains: dict[str, object] = {"--chain-count": chain_count, "--cores-of-chain": cores_of_chain, "--share": share}
+    of_contention: dict[str, object] = {
+        "--for": arrivals, "--models": models, "--budget": budget, "--quota": quota,
+        "--method": method if method != "adaptive" else None,
     }  # fmt: skip
+    if latency:
+        _refuse_given(of_contention | {"--chain": chain, "--chains": chains} | of_chains, "does not go with --latency")
+        profile_latency(testbed, out, nf, repeats, timeout, seed, progress)
+        return
     if chain or chains:
-        others = {"--for": arrivals, "--models": models, "--budget": budget, "--quota": quota}
-        _refuse_given(others | {"--method": method if method != "adaptive" else None}, "does not go with chains")
+        _refuse_given(of_contention, "does not go with chains")
         if nf and not chains:
             raise InputError.of("--nf", "chooses the NFs of --chains, which is missing")
         request = ChainRequest(
             chain or (), chains or (), chain_count or COUNT, nf or (), cores_of_chain, share or (1.0,)
         )
-        _profile_chains(testbed, out, request, repeats, timeout, seed, progress)
+        profile_chains(testbed, out, request, repeats, timeout, seed, progress)
         return
     _refuse_given(of_chains, "goes with --chain or --chains only")
+    _refuse_given({"--repeats": repeats}, "goes with --chain, --chains or --latency only")
     if arrivals is not None:
         if nf or method != "adaptive":
             raise InputError.of("--for", "chooses the runs: it goes with neither --nf nor --method")
-        _profile_for(arrivals, models, budget, testbed, out, quota, timeout, seed, progress)
+        profile_for(arrivals, models, budget, testbed, out, quota, timeout, seed, progress)
         return
     _refuse_given({"--models": models, "--budget": budget}, "goes with --for only")
-    _profile(testbed, out, nf, method, quota, timeout, seed, progress)
-
-
-def _profile(
-    testbed: str,
-    out: Path,
-    nfs: list[str] | None,
-    method: str,
-    quota: int | None,
-    timeout: float,
-    seed: int,
-    progress: Progress,
-) -> None:
-    from predictor.training.disagreement import disagreement
-    from profiler.gpu.profiling import profile_gpu
-    from profiler.profiling import profile
-    from profiler.retry import RetryingTestbed
-    from profiler.testbeds import open_testbed
-    from profiles.gpu_tables import GPU
-
-    with (
-        ended_by_signals(),
-        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
-        progress.task("profiling") as advance,
-    ):
-        if card.describe().nic.kind == GPU:
-            if method != "adaptive":
-                raise InputError.of("--method", "is for NICs; runs on a GPU server are chosen in one way")
-            profile_gpu(card, out, nfs=nfs or None, quota=quota, seed=seed, progress=advance, notify=progress.say)
-            progress.say(f"profile written: {out}")
-            return
-        profile(
-            card,
-            out,
-            nfs=nfs or None,
-            method=method,
-            quota=quota,
-            seed=seed,
-            progress=advance,
-            notify=progress.say,
-            suggest=disagreement(seed),
-        )
-    progress.say(f"profile written: {out}")
-
-
-def _profile_chains(
-    testbed: str, out: Path, request: ChainRequest, repeats: int | None, timeout: float, seed: int, progress: Progress
-) -> None:
-    from profiler.chains.points import REPEATS
-    from profiler.chains.profiling import profile_chains
-    from profiler.retry import RetryingTestbed
-    from profiler.testbeds import open_testbed
-
-    with (
-        ended_by_signals(),
-        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
-        progress.task("measuring chains") as advance,
-    ):
-        profile_chains(card, out, request, repeats=repeats or REPEATS, seed=seed, progress=advance, notify=progress.say)
-    progress.say(f"chains written: {out}")
-
-
-def _profile_for(
-    arrivals: str,
-    models: Path | None,
-    budget: float | None,
-    testbed: str,
-    out: Path,
-    quota: int | None,
-    timeout: float,
-    seed: int,
-    progress: Progress,
-) -> None:
-    from placer.measuring.opening import open_rounds
-    from placer.report.text.measuring import as_table
-    from profiler.further import profile_further, refuse_quota
-    from profiler.retry import RetryingTestbed
-    from profiler.testbeds import open_testbed
-
-    if models is None:
-        raise InputError.of("--models", "is missing", hint="--for plans with the models that `placer train` wrote")
-    if quota is None:
-        raise InputError.of("--quota", "is missing", hint="with --for, it is the number of runs over all NFs")
-    refuse_quota(quota)
-    refuse_bad_budget(budget)
-    rounds, key = open_rounds(arrivals, models, out, progress.say, budget)
-    with (
-        ended_by_signals(),
-        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
-        progress.task("measuring") as advance,
-    ):
-        profile = profile_further(
-            card, out, rounds.choose, key=key, most=quota, seed=seed, progress=advance, notify=progress.say
-        )
-        rounds.finish(profile)
-    progress.say(f"runs added to {out}; `placer train {out} --out MODELS` uses them")
-    typer.echo(as_table(rounds.rounds), nl=False)
+    profile_contention(testbed, out, nf, method, quota, timeout, seed, progress)
 
 
 def _refuse_given(options: Mapping[str, object], message: str) -> None:

@@ -29,21 +29,30 @@ class CoreTime:
     batch_us: float
 
 
-def packet_latency(cores: Sequence[CoreTime], entered: Array, batch: int, ring: int, rng: Generator) -> PacketLatency:
-    """Latency of packets that arrive at these times (us), in order.
+@dataclass(frozen=True, slots=True)
+class FollowedPackets:
+    """The latency of the packets that were not lost, and their share of all."""
+
+    latency: PacketLatency
+    kept: float
+
+
+def follow(cores: Sequence[CoreTime], arrived: Array, batch: int, ring: int, rng: Generator) -> FollowedPackets:
+    """What becomes of packets that arrive at these times (us), in order.
 
     Stalls differ from packet to packet: their time is drawn from an exponential distribution.
     """
     from profiler.simulated.core_queue import pass_packets  # the compiler takes half a second to load
 
-    waiting = entered
+    waiting = entered = arrived
     for core in cores:
         times = core.compute_us + core.stall_us * rng.exponential(size=len(waiting))
         kept, waiting = pass_packets(waiting, times, core.batch_us, batch, ring)
         entered = entered[kept]
     latencies = (waiting - entered)[int(SETTLING * len(waiting)) :]
     p50, p99 = np.percentile(latencies, [50, 99]).tolist()
-    return PacketLatency(float(latencies.mean()), p50, p99, float(latencies.max()))
+    latency = PacketLatency(float(latencies.mean()), p50, p99, float(latencies.max()))
+    return FollowedPackets(latency, len(entered) / len(arrived))
 
 
 def random_times(rate_mpps: float, packets: int, rng: Generator) -> Array:

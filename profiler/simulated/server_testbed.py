@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +14,7 @@ from profiler.simulated.benches import mem_bench
 from profiler.simulated.cache import Array
 from profiler.simulated.card import Card
 from profiler.simulated.chain_demand import ChainDemand, PacketPath, chain_demand
-from profiler.simulated.latency import CoreTime, packet_latency, random_times
+from profiler.simulated.latency import CoreTime, FollowedPackets, follow, random_times
 from profiler.simulated.machine import (
     PreparedLoad,
     SimulatedMachine,
@@ -148,7 +148,10 @@ class SimulatedServer(SimulatedMachine):
         if demand.rate_kpps:
             truth = 1e3 * float(solved.solution.throughput[parts.start, c])
             kpps = demand.rate_kpps if truth > SATURATED * demand.rate_kpps else min(kpps, demand.rate_kpps)
-            latency = self._latency(load, solved, where)
+            followed = self._followed(load, solved, where)
+            if not load.stages:
+                kpps = min(kpps, rounded_reading(followed.kept * demand.rate_kpps))
+            latency = _rounded(followed.latency)
         stages = [
             StageMeasurement(rounded_reading(kpps * leaving), rounded_reading(100 * (1 - kept)))
             for leaving, kept in zip(demand.leaving, demand.kept, strict=True)
@@ -156,7 +159,7 @@ class SimulatedServer(SimulatedMachine):
         ]
         return replace(one, throughput_kpps=kpps, stages=tuple(stages), latency_us=latency)
 
-    def _latency(self, load: PreparedChain, solved: SolvedRuns, where: tuple[int, slice, int]) -> PacketLatency:
+    def _followed(self, load: PreparedChain, solved: SolvedRuns, where: tuple[int, slice, int]) -> FollowedPackets:
         at, parts, c = where
         batch, solution = solved.batch, solved.solution
         factor = 1.0 if solved.noise is None else float(solved.noise[0, at, c])
@@ -169,10 +172,11 @@ class SimulatedServer(SimulatedMachine):
         key = f"{factor!r} {at} " + "\n".join(other.text for other in solved.loads[c])
         drawn = np.random.default_rng(list(hashlib.sha256(key.encode()).digest()))
         arrived = _arrivals(load, 1 if solved.noise is not None else 4, drawn)
-        latency = packet_latency(times, arrived, self._path.batch, self._path.ring, drawn)
-        return PacketLatency(
-            *(rounded_reading(value) for value in (latency.mean, latency.p50, latency.p99, latency.max))
-        )
+        return follow(times, arrived, self._path.batch, self._path.ring, drawn)
+
+
+def _rounded(latency: PacketLatency) -> PacketLatency:
+    return PacketLatency(*map(rounded_reading, astuple(latency)))
 
 
 def _reports_more(load: PreparedLoad) -> bool:

@@ -50,7 +50,7 @@ def test_a_testbed_without_chains_is_reported_plainly(tmp_path: Path, placer: Pl
         (("--chain", "ACL", "--quota", "9"), "--quota: does not go with chains"),
         (("--chain", "ACL", "--method", "full"), "--method: does not go with chains"),
         (("--chains", "pairs", "--budget", "1"), "--budget: does not go with chains"),
-        (("--repeats", "3"), "--repeats: goes with --chain or --chains only"),
+        (("--repeats", "3"), "--repeats: goes with --chain, --chains or --latency only"),
         (("--cores-of-chain", "3"), "--cores-of-chain: goes with --chain or --chains only"),
     ],
 )

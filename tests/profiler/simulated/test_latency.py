@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from profiler.simulated.core_queue import pass_packets
-from profiler.simulated.latency import CoreTime, packet_latency, random_times
+from profiler.simulated.latency import CoreTime, follow, random_times
 
 
 def passed(
@@ -40,13 +40,19 @@ def test_latency_of_rare_packets_is_the_time_of_all_cores() -> None:
     """Two cores of 2 and 3 us, and half a us per batch on the first; nobody waits."""
     cores = [CoreTime(2.0, 0.0, 0.5), CoreTime(3.0, 0.0, 0.0)]
     rng = np.random.default_rng(0)
-    latency = packet_latency(cores, random_times(1e-6, 1000, rng), 32, 1024, rng)
+    latency = follow(cores, random_times(1e-6, 1000, rng), 32, 1024, rng).latency
     assert (latency.mean, latency.p50, latency.p99) == pytest.approx((5.5, 5.5, 5.5))
 
 
 def test_one_core_at_half_load_waits_as_a_queue_with_constant_service() -> None:
     """M/D/1 at half load: half a service time of waiting in the mean (Pollaczek and Khinchine); one packet a batch."""
     rng = np.random.default_rng(0)
-    latency = packet_latency([CoreTime(1.0, 0.0, 0.0)], random_times(0.5, 60_000, rng), 1, 10**6, rng)
+    latency = follow([CoreTime(1.0, 0.0, 0.0)], random_times(0.5, 60_000, rng), 1, 10**6, rng).latency
     assert latency.mean == pytest.approx(1.5, rel=0.03)
     assert latency.p50 < latency.mean < latency.p99 < latency.max
+
+
+def test_the_share_that_is_not_lost_is_counted() -> None:
+    """Four packets at once meet a ring of two."""
+    found = follow([CoreTime(1.0, 0.0, 0.0)], np.zeros(4), 32, 2, np.random.default_rng(0))
+    assert (found.kept, found.latency.max) == (0.5, 2.0)

@@ -16,6 +16,7 @@ from placer.inputs.models import recorded_of
 from predictor import Models, train
 from profiler.chains.profiling import profile_chains
 from profiler.chains.request import ChainRequest
+from profiler.latency.profiling import profile_latency
 from profiler.profiling import profile
 from profiler.simulated import SimulatedServer
 from profiler.testbeds import open_testbed
@@ -45,6 +46,13 @@ def test_recorded_chains_are_those_of_the_server(tmp_path: Path) -> None:
     there = read_chains(RECORDED / "chains.csv")
     there = there[there[ORDER] == "Limiter"].reset_index(drop=True)
     pd.testing.assert_frame_equal(here, there[here.columns], check_exact=True)
+
+
+def test_recorded_latencies_are_those_of_the_server(tmp_path: Path) -> None:
+    """Measured again with the seed of the recorded profile, byte by byte."""
+    again = profile_latency(SimulatedServer(), tmp_path / "p", nfs=["LB"])
+    assert (again / "LB" / "latency.csv").read_bytes() == (RECORDED / "LB" / "latency.csv").read_bytes()
+    assert all(len(nf.latency) > 40 for nf in read_profile(RECORDED).nfs.values())
 
 
 def test_recorded_chains_are_pairs_and_triples_with_their_nfs() -> None:

@@ -213,6 +213,14 @@ def test_bursts_of_few_flows_wait_longer() -> None:
     assert waits[0] > 2 * waits[1] > 4 * waits[2] > 4
 
 
+def test_packets_that_find_the_ring_full_do_not_leave() -> None:
+    """Bursts of 64 packets, of one flow, at nearly all that the NF carries: some are lost, and not at a low rate."""
+    one_flow = Workload("NAT", replace(TRAFFIC, flows=1))
+    capacity = truth(one_flow).throughput_kpps
+    low, high = (truth(PacedWorkload(one_flow, share * capacity)).throughput_kpps / capacity for share in (0.1, 0.9))
+    assert low == pytest.approx(0.1) and 0.7 < high < 0.89
+
+
 def test_neighbours_that_slow_an_nf_down_lengthen_its_latency() -> None:
     """At the same rate, and not when they have rates of their own that leave the memory idle."""
     others = [Workload("Dedup", TRAFFIC)] * 15

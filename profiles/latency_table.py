@@ -1,0 +1,65 @@
+"""`NF/latency.csv` of a profile (docs/formats.md): latencies of an NF at offered rates, alone and beside others.
+
+Users may write it from their own measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from profiles.faults import Fault
+from profiles.table import read_table
+from profiles.traffic import ATTRIBUTES
+
+LATENCY = "latency"
+COMPETITORS = "competitors"
+CAPACITY, RATE = "capacity_kpps", "rate_kpps"
+MEAN, P50, P99, MAX = "mean_us", "p50_us", "p99_us", "max_us"
+REPEATS, SPREAD = "repeats", "spread_us"
+"""How often a row was measured, and by how much the p99s differ (largest less smallest)."""
+LATENCY_COLUMNS = [*ATTRIBUTES, COMPETITORS, CAPACITY, RATE, MEAN, P50, P99, MAX, REPEATS, SPREAD]
+
+
+def competitors_text(nfs: Iterable[str]) -> str:
+    """The names of competitors as a cell has them, `Dedup;NAT;NAT`; empty for an NF alone."""
+    return ";".join(sorted(nfs))
+
+
+def no_latencies() -> pd.DataFrame:
+    """The table of an NF whose latency was not measured."""
+    return pd.DataFrame(
+        {name: pd.Series(dtype=object if name == COMPETITORS else np.float64) for name in LATENCY_COLUMNS}
+    )
+
+
+def read_latencies(path: Path) -> tuple[pd.DataFrame, list[Fault]]:
+    """The table in `path` and what is wrong with it; empty where there is no such file.
+
+    Without a column of competitors the NF was alone; a latency besides the p99 that is missing was not measured.
+    """
+    if not path.exists():
+        return no_latencies(), []
+    required = ["flows", "packet_size", CAPACITY, RATE, P99]
+    unknown = dict.fromkeys((MEAN, P50, MAX, SPREAD), np.nan)
+    positive = ["flows", "packet_size", CAPACITY, RATE, P99]
+    table, faults = read_table(
+        path, required, {"mtbr": 0.0, REPEATS: 1.0, **unknown}, text=[COMPETITORS], positive=positive
+    )
+    if faults:
+        return table, faults
+    if COMPETITORS not in table:
+        table[COMPETITORS] = ""
+    lines = np.array(table.attrs["lines"])
+    beyond = lines[(table[RATE] >= table[CAPACITY]).to_numpy()]
+    faults += [
+        Fault(
+            str(path), int(line), RATE, f"is not below {CAPACITY}", "an NF that is overloaded has no latency to learn"
+        )
+        for line in beyond
+    ]
+    odd = lines[(table[MEAN] > table[P99]).to_numpy()]
+    return table, faults + [Fault(str(path), int(line), MEAN, f"is above {P99}") for line in odd]
