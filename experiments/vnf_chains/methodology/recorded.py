@@ -69,7 +69,7 @@ def share_runs(setting: Setting) -> ShareRuns:
     if setting.chains is None:
         return _simulated(setting.count(REPEATS, least=2), setting.seed)
     table = read_chains(setting.chains / CHAINS_FILE)
-    name, simulated = _testbed(setting.chains)
+    name, simulated = testbed_of(setting.chains)
     found = topologies(table)
     how = "simulated" if simulated else "measured"
     runs = sum(len(one.kpps) for one in found.values())
@@ -95,6 +95,7 @@ def _simulated(repeats: int, seed: int) -> ShareRuns:
     return ShareRuns(found, scaling, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")
 
 
-def _testbed(folder: Path) -> tuple[str, bool]:
+def testbed_of(folder: Path) -> tuple[str, bool]:
+    """The testbed of a folder of measured chains: its name, and whether it is simulated."""
     described = json.loads((folder / "testbed.json").read_text(encoding="utf-8"))
     return str(described["name"]), bool(described["simulated"])

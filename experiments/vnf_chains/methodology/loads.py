@@ -1,0 +1,212 @@
+"""Functions and chains over rising load, at shares of cores, and the halves of the load (the paper's section 7).
+
+The paper's load is a number of concurrent requests, its measure their response time. Here it is a number of flows, each
+of which waits for one packet before it sends the next: by Little's law, their mean response time is their number over
+the throughput, which is measured at that many flows.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from experiments.registry import CannotRun, Setting
+from experiments.vnf_chains.methodology.recorded import REPEATS, testbed_of
+from experiments.vnf_chains.methodology.scaling import AT_SIZE
+from experiments.vnf_chains.methodology.shares import PAIRS
+from profiler.chains.rounds import ChainRounds
+from profiler.simulated import SimulatedServer
+from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile
+from profiles.chain_table import CHAIN_KPPS, CHAINS_FILE, CORES, ORDER, REPEAT, SHARES, dropped_column, read_chains
+from profiles.chain_text import parse_chain
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MOST, STEP = 100_000.0, 500.0
+"""Flows at the highest load, and by how many it rises from sample to sample: a two-hundredth, as in the paper."""
+PLACED = (((0, 1), (0.5, 1.0)), ((0, 1), (1.0, 1.0)), ((0, 0), (1.0,)))
+"""Of pairs: the core of each function, and the share of each core's time. On one core functions slow one another down,
+which their measurements alone do not show."""
+ALONE = (0.5, 1.0)
+FOLDER = "loads"
+"""Of a folder of measured chains: those at rising load."""
+ENTRIES = "entries"
+"""The parameter of functions with a table of flows: here, their tables hold all flows."""
+
+
+@dataclass(frozen=True)
+class LoadedChain:
+    """A function alone or a chain at shares of cores, measured at rising load.
+
+    Parameters
+    ----------
+    nfs
+        In the order of the packets.
+    cores
+        The core of each function.
+    shares
+        Of each core's time.
+    load
+        Flows at once, ascending, shape (loads,).
+    kpps
+        Packets that enter, shape (loads, runs); at least two runs.
+    passes
+        The share of the packets that the first function passes on.
+    """
+
+    nfs: tuple[str, ...]
+    cores: tuple[int, ...]
+    shares: tuple[float, ...]
+    load: Array
+    kpps: Array
+    passes: float
+
+    @property
+    def name(self) -> str:
+        """As the paper writes them: `NAT-LB`."""
+        return "-".join(self.nfs)
+
+    @property
+    def placed(self) -> str:
+        """Where it runs: `two cores at 0.5, 1`."""
+        shares = ", ".join(f"{share:g}" for share in self.shares)
+        return f"{'one core' if len(self.shares) == 1 else 'two cores'} at {shares}"
+
+    @property
+    def once(self) -> Array:
+        """Response time (ms) as a single run shows it; models are retrained with these. Shape (loads,)."""
+        return self.load / self.kpps[:, 0]
+
+    @property
+    def truth(self) -> Array:
+        """Response time (ms), by the mean of all other runs; models are judged by it. Shape (loads,)."""
+        return np.asarray(self.load / self.kpps[:, 1:].mean(axis=1))
+
+    @property
+    def lower(self) -> Mask:
+        """Which loads are in the lower half, shape (loads,)."""
+        return np.asarray(self.load <= self.load.max() / 2)
+
+
+@dataclass(frozen=True)
+class LoadRuns:
+    """Functions and chains over the load.
+
+    Parameters
+    ----------
+    measured
+        All of them.
+    testbed
+        Which runs these are, as a sentence.
+    """
+
+    measured: Sequence[LoadedChain]
+    testbed: str
+
+    @property
+    def chains(self) -> list[LoadedChain]:
+        """Those of several functions."""
+        return [one for one in self.measured if len(one.nfs) > 1]
+
+    def predicted(self, chain: LoadedChain) -> Array:
+        """Response time (ms) of a chain as its functions alone predict it, by the weakest link (equation 4)."""
+        alone = {(one.nfs[0], one.shares[0]): one for one in self.measured if len(one.nfs) == 1}
+        stages = [alone[nf, chain.shares[core]] for nf, core in zip(chain.nfs, chain.cores, strict=True)]
+        reaching = np.cumprod([1.0, *(stage.passes for stage in stages[:-1])])
+        costs = [
+            share * np.interp(chain.load, one.load, one.truth) for share, one in zip(reaching, stages, strict=True)
+        ]
+        return np.asarray(np.max(costs, axis=0))
+
+
+def rising_loads(description: TestbedDescription, step: float = STEP) -> list[ChainLoad]:
+    """Every function alone, then every chain, at every share and load; tables of flows hold all of them.
+
+    Parameters
+    ----------
+    description
+        Of the testbed.
+    step
+        Flows by which the load rises.
+    """
+    tables = {nf.name for nf in description.nfs if ENTRIES in nf.parameters}
+    traffics = [
+        TrafficProfile(flows, AT_SIZE, description.traffic.mtbr) for flows in np.arange(step, MOST + 1, step).tolist()
+    ]
+
+    def loads(nfs: Sequence[str], cores: Sequence[int], shares: Sequence[float]) -> Iterator[ChainLoad]:
+        stages = [NfStage.of(nf, {ENTRIES: MOST} if nf in tables else None) for nf in nfs]
+        of_cores = [[at for at, core in enumerate(cores) if core == one] for one in range(len(shares))]
+        given = shares if set(shares) != {1.0} else ()
+        return (ChainLoad.of(stages, of_cores, traffic, shares=given) for traffic in traffics)
+
+    nfs = dict.fromkeys(nf for pair in PAIRS for nf in pair)
+    chains = [one for pair in PAIRS for one in (pair, pair[::-1])]
+    singles = [load for nf, share in product(nfs, ALONE) for load in loads([nf], [0], [share])]
+    return singles + [load for pair, (cores, shares) in product(chains, PLACED) for load in loads(pair, cores, shares)]
+
+
+def loaded_chains(table: pd.DataFrame) -> list[LoadedChain]:
+    """The functions and chains of a table of chains that were measured at rising load.
+
+    Parameters
+    ----------
+    table
+        Of `profiles.chain_table`; each load has as many runs as the next.
+    """
+    found = []
+    for (order, cores, shares), rows in table.groupby([ORDER, CORES, SHARES], sort=False):
+        stages, _ = parse_chain(str(order))
+        core_of = {at: core for core, of_core in enumerate(json.loads(str(cores))) for at in of_core}
+        runs = rows.pivot_table(index="flows", columns=REPEAT, values=CHAIN_KPPS).dropna()
+        passes = 1 - float(rows[dropped_column(0)].mean()) / 100
+        nfs = tuple(stage.nf for stage in stages)
+        placed = tuple(core_of[at] for at in range(len(nfs)))
+        of_cores, load = tuple(json.loads(str(shares))), runs.index.to_numpy(float)
+        found.append(LoadedChain(nfs, placed, of_cores, load, runs.to_numpy(float), passes))
+    return found
+
+
+def load_runs(setting: Setting) -> LoadRuns:
+    """The runs in the folder `loads` of the one that the setting names, else runs on the simulated server.
+
+    Raises
+    ------
+    CannotRun
+        When that folder is missing.
+    InputError
+        When its files are wrong.
+    """
+    if setting.chains is not None:
+        folder = setting.chains / FOLDER
+        if not folder.is_dir():
+            raise CannotRun(f"{setting.chains} has no folder {FOLDER} of chains at rising load")
+        name, simulated = testbed_of(folder)
+        found = loaded_chains(read_chains(folder / CHAINS_FILE))
+        runs = sum(one.kpps.size for one in found)
+        return LoadRuns(found, f"{name}: {runs:,} runs in {folder.name}, {'simulated' if simulated else 'measured'}.")
+    return _simulated(setting.count(REPEATS, least=2), STEP, setting.seed)
+
+
+@cache
+def _simulated(repeats: int, step: float, seed: int) -> LoadRuns:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SimulatedServer(seed=seed) as server,
+        ChainRounds(server, Path(folder) / "runs", seed=seed) as rounds,
+    ):
+        rounds.measure(rising_loads(server.describe(), step), repeats)
+        found = loaded_chains(rounds.write())
+        name = server.describe().name
+    runs = sum(one.kpps.size for one in found)
+    return LoadRuns(found, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")

@@ -1,0 +1,147 @@
+"""Chains over rising load, canary and random samples, and the experiments that retrain with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import CannotRun, Result, Setting, as_text, find_experiment, write_result
+from experiments.vnf_chains import figure14
+from experiments.vnf_chains.methodology import loads
+from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns, load_runs, loaded_chains, rising_loads
+from experiments.vnf_chains.methodology.retraining import (
+    NAMES,
+    Retrained,
+    all_others,
+    canary_order,
+    error_table,
+    random_orders,
+    upper_half,
+)
+from experiments.vnf_chains.table3 import NOT_PRINTED
+from profiler.chains.rounds import ChainRounds
+from profiler.simulated import SimulatedServer
+from profiles.chain_table import CHAINS_FILE, read_chains
+
+LOAD = np.arange(1.0, 21.0) * 1000
+
+
+def chain(kpps: float, *, nfs: tuple[str, ...] = ("A",), share: float = 1.0, passes: float = 1.0) -> LoadedChain:
+    """Of this throughput at any load; the second run is a tenth faster, the third a tenth slower."""
+    runs = kpps * np.tile([1.0, 1.1, 0.9], (len(LOAD), 1))
+    return LoadedChain(nfs, tuple(range(len(nfs))), (share,) * len(nfs), LOAD, runs, passes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One pair in both orders at ten loads, as it is measured."""
+    out = tmp_path_factory.mktemp("chains") / "here"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loads, "PAIRS", (("NAT", "LB"),))
+        with SimulatedServer() as server, ChainRounds(server, out / "loads") as rounds:
+            rounds.measure(rising_loads(server.describe(), 10_000.0), 2)
+            rounds.write()
+    return out
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path) -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure14, "COUNTS", (3, 5))
+        return find_experiment("chains-figure14").run(Setting(chains=folder, scale=0.1))
+
+
+def test_response_time_is_the_load_over_the_throughput() -> None:
+    """4,000 flows that wait for one packet each, 100 packets per ms: 40 ms. The first run trains, the others judge."""
+    one = chain(100.0)
+    assert one.once[3] == pytest.approx(40)
+    assert one.truth[3] == pytest.approx(40)
+    assert one.lower.tolist() == [True] * 10 + [False] * 10
+
+
+def test_the_slowest_function_of_a_chain_counts() -> None:
+    """B takes 9 packets of 10: with 50 kpps alone, 10,000 flows wait for 180 ms; A alone would make them wait 100."""
+    runs = LoadRuns([chain(100.0, passes=0.9), chain(50.0, nfs=("B",)), chain(1.0, nfs=("A", "B"))], "toy.")
+    assert runs.predicted(runs.chains[0])[9] == pytest.approx(180)
+
+
+def test_a_canary_rises_to_the_middle_and_no_further() -> None:
+    (order,) = canary_order(chain(1.0))
+    assert order.tolist() == list(range(10))
+
+
+def test_random_samples_come_from_all_loads_and_are_not_tested() -> None:
+    orders = random_orders(np.random.default_rng(0), 3)(chain(1.0))
+    assert len(orders) == 3 and all(sorted(order) == list(range(20)) for order in orders)
+    trained = orders[0][:8]
+    assert not set(upper_half(chain(1.0), trained)) & set(trained)
+    assert sorted([*all_others(chain(1.0), trained), *trained]) == list(range(20))
+
+
+def test_a_line_is_continued_and_the_nearest_value_is_not() -> None:
+    """Response times of a canary in proportion to the load: interpolation stays at that of 10,000 flows."""
+    one = chain(100.0)
+    found = error_table(
+        [Retrained(one, one.once, one.truth)], ["lasso-1", "interpolation"], canary_order, [10], upper_half
+    )
+    lasso, interpolation = found["mape_pct"]
+    assert lasso < 1
+    assert interpolation == pytest.approx(100 * np.mean(1 - 10 / np.arange(11, 21)), abs=0.5)
+    assert list(found["samples"]) == [10, 10] and set(found["placed"]) == {"one core at 1"}
+
+
+def test_chains_are_measured_on_one_and_on_two_cores_at_every_load(folder: Path) -> None:
+    """Tables hold all flows; what is read from the folder is what was measured."""
+    found = load_runs(Setting(chains=folder))
+    assert [one.placed for one in found.chains] == ["two cores at 0.5, 1", "two cores at 1, 1", "one core at 1"] * 2
+    assert {one.name for one in found.chains} == {"NAT-LB", "LB-NAT"}
+    assert all(one.kpps.shape == (10, 2) and one.load[-1] == 100_000 for one in found.measured)
+    assert "simulated" in found.testbed
+    with SimulatedServer() as server:
+        stages = {stage for load in rising_loads(server.describe()) for stage in load.stages}
+    assert {stage.nf: dict(stage.parameters) for stage in stages}["NAT"] == {"entries": 100_000}
+    assert {stage.nf: dict(stage.parameters) for stage in stages}["ACL"] == {}
+
+
+def test_a_folder_without_rising_loads_is_not_replaced_by_a_simulation(tmp_path: Path) -> None:
+    with pytest.raises(CannotRun, match="has no folder loads"):
+        find_experiment("chains-figure14").run(Setting(chains=tmp_path))
+
+
+def test_by_default_loads_run_on_the_simulated_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loads, "PAIRS", (("ACL", "Match"),))
+    monkeypatch.setattr(loads, "STEP", 50_000.0)
+    found = load_runs(Setting(scale=0.1, seed=9))
+    assert "all simulated" in found.testbed and len(found.chains) == 6
+
+
+def test_figure_14_has_every_regressor_before_and_after(result: Result, tmp_path: Path) -> None:
+    """Retrained chains on one core are no longer wrong by half; the chosen one keeps 10 % by runs of the lower half."""
+    table = result.table
+    assert list(table["regressor"][:-1]) == list(NAMES)
+    assert table["regressor"].iloc[-1].startswith("chosen: ")
+    assert (table["before_mape_pct"] > 10).all()
+    chosen = table.iloc[-1]
+    assert chosen["canary_mape_pct"] <= 10 and chosen["verdict"] == ""
+    assert set(table["published_mape_pct"]) == {NOT_PRINTED}
+    assert table.notna().all(axis=None)
+    one = find_experiment("chains-figure14")
+    assert NOT_PRINTED in as_text(one, result)
+    assert "chains-figure14.csv" in {path.name for path in write_result(one, result, tmp_path)}
+
+
+def test_the_number_of_samples_is_that_from_which_on_the_target_is_kept() -> None:
+    """An error that comes back does not count as kept."""
+    curve = pd.DataFrame({"samples": [5, 10, 20, 40], "mape_pct": [9.0, 11.0, 8.0, 7.0]})
+    assert figure14.samples_to_target(curve) == 20
+    assert figure14.samples_to_target(curve.assign(mape_pct=[1.0, 1.0, 1.0, 11.0])) == "never"
+
+
+def test_loaded_chains_need_every_run_of_a_load(folder: Path) -> None:
+    """A load with fewer runs than the others is left out."""
+    table = read_chains(folder / "loads" / CHAINS_FILE)
+    short = table[~((table["flows"] == 10_000) & (table["repeat"] == 1))]
+    assert {len(one.load) for one in loaded_chains(short)} == {9}
