@@ -58,7 +58,7 @@ class RivalRun(NamedTuple):
 KEYS = ["judge", "baseline", "slos", "method"]
 
 
-@experiment(PAPER, "grus-rivals", "Grus and its rivals at equal violations: SLOs kept and goodput")
+@experiment(PAPER, "grus-rivals", "Rivals at equal violations: SLOs kept and goodput")
 def run(setting: Setting) -> Result:
     """The same sets for all methods, on the simulated server and on the modelled GPU."""
     assert max(SIZES) <= WORKERS
