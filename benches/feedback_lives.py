@@ -14,7 +14,7 @@ import pandas as pd
 import typer
 
 from benches.bench import register
-from placer.feedback.challenge import Challenge, Verdict, loss
+from placer.feedback.challenge import Challenge, ChallengeVerdict, loss
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from profiles import TrafficProfile, Workload
@@ -29,7 +29,7 @@ Readings = Annotated[int, typer.Option(min=WINDOW, help="Measurements of a life.
 Seed = Annotated[int, typer.Option(help="Of the first life.")]
 
 
-class World(NamedTuple):
+class FeedbackWorld(NamedTuple):
     """How both models err, and what is wrong with readings: the share of outliers, and of lower bounds; the times of
     its throughput that one tenant reports."""
 
@@ -42,14 +42,14 @@ class World(NamedTuple):
 
 
 WORLDS = {
-    "1 % more bias": World(challenger_bias=0.01, champion_bias=0.0),
-    "errors 10 % larger": World(challenger_error=1.1 * ERROR),
-    "equally good": World(),
-    "worse, 10 % outliers": World(challenger_error=1.1 * ERROR, outliers=0.1),
-    "worse, half lower bounds": World(challenger_error=1.1 * ERROR, lower_bounds=0.5),
-    "worse, a tenant lies for it": World(challenger_bias=0.05, lie=1.05),
-    "10 % bias removed": World(champion_bias=0.10),
-    "10 % bias removed, 10 % outliers": World(champion_bias=0.10, outliers=0.1),
+    "1 % more bias": FeedbackWorld(challenger_bias=0.01, champion_bias=0.0),
+    "errors 10 % larger": FeedbackWorld(challenger_error=1.1 * ERROR),
+    "equally good": FeedbackWorld(),
+    "worse, 10 % outliers": FeedbackWorld(challenger_error=1.1 * ERROR, outliers=0.1),
+    "worse, half lower bounds": FeedbackWorld(challenger_error=1.1 * ERROR, lower_bounds=0.5),
+    "worse, a tenant lies for it": FeedbackWorld(challenger_bias=0.05, lie=1.05),
+    "10 % bias removed": FeedbackWorld(champion_bias=0.10),
+    "10 % bias removed, 10 % outliers": FeedbackWorld(champion_bias=0.10, outliers=0.1),
 }
 
 
@@ -60,7 +60,7 @@ def run(lives: Lives = 400, readings: Readings = 1_000, seed: Seed = 0) -> pd.Da
     return pd.DataFrame([_row(name, world, range(seed, seed + lives), readings) for name, world in WORLDS.items()])
 
 
-def _row(name: str, world: World, seeds: range, readings: int) -> dict[str, object]:
+def _row(name: str, world: FeedbackWorld, seeds: range, readings: int) -> dict[str, object]:
     found = [_life(world, Random(f"{name} {seed}"), seed, readings) for seed in seeds]
     ours = sorted(one for one, _ in found if one is not None)
     usual = [one for _, one in found if one is not None]
@@ -75,13 +75,13 @@ def _row(name: str, world: World, seeds: range, readings: int) -> dict[str, obje
     }
 
 
-def _life(world: World, rng: Random, life: int, readings: int) -> tuple[int | None, int | None]:
+def _life(world: FeedbackWorld, rng: Random, life: int, readings: int) -> tuple[int | None, int | None]:
     """After how many measurements either test promotes."""
     challenge, ours, usual = Challenge(1), None, None
     losses = [0.0, 0.0]
     for number in range(1, readings + 1):
         reading, champion, challenger = _measurement(world, rng, life, number)
-        if ours is None and challenge.add(reading, champion, challenger) is Verdict.BETTER:
+        if ours is None and challenge.add(reading, champion, challenger) is ChallengeVerdict.BETTER:
             ours = number
         losses = [losses[0] + loss(reading, champion), losses[1] + loss(reading, challenger)]
         if number % WINDOW == 0:
@@ -90,7 +90,7 @@ def _life(world: World, rng: Random, life: int, readings: int) -> tuple[int | No
     return ours, usual
 
 
-def _measurement(world: World, rng: Random, life: int, number: int) -> tuple[ProductionReading, float, float]:
+def _measurement(world: FeedbackWorld, rng: Random, life: int, number: int) -> tuple[ProductionReading, float, float]:
     """A reading, and what both models predict; the place is one of many, some of them measured again."""
     place, tenant = rng.randrange(1, 3 * number), rng.randrange(TENANTS)
     errors = Random(place + 1_000_000 * life)

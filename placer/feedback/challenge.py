@@ -29,7 +29,7 @@ HOPELESS = 1_000
 """Co-locations after which a challenger that has not won is rejected."""
 
 
-class Verdict(StrEnum):
+class ChallengeVerdict(StrEnum):
     """What became of a challenger."""
 
     OPEN = "canary"
@@ -92,19 +92,19 @@ class Challenge:
         return self._better.e_value
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ChallengeVerdict:
         """Whether the challenger is better, worse, or neither is known yet."""
         if self._better.e_value >= self.needed:
-            return Verdict.BETTER
+            return ChallengeVerdict.BETTER
         if self._worse.e_value >= self.needed or len(self._places) >= HOPELESS:
-            return Verdict.WORSE
-        return Verdict.OPEN
+            return ChallengeVerdict.WORSE
+        return ChallengeVerdict.OPEN
 
-    def add(self, reading: ProductionReading, champion_kpps: float, challenger_kpps: float) -> Verdict:
+    def add(self, reading: ProductionReading, champion_kpps: float, challenger_kpps: float) -> ChallengeVerdict:
         """Compare what both predicted before anything of this reading was learnt; returns the verdict now."""
         place = reading.nic_model, reading.workload, competitors_of(reading.co_location, reading.workload)
         counted = self._of_tenant.get(reading.tenant, 0)
-        if self.verdict is not Verdict.OPEN or place in self._places or counted >= OF_A_TENANT:
+        if self.verdict is not ChallengeVerdict.OPEN or place in self._places or counted >= OF_A_TENANT:
             return self.verdict
         self._places.add(place)
         self._of_tenant[reading.tenant] = counted + 1

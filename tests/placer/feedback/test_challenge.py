@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placer.feedback.betting import BETS, LARGEST, BettingTest
-from placer.feedback.challenge import OF_A_TENANT, Challenge, Verdict, loss
+from placer.feedback.challenge import OF_A_TENANT, Challenge, ChallengeVerdict, loss
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from profiles import TrafficProfile, Workload
@@ -32,7 +32,7 @@ def challenged(
     for number in range(1, measurements + 1):
         kpps = KPPS * exp(rng.gauss(0.0, 0.025)) * (rng.uniform(0.2, 2.0) if rng.random() < outliers else 1.0)
         predicted = [KPPS * exp(bias + rng.gauss(0.0, 0.05)) for bias in (champion_bias, challenger_bias)]
-        if challenge.add(reading(number, str(rng.randrange(100)), kpps), *predicted) is not Verdict.OPEN:
+        if challenge.add(reading(number, str(rng.randrange(100)), kpps), *predicted) is not ChallengeVerdict.OPEN:
             return number, challenge
     return measurements, challenge
 
@@ -71,7 +71,7 @@ def test_fair_bets_seldom_reach_a_hundred() -> None:
 def test_a_challenger_without_the_bias_of_10_percent_is_promoted_soon() -> None:
     """Within 60 measurements in the median of 41 lives."""
     found = [challenged(seed, 0.10, 0.0) for seed in range(41)]
-    assert {challenge.verdict for _, challenge in found} == {Verdict.BETTER}
+    assert {challenge.verdict for _, challenge in found} == {ChallengeVerdict.BETTER}
     assert sorted(number for number, _ in found)[20] <= 60
 
 
@@ -79,12 +79,12 @@ def test_a_challenger_without_the_bias_of_10_percent_is_promoted_soon() -> None:
 def test_a_challenger_that_is_slightly_worse_is_not_promoted(outliers: float) -> None:
     """2 % more bias, 40 lives."""
     found = [challenged(seed, 0.0, 0.02, 300, outliers)[1].verdict for seed in range(40)]
-    assert Verdict.BETTER not in found
+    assert ChallengeVerdict.BETTER not in found
 
 
 def test_a_challenger_that_is_far_worse_is_rejected() -> None:
     """By the same bets the other way round."""
-    assert challenged(0, 0.0, 0.2)[1].verdict is Verdict.WORSE
+    assert challenged(0, 0.0, 0.2)[1].verdict is ChallengeVerdict.WORSE
 
 
 def test_one_tenant_promotes_nothing_even_if_all_others_are_undecided() -> None:
@@ -93,7 +93,7 @@ def test_one_tenant_promotes_nothing_even_if_all_others_are_undecided() -> None:
     for number in range(300):
         challenge.add(reading(2 * number, "liar", 500.0), KPPS, 500.0)
         challenge.add(reading(2 * number + 1, str(number), KPPS), KPPS, KPPS)
-    assert challenge.verdict is Verdict.OPEN
+    assert challenge.verdict is ChallengeVerdict.OPEN
     assert 1.0 < challenge.e_value <= LARGEST**OF_A_TENANT
 
 
