@@ -14,6 +14,7 @@ with its models. After every arrival 1 % of the NICs in use are measured, with 1
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -64,16 +65,23 @@ def run(testbeds: str = "", cases: str = "", arrivals: int = ARRIVALS, seed: int
 def rows_of(name: str, cases: Sequence[str], count: int, seed: int) -> list[dict[str, object]]:
     """The rows of one testbed."""
     play = Play(name, prepared(name, TESTBEDS[name]), count, seed)
-    rows: list[dict[str, object]] = []
+    rows = []
     for case in cases:
-        if case in ("drift", "drift, relative"):
-            sla = PROMISED if case == "drift" else RELATIVE
-            rows += [drift_row(play, case, sla, nf) for nf in play.nfs]
-        elif case == "no drift":
-            rows.append(steady_row(play))
-        else:
-            rows += lie_rows(play)
+        for row in _rows(play, case):
+            print(*row.values(), file=sys.stderr, flush=True)
+            rows.append(row)
     return rows
+
+
+def _rows(play: Play, case: str) -> Iterator[dict[str, object]]:
+    if case in ("drift", "drift, relative"):
+        sla = PROMISED if case == "drift" else RELATIVE
+        for nf in play.nfs:
+            yield drift_row(play, case, sla, nf)
+    elif case == "no drift":
+        yield steady_row(play)
+    else:
+        yield from lie_rows(play)
 
 
 @dataclass
@@ -81,7 +89,7 @@ class Play:
     """Plays one trace on one testbed again and again, at the risk that was chosen the first time."""
 
     name: str
-    models: Path
+    models: Path | None
     count: int
     seed: int
     arrivals: list[Arrival] = field(init=False)

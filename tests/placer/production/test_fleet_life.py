@@ -118,3 +118,14 @@ def test_feedback_without_noise_places_no_worse_than_none() -> None:
     arrivals = arrivals_of(300)
     learned, without = play(WITH, arrivals, SLOW, measure=quiet), play(WITHOUT, arrivals, SLOW)
     assert (learned.late_violated or 0) < (without.late_violated or 0)
+
+
+def test_a_found_drift_is_an_alarm_that_is_right() -> None:
+    """In the order of readings; what is believed from then on is close to the truth."""
+    quiet = MonitorTable(share=0.2, noise_pct=1.0)
+    outcome = play(WITH, arrivals_of(300), SLOW, measure=quiet)
+    found = outcome.found_after(SLOW)
+    assert found is not None and found < 60
+    assert outcome.false_alarms == 0
+    assert outcome.points[-1].believed["c"] == pytest.approx(0.8, rel=0.05)
+    assert outcome.found_after(TrueDrift("b", 40, None, 0.8)) is None
