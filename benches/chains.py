@@ -7,6 +7,9 @@ alone, after ten chain runs, and by models trained on the chains themselves. The
 
 `--part shares` runs functions and pairs on two cores at shares of the cores' time, allocates as little as meets a
 target, and runs what was allocated; the folder gets `scaling.csv`, and `placer reproduce chains --chains` reads it.
+
+`--part loads` runs functions and pairs at rising load, up to 100,000 flows, for retraining with canary samples, into
+the folder `loads` in that of the other parts.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from benches.bench import register
 from benches.chain_accuracy import chain_errors
 from benches.chain_campaign import FULL, QUICK, CampaignSize, measure
 from benches.chain_settings import GROWTH, SIMULATED_GROWTH, MeasuredSingles
+from experiments.vnf_chains.methodology.loads import FOLDER as LOADS_FOLDER
+from experiments.vnf_chains.methodology.loads import STEP, loaded_chains, rising_loads
 from experiments.vnf_chains.methodology.scaling import scaling_table
 from experiments.vnf_chains.methodology.shares import share_loads, topologies
 from profiler.chains.rounds import ChainRounds
@@ -36,11 +41,15 @@ from profiles.table import write_table
 FOLDER = Path("build") / "chains"
 SIMULATED = "simulated:server"
 SHOWN_EVERY = 50
-CHAINS, SHARES = "chains", "shares"
+CHAINS, SHARES, LOADS = "chains", "shares", "loads"
+COARSE = 5_000.0
+"""Flows by which the load rises where runs take seconds."""
 
 Testbed = Annotated[str, typer.Option(help="Where chains run: `host`, or any other testbed that runs chains.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of what is measured; build/chains/TESTBED by default.")]
-Part = Annotated[str, typer.Option(help="`chains`, or `shares` of cores: the paper's tables, and scaling.")]
+Part = Annotated[
+    str, typer.Option(help="`chains`; `shares` of cores: the paper's tables, and scaling; or rising `loads`.")
+]
 Functions = Annotated[list[str] | None, typer.Option("--nf", help="A function of the chains, repeatable.")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Runs of each chain at each traffic.")]
 SingleRounds = Annotated[int | None, typer.Option(min=1, help="Runs of each function alone; by default as of chains.")]
@@ -62,8 +71,8 @@ def run(
     seed: Seed = 0,
 ) -> pd.DataFrame:
     """Per way of predicting: mean absolute error (%) of pairs, triples, pipelines and all, and its spread."""
-    if part not in (CHAINS, SHARES):
-        raise InputError.of("--part", f"'{part}' is not understood", hint=f"{CHAINS} or {SHARES}")
+    if part not in (CHAINS, SHARES, LOADS):
+        raise InputError.of("--part", f"'{part}' is not understood", hint=f"{CHAINS}, {SHARES} or {LOADS}")
     size = QUICK if quick else FULL
     if rounds:
         size = replace(size, rounds=rounds, single_rounds=rounds)
@@ -72,11 +81,18 @@ def run(
     if traffics:
         size = replace(size, traffics=traffics)
     out = out or FOLDER / (re.sub(r"\W+", "-", testbed).strip("-") + ("-quick" if quick else ""))
+    out = out / LOADS_FOLDER if part == LOADS else out
     with (
         RetryingTestbed(lambda: open_testbed(testbed), _say) as opened,
         ChainRounds(opened, out, seed=seed, progress=_Shown(), notify=_say) as measuring,
     ):
-        tables = _shares(measuring, size.rounds) if part == SHARES else _chains(measuring, nf or (), size, seed)
+        match part:
+            case "shares":
+                tables = _shares(measuring, size.rounds)
+            case "loads":
+                tables = _loads(measuring, size.rounds)
+            case _:
+                tables = _chains(measuring, nf or (), size, seed)
     for name, table in tables.items():
         write_table(table, out / f"{name}.csv")
     _say(f"written: {out}")
@@ -99,6 +115,16 @@ def _shares(measuring: ChainRounds, repeats: int) -> dict[str, pd.DataFrame]:
     scaling = scaling_table(topologies(measuring.write()), measuring, repeats)
     measuring.write()
     return {"scaling": scaling}
+
+
+def _loads(measuring: ChainRounds, repeats: int) -> dict[str, pd.DataFrame]:
+    simulated = measuring.description.simulated
+    loads = rising_loads(measuring.description, STEP if simulated else COARSE)
+    _say(f"{len(loads)} settings, {max(repeats, 2)} runs of each")
+    measuring.measure(loads, max(repeats, 2))
+    found = loaded_chains(measuring.write())
+    rows = [{"chain": one.name, "placed": one.placed, "loads": len(one.load), "runs": one.kpps.size} for one in found]
+    return {"loaded": pd.DataFrame(rows)}
 
 
 def _say(message: str) -> None:

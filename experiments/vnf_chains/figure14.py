@@ -13,6 +13,8 @@ from experiments.registry import Result, Setting, experiment
 from experiments.vnf_chains import PAPER
 from experiments.vnf_chains.methodology.loads import load_runs
 from experiments.vnf_chains.methodology.retraining import (
+    EVERYWHERE,
+    LOAD_NOTE,
     MAPE,
     NAMES,
     OURS,
@@ -31,8 +33,6 @@ from experiments.vnf_chains.table3 import NOT_PRINTED
 
 COUNTS = (5, 10, 20, 50, 100)
 """Canary samples; the last number is the whole lower half."""
-EVERYWHERE = 1_000_000
-"""Samples: as many as there are loads."""
 DRAWS = 3
 TARGET_PCT = 10.0
 BEST, SLOWER, WORST = "best, with fewest samples", "needs more samples", "worst, not drawn"
@@ -75,9 +75,7 @@ def run(setting: Setting) -> Result:
 
 
 NOTES = (
-    "The load is a number of flows that each wait for one packet; the response time is that number over the measured "
-    "throughput (Little's law). The paper's is the 95 % response time of files, and its chains are others. Its figure "
-    "prints no numbers: 'published' is what its text says. 'not printed' is what it does not say.",
+    LOAD_NOTE,
     "All errors are those in the upper half of the load, mean over chains. before: trained with what the functions "
     "alone predict of the chain by the weakest link, at all loads. canary: trained with single runs of the chain, in "
     f"ascending order up to the middle of the load, {COUNTS[-1]}. random: with as many single runs at random loads, "

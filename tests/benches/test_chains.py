@@ -14,6 +14,8 @@ from benches.chain_campaign import FULL, CampaignSize, alone, beside_a_ring, cho
 from benches.chain_campaign import chains as chains_of
 from benches.chain_direct import costs_of_chains
 from benches.chain_settings import MeasuredSetting, MeasuredSingles
+from experiments.registry import Setting
+from experiments.vnf_chains.methodology import loads
 from predictor.chains.placed_chain import PlacedChain
 from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SERVER_NFS, SimulatedServer
@@ -52,6 +54,16 @@ def test_a_function_that_drops_everything_is_in_no_chain(tmp_path: Path) -> None
         found = chosen_functions(rounds, ["ACL", "Wall", "NAT", "LB"], 4, said.append)
     assert found == ("ACL", "NAT", "LB")
     assert said == ["Wall drops 100 % of these packets; left out"]
+
+
+def test_rising_loads_are_measured_into_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two runs at least, since one trains and the others judge; experiments read what was written."""
+    monkeypatch.setattr(loads, "PAIRS", (("ACL", "Match"),))
+    monkeypatch.setattr(chains, "STEP", 50_000.0)
+    table = chains.run(out=tmp_path, part="loads", rounds=1)
+    assert set(table["chain"]) == {"ACL", "Match", "ACL-Match", "Match-ACL"}
+    assert (table["loads"] == 2).all() and (table["runs"] == 4).all()
+    assert len(loads.load_runs(Setting(chains=tmp_path)).chains) == 6
 
 
 def test_unknown_functions_are_refused(tmp_path: Path) -> None:

@@ -32,6 +32,13 @@ OF_THE_PAPER = (
 OURS = ("smooth", "monotone")
 NAMES = OF_THE_PAPER + OURS
 RMSE, MAPE = "rmse_ms", "mape_pct"
+EVERYWHERE = 1_000_000
+"""Samples: as many as there are loads."""
+LOAD_NOTE = (
+    "The load is a number of flows that each wait for one packet; the response time is that number over the measured "
+    "throughput (Little's law). The paper's is the 95 % response time of files, and its chains are others. Its figure "
+    "prints no numbers: 'published' is what its text says. 'not printed' is what it does not say."
+)
 
 
 @dataclass(frozen=True)

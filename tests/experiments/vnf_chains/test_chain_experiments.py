@@ -20,7 +20,7 @@ from profiles import InputError
 from profiles.table import write_table
 
 NAMES = ("chains-scaling", "chains-table3", "chains-table4")
-AT_LOADS = ("chains-figure14",)
+AT_LOADS = ("chains-figure13", "chains-figure14")
 """These have tests of their own."""
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments import CannotRun, Result, Setting, as_text, find_experiment, write_result
-from experiments.vnf_chains import figure14
+from experiments.vnf_chains import figure13, figure14
 from experiments.vnf_chains.methodology import loads
 from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns, load_runs, loaded_chains, rising_loads
 from experiments.vnf_chains.methodology.retraining import (
@@ -48,10 +48,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def result(folder: Path) -> Result:
+def results(folder: Path) -> dict[str, Result]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure13, "COUNTS", (3, 5))
         patch.setattr(figure14, "COUNTS", (3, 5))
-        return find_experiment("chains-figure14").run(Setting(chains=folder, scale=0.1))
+        setting = Setting(chains=folder, scale=0.1)
+        return {name: find_experiment(name).run(setting) for name in ("chains-figure13", "chains-figure14")}
 
 
 def test_response_time_is_the_load_over_the_throughput() -> None:
@@ -118,19 +120,39 @@ def test_by_default_loads_run_on_the_simulated_server(monkeypatch: pytest.Monkey
     assert "all simulated" in found.testbed and len(found.chains) == 6
 
 
-def test_figure_14_has_every_regressor_before_and_after(result: Result, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["chains-figure13", "chains-figure14"])
+def test_what_the_figures_do_not_print_is_marked(name: str, results: dict[str, Result], tmp_path: Path) -> None:
+    """No cell is empty but those of verdicts, and the files are complete."""
+    one, result = find_experiment(name), results[name]
+    assert set(result.table["published_mape_pct"]) == {NOT_PRINTED}
+    assert result.table.notna().all(axis=None)
+    assert NOT_PRINTED in as_text(one, result) and "simulated" in result.testbeds[0]
+    assert f"{name}.csv" in {path.name for path in write_result(one, result, tmp_path)}
+
+
+def test_figure_13_improves_with_samples_of_the_chain(results: dict[str, Result]) -> None:
+    """Of lines through a few runs, and not of the model before, which is wrong on one core."""
+    table = results["chains-figure13"].table.set_index("regressor")
+    assert list(table.index) == list(NAMES)
+    assert table["5_mape_pct"]["lasso-1"] < table["before_mape_pct"]["lasso-1"]
+    assert (table["published"][:-2] == figure13.PUBLISHED).all() and (table["published"][-2:] == NOT_PRINTED).all()
+
+
+def test_ranks_mind_only_clear_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1.0 and 1.4 % are equal; 2.0 % is behind both."""
+    monkeypatch.setattr(figure13, "NAMES", ("a", "b", "c"))
+    errors = pd.Series([1.4, 1.0, 2.0], index=pd.MultiIndex.from_product([["a", "b", "c"], [figure13.COUNTS[-1]]]))
+    assert figure13.ranks(errors.to_frame("mape_pct")) == {"a": 0, "b": 0, "c": 2}
+
+
+def test_figure_14_has_every_regressor_before_and_after(results: dict[str, Result]) -> None:
     """Retrained chains on one core are no longer wrong by half; the chosen one keeps 10 % by runs of the lower half."""
-    table = result.table
+    table = results["chains-figure14"].table
     assert list(table["regressor"][:-1]) == list(NAMES)
     assert table["regressor"].iloc[-1].startswith("chosen: ")
     assert (table["before_mape_pct"] > 10).all()
     chosen = table.iloc[-1]
     assert chosen["canary_mape_pct"] <= 10 and chosen["verdict"] == ""
-    assert set(table["published_mape_pct"]) == {NOT_PRINTED}
-    assert table.notna().all(axis=None)
-    one = find_experiment("chains-figure14")
-    assert NOT_PRINTED in as_text(one, result)
-    assert "chains-figure14.csv" in {path.name for path in write_result(one, result, tmp_path)}
 
 
 def test_the_number_of_samples_is_that_from_which_on_the_target_is_kept() -> None:
