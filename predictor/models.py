@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from predictor import store
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
+from predictor.latency.nf_latency import NfLatency
 from predictor.prediction import ResourceDemand
 from predictor.registry import PREDICTORS, Predictor, Progress, Warn
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
@@ -37,6 +38,8 @@ class Models:
         The model of each NF.
     seed
         The seed of training.
+    latencies
+        Of the NFs whose latency was measured, the model of it.
     """
 
     predictors: Mapping[str, Predictor]
@@ -44,6 +47,7 @@ class Models:
     default_traffic: TrafficProfile
     models: Mapping[str, NfModel]
     seed: int = 0
+    latencies: Mapping[str, NfLatency] = field(default_factory=dict)
 
     @property
     def nfs(self) -> tuple[str, ...]:
@@ -52,7 +56,9 @@ class Models:
 
     def save(self, directory: Path) -> None:
         """Write to `directory`, in place of the models there; the same models are the same bytes. Other files stay."""
-        store.save(directory, self.predictors, self.testbed, self.default_traffic, self.models, self.seed)
+        store.save(
+            directory, self.predictors, self.testbed, self.default_traffic, self.models, self.seed, self.latencies
+        )
 
     def check(self, workload: Workload) -> list[tuple[str, str]]:
         """What is wrong with a workload, as (column, message): an unknown NF, traffic outside the profiled range."""
@@ -141,6 +147,7 @@ def train(
     from threadpoolctl import threadpool_limits
 
     from predictor.training import measurements_of, train_nf_models
+    from predictor.training.latency import train_latencies
     from predictor.training.solo_fits import OWN_RUNS
 
     chosen = {name: PREDICTORS.find(name) for name in (names or PREDICTORS)}
@@ -162,9 +169,10 @@ def train(
         for name, predictor in chosen.items():
             begin(name)
             predictors[name] = predictor.train(profile, models, seed=seed, warn=warn)
+        latencies = train_latencies(profile.nfs, warn)
     if progress:
         progress("trained", len(profile.nfs) + len(chosen), len(profile.nfs) + len(chosen))
-    return Models(predictors, profile.testbed, measured.default_traffic, models, seed)
+    return Models(predictors, profile.testbed, measured.default_traffic, models, seed, latencies)
 
 
 def _fitted_or_not(name: str, model: NfModel, own: bool) -> str:

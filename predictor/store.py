@@ -23,6 +23,8 @@ from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import SoloFit, SoloModel
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.model_file import models_of, models_text
+from predictor.latency.files import FOLDER, load_latencies, save_latencies
+from predictor.latency.nf_latency import NfLatency
 from predictor.registry import PREDICTORS, Predictor
 from profiles import InputError, TestbedDescription, TrafficProfile
 from profiles.aside import directory_aside
@@ -36,7 +38,9 @@ MANIFEST = "models.json"
 MADE_WITH = ("nf-placer", "numpy", "scipy", "scikit-learn")
 HINT = "train them again with `placer train PROFILE --out MODELS`"
 
-Loaded = tuple[dict[str, Predictor], TestbedDescription | None, TrafficProfile, dict[str, NfModel], int]
+Loaded = tuple[
+    dict[str, Predictor], TestbedDescription | None, TrafficProfile, dict[str, NfModel], int, dict[str, NfLatency]
+]
 
 
 def save(
@@ -46,6 +50,7 @@ def save(
     default_traffic: TrafficProfile,
     models: Mapping[str, NfModel],
     seed: int,
+    latencies: Mapping[str, NfLatency],
 ) -> None:
     """Write everything aside, then rename; other files in the folder stay."""
     with directory_aside(directory) as aside:
@@ -54,6 +59,7 @@ def save(
         for name, predictor in predictors.items():
             (aside / f"predictor-{name}").mkdir()
             predictor.save(aside / f"predictor-{name}")
+        save_latencies(aside / FOLDER, latencies)
         if testbed:
             write_json(testbed.model_dump(mode="json"), aside / "testbed.json")
         files = sorted(path for path in aside.rglob("*") if path.is_file())
@@ -94,7 +100,9 @@ def load(directory: Path) -> Loaded:
         }
         described = directory / "testbed.json"
         testbed = TestbedDescription.model_validate_json(described.read_bytes()) if described.exists() else None
-        return predictors, testbed, TrafficProfile.from_mapping(manifest["default_traffic"]), models, manifest["seed"]
+        traffic = TrafficProfile.from_mapping(manifest["default_traffic"])
+        latencies = load_latencies(directory / FOLDER, models)
+        return predictors, testbed, traffic, models, manifest["seed"], latencies
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise InputError.of(str(directory), f"does not hold models that can be read: {error}", hint=HINT) from error
 

@@ -50,6 +50,7 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Train models of every NF of a profile, for every predictor; of a GPU server, latency models."""
+    from placer.inputs.latency_curves import refuse_curves_of_users
     from placer.inputs.models import refuse_foreign_folder
     from placer.inputs.solo_fits import read_solo_fits
     from placer.progress import Progress
@@ -69,6 +70,7 @@ def command(
         return
     read = read_profile(profile)
     solo_fits = read_solo_fits(solo_fit or (), read)
+    refuse_curves_of_users(out, [name for name, nf in read.nfs.items() if len(nf.latency)])
     if len(best_efforts := read_best_effort(profile)):
         progress.say(f"{profile}: {best_effort_summary(best_efforts)}; models learn from them as from all others")
     announce_compiling(progress.say)
@@ -76,6 +78,12 @@ def command(
         models = train(read, predictor, seed=seed, progress=stage, warn=progress.say, solo_fits=solo_fits)
     models.save(out)
     progress.say(f"trained {', '.join(models.predictors)} for {', '.join(models.nfs)}: {out}")
+    if models.latencies:
+        errors = next(iter(models.latencies.values())).errors
+        progress.say(
+            f"trained the latency of {', '.join(models.latencies)}: at left-out settings, the error of the mean "
+            f"is {errors.error_pct('mean'):.2g} % on average, that of the p99 {errors.error_pct('p99'):.2g} %"
+        )
 
 
 def _train_gpu(

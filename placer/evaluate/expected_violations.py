@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,9 @@ from placer.model.plan import Plan
 from placer.model.replay import replay_plan
 from predictor import Predictor
 from profiles import Workload
+
+LATENCY_RISKS = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Probabilities that stand for how far predicted latencies err."""
 
 Case = tuple[int, CoLocation, Workload]
 """What a prediction is of: the kind's index, the co-location, and the workload."""
@@ -47,7 +50,8 @@ def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> Exp
     for kind, groups in groups_by_kind(plan, catalogue).items():
         if kind in catalogue.gpus:  # an admission test bounds latency, and expects no violation
             continue
-        least = partial(catalogue.least_kpps, kind)
+        risks = LATENCY_RISKS if kind in catalogue.curves else (None,)
+        least = [partial(catalogue.least_kpps, kind, risk=risk) for risk in risks]
         for co_location, tenants, shares in shortfalls(groups, catalogue.models[kind].predictors[predictor], least):
             for tenant, share in zip(tenants, shares, strict=True):
                 if tenant.id not in worst or share > worst[tenant.id][0]:
@@ -62,23 +66,29 @@ def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> Exp
 
 
 def shortfalls(
-    groups: Iterable[tuple[Tenant, ...]], predictor: Predictor, least: Callable[[Workload], float] = lambda one: 0.0
+    groups: Iterable[tuple[Tenant, ...]],
+    predictor: Predictor,
+    least: Sequence[Callable[[Workload], float]] = (lambda one: 0.0,),
 ) -> Iterator[tuple[CoLocation, tuple[Tenant, ...], list[float]]]:
     """Per group of tenants its co-location, and the probability that each tenant falls short of its SLA.
 
-    `least` is the throughput (kpps) that a workload must be able to have for the latency that it is promised.
+    `least` is the throughput (kpps) that a workload must be able to have for the latency that it is promised; of
+    several, each is as likely as the others.
     """
     groups = list(groups)
     workloads = sorted({tenant.workload for tenants in groups for tenant in tenants})
     solo = dict(zip(workloads, predictor.solo(as_plain(tuple(workloads))).tolist(), strict=True))
-    required = [
-        [max(tenant.sla.required_kpps(solo[tenant.workload]), least(tenant.workload)) for tenant in tenants]
-        for tenants in groups
-    ]
     co_locations = [tuple(tenant.workload for tenant in tenants) for tenants in groups]
     plain = [as_plain(co_location) for co_location in co_locations]
-    for co_location, tenants, shares in zip(co_locations, groups, predictor.shortfall(plain, required), strict=True):
-        yield co_location, tenants, shares.tolist()
+    probabilities = []
+    for least_kpps in least:
+        required = [
+            [max(tenant.sla.required_kpps(solo[tenant.workload]), least_kpps(tenant.workload)) for tenant in tenants]
+            for tenants in groups
+        ]
+        probabilities.append(predictor.shortfall(plain, required))
+    for co_location, tenants, shares in zip(co_locations, groups, zip(*probabilities, strict=True), strict=True):
+        yield co_location, tenants, np.mean(shares, axis=0).tolist()
 
 
 def groups_by_kind(plan: Plan, catalogue: Catalogue) -> dict[int, list[tuple[Tenant, ...]]]:

@@ -15,6 +15,7 @@ from placer.inputs.models import RECORDED, RECORDED_OF, Say, open_models
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
+from placer.model.latency_curve import TrainedLatency
 from placer.model.latency_oracle import LatencyCurve
 from predictor import Models
 from profiler.testbed import Testbed
@@ -100,7 +101,7 @@ class _Opening:
         if testbed is not None:
             _same_card(models, table, testbed.describe(), spec)
         kind = _kind(index, table, models, self.cards.fleet)
-        if folder is not None and (curves := read_latency_curves(folder, models.nfs)):
+        if curves := _latency_curves(models, folder):
             self.curves[index] = curves
             kind = replace(kind, latency_of=frozenset(curves))
         self._add(kind, models, testbed, spec)
@@ -146,6 +147,12 @@ class _Opening:
             self.curves,
             self.gpus,
         )
+
+
+def _latency_curves(models: Models, folder: Path | None) -> dict[str, LatencyCurve]:
+    """By NF, the latency that was trained, or else a fitted curve of the user in the folder."""
+    fitted = read_latency_curves(folder, models.nfs) if folder is not None else {}
+    return fitted | {nf: TrainedLatency(model) for nf, model in models.latencies.items()}
 
 
 def _own_testbed(models: Models) -> str:

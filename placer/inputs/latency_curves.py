@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from placer.model.latency_curve import FittedLatency, SteppedCurve
 from placer.model.latency_oracle import LatencyCurve
 from predictor.fitting.fitted_model import FittedModel
 from predictor.fitting.model_file import LARGEST_FILE, models_of
+from predictor.latency.files import FOLDER, is_trained
 from profiles import InputError
 from profiles.text import read_text
 
-FOLDER = "latency"
 X, Y = "utilisation", "p99_us"
 POINTS = 1_001
 """Utilisations at which a curve is evaluated."""
 
 
-@dataclass(frozen=True)
-class SteppedCurve:
-    """A curve that never falls: at each utilisation, the largest value of the fit up to the next point.
-
-    Parameters
-    ----------
-    utilisations, latencies_us
-        Ascending; a latency holds from the utilisation before to its own.
-    """
-
-    utilisations: tuple[float, ...]
-    latencies_us: tuple[float, ...]
-
-    @classmethod
-    def of(cls, fitted: FittedModel) -> SteppedCurve:
-        """The fitted curve where it was measured; below that the smallest measured utilisation counts."""
-        at = np.linspace(fitted.start, fitted.end, POINTS)
-        return cls(tuple(at.tolist()), tuple(np.maximum.accumulate(fitted.predict(at)).tolist()))
-
-    def latency_us(self, utilisation: float) -> float:
-        """As of `LatencyCurve`: infinite beyond what was measured."""
-        after = int(np.searchsorted(self.utilisations, utilisation))
-        return self.latencies_us[after] if after < len(self.latencies_us) else inf
-
-    def utilisation(self, latency_us: float) -> float:
-        """As of `LatencyCurve`."""
-        within = bisect_right(self.latencies_us, latency_us)
-        return self.utilisations[within - 1] if within else 0.0
-
-
 def read_latency_curves(models: Path, nfs: tuple[str, ...]) -> dict[str, LatencyCurve]:
-    """By NF, the curve in a MODELS folder; none where it has no such folder.
+    """By NF, the fitted curve in a MODELS folder; none where it has no such folder.
+
+    What training wrote there is left to the models.
 
     Raises
     ------
@@ -61,10 +32,27 @@ def read_latency_curves(models: Path, nfs: tuple[str, ...]) -> dict[str, Latency
     """
     curves: dict[str, LatencyCurve] = {}
     for file in sorted((models / FOLDER).glob("*.json")):
+        if is_trained(file):
+            continue
         if file.stem not in nfs:
             raise InputError.of(str(file), f"'{file.stem}' is not an NF of these models")
-        curves[file.stem] = SteppedCurve.of(_fit(file))
+        curves[file.stem] = FittedLatency(_stepped(_fit(file)))
     return curves
+
+
+def refuse_curves_of_users(models: Path, nfs: Sequence[str]) -> None:
+    """InputError where training the latency of these NFs would replace a fitted curve in a MODELS folder."""
+    for nf in nfs:
+        file = models / FOLDER / f"{nf}.json"
+        if file.exists() and not is_trained(file):
+            hint = f"remove it to use {nf}/latency.csv of the profile, or the other way round"
+            raise InputError.of(str(file), f"is a fitted curve, and the latency of {nf} would be trained", hint=hint)
+
+
+def _stepped(fitted: FittedModel) -> SteppedCurve:
+    """The fitted curve where it was measured; below that the smallest measured utilisation counts."""
+    at = np.linspace(fitted.start, fitted.end, POINTS)
+    return SteppedCurve(tuple(at.tolist()), tuple(np.maximum.accumulate(fitted.predict(at)).tolist()))
 
 
 def _fit(file: Path) -> FittedModel:

@@ -104,12 +104,15 @@ class Catalogue:
             if index not in self.gpus and id(models) not in oracles:
                 oracle = PredictorOracle(models.predictors[predictor], self.risk)
                 curves = self.curves.get(index)
-                oracles[id(models)] = LatencyOracle(oracle, curves) if curves else oracle
+                oracles[id(models)] = LatencyOracle(oracle, curves, self.risk) if curves else oracle
         return tuple(self.gpus.get(index) or oracles[id(models)] for index, models in enumerate(self.models))
 
-    def least_kpps(self, kind: int, workload: Workload) -> float:
-        """The throughput that the workload must be able to have on a kind for its promised latency; 0 for none."""
-        return least_kpps(workload, self.curves.get(kind, {}))
+    def least_kpps(self, kind: int, workload: Workload, risk: float | None = None) -> float:
+        """The throughput that the workload must be able to have on a kind for its promised latency; 0 for none.
+
+        `risk` is the probability that the latency is exceeded then.
+        """
+        return least_kpps(workload, self.curves.get(kind, {}), risk)
 
     def serves_alone(self, kind: NicKind, workload: Workload) -> bool:
         """Whether an empty NIC that runs the NF keeps the latency that is promised; true where none is."""

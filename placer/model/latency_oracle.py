@@ -15,13 +15,19 @@ LATENCY = "latency"
 
 
 class LatencyCurve(Protocol):
-    """The latency of an NF against its utilisation: the offered rate, as a share of its throughput in a co-location."""
+    """The latency of an NF against its utilisation: the offered rate, as a share of its throughput in a co-location.
 
-    def latency_us(self, utilisation: float) -> float:
-        """What 99 of 100 packets stay within; infinite at utilisations beyond what was measured."""
+    Where it estimates its errors, the longer the latency the smaller `risk` is, the probability that it is exceeded.
+    """
 
-    def utilisation(self, latency_us: float) -> float:
-        """The largest utilisation up to which the latency is kept; 0 where there is none."""
+    def latency_us(self, workload: OfferedWorkload, kpps: float, risk: float | None = None) -> float:
+        """What 99 of 100 packets stay within where the NF could have this throughput (kpps).
+
+        Infinite at utilisations beyond what was measured.
+        """
+
+    def least_kpps(self, workload: OfferedWorkload, risk: float | None = None) -> float:
+        """The smallest throughput at which the promised latency is kept; infinite where there is none."""
 
 
 class LatencyOracle(Oracle):
@@ -36,12 +42,15 @@ class LatencyOracle(Oracle):
         The throughputs.
     curves
         By NF.
+    risk
+        The probability that a latency is exceeded, beside what the throughputs risk; None: the median prediction.
     """
 
-    def __init__(self, oracle: Oracle, curves: Mapping[str, LatencyCurve]) -> None:
+    def __init__(self, oracle: Oracle, curves: Mapping[str, LatencyCurve], risk: float | None = None) -> None:
         super().__init__()
         self.oracle = oracle
         self.curves = curves
+        self.risk = risk
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         answers = self.oracle.throughput([as_plain(co_location) for co_location in co_locations])
@@ -63,7 +72,7 @@ class LatencyOracle(Oracle):
             return None
         if workload.nf not in self.curves:
             return inf if workload.promises_latency else None
-        return self.curves[workload.nf].latency_us(workload.rate_kpps / kpps) if kpps > 0 else inf
+        return self.curves[workload.nf].latency_us(workload, kpps, self.risk) if kpps > 0 else inf
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         if self.by_workload(co_location)[workload] == 0 and workload != plain_of(workload):
@@ -71,12 +80,11 @@ class LatencyOracle(Oracle):
         return self.oracle.bottleneck(as_plain(co_location), plain_of(workload))
 
 
-def least_kpps(workload: Workload, curves: Mapping[str, LatencyCurve]) -> float:
+def least_kpps(workload: Workload, curves: Mapping[str, LatencyCurve], risk: float | None = None) -> float:
     """The throughput that the workload must be able to have for its promised latency; 0 without a promise."""
     if not isinstance(workload, OfferedWorkload) or not workload.promises_latency:
         return 0.0
-    utilisation = curves[workload.nf].utilisation(workload.latency_us) if workload.nf in curves else 0.0
-    return workload.rate_kpps / utilisation if utilisation > 0 else inf
+    return curves[workload.nf].least_kpps(workload, risk) if workload.nf in curves else inf
 
 
 def promised_latencies(oracle: Oracle, co_location: CoLocation) -> dict[Workload, float | None]:

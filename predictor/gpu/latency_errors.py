@@ -53,6 +53,20 @@ class LatencyErrors:
         low, high = np.quantile(near, [(1 - rank) / 2, (1 + rank) / 2])
         return predicted * float(np.exp(min(low, 0.0))), predicted * float(np.exp(max(high, 0.0)))
 
+    def exceeded(self, what: str, shares: Array, risk: float) -> Array:
+        """By how much measured latencies exceed their prediction with this probability, as a factor; shape (N,).
+
+        Of predictions with about as large a share. Rounded up to a measured error.
+        """
+        errors, order = getattr(self, what), np.argsort(self.shares, kind="stable")
+        # the nearest of sorted shares are a window, which begins where both of its ends are equally far
+        most = min(max(ENOUGH, len(order) // BANDS), len(order))
+        ascending = self.shares[order]
+        starts = np.searchsorted(ascending[:-most] + ascending[most:], 2 * shares) if most < len(order) else 0 * shares
+        rank = min(int(np.ceil((most + 1) * (1.0 - risk))), most) - 1
+        factors = {start: np.exp(np.sort(errors[order[start : start + most]])[rank]) for start in np.unique(starts)}
+        return np.array([factors[start] for start in starts])
+
     def kept_p99(self, p99: float, mean: float, kept: float) -> float | None:
         """The latency under which this share of the measured p99s are; None if too little was measured.
 

@@ -51,11 +51,13 @@ class ToyAdmission:
 class ToyCurve:
     """10 us when idle, 1 us more per percent of utilisation up to 90 %."""
 
-    def latency_us(self, utilisation: float) -> float:
+    def latency_us(self, workload: OfferedWorkload, kpps: float, risk: float | None = None) -> float:
+        utilisation = workload.rate_kpps / kpps
         return 10.0 + 100.0 * utilisation if utilisation <= 0.9 else float("inf")
 
-    def utilisation(self, latency_us: float) -> float:
-        return max(min((latency_us - 10.0) / 100.0, 0.9), 0.0)
+    def least_kpps(self, workload: OfferedWorkload, risk: float | None = None) -> float:
+        utilisation = max(min((workload.latency_us - 10.0) / 100.0, 0.9), 0.0)
+        return workload.rate_kpps / utilisation if utilisation > 0 else float("inf")
 
 
 CURVES: Mapping[str, LatencyCurve] = {"a": ToyCurve(), "c": ToyCurve()}

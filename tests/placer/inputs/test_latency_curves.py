@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from placer.inputs.latency_curves import read_latency_curves
-from profiles import InputError
+from placer.model.offered import OfferedWorkload
+from profiles import InputError, TrafficProfile
 
 
 def fit(**changed: object) -> dict[str, Any]:
@@ -19,6 +20,11 @@ def fit(**changed: object) -> dict[str, Any]:
     model = {"fit": 1, "x": "utilisation", "y": "p99_us", "points": 9, "from": 0.1, "to": 1.0}
     errors = {"smape_pct": 0.1, "left_out_smape_pct": 0.1, "noise_pct": 0.1, "seconds": 0.1}
     return {**model, "segments": [{**segment, "smape_pct": 0.1}], "breakpoints": [], **errors, **changed}
+
+
+def promised(latency_us: float) -> OfferedWorkload:
+    """NAT at 100 kpps."""
+    return OfferedWorkload("NAT", TrafficProfile(1000, 64), 100.0, latency_us)
 
 
 def models(folder: Path, fitted: dict[str, Any], nf: str = "NAT") -> Path:
@@ -34,12 +40,20 @@ def test_a_curve_is_read_both_ways(tmp_path: Path) -> None:
     found = read_latency_curves(models(tmp_path, line), ("ACL", "NAT"))
     curve = found["NAT"]
     assert list(found) == ["NAT"]
-    assert curve.utilisation(60.0) == pytest.approx(0.6, abs=2e-3)
-    assert curve.latency_us(0.6) == pytest.approx(60.0, abs=0.2)
-    assert curve.latency_us(0.0) == pytest.approx(10.0)
-    assert curve.latency_us(1.01) == inf
-    assert curve.utilisation(9.0) == 0.0
-    assert curve.latency_us(curve.utilisation(33.3)) <= 33.3
+    assert curve.least_kpps(promised(60.0)) == pytest.approx(100 / 0.6, rel=5e-3)
+    assert curve.latency_us(promised(60.0), 100 / 0.6) == pytest.approx(60.0, abs=0.2)
+    assert curve.latency_us(promised(60.0), 1e9) == pytest.approx(10.0)
+    assert curve.latency_us(promised(60.0), 99.0) == inf
+    assert curve.least_kpps(promised(9.0)) == inf
+    assert curve.latency_us(promised(33.3), curve.least_kpps(promised(33.3))) <= 33.3
+    assert curve.least_kpps(promised(33.3), risk=0.01) == curve.least_kpps(promised(33.3))
+
+
+def test_what_training_wrote_is_no_fitted_curve(tmp_path: Path) -> None:
+    """The models have it."""
+    folder = models(tmp_path, fit())
+    (folder / "latency" / "ACL.json").write_text('{"latency": 1}', encoding="utf-8")
+    assert list(read_latency_curves(folder, ("ACL", "NAT"))) == ["NAT"]
 
 
 def test_without_a_folder_there_are_no_curves(tmp_path: Path) -> None:
