@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profiler.request_checks import refusals
-from profiler.simulated import SimulatedServer, SimulatedTestbed
+from profiler.simulated import SimulatedTestbed
 from profiles import Load, PacedWorkload, Workload
 from tests.profiler.gpu_loads import TRAFFIC, gpu_description, paced, scheduled
 from tests.profiler.toy_testbed import description
@@ -60,8 +60,8 @@ def test_all_faults_of_a_gpu_request_are_named_at_once() -> None:
     assert len(refusals(gpu_description(), wrong)) == 8
 
 
-@pytest.mark.parametrize("described", [SimulatedTestbed().describe(), SimulatedServer().describe(), description()])
-def test_a_testbed_without_a_gpu_refuses_rates_and_gpu_settings(described: object) -> None:
+@pytest.mark.parametrize("described", [SimulatedTestbed().describe(), description()])
+def test_a_testbed_without_a_gpu_or_a_pace_refuses_rates_and_gpu_settings(described: object) -> None:
     """It would otherwise measure another question than was posed."""
     load = paced({0: 1})
     name = described.name  # type: ignore[attr-defined]
