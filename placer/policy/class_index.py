@@ -17,6 +17,7 @@ import numpy as np
 
 from placer.model.feasibility import feasible
 from placer.model.fleet import Nic, Tenant
+from placer.model.oracle import Oracle
 from placer.model.sharded import ShardedDict
 from placer.policy.class_slots import NO_CLASS, ClassSlots
 from placer.policy.closing import MOST_MOVES
@@ -66,6 +67,7 @@ class ClassIndex:
 
     def __init__(self, table: PatternTable, rule: Rule) -> None:
         self.table = table
+        self._oracle = table.oracle
         self._members: ShardedDict[int, ClassMember] = ShardedDict()
         self._last: Tenant | None = None
         self._last_need: tuple[int, float] | None = None
@@ -104,6 +106,10 @@ class ClassIndex:
             if prices is not None:
                 self._slots.reprice(prices)
             self._slots.advance(COMPARED)
+
+    def follow(self, oracle: Oracle) -> None:
+        """Check what is found by this oracle from now on."""
+        self._oracle = oracle
 
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""
@@ -173,7 +179,7 @@ class ClassIndex:
         if need is None:
             return None
         found = self._slots.best(*need)
-        if self.table.oracle.revision != self.table.revision:
+        if self._oracle is not self.table.oracle or self._oracle.revision != self.table.revision:
             found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
 
@@ -218,7 +224,7 @@ class ClassIndex:
         passed = []
         while found is not None:
             nic = self._members[found[1]].nic
-            if feasible(nic.kind, self.table.oracle, [[*nic.tenants_by_id.values(), tenant]])[0]:
+            if feasible(nic.kind, self._oracle, [[*nic.tenants_by_id.values(), tenant]])[0]:
                 break
             passed.append(self._slots.pass_over(found[1], need[0]))
             found = self._slots.best(*need)

@@ -76,7 +76,7 @@ class Enumeration:
         self.known: Answers = {}
         hosted = {workload for workload in workloads if kind.hosts(workload)}
         known: tuple[Workload, ...] = ()
-        if before is not None and before.revision == self.revision and hosted.issuperset(before.workloads):
+        if before is not None and before.answers_as(oracle) and hosted.issuperset(before.workloads):
             self.known, known = before.known, before.workloads
         self.workloads: tuple[Workload, ...] = (*known, *sorted(hosted.difference(known)))
         self.columns = {workload: column for column, workload in enumerate(self.workloads)}
@@ -91,6 +91,10 @@ class Enumeration:
         self.part_of: dict[tuple[int, int], int] = {}
         self.free = [kind.cores]
         self.lowest = [[0.0] * len(self.workloads)]
+
+    def answers_as(self, oracle: Oracle) -> bool:
+        """Whether the oracle would answer now what this one did."""
+        return self.oracle is oracle and self.revision == oracle.revision
 
     def completed(self) -> Enumeration:
         """All at once.

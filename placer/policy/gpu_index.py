@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.oracle import CoLocation, co_location_of
+from placer.model.oracle import CoLocation, Oracle, co_location_of
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 
@@ -59,6 +59,9 @@ class GpuIndex:
 
     def settle(self) -> None:
         """Nothing changes."""
+
+    def follow(self, oracle: Oracle) -> None:
+        """Nothing changes: what an admission test says is not learnt."""
 
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from placer.model.fleet import Nic, Tenant
+from placer.model.oracle import Oracle
 from placer.policy.rejection import Reason, Tally
 
 
@@ -24,6 +25,9 @@ class NicIndex(Protocol):
 
     def settle(self) -> None:
         """Go on with a renewal by one step."""
+
+    def follow(self, oracle: Oracle) -> None:
+        """Check what is found by this oracle from now on."""
 
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""

@@ -123,6 +123,10 @@ class SampledIndex:
     def settle(self) -> None:
         """Nothing changes."""
 
+    def follow(self, oracle: Oracle) -> None:
+        """Ask this oracle from now on."""
+        self.oracle = oracle
+
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""
         return nic.number in self._nics

@@ -159,8 +159,15 @@ class Selector:
                 for index in self.indexes:
                     index.renew()
 
-    def rebuild(self) -> None:
-        """Begin to build the indexes anew, as the oracles answer now; `advance` goes on with it."""
+    def rebuild(self, oracles: Sequence[Oracle] | None = None) -> None:
+        """Begin to build the indexes anew, as the oracles answer now; `advance` goes on with it.
+
+        Where other oracles are given, all that is found until then is checked by these.
+        """
+        if oracles is not None:
+            self.oracles = oracles
+            for index, oracle in zip(self.indexes, oracles, strict=True):
+                index.follow(oracle)
         if self.indexes:
             self._rebuild = self._new_rebuild(0 if self._sampled else self.most_patterns)
 
