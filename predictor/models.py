@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from predictor import store
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
@@ -20,6 +23,31 @@ from profiles.faults import suggestion
 if TYPE_CHECKING:
     from predictor.training.solo_fits import SoloCurve
     from profiles.profile import Profile
+
+
+@dataclass(frozen=True)
+class SoloBehaviour:
+    """The contention of workloads, one row each.
+
+    Parameters
+    ----------
+    kpps
+        Throughput alone, shape (workloads,).
+    counters
+        The seven counters alone, shape (workloads, 7).
+    accelerators
+        Names of the columns of what follows, which is 0 where an accelerator is not used.
+    turn_ms
+        Time that all its queues take in one turn of an accelerator, ms.
+    service_ms
+        Time that a packet takes, ms.
+    """
+
+    kpps: NDArray[np.float64]
+    counters: NDArray[np.float64]
+    accelerators: tuple[str, ...]
+    turn_ms: NDArray[np.float64]
+    service_ms: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -114,6 +142,18 @@ class Models:
             )
             for workload, row in zip(workloads, table.rows(workloads).tolist(), strict=True)
         ]
+
+    def solo_behaviour(self, workloads: Sequence[Workload]) -> SoloBehaviour:
+        """What each workload alone adds to the contention that its neighbours feel."""
+        table = self._workload_table
+        rows = table.rows(workloads)
+        return SoloBehaviour(
+            table.solo_of(workloads),
+            table.counters[rows],
+            table.accelerators,
+            table.queues[rows] * table.service[rows],
+            table.service[rows],
+        )
 
     @property
     def completed_nf_json(self) -> dict[str, dict[str, object]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 
 from placer.feedback.corrections import Estimate, LearntCorrections
@@ -28,15 +28,22 @@ class CorrectedOracle(PredictorOracle):
         The NIC model of the readings that count.
     corrections
         What was learnt; it may learn more at any time.
+    estimates
+        Of co-locations, as far as they are known.
     """
 
     def __init__(
-        self, predictor: Predictor, risk: float | None, nic_model: str, corrections: LearntCorrections
+        self,
+        predictor: Predictor,
+        risk: float | None,
+        nic_model: str,
+        corrections: LearntCorrections,
+        estimates: Mapping[CoLocation, tuple[Estimate, ...]] | None = None,
     ) -> None:
         super().__init__(predictor, risk)
         self.nic_model = nic_model
         self.corrections = corrections
-        self._estimates: dict[CoLocation, tuple[Estimate, ...]] = {}
+        self._estimates: dict[CoLocation, tuple[Estimate, ...]] = dict(estimates or {})
         self._corrected: dict[CoLocation, tuple[float, ...]] = {}
         self._stamp = corrections.stamp
 

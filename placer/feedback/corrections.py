@@ -7,10 +7,11 @@ factor per NF stands for drift: a change of the NF itself, which is seen in all 
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from placer.feedback.ledger import Ledger, LedgerEntry, agreed
+from placer.feedback.ledger import Ledger, LedgerEntry, Measured, agreed
 from placer.feedback.reading import competitors_of
 from profiles import CoLocation, Workload
 
@@ -66,19 +67,50 @@ class PredictionShift:
 NOTHING = PredictionShift(0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredEntry:
+    """A copy of an entry of the ledger, with its prediction.
+
+    Parameters
+    ----------
+    drift
+        The logarithm of the factor of drift.
+    """
+
+    nic_model: str
+    workload: Workload
+    competitors: CoLocation
+    readings: tuple[Measured, ...]
+    estimate: Estimate
+    drift: float
+
+    @property
+    def kpps(self) -> float | None:
+        """What its tenants agree on; None where nobody lost packets. A single tenant is believed only so far."""
+        if not any(one.is_capacity for one in self.readings) or self.estimate.kpps <= 0:
+            return None
+        predicted = self.estimate.kpps * exp(self.drift)
+        return predicted * exp(
+            _believed(LedgerEntry(self.competitors, deque(self.readings)).votes(predicted), self.estimate)
+        )
+
+
 class LearntCorrections:
-    """What was learnt of predictions.
+    """What was learnt of the predictions of one version of the models.
+
+    Parameters
+    ----------
+    ledger
+        All readings; versions share it.
 
     Attributes
     ----------
-    ledger
-        All readings.
     stamp
         Changes with everything that is learnt.
     """
 
-    def __init__(self) -> None:
-        self.ledger = Ledger()
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
         self.stamp = 0
         self._drift: dict[tuple[str, str, bool], float] = {}
         self._estimates: dict[tuple[str, Workload, CoLocation], Estimate] = {}
@@ -103,10 +135,16 @@ class LearntCorrections:
             return True
         return self.ledger.knows(nic_model, workload)
 
-    def forget_predictions(self) -> None:
-        """Entries are to be learnt anew: predictions come from another model."""
-        self._estimates.clear()
-        self.stamp += 1
+    def entries(self) -> list[MeasuredEntry]:
+        """What was measured, as it is now, beside what was predicted of it."""
+        found = []
+        for nic_model, workload, entry in self.ledger.entries():
+            estimate = self._estimates.get((nic_model, workload, entry.competitors))
+            if estimate is not None:
+                drift = self._drift.get((nic_model, workload.nf, not entry.competitors), 0.0)
+                values = tuple(entry.readings), estimate, drift
+                found.append(MeasuredEntry(nic_model, workload, entry.competitors, *values))
+        return found
 
     def shift(self, nic_model: str, co_location: CoLocation, workload: Workload, estimate: Estimate) -> PredictionShift:
         """How the prediction of a workload in a co-location moves."""
@@ -138,7 +176,13 @@ class LearntCorrections:
         if estimate.kpps <= 0:
             return 0.0, 0.0
         votes = entry.votes(estimate.kpps * exp(drifted))
-        if len(votes) == 1:
-            most = BELIEVED * estimate.spread
-            return min(max(votes[0], -most), most), FIRST_WEIGHT
-        return agreed(votes), len(votes) / (len(votes) + DOUBT)
+        weight = FIRST_WEIGHT if len(votes) == 1 else len(votes) / (len(votes) + DOUBT)
+        return _believed(votes, estimate), weight
+
+
+def _believed(votes: list[float], estimate: Estimate) -> float:
+    """What tenants agree on, of the logarithm; of a single one not more than `BELIEVED` allows."""
+    if len(votes) > 1:
+        return agreed(votes)
+    most = BELIEVED * estimate.spread
+    return min(max(votes[0], -most), most)

@@ -1,24 +1,32 @@
-"""Learning from production: readings correct predictions at once, each compared with what was predicted before."""
+"""Learning from production: readings correct predictions at once, and retrained models replace those they surpass.
+
+measurement -> what was expected -> trial of a challenger -> ledger and corrections -> drift
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from math import exp, log
+from typing import Any
 
-from placer.feedback.corrected_oracle import CorrectedOracle
+from placer.feedback.actions import ActionKind, Actions, ModelAction, NoActions, RetrainedModel
+from placer.feedback.canary_oracle import CanaryOracle
+from placer.feedback.challenge import ChallengeVerdict
 from placer.feedback.corrections import Estimate, LearntCorrections
 from placer.feedback.drift import Drift, DriftDetector
+from placer.feedback.ledger import Ledger
 from placer.feedback.reading import ProductionReading
+from placer.feedback.trial import COVERAGE, Place, Trial, places_known
+from placer.feedback.versions import ModelVersion, VersionStatus
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from profiles import CoLocation
 
-NOTED, DRIFT = "noted", "drift"
-"""What a measurement leads to."""
-
-COVERAGE = 0.9
-"""The probability of the intervals that are given with predictions."""
+NOTED, CANARY, DRIFT, PROMOTED, ROLLED_BACK = STATUSES = ("noted", "canary", "drift", "promoted", "rolled-back")
+"""What a measurement leads to, the least important first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +43,89 @@ class Feedback:
 
     Parameters
     ----------
-    corrections
-        What was learnt, shared by all oracles.
-    oracles
-        By NIC model, whose predictions are corrected.
+    kinds
+        Of the fleet.
+    given
+        Per kind, the oracle before anything is learnt.
 
     Attributes
     ----------
+    ledger
+        All readings.
+    versions
+        Of the models, by number.
+    champion
+        The version that decides.
+    trial
+        The trial under way, if any.
     drifts
         Changes of NFs that were found, in order; each relative to the one before.
+    actions
+        Where actions come from.
+    frozen
+        Whether the models stay as they are.
+    risks
+        By NIC model, the risk at which predictions are used.
+    capacities
+        Readings since the start that are not lower bounds.
+    taught
+        How many of them had come when the latest version came.
     """
 
-    def __init__(self, corrections: LearntCorrections, oracles: Sequence[CorrectedOracle]) -> None:
-        self.corrections = corrections
-        self.oracles = {oracle.nic_model: oracle for oracle in oracles}
-        self.model = 1
+    def __init__(self, kinds: Sequence[NicKind], given: Sequence[Oracle]) -> None:
+        self.ledger = Ledger()
         self.drifts: list[Drift] = []
+        self.actions: Actions = NoActions()
+        self.frozen = False
+        self.trial: Trial | None = None
+        self.capacities = self.taught = 0
+        self._kinds, self._given = tuple(kinds), tuple(given)
+        # of another oracle, throughput is not all that it says
+        learnt = {kind.model: one for kind, one in zip(kinds, given, strict=True) if type(one) is PredictorOracle}
+        self.risks = {name: oracle.risk for name, oracle in learnt.items()}
+        models = {name: RetrainedModel(oracle.predictor) for name, oracle in learnt.items()}
+        self.champion = ModelVersion.of(1, models, self.risks, self.ledger)
+        self.versions = {1: self.champion}
         self._detector = DriftDetector()
+        self._found: list[tuple[int, Drift]] = []
+        self._trials = 0
+        self._taken = 0
+        self._rows: dict[str, str | None] = {}
+
+    @property
+    def model(self) -> int:
+        """The number of the version that decides."""
+        return self.champion.number
+
+    @property
+    def corrections(self) -> LearntCorrections:
+        """Of the predictions that decide."""
+        return self.champion.corrections
+
+    @property
+    def oracles(self) -> Mapping[str, Oracle]:
+        """By NIC model, what is predicted of it, corrected."""
+        return self.champion.oracles
+
+    @cached_property
+    def deciders(self) -> tuple[Oracle, ...]:
+        """Per kind, what decides; while a challenger is on trial, both models have to agree."""
+        canary = self.trial.challenger if self.on_trial and self.trial else None
+        by_model: dict[str, Oracle] = {
+            name: CanaryOracle(oracle, canary.oracles[name]) if canary else oracle
+            for name, oracle in self.champion.oracles.items()
+        }
+        pairs = zip(self._kinds, self._given, strict=True)
+        return tuple(by_model[kind.model] if type(one) is PredictorOracle else one for kind, one in pairs)
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether a challenger that was never promoted is on trial."""
+        return self.trial is not None and self.trial.challenger.status is VersionStatus.CANARY
 
     def expected(self, nic_model: str, co_location: CoLocation) -> tuple[Expected, ...]:
         """What is predicted of each workload, as corrected until now."""
-        oracle = self.oracles[nic_model]
+        oracle = self.champion.oracles[nic_model]
         (plain,) = oracle.predictor.predict([co_location], coverage=COVERAGE)
         estimates = oracle.estimates(co_location)
         found = []
@@ -66,48 +136,194 @@ class Feedback:
             found.append(Expected(shift.median(estimate), *bounds))
         return tuple(found)
 
+    def total_drift(self, nic_model: str, nf: str, alone: bool) -> float:
+        """How many times its throughput at the start the NF has, as far as changes were found."""
+        return self._drift_after(-1, nic_model, nf, alone)
+
     def restore(self, readings: Iterable[ProductionReading]) -> None:
-        """Learn what was learnt before a restart."""
-        self.learn(one for one in readings if one.nic_model in self.oracles)
+        """Learn what was learnt before a restart; actions come from `actions`, with their events."""
+        event = 0
+        for reading in readings:
+            if reading.nic_model in self.oracles:
+                if reading.event != event:
+                    event = reading.event
+                    self.begin(event)
+                self.learn([reading])
+        self.take_rows()
+
+    def begin(self, event: int) -> str:
+        """Take the actions that are due before the measurement of this event; returns what came of them."""
+        status = NOTED
+        for action in self.actions.due(event):
+            status = _more_important(status, self._take(action, event))
+        return status
 
     def learn(self, readings: Iterable[ProductionReading]) -> str:
         """Learn the readings of one NIC; returns the status of the answer."""
-        status = NOTED
+        status = CANARY if self.on_trial else NOTED
         for reading in readings:
-            estimates = self.oracles[reading.nic_model].estimates(reading.co_location)
-            estimate = estimates[reading.co_location.index(reading.workload)]
-            entry = self.corrections.ledger.add(reading)
-            self.corrections.learn(entry, reading.nic_model, reading.workload, estimate)
-            if self._drifted(reading, estimate):
-                status = DRIFT
+            status = _more_important(status, self._tried(reading))
+            entry = self.ledger.add(reading)
+            self.capacities += reading.is_capacity
+            for version in self._live():
+                version.learn(entry, reading)
+            if self._drifted(reading):
+                status = _more_important(status, DRIFT)
         return status
 
-    def _drifted(self, reading: ProductionReading, estimate: Estimate) -> bool:
+    def take_rows(self) -> dict[str, str | None]:
+        """What a state has to record since the last call, by name; None where a row is to be removed."""
+        rows, self._rows = self._rows, {}
+        return rows
+
+    def _live(self) -> tuple[ModelVersion, ...]:
+        """The versions whose predictions are followed."""
+        if self.trial is None:
+            return (self.champion,)
+        return self.trial.champion, self.trial.challenger
+
+    def _take(self, action: ModelAction, event: int) -> str:
+        self._taken += 1
+        self._rows[f"action {self._taken}"] = json.dumps(action.as_dict(event))
+        if action.asked is not None:
+            self._rows[action.asked] = None
+        if action.kind is ActionKind.CANARY:
+            return self._try(action)
+        if action.kind is ActionKind.ROLL_BACK:
+            return self._go_back(action.version)
+        self.frozen = action.kind is ActionKind.FREEZE
+        if self.frozen:
+            self._end_trial(VersionStatus.REJECTED)
+        self._rows["frozen"] = json.dumps(self.frozen)
+        return NOTED
+
+    def _try(self, action: ModelAction) -> str:
+        """Put a retrained version on trial."""
+        assert action.version is not None
+        self.taught = self.capacities
+        self._end_trial(VersionStatus.REJECTED)
+        version = self._made(action.version, action.trained_at)
+        self.versions[version.number] = version
+        self._start_trial(self.champion, version, places_known(self.ledger, action.trained_at))
+        return CANARY
+
+    def _made(self, number: int, trained_at: int) -> ModelVersion:
+        retrained = self.actions.models(number)
+        models = {
+            name: retrained.get(name, RetrainedModel(oracle.predictor))
+            for name, oracle in self.champion.oracles.items()
+        }
+        made = ModelVersion.of(number, models, self.risks, self.ledger, trained_at, VersionStatus.CANARY)
+        for nic_model, nf in {(drift.nic_model, drift.nf) for _, drift in self._found}:
+            for alone in (True, False):
+                since = self._drift_after(trained_at, nic_model, nf, alone)
+                before = self.corrections.drift(nic_model, nf, alone)
+                made.corrections.set_drift(nic_model, nf, alone, since if nic_model in retrained else before)
+        return made
+
+    def _drift_after(self, event: int, nic_model: str, nf: str, alone: bool) -> float:
+        factor = 1.0
+        for found, drift in self._found:
+            if found > event and (drift.nic_model, drift.nf) == (nic_model, nf):
+                factor *= drift.alone if alone else drift.beside
+        return factor
+
+    def _start_trial(self, champion: ModelVersion, challenger: ModelVersion, known: Set[Place]) -> None:
+        self._trials += 1
+        self.trial = Trial(self._trials, champion, challenger, known)
+        self._changed()
+
+    def _end_trial(self, status: VersionStatus) -> None:
+        """End a trial without a verdict."""
+        if self.on_trial and self.trial:
+            self.trial.challenger.status = status
+            self._record(self.trial.challenger)
+        self.trial = None
+        self._changed()
+
+    def _tried(self, reading: ProductionReading) -> str:
+        """Score a reading in the trial under way, and act on its verdict."""
+        trial = self.trial
+        if trial is None:
+            return NOTED
+        verdict = trial.add(reading)
+        challenger = trial.challenger
+        if self.on_trial:
+            challenger.champion_score, challenger.score = trial.scores
+            challenger.e_value = trial.e_value
+            self._record(challenger)
+        if verdict is ChallengeVerdict.OPEN:
+            return NOTED
+        if verdict is ChallengeVerdict.WORSE:
+            self._end_trial(VersionStatus.REJECTED)
+            return NOTED
+        if self.on_trial:
+            return self._promote(trial)
+        trial.champion.status = VersionStatus.ROLLED_BACK
+        self._record(trial.champion)
+        return self._go_back(challenger.number)
+
+    def _promote(self, trial: Trial) -> str:
+        """The challenger decides from now on; the former champion may win its place back."""
+        former, self.champion = trial.champion, trial.challenger
+        self.champion.status = VersionStatus.PROMOTED
+        self._record(self.champion)
+        self._start_trial(self.champion, former, trial.known)
+        return PROMOTED
+
+    def _go_back(self, number: int | None) -> str:
+        """Another version decides again."""
+        version = self.versions.get(number or 0)
+        if version is None or version is self.champion:
+            return NOTED
+        self._end_trial(VersionStatus.REJECTED)
+        if self.champion.status is VersionStatus.PROMOTED:
+            self.champion.status = VersionStatus.ROLLED_BACK
+            self._record(self.champion)
+        version.relearn(self.ledger)
+        self.champion = version
+        self._changed()
+        return ROLLED_BACK
+
+    def _changed(self) -> None:
+        self.__dict__.pop("deciders", None)
+        self._rows["model"] = json.dumps(self.model)
+
+    def _record(self, version: ModelVersion) -> None:
+        self._rows[f"version {version.number}"] = json.dumps(version.as_dict())
+
+    def _drifted(self, reading: ProductionReading) -> bool:
         """Whether the reading shows that its NF has changed; then predictions follow."""
         nic_model, nf = reading.nic_model, reading.workload.nf
-        before = self.corrections.drift(nic_model, nf, alone=len(reading.co_location) == 1)
-        found = self._detector.add(reading, estimate.kpps * before, estimate.spread)
+        expected, spread = self.champion.expected_kpps(reading), self.champion.estimate(reading).spread
+        found = self._detector.add(reading, expected, spread)
         if found is None:
             return False
-        for alone, factor in ((True, found.alone), (False, found.beside)):
-            self.corrections.set_drift(nic_model, nf, alone, factor * self.corrections.drift(nic_model, nf, alone))
-        self.corrections.ledger.forget(nic_model, nf, found.since)
+        for version in self.versions.values():
+            for alone, factor in ((True, found.alone), (False, found.beside)):
+                version.change(nic_model, nf, alone, factor)
+        self.ledger.forget(nic_model, nf, found.since)
         self.drifts.append(found)
+        self._found.append((reading.event, found))
+        self._rows["drift"] = json.dumps(self._drift_rows())
         return True
+
+    def _drift_rows(self) -> list[dict[str, Any]]:
+        last = {(drift.nic_model, drift.nf): drift.since for _, drift in self._found}
+        return [
+            {"nf": nf, "factor": self.total_drift(nic_model, nf, False), "since": since, "nic_model": nic_model}
+            for (nic_model, nf), since in last.items()
+        ]
 
 
 def corrected(kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> tuple[Feedback, tuple[Oracle, ...]]:
     """What learns, and the oracle per kind, corrected where predictions of throughput are all that it says."""
-    corrections, made = LearntCorrections(), dict[str, CorrectedOracle]()
-    found: list[Oracle] = []
-    for kind, oracle in zip(kinds, oracles, strict=True):
-        if type(oracle) is PredictorOracle:
-            if kind.model not in made:
-                made[kind.model] = CorrectedOracle(oracle.predictor, oracle.risk, kind.model, corrections)
-            found.append(made[kind.model])
-        else:
-            found.append(oracle)
-    return Feedback(corrections, list(made.values())), tuple(found)
+    feedback = Feedback(kinds, oracles)
+    return feedback, feedback.deciders
+
+
+def _more_important(one: str, other: str) -> str:
+    return max(one, other, key=STATUSES.index)
 
 
 def _shifted(kpps: float, estimate: Estimate, by: float, spread_left: float) -> float:

@@ -7,6 +7,7 @@ from math import exp
 import pytest
 
 from placer.feedback.corrections import Estimate, LearntCorrections
+from placer.feedback.ledger import Ledger
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.testing.toy import TRAFFIC
@@ -32,13 +33,13 @@ def corrected(corrections: LearntCorrections, *beside: Workload) -> float:
 
 def test_nothing_learnt_moves_nothing() -> None:
     """The median and the throughput at risk are those of the model."""
-    shift = LearntCorrections().shift(MODEL, (A, B), A, PREDICTED)
+    shift = LearntCorrections(Ledger()).shift(MODEL, (A, B), A, PREDICTED)
     assert (shift.median(PREDICTED), shift.at_risk(PREDICTED)) == pytest.approx((100.0, 95.0))
 
 
 def test_tenants_who_agree_move_a_prediction_to_what_they_measured() -> None:
     """Four of them 94 % of the way."""
-    corrections = LearntCorrections()
+    corrections = LearntCorrections(Ledger())
     for tenant in "1234":
         learn(corrections, B, tenant=tenant, kpps=80.0)
     assert corrected(corrections, B) == pytest.approx(100 * 0.8 ** (4 / 4.25))
@@ -47,14 +48,14 @@ def test_tenants_who_agree_move_a_prediction_to_what_they_measured() -> None:
 def test_a_single_tenant_moves_a_prediction_by_one_usual_error_at_most() -> None:
     """Half of two, whether it reports 50 or 500 kpps."""
     for kpps, sign in [(50.0, -1), (500.0, 1)]:
-        corrections = LearntCorrections()
+        corrections = LearntCorrections(Ledger())
         learn(corrections, B, tenant="1", kpps=kpps)
         assert corrected(corrections, B) == pytest.approx(100 * exp(sign * 0.03))
 
 
 def test_a_correction_fades_with_the_competitors_that_differ() -> None:
     """One more or fewer less than exact, another one less, and two more not at all."""
-    corrections = LearntCorrections()
+    corrections = LearntCorrections(Ledger())
     for tenant in "1234":
         learn(corrections, B, C, tenant=tenant, kpps=80.0)
     exact, fewer, other, far = (corrected(corrections, *beside) for beside in [(B, C), (B,), (B, D), (D,)])
@@ -63,7 +64,7 @@ def test_a_correction_fades_with_the_competitors_that_differ() -> None:
 
 def test_a_measured_co_location_keeps_less_of_its_spread() -> None:
     """The throughput at risk comes nearer to the median."""
-    corrections = LearntCorrections()
+    corrections = LearntCorrections(Ledger())
     for tenant in "1234":
         learn(corrections, B, tenant=tenant, kpps=100.0)
     shift = corrections.shift(MODEL, (A, B), A, PREDICTED)
@@ -72,7 +73,7 @@ def test_a_measured_co_location_keeps_less_of_its_spread() -> None:
 
 def test_drift_changes_every_co_location_of_an_nf() -> None:
     """Beside others, and not alone, until that is seen, too."""
-    corrections = LearntCorrections()
+    corrections = LearntCorrections(Ledger())
     corrections.set_drift(MODEL, "a", False, 0.85)
     assert corrected(corrections, B) == corrected(corrections, C, D) == pytest.approx(85.0)
     assert corrected(corrections) == 100.0
@@ -80,7 +81,7 @@ def test_drift_changes_every_co_location_of_an_nf() -> None:
 
 def test_drift_is_not_counted_twice() -> None:
     """What was measured since is compared with predictions that have it already."""
-    corrections = LearntCorrections()
+    corrections = LearntCorrections(Ledger())
     corrections.set_drift(MODEL, "a", False, 0.85)
     for tenant in "1234":
         learn(corrections, B, tenant=tenant, kpps=85.0)
