@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 COMMANDS = (
     "run", "compare", "size", "diagnose", "generate", "profile", "sweep", "train", "predict", "fit", "pack", "verify",
-    "online", "explain", "rebalance", "chain", "admit", "reproduce", "testbed",
+    "online", "feedback", "explain", "rebalance", "chain", "admit", "reproduce", "testbed",
 )  # fmt: skip
 """In the order of the help."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,10 @@ from placer.commands.options import (
     refuse_unwritable,
 )
 
+if TYPE_CHECKING:
+    from placer.model.catalogue import Catalogue
+    from placer.progress import Progress
+
 StateFile = Annotated[
     Path | None,
     typer.Option("--state", help="Keep the fleet in this SQLite file, and continue from it.", show_default=False),
@@ -31,6 +36,23 @@ Backup = Annotated[
     Path | None,
     typer.Option(
         help="Copy the state to this new file and exit; a running service may keep using it.", show_default=False
+    ),
+]
+Retrain = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="PROFILE",
+        help="Retrain the models with what is measured, from this profile of the NIC model; repeatable, one per model. "
+        "A retrained version decides once it has proved better. Versions are kept beside the state.",
+        show_default=False,
+    ),
+]
+Repair = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="Move at most N instances per measurement that were measured below their SLA twice in their co-location.",
     ),
 ]
 WhenFull = Annotated[str, typer.Option(help="What happens to an arrival that fits on no NIC: reject or queue.")]
@@ -45,6 +67,8 @@ def command(
     fleet: Fleet = None,
     rule: RuleName = "look-ahead",
     when_full: WhenFull = "reject",
+    retrain: Retrain = None,
+    repair: Repair = 0,
     budget: Budget = None,
     risk: Risk = None,
     quiet: Quiet = False,
@@ -52,46 +76,45 @@ def command(
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
     Events are arrive, depart, change, fail, drain, return, rebalance, measured and where. With --state, an event is
-    answered after it is on disk. At the start, typical arrivals choose the risk that is expected to keep the budget.
+    answered after it is on disk. At the start, typical arrivals choose the risk that is expected to keep the budget; a
+    state keeps it until another budget is given.
     """
-    from placer.feedback.learning import corrected
     from placer.inputs.catalogue import Cards
     from placer.inputs.online import open_online
-    from placer.model.fleet import Fleet as Running
-    from placer.online.engine import WHEN_FULL, Engine
+    from placer.online.engine import WHEN_FULL
     from placer.online.protocol import Reader
     from placer.online.store import State, back_up
     from placer.policy.rules import rule_of
     from placer.progress import Progress
-    from placer.report.text.budget import chosen_risk
     from placer.service.jsonlines import serve
-    from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
+    from placer.service.opening import OnlineSettings, open_engine
     from profiles import InputError
 
     one_of("--when-full", when_full, WHEN_FULL)
     refuse_bad_budget(budget, risk)
-    chosen, progress = rule_of(rule), Progress(quiet=quiet)
+    settings, progress = (
+        OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
+        Progress(quiet=quiet),
+    )
     refuse_unwritable("--state", state)
     if backup is not None:
         if state is None:
             raise InputError.of("--backup", "there is no state to copy", hint="name it: --state FILE")
         back_up(state, backup)
         return
+    if retrain and state is None:
+        raise InputError.of("--retrain", "there is no state to keep versions beside", hint="name it: --state FILE")
     with ExitStack() as stack:
         cards = Cards(models, fleet, testbed, risk, budget_pct=budget)
         catalogue = open_online(cards, stack, progress.say, predictor)
         saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check)) if state else None
-        running, waiting = (saved.fleet, saved.waiting) if saved else (Running(catalogue.kinds), [])
-        tenants = [*running.all_tenants(), *waiting]
-        typical = typical_arrivals(catalogue, tenants)
-        used, oracles = oracles_within_budget(catalogue, predictor, typical, chosen)
-        progress.say(chosen_risk(catalogue, used, "arrivals like its tenants" if tenants else "typical arrivals"))
-        expected = () if tenants else [one.tenant for one in typical]
-        feedback, oracles = corrected(catalogue.kinds, oracles)
-        feedback.restore(saved.readings if saved else ())
-        engine = Engine(
-            running, oracles, chosen, when_full=when_full, waiting=waiting, expected=expected,
-            feedback=feedback, events=saved.events if saved else 0,
-        )  # fmt: skip
+        announce = partial(_announce, catalogue, progress)
+        engine = open_engine(catalogue, settings, saved, retrain or (), stack, progress, announce)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         serve(sys.stdin.buffer, sys.stdout, engine, reader, saved)
+
+
+def _announce(catalogue: Catalogue, progress: Progress, risk: float | None, arrivals: str) -> None:
+    from placer.report.text.budget import chosen_risk
+
+    progress.say(chosen_risk(catalogue, risk, arrivals))

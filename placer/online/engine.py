@@ -7,6 +7,7 @@ be: when its NIC fails or is drained, or when a change makes a tenant of the NIC
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from placer.feedback.learning import DRIFT, Feedback
 from placer.model.feasibility import below_sla, feasible, fits
@@ -30,6 +31,7 @@ from placer.online.events import (
 )
 from placer.online.measured import learn
 from placer.online.rebalance import Rebalancer
+from placer.online.repair import Repairer
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
@@ -62,6 +64,8 @@ class Engine:
         Learns from measurements; without it they are refused.
     events
         The number of the last event.
+    repairs
+        Most instances that a measurement may move because they were below their SLA.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class Engine:
         expected: Sequence[Tenant] = (),
         feedback: Feedback | None = None,
         events: int = 0,
+        repairs: int = 0,
     ) -> None:
         self.feedback = feedback
         self.events = events
@@ -84,6 +89,7 @@ class Engine:
         self.when_full = when_full
         self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected)
         self.waiting = {tenant.id: tenant for tenant in waiting}
+        self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
         self._deciders: dict[type, Callable[..., Decision]] = {
             Arrive: self._arrive,
             Depart: self._depart,
@@ -115,6 +121,14 @@ class Engine:
         tenant = self._find(tenant_id)
         return None if tenant is None else tenant.workload
 
+    def follow_models(self) -> bool:
+        """Decide by the models that feedback has come to; returns whether they are others than before."""
+        if self.feedback is None or self.feedback.deciders is self.oracles:
+            return False
+        self.oracles = self.feedback.deciders
+        self.selector.rebuild(self.oracles)
+        return True
+
     def _arrive(self, event: Arrive) -> Decision:
         tenant = event.tenant
         before = self._find(tenant.id)
@@ -137,6 +151,8 @@ class Engine:
         if self.fleet.nic_of(event.id) is None:
             raise Refused(f"'{event.id}' is not placed or queued")
         nic = self.fleet.remove(event.id)
+        if self._repairer is not None:
+            self._repairer.forget(event.id)
         return Decision("left", (Move(event.id, nic.id, None), *self._place_waiting()))
 
     def _change(self, event: Change) -> Decision:
@@ -208,9 +224,12 @@ class Engine:
         if self.feedback is None:
             raise Refused("measurements are not learnt here")
         decision = learn(event, self.fleet, self.feedback, self.events + 1)
-        if decision.status == DRIFT:
+        if not self.follow_models() and decision.status == DRIFT:
             self.selector.rebuild()
-        return decision
+        if self._repairer is None:
+            return decision
+        moves = self._repairer.moves(self.fleet.nics[event.nic], decision.instances, self.events + 1)
+        return replace(decision, moves=(*moves, *(self._place_waiting() if moves else ())))
 
     def _where(self, event: Where) -> Lookup:
         nic = self.fleet.nic_of(event.id)

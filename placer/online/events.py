@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from placer.feedback.reading import ProductionReading
 from placer.model.fleet import Tenant
@@ -209,11 +210,14 @@ class Learned(Decision):
         What was measured beside what was predicted.
     readings
         What is learnt.
+    rows
+        What a state records of it besides, by name; None where a row is to be removed.
     """
 
     model: int = 1
     instances: tuple[JudgedInstance, ...] = ()
     readings: tuple[ProductionReading, ...] = ()
+    rows: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class Refused(Exception):

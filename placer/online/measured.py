@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placer.feedback.learning import Feedback
+from placer.feedback.learning import STATUSES, Feedback
 from placer.feedback.reading import SATURATED, ProductionReading
 from placer.model.fleet import Fleet, Nic
 from placer.online.events import JudgedInstance, Learned, Measure, MeasuredInstance, Refused
@@ -20,6 +20,7 @@ def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Lear
         Where the readings are not of instances on that NIC, or nothing can be learnt of it.
     """
     nic = _nic(event, fleet, feedback)
+    begun = feedback.begin(number)
     oracle = feedback.oracles[nic.kind.model]
     expected = dict(zip(nic.co_location, feedback.expected(nic.kind.model, nic.co_location), strict=True))
     judged, readings = [], []
@@ -31,7 +32,10 @@ def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Lear
         found = expected[tenant.workload]
         judged.append(JudgedInstance(one.id, found.kpps, found.low_kpps, found.high_kpps, below))
         readings.append(reading)
-    return Learned(feedback.learn(readings), model=feedback.model, instances=tuple(judged), readings=tuple(readings))
+    status = max(begun, feedback.learn(readings), key=STATUSES.index)
+    return Learned(
+        status, model=feedback.model, instances=tuple(judged), readings=tuple(readings), rows=feedback.take_rows()
+    )
 
 
 def _nic(event: Measure, fleet: Fleet, feedback: Feedback) -> Nic:

@@ -8,6 +8,7 @@ acknowledged is in the file itself, whatever happens to the files next to it.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -15,11 +16,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
+from typing import Any
 
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Learned, Lookup, Move
 from placer.online.protocol import Check, decision_line, event_line
 from placer.online.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet, upgrade
+from placer.online.saved_learning import read_asked, read_learnt, write_learnt
 from placer.online.saved_readings import read_readings, write_readings
 from profiles import InputError
 from profiles.aside import file_aside
@@ -49,6 +52,8 @@ class State:
         The fleet and its queue as they were after the last event in the file.
     readings
         What was measured, in order.
+    learnt
+        What was learnt beyond that, by name.
     events
         The number of the last event.
 
@@ -74,6 +79,7 @@ class State:
                 self._refuse_unwritable()
                 self.fleet, self.waiting = read_saved_fleet(self._file, str(path), kinds, check)
                 self.readings = tuple(read_readings(self._file, str(path), check))
+                self.learnt = read_learnt(self._file, str(path))
                 ((self.events,),) = self._file.execute("SELECT coalesce(max(number), 0) FROM log")
             except BaseException:
                 self._release()
@@ -107,6 +113,7 @@ class State:
             self._delete(event.id)
         if isinstance(decision, Learned):
             write_readings(self._file, decision.readings)
+            write_learnt(self._file, decision.rows)
         for tenant_id in decision.rejected:
             self._delete(tenant_id)
         self._file.execute(
@@ -118,6 +125,16 @@ class State:
         if self._open:
             self._file.execute("COMMIT")
             self._open = False
+
+    def note(self, name: str, value: object) -> None:
+        """Write a row of what is learnt; it is on disk once committed."""
+        self._begin()
+        self.learnt[name] = value
+        write_learnt(self._file, {name: json.dumps(value)})
+
+    def asked(self) -> dict[str, Any]:
+        """What operators have asked for since (`ask`), by the name of the row."""
+        return read_asked(self._file)
 
     def log(self) -> Iterator[tuple[str, str]]:
         """Every event with its answer, as JSON lines, in order."""
@@ -198,19 +215,32 @@ def back_up(state: Path, copy: Path) -> None:
     InputError
         When there is no such state, it is damaged, or `copy` exists.
     """
-    if not state.is_file():
-        raise InputError.of("--state", f"{state} does not exist")
     if copy.exists():
         raise InputError.of("--backup", f"{copy} exists already", hint="name a new file")
     with (
+        reading(state) as source,
         file_aside(copy) as aside,
-        _refusing(state),
-        closing(_connected(state)) as source,
         closing(sqlite3.connect(aside)) as target,
     ):
         source.backup(target)
         target.execute("PRAGMA journal_mode = DELETE")
         check_tables(target, str(state))
+
+
+@contextmanager
+def reading(state: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a state that another process may be using.
+
+    Raises
+    ------
+    InputError
+        When there is no such state, or it is damaged.
+    """
+    if not state.is_file():
+        raise InputError.of("--state", f"{state} does not exist")
+    with _refusing(state), closing(_connected(state)) as file:
+        check_tables(file, str(state))
+        yield file
 
 
 def _create(path: Path, kinds: Sequence[NicKind]) -> None:

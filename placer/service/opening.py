@@ -1,0 +1,183 @@
+"""Opens the online engine: on an empty fleet, or as it was when its state was last written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from placer.feedback.learning import Feedback, corrected
+from placer.feedback.model_store import ModelStore
+from placer.feedback.retraining import Retrainer, RetrainingSource
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import Fleet, Tenant
+from placer.model.oracle import Oracle, PredictorOracle
+from placer.online.engine import Engine
+from placer.online.model_actions import LiveActions, RecordedActions
+from placer.online.replay import replayed
+from placer.online.saved_learning import SETTINGS, recorded_actions
+from placer.online.store import State
+from placer.policy.rules import Rule
+from placer.progress import Progress
+from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
+from profiles import InputError
+from profiles.profile import read_profile
+
+SINCE = "since"
+
+Announce = Callable[[float | None, str], None]
+"""Called with a risk and the arrivals that it suits."""
+
+
+@dataclass(frozen=True)
+class OnlineSettings:
+    """By what an engine decides.
+
+    Parameters
+    ----------
+    predictor, rule, when_full, repairs
+        As of `Engine`.
+    budget_pct, risk
+        As of `Cards`; the risk is chosen where none is given.
+    """
+
+    predictor: str
+    rule: Rule
+    when_full: str
+    budget_pct: float | None = None
+    risk: float | None = None
+    repairs: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a state records them."""
+        return {
+            "predictor": self.predictor, "rule": self.rule.name, "when_full": self.when_full,
+            "budget_pct": self.budget_pct, "given_risk": self.risk, "repairs": self.repairs,
+        }  # fmt: skip
+
+
+def open_engine(
+    catalogue: Catalogue,
+    settings: OnlineSettings,
+    saved: State | None,
+    retrain: Sequence[Path],
+    stack: ExitStack,
+    progress: Progress,
+    announce: Announce,
+) -> Engine:
+    """The engine, with all that its state has learnt.
+
+    Parameters
+    ----------
+    saved
+        The state; None for an empty fleet that is not kept.
+    retrain
+        Profiles to retrain models from.
+    stack
+        Ends what runs in the background.
+    announce
+        Called with a risk that was chosen.
+
+    Raises
+    ------
+    InputError
+        When a profile is refused, or versions of the models are missing.
+    """
+    sources = _sources(catalogue, retrain)
+    risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)
+    if saved is None:
+        return _Opening(catalogue, settings, oracles, typical).make(Fleet(catalogue.kinds), [], 0)
+    opening = _Opening(catalogue, settings, oracles, typical)
+    store = ModelStore.beside(saved.path, settings.predictor)
+    nic_models = tuple(dict.fromkeys(kind.model for kind in catalogue.kinds))
+    before = RecordedActions(recorded_actions(saved.learnt), store, nic_models)
+    engine = opening.engine_of(saved, before, {**settings.as_dict(), "risk": risk}, progress)
+    retrainer = Retrainer(sources, store, progress.say) if sources else None
+    if retrainer is not None:
+        stack.callback(retrainer.close)
+    if engine.feedback is not None:
+        engine.feedback.actions = LiveActions(saved, store, engine.feedback, retrainer)
+    return engine
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """Makes engines that decide alike."""
+
+    catalogue: Catalogue
+    settings: OnlineSettings
+    oracles: Sequence[Oracle]
+    typical: Sequence[Arrival]
+
+    def make(self, fleet: Fleet, waiting: Sequence[Tenant], events: int) -> Engine:
+        """The engine of a fleet, its queue, and the number of its last event."""
+        feedback, oracles = corrected(self.catalogue.kinds, self.oracles)
+        expected = () if fleet.tenants or waiting else [one.tenant for one in self.typical]
+        return Engine(
+            fleet, oracles, self.settings.rule, when_full=self.settings.when_full, waiting=waiting, expected=expected,
+            feedback=feedback, events=events, repairs=self.settings.repairs,
+        )  # fmt: skip
+
+    def engine_of(self, saved: State, before: RecordedActions, settings: dict[str, Any], progress: Progress) -> Engine:
+        """The engine after the last event of a state."""
+        known = saved.learnt.get(SETTINGS)
+        engine = None
+        if not saved.events or known == {**settings, SINCE: 0}:
+            fresh = self.make(Fleet(self.catalogue.kinds), [], 0)
+            engine = replayed(saved, fresh, before, self.catalogue, progress)
+        if engine is None:
+            engine = self.make(saved.fleet, saved.waiting, saved.events)
+            _learn_again(engine, saved, before, progress)
+        if known is None or {**known, SINCE: 0} != {**settings, SINCE: 0}:
+            saved.note(SETTINGS, {**settings, SINCE: saved.events})
+            saved.commit()
+        return engine
+
+
+def _learn_again(engine: Engine, saved: State, before: RecordedActions, progress: Progress) -> None:
+    feedback: Feedback | None = engine.feedback
+    if feedback is not None:
+        feedback.actions = before
+        with progress.waiting(f"learning {len(saved.readings):,} readings once more"):
+            feedback.restore(saved.readings)
+        engine.follow_models()
+
+
+def _within_budget(
+    catalogue: Catalogue, settings: OnlineSettings, saved: State | None, announce: Announce
+) -> tuple[float | None, Sequence[Oracle], Sequence[Arrival]]:
+    """The risk, the oracles at it, and typical arrivals; a state keeps the risk while it is asked for the same."""
+    known = saved.learnt.get(SETTINGS) if saved else None
+    if known is not None and {**known, **settings.as_dict()} == known:
+        risk = known["risk"]
+        return risk, replace(catalogue, risk=risk).oracles(settings.predictor), typical_arrivals(catalogue)
+    tenants = [*saved.fleet.all_tenants(), *saved.waiting] if saved else []
+    typical = typical_arrivals(catalogue, tenants)
+    risk, oracles = oracles_within_budget(catalogue, settings.predictor, typical, settings.rule)
+    announce(risk, "arrivals like its tenants" if tenants else "typical arrivals")
+    return risk, oracles, typical
+
+
+def _sources(catalogue: Catalogue, retrain: Sequence[Path]) -> dict[str, RetrainingSource]:
+    """By NIC model, what it is retrained from."""
+    learnt = {
+        kind.model: models
+        for kind, models, oracle in zip(
+            catalogue.kinds, catalogue.models, catalogue.oracles(catalogue.predictors()[0]), strict=True
+        )
+        if type(oracle) is PredictorOracle
+    }
+    found: dict[str, RetrainingSource] = {}
+    for path in retrain:
+        testbed = read_profile(path).testbed
+        names = list(learnt) if testbed is None else [testbed.nic.model]
+        if len(names) != 1 or names[0] not in learnt or names[0] in found:
+            known = ", ".join(learnt) or "no NIC model"
+            raise InputError.of(
+                "--retrain", f"{path} is not a profile of another NIC model of the fleet", hint=f"one of {known}"
+            )
+        found[names[0]] = RetrainingSource(path, learnt[names[0]])
+    return found

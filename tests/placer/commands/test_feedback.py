@@ -1,0 +1,110 @@
+"""`placer feedback` from end to end, with the recorded models."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from predictor import train
+from profiles.profile import read_profile
+from tests.placer.commands.conftest import Placer
+
+REPO = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve instances on a few NICs; every NIC was measured once, at 9 tenths of what was predicted."""
+    path = tmp_path_factory.mktemp("feedback") / "fleet.db"
+    nfs = ("NIDS", "FlowStats", "ACL", "NAT")
+    lines = [{"event": "arrive", "id": str(at), "nf": nfs[at % 4], "sla_drop": 0.2} for at in range(12)]
+    placed = _online(path, lines)
+    on: dict[str, list[str]] = {}
+    for answer in placed:
+        on.setdefault(str(answer["nic"]), []).append(str(answer["id"]))
+    asked = _online(path, [_measured(nic, dict.fromkeys(ids, 1.0), None) for nic, ids in on.items()])
+    kpps = [{one["id"]: 0.9 * one["predicted_kpps"] for one in answer["instances"]} for answer in asked]
+    _online(path, [_measured(nic, of, 1e6) for nic, of in zip(on, kpps, strict=True)])
+    return path
+
+
+def _measured(nic: str, kpps: dict[str, float], offered: float | None) -> dict[str, object]:
+    instances = [{"id": one, "throughput_kpps": value, "offered_kpps": offered} for one, value in kpps.items()]
+    return {"event": "measured", "nic": nic, "window_s": 1, "instances": instances}
+
+
+def _online(state: Path, events: list[dict[str, object]]) -> list[dict[str, object]]:
+    text = "\n".join(map(json.dumps, events)) + "\n"
+    command = [sys.executable, "-m", "placer", "online", "--state", str(state), "--risk", "0.22", "--quiet"]
+    ended = subprocess.run(command, input=text, capture_output=True, text=True, cwd=REPO, check=True)
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert all(answer["ok"] for answer in answers)
+    return answers
+
+
+def test_what_was_learnt_is_shown(placer: Placer, state: Path) -> None:
+    """Half of the readings are lower bounds, and the models are the first ones."""
+    shown = json.loads(placer("feedback", "--state", state, "--format", "json").stdout)
+    assert (shown["measurements"], shown["lower_bounds"], shown["model"]) == (24, 12, 1)
+    assert shown["drift"] == []
+    assert [(one["version"], one["status"]) for one in shown["versions"]] == [(1, "initial")]
+    assert "24 readings, 12 of them lower bounds. Version 1 decides." in placer("feedback", "--state", state).stdout
+
+
+def test_an_exported_profile_trains(placer: Placer, state: Path, tmp_path: Path) -> None:
+    """It is the recorded one with a run for each measured workload in its co-location."""
+    out = tmp_path / "profile"
+    ended = placer("feedback", "--state", state, "--export", out)
+    assert ended.status == 0
+    assert "measured co-locations" in ended.stderr
+    made = read_profile(out)
+    assert 4 <= sum(len(nf.co_runs) for nf in made.nfs.values()) <= 12
+    assert (made.nfs["NIDS"].co_runs["throughput_kpps"] > 0).all()
+    assert set(train(made, ["tomur"]).nfs) == set(made.nfs)
+
+
+def test_models_are_frozen_and_released(placer: Placer, state: Path) -> None:
+    """What is asked for is shown at once, and taken by the service with its next measurement."""
+    for option, frozen in (("--freeze", True), ("--unfreeze", False)):
+        shown = json.loads(placer("feedback", "--state", state, option, "--format", "json").stdout)
+        assert shown["frozen"] is frozen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--rollback", 7), "--rollback: there is no version 7"),
+        (("--freeze", "--rollback", 1), "--freeze, --rollback, --export: only one of them at a time"),
+        (("--profile", "x"), "--profile: has no effect without --export PROFILE"),
+        (("--format", "xml"), "--format"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    placer: Placer, state: Path, arguments: tuple[object, ...], message: str
+) -> None:
+    """With what would."""
+    ended = placer("feedback", "--state", state, *arguments)
+    assert ended.status == 2
+    assert message in ended.stderr
+
+
+def test_a_state_that_is_missing_is_refused(placer: Placer, tmp_path: Path) -> None:
+    """And none is made."""
+    ended = placer("feedback", "--state", tmp_path / "none.db")
+    assert ended.status == 2
+    assert "does not exist" in ended.stderr
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_versions_need_a_state_and_a_profile_of_the_fleet(placer: Placer, tmp_path: Path) -> None:
+    """Else nothing could be kept, or retrained."""
+    ended = placer("online", "--retrain", REPO / "traces" / "bluefield-2-simulated")
+    assert "--retrain: there is no state to keep versions beside" in ended.stderr
+    other = REPO / "traces" / "server-simulated"
+    ended = placer("online", "--state", tmp_path / "s.db", "--retrain", other)
+    assert ended.status == 2
+    assert "is not a profile of another NIC model of the fleet" in ended.stderr
