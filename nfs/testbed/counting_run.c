@@ -53,7 +53,11 @@ static uint64_t do_units(struct workload *workload, uint64_t units)
 	return workload_done(workload) - before;
 }
 
-/* End a forked child: cachegrind then writes the counts up to here. */
+/*
+ * End a forked child: cachegrind then writes the counts up to here. Without cachegrind, to fork
+ * makes the processor forget the addresses of pages; a page whose address it remembers would not
+ * count as referenced again.
+ */
 static int mark(void)
 {
 	pid_t child = fork();
@@ -154,7 +158,7 @@ static int count(const struct options *options, const struct load *load, struct 
 {
 	do_units(workload,
 		 load->bench ? options->units : load->traffic.flows + options->units / 4);
-	if ((options->count_pages ? clear_referenced() : mark()) < 0 ||
+	if ((options->count_pages && clear_referenced() < 0) || mark() < 0 ||
 	    count_units(options, workload, out) < 0)
 		return EXIT_FAILURE;
 	if (options->count_pages)
