@@ -40,8 +40,9 @@ MOST_SLOS, SMS = 8, (2, 8)
 """SLOs of a set, at most, and the SMs that they may use: few, so that NFs share some."""
 RATES_KPPS, TIGHTNESS = (50.0, 800.0), (1.05, 4.0)
 """Promised latencies are so many times the shortest p99 of the NF alone, which the server says."""
-CARRIED = 0.99
-"""The share of the offered packets that must leave, for an SLO to be kept."""
+CARRIED = 0.95
+"""The share of the rate that must leave, for an SLO to be kept. Packets come at random, so that a run is offered a few
+percent more or fewer; one that leaves many behind is late as well."""
 ORACLE, PREDICTED = "oracle", "predicted"
 
 Sets = Annotated[int, typer.Option(min=1, help="Sets of SLOs on the simulated GPU; 0.")]
