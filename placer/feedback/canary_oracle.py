@@ -35,6 +35,12 @@ class CanaryOracle(Oracle):
         """Changes with everything that either model learns."""
         return self.champion.revision + self.challenger.revision
 
+    def changed_since(self, revision: int) -> Sequence[tuple[Workload, CoLocation]] | None:
+        """As of `Oracle`: both models learn each reading."""
+        learnt = -(-(self.revision - revision) // 2)
+        of_both = [one.changed_since(max(one.revision - learnt, 0)) for one in (self.champion, self.challenger)]
+        return None if any(one is None for one in of_both) else of_both[0]
+
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """As of `Oracle`: the lower prediction of each workload."""
         if self._stamp != self.revision or len(self._lower) > CACHED:

@@ -52,6 +52,10 @@ class CorrectedOracle(PredictorOracle):
         """Changes with everything that is learnt."""
         return self.corrections.stamp
 
+    def changed_since(self, revision: int) -> Sequence[tuple[Workload, CoLocation]] | None:
+        """As of `Oracle`."""
+        return self.corrections.changed_since(revision, self.nic_model)
+
     def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """As of `Oracle`, corrected."""
         if self._stamp != self.corrections.stamp or len(self._corrected) > CACHED:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from math import exp, log, sqrt
 
 from placer.feedback.ledger import Ledger, LedgerEntry, Measured, agreed
@@ -26,6 +27,10 @@ NEARNESS = {1: 0.7, 2: 0.5}
 
 UNMOVED = 1.0
 """The weight of the prediction itself among what was measured near."""
+
+
+REMEMBERED_PLACES = 10_000
+"""Readings of which is remembered where they were taken, so that what they change can be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +117,31 @@ class LearntCorrections:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.stamp = 0
+        self._places: deque[tuple[str, Workload, CoLocation]] = deque(maxlen=REMEMBERED_PLACES)
+        self._all_since = 0
         self._drift: dict[tuple[str, str, bool], float] = {}
         self._estimates: dict[tuple[str, Workload, CoLocation], Estimate] = {}
 
     def learn(self, entry: LedgerEntry, nic_model: str, workload: Workload, estimate: Estimate) -> None:
         """Count an entry that got a reading; `estimate` is its prediction."""
         self._estimates[nic_model, workload, entry.competitors] = estimate
+        self._places.append((nic_model, workload, entry.competitors))
         self.stamp += 1
+
+    def changed_since(self, stamp: int, nic_model: str) -> list[tuple[Workload, CoLocation]] | None:
+        """The workloads of a NIC model that readings were learnt of since, with their competitors; None for all."""
+        learnt = self.stamp - stamp
+        if stamp < self._all_since or learnt > len(self._places):
+            return None
+        latest = islice(reversed(self._places), learnt)
+        return [(workload, competitors) for name, workload, competitors in latest if name == nic_model]
 
     def set_drift(self, nic_model: str, nf: str, alone: bool, factor: float) -> None:
         """From now on the NF has so many times the predicted throughput, alone on a NIC or beside others."""
         self._drift[nic_model, nf, alone] = log(factor)
         self.stamp += 1
+        self._all_since = self.stamp
+        self._places.clear()
 
     def drift(self, nic_model: str, nf: str, alone: bool) -> float:
         """The factor of an NF; 1 without drift."""

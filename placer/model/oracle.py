@@ -92,6 +92,11 @@ class Oracle(ABC):
         """Changes whenever answers change; those of most oracles never do."""
         return 0
 
+    def changed_since(self, revision: int) -> Sequence[tuple[Workload, CoLocation]] | None:
+        """What answers changed since a revision: those of each workload beside these competitors, and beside others
+        that differ by one; None where any may have."""
+        return () if revision == self.revision else None
+
     def solo(self, workload: Workload) -> float:
         """Throughput (kpps) of `workload` alone on the NIC."""
         return self.throughput([(workload,)])[0][0]

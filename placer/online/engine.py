@@ -226,6 +226,7 @@ class Engine:
         decision = learn(event, self.fleet, self.feedback, self.events + 1)
         if not self.follow_models() and decision.status == DRIFT:
             self.selector.rebuild()
+        self.selector.refresh()
         if self._repairer is None:
             return decision
         moves = self._repairer.moves(self.fleet.nics[event.nic], decision.instances, self.events + 1)

@@ -23,6 +23,7 @@ from placer.policy.class_slots import NO_CLASS, ClassSlots
 from placer.policy.closing import MOST_MOVES
 from placer.policy.forecast import LEVELS, SAMPLES, SAMPLES_AT_ONCE, PriceForecast, core_shares
 from placer.policy.kernels import mark_reachable
+from placer.policy.lowered import LoweredPatterns
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
@@ -68,6 +69,7 @@ class ClassIndex:
     def __init__(self, table: PatternTable, rule: Rule) -> None:
         self.table = table
         self._oracle = table.oracle
+        self._lowered = LoweredPatterns(table)
         self._members: ShardedDict[int, ClassMember] = ShardedDict()
         self._last: Tenant | None = None
         self._last_need: tuple[int, float] | None = None
@@ -110,6 +112,11 @@ class ClassIndex:
     def follow(self, oracle: Oracle) -> None:
         """Check what is found by this oracle from now on."""
         self._oracle = oracle
+        self._lowered.follow(oracle)
+
+    def refresh(self) -> None:
+        """Take notice of answers that changed."""
+        self._lowered.renew()
 
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""
@@ -179,7 +186,8 @@ class ClassIndex:
         if need is None:
             return None
         found = self._slots.best(*need)
-        if self._oracle is not self.table.oracle or self._oracle.revision != self.table.revision:
+        self._lowered.renew()
+        if self._lowered.all or self._lowered.some:
             found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
 
@@ -223,14 +231,28 @@ class ClassIndex:
         """The NIC that is found, or the next best, in which every SLA is met by the answers of now."""
         passed = []
         while found is not None:
-            nic = self._members[found[1]].nic
-            if feasible(nic.kind, self._oracle, [[*nic.tenants_by_id.values(), tenant]])[0]:
+            if self._fits_now(self._members[found[1]], tenant, need):
                 break
             passed.append(self._slots.pass_over(found[1], need[0]))
             found = self._slots.best(*need)
         for slot, kpps in reversed(passed):
             self._slots.offer_again(slot, need[0], kpps)
         return found
+
+    def _fits_now(self, member: ClassMember, tenant: Tenant, need: tuple[int, float]) -> bool:
+        """Whether every SLA is met on a NIC with one more instance, by the answers of now."""
+        lowered, joined = self._lowered, NONE
+        if not lowered.all and member.pattern != NONE:
+            joined = self._joined[member.pattern][need[0]]
+        if joined == NONE:
+            return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
+        kpps = lowered.kpps(joined)
+        needs, most = (*member.needs.values(), need), lowered.most
+        if all(kpps[column] >= required * most[column] for column, required in needs):
+            return True
+        solo, present = lowered.solo, member.nic.tenants_by_id
+        own = (present[identity].sla.is_met(kpps[at], solo[at]) for identity, (at, _) in member.needs.items())
+        return tenant.sla.is_met(kpps[need[0]], solo[need[0]]) and all(own)
 
     def _cause(self, tenant: Tenant, column: int, pattern: Pattern) -> Cause:
         table = self.table

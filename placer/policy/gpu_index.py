@@ -63,6 +63,9 @@ class GpuIndex:
     def follow(self, oracle: Oracle) -> None:
         """Nothing changes: what an admission test says is not learnt."""
 
+    def refresh(self) -> None:
+        """Nothing is remembered."""
+
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""
         return nic.number in self._nics

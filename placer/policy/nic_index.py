@@ -29,6 +29,9 @@ class NicIndex(Protocol):
     def follow(self, oracle: Oracle) -> None:
         """Check what is found by this oracle from now on."""
 
+    def refresh(self) -> None:
+        """Take notice of answers of the oracle that changed."""
+
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""
 

@@ -127,6 +127,9 @@ class SampledIndex:
         """Ask this oracle from now on."""
         self.oracle = oracle
 
+    def refresh(self) -> None:
+        """Nothing is remembered."""
+
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""
         return nic.number in self._nics

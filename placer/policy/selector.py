@@ -171,6 +171,11 @@ class Selector:
         if self.indexes:
             self._rebuild = self._new_rebuild(0 if self._sampled else self.most_patterns)
 
+    def refresh(self) -> None:
+        """Take notice of answers of the oracles that changed, so that no decision has to."""
+        for index in self.indexes:
+            index.refresh()
+
     @property
     def rebuilding(self) -> bool:
         """Whether indexes are being built anew."""
@@ -189,6 +194,7 @@ class Selector:
             self.indexes, self._tables = self._rebuild.indexes, self._rebuild.tables
             self._sampled = all(table is None for table in self._tables)
             self._covered = self._rebuild = None
+            self.refresh()
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""

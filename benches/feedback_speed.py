@@ -1,0 +1,118 @@
+"""Decisions per second of the online engine that learns from measurements, beside one that does not.
+
+Arrivals and departures alternate at random on a fleet of a given size. After every few decisions, a NIC is measured:
+its tenants reach what the ground truth says, with 1 % noise. Measured events are not counted among the decisions.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from importlib.resources import as_file, files
+from random import Random
+from statistics import median
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from benches.bench import register
+from benches.co_locations import RECORDED
+from placer.feedback.learning import Feedback, corrected
+from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.oracle import DEFAULT_RISK, PredictorOracle, TestbedOracle
+from placer.model.sla import Sla
+from placer.online.engine import Engine
+from placer.online.events import Arrive, Depart, Measure, MeasuredInstance
+from predictor import Models, train
+from profiler.testbeds import open_testbed
+from profiles import Workload
+from profiles.profile import read_profile
+from traces.arrivals import TABLE_2_NFS
+
+Nics = Annotated[str, typer.Option(help="Fleet sizes: instances at first, divided by four.")]
+Decisions = Annotated[int, typer.Option(min=100, help="Decisions that are timed.")]
+Every = Annotated[int, typer.Option(min=1, help="Decisions per measurement.")]
+Repeats = Annotated[int, typer.Option(min=1, help="Repeats, of which the median counts.")]
+LOOSEST = 0.20
+NOISE = 0.01
+
+
+@register("feedback-speed")
+def run(
+    nics: Nics = "100,1000,10000", decisions: Decisions = 4_000, every: Every = 10, repeats: Repeats = 3
+) -> pd.DataFrame:
+    """Per fleet size: decisions/s without and with feedback, their ratio, and the slowest decision (ms)."""
+    with as_file(files("traces") / RECORDED) as recorded:
+        models = train(read_profile(recorded), ["tomur"])
+    rows = []
+    with open_testbed("simulated") as testbed:
+        truth = TestbedOracle(testbed)
+        for size in map(int, nics.split(",")):
+            runs = [
+                {learns: FeedbackLoad(models, truth, size, learns).times(decisions, every) for learns in (False, True)}
+                for _ in range(repeats)
+            ]
+            rate = {learns: median(decisions / sum(one[learns]) for one in runs) for learns in (False, True)}
+            rows.append({
+                "nics": size, "without_per_s": round(rate[False]), "with_per_s": round(rate[True]),
+                "ratio": round(median(sum(one[False]) / sum(one[True]) for one in runs), 3),
+                "slowest_without_ms": round(1e3 * median(max(one[False]) for one in runs), 2),
+                "slowest_with_ms": round(1e3 * median(max(one[True]) for one in runs), 2),
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+class FeedbackLoad:
+    """A fleet of about this size, and what happens to it; the same with and without feedback."""
+
+    def __init__(self, models: Models, truth: TestbedOracle, nics: int, learns: bool) -> None:
+        assert models.testbed is not None
+        nic = models.testbed.nic
+        kind = NicKind(0, nic.model, nic.cores, {nf: models.cores(nf) for nf in models.nfs})
+        self.truth, self.draw = truth, Random(nics)
+        self.workloads = [Workload(nf, models.default_traffic) for nf in TABLE_2_NFS]
+        expected = [Tenant(one.nf, one, Sla(max_drop=LOOSEST)) for one in self.workloads]
+        oracles: Sequence[PredictorOracle] = [PredictorOracle(models.predictors["tomur"], DEFAULT_RISK)]
+        feedback: Feedback | None = None
+        used: Sequence[object] = oracles
+        if learns:
+            feedback, used = corrected([kind], oracles)
+        self.engine = Engine(Fleet([kind]), used, expected=expected, feedback=feedback)  # type: ignore[arg-type]
+        self.present: list[str] = []
+        self.number = 0
+        while len(self.engine.fleet.nics) < nics:
+            self.engine.handle(self._arrival())
+
+    def times(self, decisions: int, every: int) -> list[float]:
+        """Seconds of each decision."""
+        gc.disable()
+        found = list(self._decided(decisions, every))
+        gc.enable()
+        return found
+
+    def _decided(self, decisions: int, every: int) -> Iterator[float]:
+        measured = Random(1)
+        for number in range(decisions):
+            if not number % every and self.engine.feedback is not None:
+                nics = list(self.engine.fleet.nics.values())
+                self.engine.handle(self._measured(measured.choice(nics), measured))
+            event = self._arrival() if self.draw.random() < 0.5 else self._departure()
+            begun = time.perf_counter()
+            self.engine.handle(event)
+            yield time.perf_counter() - begun
+
+    def _arrival(self) -> Arrive:
+        self.number += 1
+        self.present.append(str(self.number))
+        sla = Sla(max_drop=round(self.draw.uniform(0.05, LOOSEST), 2))
+        return Arrive(Tenant(self.present[-1], self.draw.choice(self.workloads), sla))
+
+    def _departure(self) -> Depart:
+        return Depart(self.present.pop(self.draw.randrange(len(self.present))))
+
+    def _measured(self, nic: Nic, draw: Random) -> Measure:
+        reached = self.truth.by_workload(nic.co_location)
+        kpps = {one.id: reached[one.workload] * draw.gauss(1.0, NOISE) for one in nic.tenants}
+        return Measure(nic.id, 1.0, tuple(MeasuredInstance(one, value, 2 * value) for one, value in kpps.items()))

@@ -1,0 +1,105 @@
+"""Which co-locations of a table have lower throughputs by now than when it was made.
+
+What is learnt of a workload in a co-location changes predictions there and near there. Only these are asked for anew,
+so that decisions on all others take no longer than without learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from placer.model.oracle import CoLocation, Oracle
+from placer.policy.pattern_table import NONE, PatternTable
+from profiles import Workload
+
+SAME = 1e-9
+"""A throughput that is lower by less is the same."""
+
+
+class LoweredPatterns:
+    """The patterns of a table whose throughputs fell.
+
+    Parameters
+    ----------
+    table
+        The table.
+
+    Attributes
+    ----------
+    all
+        Whether any pattern may have fallen, because the oracle is another one or all its answers changed.
+    some
+        Whether some pattern fell, or some throughput alone rose.
+    solo
+        Per column, throughput (kpps) alone now.
+    most
+        Per column, how many times what the table says an SLA requires now, at most: a relative SLA follows the
+        throughput alone.
+    """
+
+    def __init__(self, table: PatternTable) -> None:
+        self.table = table
+        self.all = False
+        self.some = False
+        self.solo = table.solo.tolist()
+        self.most = [1.0] * len(table.workloads)
+        self._now: dict[int, Mapping[int, float]] = {}
+        self._patterns = list(table.number_of)
+        self._oracle = table.oracle
+        self._known = table.revision
+
+    def follow(self, oracle: Oracle) -> None:
+        """From now on, the answers of this oracle count."""
+        if oracle is not self._oracle:
+            self._oracle, self.all = oracle, True
+
+    def renew(self) -> None:
+        """Ask anew for what changed since the last time."""
+        if self.all or self._oracle.revision == self._known:
+            return
+        changed = self._oracle.changed_since(self._known)
+        self._known = self._oracle.revision
+        if changed is None:
+            self.all = True
+            return
+        for number in sorted(set(self._near(changed))):
+            self._check(number)
+
+    def kpps(self, number: int) -> Mapping[int, float]:
+        """The throughput (kpps) of each column of a pattern now."""
+        known = self._now.get(number)
+        if known is None:
+            row = self.table.kpps[number]
+            known = self._now[number] = {column: float(row[column]) for column in set(self._patterns[number])}
+        return known
+
+    def _check(self, number: int) -> None:
+        """Compare a pattern with what the oracle answers now."""
+        table, pattern = self.table, self._patterns[number]
+        kpps = self._oracle.by_workload(table.co_location(pattern))
+        now = self._now[number] = {column: kpps[table.workloads[column]] for column in set(pattern)}
+        before = table.kpps[number]
+        if len(pattern) == 1:
+            (column,) = pattern
+            self.solo[column] = now[column]
+            self.most[column] = max(now[column] / float(before[column]), 1.0) if before[column] > 0 else 1.0
+            self.some = self.some or self.most[column] > 1.0
+        self.some = self.some or any(value < before[column] * (1.0 - SAME) for column, value in now.items())
+
+    def _near(self, changed: Iterable[tuple[Workload, CoLocation]]) -> Iterator[int]:
+        """Patterns with a workload beside these competitors, one more, one fewer, or another one."""
+        for workload, competitors in dict.fromkeys(changed):
+            own = self.table.columns.get(workload)
+            columns = [self.table.columns.get(one) for one in competitors]
+            known = [column for column in columns if column is not None]
+            if own is None or len(columns) - len(known) > 1:
+                continue
+            bases = [known]
+            if len(known) == len(columns):
+                bases += [known[:at] + known[at + 1 :] for at in range(len(known))]
+            for base in bases:
+                number = self.table.number_of.get(tuple(sorted((*base, own))))
+                if number is not None:
+                    yield number
+                    row = self.table.joined[number]
+                    yield from row[row != NONE].tolist()
