@@ -97,11 +97,15 @@ class FeedbackLoad:
         for number in range(decisions):
             if not number % every and self.engine.feedback is not None:
                 nics = list(self.engine.fleet.nics.values())
-                self.engine.handle(self._measured(measured.choice(nics), measured))
-            event = self._arrival() if self.draw.random() < 0.5 else self._departure()
+                self.engine.handle(self.measured(measured.choice(nics), measured))
+            event = self.next_decision()
             begun = time.perf_counter()
             self.engine.handle(event)
             yield time.perf_counter() - begun
+
+    def next_decision(self) -> Arrive | Depart:
+        """An arrival or a departure, at random."""
+        return self._arrival() if self.draw.random() < 0.5 else self._departure()
 
     def _arrival(self) -> Arrive:
         self.number += 1
@@ -112,7 +116,8 @@ class FeedbackLoad:
     def _departure(self) -> Depart:
         return Depart(self.present.pop(self.draw.randrange(len(self.present))))
 
-    def _measured(self, nic: Nic, draw: Random) -> Measure:
+    def measured(self, nic: Nic, draw: Random) -> Measure:
+        """What its tenants reach, with noise."""
         reached = self.truth.by_workload(nic.co_location)
         kpps = {one.id: reached[one.workload] * draw.gauss(1.0, NOISE) for one in nic.tenants}
         return Measure(nic.id, 1.0, tuple(MeasuredInstance(one, value, 2 * value) for one, value in kpps.items()))

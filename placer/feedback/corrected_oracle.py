@@ -62,6 +62,9 @@ class CorrectedOracle(PredictorOracle):
             self._stamp = self.corrections.stamp
             self._corrected.clear()
         plain = super().throughput(co_locations)
+        self._estimate(
+            [one for one in dict.fromkeys(co_locations) if one not in self._corrected and self._concern(one)]
+        )
         return [self._correct(one, kpps) for one, kpps in zip(co_locations, plain, strict=True)]
 
     def median(self, co_location: CoLocation) -> tuple[float, ...]:
@@ -73,17 +76,14 @@ class CorrectedOracle(PredictorOracle):
 
     def estimates(self, co_location: CoLocation) -> tuple[Estimate, ...]:
         """The prediction of each workload before corrections."""
-        if co_location not in self._estimates:
-            if len(self._estimates) > CACHED:
-                self._estimates.clear()
-            self._estimates[co_location] = tuple(self._estimated(co_location))
+        self._estimate([co_location])
         return self._estimates[co_location]
 
     def _correct(self, co_location: CoLocation, kpps: tuple[float, ...]) -> tuple[float, ...]:
         found = self._corrected.get(co_location)
         if found is None:
             found = kpps
-            if any(self.corrections.concern(self.nic_model, workload) for workload in co_location):
+            if self._concern(co_location):
                 found = tuple(self._at_risk(co_location, *one) for one in self._parts(co_location, kpps))
             self._corrected[co_location] = found
         return found
@@ -95,14 +95,21 @@ class CorrectedOracle(PredictorOracle):
         shift = self.corrections.shift(self.nic_model, co_location, workload, estimate)
         return kpps if not shift.by and shift.spread_left == 1.0 else shift.at_risk(estimate)
 
-    def _estimated(self, co_location: CoLocation) -> list[Estimate]:
-        """Per workload: median, throughput at risk, and spread."""
-        (medians,) = self.predictor.throughput([co_location])
-        (at_risk,) = super().throughput([co_location])
-        if not self.predictor.supports_risk:
-            return [Estimate(float(kpps), low, USUAL_SPREAD) for kpps, low in zip(medians, at_risk, strict=True)]
-        (below,) = self.predictor.throughput([co_location], risk=ONE_SIGMA)
-        return [
-            Estimate(float(kpps), low, log(kpps / one) if kpps > one > 0 else USUAL_SPREAD)
-            for kpps, low, one in zip(medians, at_risk, below, strict=True)
-        ]
+    def _concern(self, co_location: CoLocation) -> bool:
+        """Whether anything was learnt of a workload of the co-location."""
+        return any(self.corrections.concern(self.nic_model, workload) for workload in co_location)
+
+    def _estimate(self, co_locations: Sequence[CoLocation]) -> None:
+        """Ask for the estimates of co-locations, as far as they are not known, all at once."""
+        if len(self._estimates) > CACHED:
+            self._estimates.clear()
+        new = [one for one in co_locations if one not in self._estimates]
+        if not new:
+            return
+        medians, at_risk = self.predictor.throughput(new), super().throughput(new)
+        below = self.predictor.throughput(new, risk=ONE_SIGMA) if self.predictor.supports_risk else medians
+        for one, *answers in zip(new, medians, at_risk, below, strict=True):
+            self._estimates[one] = tuple(
+                Estimate(float(kpps), low, log(kpps / usual) if kpps > usual > 0 else USUAL_SPREAD)
+                for kpps, low, usual in zip(*answers, strict=True)
+            )

@@ -133,7 +133,7 @@ class Retrainer:
                 folders[name] = place / f"models-{at}"
                 self._run_training(place / f"profile-{at}", folders[name])
                 predictor = load_models(folders[name]).predictors[self.store.predictor]
-                models[name] = RetrainedModel(predictor, _estimates(predictor, risks[name], own))
+                models[name] = RetrainedModel(predictor, estimates_of(predictor, risks[name], own))
             self._trained = TrainedModels(folders, models, event)
         except Exception as error:  # whatever fails here must not end the service
             if not self._closed:
@@ -153,7 +153,7 @@ class Retrainer:
             raise RuntimeError(lines[-1] if lines else f"placer train ended with {self._training.returncode}")
 
 
-def _estimates(
+def estimates_of(
     predictor: Predictor, risk: float | None, entries: Sequence[MeasuredEntry]
 ) -> dict[CoLocation, tuple[Estimate, ...]]:
     """What a model estimates of all that was measured, so that no decision waits for it later."""
