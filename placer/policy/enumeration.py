@@ -23,7 +23,10 @@ QUERIED_PER_PATTERN = 3
 """Co-locations that are asked for, at most, in multiples of those that a table may hold."""
 
 AT_ONCE = 64
-"""Co-locations that are asked for or compared in one step."""
+"""Co-locations that are compared in one step."""
+
+ASKED_AT_ONCE = 16
+"""Co-locations that an oracle is asked for in one step: one that has learnt much corrects each of them."""
 
 ALL = 1 << 30
 
@@ -121,8 +124,9 @@ class Enumeration:
             if queried > QUERIED_PER_PATTERN * self.most:
                 raise TooManyPatterns
             missing = [pattern for pattern in candidates if pattern not in self.known]
-            for at in range(0, len(missing), at_once):
-                self._ask(missing[at : at + at_once])
+            asked = at_once if at_once == ALL else ASKED_AT_ONCE
+            for at in range(0, len(missing), asked):
+                self._ask(missing[at : at + asked])
                 yield
             level = []
             for at, (pattern, smaller) in enumerate(candidates.items()):
