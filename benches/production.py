@@ -54,29 +54,34 @@ CASES = ("drift", "drift, relative", "no drift", "lies")
 
 
 @register("production")
-def run(testbeds: str = "", cases: str = "", arrivals: int = ARRIVALS, seed: int = 0, jobs: int = 1) -> pd.DataFrame:
-    """Per testbed and case: violations (%) and NICs with feedback, and what they are compared with."""
+def run(
+    testbeds: str = "", cases: str = "", nfs: int = 100, arrivals: int = ARRIVALS, seed: int = 0, jobs: int = 1
+) -> pd.DataFrame:
+    """Per testbed and case: violations (%) and NICs with feedback, and what they are compared with.
+
+    `nfs` is the most NFs that drift, one after the other.
+    """
     chosen = [name for name in TESTBEDS if not testbeds or name in testbeds.split(",")]
     wanted = [case for case in CASES if not cases or case in cases.split(";")]
-    studies = Parallel(n_jobs=jobs)(delayed(rows_of)(name, wanted, arrivals, seed) for name in chosen)
+    studies = Parallel(n_jobs=jobs)(delayed(rows_of)(name, wanted, nfs, arrivals, seed) for name in chosen)
     return pd.DataFrame([row for rows in studies for row in rows]).fillna("")
 
 
-def rows_of(name: str, cases: Sequence[str], count: int, seed: int) -> list[dict[str, object]]:
-    """The rows of one testbed."""
+def rows_of(name: str, cases: Sequence[str], most: int, count: int, seed: int) -> list[dict[str, object]]:
+    """The rows of one testbed, where at most `most` NFs drift."""
     play = Play(name, prepared(name, TESTBEDS[name]), count, seed)
     rows = []
     for case in cases:
-        for row in _rows(play, case):
+        for row in _rows(play, case, most):
             print(*row.values(), file=sys.stderr, flush=True)
             rows.append(row)
     return rows
 
 
-def _rows(play: Play, case: str) -> Iterator[dict[str, object]]:
+def _rows(play: Play, case: str, most: int) -> Iterator[dict[str, object]]:
     if case in ("drift", "drift, relative"):
         sla = PROMISED if case == "drift" else RELATIVE
-        for nf in play.nfs:
+        for nf in play.nfs[:most]:
             yield drift_row(play, case, sla, nf)
     elif case == "no drift":
         yield steady_row(play)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -92,6 +92,11 @@ class Nic:
         self.service = Service.UP
 
     @property
+    def has_name(self) -> bool:
+        """Whether it joined by a name, and was not numbered when it was opened."""
+        return self.id != f"nic-{self.number}"
+
+    @property
     def tenants(self) -> tuple[Tenant, ...]:
         """Its tenants in order of arrival."""
         return tuple(self.tenants_by_id.values())
@@ -100,6 +105,45 @@ class Nic:
     def co_location(self) -> CoLocation:
         """The co-location on it."""
         return co_location_of(tenant.workload for tenant in self.tenants_by_id.values())
+
+
+class IdleNics:
+    """NICs of one kind that were in use or have joined, and are idle; iterated in the order of their numbers."""
+
+    def __init__(self, kind: NicKind) -> None:
+        self.kind = kind
+        self._number_of: dict[str, int] = {}
+        self._by_number: list[tuple[int, str]] = []
+
+    def __iter__(self) -> Iterator[Nic]:
+        return (Nic(nic_id, self.kind, number) for nic_id, number in sorted(self._number_of.items(), key=_second))
+
+    def __len__(self) -> int:
+        return len(self._number_of)
+
+    def add(self, nic: Nic) -> None:
+        """Add a NIC."""
+        self._number_of[nic.id] = nic.number
+        heapq.heappush(self._by_number, (nic.number, nic.id))
+
+    def remove(self, nic: Nic) -> None:
+        """Remove a NIC that is here."""
+        del self._number_of[nic.id]
+
+    def get(self, nic_id: str) -> Nic | None:
+        """The NIC of that id, empty; None where it is not here."""
+        number = self._number_of.get(nic_id)
+        return None if number is None else Nic(nic_id, self.kind, number)
+
+    def first(self) -> Nic | None:
+        """The one of lowest number, empty; None where there is none."""
+        while self._by_number and self._by_number[0][1] not in self._number_of:
+            heapq.heappop(self._by_number)
+        return self.get(self._by_number[0][1]) if self._by_number else None
+
+
+def _second(item: tuple[str, int]) -> int:
+    return item[1]
 
 
 class FleetObserver(Protocol):
@@ -126,7 +170,8 @@ class Fleet:
         self._home: ShardedDict[str, Nic] = ShardedDict()
         self._opened = 0
         self._in_use: Counter[int] = Counter()
-        self._idle: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        self._joined: Counter[int] = Counter()
+        self._idle = {kind.index: IdleNics(kind) for kind in self.kinds}
 
     @property
     def tenants(self) -> int:
@@ -144,41 +189,58 @@ class Fleet:
 
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first."""
-        kinds = [kind for kind in self.kinds if kind.count is None or self._taken(kind) < kind.count]
+        kinds = [kind for kind in self.kinds if kind.count is None or self._taken(kind) < self.count_of(kind)]
         return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
+
+    def count_of(self, kind: NicKind) -> float:
+        """How many NICs of the kind there are, those that joined by name included; infinite where unlimited."""
+        return float("inf") if kind.count is None else kind.count + self._joined[kind.index]
+
+    def next_of(self, kind: NicKind) -> Nic:
+        """The NIC of the kind that `open` would put into use, and that is not in use yet."""
+        return self._idle[kind.index].first() or Nic(f"nic-{self._opened + 1}", kind, self._opened + 1)
+
+    def join(self, kind: NicKind, nic_id: str) -> Nic:
+        """Add an idle NIC with a name of its own."""
+        self._opened += 1
+        self._joined[kind.index] += 1
+        nic = Nic(nic_id, kind, self._opened)
+        self._idle[kind.index].add(nic)
+        return nic
 
     def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
         """Put one more NIC of the kind into use, empty; without an id the idle one of lowest number, or a new one."""
         idle = self._idle[kind.index]
-        if nic_id is None and idle:
-            number, nic_id = heapq.heappop(idle)
+        seen = idle.first() if nic_id is None else idle.get(nic_id)
+        if seen is not None:
+            idle.remove(seen)
         else:
-            emptied = next((one for one in idle if one[1] == nic_id), None) if nic_id else None
-            if emptied is not None:
-                idle.remove(emptied)
-                heapq.heapify(idle)
-            self._opened += emptied is None
-            number, nic_id = emptied or (self._opened, nic_id or f"nic-{self._opened}")
-        nic = self.nics[nic_id] = Nic(nic_id, kind, number)
+            self._opened += 1
+        nic = seen or Nic(nic_id or f"nic-{self._opened}", kind, self._opened)
+        self.nics[nic.id] = nic
         self._in_use[kind.index] += 1
         return nic
+
+    def unopen(self, nic: Nic) -> None:
+        """Forget that the NIC of the highest number, which is idle again, was ever opened."""
+        self._idle[nic.kind.index].remove(nic)
+        self._opened -= 1
+
+    @property
+    def opened(self) -> int:
+        """How many NICs there ever were: the highest number."""
+        return self._opened
 
     def find(self, nic_id: str) -> Nic | None:
         """The NIC of that id, in use, idle or out of service; None for an unknown id."""
         if nic_id in self.nics or nic_id in self.out_of_service:
             return self.nics.get(nic_id) or self.out_of_service[nic_id]
-        for kind in self.kinds:
-            for number, idle in self._idle[kind.index]:
-                if idle == nic_id:
-                    return Nic(nic_id, kind, number)
-        return None
+        return next(filter(None, (idle.get(nic_id) for idle in self._idle.values())), None)
 
     def withdraw(self, nic: Nic, service: Service) -> None:
         """Let the NIC take no more arrivals; its tenants stay for now."""
         if not nic.tenants_by_id and nic.id not in self.out_of_service:
-            idle = self._idle[nic.kind.index]
-            idle.remove((nic.number, nic.id))
-            heapq.heapify(idle)
+            self._idle[nic.kind.index].remove(nic)
         nic.service = service
         self.out_of_service[nic.id] = nic
         if self.observer is not None:
@@ -192,7 +254,7 @@ class Fleet:
             if self.observer is not None:
                 self.observer.service_changed(nic)
         else:
-            heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
+            self._idle[nic.kind.index].add(nic)
 
     def reuse(self, nic: Nic) -> None:
         """Count an empty NIC as in use although it is out of service, for a tenant that fits no other NIC."""
@@ -202,6 +264,7 @@ class Fleet:
     def adopt(self, nic: Nic, tenants: Iterable[Tenant]) -> None:
         """Add a NIC as it was in another process, with its tenants; before there is an observer."""
         self._opened = max(self._opened, nic.number)
+        self._joined[nic.kind.index] += nic.has_name
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic
@@ -209,7 +272,7 @@ class Fleet:
             self.nics[nic.id] = nic
             self._in_use[nic.kind.index] += 1
         elif nic.service is Service.UP:
-            heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
+            self._idle[nic.kind.index].add(nic)
         if nic.service is not Service.UP:
             self.out_of_service[nic.id] = nic
 
@@ -217,8 +280,8 @@ class Fleet:
         """Every NIC that was ever in use, without tenants where it is idle."""
         yield from self.nics.values()
         yield from (nic for nic in self.out_of_service.values() if not nic.tenants_by_id)
-        for kind in self.kinds:
-            yield from (Nic(nic_id, kind, number) for number, nic_id in self._idle[kind.index])
+        for idle in self._idle.values():
+            yield from idle
 
     def place(self, tenant: Tenant, nic: Nic) -> None:
         """Put the tenant on the NIC."""
@@ -241,7 +304,7 @@ class Fleet:
             del self.nics[nic.id]
             self._in_use[nic.kind.index] -= 1
             if nic.service is Service.UP:
-                heapq.heappush(self._idle[nic.kind.index], (nic.number, nic.id))
+                self._idle[nic.kind.index].add(nic)
         return nic
 
     def _taken(self, kind: NicKind) -> int:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from placer.feedback.learning import DRIFT, Feedback
 from placer.model.feasibility import below_sla, feasible, fits
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.misfit import misfit
 from placer.model.oracle import Oracle
 from placer.online.events import (
     Arrive,
@@ -21,6 +22,7 @@ from placer.online.events import (
     Drain,
     Fail,
     FleetEvent,
+    Join,
     Lookup,
     Measure,
     Move,
@@ -30,6 +32,8 @@ from placer.online.events import (
     Where,
 )
 from placer.online.measured import learn
+from placer.online.nic_versions import NicVersions
+from placer.online.protocol import NUMBERED
 from placer.online.rebalance import Rebalancer
 from placer.online.repair import Repairer
 from placer.policy.pattern_table import MOST_PATTERNS
@@ -89,6 +93,7 @@ class Engine:
         self.when_full = when_full
         self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected)
         self.waiting = {tenant.id: tenant for tenant in waiting}
+        self.versions = NicVersions(events)
         self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
         self._deciders: dict[type, Callable[..., Decision]] = {
             Arrive: self._arrive,
@@ -96,6 +101,7 @@ class Engine:
             Change: self._change,
             Fail: self._fail,
             Drain: self._drain,
+            Join: self._join,
             Return: self._return,
             Rebalance: self._rebalance,
             Measure: self._measure,
@@ -113,6 +119,7 @@ class Engine:
         decision = self._deciders[type(event)](event)
         if not isinstance(decision, Lookup):
             self.events += 1
+            self.versions.note(self.events, event, decision, self.fleet)
             self.selector.advance()
         return decision
 
@@ -138,12 +145,41 @@ class Engine:
             raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
+        if event.nic is not None:
+            return self._arrive_on(tenant, event.nic)
         self.selector.observe(tenant)
         nic = self._place(tenant)
         if nic is not None:
             return Decision("placed", (Move(tenant.id, None, nic.id),))
         reasons = tuple(self.selector.reasons(tenant))
         return Decision("queued" if self._enqueue(tenant) else "rejected", reasons=reasons)
+
+    def _arrive_on(self, tenant: Tenant, nic_id: str) -> Decision:
+        """Place an arrival on the NIC that it names, or refuse it."""
+        nic = self.fleet.find(nic_id)
+        if nic is None:
+            raise Refused(f"'{nic_id}' is not a NIC of this fleet")
+        reason = misfit(nic, self.oracles[nic.kind.index], tenant)
+        if reason is not None:
+            raise Refused(f"{nic_id}: {reason}")
+        self.selector.observe(tenant)
+        self._put(tenant, nic if nic.tenants_by_id else self.fleet.open(nic.kind, nic.id))
+        return Decision("placed", (Move(tenant.id, None, nic.id),))
+
+    def _join(self, event: Join) -> Decision:
+        kinds = [kind for kind in self.fleet.kinds if kind.model == event.nic_model]
+        if not kinds:
+            known = ", ".join(dict.fromkeys(kind.model for kind in self.fleet.kinds))
+            raise Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
+        nic = self.fleet.find(event.nic)
+        if nic is not None and nic.kind.model == event.nic_model:  # sent again, because the answer was lost
+            return Lookup("joined")
+        if nic is not None:
+            raise Refused(f"'{event.nic}' is a {nic.kind.model}")
+        if NUMBERED.fullmatch(event.nic):
+            raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
+        self.fleet.join(kinds[0], event.nic)
+        return Decision("joined", tuple(self._place_waiting()))
 
     def _depart(self, event: Depart) -> Decision:
         if self.waiting.pop(event.id, None) is not None:

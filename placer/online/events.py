@@ -14,9 +14,10 @@ from profiles import Workload
 
 @dataclass(frozen=True, slots=True)
 class Arrive:
-    """An NF instance needs a NIC."""
+    """An NF instance needs a NIC; where `nic` is given it is placed there, or refused."""
 
     tenant: Tenant
+    nic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,14 @@ class Drain:
     """A NIC is to be emptied: it takes no more arrivals, and its tenants move where they fit elsewhere."""
 
     nic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A NIC of a known model is added, idle, under a name of its own."""
+
+    nic: str
+    nic_model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,7 @@ class Where:
     id: str
 
 
-FleetEvent = Arrive | Depart | Change | Fail | Drain | Return | Rebalance | Measure | Where
+FleetEvent = Arrive | Depart | Change | Fail | Drain | Join | Return | Rebalance | Measure | Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +147,8 @@ class Decision:
     ----------
     status
         `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `moved` or `at-risk` for a change; `failed`,
-        `drained`, `draining` (some tenants fit nowhere else) or `returned` for a NIC; `rebalanced` or `as-it-was`.
+        `drained`, `draining` (some tenants fit nowhere else), `returned` or `joined` for a NIC; `rebalanced` or
+        `as-it-was`.
     moves
         Every instance that changed its NIC, in order.
     at_risk

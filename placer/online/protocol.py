@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from placer.online.events import (
     Drain,
     Fail,
     FleetEvent,
+    Join,
     JudgedInstance,
     Learned,
     Measure,
@@ -44,6 +46,9 @@ MOST_INSTANCES = 1_000
 
 LONGEST_ERROR = 300
 """Characters of an error message; it may quote what was sent."""
+
+NUMBERED = re.compile(r"nic-\d+")
+"""Names of NICs that are opened without one."""
 
 DECIMALS = 6
 """Decimals of predictions (kpps) in an answer."""
@@ -95,6 +100,7 @@ class _Requirement(_Line):
 class _Arrive(_Requirement):
     event: Literal["arrive"]
     nf: Name
+    nic: Name | None = None
 
 
 class _Change(_Requirement):
@@ -109,6 +115,12 @@ class _Instance(_Line):
 class _Nic(_Line):
     event: Literal["fail", "drain", "return"]
     nic: Name
+
+
+class _Join(_Line):
+    event: Literal["join"]
+    nic: Name
+    nic_model: Name
 
 
 class _Rebalance(_Line):
@@ -136,7 +148,7 @@ class _Measured(_Line):
         return Measure(self.nic, self.window_s, tuple(found))
 
 
-_Any = _Arrive | _Change | _Instance | _Nic | _Rebalance | _Measured
+_Any = _Arrive | _Change | _Instance | _Nic | _Join | _Rebalance | _Measured
 _LINE: TypeAdapter[_Any] = TypeAdapter(Annotated[_Any, Field(discriminator="event")])
 _OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
 _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
@@ -181,6 +193,8 @@ class Reader:
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, _Instance):
             return _OF_AN_INSTANCE[read.event](read.id)
+        if isinstance(read, _Join):
+            return Join(read.nic, read.nic_model)
         if isinstance(read, _Measured):
             return read.measure
         if isinstance(read, _Rebalance):
@@ -188,7 +202,8 @@ class Reader:
         if isinstance(read, _Arrive):
             if read.sla is None:
                 raise Refused("no SLA: give sla_drop or sla_min_kpps")
-            return Arrive(Tenant(read.id, self._workload(read.nf, self.default_traffic, read.traffic), read.sla))
+            workload = self._workload(read.nf, self.default_traffic, read.traffic)
+            return Arrive(Tenant(read.id, workload, read.sla), read.nic)
         return self._change(read)
 
     def _change(self, read: _Change) -> Change:
@@ -271,8 +286,10 @@ def event_line(event: FleetEvent) -> str:
     tenant = event.tenant if isinstance(event, Arrive) else None
     workload = tenant.workload if tenant else event.workload if isinstance(event, Change) else None
     sla = tenant.sla if tenant else event.sla if isinstance(event, Change) else None
-    if tenant:
-        line["nf"] = tenant.workload.nf
+    if isinstance(event, Arrive):
+        line["nf"] = event.tenant.workload.nf
+        if event.nic is not None:
+            line["nic"] = event.nic
     if workload:
         line["traffic"] = workload.traffic.as_dict()
     if sla:
@@ -288,7 +305,7 @@ def _measured(one: MeasuredInstance) -> dict[str, Any]:
 _IDS = ("at_risk", "queued", "rejected")
 
 _NAMES: dict[type, str] = {
-    Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Return: "return",
+    Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
     Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
 
@@ -296,6 +313,8 @@ _NAMES: dict[type, str] = {
 def _subject(event: FleetEvent) -> dict[str, Any]:
     if isinstance(event, Rebalance):
         return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth}
+    if isinstance(event, Join):
+        return {"nic": event.nic, "nic_model": event.nic_model}
     if isinstance(event, Fail | Drain | Return | Measure):
         return {"nic": event.nic}
     return {"id": event.tenant.id if isinstance(event, Arrive) else event.id}

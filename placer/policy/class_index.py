@@ -10,6 +10,7 @@ Where answers of the oracle have changed since, the NIC that is found is checked
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
@@ -144,6 +145,14 @@ class ClassIndex:
             self._slots.advance(len(self._slots) * (len(self.table.counts) + LEVELS))
         return True
 
+    def begin_trial(self) -> None:
+        """NICs are changed from here on only to be changed back before `end_trial`."""
+        self._slots.begin_trial()
+
+    def end_trial(self) -> None:
+        """All is as it was."""
+        self._slots.end_trial()
+
     def covers(self, tenant: Tenant) -> bool:
         """Whether all co-locations that are useful to the tenant are predicted."""
         return self.table.covers(tenant)
@@ -190,6 +199,29 @@ class ClassIndex:
         if self._lowered.all or self._lowered.some:
             found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
+
+    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+        """Scores and NICs that take the tenant, one of each class, best first."""
+        need = self._need(tenant)
+        if need is None:
+            return []
+        found: list[tuple[float, Nic]] = []
+        passed: list[tuple[int, float]] = []
+        self._lowered.renew()
+        changed = self._lowered.all or bool(self._lowered.some)
+        while len(found) < most and (one := self._slots.best(*need)) is not None:
+            member = self._members[one[1]]
+            if not changed or self._fits_now(member, tenant, need):
+                found.append((one[0], member.nic))
+            passed.append(self._slots.pass_over(one[1], need[0]))
+        for slot, kpps in reversed(passed):
+            self._slots.offer_again(slot, need[0], kpps)
+        return found
+
+    def score_on(self, tenant: Tenant, nic: Nic) -> float:
+        """The score of the tenant on one NIC; infinite where it is not known."""
+        need = self._need(tenant)
+        return math.inf if need is None else self._slots.score_of(nic.number, *need)
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """None: `best` has compared all NICs."""

@@ -58,6 +58,7 @@ class ClassSlots:
         self._empty: dict[int, None] = {}
         self._vacant: list[int] = []
         self._stale: dict[int, None] = {}
+        self._trial: tuple[dict[int, None], list[int]] | None = None
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -75,7 +76,22 @@ class ClassSlots:
             self._slots[key] = slot
             self._keys[slot] = key
             self._score(slot)
+            if self._trial is not None:
+                self._trial[1].append(slot)
         return slot
+
+    def begin_trial(self) -> None:
+        """Remember which classes there are, until `end_trial`."""
+        self._trial = dict(self._empty), []
+
+    def end_trial(self) -> None:
+        """Forget classes that came since `begin_trial`; all NICs are in their former classes again."""
+        if self._trial is not None:
+            self._empty, made = self._trial
+            for slot in made:
+                self._give_up(slot)
+            self._vacant += made
+            self._trial = None
 
     def move(self, number: int, slot: int) -> None:
         """Move the NIC of this number into another class."""
@@ -121,6 +137,11 @@ class ClassSlots:
     def score(self, column: int, required: float, slot: int) -> float:
         """The score of an arrival in one class."""
         return float(self._scores[self._row(column, required), slot])
+
+    def score_of(self, number: int, column: int, required: float) -> float:
+        """The score of an arrival on the NIC of this number; infinite where no arrival can join it."""
+        slot = self._slot_of_nic.get(number)
+        return float(INFEASIBLE) if slot is None else self.score(column, required, slot)
 
     def nics_that_fit(self, column: int, required: float) -> int:
         """How many NICs give an arrival what it requires (kpps)."""
@@ -175,7 +196,7 @@ class ClassSlots:
         """A slot for a new class: one that was given up, the one without NICs for longest, or a new one."""
         if self._vacant:
             return self._vacant.pop()
-        if len(self._empty) > KEPT:
+        if len(self._empty) > KEPT and self._trial is None:
             slot = next(iter(self._empty))
             del self._empty[slot]
             self._give_up(slot)

@@ -70,6 +70,12 @@ class GpuIndex:
         """Whether the NIC is here."""
         return nic.number in self._nics
 
+    def begin_trial(self) -> None:
+        """Nothing is remembered."""
+
+    def end_trial(self) -> None:
+        """Nothing is forgotten."""
+
     def covers(self, tenant: Tenant) -> bool:
         """True: nothing is asked in advance."""
         return True
@@ -105,6 +111,14 @@ class GpuIndex:
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The GPU that the rule prefers among the few that are asked, with its score; None when none admits it."""
         return self._first_of(tenant, ASKED)
+
+    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+        """Empty: what is found here by asking would be learnt."""
+        return []
+
+    def score_on(self, tenant: Tenant, nic: Nic) -> float:
+        """Infinite: only NICs that are compared have a score."""
+        return math.inf
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A GPU that admits the tenant, out of many more than `best` asks."""

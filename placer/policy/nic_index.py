@@ -35,6 +35,12 @@ class NicIndex(Protocol):
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""
 
+    def begin_trial(self) -> None:
+        """NICs are changed from here on only to be changed back before `end_trial`, which leaves no trace."""
+
+    def end_trial(self) -> None:
+        """All is as it was."""
+
     def covers(self, tenant: Tenant) -> bool:
         """Whether everything that a decision on the tenant needs is known."""
 
@@ -55,6 +61,12 @@ class NicIndex(Protocol):
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers, with its score (lower is better); None when none is found."""
+
+    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+        """Scores and NICs that take the tenant, at most one of each class, best first; nothing is learnt by it."""
+
+    def score_on(self, tenant: Tenant, nic: Nic) -> float:
+        """The score of the tenant on one NIC; infinite where it is not known."""
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC that `best` did not find, after a longer search; None when there is none."""

@@ -134,6 +134,12 @@ class SampledIndex:
         """Whether the NIC is here."""
         return nic.number in self._nics
 
+    def begin_trial(self) -> None:
+        """Nothing is remembered."""
+
+    def end_trial(self) -> None:
+        """Nothing is forgotten."""
+
     def covers(self, tenant: Tenant) -> bool:
         """True: nothing is predicted in advance."""
         return True
@@ -191,6 +197,14 @@ class SampledIndex:
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers among the few that are checked, with its score; None when none fits."""
         return self._best_of(tenant, BATCHES, LEAST_SLACK)
+
+    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
+        """Empty: what is found here by asking would be learnt."""
+        return []
+
+    def score_on(self, tenant: Tenant, nic: Nic) -> float:
+        """Infinite: only NICs that are compared have a score."""
+        return math.inf
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC on which every SLA is met, out of many more than `best` checks."""

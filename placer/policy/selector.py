@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -110,7 +111,7 @@ class Selector:
         present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
         self._recent.extend(present)
         self._arrivals = len(present)
-        self._departures = 0
+        self.departures = 0
         self._renew_at = self._next_renewal() if present else FORECAST_FROM
         known = [*present, *expected]
         for tenant in known:
@@ -137,6 +138,42 @@ class Selector:
                 if opening is not None and best[0] > opening + self._opening_cost() * new.cost:
                     return new
         return best[1]
+
+    def has_predicted(self, tenant: Tenant) -> bool:
+        """Whether all that a decision on the tenant needs is predicted in advance, so that asking changes nothing."""
+        return bool(self.indexes) and not self._sampled and not self._is_new(tenant)
+
+    def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
+        """Scores and NICs, or kinds of which to open one, that take the tenant, best first and one of each class.
+
+        The first is the one that `choose` returns; of a tenant that `has_predicted`.
+        """
+        found: list[tuple[float, Nic | NicKind]] = [one for index in self.indexes for one in index.ranked(tenant, most)]
+        found.sort(key=lambda one: one[0])
+        new = self._cheapest_new(tenant)
+        if new is not None:
+            found.append((math.inf, new))
+            if self.choose(tenant) is new:
+                opening = self.indexes[new.index].opening_score(tenant)
+                found.insert(0, (opening if opening is not None else math.inf, found.pop()[1]))
+        return found[:most]
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """A time in which tenants that `has_predicted` are placed only to be removed again, which leaves no trace."""
+        departures = self.departures
+        for index in self.indexes:
+            index.begin_trial()
+        try:
+            yield
+        finally:
+            self.departures = departures
+            for index in self.indexes:
+                index.end_trial()
+
+    def score_on(self, tenant: Tenant, nic: Nic) -> float:
+        """The score of the tenant on a NIC in use that takes it, the lower the better; infinite where not known."""
+        return self.indexes[nic.kind.index].score_on(tenant, nic)
 
     def observe(self, tenant: Tenant) -> None:
         """Count the tenant among the recent arrivals, and renew the forecast now and then."""
@@ -231,7 +268,7 @@ class Selector:
         """Follow a tenant that left the NIC."""
         if self._closing():
             self._renew_at = self._arrivals
-        self._departures += 1
+        self.departures += 1
         if nic.service is Service.UP:
             self.indexes[nic.kind.index].left(nic, tenant)
             if self._rebuild is not None:
@@ -278,7 +315,7 @@ class Selector:
 
         Only where nobody leaves, and for one kind of NIC: else arrivals fill other capacity, too.
         """
-        if self._length is None or self._departures or len(self.fleet.kinds) > 1 or self._arrivals < FORECAST_FROM:
+        if self._length is None or self.departures or len(self.fleet.kinds) > 1 or self._arrivals < FORECAST_FROM:
             return 0
         left = self._length - self._arrivals + 1
         return left if 0 < left <= CLOSING else 0
@@ -287,7 +324,7 @@ class Selector:
         """What opening a NIC costs beyond the value that it loses, in units of its cost."""
         if self._closing():
             return 0.0
-        turnover = min(self._departures / max(self._arrivals, 1), 1.0)
+        turnover = min(self.departures / max(self._arrivals, 1), 1.0)
         return (self.rule.opening_cost or 0.0) * (1.0 + TURNOVER_WEIGHT * turnover)
 
     def _next_renewal(self) -> int:

@@ -1,0 +1,207 @@
+"""What the engine would decide, without deciding it: where arrivals would go, and why a NIC would not take one.
+
+Nothing here changes the fleet, its forecast or what is predicted in advance, so that decisions are the same whether
+somebody asks or not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from placer.model.feasibility import feasible
+from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.misfit import Misfit, misfit_with
+from placer.online.engine import Engine
+from placer.policy.rejection import Reason
+from profiles import Workload
+
+REMEMBERED = 64
+"""Arrivals whose answers by NIC are remembered."""
+
+REMEMBERED_CLASSES = 100_000
+"""Co-locations with an arrival whose answer is remembered."""
+
+CHECKED = 256
+"""Classes of NICs that are checked for a workload that has not come yet, the fullest first."""
+
+TenantKey = tuple[Workload, float, float]
+ClassKey = tuple[int, tuple[TenantKey, ...], TenantKey]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an arrival would go.
+
+    Parameters
+    ----------
+    nic
+        The NIC, by the name that it would get where it is new.
+    nic_model
+        Its model.
+    opens
+        Whether it would be put into use.
+    score
+        By the rule, the lower the better; None where the workload has not come before, and the fullest NICs are first.
+    """
+
+    nic: str
+    nic_model: str
+    opens: bool
+    score: float | None = None
+
+
+class WhatIf:
+    """Answers for one engine, as its fleet is when it is asked."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._models = -1
+        self._by_class: dict[ClassKey, Misfit | None] = {}
+        self._by_nic: OrderedDict[TenantKey, dict[str, tuple[int, Misfit | None]]] = OrderedDict()
+
+    def places(self, arrival: Tenant, count: int = 1, top: int = 1) -> list[Place]:
+        """Where `count` arrivals would go, one after the other; or, of one, the `top` places, best first."""
+        if count == 1:
+            return self._ranked(arrival, top)
+        return list(self._in_turn(arrival, count))
+
+    def reasons(self, arrival: Tenant) -> list[Reason]:
+        """Why NICs do not take the arrival, by class; none where its workload has not come before."""
+        selector = self.engine.selector
+        return selector.reasons(arrival) if selector.has_predicted(arrival) else []
+
+    def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, Misfit | None]:
+        """By NIC, why it does not take the arrival; None where it does."""
+        known = self._known(arrival)
+        fleet, versions = self.engine.fleet, self.engine.versions
+        found = {}
+        for nic_id in nic_ids:
+            version = versions.of(nic_id)
+            seen = known.get(nic_id)
+            if seen is None or seen[0] != version:
+                seen = known[nic_id] = version, self._misfit(fleet.find(nic_id), arrival)
+            found[nic_id] = seen[1]
+        return found
+
+    def scores(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, float]:
+        """By NIC that takes the arrival, its score, the lower the better; infinite for one that is not in use."""
+        taken = [nic_id for nic_id, reason in self.misfits(arrival, nic_ids).items() if reason is None]
+        nics = [nic for nic in map(self.engine.fleet.find, taken) if nic is not None]
+        ranked = self.engine.selector.has_predicted(arrival)
+        return {nic.id: self._score(arrival, nic, ranked=ranked) for nic in nics}
+
+    def _score(self, arrival: Tenant, nic: Nic, *, ranked: bool) -> float:
+        if not nic.tenants_by_id:
+            return math.inf
+        if ranked:
+            return self.engine.selector.score_on(arrival, nic)
+        return float(nic.kind.cores - nic.kind.cores_taken(one.workload for one in nic.tenants))
+
+    def _ranked(self, arrival: Tenant, top: int) -> list[Place]:
+        return [self._place(choice, score) for score, choice in self._choices(arrival, top)]
+
+    def _choices(self, arrival: Tenant, top: int) -> Sequence[tuple[float | None, Nic | NicKind]]:
+        if self.engine.selector.has_predicted(arrival):
+            return self.engine.selector.ranked(arrival, top)
+        return self._fullest_first(arrival, top)
+
+    def _in_turn(self, arrival: Tenant, count: int) -> Iterator[Place]:
+        """Place copies of the arrival, and take all of them back."""
+        fleet, selector = self.engine.fleet, self.engine.selector
+        opened, placed = fleet.opened, list[tuple[Tenant, Nic]]()
+        ranked = selector.has_predicted(arrival) and not selector.rebuilding
+        with selector.trial() if ranked else _unobserved(fleet):
+            try:
+                for number in range(count):
+                    one = Tenant(f"\0{number}", arrival.workload, arrival.sla)
+                    choices = selector.ranked(one, 1) if ranked else self._fullest_first(one, 1)
+                    if not choices:
+                        break
+                    score, choice = choices[0]
+                    yield self._place(choice, score)
+                    nic = fleet.open(choice) if isinstance(choice, NicKind) else choice
+                    fleet.place(one, nic)
+                    placed.append((one, nic))
+            finally:
+                for one, nic in reversed(placed):
+                    fleet.remove(one.id)
+                    if nic.number > opened and not nic.tenants_by_id:
+                        fleet.unopen(nic)
+
+    def _place(self, choice: Nic | NicKind, score: float | None) -> Place:
+        shown = None if score is None or math.isinf(score) else score
+        if isinstance(choice, NicKind):
+            return Place(self.engine.fleet.next_of(choice).id, choice.model, True, shown)
+        return Place(choice.id, choice.kind.model, False, shown)
+
+    def _fullest_first(self, arrival: Tenant, top: int) -> list[tuple[float | None, Nic | NicKind]]:
+        """NICs in use that take an arrival whose workload has not come before, one per class; then models to open."""
+        fleet = self.engine.fleet
+        needs = {kind.index: kind.cores_of.get(arrival.workload.nf, kind.cores + 1) for kind in fleet.kinds}
+        classes: dict[ClassKey, tuple[int, Nic]] = {}
+        for nic in fleet.nics.values():
+            free = nic.kind.cores - nic.kind.cores_taken(one.workload for one in nic.tenants_by_id.values())
+            if nic.service is Service.UP and free >= needs[nic.kind.index]:
+                classes.setdefault(_class_of(nic.kind, nic.tenants, arrival), (free, nic))
+        fullest = sorted(classes.values(), key=lambda one: (one[0], one[1].number))[:CHECKED]
+        found: list[tuple[float | None, Nic | NicKind]] = []
+        for kind, oracle in zip(fleet.kinds, self.engine.oracles, strict=True):
+            nics = [nic for _, nic in fullest if nic.kind is kind]
+            keeps = feasible(kind, oracle, [[*nic.tenants, arrival] for nic in nics])
+            found += [(None, nic) for nic, kept in zip(nics, keeps, strict=True) if kept]
+        for kind in fleet.available():
+            if feasible(kind, self.engine.oracles[kind.index], [[arrival]])[0]:
+                found.append((None, kind))
+        return found[:top]
+
+    def _known(self, arrival: Tenant) -> dict[str, tuple[int, Misfit | None]]:
+        """Answers by NIC for arrivals like this one; forgotten when models answer otherwise."""
+        if self._models != self.engine.versions.models:
+            self._models = self.engine.versions.models
+            self._by_class.clear()
+            self._by_nic.clear()
+        key = _tenant_key(arrival)
+        known = self._by_nic.setdefault(key, {})
+        self._by_nic.move_to_end(key)
+        while len(self._by_nic) > REMEMBERED:
+            self._by_nic.popitem(last=False)
+        return known
+
+    def _misfit(self, nic: Nic | None, arrival: Tenant) -> Misfit | None:
+        if nic is None:
+            return Misfit("unknown", None, "the NIC is not in the fleet")
+        if nic.service is not Service.UP:
+            return Misfit("service", None, f"the NIC is {nic.service.value}")
+        key = _class_of(nic.kind, nic.tenants, arrival)
+        if key not in self._by_class:
+            if len(self._by_class) >= REMEMBERED_CLASSES:
+                self._by_class.clear()
+            self._by_class[key] = misfit_with(nic.kind, self.engine.oracles[nic.kind.index], nic.tenants, arrival)
+        return self._by_class[key]
+
+
+@contextmanager
+def _unobserved(fleet: Fleet) -> Iterator[None]:
+    """A time in which nobody follows the fleet, which is as before at its end."""
+    observer, fleet.observer = fleet.observer, None
+    try:
+        yield
+    finally:
+        fleet.observer = observer
+
+
+def _tenant_key(tenant: Tenant) -> TenantKey:
+    sla = tenant.sla
+    return (
+        tenant.workload,
+        -1.0 if sla.max_drop is None else sla.max_drop,
+        -1.0 if sla.min_kpps is None else sla.min_kpps,
+    )
+
+
+def _class_of(kind: NicKind, tenants: Sequence[Tenant], arrival: Tenant) -> ClassKey:
+    return kind.index, tuple(sorted(map(_tenant_key, tenants))), _tenant_key(arrival)
