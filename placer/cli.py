@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 COMMANDS = (
     "run", "compare", "size", "diagnose", "generate", "profile", "sweep", "train", "predict", "fit", "pack", "verify",
-    "online", "feedback", "explain", "rebalance", "chain", "admit", "reproduce", "testbed",
+    "online", "serve", "feedback", "explain", "rebalance", "chain", "admit", "reproduce", "testbed",
 )  # fmt: skip
 """In the order of the help."""
 

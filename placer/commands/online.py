@@ -108,13 +108,14 @@ def command(
         cards = Cards(models, fleet, testbed, risk, budget_pct=budget)
         catalogue = open_online(cards, stack, progress.say, predictor)
         saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check)) if state else None
-        announce = partial(_announce, catalogue, progress)
-        engine = open_engine(catalogue, settings, saved, retrain or (), stack, progress, announce)
+        said = partial(announce, catalogue, progress)
+        engine = open_engine(catalogue, settings, saved, retrain or (), stack, progress, said)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         serve(sys.stdin.buffer, sys.stdout, engine, reader, saved)
 
 
-def _announce(catalogue: Catalogue, progress: Progress, risk: float | None, arrivals: str) -> None:
+def announce(catalogue: Catalogue, progress: Progress, risk: float | None, arrivals: str) -> None:
+    """Say the risk that was chosen, and for which arrivals."""
     from placer.report.text.budget import chosen_risk
 
     progress.say(chosen_risk(catalogue, risk, arrivals))

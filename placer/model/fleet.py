@@ -187,6 +187,10 @@ class Fleet:
         """How many NICs of the kind are in use."""
         return self._in_use[kind.index]
 
+    def idle(self, kind: NicKind) -> int:
+        """How many NICs of the kind are idle, of those that were in use or have joined."""
+        return len(self._idle[kind.index])
+
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first."""
         kinds = [kind for kind in self.kinds if kind.count is None or self._taken(kind) < self.count_of(kind)]

@@ -31,6 +31,7 @@ from placer.online.events import (
     Return,
     Where,
 )
+from placer.policy.rejection import Reason
 from profiles import TrafficProfile, Workload
 from profiles.validation import worded
 
@@ -52,6 +53,11 @@ NUMBERED = re.compile(r"nic-\d+")
 
 DECIMALS = 6
 """Decimals of predictions (kpps) in an answer."""
+
+
+class Malformed(Refused):
+    """A line that is no event: not as documented, or of an NF or traffic that the models do not know."""
+
 
 Check = Callable[[Workload], Sequence[tuple[str, str]]]
 """What is wrong with a workload, as (column, message)."""
@@ -92,7 +98,7 @@ class _Requirement(_Line):
     @property
     def sla(self) -> Sla | None:
         if self.sla_drop is not None and self.sla_min_kpps is not None:
-            raise Refused("two SLAs: give sla_drop or sla_min_kpps, not both")
+            raise Malformed("two SLAs: give sla_drop or sla_min_kpps, not both")
         given = self.sla_drop is not None or self.sla_min_kpps is not None
         return Sla(self.sla_drop, self.sla_min_kpps) if given else None
 
@@ -180,15 +186,17 @@ class Reader:
 
         Raises
         ------
-        Refused
+        Malformed
             When the line is not an event, or its workload is unknown.
+        Refused
+            When it changes an instance that is not there.
         """
         try:
             read = _LINE.validate_json(line)
         except ValidationError as error:
             wrong = error.errors()[0]
             place = ".".join(str(part) for part in wrong["loc"][1:])
-            raise Refused(f"{place}: {worded(wrong)}" if place else worded(wrong)) from error
+            raise Malformed(f"{place}: {worded(wrong)}" if place else worded(wrong)) from error
         if isinstance(read, _Nic):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, _Instance):
@@ -201,7 +209,7 @@ class Reader:
             return Rebalance(read.budget, read.move_cost, read.risk_worth)
         if isinstance(read, _Arrive):
             if read.sla is None:
-                raise Refused("no SLA: give sla_drop or sla_min_kpps")
+                raise Malformed("no SLA: give sla_drop or sla_min_kpps")
             workload = self._workload(read.nf, self.default_traffic, read.traffic)
             return Arrive(Tenant(read.id, workload, read.sla), read.nic)
         return self._change(read)
@@ -211,7 +219,7 @@ class Reader:
         if before is None:
             raise Refused(f"'{read.id}' is not placed or queued")
         if read.traffic is None and read.sla is None:
-            raise Refused("changes nothing: give traffic or an SLA")
+            raise Malformed("changes nothing: give traffic or an SLA")
         workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
         return Change(read.id, workload, read.sla)
 
@@ -222,7 +230,7 @@ class Reader:
                 self._checked.clear()
             self._checked[workload] = self.check(workload)
         if self._checked[workload]:
-            raise Refused("; ".join(f"{column}: {message}" for column, message in self._checked[workload]))
+            raise Malformed("; ".join(f"{column}: {message}" for column, message in self._checked[workload]))
         return workload
 
 
@@ -239,16 +247,14 @@ def decision_line(event: FleetEvent, decision: Decision) -> str:
             answer[key] = list(getattr(decision, key))
     if decision.reasons:
         answer["classes"] = len(decision.reasons)
-        answer["reasons"] = [
-            {
-                "nic_model": reason.nic_model,
-                "company": [workload.nf for workload in reason.co_location],
-                "nics": reason.nics,
-                "cause": reason.cause,
-            }
-            for reason in decision.reasons[:SHOWN]
-        ]
+        answer["reasons"] = [reason_dict(reason) for reason in decision.reasons[:SHOWN]]
     return json.dumps(answer)
+
+
+def reason_dict(reason: Reason) -> dict[str, Any]:
+    """A reason, as JSON has it."""
+    nfs = [workload.nf for workload in reason.co_location]
+    return {"nic_model": reason.nic_model, "company": nfs, "nics": reason.nics, "cause": reason.cause}
 
 
 def _judged(one: JudgedInstance) -> dict[str, Any]:
@@ -308,6 +314,11 @@ _NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
     Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
+
+
+def name_of(event: FleetEvent) -> str:
+    """What the event is called in a line."""
+    return _NAMES[type(event)]
 
 
 def _subject(event: FleetEvent) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Learned, Lookup, Move
+from placer.online.kept_answers import KeptAnswers
 from placer.online.protocol import Check, decision_line, event_line
 from placer.online.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet, upgrade
 from placer.online.saved_learning import read_asked, read_learnt, write_learnt
@@ -94,8 +95,8 @@ class State:
         else:
             self._release()
 
-    def record(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
-        """Write what the event changed; it is on disk once committed."""
+    def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
+        """Write what the event changed, and its answer if that is known; it is on disk once committed."""
         if isinstance(decision, Lookup):
             return
         self._begin()
@@ -117,7 +118,8 @@ class State:
         for tenant_id in decision.rejected:
             self._delete(tenant_id)
         self._file.execute(
-            "INSERT INTO log (event, answer) VALUES (?, ?)", (event_line(event), decision_line(event, decision))
+            "INSERT INTO log (event, answer) VALUES (?, ?)",
+            (event_line(event), answer or decision_line(event, decision)),
         )
 
     def commit(self) -> None:
@@ -139,6 +141,16 @@ class State:
     def log(self) -> Iterator[tuple[str, str]]:
         """Every event with its answer, as JSON lines, in order."""
         yield from self._file.execute("SELECT event, answer FROM log ORDER BY number")
+
+    def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
+        """The number, event and answer of at most so many events after one, in order."""
+        query = "SELECT number, event, answer FROM log WHERE number > ? ORDER BY number LIMIT ?"
+        return self._file.execute(query, (number, most)).fetchall()
+
+    @property
+    def answers(self) -> KeptAnswers:
+        """Answers by idempotency key, written in the transaction of their event."""
+        return KeptAnswers(self._file, self._begin)
 
     def close(self) -> None:
         """Commit and close."""
@@ -269,8 +281,9 @@ def _locked(path: Path) -> int:
 def _connected(path: Path) -> sqlite3.Connection:
     """A connection to an existing file; text that is not UTF-8 is read as unprintable."""
     file = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=BACKUP_SECONDS
-    )
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=BACKUP_SECONDS,
+        check_same_thread=False,
+    )  # fmt: skip
     file.text_factory = lambda raw: raw.decode(errors="surrogateescape")
     return file
 

@@ -7,7 +7,7 @@ somebody asks or not.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.misfit import Misfit, misfit_with
+from placer.model.oracle import CoLocation
 from placer.online.engine import Engine
-from placer.policy.rejection import Reason
 from profiles import Workload
 
 REMEMBERED = 64
@@ -29,11 +29,12 @@ CHECKED = 256
 """Classes of NICs that are checked for a workload that has not come yet, the fullest first."""
 
 TenantKey = tuple[Workload, float, float]
+ClassOfNics = tuple[int, Service, tuple[TenantKey, ...]]
 ClassKey = tuple[int, tuple[TenantKey, ...], TenantKey]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExpectedPlace:
     """Where an arrival would go.
 
     Parameters
@@ -54,25 +55,47 @@ class Place:
     score: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ClassVerdict:
+    """Why a class of NICs does not take an arrival: their model, what runs on each, and how many there are."""
+
+    nic_model: str
+    co_location: CoLocation
+    nics: int
+    cause: str
+
+
 class WhatIf:
     """Answers for one engine, as its fleet is when it is asked."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._models = -1
+        self._classes: dict[str, tuple[int, ClassOfNics]] = {}
         self._by_class: dict[ClassKey, Misfit | None] = {}
         self._by_nic: OrderedDict[TenantKey, dict[str, tuple[int, Misfit | None]]] = OrderedDict()
 
-    def places(self, arrival: Tenant, count: int = 1, top: int = 1) -> list[Place]:
+    def places(self, arrival: Tenant, count: int = 1, top: int = 1) -> list[ExpectedPlace]:
         """Where `count` arrivals would go, one after the other; or, of one, the `top` places, best first."""
         if count == 1:
             return self._ranked(arrival, top)
         return list(self._in_turn(arrival, count))
 
-    def reasons(self, arrival: Tenant) -> list[Reason]:
-        """Why NICs do not take the arrival, by class; none where its workload has not come before."""
-        selector = self.engine.selector
-        return selector.reasons(arrival) if selector.has_predicted(arrival) else []
+    def verdicts(self, arrival: Tenant) -> list[ClassVerdict]:
+        """Why NICs in use or out of service do not take the arrival, by class; the most frequent of the largest."""
+        fleet, sizes = self.engine.fleet, Counter[ClassOfNics]()
+        example: dict[ClassOfNics, Nic] = {}
+        for nic in (*fleet.nics.values(), *(one for one in fleet.out_of_service.values() if not one.tenants_by_id)):
+            key = self._class_of_nic(nic)
+            sizes[key] += 1
+            example[key] = nic
+        self._known(arrival)
+        found = []
+        for key, nics in sizes.most_common(CHECKED):
+            reason = self._misfit(example[key], arrival)
+            if reason is not None:
+                found.append(ClassVerdict(example[key].kind.model, example[key].co_location, nics, str(reason)))
+        return found
 
     def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, Misfit | None]:
         """By NIC, why it does not take the arrival; None where it does."""
@@ -86,6 +109,14 @@ class WhatIf:
                 seen = known[nic_id] = version, self._misfit(fleet.find(nic_id), arrival)
             found[nic_id] = seen[1]
         return found
+
+    def _class_of_nic(self, nic: Nic) -> ClassOfNics:
+        version = self.engine.versions.of(nic.id)
+        known = self._classes.get(nic.id)
+        if known is None or known[0] != version:
+            key = nic.kind.index, nic.service, tuple(sorted(map(_tenant_key, nic.tenants)))
+            known = self._classes[nic.id] = version, key
+        return known[1]
 
     def scores(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, float]:
         """By NIC that takes the arrival, its score, the lower the better; infinite for one that is not in use."""
@@ -101,7 +132,7 @@ class WhatIf:
             return self.engine.selector.score_on(arrival, nic)
         return float(nic.kind.cores - nic.kind.cores_taken(one.workload for one in nic.tenants))
 
-    def _ranked(self, arrival: Tenant, top: int) -> list[Place]:
+    def _ranked(self, arrival: Tenant, top: int) -> list[ExpectedPlace]:
         return [self._place(choice, score) for score, choice in self._choices(arrival, top)]
 
     def _choices(self, arrival: Tenant, top: int) -> Sequence[tuple[float | None, Nic | NicKind]]:
@@ -109,8 +140,8 @@ class WhatIf:
             return self.engine.selector.ranked(arrival, top)
         return self._fullest_first(arrival, top)
 
-    def _in_turn(self, arrival: Tenant, count: int) -> Iterator[Place]:
-        """Place copies of the arrival, and take all of them back."""
+    def _in_turn(self, arrival: Tenant, count: int) -> Iterator[ExpectedPlace]:
+        """ExpectedPlace copies of the arrival, and take all of them back."""
         fleet, selector = self.engine.fleet, self.engine.selector
         opened, placed = fleet.opened, list[tuple[Tenant, Nic]]()
         ranked = selector.has_predicted(arrival) and not selector.rebuilding
@@ -132,11 +163,11 @@ class WhatIf:
                     if nic.number > opened and not nic.tenants_by_id:
                         fleet.unopen(nic)
 
-    def _place(self, choice: Nic | NicKind, score: float | None) -> Place:
+    def _place(self, choice: Nic | NicKind, score: float | None) -> ExpectedPlace:
         shown = None if score is None or math.isinf(score) else score
         if isinstance(choice, NicKind):
-            return Place(self.engine.fleet.next_of(choice).id, choice.model, True, shown)
-        return Place(choice.id, choice.kind.model, False, shown)
+            return ExpectedPlace(self.engine.fleet.next_of(choice).id, choice.model, True, shown)
+        return ExpectedPlace(choice.id, choice.kind.model, False, shown)
 
     def _fullest_first(self, arrival: Tenant, top: int) -> list[tuple[float | None, Nic | NicKind]]:
         """NICs in use that take an arrival whose workload has not come before, one per class; then models to open."""

@@ -86,7 +86,7 @@ def test_a_nic_joins_by_name_and_takes_the_arrival_that_names_it() -> None:
     assert one.events == 3, "a NIC that joins again is no event"
     assert one.handle(Arrive(tenant("2", "d"), "rack-2")).nic == "rack-2"
     assert one.handle(Arrive(tenant("3", "d", 0.001))).nic == "rack-1"
-    with pytest.raises(Refused, match="rack-2: d there would violate its SLA|rack-2: b would violate its SLA"):
+    with pytest.raises(Refused, match=r"rack-2: [db] (there )?would violate its SLA"):
         one.handle(Arrive(tenant("4", "b", 0.0), "rack-2"))
     one.handle(Fail("rack-1"))
     for nic, message in (("rack-1", "the NIC is failed"), ("rack-9", "not a NIC of this fleet")):

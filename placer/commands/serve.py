@@ -1,0 +1,170 @@
+"""`placer serve`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placer.commands.online import WhenFull, announce
+from placer.commands.options import (
+    Budget,
+    Fleet,
+    ModelsDir,
+    OnePredictor,
+    Quiet,
+    RecordedCard,
+    Risk,
+    RuleName,
+    one_of,
+    refuse_bad_budget,
+    refuse_unwritable,
+)
+
+StateFile = Annotated[
+    Path | None,
+    typer.Option("--state", help="Keep the fleet in this SQLite file, and continue from it.", show_default=False),
+]
+Listen = Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--tokens", help="Accept only the tokens of this file (docs/how-to/serve.md).", show_default=False),
+]
+NewToken = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Make a token of this name: its table goes to stdout, the token itself to stderr; then exit.",
+        show_default=False,
+    ),
+]
+Scopes = Annotated[str, typer.Option(help="Of a new token: ask, decide or admin, or several by comma.")]
+Certificate = Annotated[
+    Path | None, typer.Option("--tls-certificate", help="Serve HTTPS with this certificate chain.", show_default=False)
+]
+Key = Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate.", show_default=False)]
+Anyone = Annotated[bool, typer.Option("--without-tokens", help="Let anybody who can reach the address do everything.")]
+LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request on stderr.")]
+Retrain = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="PROFILE", help="As of `placer online`.", show_default=False),
+]
+Repair = Annotated[int, typer.Option(metavar="N", min=0, help="As of `placer online`.")]
+
+
+def command(
+    state: StateFile = None,
+    models: ModelsDir = None,
+    fleet: Fleet = None,
+    listen: Listen = "127.0.0.1:8080",
+    tokens: TokenFile = None,
+    new_token: NewToken = None,
+    scopes: Scopes = "decide",
+    without_tokens: Anyone = False,
+    tls_certificate: Certificate = None,
+    tls_key: Key = None,
+    predictor: OnePredictor = "tomur",
+    testbed: RecordedCard = None,
+    rule: RuleName = "look-ahead",
+    when_full: WhenFull = "reject",
+    retrain: Retrain = None,
+    repair: Repair = 0,
+    budget: Budget = None,
+    risk: Risk = None,
+    log_requests: LogRequests = False,
+    quiet: Quiet = False,
+) -> None:
+    """Place NFs over HTTP: events, questions and a page to look at, from a fleet that is kept in a file.
+
+    It decides as `placer online` does, for any number of clients. An answer is sent after its event is on disk.
+    Without tokens, it listens only to this machine.
+    """
+    from profiles import InputError
+
+    missing = [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]
+    if missing:
+        raise InputError.of("serve", f"needs {', '.join(missing)}", hint="pip install 'nf-placer[serve]'")
+    if new_token is not None:
+        _make_token(new_token, scopes)
+        return
+
+    from placer.inputs.catalogue import Cards
+    from placer.inputs.online import open_online
+    from placer.online.engine import WHEN_FULL
+    from placer.online.protocol import Reader
+    from placer.online.store import State
+    from placer.online.what_if import WhatIf
+    from placer.policy.rules import rule_of
+    from placer.progress import Progress
+    from placer.service.http.server import ServerSettings, make_writer, serve_http
+    from placer.service.opening import OnlineSettings, open_engine
+
+    one_of("--when-full", when_full, WHEN_FULL)
+    refuse_bad_budget(budget, risk)
+    if state is None:
+        raise InputError.of("--state", "is missing", hint="name a file for the fleet: --state fleet.db")
+    host, port = _address(listen)
+    allowed = _tokens(tokens, host, without_tokens)
+    _refuse_half_tls(tls_certificate, tls_key)
+    refuse_unwritable("--state", state)
+    decided_by, progress = (
+        OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
+        Progress(quiet=quiet),
+    )
+    with ExitStack() as stack:
+        catalogue = open_online(Cards(models, fleet, testbed, risk, budget_pct=budget), stack, progress.say, predictor)
+        saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check))
+        said = partial(announce, catalogue, progress)
+        engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said)
+        reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
+        settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
+        serve_http(make_writer(engine, reader, saved), WhatIf(engine), settings)
+
+
+def _make_token(name: str, scopes: str) -> None:
+    from placer.service.http.tokens import new_token
+
+    token, table = new_token(name, [scope.strip() for scope in scopes.split(",")])
+    print(table, end="")
+    print(f"token of {name}, shown only now: {token}", file=sys.stderr)
+
+
+def _tokens(path: Path | None, host: str, without: bool):  # type: ignore[no-untyped-def]
+    """The tokens; without, only on the loopback address, or where that is asked for."""
+    from placer.service.http.tokens import OPEN, read_tokens
+    from profiles import InputError
+
+    if path is not None and without:
+        raise InputError.of("--without-tokens", "is given together with --tokens", hint="give one of the two")
+    if path is not None:
+        return read_tokens(path)
+    if host not in ("127.0.0.1", "::1", "localhost") and not without:
+        hint = "make some: placer serve --new-token NAME >> tokens.toml; or give --without-tokens"
+        raise InputError.of(
+            "--listen", f"{host} can be reached from other machines, and there are no --tokens", hint=hint
+        )
+    return OPEN
+
+
+def _address(listen: str) -> tuple[str, int]:
+    from profiles import InputError
+
+    host, _, port = listen.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise InputError.of("--listen", f"'{listen}' is not HOST:PORT", hint="as in 127.0.0.1:8080")
+    return host.strip("[]"), int(port)
+
+
+def _refuse_half_tls(certificate: Path | None, key: Path | None) -> None:
+    from profiles import InputError
+
+    for option, path in (("--tls-certificate", certificate), ("--tls-key", key)):
+        if path is None and (certificate or key):
+            raise InputError.of(option, "is missing", hint="TLS needs --tls-certificate and --tls-key")
+        if path is not None and not path.is_file():
+            raise InputError.of(option, f"{path} does not exist")

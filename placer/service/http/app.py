@@ -1,0 +1,164 @@
+"""The application: routes, who may use them, and their limits.
+
+A request is authorised here, then goes to a route: events to the writer (`events.py`, `writer.py`), questions to
+`questions.py`, Kubernetes to `placer/service/kubernetes`. Routes that answer thousands of requests per second are plain
+Starlette routes; FastAPI describes all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from placer.service.http.answers import BODY_SECONDS, RETRY_AFTER, refusal
+from placer.service.http.openapi import described
+from placer.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
+from placer.service.http.writer import Overloaded, Stopped, Writer
+
+Handler = Callable[[Request], Awaitable[Response]]
+Background = Callable[[], Coroutine[None, None, None]]
+
+OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")
+"""Paths that need no token, besides the page itself."""
+
+PAGE_PATHS = ("/page/",)
+
+LARGEST_BODY = 16 * 1024 * 1024
+"""Bytes of a request."""
+
+
+def make_app(
+    routes: Sequence[Route], writer: Writer, tokens: Tokens, background: Sequence[Background] = ()
+) -> tuple[FastAPI, ASGIApp]:
+    """The FastAPI application with these routes, and the same behind authorisation and limits, which is to be served.
+
+    Parameters
+    ----------
+    background
+        What runs as long as the application, besides the writer.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(writer.run()), *(asyncio.create_task(one()) for one in background)]
+        yield
+        writer.stop()
+        await asyncio.gather(tasks[0], return_exceptions=True)
+        for task in tasks[1:]:
+            task.cancel()
+        await asyncio.gather(*tasks[1:], return_exceptions=True)
+
+    app = FastAPI(title="nf-placer", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.router.routes.extend(routes)
+    app.openapi_schema = described()
+    return app, Guard(app, tokens, writer)
+
+
+class Guard:
+    """Lets through only requests that are authorised, small enough and sent in time; words failures as JSON."""
+
+    def __init__(self, app: ASGIApp, tokens: Tokens, writer: Writer) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._writer = writer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        wrong = self._unauthorised(scope)
+        if wrong is None:
+            wrong = await self._handled(scope, receive, send)
+        if wrong is not None:
+            await wrong(scope, receive, send)
+
+    def _unauthorised(self, scope: Scope) -> Response | None:
+        path = scope["path"]
+        if path in OPEN_PATHS or path == "/" or path.startswith(PAGE_PATHS):
+            return None
+        headers = dict(scope["headers"])
+        scopes = self._tokens.scopes(headers.get(b"authorization", b"").decode("latin-1") or None)
+        if scopes is None:
+            return refusal(401, "a known token is needed: Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
+        needed = _scope_needed(path)
+        if needed not in scopes:
+            return refusal(403, f"the token does not have the scope '{needed}'")
+        scope["state"] = {**scope.get("state", {}), "administers": ADMIN in scopes}
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > LARGEST_BODY:
+            return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
+        return None
+
+    async def _handled(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        started = False
+
+        async def sending(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, Limited(receive), sending)
+        except Overloaded:
+            self._writer.metrics.overloaded()
+            return refusal(429, "too many requests wait: come again", {"Retry-After": RETRY_AFTER})
+        except Stopped:
+            return refusal(503, "the service is stopping", {"Retry-After": RETRY_AFTER})
+        except TooLarge:
+            return None if started else refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
+        except TimeoutError:
+            return None if started else refusal(408, f"the request took longer than {BODY_SECONDS:g} s to arrive")
+        return None
+
+
+class TooLarge(Exception):
+    """A request has more bytes than are taken."""
+
+
+class Limited:
+    """Receives a request of limited size in limited time."""
+
+    __slots__ = ("_receive", "_size")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._size = 0
+
+    async def __call__(self) -> Message:
+        """The next part."""
+        async with asyncio.timeout(BODY_SECONDS):
+            message = await self._receive()
+        self._size += len(message.get("body", b""))
+        if self._size > LARGEST_BODY:
+            raise TooLarge
+        return message
+
+
+def _scope_needed(path: str) -> str:
+    if path.startswith(("/v1/events", "/k8s/v1/bind")):
+        return DECIDE
+    return ASK
+
+
+def routes_of(handlers: dict[tuple[str, str], Handler]) -> list[Route]:
+    """Routes by method and path."""
+    return [Route(path, handler, methods=[method]) for (method, path), handler in handlers.items()]
+
+
+def openapi_route() -> Route:
+    """`GET /openapi.json`."""
+    text = json.dumps(described())
+
+    async def answer(request: Request) -> Response:
+        return Response(text, media_type="application/json")
+
+    return Route("/openapi.json", answer)

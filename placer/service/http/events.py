@@ -1,0 +1,61 @@
+"""Routes that decide: one event, and many at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from placer.service.http.answers import JSON, lines, refusal
+from placer.service.http.writer import Writer
+
+LONGEST_EVENT = 1_000_000
+"""Bytes of one event."""
+
+LONGEST_KEY = 256
+"""Characters of an idempotency key."""
+
+
+@dataclass(frozen=True)
+class EventRoutes:
+    """`POST /v1/events` and `POST /v1/events:batch`."""
+
+    writer: Writer
+
+    async def one(self, request: Request) -> Response:
+        """Decide on one event."""
+        body = await request.body()
+        if len(body) > LONGEST_EVENT:
+            return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
+        key, if_version = request.headers.get("idempotency-key"), request.headers.get("if-version")
+        wrong = _wrong_headers(key, if_version)
+        if wrong is not None:
+            return wrong
+        (found,) = await self.writer.submit(
+            [body], key, None if if_version is None else int(if_version), administers=request.state.administers
+        )
+        return Response(found.text, found.status, media_type=JSON)
+
+    async def batch(self, request: Request) -> Response:
+        """Decide on a line each; the status of each answer is in its line."""
+        body = await request.body()
+        key = request.headers.get("idempotency-key")
+        wrong = _wrong_headers(key, None)
+        if wrong is not None:
+            return wrong
+        events = [line for line in body.split(b"\n") if line.strip()]
+        if any(len(event) > LONGEST_EVENT for event in events):
+            return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
+        if not events:
+            return lines([])
+        found = await self.writer.submit(events, key, administers=request.state.administers)
+        return lines(one.text for one in found)
+
+
+def _wrong_headers(key: str | None, if_version: str | None) -> Response | None:
+    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
+        return refusal(422, f"Idempotency-Key: give 1 to {LONGEST_KEY} printable characters")
+    if if_version is not None and not (if_version.isascii() and if_version.isdigit() and len(if_version) < 16):
+        return refusal(422, "If-Version: give the `version` of an answer")
+    return None

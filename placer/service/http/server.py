@@ -1,0 +1,183 @@
+"""The server: the routes put together, and uvicorn with them."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvicorn
+from starlette.routing import Route
+
+from placer.online.engine import Engine
+from placer.online.protocol import Reader
+from placer.online.store import State
+from placer.online.what_if import WhatIf
+from placer.service.http.app import Background, make_app, openapi_route
+from placer.service.http.events import EventRoutes
+from placer.service.http.metrics import Metrics
+from placer.service.http.page import page_routes
+from placer.service.http.questions import QuestionRoutes
+from placer.service.http.tokens import OPEN, Tokens
+from placer.service.http.writer import Writer
+from profiles import InputError
+
+GRACE_S = 10
+"""Seconds that requests have to end when the service stops."""
+
+MOST_CONNECTIONS = 4_096
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Where and for whom the service listens.
+
+    Parameters
+    ----------
+    host, port
+        Where; port 0 is a free one.
+    tokens
+        Who may do what.
+    certificate, key
+        Files for TLS; None for plain HTTP.
+    log_requests
+        Whether every request is logged.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tokens: Tokens = field(default=OPEN)
+    certificate: Path | None = None
+    key: Path | None = None
+    log_requests: bool = False
+
+
+def question_routes(routes: QuestionRoutes) -> list[Route]:
+    """Everything that reads."""
+    return [
+        Route("/v1/ask", routes.ask, methods=["POST"]),
+        Route("/v1/summary", routes.summary),
+        Route("/v1/nics", routes.nics),
+        Route("/v1/nics/{nic}", routes.nic),
+        Route("/v1/tenants/{id:path}", routes.tenant),
+        Route("/v1/log", routes.log),
+        Route("/healthz", routes.alive),
+        Route("/readyz", routes.ready),
+        Route("/metrics", routes.metrics),
+        openapi_route(),
+    ]
+
+
+def event_routes(routes: EventRoutes) -> list[Route]:
+    """Everything that decides."""
+    return [
+        Route("/v1/events", routes.one, methods=["POST"]),
+        Route("/v1/events:batch", routes.batch, methods=["POST"]),
+    ]
+
+
+def make_writer(engine: Engine, reader: Reader, state: State) -> Writer:
+    """The writer of a fleet."""
+    return Writer(engine, reader, state, Metrics(engine))
+
+
+def serve_http(
+    writer: Writer,
+    what_if: WhatIf,
+    settings: ServerSettings,
+    routes: Sequence[Route] = (),
+    background: Sequence[Background] = (),
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; then finish what was begun.
+
+    Parameters
+    ----------
+    routes, background
+        Of adapters such as Kubernetes.
+
+    Raises
+    ------
+    InputError
+        When the address is in use.
+    """
+    questions = QuestionRoutes(writer, what_if)
+    all_routes = [*event_routes(EventRoutes(writer)), *question_routes(questions), *routes, *page_routes()]
+    _, app = make_app(all_routes, writer, settings.tokens, background)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,
+        limit_concurrency=MOST_CONNECTIONS, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
+        server_header=False, date_header=False, lifespan="on", backlog=1024, h11_max_incomplete_event_size=65_536,
+    )  # fmt: skip
+    _log_as_json(requests=settings.log_requests)
+    listening = _listen(settings)
+    host, port = listening.getsockname()[:2]
+    scheme = "https" if settings.certificate else "http"
+    shown = f"[{host}]" if ":" in host else host
+    log("listening", address=f"{scheme}://{shown}:{port}", version=writer.version)
+    # what was made until now lives as long as the process: a search for cycles among it would delay decisions
+    gc.collect()
+    gc.freeze()
+    StoppingServer(config, writer).run(sockets=[listening])
+    if writer.failure is not None:
+        raise writer.failure
+    log("stopped", version=writer.version)
+
+
+class StoppingServer(uvicorn.Server):
+    """Ends requests that wait for the log when a signal comes, so that nothing keeps it from stopping."""
+
+    def __init__(self, config: uvicorn.Config, writer: Writer) -> None:
+        super().__init__(config)
+        self._writer = writer
+
+    async def on_tick(self, counter: int) -> bool:
+        """Also end when the state cannot be written any more."""
+        return await super().on_tick(counter) or self._writer.failure is not None
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what waits, then stop."""
+        self._writer.stop()
+        await super().shutdown(sockets)
+
+
+def log(event: str, **values: object) -> None:
+    """One line of the log, as JSON, on stderr."""
+    print(json.dumps({"log": event, **values}), file=sys.stderr, flush=True)
+
+
+def _listen(settings: ServerSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        address = f"{settings.host}:{settings.port}"
+        raise InputError.of("--listen", f"{address} cannot be used: {error.strerror}", hint="name another") from error
+    return listening
+
+
+class JsonLines(logging.Formatter):
+    """Log records as lines of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        line = {"log": "request" if record.name == "uvicorn.access" else record.levelname.lower()}
+        if record.exc_info:
+            line["failure"] = self.formatException(record.exc_info)
+        return json.dumps({**line, "message": record.getMessage()})
+
+
+def _log_as_json(*, requests: bool) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    for name, level in (("uvicorn", logging.WARNING), ("uvicorn.access", logging.INFO)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler] if requests or name == "uvicorn" else [], False
+        logger.setLevel(level)
