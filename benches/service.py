@@ -16,8 +16,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pandas as pd
@@ -26,6 +29,7 @@ from benches.bench import register
 from benches.http_load import Load, load, request
 
 NICS = 10_000
+NODES = 1_000
 CONNECTIONS = 64
 SECONDS = 8
 NFS = ("ACL", "FlowClassifier", "FlowMonitor", "FlowStats", "FlowTracker", "IPRouter", "IPTunnel", "NAT", "NIDS")
@@ -59,9 +63,6 @@ def run(nics: int = NICS, seconds: float = SECONDS) -> pd.DataFrame:
             rows.append(_row("single events, 2,500/s", _open(port, churn("b"), seconds, 2500)))
             rows.append(_row("ask, as fast as they go", _closed(port, questions(), seconds)))
             rows.append(_row("ask, 4,000/s", _open(port, questions(), seconds, 4000)))
-            names = _names(port, 1000)
-            rows.append(_row("filter of 1,000 nodes", _closed(port, extender("filter", names), seconds, 4)))
-            rows.append(_row("prioritize of 1,000 nodes", _closed(port, extender("prioritize", names), seconds, 4)))
             capacity = rows[2]["per_s"]
             overload = _closed(port, churn("c"), seconds, 1024)
             rows.append(
@@ -72,6 +73,11 @@ def run(nics: int = NICS, seconds: float = SECONDS) -> pd.DataFrame:
                     "turned_away_p99_ms": round(overload.percentile_ms(99, 429), 1),
                 }
             )
+        names = [f"node-{number}" for number in range(NODES)]
+        with api_server(names) as address, server(Path(folder) / "cluster", "--kubernetes", address) as port:
+            _place_pods(port, names)
+            for verb in ("filter", "prioritize"):
+                rows.append(_row(f"{verb} of {NODES:,} nodes", _closed(port, extender(verb, names), seconds, 1)))
     return pd.DataFrame(rows).fillna("")
 
 
@@ -113,8 +119,48 @@ def arrival(identity: str, draw: random.Random) -> bytes:
 def server(folder: Path, *options: str) -> Iterator[int]:
     """`placer serve` on a core of its own; yields its port."""
     command = [sys.executable, "-m", "placer", "serve", "--state", str(folder / "fleet.db"), "--listen", "127.0.0.1:0"]
+    folder.mkdir(exist_ok=True)
     with _started([*command, "--quiet", *options]) as port:
         yield port
+
+
+@contextmanager
+def api_server(names: list[str]) -> Iterator[str]:
+    """An API server with these nodes and no pods, in which nothing changes; yields its address."""
+    nodes = [{"metadata": {"name": name, "labels": {"nf-placer.io/nic-model": "bluefield-2"}}} for name in names]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if "watch=1" in self.path:
+                time.sleep(600)
+                return
+            items = nodes if "nodes" in self.path else []
+            body = json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            """Nothing is logged."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as stub:
+        stub.daemon_threads = True
+        threading.Thread(target=stub.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{stub.server_port}"
+        stub.shutdown()
+
+
+def _place_pods(port: int, names: list[str]) -> None:
+    """Fill NICs as pods would, each on the node that a random number names, where it fits."""
+    draws = itertools.islice(_draws(5), 4 * len(names))
+    events = [
+        {"event": "arrive", "id": f"x{number}", "nf": draw.choice(NFS), "sla_drop": draw.choice(DROPS),
+         "nic": draw.choice(names)}
+        for number, draw in draws
+    ]  # fmt: skip
+    body = b"\n".join(json.dumps(event).encode() for event in events)
+    asyncio.run(load(port, iter([request("/v1/events:batch", body)]), 1))
 
 
 @contextmanager
@@ -196,8 +242,6 @@ def _open(port: int, requests: Iterator[bytes], seconds: float, rate: float) -> 
 
 
 def _until(requests: Iterator[bytes], seconds: float) -> Iterator[bytes]:
-    import time
-
     end = time.perf_counter() + seconds
     return itertools.takewhile(lambda _: time.perf_counter() < end, requests)
 

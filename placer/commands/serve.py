@@ -50,6 +50,15 @@ Certificate = Annotated[
 Key = Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate.", show_default=False)]
 Anyone = Annotated[bool, typer.Option("--without-tokens", help="Let anybody who can reach the address do everything.")]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request on stderr.")]
+Kubernetes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="API",
+        help="Be the scheduler extender of a cluster, whose nodes are the NICs: in-cluster, or the address of its API "
+        "server (docs/how-to/kubernetes.md).",
+        show_default=False,
+    ),
+]
 Retrain = Annotated[
     list[Path] | None,
     typer.Option(metavar="PROFILE", help="As of `placer online`.", show_default=False),
@@ -62,6 +71,7 @@ def command(
     models: ModelsDir = None,
     fleet: Fleet = None,
     listen: Listen = "127.0.0.1:8080",
+    kubernetes: Kubernetes = None,
     tokens: TokenFile = None,
     new_token: NewToken = None,
     scopes: Scopes = "decide",
@@ -102,7 +112,8 @@ def command(
     from placer.policy.rules import rule_of
     from placer.progress import Progress
     from placer.service.http.server import ServerSettings, make_writer, serve_http
-    from placer.service.opening import OnlineSettings, open_engine
+    from placer.service.kubernetes.opening import extender_of
+    from placer.service.opening import OnlineSettings, named_only, open_engine
 
     one_of("--when-full", when_full, WHEN_FULL)
     refuse_bad_budget(budget, risk)
@@ -118,12 +129,15 @@ def command(
     )
     with ExitStack() as stack:
         catalogue = open_online(Cards(models, fleet, testbed, risk, budget_pct=budget), stack, progress.say, predictor)
-        saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check))
+        kinds = catalogue.kinds if kubernetes is None else named_only(catalogue.kinds)
+        saved = stack.enter_context(State(state, kinds, catalogue.check))
         said = partial(announce, catalogue, progress)
-        engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said)
+        engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said, kinds)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
-        serve_http(make_writer(engine, reader, saved), WhatIf(engine), settings)
+        writer, what_if = make_writer(engine, reader, saved), WhatIf(engine)
+        routes, background = ([], []) if kubernetes is None else extender_of(kubernetes, writer, what_if)
+        serve_http(writer, what_if, settings, routes, background)
 
 
 def _make_token(name: str, scopes: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placer.model.feasibility import fits, violations
+from placer.model.feasibility import below_sla, fits
 from placer.model.fleet import Nic, NicKind, Service, Tenant
-from placer.model.oracle import Oracle
+from placer.model.oracle import Oracle, co_location_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,14 @@ def misfit_with(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant], arriva
         return Misfit("not hosted", None, f"{nf} does not run on a {kind.model}")
     if not fits(kind, [*(tenant.workload for tenant in tenants), arrival.workload]):
         return Misfit("cores", None, "too few free cores")
-    below = violations(oracle, [*tenants, arrival])
+    together = [*tenants, arrival]
+    below = below_sla(oracle, together)
     if not below:
         return None
-    others = [one for one in below if one.tenant is not arrival]
-    if others:
-        present = others[0].tenant.workload.nf
-        return Misfit(others[0].cause, present, f"{present} there would violate its SLA: {others[0].cause}")
+    first = min(below, key=lambda one: (one is arrival, one.workload))
+    cause = oracle.bottleneck(co_location_of(one.workload for one in together), first.workload)
+    if first is not arrival:
+        present = first.workload.nf
+        return Misfit(cause, present, f"{present} there would violate its SLA: {cause}")
     where = "beside the NFs there" if tenants else "even alone"
-    return Misfit(below[0].cause, None, f"{nf} would violate its SLA {where}: {below[0].cause}")
+    return Misfit(cause, None, f"{nf} would violate its SLA {where}: {cause}")

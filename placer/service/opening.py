@@ -13,7 +13,7 @@ from placer.feedback.model_store import ModelStore
 from placer.feedback.retraining import Retrainer, RetrainingSource
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.online.engine import Engine
 from placer.online.model_actions import LiveActions, RecordedActions
@@ -67,6 +67,7 @@ def open_engine(
     stack: ExitStack,
     progress: Progress,
     announce: Announce,
+    kinds: Sequence[NicKind] | None = None,
 ) -> Engine:
     """The engine, with all that its state has learnt.
 
@@ -80,6 +81,8 @@ def open_engine(
         Ends what runs in the background.
     announce
         Called with a risk that was chosen.
+    kinds
+        Those of the fleet, where other counts hold than in the catalogue.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def open_engine(
     risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)
     if saved is None:
         return _Opening(catalogue, settings, oracles, typical).make(Fleet(catalogue.kinds), [], 0)
-    opening = _Opening(catalogue, settings, oracles, typical)
+    opening = _Opening(catalogue, settings, oracles, typical, kinds or catalogue.kinds)
     store = ModelStore.beside(saved.path, settings.predictor)
     nic_models = tuple(dict.fromkeys(kind.model for kind in catalogue.kinds))
     before = RecordedActions(recorded_actions(saved.learnt), store, nic_models)
@@ -111,6 +114,7 @@ class _Opening:
     settings: OnlineSettings
     oracles: Sequence[Oracle]
     typical: Sequence[Arrival]
+    kinds: Sequence[NicKind] = ()
 
     def make(self, fleet: Fleet, waiting: Sequence[Tenant], events: int) -> Engine:
         """The engine of a fleet, its queue, and the number of its last event."""
@@ -126,7 +130,7 @@ class _Opening:
         known = saved.learnt.get(SETTINGS)
         engine = None
         if not saved.events or known == {**settings, SINCE: 0}:
-            fresh = self.make(Fleet(self.catalogue.kinds), [], 0)
+            fresh = self.make(Fleet(self.kinds), [], 0)
             engine = replayed(saved, fresh, before, self.catalogue, progress)
         if engine is None:
             engine = self.make(saved.fleet, saved.waiting, saved.events)
@@ -135,6 +139,11 @@ class _Opening:
             saved.note(SETTINGS, {**settings, SINCE: saved.events})
             saved.commit()
         return engine
+
+
+def named_only(kinds: Sequence[NicKind]) -> list[NicKind]:
+    """Kinds of which there are only NICs that join by name."""
+    return [replace(kind, count=0) for kind in kinds]
 
 
 def _learn_again(engine: Engine, saved: State, before: RecordedActions, progress: Progress) -> None:

@@ -1,0 +1,139 @@
+"""The Kubernetes API, as far as it is needed: lists, watches, one pod, and binding a pod."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from profiles import InputError
+
+IN_CLUSTER = "in-cluster"
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+SECONDS = 10.0
+"""Seconds that the API server may take for an answer."""
+
+WATCH_SECONDS = 300
+"""Seconds after which a watch is begun anew."""
+
+PAGE = 500
+
+
+class Gone(Exception):
+    """The API server does not know the version any more from which to watch: list again."""
+
+
+@dataclass(frozen=True)
+class ApiAnswer:
+    """The HTTP status of an answer, and its text."""
+
+    status: int
+    text: str
+
+
+class KubernetesApi:
+    """A client of one API server.
+
+    Parameters
+    ----------
+    address
+        `in-cluster` (the pod's service account), or the address of an API server that asks for no credentials, such as
+        `kubectl proxy`.
+
+    Raises
+    ------
+    InputError
+        When there is no such account.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._account = ACCOUNT if address == IN_CLUSTER else None
+        verify: str | bool = True
+        if self._account is not None:
+            host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+            if host is None or not (self._account / "token").is_file():
+                raise InputError.of("--kubernetes", "this is no pod with a service account", hint="give an address")
+            address = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+            verify = str(self._account / "ca.crt")
+        elif not address.startswith(("http://", "https://")):
+            raise InputError.of(
+                "--kubernetes", f"'{address}' is no address", hint="in-cluster, or http://127.0.0.1:8001"
+            )
+        timeout = httpx.Timeout(SECONDS, read=SECONDS)
+        self._client = httpx.AsyncClient(base_url=address, verify=verify, timeout=timeout, trust_env=False)
+
+    async def listed(self, resource: str) -> tuple[list[dict[str, Any]], str]:
+        """All `nodes` or `pods`, and the version of the list."""
+        items: list[dict[str, Any]] = []
+        parameters: dict[str, str | int] = {"limit": PAGE}
+        while True:
+            answer = await self._client.get(f"/api/v1/{resource}", params=parameters, headers=self._headers())
+            answer.raise_for_status()
+            page = answer.json()
+            items += page.get("items") or []
+            metadata = page.get("metadata") or {}
+            if not metadata.get("continue"):
+                return items, str(metadata.get("resourceVersion", ""))
+            parameters["continue"] = metadata["continue"]
+
+    async def changes(self, resource: str, version: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+        """Every change since a version, as its kind (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`) and the object.
+
+        Raises
+        ------
+        Gone
+            When the version is too old.
+        """
+        parameters: dict[str, str | int] = {
+            "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": WATCH_SECONDS,
+        }  # fmt: skip
+        patient = httpx.Timeout(SECONDS, read=WATCH_SECONDS + SECONDS)
+        address = f"/api/v1/{resource}"
+        request = self._client.stream("GET", address, params=parameters, headers=self._headers(), timeout=patient)
+        async with request as answer:
+            if answer.status_code == httpx.codes.GONE:
+                raise Gone
+            answer.raise_for_status()
+            async for line in answer.aiter_lines():
+                if not line.strip():
+                    continue
+                change = json.loads(line)
+                if change["type"] == "ERROR":
+                    raise Gone
+                yield change["type"], change["object"]
+
+    async def pod(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """The pod; None where there is none of that name."""
+        answer = await self._client.get(f"/api/v1/namespaces/{namespace}/pods/{name}", headers=self._headers())
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> ApiAnswer:
+        """Bind a pod to a node."""
+        binding = {
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }  # fmt: skip
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding"
+        answer = await self._client.post(path, json=binding, headers=self._headers())
+        return ApiAnswer(answer.status_code, answer.text)
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._client.aclose()
+
+    def _headers(self) -> dict[str, str]:
+        if self._account is None:
+            return {}
+        # the kubelet renews the token, so that it is read each time
+        return {"Authorization": f"Bearer {(self._account / 'token').read_text()}"}
