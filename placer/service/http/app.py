@@ -24,12 +24,31 @@ from placer.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
 from placer.service.http.writer import Overloaded, Stopped, Writer
 
 Handler = Callable[[Request], Awaitable[Response]]
+FailureHandler = Callable[[Request, Exception], Awaitable[Response]]
 Background = Callable[[], Coroutine[None, None, None]]
 
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")
 """Paths that need no token, besides the page itself."""
 
 PAGE_PATHS = ("/page/",)
+
+EVENTS = "/v1/events"
+
+OVERLOAD = "too many requests wait: come again"
+
+TURNED_AWAY: tuple[Message, ...] = (
+    {
+        "type": "http.response.start",
+        "status": 429,
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"retry-after", RETRY_AFTER.encode()),
+            (b"content-length", str(len(json.dumps({"ok": False, "error": OVERLOAD}))).encode()),
+        ],
+    },
+    {"type": "http.response.body", "body": json.dumps({"ok": False, "error": OVERLOAD}).encode()},
+)
+"""The answer to an event while too many wait."""
 
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes of a request."""
@@ -59,26 +78,64 @@ def make_app(
     app = FastAPI(title="nf-placer", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.router.routes.extend(routes)
     app.openapi_schema = described()
+    for failure, handler in _failures(writer).items():
+        app.add_exception_handler(failure, handler)
     return app, Guard(app, tokens, writer)
 
 
+def _failures(writer: Writer) -> dict[int | type[Exception], FailureHandler]:
+    """What is answered when a route fails."""
+
+    async def overloaded(request: Request, error: Exception) -> Response:
+        writer.metrics.overloaded()
+        return refusal(429, OVERLOAD, {"Retry-After": RETRY_AFTER})
+
+    async def stopped(request: Request, error: Exception) -> Response:
+        return refusal(503, "the service is stopping", {"Retry-After": RETRY_AFTER})
+
+    async def too_large(request: Request, error: Exception) -> Response:
+        return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
+
+    async def too_slow(request: Request, error: Exception) -> Response:
+        return refusal(408, f"the next part of the request did not arrive within {BODY_SECONDS:g} s")
+
+    async def unknown(request: Request, error: Exception) -> Response:
+        return refusal(404, "there is no such path")
+
+    async def wrong_method(request: Request, error: Exception) -> Response:
+        return refusal(405, f"{request.method} is not possible here", getattr(error, "headers", None))
+
+    async def failed(request: Request, error: Exception) -> Response:
+        return refusal(500, "the service failed; its log says how")
+
+    return {
+        Overloaded: overloaded, Stopped: stopped, TooLarge: too_large, TimeoutError: too_slow, 404: unknown,
+        405: wrong_method, Exception: failed,
+    }  # fmt: skip
+
+
 class Guard:
-    """Lets through only requests that are authorised, small enough and sent in time; words failures as JSON."""
+    """Lets through only requests that are authorised, small enough and sent in time."""
 
     def __init__(self, app: ASGIApp, tokens: Tokens, writer: Writer) -> None:
         self._app = app
-        self._tokens = tokens
         self._writer = writer
+        self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._writer.full and scope["path"] == EVENTS:  # turned away as cheaply as can be
+            self._writer.metrics.overloaded()
+            for message in TURNED_AWAY:
+                await send(message)
+            return
         wrong = self._unauthorised(scope)
         if wrong is None:
-            wrong = await self._handled(scope, receive, send)
-        if wrong is not None:
+            await self._app(scope, Limited(receive), send)
+        else:
             await wrong(scope, receive, send)
 
     def _unauthorised(self, scope: Scope) -> Response | None:
@@ -96,27 +153,6 @@ class Guard:
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > LARGEST_BODY:
             return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
-        return None
-
-    async def _handled(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
-        started = False
-
-        async def sending(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, Limited(receive), sending)
-        except Overloaded:
-            self._writer.metrics.overloaded()
-            return refusal(429, "too many requests wait: come again", {"Retry-After": RETRY_AFTER})
-        except Stopped:
-            return refusal(503, "the service is stopping", {"Retry-After": RETRY_AFTER})
-        except TooLarge:
-            return None if started else refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
-        except TimeoutError:
-            return None if started else refusal(408, f"the request took longer than {BODY_SECONDS:g} s to arrive")
         return None
 
 

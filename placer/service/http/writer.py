@@ -25,7 +25,7 @@ from placer.service.http.metrics import Metrics
 TOGETHER = 128
 """Most events that are committed together: what a commit takes is shared, and nobody waits long for one."""
 
-MOST_WAITING = 256
+MOST_WAITING = 128
 """Requests that wait; beyond, the client is asked to come again later."""
 
 DONE, FORBIDDEN, CONFLICT, CHANGED, MALFORMED, FAILED = 200, 403, 409, 412, 422, 503
@@ -119,6 +119,11 @@ class Writer:
         """Whether nothing more is decided."""
         return self._stopping
 
+    @property
+    def full(self) -> bool:
+        """Whether a request would be turned away."""
+        return len(self._waiting) >= self._most_waiting
+
     async def submit(
         self,
         lines: list[bytes],
@@ -138,7 +143,7 @@ class Writer:
         """
         if self._stopping:
             raise Stopped
-        if len(self._waiting) >= self._most_waiting:
+        if self.full:
             raise Overloaded
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         one = Submission(lines, done, key, if_version, administers)
