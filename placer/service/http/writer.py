@@ -11,7 +11,6 @@ import hashlib
 import json
 import time
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -102,6 +101,7 @@ class Writer:
         self._most_waiting = most_waiting
         self._answers = state.answers
         self._waiting: deque[Submission] = deque()
+        self._decided: list[Submission] = []
         self._arrived = asyncio.Event()
         self._committed = asyncio.Event()
         self._settled = asyncio.Event()
@@ -183,19 +183,20 @@ class Writer:
                     await self._arrived.wait()
                     continue
                 self._settled.clear()
-                finished = [one for one in self._decide_some() if one.complete]
+                self._decide_some()
                 begun = time.perf_counter()
                 await loop.run_in_executor(self._disk, self.state.commit)
                 self.metrics.committed(time.perf_counter() - begun)
-                self._settle(finished)
+                self._settle()
         except BaseException as failure:
             self._fail(failure)
             raise
         finally:
             self._disk.shutdown(wait=False)
 
-    def _settle(self, finished: list[Submission]) -> None:
+    def _settle(self) -> None:
         self._settled.set()
+        finished, self._decided = self._decided, []
         committed, self._committed = self._committed, asyncio.Event()
         committed.set()
         for one in finished:
@@ -207,12 +208,12 @@ class Writer:
         self.failure, self._stopping = failure, True
         self._settled.set()
         self._committed.set()
-        while self._waiting:
-            done = self._waiting.popleft().done
-            if not done.done():
-                done.set_exception(Stopped())
+        for one in (*self._decided, *self._waiting):
+            if not one.done.done():
+                one.done.set_exception(Stopped())
+        self._waiting.clear()
 
-    def _decide_some(self) -> Iterator[Submission]:
+    def _decide_some(self) -> None:
         """Decide on at most `TOGETHER` events; submissions that are complete leave the queue."""
         budget = TOGETHER
         while self._waiting and budget > 0:
@@ -222,9 +223,8 @@ class Writer:
                 one.answers.append(self._answer(one, one.lines[number], one.key_of(number)))
                 budget -= 1
             if one.complete:
-                self._waiting.popleft()
+                self._decided.append(self._waiting.popleft())
                 self.metrics.answered(time.perf_counter() - one.begun)
-            yield one
 
     def _answer(self, one: Submission, line: bytes, key: str | None) -> KeptAnswer:
         if key is None:
