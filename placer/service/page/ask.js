@@ -77,7 +77,7 @@ function placesWords(nf, places) {
 
 function placeRow({ nic, nic_model, opens, score }) {
   return row(nic === null ? "a new NIC" : nicButton(nic), name(nic_model), opens ? "yes" : "no",
-    typeof score === "number" ? make("span", {}, score.toPrecision(3)) : null);
+    score ?? null);
 }
 
 function reasonList(reasons) {

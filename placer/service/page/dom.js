@@ -36,8 +36,13 @@ export function keyed(parent, items, keyOf, create, update) {
 
 const NUMBERS = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
+const SMALL_NUMBERS = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
 /** A number for people; a dash for none. */
-export const number = (value) => (typeof value === "number" ? NUMBERS.format(value) : "-");
+export function number(value) {
+  if (typeof value !== "number") return "-";
+  return (Math.abs(value) < 10 ? SMALL_NUMBERS : NUMBERS).format(value);
+}
 
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 

@@ -16,7 +16,7 @@ function facts(summary) {
     { label: "NICs idle", value: sum(models, "idle") },
     { label: "NICs draining", value: sum(models, "draining"), bad: "warn" },
     { label: "NICs failed", value: sum(models, "failed"), bad: "bad" },
-    { label: "Cores taken", value: sum(models, "cores_taken"), all: sum(models, "cores") },
+    coresFact(sum(models, "cores_taken"), sum(models, "cores")),
     { label: "Tenants", value: summary.tenants },
     { label: "Queued", value: summary.queued, bad: "warn" },
     { label: "SLA violations seen", value: summary.violations_seen, bad: "bad" },
@@ -24,18 +24,23 @@ function facts(summary) {
   ];
 }
 
+function coresFact(taken, all) {
+  const label = `Cores taken: ${number(taken)} of ${number(all)}`;
+  return { key: "cores", label, value: all ? Math.round((100 * taken) / all) : 0, unit: " %" };
+}
+
 export function showSummary(summary) {
-  const create = (fact) => make("div", {}, make("dt", {}, fact.label), make("dd"));
-  keyed(byId("tiles"), facts(summary), (fact) => fact.label, create, showFact);
+  const create = () => make("div", {}, make("dt"), make("dd"));
+  keyed(byId("tiles"), facts(summary), (fact) => fact.key ?? fact.label, create, showFact);
   const models = byId("models");
   models.hidden = summary.by_model.length < 2;
   models.querySelector("tbody").replaceChildren(...summary.by_model.map(modelRow));
 }
 
-function showFact(tile, { value, all, bad }) {
+function showFact(tile, { label, value, unit = "", bad }) {
   tile.className = bad && value > 0 ? bad : "";
-  const shown = all === undefined ? number(value) : `${number(value)} of ${number(all)}`;
-  say(tile.lastElementChild, shown);
+  say(tile.firstElementChild, label);
+  say(tile.lastElementChild, `${number(value)}${unit}`);
 }
 
 function modelRow(model) {

@@ -64,13 +64,14 @@ function facts(nic) {
 }
 
 function tenantTable(tenants) {
-  const headers = ["Tenant", "NF and traffic", "#Predicted kpps", "#Required kpps", "SLA"];
+  const headers = ["Tenant and NF", "SLA", "#Predicted, kpps", "#Required, kpps", "Traffic"];
   return table("Tenants", headers, tenants.map(tenantRow));
 }
 
 function tenantRow(tenant) {
-  const what = make("span", {}, name(tenant.nf), make("small", {}, trafficWords(tenant.traffic)));
-  return row(name(tenant.id), what, tenant.predicted_kpps ?? null, tenant.required_kpps ?? null, slaVerdict(tenant));
+  const who = make("span", {}, name(tenant.id), name(tenant.nf, "small"));
+  const throughput = [tenant.predicted_kpps ?? null, tenant.required_kpps ?? null];
+  return row(who, slaVerdict(tenant), ...throughput, name(trafficWords(tenant.traffic) || "-", "small"));
 }
 
 /** Whether the SLA is met, and what it is. */
@@ -78,5 +79,5 @@ export function slaVerdict(tenant) {
   const known = typeof tenant.predicted_kpps === "number" && typeof tenant.required_kpps === "number";
   const below = belowSla(tenant);
   const words = below ? "below SLA" : known ? "met" : "not predicted";
-  return make("span", {}, make("strong", { class: below ? "bad" : "" }, words), make("small", {}, slaWords(tenant)));
+  return make("span", { class: "sla" }, make("strong", { class: below ? "bad" : "" }, words), make("small", {}, slaWords(tenant)));
 }

@@ -48,8 +48,8 @@ export function trafficWords(traffic) {
 }
 
 export function slaWords(tenant) {
-  if (typeof tenant.sla_drop === "number") return `drop of at most ${number(100 * tenant.sla_drop)} %`;
-  if (typeof tenant.sla_min_kpps === "number") return `at least ${number(tenant.sla_min_kpps)} kpps`;
+  if (typeof tenant.sla_drop === "number") return `drop up to ${number(100 * tenant.sla_drop)} %`;
+  if (typeof tenant.sla_min_kpps === "number") return `${number(tenant.sla_min_kpps)} kpps or more`;
   return "-";
 }
 
