@@ -7,7 +7,7 @@ import { eventWords } from "./words.js";
 const SHOWN = 50;
 const AT_FIRST = 20;
 const WAIT_S = 20;
-const ANNOUNCED_MS = 5_000;
+const ANNOUNCED_MS = 3_000;
 
 let after = null;
 let kept = [];
