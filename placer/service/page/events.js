@@ -10,12 +10,15 @@ const WAIT_S = 20;
 const ANNOUNCED_MS = 3_000;
 
 let after = null;
+let seen = 0;
 let kept = [];
 let unannounced = 0;
 let timer = 0;
 
 /** Wait for events and show them; whether there were any. `version`: that of the fleet when it was last read. */
 export async function waitForEvents(version, signal) {
+  if (version < seen) forget();
+  seen = version;
   after ??= Math.max(0, version - AT_FIRST);
   const first = kept.length === 0;
   const lines = await getLines(`v1/log?after=${after}&wait_s=${WAIT_S}`, WAIT_S, signal);
@@ -25,6 +28,15 @@ export async function waitForEvents(version, signal) {
   show();
   if (!first) announce(lines.length);
   return true;
+}
+
+/** The service started anew with another fleet: its log is another one. */
+function forget() {
+  after = null;
+  kept = [];
+  byId("events").replaceChildren();
+  byId("events").hidden = true;
+  byId("events-none").hidden = false;
 }
 
 function show() {

@@ -17,7 +17,7 @@ async function read(signal) {
   const summary = await get("v1/summary", signal);
   version = summary.version;
   showSummary(summary);
-  offerNfs(summary.nfs);
+  offerNfs(summary.nfs ?? []);
   if (listed === version) return;
   listed = await readList(nicsIn(summary), signal);
   await readNic(signal);

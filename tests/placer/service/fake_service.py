@@ -28,8 +28,12 @@ class Fake:
     ----------
     nics
         NICs in order.
+    nfs
+        NFs that can be asked for.
     events
         The log; `add_event` ends waiting for it.
+    logs
+        Whether there is a log.
     token
         The bearer token that is asked for; none if empty.
     broken
@@ -39,7 +43,9 @@ class Fake:
     """
 
     nics: list[dict[str, Any]]
+    nfs: list[str] = field(default_factory=lambda: list(NFS))
     events: list[dict[str, Any]] = field(default_factory=list)
+    logs: bool = True
     token: str = ""
     broken: int = 0
     requests: list[str] = field(default_factory=list)
@@ -59,6 +65,8 @@ class Fake:
             case ["summary"]:
                 return 200, self.summary()
             case ["nics"]:
+                if int(query.get("cursor", ["0"])[0]) > len(self.nics):
+                    return 400, _error("the cursor is not valid")
                 return 200, self.page(int(query.get("cursor", ["0"])[0]), int(query["limit"][0]))
             case ["nics", name]:
                 found = [nic for nic in self.nics if nic["nic"] == unquote(name)]
@@ -68,7 +76,7 @@ class Fake:
             case ["ask"]:
                 self.questions.append(body)
                 return 200, self.places(body)
-            case ["log"]:
+            case ["log"] if self.logs:
                 return 200, self.log(int(query["after"][0]))
         return 404, _error("no such path")
 
@@ -81,7 +89,7 @@ class Fake:
             "tenants": sum(len(nic["tenants"]) for nic in self.nics),
             "queued": 2,
             "violations_seen": 5,
-            "nfs": NFS,
+            "nfs": self.nfs,
             "by_model": [_of_model(model, [nic for nic in self.nics if nic["nic_model"] == model]) for model in models],
         }
 
