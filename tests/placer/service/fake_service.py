@@ -199,6 +199,8 @@ class _Server(ThreadingHTTPServer):
 def _handler_of(fake: Fake) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 1 << 16
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             fake.requests.append(f"{self.command} {self.path}")
