@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +33,9 @@ GRACE_S = 10
 """Seconds that requests have to end when the service stops."""
 
 MOST_CONNECTIONS = 4_096
+
+BACKLOG = 1_024
+"""Connections that wait to be accepted."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def serve_http(
     config = uvicorn.Config(
         app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,
         limit_concurrency=MOST_CONNECTIONS, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
-        server_header=False, date_header=False, lifespan="on", backlog=1024, h11_max_incomplete_event_size=65_536,
+        server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, h11_max_incomplete_event_size=65_536,
     )  # fmt: skip
     _log_as_json(requests=settings.log_requests)
     listening = _listen(settings)
@@ -135,6 +140,16 @@ class StoppingServer(uvicorn.Server):
         super().__init__(config)
         self._writer = writer
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGTERM and Ctrl-C, and go on with the program afterwards, so that it ends as it should."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
     async def on_tick(self, counter: int) -> bool:
         """Also end when the state cannot be written any more."""
         return await super().on_tick(counter) or self._writer.failure is not None
@@ -156,6 +171,7 @@ def _listen(settings: ServerSettings) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))
+        listening.listen(BACKLOG)  # who connects from now on waits until the service has started
     except OSError as error:
         listening.close()
         address = f"{settings.host}:{settings.port}"

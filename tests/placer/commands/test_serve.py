@@ -1,0 +1,97 @@
+"""`placer serve` as a process: it answers, stops as it should, goes on after a kill, and refuses what is unsafe."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from placer.service.http.tokens import read_tokens
+
+ARRIVAL = {"event": "arrive", "id": "a", "nf": "NAT", "sla_drop": 0.1}
+
+
+@contextmanager
+def serving(state: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A service with this state, and a client of it."""
+    command = [sys.executable, "-m", "placer", "serve", "--state", str(state), "--listen", "127.0.0.1:0", "--quiet"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            address = next(found[1] for line in process.stderr if (found := re.search(r'"address": "([^"]+)"', line)))
+            with httpx.Client(base_url=address, timeout=30) as client:
+                yield process, client
+        finally:
+            process.kill()
+
+
+def refused(*options: str) -> str:
+    """What is printed on stderr, and the status is 2."""
+    command = [sys.executable, "-m", "placer", "serve", *options]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout) == (2, "")
+    return found.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(tmp_path: Path, number: signal.Signals) -> None:
+    """A question that waits for the log does not keep it from stopping; the status is 0."""
+    with serving(tmp_path / "s.db") as (process, client):
+        assert client.post("/v1/events", json=ARRIVAL).json()["status"] == "placed"
+        with client.stream("GET", "/v1/log", params={"after": 1, "wait_s": 0}):
+            process.send_signal(number)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert json.loads(process.stderr.read().splitlines()[-1]) == {"log": "stopped", "version": 1}
+    with serving(tmp_path / "s.db") as (process, client):
+        assert client.get("/v1/tenants/a").json()["nic"] == "nic-1"
+        process.kill()
+        process.wait()
+    with serving(tmp_path / "s.db") as (_, client):
+        assert client.get("/v1/tenants/a").json()["version"] == 1
+
+
+def test_a_new_token_is_shown_once_and_works(tmp_path: Path) -> None:
+    """Its table goes to stdout, the token to stderr."""
+    command = [sys.executable, "-m", "placer", "serve", "--new-token", "web", "--scopes", "ask"]
+    made = subprocess.run(command, capture_output=True, text=True, check=True)
+    (tmp_path / "tokens.toml").write_text(made.stdout)
+    token = made.stderr.split()[-1]
+    assert read_tokens(tmp_path / "tokens.toml").scopes(f"Bearer {token}") == {"ask"}
+    assert token not in made.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "--state: is missing"),
+        (["--state", "s.db", "--listen", "8080"], "--listen: '8080' is not HOST:PORT"),
+        (["--state", "s.db", "--listen", "0.0.0.0:8080"], "there are no --tokens"),
+        (["--state", "s.db", "--tls-key", "key.pem"], "--tls-certificate: is missing"),
+        (["--state", "s.db", "--kubernetes", "cluster"], "--kubernetes: 'cluster' is no address"),
+        (["--state", "s.db", "--kubernetes", "in-cluster"], "no pod with a service account"),
+        (["--state", "s.db", "--tokens", "none.toml"], "none.toml"),
+        (["--new-token", "x", "--scopes", "root"], "'root' is no scope"),
+    ],
+)
+def test_what_is_unsafe_or_wrong_is_refused(
+    tmp_path: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what to do about it; nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(*options)
+
+
+def test_an_address_in_use_is_refused(tmp_path: Path) -> None:
+    """By the second service, whose state is another."""
+    with serving(tmp_path / "s.db") as (_, client):
+        address = f"{client.base_url.host}:{client.base_url.port}"
+        assert "cannot be used" in refused("--state", str(tmp_path / "t.db"), "--listen", address)
