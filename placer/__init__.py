@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from placer.api import PlacementResult, place, read_trace
+    from placer.client import Client, ServiceError
     from placer.inputs.catalogue import Cards
     from placer.model.arrival import Arrival
     from placer.model.catalogue import Catalogue
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from profiles import InputError, TrafficProfile, Workload
 
 ROOMS = {
+    "placer.client": ("Client", "ServiceError"),
     "placer.api": ("PlacementResult", "place", "read_trace"),
     "placer.inputs.catalogue": ("Cards",),
     "placer.model.arrival": ("Arrival",),
@@ -47,6 +49,7 @@ __all__ = [
     "Arrival",
     "Cards",
     "Catalogue",
+    "Client",
     "Fleet",
     "InputError",
     "Nic",
@@ -56,6 +59,7 @@ __all__ = [
     "Placement",
     "PlacementResult",
     "Plan",
+    "ServiceError",
     "Sla",
     "Strategy",
     "Tenant",

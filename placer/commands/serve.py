@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,6 +25,12 @@ from placer.commands.options import (
     refuse_bad_budget,
     refuse_unwritable,
 )
+
+if TYPE_CHECKING:
+    from placer.model.catalogue import Catalogue
+    from placer.online.engine import Engine
+    from placer.online.store import State
+    from placer.progress import Progress
 
 StateFile = Annotated[
     Path | None,
@@ -50,6 +56,14 @@ Certificate = Annotated[
 Key = Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate.", show_default=False)]
 Anyone = Annotated[bool, typer.Option("--without-tokens", help="Let anybody who can reach the address do everything.")]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request on stderr.")]
+Arrivals = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TRACE",
+        help="Begin an empty fleet with the instances of this CSV file, as of `placer run`; departures do not count.",
+        show_default=False,
+    ),
+]
 Kubernetes = Annotated[
     str | None,
     typer.Option(
@@ -71,6 +85,7 @@ def command(
     models: ModelsDir = None,
     fleet: Fleet = None,
     listen: Listen = "127.0.0.1:8080",
+    arrivals: Arrivals = None,
     kubernetes: Kubernetes = None,
     tokens: TokenFile = None,
     new_token: NewToken = None,
@@ -108,6 +123,7 @@ def command(
     from placer.online.engine import WHEN_FULL
     from placer.online.protocol import Reader
     from placer.online.store import State
+    from placer.progress import Progress
     from placer.online.what_if import WhatIf
     from placer.policy.rules import rule_of
     from placer.progress import Progress
@@ -133,11 +149,26 @@ def command(
         saved = stack.enter_context(State(state, kinds, catalogue.check))
         said = partial(announce, catalogue, progress)
         engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said, kinds)
+        if arrivals is not None:
+            _begin_with(arrivals, catalogue, engine, saved, progress)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
         settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
         writer, what_if = make_writer(engine, reader, saved), WhatIf(engine)
         routes, background = ([], []) if kubernetes is None else extender_of(kubernetes, writer, what_if)
         serve_http(writer, what_if, settings, routes, background)
+
+
+def _begin_with(trace: Path, catalogue: Catalogue, engine: Engine, saved: State, progress: Progress) -> None:
+    from placer.inputs.arrivals import read_arrivals
+    from placer.service.initial import place_all
+
+    with trace.open(encoding="utf-8", newline="") as file:
+        read = read_arrivals(file, catalogue.default_traffic, catalogue.check)
+    if saved.events:
+        progress.say(f"{saved.path} has a fleet, which is continued without {trace}")
+        return
+    placed = place_all(read, engine, saved, progress)
+    progress.say(f"{placed} of {len(read)} instances of {trace} are placed on {len(engine.fleet.nics)} NICs")
 
 
 def _make_token(name: str, scopes: str) -> None:

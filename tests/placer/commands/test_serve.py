@@ -90,6 +90,16 @@ def test_what_is_unsafe_or_wrong_is_refused(
     assert message in refused(*options)
 
 
+def test_an_empty_fleet_begins_with_a_trace_and_another_is_continued(tmp_path: Path) -> None:
+    """Two instances; the second start does not place them again."""
+    trace = tmp_path / "trace.csv"
+    trace.write_text("id,time,nf,sla_drop\nweb-nat,0,NAT,0.10\nedge-ids,12.5,NIDS,0.05\n")
+    for _ in range(2):
+        with serving(tmp_path / "s.db", "--arrivals", str(trace)) as (_, client):
+            assert client.get("/v1/summary").json()["tenants"] == 2
+            assert len(client.get("/v1/log").text.splitlines()) == 2
+
+
 def test_an_address_in_use_is_refused(tmp_path: Path) -> None:
     """By the second service, whose state is another."""
     with serving(tmp_path / "s.db") as (_, client):
