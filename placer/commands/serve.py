@@ -123,7 +123,6 @@ def command(
     from placer.online.engine import WHEN_FULL
     from placer.online.protocol import Reader
     from placer.online.store import State
-    from placer.progress import Progress
     from placer.online.what_if import WhatIf
     from placer.policy.rules import rule_of
     from placer.progress import Progress
