@@ -54,19 +54,36 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PredictionShift:
-    """How a prediction moves, of the logarithm, and the share of its spread that is left."""
+    """How a prediction moves.
+
+    Parameters
+    ----------
+    by
+        In all, of the logarithm.
+    spread_left
+        The share of its spread that is left.
+    drift
+        The part of it that an NF that has changed causes, of the logarithm.
+    """
 
     by: float
     spread_left: float = 1.0
+    drift: float = 0.0
 
     def median(self, estimate: Estimate) -> float:
         """The corrected median prediction, kpps."""
         return estimate.kpps * exp(self.by)
 
     def at_risk(self, estimate: Estimate) -> float:
-        """The corrected throughput at risk, kpps."""
-        margin = log(max(estimate.at_risk, 1e-300) / estimate.kpps) if estimate.kpps > 0 else 0.0
-        return estimate.kpps * exp(self.by + self.spread_left * margin)
+        """The corrected throughput at risk, kpps.
+
+        Apart from drift it is never above the one without corrections: placement that goes up to what was measured
+        saves hardly a NIC, and violates the SLAs for which a reading was a little too high.
+        """
+        if estimate.kpps <= 0:
+            return 0.0
+        margin = log(max(estimate.at_risk, 1e-300) / estimate.kpps)
+        return estimate.kpps * exp(min(self.by + self.spread_left * margin, self.drift + margin))
 
 
 NOTHING = PredictionShift(0.0)
@@ -168,14 +185,14 @@ class LearntCorrections:
         """How the prediction of a workload in a co-location moves."""
         drifted = self._drift.get((nic_model, workload.nf, len(co_location) == 1), 0.0)
         if not self.ledger.knows(nic_model, workload):
-            return PredictionShift(drifted) if drifted else NOTHING
+            return PredictionShift(drifted, drift=drifted) if drifted else NOTHING
         competitors = competitors_of(co_location, workload)
         near = self._near(nic_model, workload, competitors)
         entry = self.ledger.find(nic_model, workload, competitors)
         if entry is None or not entry.readings:
-            return PredictionShift(drifted + near)
+            return PredictionShift(drifted + near, drift=drifted)
         moved, weight = self._own(entry, estimate, drifted)
-        return PredictionShift(drifted + near + weight * (moved - near), sqrt(1.0 - weight))
+        return PredictionShift(drifted + near + weight * (moved - near), sqrt(1.0 - weight), drifted)
 
     def _near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> float:
         """What entries near here say together."""

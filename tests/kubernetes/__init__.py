@@ -1,0 +1,1 @@
+"""The extender under the real kube-scheduler, which is built from source."""

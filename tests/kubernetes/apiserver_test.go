@@ -1,0 +1,262 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// An API server in memory: nodes and pods with list, watch, bind, status and delete; all else is empty.
+type apiServer struct {
+	*httptest.Server
+	lock      sync.Mutex
+	changed   *sync.Cond
+	version   int
+	forgotten int // watches from before this version answer 410
+	cuts      int // watches that began before are cut
+	nodes     map[string]*corev1.Node
+	pods      map[string]*corev1.Pod
+	history   []change
+}
+
+type change struct {
+	version  int
+	resource string
+	kind     string
+	object   []byte
+}
+
+func newAPIServer() *apiServer {
+	server := &apiServer{nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}}
+	server.changed = sync.NewCond(&server.lock)
+	server.Server = httptest.NewServer(http.HandlerFunc(server.answer))
+	return server
+}
+
+func (server *apiServer) addNode(node *corev1.Node) {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	node.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
+	server.nodes[node.Name] = node
+	server.note("nodes", "ADDED", node)
+}
+
+func (server *apiServer) addPod(pod *corev1.Pod) {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.Status.Phase = corev1.PodPending
+	server.pods[pod.Name] = pod
+	server.note("pods", "ADDED", pod)
+}
+
+func (server *apiServer) deletePod(name string) {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	if pod := server.pods[name]; pod != nil {
+		delete(server.pods, name)
+		server.note("pods", "DELETED", pod)
+	}
+}
+
+// All watches end, and none can be continued: clients have to list again.
+func (server *apiServer) cutWatches() {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	server.version++
+	server.forgotten = server.version
+	server.history = nil
+	server.cuts++
+	server.changed.Broadcast()
+}
+
+// Pods by name with their nodes; an empty node where a pod is pending.
+func (server *apiServer) placed() map[string]string {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	found := map[string]string{}
+	for name, pod := range server.pods {
+		found[name] = pod.Spec.NodeName
+	}
+	return found
+}
+
+// Why a pod is pending, as its condition says.
+func (server *apiServer) message(name string) string {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	for _, condition := range server.pods[name].Status.Conditions {
+		if condition.Type == corev1.PodScheduled {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+// The lock is held.
+func (server *apiServer) note(resource, kind string, object metav1.Object) {
+	server.version++
+	object.SetResourceVersion(strconv.Itoa(server.version))
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	server.history = append(server.history, change{server.version, resource, kind, text})
+	server.changed.Broadcast()
+}
+
+func (server *apiServer) answer(writer http.ResponseWriter, request *http.Request) {
+	writer.Header().Set("Content-Type", "application/json")
+	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	resource := parts[len(parts)-1]
+	switch {
+	case request.Method == http.MethodGet && request.URL.Query().Get("watch") != "":
+		server.watch(writer, request, resource)
+	case request.Method == http.MethodGet && len(parts) == 6 && parts[4] == "pods":
+		server.lock.Lock()
+		defer server.lock.Unlock()
+		if pod := server.pods[parts[5]]; pod != nil {
+			respond(writer, http.StatusOK, pod)
+		} else {
+			refuse(writer, http.StatusNotFound, "NotFound")
+		}
+	case request.Method == http.MethodGet:
+		server.list(writer, resource)
+	case request.Method == http.MethodPost && resource == "binding":
+		server.bind(writer, request, parts[5])
+	case request.Method == http.MethodPatch && len(parts) == 7 && resource == "status":
+		server.setStatus(writer, request, parts[5])
+	default: // events and the like
+		body, _ := io.ReadAll(request.Body)
+		writer.WriteHeader(http.StatusCreated)
+		_, _ = writer.Write(body)
+	}
+}
+
+func (server *apiServer) list(writer http.ResponseWriter, resource string) {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	items := []any{}
+	switch resource {
+	case "nodes":
+		for _, name := range sorted(server.nodes) {
+			items = append(items, server.nodes[name])
+		}
+	case "pods":
+		for _, name := range sorted(server.pods) {
+			items = append(items, server.pods[name])
+		}
+	}
+	metadata := map[string]string{"resourceVersion": strconv.Itoa(server.version)}
+	respond(writer, http.StatusOK, map[string]any{"metadata": metadata, "items": items})
+}
+
+func (server *apiServer) watch(writer http.ResponseWriter, request *http.Request, resource string) {
+	since, _ := strconv.Atoi(request.URL.Query().Get("resourceVersion"))
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	if since < server.forgotten {
+		refuse(writer, http.StatusGone, "Expired")
+		return
+	}
+	cuts := server.cuts
+	go func() {
+		<-request.Context().Done()
+		server.changed.Broadcast()
+	}()
+	writer.WriteHeader(http.StatusOK)
+	writer.(http.Flusher).Flush()
+	for request.Context().Err() == nil && server.cuts == cuts {
+		for _, one := range server.history {
+			if one.version > since && one.resource == resource {
+				fmt.Fprintf(writer, `{"type":%q,"object":%s}`+"\n", one.kind, one.object)
+			}
+		}
+		since = server.version
+		writer.(http.Flusher).Flush()
+		server.changed.Wait()
+	}
+}
+
+func (server *apiServer) bind(writer http.ResponseWriter, request *http.Request, name string) {
+	var binding corev1.Binding
+	if json.NewDecoder(request.Body).Decode(&binding) != nil {
+		refuse(writer, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	pod := server.pods[name]
+	switch {
+	case pod == nil:
+		refuse(writer, http.StatusNotFound, "NotFound")
+	case pod.Spec.NodeName != "" || pod.UID != binding.UID:
+		refuse(writer, http.StatusConflict, "Conflict")
+	default:
+		bound := pod.DeepCopy()
+		bound.Spec.NodeName = binding.Target.Name
+		bound.Status.Phase = corev1.PodRunning
+		server.pods[name] = bound
+		server.note("pods", "MODIFIED", bound)
+		respond(writer, http.StatusCreated, metav1.Status{Status: "Success"})
+	}
+}
+
+func (server *apiServer) setStatus(writer http.ResponseWriter, request *http.Request, name string) {
+	var patch struct {
+		Status struct {
+			Conditions []corev1.PodCondition `json:"conditions"`
+		} `json:"status"`
+	}
+	_ = json.NewDecoder(request.Body).Decode(&patch)
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	pod := server.pods[name]
+	if pod == nil {
+		refuse(writer, http.StatusNotFound, "NotFound")
+		return
+	}
+	changed := pod.DeepCopy()
+	for _, condition := range patch.Status.Conditions {
+		kept := []corev1.PodCondition{condition}
+		for _, other := range changed.Status.Conditions {
+			if other.Type != condition.Type {
+				kept = append(kept, other)
+			}
+		}
+		changed.Status.Conditions = kept
+	}
+	server.pods[name] = changed
+	server.note("pods", "MODIFIED", changed)
+	respond(writer, http.StatusOK, changed)
+}
+
+func respond(writer http.ResponseWriter, status int, value any) {
+	writer.WriteHeader(status)
+	_ = json.NewEncoder(writer).Encode(value)
+}
+
+func refuse(writer http.ResponseWriter, status int, reason string) {
+	respond(writer, status, metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   "Failure", Reason: metav1.StatusReason(reason), Code: int32(status), Message: reason,
+	})
+}
+
+func sorted[V any](named map[string]V) []string {
+	names := make([]string, 0, len(named))
+	for name := range named {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,27 @@
+"""The real kube-scheduler places pods through the extender: built with Go, against an API server in memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+BUILD_AND_RUN_S = 2400
+
+
+@pytest.mark.slow
+def test_kube_scheduler_places_pods_through_the_extender() -> None:
+    """100 pods on 50 nodes; see scheduler_test.go. Building the scheduler takes minutes the first time."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("there is no go")
+    environment = {**os.environ, "PLACER": f"{sys.executable} -m placer", "PYTHONPATH": str(HERE.parents[1])}
+    command = [go, "test", "-count=1", "-v", "-timeout", "30m", "./..."]
+    found = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=BUILD_AND_RUN_S)
+    print(found.stdout[-8000:])
+    assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-4000:]

@@ -1,0 +1,43 @@
+"""The manifests for Kubernetes are what kubectl and the service expect."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path("deploy/kubernetes")
+
+
+def test_the_manifests_build() -> None:
+    """All resources, in one namespace, without the example."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("there is no kubectl")
+    built = subprocess.run([kubectl, "kustomize", str(FOLDER)], capture_output=True, text=True, timeout=60)
+    if "unknown command" in built.stderr or "not found" in built.stderr:
+        pytest.skip("this kubectl has no kustomize")
+    assert built.returncode == 0, built.stderr
+    kinds = [line.split()[1] for line in built.stdout.splitlines() if line.startswith("kind: ")]
+    assert sorted(kinds) == sorted(
+        ["Namespace", "ServiceAccount", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ClusterRoleBinding",
+         "ClusterRoleBinding", "ConfigMap", "Service", "PersistentVolumeClaim", "Deployment", "Deployment",
+         "NetworkPolicy"]
+    )  # fmt: skip
+
+
+def test_every_file_is_part_of_the_deployment_or_the_example() -> None:
+    """None is forgotten in kustomization.yaml."""
+    text = (FOLDER / "kustomization.yaml").read_text()
+    others = {path.name for path in FOLDER.iterdir()} - {"kustomization.yaml", "example-pod.yaml"}
+    assert {name for name in others if name not in text} == set()
+
+
+def test_the_scheduler_calls_the_routes_that_there_are() -> None:
+    """Verbs and the resource that is managed are those of the extender."""
+    text = (FOLDER / "scheduler-configuration.yaml").read_text()
+    for wanted in ("/k8s/v1", "filterVerb: filter", "prioritizeVerb: prioritize", "bindVerb: bind", "nf-placer.io/nf"):
+        assert wanted in text
+    assert "nodeCacheCapable: true" in text
