@@ -63,12 +63,25 @@ def test_a_correction_fades_with_the_competitors_that_differ() -> None:
 
 
 def test_a_measured_co_location_keeps_less_of_its_spread() -> None:
-    """The throughput at risk comes nearer to the median."""
+    """Where less was measured than predicted, the throughput at risk comes nearer to the corrected median."""
     corrections = LearntCorrections(Ledger())
     for tenant in "1234":
-        learn(corrections, B, tenant=tenant, kpps=100.0)
+        learn(corrections, B, tenant=tenant, kpps=80.0)
     shift = corrections.shift(MODEL, (A, B), A, PREDICTED)
-    assert 95.0 < shift.at_risk(PREDICTED) < shift.median(PREDICTED) == pytest.approx(100.0)
+    assert 0.95 < shift.at_risk(PREDICTED) / shift.median(PREDICTED) < 1.0
+    assert shift.median(PREDICTED) < 85.0
+
+
+def test_what_was_measured_above_a_prediction_does_not_make_placement_bolder() -> None:
+    """The median moves up; the throughput at risk stays, unless the NF has drifted."""
+    corrections = LearntCorrections(Ledger())
+    for tenant in "1234":
+        learn(corrections, B, tenant=tenant, kpps=120.0)
+    shift = corrections.shift(MODEL, (A, B), A, PREDICTED)
+    assert shift.median(PREDICTED) > 110.0
+    assert shift.at_risk(PREDICTED) == pytest.approx(95.0)
+    corrections.set_drift(MODEL, A.nf, False, 1.2)
+    assert corrections.shift(MODEL, (A, B), A, PREDICTED).at_risk(PREDICTED) == pytest.approx(114.0)
 
 
 def test_drift_changes_every_co_location_of_an_nf() -> None:
