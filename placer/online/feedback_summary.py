@@ -58,7 +58,7 @@ class FeedbackSummary:
         learnt = read_learnt(file, name)
         ((measured,),) = file.execute("SELECT count(*) FROM readings")
         saturated = "offered_kpps IS NOT NULL AND offered_kpps >= ? * throughput_kpps"
-        ((capacities,),) = file.execute(f"SELECT count(*) FROM readings WHERE {saturated}", (SATURATED,))
+        ((capacities,),) = file.execute(f"SELECT count(*) FROM readings WHERE {saturated}", (SATURATED,))  # nosec B608
         known = {1: INITIAL} | {row["version"]: row for key, row in learnt.items() if key.startswith(VERSION)}
         model, frozen = with_asked(learnt)
         versions = [known[number] for number in sorted(known)]

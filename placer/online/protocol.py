@@ -7,7 +7,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
+    ValidationError,
+)
 
 from placer.model.fleet import Tenant
 from placer.model.sla import Sla
@@ -56,7 +65,7 @@ DECIMALS = 6
 
 
 class Malformed(Refused):
-    """A line that is no event: not as documented, or of an NF or traffic that the models do not know."""
+    """A line that is no event."""
 
 
 Check = Callable[[Workload], Sequence[tuple[str, str]]]
@@ -72,6 +81,12 @@ def usable_name(name: str) -> str:
     return name
 
 
+def whole(value: object) -> object:
+    """A whole number that is written as 3.0, as JSON allows, as an int; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
 
@@ -131,7 +146,7 @@ class _Join(_Line):
 
 class _Rebalance(_Line):
     event: Literal["rebalance"]
-    budget: Annotated[int, Field(ge=0, le=LARGEST)]
+    budget: Annotated[Whole, Field(ge=0, le=LARGEST)]
     move_cost: Number = Rebalance(0).move_cost
     risk_worth: Number = Rebalance(0).risk_worth
 
@@ -187,9 +202,9 @@ class Reader:
         Raises
         ------
         Malformed
-            When the line is not an event, or its workload is unknown.
+            When the line is not an event.
         Refused
-            When it changes an instance that is not there.
+            When the models do not know its NF or traffic, or it changes an instance that is not there.
         """
         try:
             read = _LINE.validate_json(line)
@@ -230,7 +245,7 @@ class Reader:
                 self._checked.clear()
             self._checked[workload] = self.check(workload)
         if self._checked[workload]:
-            raise Malformed("; ".join(f"{column}: {message}" for column, message in self._checked[workload]))
+            raise Refused("; ".join(f"{column}: {message}" for column, message in self._checked[workload]))
         return workload
 
 

@@ -20,7 +20,7 @@ REMEMBERED = 100_000
 
 def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
     """Add readings, within the transaction of their event."""
-    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", map(_row, readings))
+    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", map(_row, readings))  # nosec B608
 
 
 def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator[ProductionReading]:
@@ -32,7 +32,7 @@ def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator
         With the first row that makes no sense.
     """
     co_location_in = lru_cache(REMEMBERED)(_co_location_in)
-    for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):
+    for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):  # nosec B608
         event, nic_model, text, place, tenant, kpps, offered = row
         try:
             co_location = co_location_in(text)

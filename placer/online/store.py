@@ -196,12 +196,12 @@ class State:
     def _move_to_queue(self, tenant_id: str) -> None:
         """Put a tenant that lost its NIC at the end of the queue."""
         last = "(SELECT max(place) + 1 FROM tenants)"
-        self._file.execute(f"UPDATE tenants SET nic = NULL, place = {last} WHERE id = ?", (tenant_id,))
+        self._file.execute(f"UPDATE tenants SET nic = NULL, place = {last} WHERE id = ?", (tenant_id,))  # nosec B608
 
     def _insert(self, tenant: Tenant, nic: str | None) -> None:
         values = (tenant.id, nic, tenant.workload.nf, *tenant.workload.traffic.as_tuple(),
                   tenant.sla.max_drop, tenant.sla.min_kpps)  # fmt: skip
-        self._file.execute(f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+        self._file.execute(f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)  # nosec B608
 
     def _update(self, event: Change) -> None:
         if event.workload is not None:

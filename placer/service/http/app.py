@@ -77,7 +77,6 @@ def make_app(
 
     app = FastAPI(title="nf-placer", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.router.routes.extend(routes)
-    app.openapi_schema = described()
     for failure, handler in _failures(writer).items():
         app.add_exception_handler(failure, handler)
     return app, Guard(app, tokens, writer)
@@ -190,9 +189,9 @@ def routes_of(handlers: dict[tuple[str, str], Handler]) -> list[Route]:
     return [Route(path, handler, methods=[method]) for (method, path), handler in handlers.items()]
 
 
-def openapi_route() -> Route:
+def openapi_route(*, kubernetes: bool) -> Route:
     """`GET /openapi.json`."""
-    text = json.dumps(described())
+    text = json.dumps(described(kubernetes=kubernetes))
 
     async def answer(request: Request) -> Response:
         return Response(text, media_type="application/json")

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 NAME = {"type": "string", "minLength": 1, "maxLength": 256}
+KEY = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[ -~]*[!-~]$"}
 NUMBER = {"type": "number", "minimum": 0, "maximum": 1e12}
 DROP = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
 LEAST = {"type": "number", "exclusiveMinimum": 0, "maximum": 1e12}
@@ -14,6 +15,11 @@ TRAFFIC = {
     "properties": dict.fromkeys(("flows", "packet_size", "mtbr"), NUMBER),
 }  # fmt: skip
 SLA = {"sla_drop": DROP, "sla_min_kpps": LEAST}
+ONE_SLA = {"oneOf": [{"required": ["sla_drop"]}, {"required": ["sla_min_kpps"]}]}
+CHANGES = {
+    "not": {"required": ["sla_drop", "sla_min_kpps"]},
+    "anyOf": [{"required": [key]} for key in ("traffic", "sla_drop", "sla_min_kpps")],
+}
 
 
 def _event(name: str, required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
@@ -32,8 +38,8 @@ MEASURED = {
 }  # fmt: skip
 
 EVENTS = [
-    _event("arrive", ("id", "nf"), id=NAME, nf=NAME, traffic=TRAFFIC, nic=NAME, **SLA),
-    _event("change", ("id",), id=NAME, traffic=TRAFFIC, **SLA),
+    _event("arrive", ("id", "nf"), id=NAME, nf=NAME, traffic=TRAFFIC, nic=NAME, **SLA) | ONE_SLA,
+    _event("change", ("id",), id=NAME, traffic=TRAFFIC, **SLA) | CHANGES,
     *(_event(name, ("id",), id=NAME) for name in ("depart", "where")),
     *(_event(name, ("nic",), nic=NAME) for name in ("fail", "drain", "return")),
     _event("join", ("nic", "nic_model"), nic=NAME, nic_model=NAME),
@@ -60,7 +66,7 @@ NIC = {"type": "object", "required": ["nic", "nic_model", "service", "cores", "f
 QUESTION = {"type": "object", "additionalProperties": False, "required": ["nf"], "properties": {
     "nf": NAME, "traffic": TRAFFIC, **SLA, "count": {"type": "integer", "minimum": 1, "maximum": 100, "default": 1},
     "top": {"type": "integer", "minimum": 1, "maximum": 100, "default": 1}, "explain": {"type": "boolean"},
-}}  # fmt: skip
+}, **ONE_SLA}  # fmt: skip
 PLACES = {"type": "object", "required": ["version", "places", "verdicts"], "properties": {
     **VERSION, "verdicts": {"type": "array"}, "places": {"type": "array", "items": {
         "type": "object", "required": ["nic", "nic_model", "opens", "score"], "properties": {
@@ -76,8 +82,8 @@ REFUSALS = {
 }  # fmt: skip
 
 
-def described() -> dict[str, Any]:
-    """The OpenAPI document."""
+def described(*, kubernetes: bool = False) -> dict[str, Any]:
+    """The OpenAPI document; of the extender, too, where it is there."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -85,14 +91,14 @@ def described() -> dict[str, Any]:
             "version": version("nf-placer"),
             "description": "Places network functions on SmartNICs.",
         },
-        "paths": {**_deciding(), **_reading(), **_kubernetes()},
+        "paths": {**_deciding(), **_reading(), **(_kubernetes() if kubernetes else {})},
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}, {}],
     }
 
 
 def _deciding() -> dict[str, Any]:
-    key = _header("Idempotency-Key", "The same key and request get the same answer.", {"type": "string"})
+    key = _header("Idempotency-Key", "The same key and request get the same answer.", KEY)
     since = _header("If-Version", "Of an arrival that names its NIC: 412 where that changed.", {"type": "integer"})
     wrong = ("401", "403", "408", "409", "412", "413", "422", "429", "503")
     return {
@@ -120,7 +126,7 @@ def _reading() -> dict[str, Any]:
         _query("wait_s", {"type": "number", "minimum": 0, "maximum": 60}),
     ]
     found = (*wrong, "404")
-    asked = ("401", "403", "408", "413", "422", "503")
+    asked = ("401", "403", "408", "409", "413", "422", "503")
     return {
         "/v1/ask": {"post": _operation("ask", "Where it would go.", _json(PLACES), asked, [], _json(QUESTION))},
         "/v1/summary": {"get": _operation("summary", "The fleet in numbers.", _json({"type": "object"}), wrong)},

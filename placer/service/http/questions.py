@@ -14,7 +14,7 @@ from starlette.responses import Response
 from placer.model.fleet import Nic, Tenant
 from placer.model.sla import Sla
 from placer.online.events import Arrive, Refused
-from placer.online.protocol import SHOWN
+from placer.online.protocol import SHOWN, Malformed, Whole
 from placer.online.what_if import ClassVerdict, WhatIf
 from placer.service.http.answers import answer, lines, refusal
 from placer.service.http.metrics import model_of, nics_by_service
@@ -43,8 +43,8 @@ class Question(BaseModel):
     traffic: dict[str, FiniteFloat] | None = None
     sla_drop: FiniteFloat | None = None
     sla_min_kpps: FiniteFloat | None = None
-    count: Annotated[int, Field(ge=1, le=MOST_PLACES)] = 1
-    top: Annotated[int, Field(ge=1, le=MOST_PLACES)] = 1
+    count: Annotated[Whole, Field(ge=1, le=MOST_PLACES)] = 1
+    top: Annotated[Whole, Field(ge=1, le=MOST_PLACES)] = 1
     explain: bool = False
 
 
@@ -65,7 +65,7 @@ class QuestionRoutes:
             place = ".".join(map(str, wrong["loc"]))
             return refusal(422, f"{place}: {worded(wrong)}" if place else worded(wrong))
         except Refused as refused:
-            return refusal(422, str(refused))
+            return refusal(422 if isinstance(refused, Malformed) else 409, str(refused))
         if question.count > 1 and question.top > 1:
             return refusal(
                 422, "count and top: places one after the other, or alternatives for one; give one of the two"
@@ -107,7 +107,7 @@ class QuestionRoutes:
     async def nics(self, request: Request) -> Response:
         """`GET /v1/nics`: NICs in the order of their numbers, from the one after the cursor on."""
         limit, after = request.query_params.get("limit", "100"), request.query_params.get("cursor") or "0"
-        if not (limit.isdigit() and 1 <= int(limit) <= MOST_NICS):
+        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MOST_NICS):
             return refusal(422, f"limit: give a whole number from 1 to {MOST_NICS:,}")
         if not (after.isascii() and after.isdigit() and len(after) < 16):
             return refusal(422, "cursor: give the cursor of the page before")

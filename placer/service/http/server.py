@@ -74,7 +74,6 @@ def question_routes(routes: QuestionRoutes) -> list[Route]:
         Route("/healthz", routes.alive),
         Route("/readyz", routes.ready),
         Route("/metrics", routes.metrics),
-        openapi_route(),
     ]
 
 
@@ -111,7 +110,8 @@ def serve_http(
         When the address is in use.
     """
     questions = QuestionRoutes(writer, what_if)
-    all_routes = [*event_routes(EventRoutes(writer)), *question_routes(questions), *routes, *page_routes()]
+    described = openapi_route(kubernetes=bool(routes))
+    all_routes = [*event_routes(EventRoutes(writer)), *question_routes(questions), *routes, described, *page_routes()]
     _, app = make_app(all_routes, writer, settings.tokens, background)
     config = uvicorn.Config(
         app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,

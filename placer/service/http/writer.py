@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import sys
 import time
+import traceback
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -205,6 +207,8 @@ class Writer:
 
     def _fail(self, failure: BaseException) -> None:
         """What is in memory is ahead of the disk: answer nobody, and end."""
+        shown = traceback.format_exception(failure)
+        print(json.dumps({"log": "failure", "error": repr(failure), "trace": shown}), file=sys.stderr, flush=True)
         self.failure, self._stopping = failure, True
         self._settled.set()
         self._committed.set()

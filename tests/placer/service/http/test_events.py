@@ -34,7 +34,7 @@ def test_an_event_is_answered_as_a_line_is_with_its_version(tmp_path: Path) -> N
     [
         (b"{", 422, "is not JSON"),
         (b"", 422, "is not JSON"),
-        (b'{"event": "arrive", "id": "a", "nf": "x", "sla_drop": 0.1}', 422, "'x' is not profiled"),
+        (b'{"event": "arrive", "id": "a", "nf": "x", "sla_drop": 0.1}', 409, "'x' is not profiled"),
         (b'{"event": "arrive", "id": "a", "nf": "d"}', 422, "no SLA"),
         (b'{"event": "depart", "id": "a"}', 409, "'a' is not placed or queued"),
         (b'{"event": "change", "id": "a", "sla_drop": 0.2}', 409, "'a' is not placed or queued"),
