@@ -48,7 +48,7 @@ class EventRoutes:
         if any(len(event) > LONGEST_EVENT for event in events):
             return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
         if not events:
-            return lines([])
+            return refusal(422, "there is no event: give one JSON object per line")
         found = await self.writer.submit(events, key, administers=request.state.administers)
         return lines(one.text for one in found)
 
