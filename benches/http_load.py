@@ -44,13 +44,16 @@ class Load:
 class Connection(asyncio.Protocol):
     """One connection that sends a request when it got the answer to the one before."""
 
-    def __init__(self, requests: Iterator[bytes], load: Load, gap_s: float, done: asyncio.Future[None]) -> None:
+    def __init__(
+        self, requests: Iterator[bytes], load: Load, gap_s: float, done: asyncio.Future[None], *, since_sent: bool
+    ) -> None:
+        self._since_sent = since_sent
         self._requests = requests
         self._load = load
         self._gap = gap_s
         self._done = done
         self._buffer = b""
-        self._due = 0.0
+        self._due = self._sent = 0.0
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -70,7 +73,8 @@ class Connection(asyncio.Protocol):
             return
         self._buffer = b""
         now = time.perf_counter()
-        self._load.latencies.setdefault(int(head[9:12]), []).append(now - self._due)
+        begun = self._sent if self._since_sent else self._due
+        self._load.latencies.setdefault(int(head[9:12]), []).append(now - begun)
         if not self._gap:
             self._due = now
             self._send()
@@ -93,13 +97,17 @@ class Connection(asyncio.Protocol):
         if request is None:
             self._transport.close()
         else:
+            self._sent = time.perf_counter()
             self._transport.write(request)
 
 
-async def load(port: int, requests: Iterator[bytes], connections: int, rate: float = 0.0) -> Load:
+async def load(
+    port: int, requests: Iterator[bytes], connections: int, rate: float = 0.0, *, since_sent: bool = False
+) -> Load:
     """Send all requests over so many connections; at `rate` per second in all, or as fast as answers come.
 
-    At a rate, latency counts from when a request was due, so that a slow server cannot hide behind its client.
+    At a rate, latency counts from when a request was due, so that a slow server cannot hide behind its client; with
+    `since_sent`, from when it was sent, which is what a client sees that sends no more than is answered.
     """
     loop, found = asyncio.get_running_loop(), Load()
     waiting = []
@@ -108,9 +116,11 @@ async def load(port: int, requests: Iterator[bytes], connections: int, rate: flo
         done: asyncio.Future[None] = loop.create_future()
         waiting.append(done)
         gap = connections / rate if rate else 0.0
-        await loop.create_connection(
-            lambda done=done, gap=gap: Connection(requests, found, gap, done), "127.0.0.1", port
-        )
+
+        def connect(gap: float = gap, done: asyncio.Future[None] = done) -> Connection:
+            return Connection(requests, found, gap, done, since_sent=since_sent)
+
+        await loop.create_connection(connect, "127.0.0.1", port)
         if rate:
             await asyncio.sleep(max(begun + (number + 1) / rate - time.perf_counter(), 0))
     await asyncio.gather(*waiting)
