@@ -64,6 +64,13 @@ Arrivals = Annotated[
         show_default=False,
     ),
 ]
+WebhookAddress = Annotated[
+    str | None,
+    typer.Option("--webhook", metavar="URL", help="Post every event and its answer there, signed.", show_default=False),
+]
+WebhookSecret = Annotated[
+    Path | None, typer.Option(help="A file with the secret that signs webhooks.", show_default=False)
+]
 Kubernetes = Annotated[
     str | None,
     typer.Option(
@@ -87,6 +94,8 @@ def command(
     listen: Listen = "127.0.0.1:8080",
     arrivals: Arrivals = None,
     kubernetes: Kubernetes = None,
+    webhook: WebhookAddress = None,
+    webhook_secret: WebhookSecret = None,
     tokens: TokenFile = None,
     new_token: NewToken = None,
     scopes: Scopes = "decide",
@@ -127,6 +136,7 @@ def command(
     from placer.policy.rules import rule_of
     from placer.progress import Progress
     from placer.service.http.server import ServerSettings, make_writer, serve_http
+    from placer.service.http.webhooks import webhook_maker
     from placer.service.kubernetes.opening import extender_of
     from placer.service.opening import OnlineSettings, named_only, open_engine
 
@@ -136,6 +146,7 @@ def command(
         raise InputError.of("--state", "is missing", hint="name a file for the fleet: --state fleet.db")
     host, port = _address(listen)
     allowed = _tokens(tokens, host, without_tokens)
+    make_webhook = webhook_maker(webhook, webhook_secret) if webhook is not None else None
     _refuse_half_tls(tls_certificate, tls_key)
     refuse_unwritable("--state", state)
     decided_by, progress = (
@@ -154,6 +165,8 @@ def command(
         settings = ServerSettings(host, port, allowed, tls_certificate, tls_key, log_requests)
         writer, what_if = make_writer(engine, reader, saved), WhatIf(engine)
         routes, background = ([], []) if kubernetes is None else extender_of(kubernetes, writer, what_if)
+        if make_webhook is not None:
+            background = [*background, make_webhook(writer).run]
         serve_http(writer, what_if, settings, routes, background)
 
 
