@@ -5,12 +5,16 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Protocol
 
+from placer.model.journal import Journal
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import CoLocation, co_location_of
+from placer.model.pools import WHOLE, Pool
 from placer.model.sharded import OrderedShards, ShardedDict
 from placer.model.sla import Sla
 from profiles import Workload
@@ -112,8 +116,9 @@ class IdleNics:
 
     def __init__(self, kind: NicKind) -> None:
         self.kind = kind
+        self._pool = WHOLE
         self._number_of: dict[str, int] = {}
-        self._by_number: list[tuple[int, str]] = []
+        self._by_number: list[tuple[bool, int, str]] = []
 
     def __iter__(self) -> Iterator[Nic]:
         return (Nic(nic_id, self.kind, number) for nic_id, number in sorted(self._number_of.items(), key=_second))
@@ -124,7 +129,7 @@ class IdleNics:
     def add(self, nic: Nic) -> None:
         """Add a NIC."""
         self._number_of[nic.id] = nic.number
-        heapq.heappush(self._by_number, (nic.number, nic.id))
+        heapq.heappush(self._by_number, (not self._pool.owns(nic.number), nic.number, nic.id))
 
     def remove(self, nic: Nic) -> None:
         """Remove a NIC that is here."""
@@ -136,10 +141,16 @@ class IdleNics:
         return None if number is None else Nic(nic_id, self.kind, number)
 
     def first(self) -> Nic | None:
-        """The one of lowest number, empty; None where there is none."""
-        while self._by_number and self._by_number[0][1] not in self._number_of:
+        """The one of lowest number, empty, an own one if there is any; None where there is none."""
+        while self._by_number and self._by_number[0][2] not in self._number_of:
             heapq.heappop(self._by_number)
-        return self.get(self._by_number[0][1]) if self._by_number else None
+        return self.get(self._by_number[0][2]) if self._by_number else None
+
+    def belong_to(self, pool: Pool) -> None:
+        """Prefer the NICs of this pool from now on."""
+        self._pool = pool
+        self._by_number = [(not pool.owns(number), number, nic_id) for nic_id, number in self._number_of.items()]
+        heapq.heapify(self._by_number)
 
 
 def _second(item: tuple[str, int]) -> int:
@@ -158,15 +169,28 @@ class FleetObserver(Protocol):
     def service_changed(self, nic: Nic) -> None:
         """A NIC began or ceased to take arrivals."""
 
+    def pool_changed(self) -> None:
+        """Other NICs than before are own ones."""
+
 
 class Fleet:
-    """NICs in use, and the kinds of which another can be opened. An idle NIC is opened before a new one."""
+    """NICs in use, and the kinds of which another can be opened. An idle NIC is opened before a new one.
+
+    Attributes
+    ----------
+    pool
+        The NICs that are preferred, because this agent owns them.
+    journal
+        Takes down how to take back each change, while there is one.
+    """
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
         self.kinds = tuple(kinds)
         self.nics: OrderedShards[Nic] = OrderedShards()
         self.out_of_service: dict[str, Nic] = {}
         self.observer: FleetObserver | None = None
+        self.pool = WHOLE
+        self.journal: Journal | None = None
         self._home: ShardedDict[str, Nic] = ShardedDict()
         self._opened = 0
         self._in_use: Counter[int] = Counter()
@@ -202,33 +226,48 @@ class Fleet:
 
     def next_of(self, kind: NicKind) -> Nic:
         """The NIC of the kind that `open` would put into use, and that is not in use yet."""
-        return self._idle[kind.index].first() or Nic(f"nic-{self._opened + 1}", kind, self._opened + 1)
+        number = self.pool.next_after(self._opened)
+        return self._first_idle(kind) or Nic(f"nic-{number}", kind, number)
+
+    def belong_to(self, pool: Pool) -> None:
+        """Prefer the NICs of this pool from now on."""
+        if pool == self.pool:
+            return
+        self.pool = pool
+        for idle in self._idle.values():
+            idle.belong_to(pool)
+        if self.observer is not None:
+            self.observer.pool_changed()
 
     def join(self, kind: NicKind, nic_id: str) -> Nic:
         """Add an idle NIC with a name of its own."""
-        self._opened += 1
+        before, self._opened = self._opened, self.pool.next_after(self._opened)
         self._joined[kind.index] += 1
         nic = Nic(nic_id, kind, self._opened)
         self._idle[kind.index].add(nic)
+        if self.journal is not None:
+            self.journal.note(partial(self._unjoin, nic, before))
         return nic
 
     def open(self, kind: NicKind, nic_id: str | None = None) -> Nic:
         """Put one more NIC of the kind into use, empty; without an id the idle one of lowest number, or a new one."""
-        idle = self._idle[kind.index]
-        seen = idle.first() if nic_id is None else idle.get(nic_id)
+        idle, before = self._idle[kind.index], self._opened
+        seen = self._first_idle(kind) if nic_id is None else idle.get(nic_id)
         if seen is not None:
             idle.remove(seen)
         else:
-            self._opened += 1
+            self._opened = self.pool.next_after(self._opened)
         nic = seen or Nic(nic_id or f"nic-{self._opened}", kind, self._opened)
         self.nics[nic.id] = nic
         self._in_use[kind.index] += 1
+        if seen is None and self.journal is not None:
+            self.journal.note(partial(self.unopen, nic, before))
         return nic
 
-    def unopen(self, nic: Nic) -> None:
-        """Forget that the NIC of the highest number, which is idle again, was ever opened."""
+    def unopen(self, nic: Nic, opened: int) -> None:
+        """Forget that a NIC, which is idle again, was ever opened; `opened` is the highest number before it."""
         self._idle[nic.kind.index].remove(nic)
-        self._opened -= 1
+        self._opened = opened
 
     @property
     def opened(self) -> int:
@@ -243,6 +282,8 @@ class Fleet:
 
     def withdraw(self, nic: Nic, service: Service) -> None:
         """Let the NIC take no more arrivals; its tenants stay for now."""
+        if self.journal is not None:
+            self.journal.note(partial(self.set_service, nic.id, nic.service))
         if not nic.tenants_by_id and nic.id not in self.out_of_service:
             self._idle[nic.kind.index].remove(nic)
         nic.service = service
@@ -252,6 +293,8 @@ class Fleet:
 
     def restore(self, nic: Nic) -> None:
         """Let a NIC that was out of service take arrivals again."""
+        if self.journal is not None:
+            self.journal.note(partial(self.set_service, nic.id, nic.service))
         del self.out_of_service[nic.id]
         nic.service = Service.UP
         if nic.tenants_by_id:
@@ -260,10 +303,11 @@ class Fleet:
         else:
             self._idle[nic.kind.index].add(nic)
 
-    def reuse(self, nic: Nic) -> None:
+    def reuse(self, nic: Nic) -> Nic:
         """Count an empty NIC as in use although it is out of service, for a tenant that fits no other NIC."""
         self.nics[nic.id] = nic
         self._in_use[nic.kind.index] += 1
+        return nic
 
     def adopt(self, nic: Nic, tenants: Iterable[Tenant]) -> None:
         """Add a NIC as it was in another process, with its tenants; before there is an observer."""
@@ -291,6 +335,8 @@ class Fleet:
         """Put the tenant on the NIC."""
         nic.tenants_by_id[tenant.id] = tenant
         self._home[tenant.id] = nic
+        if self.journal is not None:
+            self.journal.note(partial(self.remove, tenant.id))
         if self.observer is not None:
             self.observer.joined(nic, tenant)
 
@@ -302,6 +348,8 @@ class Fleet:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
         tenant = nic.tenants_by_id.pop(tenant_id)
+        if self.journal is not None:
+            self.journal.note(partial(self.put_back, tenant, nic))
         if self.observer is not None:
             self.observer.left(nic, tenant)
         if not nic.tenants_by_id:
@@ -310,6 +358,45 @@ class Fleet:
             if nic.service is Service.UP:
                 self._idle[nic.kind.index].add(nic)
         return nic
+
+    def put_back(self, tenant: Tenant, nic: Nic) -> Nic:
+        """Put a tenant back on the NIC it was removed from, which fell out of use when it was the last one."""
+        home = self.nics.get(nic.id)
+        if home is None and nic.id in self.out_of_service:
+            home = self.reuse(self.out_of_service[nic.id])
+        home = home or self.open(nic.kind, nic.id)
+        self.place(tenant, home)
+        return home
+
+    def set_service(self, nic_id: str, service: Service) -> None:
+        """Give a NIC another service than it has."""
+        nic = self.find(nic_id)
+        assert nic is not None
+        if service is Service.UP:
+            self.restore(nic)
+        else:
+            self.withdraw(nic, service)
+
+    @contextmanager
+    def undoable(self) -> Iterator[Journal]:
+        """A time in which all changes are taken down, so that they can be taken back afterwards."""
+        journal = self.journal = Journal()
+        try:
+            yield journal
+        finally:
+            self.journal = None
+
+    def _unjoin(self, nic: Nic, opened: int) -> None:
+        self._joined[nic.kind.index] -= 1
+        self.unopen(nic, opened)
+
+    def _first_idle(self, kind: NicKind) -> Nic | None:
+        """The idle NIC to open next; one of another agent only where there can be no more new ones."""
+        idle = self._idle[kind.index]
+        first = idle.first()
+        if first is None or self.pool.owns(first.number):
+            return first
+        return first if self._taken(kind) + len(idle) >= self.count_of(kind) else None
 
     def _taken(self, kind: NicKind) -> int:
         out = sum(nic.kind is kind and not nic.tenants_by_id for nic in self.out_of_service.values())

@@ -207,16 +207,16 @@ class Engine:
         together = [*(tenant for tenant in home.tenants if tenant.id != event.id), after]
         if feasible(home.kind, self.oracles[home.kind.index], [together])[0]:
             self.fleet.remove(after.id)
-            self._put_back(after, home)
+            self.fleet.put_back(after, home)
             return Decision("kept", tuple(self._place_waiting()))
         self.fleet.remove(event.id)
         nic = self._place(after)
         if nic is not None:
             return Decision("moved", (Move(event.id, home.id, nic.id), *self._place_waiting()))
         if not fits(home.kind, (tenant.workload for tenant in together)):
-            self._put_back(before, home)
+            self.fleet.put_back(before, home)
             raise Refused(f"'{after.workload.nf}' has too few cores on {home.id}, and fits on no other NIC")
-        home = self._put_back(after, home)
+        home = self.fleet.put_back(after, home)
         violating = below_sla(self.oracles[home.kind.index], home.tenants)
         return Decision("at-risk", at_risk=tuple(tenant.id for tenant in violating))
 
@@ -282,15 +282,6 @@ class Engine:
         nic = self.fleet.open(choice) if isinstance(choice, NicKind) else choice
         self.fleet.place(tenant, nic)
         return nic
-
-    def _put_back(self, tenant: Tenant, home: Nic) -> Nic:
-        """Put a tenant back on the NIC it was just removed from, which fell out of use when it was the last tenant."""
-        if not home.tenants_by_id and home.service is Service.UP:
-            home = self.fleet.open(home.kind, home.id)
-        elif not home.tenants_by_id:
-            self.fleet.reuse(home)
-        self.fleet.place(tenant, home)
-        return home
 
     def _enqueue(self, tenant: Tenant) -> bool:
         """Add the tenant to the queue, if there is one."""

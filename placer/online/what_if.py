@@ -161,7 +161,7 @@ class WhatIf:
                 for one, nic in reversed(placed):
                     fleet.remove(one.id)
                     if nic.number > opened and not nic.tenants_by_id:
-                        fleet.unopen(nic)
+                        fleet.unopen(nic, opened)
 
     def _place(self, choice: Nic | NicKind, score: float | None) -> ExpectedPlace:
         shown = None if score is None or math.isinf(score) else score

@@ -127,7 +127,8 @@ class Rebuild:
     def _entered(self) -> Iterator[bool]:
         """Add the NICs, those opened meanwhile included."""
         for at, nic in enumerate(tuple(self.fleet.nics.values())):
-            if self.fleet.nics.get(nic.id) is nic and nic.service is Service.UP:
+            own = self.fleet.pool.owns(nic.number)
+            if own and self.fleet.nics.get(nic.id) is nic and nic.service is Service.UP:
                 self._enter(nic)
             if not (at + 1) % NICS_AT_ONCE:
                 yield False

@@ -6,6 +6,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -82,6 +83,13 @@ class Selector:
         How many arrivals come in all; None where that is not known.
     expected
         Tenants like those that will come: their co-locations are predicted before the first arrival.
+
+    Attributes
+    ----------
+    indexes, others
+        Own NICs; those of other agents, once one was needed.
+    everywhere
+        Whether NICs of other agents are compared with own ones. Else they are asked only before an arrival is rejected.
     """
 
     def __init__(
@@ -100,7 +108,10 @@ class Selector:
         self.oracles = oracles
         self.rule = rule
         self.indexes: list[NicIndex] = []
+        self.others: list[NicIndex] | None = None
+        self.everywhere = False
         self._covered: Tenant | None = None
+        self._included: Tenant | None = None
         self._tables: Sequence[PatternTable | None] = [None] * len(fleet.kinds)
         self._workloads: set[Workload] = set()
         self._loosest = LoosestSlas()
@@ -124,13 +135,9 @@ class Selector:
         """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""
         if self._is_new(tenant):
             self._include(tenant)
-        best: tuple[float, Nic] | None = None
-        for index in self.indexes:
-            found = index.best(tenant)
-            if found is not None and (best is None or found[0] < best[0]):
-                best = found
+        best = _best(self._compared(), tenant)
         if best is None:
-            return self._cheapest_new(tenant) or self._last_resort(tenant) if opens else None
+            return self._beyond(tenant) if opens else None
         if self.rule.opening_cost is not None and opens:
             new = self._cheapest_new(tenant)
             if new is not None and new.count is None:
@@ -148,9 +155,10 @@ class Selector:
 
         The first is the one that `choose` returns; of a tenant that `has_predicted`.
         """
-        found: list[tuple[float, Nic | NicKind]] = [one for index in self.indexes for one in index.ranked(tenant, most)]
-        found.sort(key=lambda one: one[0])
+        found = _ranked(self._compared(), tenant, most)
         new = self._cheapest_new(tenant)
+        if new is None and not found:
+            found = _ranked(self._others(), tenant, most)
         if new is not None:
             found.append((math.inf, new))
             if self.choose(tenant) is new:
@@ -161,19 +169,20 @@ class Selector:
     @contextmanager
     def trial(self) -> Iterator[None]:
         """A time in which tenants that `has_predicted` are placed only to be removed again, which leaves no trace."""
-        departures = self.departures
-        for index in self.indexes:
+        departures, indexes = self.departures, [*self.indexes, *(self.others or ())]
+        for index in indexes:
             index.begin_trial()
         try:
             yield
         finally:
             self.departures = departures
-            for index in self.indexes:
+            for index in indexes:
                 index.end_trial()
 
     def score_on(self, tenant: Tenant, nic: Nic) -> float:
         """The score of the tenant on a NIC in use that takes it, the lower the better; infinite where not known."""
-        return self.indexes[nic.kind.index].score_on(tenant, nic)
+        indexes = self.indexes if self.fleet.pool.owns(nic.number) else self._others()
+        return indexes[nic.kind.index].score_on(tenant, nic)
 
     def observe(self, tenant: Tenant) -> None:
         """Count the tenant among the recent arrivals, and renew the forecast now and then."""
@@ -196,6 +205,11 @@ class Selector:
                 for index in self.indexes:
                     index.renew()
 
+    def observe_elsewhere(self, tenant: Tenant) -> None:
+        """Count an arrival that another agent decided on; own arrivals are sample enough for the forecast."""
+        self._recent.append(tenant)
+        self._arrivals += 1
+
     def rebuild(self, oracles: Sequence[Oracle] | None = None) -> None:
         """Begin to build the indexes anew, as the oracles answer now; `advance` goes on with it.
 
@@ -203,14 +217,15 @@ class Selector:
         """
         if oracles is not None:
             self.oracles = oracles
-            for index, oracle in zip(self.indexes, oracles, strict=True):
-                index.follow(oracle)
+            for indexes in (self.indexes, self.others or ()):
+                for index, oracle in zip(indexes, oracles, strict=False):
+                    index.follow(oracle)
         if self.indexes:
             self._rebuild = self._new_rebuild(0 if self._sampled else self.most_patterns)
 
     def refresh(self) -> None:
         """Take notice of answers of the oracles that changed, so that no decision has to."""
-        for index in self.indexes:
+        for index in (*self.indexes, *(self.others or ())):
             index.refresh()
 
     @property
@@ -230,20 +245,23 @@ class Selector:
         if done:
             self.indexes, self._tables = self._rebuild.indexes, self._rebuild.tables
             self._sampled = all(table is None for table in self._tables)
-            self._covered = self._rebuild = None
+            self._covered = self._rebuild = self.others = None
             self.refresh()
 
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs would take the tenant, and how many have too few cores."""
         if self._is_new(tenant):
             self._include(tenant)
-        return sum((index.tally(tenant) for index in self.indexes), Tally(0, 0, 0))
+        return sum((index.tally(tenant) for index in (*self.indexes, *self._others())), Tally(0, 0, 0))
 
     def reasons(self, tenant: Tenant) -> list[Reason]:
         """Why no NIC takes the tenant: classes of NICs in use, the largest first, then kinds that could be opened."""
         if self._is_new(tenant):
             self._include(tenant)
         found = [reason for index in self.indexes for reason in index.reasons(tenant)]
+        found += [reason for index in self._others() for reason in index.reasons(tenant)]
+        if self.others:
+            found = _merged(found)
         found.sort(key=lambda reason: -reason.nics)
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
         found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
@@ -255,13 +273,15 @@ class Selector:
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that was placed on the NIC."""
-        if nic.service is not Service.UP:
+        own = self.fleet.pool.owns(nic.number)
+        indexes = self.indexes if own else self.others
+        if nic.service is not Service.UP or indexes is None:
             return
         if self._is_new(tenant):
             self._include(tenant)
         else:
-            self.indexes[nic.kind.index].joined(nic, tenant)
-        if self._rebuild is not None:
+            indexes[nic.kind.index].joined(nic, tenant)
+        if self._rebuild is not None and own:
             self._rebuild.joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
@@ -269,26 +289,84 @@ class Selector:
         if self._closing():
             self._renew_at = self._arrivals
         self.departures += 1
-        if nic.service is Service.UP:
-            self.indexes[nic.kind.index].left(nic, tenant)
-            if self._rebuild is not None:
-                self._rebuild.left(nic, tenant)
+        own = self.fleet.pool.owns(nic.number)
+        indexes = self.indexes if own else self.others
+        if nic.service is not Service.UP or indexes is None:
+            return
+        indexes[nic.kind.index].left(nic, tenant)
+        if self._rebuild is not None and own:
+            self._rebuild.left(nic, tenant)
 
     def service_changed(self, nic: Nic) -> None:
         """Follow a NIC that began or ceased to take arrivals."""
-        if self._rebuild is not None:
+        own = self.fleet.pool.owns(nic.number)
+        indexes = self.indexes if own else self.others
+        if self._rebuild is not None and own:
             self._rebuild.service_changed(nic)
+        if indexes is None:
+            return
         if nic.service is not Service.UP:
-            if self.indexes:
-                self.indexes[nic.kind.index].close(nic)
+            if indexes:
+                indexes[nic.kind.index].close(nic)
         elif new := [tenant for tenant in nic.tenants if self._is_new(tenant)]:
             for tenant in new:
                 self._include(tenant)
         else:
-            self.indexes[nic.kind.index].enter(nic)
+            indexes[nic.kind.index].enter(nic)
 
-    def _last_resort(self, tenant: Tenant) -> Nic | None:
-        return next(filter(None, (index.last_resort(tenant) for index in self.indexes)), None)
+    def pool_changed(self) -> None:
+        """Follow a change of which NICs are own ones."""
+        self.others = self._rebuild = None
+        tenants = [tenant for nic in self._serving(own=True) for tenant in nic.tenants_by_id.values()]
+        for tenant in tenants:
+            self._workloads.add(tenant.workload)
+            self._loosest.include(tenant)
+        known = self._included or next(iter(tenants), None)
+        if known is not None:
+            self._include(known)
+
+    def reach_out(self) -> None:
+        """Make ready to compare NICs of other agents, too, so that no decision has to."""
+        self._others()
+
+    def _compared(self) -> list[NicIndex]:
+        return [*self.indexes, *self._others()] if self.everywhere else self.indexes
+
+    def _others(self) -> list[NicIndex]:
+        """The NICs of other agents; none where this one is alone."""
+        if self.fleet.pool.agents == 1:
+            return []
+        if self.others is None:
+            nics = self._serving(own=False)
+            for tenant in [tenant for nic in nics for tenant in nic.tenants_by_id.values() if self._is_new(tenant)]:
+                if self._is_new(tenant):
+                    self._include(tenant)
+            found = zip(self.fleet.kinds, self.oracles, self._tables, strict=True)
+            tables_used = not self._sampled
+            self.others = [
+                index_of(kind, oracle, self.rule, table if tables_used else None) for kind, oracle, table in found
+            ]
+            for index, oracle in zip(self.others, self.oracles, strict=True):
+                index.follow(oracle)
+            for nic in nics:
+                self.others[nic.kind.index].enter(nic)
+        return self.others
+
+    def _serving(self, *, own: bool) -> list[Nic]:
+        """NICs in use that take arrivals."""
+        owns = self.fleet.pool.owns
+        return [nic for nic in self.fleet.nics.values() if nic.service is Service.UP and owns(nic.number) is own]
+
+    def _beyond(self, tenant: Tenant) -> Nic | NicKind | None:
+        """What takes a tenant that fits on no NIC that was compared."""
+        found = self._cheapest_new(tenant) or self._last_resort(self.indexes, tenant)
+        if found is not None or self.fleet.pool.agents == 1:
+            return found
+        best = _best(self._others(), tenant)
+        return self._last_resort(self._others(), tenant) if best is None else best[1]
+
+    def _last_resort(self, indexes: Sequence[NicIndex], tenant: Tenant) -> Nic | None:
+        return next(filter(None, (index.last_resort(tenant) for index in indexes)), None)
 
     def _cheapest_new(self, tenant: Tenant) -> NicKind | None:
         """The cheapest kind of which a NIC can be opened and on which the SLA of the tenant is met alone."""
@@ -345,7 +423,8 @@ class Selector:
         Where useful co-locations are too many, workloads that are no longer on any NIC are dropped; where they still
         are too many, NICs are sampled.
         """
-        self._covered = self._rebuild = None
+        self._covered = self._rebuild = self.others = None
+        self._included = new
         self._loosest.include(new)
         self._workloads.add(new.workload)
         self._sampled = self._sampled or not self._predict_all()
@@ -360,9 +439,8 @@ class Selector:
             for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
                 oracle.throughput([(workload,) for workload in sorted(self._workloads) if kind.hosts(workload)])
                 self.indexes.append(index_of(kind, oracle, self.rule, None))
-        for nic in self.fleet.nics.values():
-            if nic.service is Service.UP:
-                self.indexes[nic.kind.index].enter(nic)
+        for nic in self._serving(own=True):
+            self.indexes[nic.kind.index].enter(nic)
         for index in self.indexes:
             for tenant in self._recent:
                 index.observe(tenant)
@@ -405,3 +483,26 @@ class Selector:
             for kind, oracle, table in zip(self.fleet.kinds, self.oracles, tables, strict=True)
         ]
         return True
+
+
+def _best(indexes: Sequence[NicIndex], tenant: Tenant) -> tuple[float, Nic] | None:
+    """The lowest score and its NIC; None where no NIC takes the tenant."""
+    best: tuple[float, Nic] | None = None
+    for index in indexes:
+        found = index.best(tenant)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found
+    return best
+
+
+def _ranked(indexes: Sequence[NicIndex], tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
+    found: list[tuple[float, Nic | NicKind]] = [one for index in indexes for one in index.ranked(tenant, most)]
+    return sorted(found, key=lambda one: one[0])
+
+
+def _merged(reasons: Sequence[Reason]) -> list[Reason]:
+    """One reason for each class, where own NICs and those of others have each given one."""
+    nics = Counter[Reason]()
+    for one in reasons:
+        nics[replace(one, nics=0)] += one.nics
+    return [replace(one, nics=count) for one, count in nics.items()]

@@ -46,6 +46,9 @@ class NicClasses:
     def service_changed(self, nic: Nic) -> None:
         """A NIC began or ceased to take arrivals."""
 
+    def pool_changed(self) -> None:
+        """Every agent sees all NICs."""
+
     def _sort(self, nic: Nic) -> None:
         before = self._class_of.pop(nic.number, None)
         if before is not None:

@@ -1,0 +1,37 @@
+"""Pools: which NICs are an agent's own, where several agents decide on one fleet.
+
+An agent prefers its own NICs, so that two of them seldom decide on the same one. Who owns which never matters for what
+is right: every commit is checked by the versions of its NICs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The NICs of one agent: every so many numbers one.
+
+    Parameters
+    ----------
+    rank
+        Of the agent among those that are alive, from 0.
+    agents
+        How many are alive.
+    """
+
+    rank: int = 0
+    agents: int = 1
+
+    def owns(self, number: int) -> bool:
+        """Whether the NIC of this number is in the pool."""
+        return number % self.agents == self.rank
+
+    def next_after(self, number: int) -> int:
+        """The next number that is in the pool."""
+        return number + 1 + (self.rank - number - 1) % self.agents
+
+
+WHOLE = Pool()
+"""The pool of an agent that is alone."""
