@@ -29,12 +29,17 @@ from placer.commands.options import (
 if TYPE_CHECKING:
     from placer.model.catalogue import Catalogue
     from placer.online.engine import Engine
-    from placer.online.store import State
+    from placer.online.saved import SavedState
     from placer.progress import Progress
 
 StateFile = Annotated[
-    Path | None,
-    typer.Option("--state", help="Keep the fleet in this SQLite file, and continue from it.", show_default=False),
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="FILE|postgresql://...",
+        help="Keep the fleet in this SQLite file or PostgreSQL database, and continue from it.",
+        show_default=False,
+    ),
 ]
 Listen = Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")]
 TokenFile = Annotated[
@@ -113,7 +118,7 @@ def command(
     log_requests: LogRequests = False,
     quiet: Quiet = False,
 ) -> None:
-    """Place NFs over HTTP: events, questions and a page to look at, from a fleet that is kept in a file.
+    """Place NFs over HTTP: events, questions and a page to look at, from a fleet that is kept in a file or a database.
 
     It decides as `placer online` does, for any number of clients. An answer is sent after its event is on disk.
     Without tokens, it listens only to this machine.
@@ -130,8 +135,8 @@ def command(
     from placer.inputs.catalogue import Cards
     from placer.inputs.online import open_online
     from placer.online.engine import WHEN_FULL
+    from placer.online.open_state import is_address, open_state
     from placer.online.protocol import Reader
-    from placer.online.store import State
     from placer.online.what_if import WhatIf
     from placer.policy.rules import rule_of
     from placer.progress import Progress
@@ -148,7 +153,8 @@ def command(
     allowed = _tokens(tokens, host, without_tokens)
     make_webhook = webhook_maker(webhook, webhook_secret) if webhook is not None else None
     _refuse_half_tls(tls_certificate, tls_key)
-    refuse_unwritable("--state", state)
+    if not is_address(state):
+        refuse_unwritable("--state", Path(state))
     decided_by, progress = (
         OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
         Progress(quiet=quiet),
@@ -156,7 +162,7 @@ def command(
     with ExitStack() as stack:
         catalogue = open_online(Cards(models, fleet, testbed, risk, budget_pct=budget), stack, progress.say, predictor)
         kinds = catalogue.kinds if kubernetes is None else named_only(catalogue.kinds)
-        saved = stack.enter_context(State(state, kinds, catalogue.check))
+        saved = stack.enter_context(open_state(state, kinds, catalogue.check))
         said = partial(announce, catalogue, progress)
         engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said, kinds)
         if arrivals is not None:
@@ -170,14 +176,14 @@ def command(
         serve_http(writer, what_if, settings, routes, background)
 
 
-def _begin_with(trace: Path, catalogue: Catalogue, engine: Engine, saved: State, progress: Progress) -> None:
+def _begin_with(trace: Path, catalogue: Catalogue, engine: Engine, saved: SavedState, progress: Progress) -> None:
     from placer.inputs.arrivals import read_arrivals
     from placer.service.initial import place_all
 
     with trace.open(encoding="utf-8", newline="") as file:
         read = read_arrivals(file, catalogue.default_traffic, catalogue.check)
     if saved.events:
-        progress.say(f"{saved.path} has a fleet, which is continued without {trace}")
+        progress.say(f"{saved.name} has a fleet, which is continued without {trace}")
         return
     placed = place_all(read, engine, saved, progress)
     progress.say(f"{placed} of {len(read)} instances of {trace} are placed on {len(engine.fleet.nics)} NICs")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -377,14 +376,10 @@ class Fleet:
         else:
             self.withdraw(nic, service)
 
-    @contextmanager
-    def undoable(self) -> Iterator[Journal]:
-        """A time in which all changes are taken down, so that they can be taken back afterwards."""
-        journal = self.journal = Journal()
-        try:
-            yield journal
-        finally:
-            self.journal = None
+    def begin_journal(self) -> Journal:
+        """Take down all changes from here on, so that they can be taken back once `journal` is None again."""
+        self.journal = Journal()
+        return self.journal
 
     def _unjoin(self, nic: Nic, opened: int) -> None:
         self._joined[nic.kind.index] -= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Undo = Callable[[], None]
+Undo = Callable[[], object]
 
 
 class Journal:

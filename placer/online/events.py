@@ -232,3 +232,7 @@ class Learned(Decision):
 
 class Refused(Exception):
     """An event that cannot happen, such as the departure of an unknown instance; nothing was changed."""
+
+
+class RefusedForNow(Refused):
+    """An event that cannot happen now, but may soon."""

@@ -19,11 +19,23 @@ CREATE TABLE IF NOT EXISTS answers (
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """The HTTP status and the body of an answer, and the digest of the request."""
+    """The HTTP status and the body of an answer, and the digest of the request.
+
+    Parameters
+    ----------
+    version
+        The number of the event, which the body ends with; None where it has none, or `answer` has it already.
+    """
 
     digest: bytes
     status: int
-    text: str
+    answer: str
+    version: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The body."""
+        return self.answer if self.version is None else f'{self.answer[:-1]}, "version": {self.version}}}'
 
 
 class KeptAnswers:

@@ -8,7 +8,7 @@ from placer.feedback.actions import ActionKind, ModelAction, RetrainedModel
 from placer.feedback.learning import Feedback
 from placer.feedback.model_store import ModelStore
 from placer.feedback.retraining import Retrainer
-from placer.online.store import State
+from placer.online.saved import SavedState
 
 
 class RecordedActions:
@@ -54,7 +54,7 @@ class LiveActions(RecordedActions):
         None where models are not retrained.
     """
 
-    def __init__(self, state: State, store: ModelStore, feedback: Feedback, retrainer: Retrainer | None) -> None:
+    def __init__(self, state: SavedState, store: ModelStore, feedback: Feedback, retrainer: Retrainer | None) -> None:
         super().__init__({}, store, list(feedback.oracles))
         self.feedback = feedback
         self.state = state

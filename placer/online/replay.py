@@ -10,7 +10,7 @@ from placer.online.engine import Engine
 from placer.online.events import Refused
 from placer.online.model_actions import RecordedActions
 from placer.online.protocol import Reader, decision_line
-from placer.online.store import State
+from placer.online.saved import SavedState
 from placer.progress import Progress
 
 REPLAYED = 20_000
@@ -18,7 +18,7 @@ REPLAYED = 20_000
 
 
 def replayed(
-    saved: State, engine: Engine, before: RecordedActions, catalogue: Catalogue, progress: Progress
+    saved: SavedState, engine: Engine, before: RecordedActions, catalogue: Catalogue, progress: Progress
 ) -> Engine | None:
     """The engine, whose fleet is empty, after all events of a state; None where there are too many.
 

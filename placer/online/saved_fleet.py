@@ -14,6 +14,7 @@ from placer.model.feasibility import fits
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.sla import Sla
 from placer.online.protocol import NUMBERED, Check
+from placer.online.tables import Tables
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 
 FORMAT = "2"
@@ -53,7 +54,7 @@ def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str 
     """Make the tables of an empty fleet."""
     for statement in schema.split(";"):
         file.execute(statement)
-    file.executemany("INSERT INTO facts VALUES (?, ?)", _facts(kinds).items())
+    file.executemany("INSERT INTO facts VALUES (?, ?)", facts_of(kinds).items())
 
 
 def upgrade(file: sqlite3.Connection) -> None:
@@ -90,9 +91,7 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
         raise InputError([Fault(name, None, None, f"has a {kind} {title!r}", hint) for kind, title in foreign])
 
 
-def read_saved_fleet(
-    file: sqlite3.Connection, name: str, kinds: Sequence[NicKind], check: Check
-) -> tuple[Fleet, list[Tenant]]:
+def read_saved_fleet(file: Tables, name: str, kinds: Sequence[NicKind], check: Check) -> tuple[Fleet, list[Tenant]]:
     """The fleet as it was after the last event, and its queue; `check` lists what is wrong with a workload.
 
     Raises
@@ -103,7 +102,7 @@ def read_saved_fleet(
     known = dict(file.execute("SELECT name, value FROM facts"))
     if known.get("format") != FORMAT:
         raise InputError.of(name, f"is of format {known.get('format')}, not {FORMAT}")
-    if known != _facts(kinds):
+    if known != facts_of(kinds):
         hint = "give the --fleet and --models that it was made with; counts and costs may change"
         raise InputError.of(name, "is the state of another fleet", hint=hint)
     rows = _Rows(name, kinds, check)
@@ -133,7 +132,7 @@ class _Rows:
         self._kinds = tuple(kinds)
         self._check = lru_cache(CHECKED)(check)
 
-    def nics(self, file: sqlite3.Connection) -> Iterator[Nic]:
+    def nics(self, file: Tables) -> Iterator[Nic]:
         """Every NIC that was ever in use, without tenants."""
         numbers: Counter[int] = Counter()
         services = {service.value: service for service in Service}
@@ -154,7 +153,7 @@ class _Rows:
                 nic.service = services[service]
                 yield nic
 
-    def tenants(self, file: sqlite3.Connection, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
+    def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
         for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # nosec B608
             place, identity, nic_id, nf, *numbers = row
@@ -211,7 +210,8 @@ class _Rows:
         self.faults.append(Fault(self._name, None, where, message, hint))
 
 
-def _facts(kinds: Sequence[NicKind]) -> dict[str, str]:
+def facts_of(kinds: Sequence[NicKind]) -> dict[str, str]:
+    """What a state says of its fleet, by name."""
     described = [[kind.model, kind.cores, dict(sorted(kind.cores_of.items()))] for kind in kinds]
     return {"format": FORMAT, "kinds": json.dumps(described)}
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from placer.feedback.actions import ActionKind, ModelAction
+from placer.online.tables import Tables
 from profiles import Fault, InputError
 
 ACTION, ASKED, VERSION = "action ", "asked ", "version "
 SETTINGS, FROZEN, MODEL, DRIFT_ROWS = "settings", "frozen", "model", "drift"
 
 
-def read_learnt(file: sqlite3.Connection, name: str) -> dict[str, Any]:
+def read_learnt(file: Tables, name: str) -> dict[str, Any]:
     """All rows, by name.
 
     Raises
@@ -58,9 +59,13 @@ def recorded_actions(learnt: Mapping[str, Any]) -> dict[int, list[ModelAction]]:
     return dict(found)
 
 
-def read_asked(file: sqlite3.Connection) -> dict[str, Any]:
+def read_asked(file: Tables) -> dict[str, Any]:
     """What was asked for and did not take effect yet, by name, in order."""
-    rows = file.execute("SELECT name, value FROM learnt WHERE name GLOB 'asked *'").fetchall()
+    return asked_in(file.execute("SELECT name, value FROM learnt WHERE name LIKE 'asked %'"))
+
+
+def asked_in(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """What these rows ask for, by name, in order."""
     return {name: json.loads(value) for name, value in sorted(rows, key=lambda row: _number(row[0]))}
 
 

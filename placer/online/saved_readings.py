@@ -10,6 +10,7 @@ from functools import lru_cache
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.online.protocol import Check
+from placer.online.tables import Tables
 from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
 
 READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps"
@@ -20,10 +21,12 @@ REMEMBERED = 100_000
 
 def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
     """Add readings, within the transaction of their event."""
-    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", map(_row, readings))  # nosec B608
+    file.executemany(
+        f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", map(reading_row, readings)
+    )  # nosec B608
 
 
-def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator[ProductionReading]:
+def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionReading]:
     """Every reading, in order; `check` lists what is wrong with a workload.
 
     Raises
@@ -55,7 +58,8 @@ def _co_location_in(text: str) -> CoLocation:
     return co_location_of(Workload(nf, TrafficProfile(*map(float, traffic))) for nf, *traffic in json.loads(text))
 
 
-def _row(reading: ProductionReading) -> tuple[object, ...]:
+def reading_row(reading: ProductionReading) -> tuple[object, ...]:
+    """A reading as `READING_COLUMNS` have it."""
     place = reading.co_location.index(reading.workload)
     text = co_location_text(reading.co_location)
     return reading.event, reading.nic_model, text, place, reading.tenant, reading.kpps, reading.offered_kpps

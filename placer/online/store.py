@@ -11,14 +11,16 @@ import fcntl
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
+from placer.feedback.model_store import ModelStore
 from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.online.engine import Engine
 from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Learned, Lookup, Move
 from placer.online.kept_answers import KeptAnswers
 from placer.online.protocol import Check, decision_line, event_line
@@ -36,7 +38,7 @@ FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
 
 
 class State:
-    """An open state file, which no other process may open for writing.
+    """An open state file, which no other process may open for writing; a `SavedState`.
 
     Parameters
     ----------
@@ -64,6 +66,8 @@ class State:
         When the file is something else, damaged, of another fleet, or in use.
     """
 
+    shared = False
+
     def __init__(self, path: Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> None:
         self.path = path
         self._open = False
@@ -86,7 +90,7 @@ class State:
                 self._release()
                 raise
 
-    def __enter__(self) -> State:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -94,6 +98,24 @@ class State:
             self.close()
         else:
             self._release()
+
+    @property
+    def name(self) -> str:
+        """As of `SavedState`."""
+        return str(self.path)
+
+    def models(self, predictor: str) -> ModelStore:
+        """As of `SavedState`: beside the file."""
+        return ModelStore.beside(self.path, predictor)
+
+    def decide(self, engine: Engine, work: Callable[[], None]) -> None:
+        """As of `SavedState`."""
+        work()
+        self.commit()
+
+    def leads(self, task: str) -> bool:
+        """True: no other process uses the file."""
+        return True
 
     def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
         """Write what the event changed, and its answer if that is known; it is on disk once committed."""
@@ -128,11 +150,16 @@ class State:
             self._file.execute("COMMIT")
             self._open = False
 
-    def note(self, name: str, value: object) -> None:
+    def note(self, name: str, value: object, task: str | None = None) -> bool:
         """Write a row of what is learnt; it is on disk once committed."""
         self._begin()
         self.learnt[name] = value
         write_learnt(self._file, {name: json.dumps(value)})
+        return True
+
+    def noted(self, name: str) -> Any:
+        """As of `SavedState`."""
+        return self.learnt.get(name)
 
     def asked(self) -> dict[str, Any]:
         """What operators have asked for since (`ask`), by the name of the row."""

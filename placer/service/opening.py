@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from placer.feedback.learning import Feedback, corrected
-from placer.feedback.model_store import ModelStore
 from placer.feedback.retraining import Retrainer, RetrainingSource
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
@@ -18,8 +17,8 @@ from placer.model.oracle import Oracle, PredictorOracle
 from placer.online.engine import Engine
 from placer.online.model_actions import LiveActions, RecordedActions
 from placer.online.replay import replayed
+from placer.online.saved import SavedState
 from placer.online.saved_learning import SETTINGS, recorded_actions
-from placer.online.store import State
 from placer.policy.rules import Rule
 from placer.progress import Progress
 from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
@@ -62,7 +61,7 @@ class OnlineSettings:
 def open_engine(
     catalogue: Catalogue,
     settings: OnlineSettings,
-    saved: State | None,
+    saved: SavedState | None,
     retrain: Sequence[Path],
     stack: ExitStack,
     progress: Progress,
@@ -94,7 +93,7 @@ def open_engine(
     if saved is None:
         return _Opening(catalogue, settings, oracles, typical).make(Fleet(catalogue.kinds), [], 0)
     opening = _Opening(catalogue, settings, oracles, typical, kinds or catalogue.kinds)
-    store = ModelStore.beside(saved.path, settings.predictor)
+    store = saved.models(settings.predictor)
     nic_models = tuple(dict.fromkeys(kind.model for kind in catalogue.kinds))
     before = RecordedActions(recorded_actions(saved.learnt), store, nic_models)
     engine = opening.engine_of(saved, before, {**settings.as_dict(), "risk": risk}, progress)
@@ -125,11 +124,13 @@ class _Opening:
             feedback=feedback, events=events, repairs=self.settings.repairs,
         )  # fmt: skip
 
-    def engine_of(self, saved: State, before: RecordedActions, settings: dict[str, Any], progress: Progress) -> Engine:
+    def engine_of(
+        self, saved: SavedState, before: RecordedActions, settings: dict[str, Any], progress: Progress
+    ) -> Engine:
         """The engine after the last event of a state."""
         known = saved.learnt.get(SETTINGS)
         engine = None
-        if not saved.events or known == {**settings, SINCE: 0}:
+        if not saved.events or (known == {**settings, SINCE: 0} and not saved.shared):
             fresh = self.make(Fleet(self.kinds), [], 0)
             engine = replayed(saved, fresh, before, self.catalogue, progress)
         if engine is None:
@@ -146,7 +147,7 @@ def named_only(kinds: Sequence[NicKind]) -> list[NicKind]:
     return [replace(kind, count=0) for kind in kinds]
 
 
-def _learn_again(engine: Engine, saved: State, before: RecordedActions, progress: Progress) -> None:
+def _learn_again(engine: Engine, saved: SavedState, before: RecordedActions, progress: Progress) -> None:
     feedback: Feedback | None = engine.feedback
     if feedback is not None:
         feedback.actions = before
@@ -156,7 +157,7 @@ def _learn_again(engine: Engine, saved: State, before: RecordedActions, progress
 
 
 def _within_budget(
-    catalogue: Catalogue, settings: OnlineSettings, saved: State | None, announce: Announce
+    catalogue: Catalogue, settings: OnlineSettings, saved: SavedState | None, announce: Announce
 ) -> tuple[float | None, Sequence[Oracle], Sequence[Arrival]]:
     """The risk, the oracles at it, and typical arrivals; a state keeps the risk while it is asked for the same."""
     known = saved.learnt.get(SETTINGS) if saved else None

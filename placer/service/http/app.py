@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from placer.online.saved import Unreachable
 from placer.service.http.answers import BODY_SECONDS, RETRY_AFTER, refusal
 from placer.service.http.openapi import described
 from placer.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
@@ -92,6 +93,9 @@ def _failures(writer: Writer) -> dict[int | type[Exception], FailureHandler]:
     async def stopped(request: Request, error: Exception) -> Response:
         return refusal(503, "the service is stopping", {"Retry-After": RETRY_AFTER})
 
+    async def unreachable(request: Request, error: Exception) -> Response:
+        return refusal(503, "the state cannot be reached: come again", {"Retry-After": RETRY_AFTER})
+
     async def too_large(request: Request, error: Exception) -> Response:
         return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
 
@@ -108,8 +112,8 @@ def _failures(writer: Writer) -> dict[int | type[Exception], FailureHandler]:
         return refusal(500, "the service failed; its log says how")
 
     return {
-        Overloaded: overloaded, Stopped: stopped, TooLarge: too_large, TimeoutError: too_slow, 404: unknown,
-        405: wrong_method, Exception: failed,
+        Overloaded: overloaded, Stopped: stopped, Unreachable: unreachable, TooLarge: too_large,
+        TimeoutError: too_slow, 404: unknown, 405: wrong_method, Exception: failed,
     }  # fmt: skip
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter as Count
 from collections.abc import Iterator
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from placer.model.fleet import Service
@@ -64,9 +65,38 @@ class Metrics:
         """Count a commit."""
         self._commits.observe(seconds)
 
+    def watch(self, agreement: SharedCounts) -> None:
+        """Show what came of sharing the fleet with other agents."""
+        self.registry.register(SharingMetrics(agreement))
+
     def text(self) -> bytes:
         """All metrics, in Prometheus' text format."""
         return generate_latest(self.registry)
+
+
+class SharedCounts(Protocol):
+    """What an agent counts that shares its fleet."""
+
+    conflicts: int
+    repeated: int
+    followed: int
+
+
+class SharingMetrics(Collector):
+    """What came of sharing a fleet with other agents."""
+
+    def __init__(self, counts: SharedCounts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        """What Prometheus reads."""
+        shown = {
+            "placer_conflicts": ("NICs that another agent had changed before a commit.", self._counts.conflicts),
+            "placer_decided_again": ("Decisions that were made again for that.", self._counts.repeated),
+            "placer_followed": ("Events of other agents.", self._counts.followed),
+        }
+        for name, (text, count) in shown.items():
+            yield CounterMetricFamily(name, text, count)
 
 
 class FleetMetrics(Collector):

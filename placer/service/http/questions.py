@@ -171,7 +171,9 @@ class QuestionRoutes:
 
     async def ready(self, request: Request) -> Response:
         """`GET /readyz`."""
-        return refusal(503, "the service is stopping") if self.writer.stopping else answer({"ok": True})
+        if self.writer.stopping:
+            return refusal(503, "the service is stopping")
+        return answer({"ok": True}) if self.writer.up else refusal(503, "the state cannot be reached")
 
     async def metrics(self, request: Request) -> Response:
         """`GET /metrics`."""

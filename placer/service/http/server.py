@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from placer.online.engine import Engine
 from placer.online.protocol import Reader
-from placer.online.store import State
+from placer.online.saved import SavedState
 from placer.online.what_if import WhatIf
 from placer.service.http.app import Background, make_app, openapi_route
 from placer.service.http.events import EventRoutes
@@ -85,9 +85,15 @@ def event_routes(routes: EventRoutes) -> list[Route]:
     ]
 
 
-def make_writer(engine: Engine, reader: Reader, state: State) -> Writer:
+def make_writer(engine: Engine, reader: Reader, state: SavedState) -> Writer:
     """The writer of a fleet."""
-    return Writer(engine, reader, state, Metrics(engine))
+    if not state.shared:
+        return Writer(engine, reader, state, Metrics(engine))
+    from placer.online.shared.state import SharedState
+    from placer.service.http.shared_writer import SharedWriter
+
+    assert isinstance(state, SharedState)
+    return SharedWriter(engine, reader, state, Metrics(engine))
 
 
 def serve_http(

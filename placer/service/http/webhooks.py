@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from placer.online.saved import Unreachable
 from placer.service.http.questions import log_line
 from placer.service.http.writer import Stopped, Writer
 from profiles import InputError
@@ -63,7 +64,7 @@ class Webhook:
     @property
     def sent(self) -> int:
         """The number of the last event that the receiver has acknowledged."""
-        return int(self._writer.state.learnt.get(self._name, 0))
+        return int(self._writer.state.noted(self._name) or 0)
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -71,8 +72,10 @@ class Webhook:
         try:
             while not self._writer.stopping:
                 await self._writer.settled()
-                rows = self._writer.state.log_after(self.sent, TOGETHER)
-                if not rows:
+                rows = self._due()
+                if rows is None:
+                    await asyncio.sleep(pause)
+                elif not rows:
                     await self._writer.changed(LONGEST_PAUSE_S)
                 elif await self._post("".join(f"{log_line(*row)}\n" for row in rows).encode()):
                     await self._keep(rows[-1][0])
@@ -84,6 +87,13 @@ class Webhook:
             return
         finally:
             await self._client.aclose()
+
+    def _due(self) -> list[tuple[int, str, str]] | None:
+        """Events to be sent; None where another agent sends them, or the state cannot be reached."""
+        try:
+            return self._writer.state.log_after(self.sent, TOGETHER) if self._writer.state.leads(self._name) else None
+        except Unreachable:
+            return None
 
     async def _post(self, body: bytes) -> bool:
         headers = {
@@ -98,8 +108,11 @@ class Webhook:
 
     async def _keep(self, number: int) -> None:
         await self._writer.settled()
-        self._writer.state.note(self._name, number)
-        self._writer.state.commit()
+        try:
+            self._writer.state.note(self._name, number, self._name)
+            self._writer.state.commit()
+        except Unreachable:
+            return  # they are sent again
 
 
 def signature(secret: bytes, body: bytes, seconds: float) -> str:

@@ -13,14 +13,28 @@ import sys
 import time
 import traceback
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from placer.online.engine import Engine
-from placer.online.events import Arrive, Drain, Fail, FleetEvent, Join, Lookup, Rebalance, Refused, Return
+from placer.online.events import (
+    Arrive,
+    Decision,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    Lookup,
+    Rebalance,
+    Refused,
+    RefusedForNow,
+    Return,
+)
 from placer.online.kept_answers import KeptAnswer
 from placer.online.protocol import Malformed, Reader, decision_line, refusal_line
-from placer.online.store import State
+from placer.online.saved import SavedState, Unreachable
 from placer.service.http.metrics import Metrics
 
 TOGETHER = 128
@@ -33,6 +47,9 @@ DONE, FORBIDDEN, CONFLICT, CHANGED, MALFORMED, FAILED = 200, 403, 409, 412, 422,
 
 OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)
 """Events that change NICs; the others are of tenants."""
+
+
+_Found = TypeVar("_Found")
 
 
 class Overloaded(Exception):
@@ -59,6 +76,8 @@ class Submission:
         An arrival that names its NIC is refused where that NIC is newer than this version; None for any version.
     administers
         Whether events of NICs are allowed.
+    taken
+        How many lines are in this batch or in earlier ones.
     """
 
     lines: list[bytes]
@@ -66,17 +85,22 @@ class Submission:
     key: str | None = None
     if_version: int | None = None
     administers: bool = True
+    taken: int = 0
     answers: list[KeptAnswer] = field(default_factory=list)
     begun: float = field(default_factory=time.perf_counter)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every line has its answer."""
-        return len(self.answers) == len(self.lines)
 
     def key_of(self, number: int) -> str | None:
         """The key of one line."""
         return self.key if self.key is None or len(self.lines) == 1 else f"{self.key}#{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines of a submission that are decided on together: from one on, and up to another."""
+
+    of: Submission
+    first: int
+    last: int
 
 
 class Writer:
@@ -93,7 +117,7 @@ class Writer:
     """
 
     def __init__(
-        self, engine: Engine, reader: Reader, state: State, metrics: Metrics, most_waiting: int = MOST_WAITING
+        self, engine: Engine, reader: Reader, state: SavedState, metrics: Metrics, most_waiting: int = MOST_WAITING
     ) -> None:
         self.engine = engine
         self.reader = reader
@@ -103,7 +127,10 @@ class Writer:
         self._most_waiting = most_waiting
         self._answers = state.answers
         self._waiting: deque[Submission] = deque()
-        self._decided: list[Submission] = []
+        self._batch: list[Part] = []
+        self._counted: list[tuple[FleetEvent, Decision]] = []
+        self._refused: list[int] = []
+        self._seconds: list[float] = []
         self._arrived = asyncio.Event()
         self._committed = asyncio.Event()
         self._settled = asyncio.Event()
@@ -142,9 +169,13 @@ class Writer:
             When too many wait; nothing was decided.
         Stopped
             When the service ends; what was committed is in the state.
+        Unreachable
+            When the state cannot be reached for now; nothing was decided.
         """
         if self._stopping:
             raise Stopped
+        if not self.up:
+            raise Unreachable
         if self.full:
             raise Overloaded
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -153,6 +184,11 @@ class Writer:
         self._arrived.set()
         await done
         return one.answers
+
+    @property
+    def up(self) -> bool:
+        """Whether the state could be reached last."""
+        return True
 
     async def settled(self) -> None:
         """Wait until all that was decided is committed, so that what is read now is never taken back."""
@@ -177,18 +213,13 @@ class Writer:
 
     async def run(self) -> None:
         """Decide and commit until `stop`."""
-        loop = asyncio.get_running_loop()
         try:
             while self._waiting or not self._stopping:
                 if not self._waiting:
-                    self._arrived.clear()
-                    await self._arrived.wait()
+                    await self._idle()
                     continue
-                self._settled.clear()
-                self._decide_some()
-                begun = time.perf_counter()
-                await loop.run_in_executor(self._disk, self.state.commit)
-                self.metrics.committed(time.perf_counter() - begun)
+                self._batch = self._take()
+                await self._decide_and_commit()
                 self._settle()
         except BaseException as failure:
             self._fail(failure)
@@ -196,14 +227,48 @@ class Writer:
         finally:
             self._disk.shutdown(wait=False)
 
+    async def _idle(self) -> None:
+        """Wait for a submission."""
+        self._arrived.clear()
+        await self._arrived.wait()
+
+    async def _decide_and_commit(self) -> None:
+        self._settled.clear()
+        self._decide_all()
+        await self._commit(self.state.commit)
+
+    async def _commit(self, commit: Callable[[], None]) -> None:
+        begun = time.perf_counter()
+        await self._on_disk(commit)
+        self.metrics.committed(time.perf_counter() - begun)
+
+    async def _on_disk(self, work: Callable[[], _Found]) -> _Found:
+        """What `work` returns, which waits for the disk or the database."""
+        return await asyncio.get_running_loop().run_in_executor(self._disk, work)
+
     def _settle(self) -> None:
+        self._count()
         self._settled.set()
-        finished, self._decided = self._decided, []
+        finished, self._batch = self._batch, []
         committed, self._committed = self._committed, asyncio.Event()
         committed.set()
-        for one in finished:
-            if not one.done.done():  # the client may have left
+        for part in finished:
+            one = part.of
+            if part.last == len(one.lines) and not one.done.done():  # the client may have left
                 one.done.set_result(None)
+
+    def _count(self) -> None:
+        """Count what was decided, now that it is committed."""
+        for event, decision in self._counted:
+            self.metrics.decided(event, decision)
+        for status in self._refused:
+            self.metrics.refused(status)
+        for seconds in self._seconds:
+            self.metrics.answered(seconds)
+        self._forget_counts()
+
+    def _forget_counts(self) -> None:
+        self._counted, self._refused, self._seconds = [], [], []
 
     def _fail(self, failure: BaseException) -> None:
         """What is in memory is ahead of the disk: answer nobody, and end."""
@@ -212,23 +277,31 @@ class Writer:
         self.failure, self._stopping = failure, True
         self._settled.set()
         self._committed.set()
-        for one in (*self._decided, *self._waiting):
+        for one in (*(part.of for part in self._batch), *self._waiting):
             if not one.done.done():
                 one.done.set_exception(Stopped())
         self._waiting.clear()
 
-    def _decide_some(self) -> None:
-        """Decide on at most `TOGETHER` events; submissions that are complete leave the queue."""
-        budget = TOGETHER
+    def _take(self) -> list[Part]:
+        """At most `TOGETHER` lines; submissions that are taken whole leave the queue."""
+        budget, parts = TOGETHER, []
         while self._waiting and budget > 0:
             one = self._waiting[0]
-            while not one.complete and budget > 0:
-                number = len(one.answers)
+            first, one.taken = one.taken, min(one.taken + budget, len(one.lines))
+            budget -= one.taken - first
+            parts.append(Part(one, first, one.taken))
+            if one.taken == len(one.lines):
+                self._waiting.popleft()
+        return parts
+
+    def _decide_all(self) -> None:
+        """Decide on the batch."""
+        for part in self._batch:
+            one = part.of
+            for number in range(part.first, part.last):
                 one.answers.append(self._answer(one, one.lines[number], one.key_of(number)))
-                budget -= 1
-            if one.complete:
-                self._decided.append(self._waiting.popleft())
-                self.metrics.answered(time.perf_counter() - one.begun)
+            if part.last == len(one.lines):
+                self._seconds.append(time.perf_counter() - one.begun)
 
     def _answer(self, one: Submission, line: bytes, key: str | None) -> KeptAnswer:
         if key is None:
@@ -237,7 +310,7 @@ class Writer:
         known = self._answers.find(key)
         if known is None:
             answer = self._decide(one, line, digest)
-            if answer.status != FORBIDDEN:
+            if answer.status not in (FORBIDDEN, FAILED):
                 self._answers.keep(key, answer)
             return answer
         if known.digest == digest:
@@ -251,16 +324,20 @@ class Writer:
                 return KeptAnswer(digest, FORBIDDEN, _error("the token does not allow events of NICs"))
             if self._is_outdated(event, one.if_version):
                 return KeptAnswer(digest, CHANGED, _error("the NIC has changed since that version: ask again"))
-            decision = self.engine.handle(event)
+            decision = self._handle(event)
         except Refused as refused:
             status = MALFORMED if isinstance(refused, Malformed) else CONFLICT
-            self.metrics.refused(status)
+            status = FAILED if isinstance(refused, RefusedForNow) else status
+            self._refused.append(status)
             return KeptAnswer(digest, status, refusal_line(refused))
         answer = decision_line(event, decision)
         if not isinstance(decision, Lookup):
             self.state.record(event, decision, self.engine.fleet, answer)
-        self.metrics.decided(event, decision)
-        return KeptAnswer(digest, DONE, f'{answer[:-1]}, "version": {self.engine.events}}}')
+        self._counted.append((event, decision))
+        return KeptAnswer(digest, DONE, answer, self.engine.events)
+
+    def _handle(self, event: FleetEvent) -> Decision:
+        return self.engine.handle(event)
 
     def _is_outdated(self, event: FleetEvent, if_version: int | None) -> bool:
         if if_version is None or not isinstance(event, Arrive) or event.nic is None:

@@ -9,9 +9,9 @@ import pytest
 from tests.placer.service.http.toy_http import service
 
 
-def test_ask_names_places_and_says_why_there_are_no_more(tmp_path: Path) -> None:
+def test_ask_names_places_and_says_why_there_are_no_more(place: Path | str) -> None:
     """`d` takes three of eight cores: three NICs hold six."""
-    with service(tmp_path / "s.db") as one:
+    with service(place) as one:
         one.arrive("1")
         found = one.ask(nf="d", sla_drop=0.9, count=6)
         assert [place["nic"] for place in found["places"]] == ["nic-1", "nic-2", "nic-2", "nic-3", "nic-3"]
@@ -37,17 +37,17 @@ def test_ask_names_places_and_says_why_there_are_no_more(tmp_path: Path) -> None
         ({"nf": "d", "sla_drop": 0.1, "traffic": {"flow": 1}}, "flow"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_422(tmp_path: Path, question: dict[str, object], message: str) -> None:
+def test_a_question_that_makes_no_sense_is_422(place: Path | str, question: dict[str, object], message: str) -> None:
     """The answer names the key."""
-    with service(tmp_path / "s.db") as one:
+    with service(place) as one:
         answer = one.client.post("/v1/ask", json=question)
         assert answer.status_code == (409 if "profiled" in message else 422)
         assert message in answer.json()["error"]
 
 
-def test_nics_come_in_pages(tmp_path: Path) -> None:
+def test_nics_come_in_pages(place: Path | str) -> None:
     """Five NICs by two; the last page has no cursor."""
-    with service(tmp_path / "s.db", count=0) as one:
+    with service(place, count=0) as one:
         for number in range(5):
             one.event(event="join", nic=f"rack-{number}", nic_model="toy-0")
         one.event(event="fail", nic="rack-3")
@@ -61,9 +61,9 @@ def test_nics_come_in_pages(tmp_path: Path) -> None:
         assert one.client.get("/v1/nics?cursor=x").status_code == 422
 
 
-def test_a_tenant_and_its_nic_show_what_is_predicted(tmp_path: Path) -> None:
+def test_a_tenant_and_its_nic_show_what_is_predicted(place: Path | str) -> None:
     """Alone on its NIC it has what it has alone."""
-    with service(tmp_path / "s.db") as one:
+    with service(place) as one:
         one.arrive("web/nat 1", drop=0.5)
         tenant = one.client.get("/v1/tenants/web%2Fnat%201").json()
         assert (tenant["nic"], tenant["predicted_kpps"], tenant["required_kpps"]) == ("nic-1", 800.0, 400.0)
@@ -75,9 +75,9 @@ def test_a_tenant_and_its_nic_show_what_is_predicted(tmp_path: Path) -> None:
         assert (summary["tenants"], summary["by_model"][0]["in_use"]) == (1, 1)
 
 
-def test_metrics_count_decisions_and_show_the_fleet(tmp_path: Path) -> None:
+def test_metrics_count_decisions_and_show_the_fleet(place: Path | str) -> None:
     """One placed, one refused."""
-    with service(tmp_path / "s.db") as one:
+    with service(place) as one:
         one.arrive("a")
         one.event(event="depart", id="x")
         text = one.client.get("/metrics").text
@@ -90,8 +90,8 @@ def test_metrics_count_decisions_and_show_the_fleet(tmp_path: Path) -> None:
             assert line in text
 
 
-def test_unknown_paths_and_methods_are_answered_in_json(tmp_path: Path) -> None:
+def test_unknown_paths_and_methods_are_answered_in_json(place: Path | str) -> None:
     """404 and 405."""
-    with service(tmp_path / "s.db") as one:
+    with service(place) as one:
         assert one.client.get("/v1/nope").json() == {"ok": False, "error": "there is no such path"}
         assert one.client.delete("/v1/events").status_code == 405

@@ -13,8 +13,8 @@ import pytest
 
 from placer.model.fleet import Fleet
 from placer.online.engine import Engine
+from placer.online.open_state import open_state
 from placer.online.protocol import Reader
-from placer.online.store import State
 from placer.service.http import webhooks
 from placer.service.http.server import make_writer
 from placer.service.http.webhooks import Webhook, webhook_maker
@@ -44,9 +44,9 @@ class Receiver:
         return httpx.Response(204)
 
 
-async def follow(path: Path, receiver: Receiver, arrivals: int, until: int) -> None:
+async def follow(path: Path | str, receiver: Receiver, arrivals: int, until: int) -> None:
     """Decide on arrivals, and send them until the receiver has so many."""
-    with State(path, KINDS) as state:
+    with open_state(path, KINDS) as state:
         fleet = state.fleet if state.events else Fleet(KINDS)
         engine = Engine(fleet, [ToyOracle()], events=state.events)
         writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
@@ -63,21 +63,21 @@ async def follow(path: Path, receiver: Receiver, arrivals: int, until: int) -> N
         await asyncio.gather(deciding, sending)
 
 
-def test_every_event_arrives_in_order_and_a_restart_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_event_arrives_in_order_and_a_restart_goes_on(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three failures first; after a restart only what is new is sent."""
     monkeypatch.setattr(webhooks, "FIRST_PAUSE_S", 0.01)
     receiver = Receiver(failures=3)
-    asyncio.run(follow(tmp_path / "s.db", receiver, arrivals=5, until=5))
+    asyncio.run(follow(place, receiver, arrivals=5, until=5))
     assert receiver.taken == [1, 2, 3, 4, 5]
     later = Receiver()
-    asyncio.run(follow(tmp_path / "s.db", later, arrivals=2, until=2))
+    asyncio.run(follow(place, later, arrivals=2, until=2))
     assert later.taken == [6, 7]
 
 
-def test_a_request_is_signed_with_its_time(tmp_path: Path) -> None:
+def test_a_request_is_signed_with_its_time(place: Path | str) -> None:
     """Anybody with the secret can compute it."""
     receiver = Receiver()
-    asyncio.run(follow(tmp_path / "s.db", receiver, arrivals=1, until=1))
+    asyncio.run(follow(place, receiver, arrivals=1, until=1))
     header, body = receiver.requests[0]
     at, given = (part.partition("=")[2] for part in header.split(","))
     assert given == hmac.new(SECRET, f"{at}.".encode() + body, hashlib.sha256).hexdigest()

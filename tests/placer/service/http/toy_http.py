@@ -15,8 +15,8 @@ from starlette.testclient import TestClient
 
 from placer.model.fleet import Fleet
 from placer.online.engine import Engine
+from placer.online.open_state import open_state
 from placer.online.protocol import Reader
-from placer.online.store import State
 from placer.online.what_if import WhatIf
 from placer.service.http.app import make_app
 from placer.service.http.events import EventRoutes
@@ -66,11 +66,11 @@ class Service:
 
 @contextmanager
 def service(
-    path: Path, count: int | None = 3, tokens: Tokens = OPEN, routes: list[Route] | None = None
+    path: Path | str, count: int | None = 3, tokens: Tokens = OPEN, routes: list[Route] | None = None
 ) -> Iterator[Service]:
-    """A service over this many toy NICs, with a state in `path`."""
+    """A service over this many toy NICs, with a state in a file or a database."""
     kinds = catalogue((count, 1.0)).kinds
-    with State(path, kinds) as state:
+    with open_state(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
         engine = Engine(fleet, [ToyOracle()], waiting=state.waiting, events=state.events)
         writer = make_writer(engine, Reader(TRAFFIC, check, engine.workload_of), state)

@@ -1,0 +1,37 @@
+"""Opens a saved state, whatever it is kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from placer.model.fleet import NicKind
+from placer.online.protocol import Check
+from placer.online.saved import SavedState
+from placer.online.store import State
+from profiles import InputError
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_address(where: str | Path) -> bool:
+    """Whether a state is an address of PostgreSQL, and no file."""
+    return isinstance(where, str) and where.lower().startswith(SCHEMES)
+
+
+def open_state(where: str | Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> SavedState:
+    """The state in a file, or in a database where an address is given.
+
+    Raises
+    ------
+    InputError
+        When it cannot be opened, or is of something else.
+    """
+    if not is_address(where):
+        return State(Path(where), kinds, check)
+    if find_spec("psycopg") is None:
+        raise InputError.of("--state", "PostgreSQL needs psycopg", hint="pip install 'nf-placer[serve]'")
+    from placer.online.shared.state import SharedState
+
+    return SharedState(str(where), kinds, check)

@@ -1,0 +1,103 @@
+"""What a saved state can do, whether it is a file or in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from placer.feedback.model_store import ModelStore
+from placer.feedback.reading import ProductionReading
+from placer.model.fleet import Fleet, Tenant
+from placer.online.engine import Engine
+from placer.online.events import Decision, FleetEvent
+from placer.online.kept_answers import KeptAnswer
+
+
+class Unreachable(Exception):
+    """The state cannot be reached for now."""
+
+
+class Answers(Protocol):
+    """Answers by idempotency key, kept in the transaction of their event."""
+
+    def find(self, key: str) -> KeptAnswer | None:
+        """The answer to the request with this key; None for a new key."""
+
+    def keep(self, key: str, answer: KeptAnswer) -> None:
+        """Keep an answer, with the event that is recorded in the same transaction."""
+
+
+class SavedState(Protocol):
+    """A fleet, its queue and the log of events.
+
+    Attributes
+    ----------
+    name
+        What messages call it.
+    shared
+        Whether other agents may decide on the fleet, too.
+    fleet, waiting
+        The fleet and its queue as they were after the last event.
+    readings
+        What was measured, in order.
+    learnt
+        What was learnt beyond that, by name.
+    events
+        The number of the last event.
+    """
+
+    shared: bool
+    fleet: Fleet
+    waiting: list[Tenant]
+    readings: tuple[ProductionReading, ...]
+    learnt: dict[str, Any]
+    events: int
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def answers(self) -> Answers: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None: ...
+
+    def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
+        """Write what the event changed, and its answer if that is known; it is kept once committed."""
+
+    def commit(self) -> None:
+        """Put everything recorded on disk."""
+
+    def decide(self, engine: Engine, work: Callable[[], None]) -> None:
+        """Commit what `work` decides and records; where other agents were faster, it is called again."""
+
+    def models(self, predictor: str) -> ModelStore:
+        """Where versions of the models are kept."""
+
+    def note(self, name: str, value: object, task: str | None = None) -> bool:
+        """Write a row of what is learnt, which is kept once committed.
+
+        With a `task` it is written only while this agent does that task; returns whether it was.
+        """
+
+    def noted(self, name: str) -> Any:
+        """The value of such a row as it is now; None where there is none."""
+
+    def asked(self) -> Mapping[str, Any]:
+        """What operators have asked for since, by the name of the row."""
+
+    def log(self) -> Iterator[tuple[str, str]]:
+        """Every event with its answer, as JSON lines, in order."""
+
+    def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
+        """The number, event and answer of at most so many events after one, in order."""
+
+    def leads(self, task: str) -> bool:
+        """Whether this agent does a task that only one may do: it does until another one has it."""
+
+    def close(self) -> None:
+        """Commit and close."""

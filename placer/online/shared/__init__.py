@@ -1,0 +1,1 @@
+"""A state in PostgreSQL, on which several agents decide."""

@@ -1,0 +1,136 @@
+"""A batch: events that one agent has decided on in memory, and that become part of the state together or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from placer.feedback.reading import ProductionReading
+from placer.model.fleet import Tenant
+from placer.model.journal import Journal
+from placer.online.engine import Engine
+from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Learned
+from placer.online.kept_answers import KeptAnswer
+from placer.online.protocol import decision_line, event_line
+from placer.online.saved_readings import reading_row
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """That this agent does a task that only one may do; who takes it over gets a higher epoch."""
+
+    task: str
+    epoch: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is decided, and how to take it back.
+
+    Parameters
+    ----------
+    base
+        The number of the last event before.
+    journal
+        Takes back what was changed in the fleet.
+    waiting
+        The queue before.
+    """
+
+    base: int
+    journal: Journal
+    waiting: dict[str, Tenant]
+    id: str = field(default_factory=lambda: uuid4().hex)
+    lease: Lease | None = None
+    log: list[tuple[str, str]] = field(default_factory=list)
+    kept: dict[str, KeptAnswer] = field(default_factory=dict)
+    touched: dict[str, bool] = field(default_factory=dict)
+    readings: list[ProductionReading] = field(default_factory=list)
+    learnt: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not self.log and not self.kept
+
+    def record(self, event: FleetEvent, decision: Decision, answer: str | None) -> None:
+        """Take down what was decided on an event."""
+        if isinstance(event, Arrive):
+            self.touched.setdefault(event.tenant.id, True)
+        elif isinstance(event, Change | Depart):
+            self.touched.setdefault(event.id, False)
+        for move in decision.moves:
+            self.touched.setdefault(move.id, False)
+        for tenant_id in (*decision.queued, *decision.rejected):
+            self.touched.setdefault(tenant_id, False)
+        if isinstance(decision, Learned):
+            self.readings += decision.readings
+            self.learnt |= decision.rows
+        self.log.append((event_line(event), answer or decision_line(event, decision)))
+
+    def changes(self, engine: Engine) -> str:
+        """What agents need that follow: NICs, tenants that are gone, tenants that are here, and what was learnt.
+
+        Numbers of events count from the base, because others may come before this batch.
+        """
+        fleet, versions = engine.fleet, engine.versions
+        nics = []
+        for nic_id, before in versions.touched.items():
+            nic = fleet.find(nic_id)
+            if nic is not None:
+                after = versions.of(nic_id) - self.base
+                nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after])
+        gone, here = [], []
+        for tenant_id, fresh in self.touched.items():
+            home = fleet.nic_of(tenant_id)
+            if not fresh and not (tenant_id in self.waiting and tenant_id in engine.waiting):
+                gone.append(tenant_id)
+            if home is not None:
+                here.append(_row(home.tenants_by_id[tenant_id], home.id, fresh))
+            elif tenant_id in engine.waiting:
+                here.append(_row(engine.waiting[tenant_id], None, fresh))
+        found: dict[str, Any] = {"nics": nics, "gone": gone, "here": here}
+        if self.readings:
+            found |= {"readings": [reading_row(one) for one in self.readings], "learnt": self.learnt}
+        return json.dumps(found)
+
+    def rest(self) -> str:
+        """What is written besides: the log and the answers."""
+        answers = [
+            [key, one.digest.hex(), one.status, one.answer, None if one.version is None else one.version - self.base]
+            for key, one in self.kept.items()
+        ]
+        lease = {} if self.lease is None else {"lease": [self.lease.task, self.lease.epoch]}
+        return json.dumps({"log": self.log, "answers": answers, **lease})
+
+
+def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
+    workload, sla = tenant.workload, tenant.sla
+    return [tenant.id, nic, workload.nf, *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, int(fresh)]
+
+
+class BatchAnswers:
+    """Answers by idempotency key: those that were found in the state, and those of the batch.
+
+    Attributes
+    ----------
+    found
+        Answers to requests of earlier batches.
+    """
+
+    def __init__(self) -> None:
+        self.found: Mapping[str, KeptAnswer] = {}
+        self.batch: Batch | None = None
+
+    def find(self, key: str) -> KeptAnswer | None:
+        """As of `Answers`."""
+        known = None if self.batch is None else self.batch.kept.get(key)
+        return known or self.found.get(key)
+
+    def keep(self, key: str, answer: KeptAnswer) -> None:
+        """As of `Answers`."""
+        assert self.batch is not None
+        self.batch.kept[key] = answer

@@ -1,0 +1,197 @@
+"""The tables of a state in PostgreSQL, and the functions that write them.
+
+All that writes takes the row of `head` first, so that numbers of events follow the order of commits, and what is
+checked stays so until the commit. A batch is one call of `placer_commit`: no lock is held while an agent computes or is
+stopped.
+"""
+
+from __future__ import annotations
+
+LAYOUT = "1"
+"""Of the tables and functions."""
+
+KEPT_BATCHES = 1_000_000
+"""Events whose changes are kept for agents to follow; one that is further behind has to start again."""
+
+BEAT_SECONDS = 2.0
+"""How often an agent says that it is alive."""
+
+DEAD_SECONDS = 10.0
+"""After which an agent that says nothing counts as dead: others take over its NICs."""
+
+TABLES = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE head (number BIGINT NOT NULL, kept BIGINT NOT NULL, layout TEXT NOT NULL);
+INSERT INTO head VALUES (0, 0, '{layout}');
+CREATE TABLE kinds (kind INTEGER PRIMARY KEY, model TEXT NOT NULL, count BIGINT, used BIGINT NOT NULL);
+CREATE TABLE nics (
+    id TEXT PRIMARY KEY, kind INTEGER NOT NULL REFERENCES kinds, number BIGINT NOT NULL UNIQUE, service TEXT NOT NULL,
+    version BIGINT NOT NULL
+);
+CREATE TABLE tenants (
+    place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics,
+    nf TEXT NOT NULL, flows FLOAT8 NOT NULL, packet_size FLOAT8 NOT NULL, mtbr FLOAT8 NOT NULL, sla_drop FLOAT8,
+    sla_min_kpps FLOAT8
+);
+CREATE INDEX ON tenants (nic);
+CREATE TABLE log (number BIGINT PRIMARY KEY, agent TEXT NOT NULL, event TEXT NOT NULL, answer TEXT NOT NULL);
+CREATE TABLE batches (
+    id TEXT PRIMARY KEY, last BIGINT NOT NULL, events INTEGER NOT NULL, agent TEXT NOT NULL, changes TEXT NOT NULL
+);
+CREATE INDEX ON batches (last);
+CREATE TABLE answers (
+    number BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, name TEXT PRIMARY KEY, digest TEXT NOT NULL,
+    status INTEGER NOT NULL, answer TEXT NOT NULL, version BIGINT
+);
+CREATE TABLE readings (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, event BIGINT NOT NULL, nic_model TEXT NOT NULL,
+    co_location TEXT NOT NULL, place INTEGER NOT NULL, tenant TEXT NOT NULL, throughput_kpps FLOAT8 NOT NULL,
+    offered_kpps FLOAT8
+);
+CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE model_files (
+    version INTEGER, nic_model TEXT, path TEXT, content BYTEA NOT NULL, PRIMARY KEY (version, nic_model, path)
+);
+CREATE TABLE agents (name TEXT PRIMARY KEY, epoch BIGINT NOT NULL, seen TIMESTAMPTZ NOT NULL);
+CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch BIGINT NOT NULL, expires TIMESTAMPTZ NOT NULL);
+"""
+
+NAMES = (
+    "facts", "head", "kinds", "nics", "tenants", "log", "batches", "answers", "readings", "learnt", "model_files",
+    "agents", "leases",
+)  # fmt: skip
+
+COMPARE = """
+    SELECT count(*) INTO lost FROM jsonb_array_elements(changes->'nics') one LEFT JOIN nics ON nics.id = one->>0
+        WHERE coalesce(nics.version, 0) <> (one->>4)::bigint;
+"""
+"""The compare of compare-and-set: every NIC of the batch is of the version that the agent decided on."""
+
+COMMIT = """
+CREATE FUNCTION placer_commit(me TEXT, my_epoch BIGINT, batch TEXT, known BIGINT, work TEXT, rest TEXT)
+RETURNS TABLE (outcome TEXT, last BIGINT, events INTEGER, news TEXT) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    changes JSONB := work;
+    more JSONB := rest;
+    size INTEGER := jsonb_array_length(more->'log');
+    found TEXT := 'committed';
+    lost INTEGER := 0;
+    base BIGINT;
+BEGIN
+    SELECT number INTO base FROM head FOR UPDATE;
+    IF NOT EXISTS (SELECT 1 FROM agents WHERE name = me AND epoch = my_epoch) THEN
+        found := 'fenced';
+    END IF;
+    IF more ? 'lease' THEN
+        PERFORM 1 FROM leases WHERE name = more->'lease'->>0 AND epoch = (more->'lease'->>1)::bigint FOR SHARE;
+        IF NOT FOUND THEN
+            found := 'fenced';
+        END IF;
+    END IF;
+{compare}
+    IF EXISTS (
+        SELECT 1 FROM jsonb_array_elements(changes->'nics') one JOIN nics ON nics.number = (one->>2)::bigint
+        WHERE nics.id <> one->>0
+    ) OR EXISTS (
+        SELECT 1 FROM jsonb_array_elements(changes->'here') one JOIN tenants ON tenants.id = one->>0
+        WHERE (one->>8)::int = 1
+    ) OR EXISTS (
+        SELECT 1 FROM jsonb_array_elements(more->'answers') one JOIN answers ON answers.name = one->>0
+    ) OR EXISTS (
+        SELECT 1 FROM kinds JOIN (
+            SELECT (one->>1)::int AS kind, count(*) AS new FROM jsonb_array_elements(changes->'nics') one
+            WHERE (one->>4)::bigint = 0 AND one->>0 = 'nic-' || (one->>2) GROUP BY 1
+        ) opened USING (kind) WHERE kinds.used + opened.new > kinds.count
+    ) THEN
+        lost := lost + 1;
+    END IF;
+    IF lost > 0 AND found = 'committed' THEN
+        found := 'conflict';
+    END IF;
+    RETURN QUERY SELECT 'news', b.last, b.events, b.changes FROM batches b WHERE b.last > known AND b.events > 0
+        ORDER BY b.last;
+    IF found = 'committed' THEN
+        PERFORM placer_write(me, batch, base, size, work, changes, more);
+    END IF;
+    RETURN QUERY SELECT found, base + size, lost, NULL;
+END $$;
+
+CREATE FUNCTION placer_write(
+    me TEXT, batch TEXT, base BIGINT, size INTEGER, work TEXT, changes JSONB, more JSONB
+) RETURNS VOID LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE kinds SET used = used + opened.new FROM (
+        SELECT (one->>1)::int AS kind, count(*) AS new FROM jsonb_array_elements(changes->'nics') one
+        WHERE (one->>4)::bigint = 0 AND one->>0 = 'nic-' || (one->>2) GROUP BY 1
+    ) opened WHERE kinds.kind = opened.kind;
+    INSERT INTO nics AS n (id, kind, number, service, version)
+        SELECT one->>0, (one->>1)::int, (one->>2)::bigint, one->>3, base + (one->>5)::bigint
+        FROM jsonb_array_elements(changes->'nics') one
+        ON CONFLICT (id) DO UPDATE SET service = excluded.service, version = excluded.version;
+    DELETE FROM tenants WHERE id IN (SELECT jsonb_array_elements_text(changes->'gone'));
+    INSERT INTO tenants AS t (id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps)
+        SELECT one->>0, one->>1, one->>2, (one->>3)::float8, (one->>4)::float8, (one->>5)::float8, (one->>6)::float8,
+            (one->>7)::float8
+        FROM jsonb_array_elements(changes->'here') one
+        ON CONFLICT (id) DO UPDATE SET nic = excluded.nic, flows = excluded.flows,
+            packet_size = excluded.packet_size, mtbr = excluded.mtbr, sla_drop = excluded.sla_drop,
+            sla_min_kpps = excluded.sla_min_kpps;
+    INSERT INTO log SELECT base + place, me, one->>0, one->>1
+        FROM jsonb_array_elements(more->'log') WITH ORDINALITY rows (one, place);
+    INSERT INTO answers (name, digest, status, answer, version)
+        SELECT one->>0, one->>1, (one->>2)::int, one->>3, base + (one->>4)::bigint
+        FROM jsonb_array_elements(more->'answers') one;
+    INSERT INTO readings (event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps)
+        SELECT (one->>0)::bigint, one->>1, one->>2, (one->>3)::int, one->>4, (one->>5)::float8, (one->>6)::float8
+        FROM jsonb_array_elements(coalesce(changes->'readings', '[]')) one;
+    INSERT INTO learnt
+        SELECT key, value FROM jsonb_each_text(coalesce(changes->'learnt', '{{}}')) WHERE value IS NOT NULL
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+    DELETE FROM learnt WHERE name IN (
+        SELECT key FROM jsonb_each_text(coalesce(changes->'learnt', '{{}}')) WHERE value IS NULL
+    );
+    INSERT INTO batches VALUES (batch, base + size, size, me, work);
+    UPDATE head SET number = base + size;
+END $$;
+"""
+
+LEASE = """
+CREATE FUNCTION placer_lease(lease TEXT, me TEXT, seconds FLOAT8) RETURNS BIGINT LANGUAGE sql AS $$
+    INSERT INTO leases AS l VALUES (lease, me, 1, now() + seconds * interval '1 second')
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires = excluded.expires,
+        epoch = l.epoch + (CASE WHEN l.holder = excluded.holder AND l.expires > now() THEN 0 ELSE 1 END)
+    WHERE l.holder = excluded.holder OR l.expires < now()
+    RETURNING epoch
+$$;
+
+CREATE FUNCTION placer_holds(lease TEXT, lease_epoch BIGINT) RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM leases WHERE name = lease AND epoch = lease_epoch FOR SHARE;
+    RETURN FOUND;
+END $$;
+"""
+
+BEAT = """
+CREATE FUNCTION placer_beat(me TEXT, dead FLOAT8) RETURNS SETOF TEXT LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE agents SET seen = clock_timestamp() WHERE name = me;
+    RETURN QUERY SELECT name FROM agents WHERE seen > clock_timestamp() - dead * interval '1 second' ORDER BY name;
+END $$;
+
+CREATE FUNCTION placer_prune(batches_kept BIGINT, answers_kept BIGINT) RETURNS VOID LANGUAGE plpgsql AS $$
+DECLARE
+    upto BIGINT;
+BEGIN
+    UPDATE head SET kept = greatest(kept, number - batches_kept) RETURNING kept INTO upto;
+    DELETE FROM batches WHERE last <= upto;
+    DELETE FROM answers WHERE number <= (SELECT max(number) FROM answers) - answers_kept;
+    DELETE FROM agents WHERE seen < clock_timestamp() - interval '1 day';
+END $$;
+"""
+
+
+def statements() -> str:
+    """All that makes an empty state."""
+    functions = COMMIT.format(compare=COMPARE) + LEASE + BEAT
+    return TABLES.format(layout=LAYOUT) + functions

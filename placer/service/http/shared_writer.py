@@ -1,0 +1,138 @@
+"""The writer of an agent that shares its fleet: it follows the others, and decides again where it was overtaken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from placer.online.engine import QUEUE, Engine
+from placer.online.events import Arrive, Decision, Depart, FleetEvent, Rebalance, RefusedForNow, Where
+from placer.online.protocol import Reader
+from placer.online.shared.agreement import OPTIMISTIC
+from placer.online.shared.following import News
+from placer.online.shared.state import REBALANCING, SharedState
+from placer.service.http.metrics import Metrics
+from placer.service.http.writer import MOST_WAITING, Writer
+
+FOLLOW_S = 0.1
+"""Seconds after which an agent without requests looks what others have done."""
+
+
+class NeedsAll(Exception):
+    """An event is about the whole fleet: nobody else may change it meanwhile."""
+
+
+class SharedWriter(Writer):
+    """Decides on the events of the clients of one agent.
+
+    Parameters
+    ----------
+    engine, reader, state, metrics, most_waiting
+        As of `Writer`.
+    """
+
+    def __init__(
+        self, engine: Engine, reader: Reader, state: SharedState, metrics: Metrics, most_waiting: int = MOST_WAITING
+    ) -> None:
+        super().__init__(engine, reader, state, metrics, most_waiting)
+        self._shared = state
+        self._agreement = state.agreement
+        state.attach(engine)
+        metrics.watch(state.agreement)
+
+    @property
+    def up(self) -> bool:
+        """Whether the database could be reached last."""
+        return self._shared.up
+
+    def stop(self) -> None:
+        """As of `Writer`; a database that is gone is not waited for."""
+        super().stop()
+        self._shared.end()
+
+    async def _idle(self) -> None:
+        self._arrived.clear()
+        try:
+            async with asyncio.timeout(FOLLOW_S):
+                await self._arrived.wait()
+        except TimeoutError:
+            await self._follow()
+
+    async def _follow(self) -> None:
+        """Look what others have done."""
+        await self._on_disk(self._shared.beat)
+        self.engine.fleet.belong_to(self._shared.pool)
+        news = await self._on_disk(self._agreement.fetch)
+        self._agreement.follow(self.engine, news.batches)
+        if news.batches:
+            committed, self._committed = self._committed, asyncio.Event()
+            committed.set()
+
+    async def _decide_and_commit(self) -> None:
+        keys = [key for part in self._batch for at in range(part.first, part.last) if (key := part.of.key_of(at))]
+        attempt, alone = 1, False
+        while True:
+            news = await self._fetch(keys, alone=alone)
+            self._settled.clear()
+            self._agreement.begin(self.engine, news)
+            if self._decided_together(alone=alone):
+                self._agreement.seal(self.engine)
+                await self._commit(self._agreement.commit)
+                shift = self._agreement.finish(self.engine)
+                self._shared.leases.give_back(REBALANCING)
+                if shift is not None:
+                    self._raise_versions(shift)
+                    return
+                attempt += 1
+                alone = alone or attempt > OPTIMISTIC
+            else:
+                self._agreement.abandon(self.engine)
+                alone = True
+            self._forget_answers()
+
+    async def _fetch(self, keys: Sequence[str], *, alone: bool) -> News:
+        """What others have done, as it is after all requests of the batch have come."""
+        await self._on_disk(self._shared.beat)
+        self.engine.fleet.belong_to(self._shared.pool)
+        if alone:
+            self.engine.selector.reach_out()
+        return await self._on_disk(partial(self._agreement.fetch, keys, alone=alone))
+
+    def _decided_together(self, *, alone: bool) -> bool:
+        """Whether all of the batch is decided on; False where that needs the whole fleet."""
+        self.engine.selector.everywhere = alone
+        try:
+            self._decide_all()
+        except NeedsAll:
+            return False
+        finally:
+            self.engine.selector.everywhere = False
+        return True
+
+    def _handle(self, event: FleetEvent) -> Decision:
+        optimistic = not self._agreement.alone
+        if optimistic and (self.engine.waiting or not isinstance(event, Arrive | Depart | Where)):
+            raise NeedsAll
+        if isinstance(event, Rebalance) and not self._shared.leads(REBALANCING):
+            raise RefusedForNow("another agent rebalances this fleet: come again")
+        decision = super()._handle(event)
+        if optimistic and decision.status == "queued" and self.engine.when_full == QUEUE:
+            raise NeedsAll
+        return decision
+
+    def _forget_answers(self) -> None:
+        self._forget_counts()
+        for part in self._batch:
+            del part.of.answers[part.first :]
+
+    def _raise_versions(self, by: int) -> None:
+        """Others came first: events have higher numbers than was expected."""
+        if not by:
+            return
+        for part in self._batch:
+            answers = part.of.answers
+            for at in range(part.first, part.last):
+                if (version := answers[at].version) is not None:
+                    answers[at] = replace(answers[at], version=version + by)

@@ -1,0 +1,28 @@
+"""Where a service keeps its fleet: a file, or a database of PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import Cluster, cluster, programs
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """A server for all tests."""
+    if programs() is None:
+        pytest.skip("there is no PostgreSQL server")
+    with cluster() as started:
+        yield started
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """An empty state of either kind: the path of a file, or the address of a database."""
+    if request.param == "sqlite":
+        return tmp_path / "s.db"
+    started: Cluster = request.getfixturevalue("postgres")
+    return started.database()
