@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: thrown away afterwards, on a free port of this machine, where there are its programs."""
+"""A PostgreSQL server for tests, on a free port of this machine; it is thrown away afterwards."""
 
 from __future__ import annotations
 

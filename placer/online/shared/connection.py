@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, LiteralString, cast
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from psycopg import Connection, Error, InterfaceError, OperationalError, ProgrammingError, connect
+from psycopg import Connection, Error, ProgrammingError, connect
 from psycopg.conninfo import conninfo_to_dict
 
 from profiles import InputError
@@ -48,8 +48,7 @@ class Rows:
 
 def run(connection: Connection[Any], statement: str, *values: object) -> list[tuple[Any, ...]]:
     """The rows that a statement returns."""
-    # statements are written in this package, values are always passed beside them
-    found = connection.execute(cast("LiteralString", statement), values or None)
+    found = connection.execute(statement, values or None)
     return found.fetchall() if found.description else []
 
 
@@ -63,6 +62,8 @@ def opened(address: str) -> Connection[Any]:
     """
     try:
         given = conninfo_to_dict(address)
+        if urlsplit(address).netloc.count("@") > 1:
+            raise ValueError("an @ of a password is written as %40")
     except (ProgrammingError, ValueError):  # libpq's message may quote a part of the password
         raise InputError.of("--state", f"{shown(address)} is no address of PostgreSQL", hint=HINT) from None
     try:
@@ -86,9 +87,9 @@ def reopened(address: str) -> Connection[Any]:
     return made
 
 
-def is_lost(connection: Connection[Any], error: Error) -> bool:
-    """Whether an error means that the connection is gone, and with it what is known of the transaction."""
-    return isinstance(error, OperationalError | InterfaceError) and (connection.closed or connection.broken)
+def is_lost(connection: Connection[Any]) -> bool:
+    """Whether, after an error, the connection is gone, and with it what is known of the transaction."""
+    return connection.closed or connection.broken
 
 
 def in_transaction(connection: Connection[Any], work: Callable[[], Any], begin: str = "BEGIN") -> Any:

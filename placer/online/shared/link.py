@@ -85,8 +85,8 @@ class Link:
         """
         try:
             return work(self.connection)
-        except Error as error:
-            if not is_lost(self.connection, error):
+        except Error:
+            if not is_lost(self.connection):
                 raise
         self._reconnect()
         return None

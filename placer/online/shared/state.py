@@ -86,9 +86,9 @@ class SharedState:
         try:
             make_state(self._link.connection, self.name, kinds)
             check_layout(self._link.connection, self.name)
-            keep_kinds(self._link.connection, self.name, kinds)
             read = Rows(self._link.connection)
             in_transaction(read.connection, lambda: self._read(read, kinds), "BEGIN ISOLATION LEVEL REPEATABLE READ")
+            keep_kinds(self._link.connection, self.name, kinds)
             self._link.register()
         except BaseException:
             self._link.connection.close()
@@ -223,8 +223,8 @@ class SharedState:
                 if self._asking is None:
                     self._asking = reopened(self._link.address)
                 return run(self._asking, statement, *values)
-            except Error as error:
-                if self._asking is not None and not is_lost(self._asking, error):
+            except Error:
+                if self._asking is not None and not is_lost(self._asking):
                     raise
                 self._asking = None
         raise Unreachable

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.postgres import Cluster, cluster, programs
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Cluster]:
-    """A server for all tests."""
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL server")
-    with cluster() as started:
-        yield started
+from tests.postgres import Cluster
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
