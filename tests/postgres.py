@@ -70,6 +70,14 @@ class Cluster:
         self.stop(mode)
         self.start()
 
+    def cut(self, program: str) -> None:
+        """End every connection of a program."""
+        import psycopg
+
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(ended, (program,))
+
     def database(self) -> str:
         """The address of a new, empty database."""
         import psycopg

@@ -3,6 +3,9 @@
 Clients arrive, depart and look up instances that they share, each request with a key. The service is killed and
 started again, stopped for a while, and connections are cut after a request was sent. A client sends it again with
 its key until it is answered, or gives up. Some answered requests are sent once more: the answer must be the same.
+
+With `--agents N`, so many services decide on one PostgreSQL. Clients send each request to any of them, and again to any
+other. The database is restarted as after a crash, and its connections to services are cut, too.
 """
 
 from __future__ import annotations
@@ -18,9 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.histories.log_audit import faults_of_log
+from tests.postgres import Cluster, cluster
 
 REPO = Path(__file__).parents[2]
 CLIENTS = 24
@@ -35,6 +43,9 @@ GIVES_UP, CUTS, REPEATS = 0.01, 0.01, 0.02
 
 SECONDS = 20.0
 
+SHOWN = 3_000
+"""Characters of what a service printed that ended by itself."""
+
 
 @dataclass
 class Study:
@@ -44,44 +55,85 @@ class Study:
     operations: int
     seed: int
     flaw: str = ""
+    agents: int = 1
+    cluster: Cluster | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     different: int = 0
-    process: subprocess.Popen[bytes] | None = None
-    port: int = 0
+    state: str = ""
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
     ended: bool = False
+    ends: list[str] = field(default_factory=list)
 
-    def start(self) -> None:
-        """Start the service."""
-        command = [sys.executable, "-m", "tests.histories.toy_server", str(self.folder / "s.db"), str(self.port)]
+    def start_all(self) -> None:
+        """Start the services."""
+        self.state = str(self.folder / "s.db") if self.cluster is None else self.cluster.database()
+        for number in range(self.agents):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.ports.append(free.getsockname()[1])
+            self.processes.append(self.start(number))
+
+    def start(self, number: int) -> subprocess.Popen[bytes]:
+        """Start one service."""
+        command = [sys.executable, "-m", "tests.histories.toy_server", self.state, str(self.ports[number])]
         arguments = [*command, *([self.flaw] if self.flaw else [])]
-        self.process = subprocess.Popen(arguments, cwd=REPO, stderr=subprocess.DEVNULL)
+        with (self.folder / f"agent-{number}.log").open("wb") as log:
+            return subprocess.Popen(arguments, cwd=REPO, stderr=log)
+
+    def end_all(self) -> None:
+        """Kill the services."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
 
     async def inject(self, count: int) -> None:
-        """Kill or stop the service so many times, spread over all operations."""
+        """Harm the services so many times, spread over all operations."""
         draw = random.Random(self.seed)
+        kinds = ("kill", "kill", "stop") if self.cluster is None else ("kill", "stop", "database", "connections")
         for number in range(1, count + 1):
-            while len(self.history) < number * self.operations / (count + 1):
-                await asyncio.sleep(0.01)
-            assert self.process is not None
-            kind = draw.choice(("kill", "kill", "stop"))
+            await self._until(number * self.operations / (count + 1))
+            kind = draw.choice(kinds)
             self.faults.append(kind)
-            if kind == "kill":
-                self.process.kill()
-                self.process.wait()
-                self.start()
-            else:
-                self.process.send_signal(signal.SIGSTOP)
-                await asyncio.sleep(draw.random() * 0.5)
-                self.process.send_signal(signal.SIGCONT)
-        while len(self.history) < self.operations:
-            await asyncio.sleep(0.01)
+            await self._harm(kind, draw.randrange(self.agents), draw.random() * 0.5)
+        await self._until(self.operations)
         self.ended = True
+
+    async def _harm(self, kind: str, number: int, seconds: float) -> None:
+        process = self.processes[number]
+        if kind == "kill":
+            process.kill()
+            process.wait()
+        elif kind == "stop":
+            process.send_signal(signal.SIGSTOP)
+            await asyncio.sleep(seconds)
+            process.send_signal(signal.SIGCONT)
+        elif self.cluster is not None and kind == "database":
+            await asyncio.to_thread(self.cluster.restart)
+        elif self.cluster is not None:
+            await asyncio.to_thread(self.cluster.cut, "placer")
+
+    async def _until(self, operations: float) -> None:
+        """Wait for so many operations."""
+        while len(self.history) < operations:
+            self._revive()
+            await asyncio.sleep(0.01)
+
+    def _revive(self) -> None:
+        """Start services that ended; one that ended by itself is a fault of its own."""
+        for number, process in enumerate(self.processes):
+            code = process.poll()
+            if code is not None:
+                printed = (self.folder / f"agent-{number}.log").read_text()[-SHOWN:]
+                if code != -signal.SIGKILL and "cannot be opened" not in printed:  # the database was being restarted
+                    self.ends.append(printed)
+                self.processes[number] = self.start(number)
 
     async def client(self, number: int) -> None:
         """Send requests until there are enough."""
         draw = random.Random(self.seed * 1000 + number)
-        connection = Connection(self.port)
+        connections = [Connection(port) for port in self.ports]
         for count in range(self.operations):
             if self.ended:
                 break
@@ -90,16 +142,18 @@ class Study:
             event = {"event": draw.choice(("arrive", "arrive", "depart", "where")), "id": identity}
             if event["event"] == "arrive":
                 event |= {"nf": "abcd"[hash_of(identity) % 4], "sla_drop": 0.9}  # type: ignore[dict-item]
-            await self._send(connection, draw, number, f"{number}-{count}", event)
-        connection.close()
+            await self._send(connections, draw, number, f"{number}-{count}", event)
+        for connection in connections:
+            connection.close()
 
     async def _send(
-        self, connection: Connection, draw: random.Random, number: int, key: str, event: dict[str, Any]
+        self, connections: Sequence[Connection], draw: random.Random, number: int, key: str, event: dict[str, Any]
     ) -> None:
         row: dict[str, Any] = {"client": number, "call": time.monotonic_ns(), "return": None}
         row |= {"op": event["event"], "id": event["id"]}
         answer = None
         while answer is None and not self.ended:
+            connection = connections[draw.randrange(len(connections))]
             try:
                 answer = await connection.post(event, key, cut=draw.random() < CUTS)
             except (OSError, asyncio.IncompleteReadError, TimeoutError):
@@ -110,7 +164,7 @@ class Study:
         if answer is not None:
             row |= {"return": time.monotonic_ns(), **status_of(event, answer)}
             if draw.random() < REPEATS:
-                await self._repeat(connection, event, key, answer)
+                await self._repeat(connections[draw.randrange(len(connections))], event, key, answer)
         self.history.append(row)
 
     async def _repeat(self, connection: Connection, event: dict[str, Any], key: str, before: dict[str, Any]) -> None:
@@ -171,19 +225,17 @@ def hash_of(text: str) -> int:
     return sum(map(ord, text))
 
 
-def run(folder: Path, operations: int, faults: int, seed: int = 0, flaw: str = "") -> Study:
-    """Play it, with the history in `folder / history.jsonl`."""
-    study = Study(folder, operations, seed, flaw)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        study.port = free.getsockname()[1]
-    study.start()
+def run(
+    folder: Path, operations: int, faults: int, seed: int = 0, flaw: str = "", agents: int = 1,
+    server: Cluster | None = None,
+) -> Study:  # fmt: skip
+    """Play it, with the history in `folder / history.jsonl`; on a database where there is a server of them."""
+    study = Study(folder, operations, seed, flaw, agents, server)
+    study.start_all()
     try:
         asyncio.run(_play(study, faults))
     finally:
-        if study.process is not None:
-            study.process.kill()
-            study.process.wait()
+        study.end_all()
     with (folder / "history.jsonl").open("w") as file:
         file.writelines(f"{json.dumps(row)}\n" for row in study.history)
     return study
@@ -213,14 +265,19 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--flaw", default="")
+    parser.add_argument("--agents", type=int, default=0, help="services on one PostgreSQL; 0 is one on a file")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, cluster() if given.agents else nullcontext() as server:
         begun = time.monotonic()
-        study = run(Path(folder), given.operations, given.faults, given.seed, given.flaw)
+        settings = given.operations, given.faults, given.seed, given.flaw, max(given.agents, 1), server
+        study = run(Path(folder), *settings)
         lost = sum(row["return"] is None for row in study.history)
         print(f"{len(study.history):,} operations, {len(study.faults)} faults, {lost} without an answer, "
               f"{study.different} answered otherwise when sent again, {time.monotonic() - begun:.0f} s")  # fmt: skip
         print(check(Path(folder) / "history.jsonl")[1])
+        if given.agents:
+            print(f"faults of the log: {faults_of_log(study.state)[:5] or 'none'}")
+            print(f"services that ended by themselves: {len(study.ends)}", *study.ends, sep="\n")
 
 
 if __name__ == "__main__":

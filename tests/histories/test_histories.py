@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.histories.faults import check, run
+from tests.histories.log_audit import faults_of_log
+from tests.postgres import cluster, needs_postgres
 
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go")
 
@@ -30,3 +32,27 @@ def test_a_service_with_a_flaw_is_found_out(tmp_path: Path, flaw: str) -> None:
     """One that decides again on what is sent again, and one that answers before its disk has written."""
     study = run(tmp_path, operations=12_000, faults=6, flaw=flaw)
     assert study.different > 0 or not check(tmp_path / "history.jsonl")[0]
+
+
+@needs_go
+@needs_postgres
+@pytest.mark.slow
+def test_agents_on_one_database_lose_and_double_nothing(tmp_path: Path) -> None:
+    """60,000 operations on three agents, and 20 faults, restarts of the database among them."""
+    with cluster() as server:
+        study = run(tmp_path, operations=60_000, faults=20, agents=3, server=server)
+        assert len(study.faults) == 20
+        assert (study.different, study.ends) == (0, [])
+        found, text = check(tmp_path / "history.jsonl")
+        assert found, text
+        assert faults_of_log(study.state) == []
+
+
+@needs_go
+@needs_postgres
+@pytest.mark.slow
+def test_agents_that_do_not_compare_versions_are_found_out(tmp_path: Path) -> None:
+    """NICs are overcommitted, or instances are in two places."""
+    with cluster() as server:
+        study = run(tmp_path, operations=6_000, faults=2, flaw="forgets-versions", agents=3, server=server)
+        assert faults_of_log(study.state) or not check(tmp_path / "history.jsonl")[0]

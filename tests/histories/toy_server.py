@@ -1,20 +1,21 @@
 """The HTTP service over toy NICs as a process: `python -m tests.histories.toy_server STATE PORT [FLAW]`.
 
 With a FLAW it does what no service may do, so that the check is seen to find it: `forgets-keys` decides on a request
-that is sent again, `answers-early` does not wait for the disk.
+that is sent again, `answers-early` does not wait for the disk, and `forgets-versions` commits on NICs that another
+agent has changed meanwhile. Agents on a database prefer no NICs, so that they meet as often as can be.
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from placer.model.fleet import Fleet
 from placer.online.engine import Engine
 from placer.online.kept_answers import KeptAnswers
+from placer.online.open_state import is_address, open_state
 from placer.online.protocol import Reader
-from placer.online.store import State
+from placer.online.saved import SavedState
 from placer.online.what_if import WhatIf
 from placer.service.http.server import ServerSettings, make_writer, serve_http
 from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
@@ -29,7 +30,9 @@ def main(path: str, port: str, flaw: str = "") -> None:
         forgetful: Any = KeptAnswers
         forgetful.find = lambda self, key: None
         forgetful.keep = lambda self, key, answer: None
-    with State(Path(path), KINDS) as state:
+    with open_state(path, KINDS) as state:
+        if is_address(path):
+            _meet(state, flaw)
         fleet = state.fleet if state.events else Fleet(KINDS)
         engine = Engine(fleet, [ToyOracle()], events=state.events)
         if flaw == "answers-early":
@@ -37,6 +40,21 @@ def main(path: str, port: str, flaw: str = "") -> None:
             committed.commit = lambda: None
         writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
         serve_http(writer, WhatIf(engine), ServerSettings(port=int(port)))
+
+
+def _meet(state: SavedState, flaw: str) -> None:
+    """Let the agent prefer no NICs; with the flaw, let it not compare versions."""
+    from placer.model.pools import WHOLE
+    from placer.online.shared.connection import run
+    from placer.online.shared.schema import COMMIT
+    from placer.online.shared.state import SharedState
+
+    pools: Any = SharedState
+    pools.pool = property(lambda self: WHOLE, lambda self, pool: None)
+    assert isinstance(state, SharedState)
+    if flaw == "forgets-versions":
+        function = COMMIT.format(compare="").split("CREATE FUNCTION placer_write")[0]
+        state.agreement.link.attempt(lambda one: run(one, function.replace("CREATE", "CREATE OR REPLACE", 1)))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ WITH_KEYS = f"{NEWS} UNION ALL SELECT version, NULL, name, digest, status, answe
 
 
 class Behind(Exception):
-    """What this agent has to follow is no longer kept, or what it has learnt cannot be taken back: start it again."""
+    """This agent cannot go on with the fleet that it has in memory, and has to start again."""
 
 
 class Agreement:
@@ -188,6 +188,8 @@ class Agreement:
             run(connection, "COMMIT")
         if outcome == "fenced":
             self.link.register()
+        elif outcome == "conflict" and self.alone:
+            raise Behind("the fleet in memory is not that of the state: start the service again")
         found = [ForeignBatch(last, events, changes) for _, last, events, changes in news]
         return last if outcome == "committed" else None, found
 

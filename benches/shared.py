@@ -1,0 +1,173 @@
+"""Agents on one PostgreSQL: conflicts, the CPU of a decision, and how many NICs are in use, against one agent.
+
+10,000 NICs are filled first; then instances arrive and depart at random, each request at any agent, at a rate that the
+machine can bear. PostgreSQL and the client run on this machine, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from benches.bench import register
+from benches.http_load import Load, load, request
+from benches.service import arrival
+
+NICS = 10_000
+AGENTS = (1, 4)
+SECONDS = 30.0
+RATE = 600.0
+"""Events per second in all: 300 arrivals and 300 departures."""
+
+CONNECTIONS = 16
+"""Per agent."""
+
+
+@dataclass
+class Running:
+    """An agent that runs: its process and its port."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+    def metrics(self) -> dict[str, float]:
+        """What it counts."""
+        import httpx
+
+        text = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=60).text
+        rows = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+        return {name: float(value) for name, value in rows}
+
+    def summary(self) -> dict[str, int]:
+        """Its fleet in numbers."""
+        import httpx
+
+        found = httpx.get(f"http://127.0.0.1:{self.port}/v1/summary", timeout=60).json()
+        return {"tenants": found["tenants"], "nics": sum(one["in_use"] for one in found["by_model"])}
+
+    def cpu_s(self) -> float:
+        """Seconds of CPU that it has taken."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@register("shared")
+def run(nics: int = NICS, seconds: float = SECONDS, rate: float = RATE) -> pd.DataFrame:
+    """Per number of agents: conflicts, CPU, NICs in use."""
+    from tests.postgres import cluster
+
+    rows = []
+    for agents in AGENTS:
+        with cluster() as server, ExitStack() as stack:
+            address = server.database()
+            running = [stack.enter_context(agent(address)) for _ in range(agents)]
+            fill(running, nics)
+            rows.append({"agents": agents, **measured(running, seconds, rate)})
+    return pd.DataFrame(rows)
+
+
+@contextmanager
+def agent(state: str) -> Iterator[Running]:
+    """`placer serve` on a state."""
+    command = [sys.executable, "-m", "placer", "serve", "--state", state, "--listen", "127.0.0.1:0", "--quiet"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            found = None
+            for line in process.stderr:
+                found = re.search(r'"address": "http://127.0.0.1:(\d+)"', line)
+                if found:
+                    break
+            if found is None:
+                raise RuntimeError("the agent did not start")
+            one = Running(process, int(found[1]))
+            _wait_for(one)
+            yield one
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+def fill(running: list[Running], nics: int) -> None:
+    """Place instances, each batch at another agent, until so many NICs are in use."""
+    draw = random.Random(7)
+    number = 0
+    while running[0].summary()["nics"] < nics:
+        for one in running:
+            body = b"\n".join(arrival(f"fill{number + at}", draw) for at in range(1000))
+            number += 1000
+            asyncio.run(load(one.port, iter([request("/v1/events:batch", body)]), 1))
+
+
+def measured(running: list[Running], seconds: float, rate: float) -> dict[str, object]:
+    """What random churn leads to."""
+    asyncio.run(_churn(running, 5.0, rate, "warm"))
+    before = [(one.cpu_s(), one.metrics()) for one in running]
+    begun = time.perf_counter()
+    loads = asyncio.run(_churn(running, seconds, rate, "churn"))
+    took = time.perf_counter() - begun
+    after = [(one.cpu_s(), one.metrics()) for one in running]
+    decided = sum(found.statuses[200] for found in loads)
+
+    def counted(name: str) -> float:
+        return sum(now.get(name, 0.0) - then.get(name, 0.0) for (_, then), (_, now) in zip(before, after, strict=True))
+
+    cpu = sum(now - then for (then, _), (now, _) in zip(before, after, strict=True))
+    latencies = Load({200: [one for found in loads for one in found.latencies.get(200, [])]})
+    return {
+        "per_s": round(decided / took),
+        "cpu_us_per_decision": round(1e6 * cpu / decided),
+        "conflicts_pct": round(100 * counted("placer_conflicts_total") / decided, 2),
+        "decided_again_pct": round(100 * counted("placer_decided_again_total") / decided, 2),
+        "followed": int(counted("placer_followed_total")),
+        "p50_ms": round(latencies.percentile_ms(50), 1),
+        "p99_ms": round(latencies.percentile_ms(99), 1),
+        "other_statuses": decided - sum(sum(found.statuses.values()) for found in loads),
+        **running[0].summary(),
+    }
+
+
+async def _churn(running: list[Running], seconds: float, rate: float, prefix: str) -> list[Load]:
+    """Arrivals and departures at random agents; an instance departs some seconds after it arrived."""
+    each = rate / len(running)
+    events = _events(prefix, int(rate * seconds))
+    return await asyncio.gather(*(load(one.port, events, CONNECTIONS, each) for one in running))
+
+
+def _events(prefix: str, count: int) -> Iterator[bytes]:
+    """One arrival and one departure in turn, the latter of a random instance that came at least 300 arrivals before."""
+    draw = random.Random(11)
+    first, last = (0, 10_000) if prefix == "warm" else (10_000, 30_000)
+    settled, recent = [f"fill{number}" for number in range(first, last)], list[str]()
+    for number in range(count // 2):
+        identity = f"{prefix}{number}"
+        yield request("/v1/events", arrival(identity, draw))
+        recent.append(identity)
+        if len(recent) > 300:
+            settled.append(recent.pop(0))
+        at = draw.randrange(len(settled))
+        settled[at], settled[-1] = settled[-1], settled[at]
+        yield request("/v1/events", json.dumps({"event": "depart", "id": settled.pop()}).encode())
+
+
+def _wait_for(one: Running) -> None:
+    import httpx
+
+    for _ in range(400):
+        try:
+            httpx.get(f"http://127.0.0.1:{one.port}/healthz", timeout=5)
+            return
+        except httpx.HTTPError:
+            time.sleep(0.05)
