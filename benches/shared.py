@@ -7,6 +7,7 @@ machine can bear. PostgreSQL and the client run on this machine, too.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -27,10 +28,11 @@ from benches.http_load import Load, load, request
 from benches.service import arrival
 
 NICS = 10_000
-AGENTS = (1, 4)
-SECONDS = 30.0
-RATE = 600.0
-"""Events per second in all: 300 arrivals and 300 departures."""
+CASES = ((1, 150.0), (1, 600.0), (4, 600.0), (1, 0.0), (4, 0.0))
+"""Agents, and events per second in all, half of them departures; 0 is as fast as they go. Four agents at 600/s each get
+as much as the first one: small batches cost more per decision, however many agents there are."""
+
+SECONDS = 25.0
 
 CONNECTIONS = 16
 """Per agent."""
@@ -65,17 +67,17 @@ class Running:
 
 
 @register("shared")
-def run(nics: int = NICS, seconds: float = SECONDS, rate: float = RATE) -> pd.DataFrame:
-    """Per number of agents: conflicts, CPU, NICs in use."""
+def run(nics: int = NICS, seconds: float = SECONDS, cases: int = len(CASES)) -> pd.DataFrame:
+    """Per number of agents and rate: conflicts, CPU of agents per decision (us), NICs in use; of the last so many cases."""
     from tests.postgres import cluster
 
     rows = []
-    for agents in AGENTS:
+    for agents, rate in CASES[-cases:]:
         with cluster() as server, ExitStack() as stack:
             address = server.database()
             running = [stack.enter_context(agent(address)) for _ in range(agents)]
             fill(running, nics)
-            rows.append({"agents": agents, **measured(running, seconds, rate)})
+            rows.append({"agents": agents, "rate": rate or "", **measured(running, seconds, rate)})
     return pd.DataFrame(rows)
 
 
@@ -113,6 +115,7 @@ def fill(running: list[Running], nics: int) -> None:
 
 def measured(running: list[Running], seconds: float, rate: float) -> dict[str, object]:
     """What random churn leads to."""
+    filled = running[0].summary()
     asyncio.run(_churn(running, 5.0, rate, "warm"))
     before = [(one.cpu_s(), one.metrics()) for one in running]
     begun = time.perf_counter()
@@ -135,14 +138,15 @@ def measured(running: list[Running], seconds: float, rate: float) -> dict[str, o
         "p50_ms": round(latencies.percentile_ms(50), 1),
         "p99_ms": round(latencies.percentile_ms(99), 1),
         "other_statuses": decided - sum(sum(found.statuses.values()) for found in loads),
-        **running[0].summary(),
+        "nics_per_tenant_filled": round(filled["nics"] / filled["tenants"], 4),
+        "nics_per_tenant": round(running[0].summary()["nics"] / running[0].summary()["tenants"], 4),
     }
 
 
 async def _churn(running: list[Running], seconds: float, rate: float, prefix: str) -> list[Load]:
     """Arrivals and departures at random agents; an instance departs some seconds after it arrived."""
-    each = rate / len(running)
-    events = _events(prefix, int(rate * seconds))
+    each, end = rate / len(running), time.perf_counter() + seconds
+    events = itertools.takewhile(lambda _: time.perf_counter() < end, _events(prefix, int(rate * seconds)))
     return await asyncio.gather(*(load(one.port, events, CONNECTIONS, each) for one in running))
 
 
@@ -151,7 +155,7 @@ def _events(prefix: str, count: int) -> Iterator[bytes]:
     draw = random.Random(11)
     first, last = (0, 10_000) if prefix == "warm" else (10_000, 30_000)
     settled, recent = [f"fill{number}" for number in range(first, last)], list[str]()
-    for number in range(count // 2):
+    for number in range(count // 2 if count else 1_000_000_000):
         identity = f"{prefix}{number}"
         yield request("/v1/events", arrival(identity, draw))
         recent.append(identity)

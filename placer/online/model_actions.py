@@ -10,6 +10,9 @@ from placer.feedback.model_store import ModelStore
 from placer.feedback.retraining import Retrainer
 from placer.online.saved import SavedState
 
+RETRAINING = "retraining"
+"""What only one agent does."""
+
 
 class RecordedActions:
     """What took effect before, at the same events.
@@ -71,7 +74,7 @@ class LiveActions(RecordedActions):
         return asked or self._retrained(event)
 
     def _retrained(self, event: int) -> Sequence[ModelAction]:
-        if self.retrainer is None:
+        if self.retrainer is None or not self.state.leads(RETRAINING):
             return ()
         trained = self.retrainer.take()
         feedback = self.feedback

@@ -35,8 +35,8 @@ class SavedState(Protocol):
     ----------
     name
         What messages call it.
-    shared
-        Whether other agents may decide on the fleet, too.
+    shared, used_elsewhere
+        Whether other agents may decide on the fleet, too, and whether one does.
     fleet, waiting
         The fleet and its queue as they were after the last event.
     readings
@@ -56,6 +56,9 @@ class SavedState(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def used_elsewhere(self) -> bool: ...
 
     @property
     def answers(self) -> Answers: ...

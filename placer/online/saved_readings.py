@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
@@ -36,17 +37,24 @@ def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionR
     """
     co_location_in = lru_cache(REMEMBERED)(_co_location_in)
     for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):  # nosec B608
-        event, nic_model, text, place, tenant, kpps, offered = row
+        event = row[0]
         try:
-            co_location = co_location_in(text)
-            workload = co_location[place]
-            wrong = [message for one in co_location for _, message in check(one)]
-            if wrong or not (isinstance(tenant, str) and isinstance(nic_model, str) and event > 0 and kpps >= 0):
+            reading = reading_of(row, co_location_in)
+            wrong = [message for one in reading.co_location for _, message in check(one)]
+            texts = isinstance(reading.tenant, str) and isinstance(reading.nic_model, str)
+            if wrong or not (texts and event > 0 and reading.kpps >= 0):
                 raise ValueError(wrong[0] if wrong else "a value is not of its kind")
         except (ValueError, TypeError, IndexError, KeyError) as error:
             hint = "restore a backup, or give the --models that the state was made with"
             raise InputError([Fault(name, None, f"readings {event!r}", str(error), hint)]) from error
-        yield ProductionReading(nic_model, co_location, workload, tenant, kpps, offered, event)
+        yield reading
+
+
+def reading_of(row: Sequence[Any], co_location_in: Callable[[str], CoLocation] | None = None) -> ProductionReading:
+    """The reading of a row, as `reading_row` made it."""
+    event, nic_model, text, place, tenant, kpps, offered = row
+    co_location = (co_location_in or _co_location_in)(text)
+    return ProductionReading(nic_model, co_location, co_location[place], tenant, kpps, offered, event)
 
 
 def co_location_text(co_location: CoLocation) -> str:

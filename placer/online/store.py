@@ -113,6 +113,11 @@ class State:
         work()
         self.commit()
 
+    @property
+    def used_elsewhere(self) -> bool:
+        """False: no other process uses the file."""
+        return False
+
     def leads(self, task: str) -> bool:
         """True: no other process uses the file."""
         return True

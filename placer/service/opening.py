@@ -137,6 +137,9 @@ class _Opening:
             engine = self.make(saved.fleet, saved.waiting, saved.events)
             _learn_again(engine, saved, before, progress)
         if known is None or {**known, SINCE: 0} != {**settings, SINCE: 0}:
+            if known is not None and saved.used_elsewhere:
+                hint = "start every agent with the same settings, or stop the others first"
+                raise InputError.of("--state", f"{saved.name} is used by an agent that decides otherwise", hint=hint)
             saved.note(SETTINGS, {**settings, SINCE: saved.events})
             saved.commit()
         return engine

@@ -76,11 +76,11 @@ class Agreement:
         while True:
             found = self.link.attempt(lambda connection: self._fetch(connection, keys, alone))
             if found is not None:
-                self.alone = alone
                 return found
 
-    def begin(self, engine: Engine, news: News) -> None:
+    def begin(self, engine: Engine, news: News, *, alone: bool = False) -> None:
         """Follow the others, and take down what is decided from here on."""
+        self.alone = alone
         self.follow(engine, news.batches)
         self.answers.found = news.answers or {}
         journal = engine.fleet.begin_journal()
@@ -155,7 +155,8 @@ class Agreement:
     def decide(self, engine: Engine, decide: Callable[[], None]) -> None:
         """Decide on a batch and commit it, as often as it takes; waits for the database."""
         for attempt in range(1, 1_000_000):
-            self.begin(engine, self.fetch(alone=attempt > OPTIMISTIC))
+            alone = attempt > OPTIMISTIC
+            self.begin(engine, self.fetch(alone=alone), alone=alone)
             decide()
             self.seal(engine)
             self.commit()

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from placer.online.saved import Unreachable
 from placer.online.shared.batch import Lease
 
 SECONDS = 15.0
@@ -58,7 +60,8 @@ class Leases:
         """Let others have it, if it is held."""
         lease = self._held.pop(task, (None, 0.0))[0]
         if lease is not None:
-            self._ask("UPDATE leases SET expires = now() WHERE name = %s AND epoch = %s", task, lease.epoch)
+            with suppress(Unreachable):  # then it ends by itself
+                self._ask("UPDATE leases SET expires = now() WHERE name = %s AND epoch = %s", task, lease.epoch)
 
     def lose(self, task: str) -> None:
         """Another agent has it."""

@@ -50,12 +50,14 @@ class SharedModelStore(ModelStore):
 
     def predictors(self, number: int, nic_models: Sequence[str]) -> dict[str, Predictor]:
         """As of `ModelStore`."""
-        place = self.folder / str(number)
-        if not place.is_dir():
-            for nic_model, path, content in self._ask(
-                "SELECT nic_model, path, content FROM model_files WHERE version = %s", number
-            ):
-                file = place / quote(nic_model, safe="") / path
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
+        if not (self.folder / str(number)).is_dir():
+            self.fetch(number)
         return super().predictors(number, nic_models)
+
+    def fetch(self, number: int) -> None:
+        """Copy a version to this machine; nothing where there is no such version."""
+        query = "SELECT nic_model, path, content FROM model_files WHERE version = %s"
+        for nic_model, path, content in self._ask(query, number):
+            file = self.folder / str(number) / quote(nic_model, safe="") / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,8 +25,9 @@ from placer.feedback.model_store import ModelStore
 from placer.model.fleet import NicKind
 from placer.model.pools import WHOLE, Pool
 from placer.online.engine import Engine
-from placer.online.events import Decision, FleetEvent, Rebalance
+from placer.online.events import Decision, FleetEvent, Learned, Rebalance
 from placer.online.kept_answers import KEPT
+from placer.online.model_actions import RETRAINING
 from placer.online.protocol import Check
 from placer.online.saved import Unreachable
 from placer.online.saved_fleet import read_saved_fleet
@@ -34,6 +36,7 @@ from placer.online.saved_readings import read_readings
 from placer.online.shared.agreement import Agreement
 from placer.online.shared.batch import BatchAnswers
 from placer.online.shared.connection import Rows, in_transaction, is_lost, reopened, run, shown
+from placer.online.shared.learning import brings_a_version, learn_from_others
 from placer.online.shared.leases import Leases
 from placer.online.shared.link import Link
 from placer.online.shared.making import check_layout, keep_kinds, make_state
@@ -112,7 +115,14 @@ class SharedState:
 
     def models(self, predictor: str) -> ModelStore:
         """As of `SavedState`: in the database, and copies of what is used in a folder for temporary files."""
-        return SharedModelStore(Path(self._folder.name), predictor, self._ask)
+        store = SharedModelStore(Path(self._folder.name), predictor, self._ask)
+        self.agreement.learn = partial(learn_from_others, store)
+        return store
+
+    @property
+    def used_elsewhere(self) -> bool:
+        """Whether another agent is alive."""
+        return self.pool.agents > 1
 
     @property
     def answers(self) -> BatchAnswers:
@@ -129,7 +139,11 @@ class SharedState:
 
     def record(self, event: FleetEvent, decision: Decision, fleet: object, answer: str | None = None) -> None:
         """Take down an event of the batch under way."""
-        lease = self.leases.held(REBALANCING) if isinstance(event, Rebalance) else None
+        lease = None
+        if isinstance(event, Rebalance):
+            lease = self.leases.held(REBALANCING)
+        elif isinstance(decision, Learned) and brings_a_version(decision.rows):
+            lease = self.leases.held(RETRAINING)
         self.agreement.record(event, decision, answer, lease)
 
     def decide(self, engine: Engine, work: Callable[[], None]) -> None:
@@ -140,10 +154,13 @@ class SharedState:
     def commit(self) -> None:
         """Nothing: batches are committed by their agreement, and notes at once."""
 
+    @property
+    def beat_is_due(self) -> bool:
+        """Whether it is time for `beat`."""
+        return time.monotonic() >= self._beat_at + BEAT_SECONDS
+
     def beat(self) -> None:
-        """Say now and then that this agent is alive, and learn which others are; waits for the database."""
-        if time.monotonic() < self._beat_at + BEAT_SECONDS:
-            return
+        """Say that this agent is alive, and learn which others are; waits for the database."""
         self._beat_at = time.monotonic()
         rows = self._link.attempt(
             lambda connection: run(connection, "SELECT placer_beat(%s, %s)", self.agent, DEAD_SECONDS)
@@ -197,7 +214,10 @@ class SharedState:
 
     def leads(self, task: str) -> bool:
         """As of `SavedState`."""
-        return self.leases.take(task) is not None
+        try:
+            return self.leases.take(task) is not None
+        except Unreachable:
+            return False
 
     def end(self) -> None:
         """Try no longer to reach a database that is gone."""

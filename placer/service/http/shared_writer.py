@@ -8,24 +8,38 @@ from dataclasses import replace
 from functools import partial
 
 from placer.online.engine import QUEUE, Engine
-from placer.online.events import Arrive, Decision, Depart, FleetEvent, Rebalance, RefusedForNow, Where
+from placer.online.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
+from placer.online.kept_answers import KeptAnswer
 from placer.online.protocol import Reader
 from placer.online.shared.agreement import OPTIMISTIC
 from placer.online.shared.following import News
 from placer.online.shared.state import REBALANCING, SharedState
 from placer.service.http.metrics import Metrics
-from placer.service.http.writer import MOST_WAITING, Writer
+from placer.service.http.writer import CHANGED, CONFLICT, MOST_WAITING, Submission, Writer
 
 FOLLOW_S = 0.1
 """Seconds after which an agent without requests looks what others have done."""
+
+
+CAREFUL = 16
+"""Batches that are decided on news only, after one that needed them: the next ones often do, too."""
+
+NO_NEWS = News()
 
 
 class NeedsAll(Exception):
     """An event is about the whole fleet: nobody else may change it meanwhile."""
 
 
+class NeedsNews(Exception):
+    """What is to be answered has to rest on all that was committed before its request came."""
+
+
 class SharedWriter(Writer):
     """Decides on the events of the clients of one agent.
+
+    A batch is first decided on what is known: if that is old, the commit fails. Only what no commit checks, as a
+    rejection, is decided once more on what others have committed since.
 
     Parameters
     ----------
@@ -39,6 +53,8 @@ class SharedWriter(Writer):
         super().__init__(engine, reader, state, metrics, most_waiting)
         self._shared = state
         self._agreement = state.agreement
+        self._fresh = True
+        self._careful = 0
         state.attach(engine)
         metrics.watch(state.agreement)
 
@@ -62,8 +78,7 @@ class SharedWriter(Writer):
 
     async def _follow(self) -> None:
         """Look what others have done."""
-        await self._on_disk(self._shared.beat)
-        self.engine.fleet.belong_to(self._shared.pool)
+        await self._beat()
         news = await self._on_disk(self._agreement.fetch)
         self._agreement.follow(self.engine, news.batches)
         if news.batches:
@@ -73,11 +88,20 @@ class SharedWriter(Writer):
     async def _decide_and_commit(self) -> None:
         keys = [key for part in self._batch for at in range(part.first, part.last) if (key := part.of.key_of(at))]
         attempt, alone = 1, False
+        await self._beat()
+        self._fresh = self._careful > 0
+        self._careful -= self._fresh
         while True:
-            news = await self._fetch(keys, alone=alone)
+            news = await self._fetch(keys, alone=alone) if self._fresh else NO_NEWS
             self._settled.clear()
-            self._agreement.begin(self.engine, news)
-            if self._decided_together(alone=alone):
+            self._agreement.begin(self.engine, news, alone=alone)
+            try:
+                self._decide_together(alone=alone)
+            except (NeedsAll, NeedsNews) as need:
+                self._agreement.abandon(self.engine)
+                alone = alone or isinstance(need, NeedsAll)
+                self._careful = CAREFUL
+            else:
                 self._agreement.seal(self.engine)
                 await self._commit(self._agreement.commit)
                 shift = self._agreement.finish(self.engine)
@@ -87,29 +111,34 @@ class SharedWriter(Writer):
                     return
                 attempt += 1
                 alone = alone or attempt > OPTIMISTIC
-            else:
-                self._agreement.abandon(self.engine)
-                alone = True
+            self._fresh = True
             self._forget_answers()
+
+    async def _beat(self) -> None:
+        """Say now and then that this agent is alive, and learn which NICs are its own."""
+        if self._shared.beat_is_due:
+            await self._on_disk(self._shared.beat)
+            self.engine.fleet.belong_to(self._shared.pool)
 
     async def _fetch(self, keys: Sequence[str], *, alone: bool) -> News:
         """What others have done, as it is after all requests of the batch have come."""
-        await self._on_disk(self._shared.beat)
-        self.engine.fleet.belong_to(self._shared.pool)
         if alone:
             self.engine.selector.reach_out()
         return await self._on_disk(partial(self._agreement.fetch, keys, alone=alone))
 
-    def _decided_together(self, *, alone: bool) -> bool:
-        """Whether all of the batch is decided on; False where that needs the whole fleet."""
+    def _decide_together(self, *, alone: bool) -> None:
+        """Decide on the batch; NeedsAll or NeedsNews where that is not possible so."""
         self.engine.selector.everywhere = alone
         try:
             self._decide_all()
-        except NeedsAll:
-            return False
         finally:
             self.engine.selector.everywhere = False
-        return True
+
+    def _decide(self, one: Submission, line: bytes, digest: bytes) -> KeptAnswer:
+        answer = super()._decide(one, line, digest)
+        if not self._fresh and answer.status in (CONFLICT, CHANGED):
+            raise NeedsNews
+        return answer
 
     def _handle(self, event: FleetEvent) -> Decision:
         optimistic = not self._agreement.alone
@@ -120,6 +149,8 @@ class SharedWriter(Writer):
         decision = super()._handle(event)
         if optimistic and decision.status == "queued" and self.engine.when_full == QUEUE:
             raise NeedsAll
+        if not self._fresh and (isinstance(decision, Lookup) or decision.status not in ("placed", "left")):
+            raise NeedsNews
         return decision
 
     def _forget_answers(self) -> None:

@@ -108,7 +108,6 @@ def test_kinds_have_no_more_nics_than_there_are(postgres: Cluster) -> None:
     kinds = catalogue((1, 1.0)).kinds
     address = postgres.database()
     one, other = Agent.of(address, kinds, picky=True), Agent.of(address, kinds, picky=True)
-    one.state._beat_at = 0
     one.state.beat()
     one.engine.fleet.belong_to(one.state.pool)
     assert {one.state.pool.rank, other.state.pool.rank} == {0, 1}
@@ -166,7 +165,7 @@ def test_a_stopped_agent_that_has_the_whole_fleet_holds_the_others_up_for_a_whil
     monkeypatch.setattr(agreements, "LONGEST_HOLD_MS", 300)
     one, other = pair
     agreement = one.state.agreement
-    agreement.begin(one.engine, agreement.fetch(alone=True))
+    agreement.begin(one.engine, agreement.fetch(alone=True), alone=True)
     one.handle(arrive("a"))
     agreement.seal(one.engine)
     other.decide(arrive("b"))

@@ -1,0 +1,132 @@
+"""What one agent learns, all know: after the same log they predict alike, those that start later included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from placer.feedback.actions import ActionKind, ModelAction
+from placer.feedback.learning import corrected
+from placer.feedback.model_store import ModelStore
+from placer.model.fleet import Fleet
+from placer.model.oracle import PredictorOracle
+from placer.online.engine import Engine
+from placer.online.model_actions import LiveActions, RecordedActions
+from placer.online.protocol import Reader
+from placer.online.saved_learning import recorded_actions
+from placer.online.shared.learning import learn_from_others
+from placer.online.shared.models import SharedModelStore
+from placer.online.shared.state import SharedState
+from placer.testing.toy import TRAFFIC, catalogue
+from predictor import Predictor
+from tests.placer.feedback.biased_predictor import MODEL, BiasedPredictor, Planned
+from tests.placer.service.test_opening import TRIED_AT, _measured, events
+from tests.postgres import Cluster
+
+KINDS = catalogue((None, 1.0)).kinds
+
+
+class ToyStore(ModelStore):
+    """Every version is the toy world as it is."""
+
+    def predictors(self, number: int, nic_models: Sequence[str]) -> dict[str, Predictor]:
+        return {MODEL: BiasedPredictor(1.0)}  # type: ignore[dict-item]
+
+
+STORE = ToyStore(Path(), "toy")
+
+
+def agent(address: str) -> tuple[SharedState, Engine]:
+    """An agent whose first models are 10 % too high."""
+    state = SharedState(address, KINDS)
+    feedback, oracles = corrected(KINDS, [PredictorOracle(BiasedPredictor(1.1))])
+    feedback.actions = RecordedActions(recorded_actions(state.learnt), STORE, (MODEL,))
+    feedback.restore(state.readings)
+    engine = Engine(state.fleet if state.events else Fleet(KINDS), oracles, feedback=feedback, events=state.events)
+    engine.follow_models()
+    state.agreement.learn = partial(learn_from_others, STORE)
+    state.attach(engine)
+    return state, engine
+
+
+def learnt(engine: Engine) -> dict[str, Any]:
+    """All that predictions depend on."""
+    feedback = engine.feedback
+    assert feedback is not None
+    places = sorted({nic.co_location for nic in engine.fleet.nics.values()})
+    return {
+        "versions": [one.as_dict() for one in feedback.versions.values()],
+        "model": feedback.model,
+        "on_trial": feedback.on_trial,
+        "expected": [feedback.expected(MODEL, place) for place in places],
+        "capacities": feedback.capacities,
+    }
+
+
+def test_all_agents_learn_alike(postgres: Cluster) -> None:
+    """Two decide and measure in turn; a better version comes on trial at one of them and is promoted."""
+    address = postgres.database()
+    agents = [agent(address), agent(address)]
+    planned = Planned({TRIED_AT: [ModelAction(ActionKind.CANARY, 2, 0)]})
+    for _, engine in agents:
+        assert engine.feedback is not None
+        engine.feedback.actions = planned
+    for number, line in enumerate(events(620)):
+        state, engine = agents[number % 2]
+        state.agreement.follow(engine, state.agreement.fetch().batches)
+        reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+        text = _measured(line, engine, number)
+
+        def work(state: SharedState = state, engine: Engine = engine, text: str = text, reader: Any = reader) -> None:
+            event = reader.read(text)
+            state.record(event, engine.handle(event), engine.fleet)
+
+        state.decide(engine, work)
+    for state, engine in agents:
+        state.agreement.follow(engine, state.agreement.fetch().batches)
+    late = agent(address)
+    expected = learnt(late[1])
+    assert expected["model"] == 2
+    for _, engine in agents:
+        assert learnt(engine) == expected
+    for state, _ in (*agents, late):
+        state.close()
+
+
+def test_versions_are_loaded_by_other_agents(postgres: Cluster, tmp_path: Path) -> None:
+    """Whole folders, with their files as they are; a version that is kept again replaces the former one."""
+    address = postgres.database()
+    with SharedState(address, KINDS) as one, SharedState(address, KINDS) as other:
+        for content in (b"\x00old", b"\x00new"):
+            folder = tmp_path / content.hex()
+            (folder / "inner").mkdir(parents=True)
+            (folder / "inner" / "model.bin").write_bytes(content)
+            one.models("tomur").keep({"a/b": folder}, 2)
+        store = other.models("tomur")
+        assert isinstance(store, SharedModelStore)
+        store.fetch(2)
+        assert (store.folder / "2" / "a%2Fb" / "inner" / "model.bin").read_bytes() == b"\x00new"
+
+
+def test_only_one_agent_retrains(postgres: Cluster) -> None:
+    """The one with the lease."""
+
+    class Due:
+        taken = 0
+
+        def take(self) -> None:
+            self.taken += 1
+
+        def is_due(self, feedback: object) -> bool:
+            return False
+
+    address = postgres.database()
+    agents, retrainers = [agent(address), agent(address)], [Due(), Due()]
+    for (state, engine), retrainer in zip(agents, retrainers, strict=True):
+        assert engine.feedback is not None
+        assert LiveActions(state, STORE, engine.feedback, retrainer).due(1) == ()  # type: ignore[arg-type]
+    assert [one.taken for one in retrainers] == [1, 0]
+    for state, _ in agents:
+        state.close()
