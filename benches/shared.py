@@ -68,7 +68,7 @@ class Running:
 
 @register("shared")
 def run(nics: int = NICS, seconds: float = SECONDS, cases: int = len(CASES)) -> pd.DataFrame:
-    """Per number of agents and rate: conflicts, CPU of agents per decision (us), NICs in use; of the last so many cases."""
+    """Per number of agents and rate: conflicts, CPU of agents per decision (us), NICs; of the last so many cases."""
     from tests.postgres import cluster
 
     rows = []
