@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import log
 
 from placer.feedback.corrections import Estimate, LearntCorrections
-from placer.model.oracle import CACHED, CoLocation, PredictorOracle
+from placer.model.oracle import CACHED, CoLocation, PredictorOracle, lowest_by_workload
 from predictor import Predictor
 from profiles import Workload
 
@@ -66,6 +66,14 @@ class CorrectedOracle(PredictorOracle):
             [one for one in dict.fromkeys(co_locations) if one not in self._corrected and self._concern(one)]
         )
         return [self._correct(one, kpps) for one, kpps in zip(co_locations, plain, strict=True)]
+
+    def throughput_of(self, workload: Workload, co_location: CoLocation) -> float:
+        """As of `Oracle`, without asking what was learnt of the other workloads."""
+        (plain,) = super().throughput([co_location])
+        if not self.corrections.concern(self.nic_model, workload):
+            return lowest_by_workload(co_location, plain)[workload]
+        parts = (part for part in self._parts(co_location, plain) if part[0] == workload)
+        return min(self._at_risk(co_location, *part) for part in parts)
 
     def median(self, co_location: CoLocation) -> tuple[float, ...]:
         """The corrected median prediction of each workload, kpps."""

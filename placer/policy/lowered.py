@@ -6,7 +6,8 @@ so that decisions on all others take no longer than without learning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from placer.model.oracle import CoLocation, Oracle
 from placer.policy.pattern_table import NONE, PatternTable
@@ -43,7 +44,7 @@ class LoweredPatterns:
         self.some = False
         self.solo = table.solo.tolist()
         self.most = [1.0] * len(table.workloads)
-        self._now: dict[int, Mapping[int, float]] = {}
+        self._now: dict[int, dict[int, float]] = {}
         self._patterns = list(table.number_of)
         self._oracle = table.oracle
         self._known = table.revision
@@ -62,22 +63,29 @@ class LoweredPatterns:
         if changed is None:
             self.all = True
             return
-        for number in sorted(set(self._near(changed))):
-            self._check(number)
+        columns: dict[int, set[int]] = defaultdict(set)
+        for number, column in self._near(changed):
+            columns[number].add(column)
+        for number in sorted(columns):
+            self._check(number, sorted(columns[number]))
 
     def kpps(self, number: int) -> Mapping[int, float]:
         """The throughput (kpps) of each column of a pattern now."""
+        return self._known_kpps(number)
+
+    def _known_kpps(self, number: int) -> dict[int, float]:
         known = self._now.get(number)
         if known is None:
             row = self.table.kpps[number]
             known = self._now[number] = {column: float(row[column]) for column in set(self._patterns[number])}
         return known
 
-    def _check(self, number: int) -> None:
-        """Compare a pattern with what the oracle answers now."""
+    def _check(self, number: int, columns: Sequence[int]) -> None:
+        """Compare some columns of a pattern with what the oracle answers now."""
         table, pattern = self.table, self._patterns[number]
-        kpps = self._oracle.by_workload(table.co_location(pattern))
-        now = self._now[number] = {column: kpps[table.workloads[column]] for column in set(pattern)}
+        co_location = table.co_location(pattern)
+        now = {column: self._oracle.throughput_of(table.workloads[column], co_location) for column in columns}
+        self._known_kpps(number).update(now)
         before = table.kpps[number]
         if len(pattern) == 1:
             (column,) = pattern
@@ -86,8 +94,8 @@ class LoweredPatterns:
             self.some = self.some or self.most[column] > 1.0
         self.some = self.some or any(value < before[column] * (1.0 - SAME) for column, value in now.items())
 
-    def _near(self, changed: Iterable[tuple[Workload, CoLocation]]) -> Iterator[int]:
-        """Patterns with a workload beside these competitors, one more, one fewer, or another one."""
+    def _near(self, changed: Iterable[tuple[Workload, CoLocation]]) -> Iterator[tuple[int, int]]:
+        """Patterns with a workload beside these competitors, one more, one fewer, or another one, and its column."""
         for workload, competitors in dict.fromkeys(changed):
             own = self.table.columns.get(workload)
             columns = [self.table.columns.get(one) for one in competitors]
@@ -100,6 +108,6 @@ class LoweredPatterns:
             for base in bases:
                 number = self.table.number_of.get(tuple(sorted((*base, own))))
                 if number is not None:
-                    yield number
+                    yield number, own
                     row = self.table.joined[number]
-                    yield from row[row != NONE].tolist()
+                    yield from ((joined, own) for joined in row[row != NONE].tolist())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import exp
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placer.feedback.corrections import Estimate, LearntCorrections
-from placer.feedback.ledger import Ledger
+from placer.feedback.ledger import Ledger, agreed
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.testing.toy import TRAFFIC
-from profiles import Workload
+from profiles import CoLocation, Workload
 
 A, B, C, D = (Workload(nf, TRAFFIC) for nf in "abcd")
 MODEL = "toy-0"
@@ -68,7 +71,7 @@ def test_a_measured_co_location_keeps_less_of_its_spread() -> None:
     for tenant in "1234":
         learn(corrections, B, tenant=tenant, kpps=80.0)
     shift = corrections.shift(MODEL, (A, B), A, PREDICTED)
-    assert 0.95 < shift.at_risk(PREDICTED) / shift.median(PREDICTED) < 1.0
+    assert 0.94 < shift.at_risk(PREDICTED) / shift.median(PREDICTED) < 1.0
     assert shift.median(PREDICTED) < 85.0
 
 
@@ -99,3 +102,59 @@ def test_drift_is_not_counted_twice() -> None:
     for tenant in "1234":
         learn(corrections, B, tenant=tenant, kpps=85.0)
     assert corrected(corrections, B) == corrected(corrections, B, C) == pytest.approx(85.0)
+
+
+def test_where_less_was_measured_the_throughput_at_risk_leaves_room_for_the_noise_of_readings() -> None:
+    """By one standard error of what tenants agree on, and by none where they measured more."""
+    exact = Estimate(100.0, 100.0, 0.03)
+    corrections = LearntCorrections(Ledger())
+    for tenant in "1234":
+        learn(corrections, B, tenant=tenant, kpps=98.0)
+        learn(corrections, C, tenant=tenant, kpps=102.0)
+    less, more = (corrections.shift(MODEL, (A, beside), A, exact) for beside in (B, C))
+    assert less.at_risk(exact) == pytest.approx(less.median(exact) * exp(-0.005))
+    assert more.at_risk(exact) == 100.0
+
+
+Readings = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from([B, C, D]), max_size=3).map(co_location_of),
+        st.sampled_from("12345"),
+        st.floats(60.0, 130.0),
+    ),
+    max_size=25,
+)
+
+
+@given(Readings, st.lists(st.sampled_from([B, C, D]), max_size=3).map(co_location_of))
+def test_what_is_near_counts_by_how_many_competitors_differ(
+    readings: list[tuple[CoLocation, str, float]], competitors: CoLocation
+) -> None:
+    """As by comparing with every co-location that was measured, one by one; readings come between questions."""
+    ledger = Ledger()
+    corrections = LearntCorrections(ledger)
+    for beside, tenant, kpps in readings:
+        learn(corrections, *beside, tenant=tenant, kpps=kpps)
+        corrections.shift(MODEL, co_location_of([A, *competitors]), A, PREDICTED)
+    expected, weights = 0.0, 1.0
+    for _, _, entry in ledger.entries():
+        differing = max((Counter(beside) - Counter(other)).total() for beside, other in
+                        ((entry.competitors, competitors), (competitors, entry.competitors)))  # fmt: skip
+        both = (Counter(entry.competitors) - Counter(competitors)).total() and (
+            Counter(competitors) - Counter(entry.competitors)
+        ).total()
+        if differing == 1:
+            votes = entry.votes(PREDICTED.kpps)
+            moved = agreed(votes) if len(votes) > 1 else min(max(votes[0], -0.06), 0.06)
+            weight = (0.5 if len(votes) == 1 else len(votes) / (len(votes) + 0.25)) * (0.5 if both else 0.7)
+            expected, weights = expected + weight * moved, weights + weight
+    shift = corrections.shift(MODEL, co_location_of([A, *competitors]), A, PREDICTED)
+    own = ledger.find(MODEL, A, competitors)
+    if own is None:
+        assert shift.by == pytest.approx(expected / weights, abs=1e-12)
+    else:
+        votes = own.votes(PREDICTED.kpps)
+        moved = agreed(votes) if len(votes) > 1 else min(max(votes[0], -0.06), 0.06)
+        weight = 0.5 if len(votes) == 1 else len(votes) / (len(votes) + 0.25)
+        near = expected / weights
+        assert shift.by == pytest.approx(near + weight * (moved - near), abs=1e-12)

@@ -10,7 +10,7 @@ from placer.feedback.ledger import Ledger, agreed
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.testing.toy import TRAFFIC
-from profiles import CoLocation, Workload
+from profiles import Workload
 
 A, B, C, D = (Workload(nf, TRAFFIC) for nf in "abcd")
 MODEL = "toy-0"
@@ -66,18 +66,27 @@ def test_two_tenants_agree_on_the_lesser_change_and_three_on_the_median() -> Non
     assert agreed([-0.7, -0.1, 0.0]) == -0.1
 
 
-def near(ledger: Ledger, *beside: Workload) -> list[tuple[CoLocation, int]]:
-    """What was measured of `a` near these competitors."""
-    return sorted((entry.competitors, differing) for entry, differing in ledger.near(MODEL, A, co_location_of(beside)))
-
-
-def test_one_competitor_more_fewer_or_another_is_near() -> None:
-    """Two more, or two others, are not."""
+def test_entries_are_found_by_all_but_one_of_their_competitors() -> None:
+    """Also where that one is of the same workload; the exact competitors are another question."""
     ledger = Ledger()
     for beside in [(), (B,), (B, B), (B, C), (C, D), (B, C, D)]:
         ledger.add(reading(*beside))
-    assert near(ledger, B) == [((), 1), ((B, B), 1), ((B, C), 1)]
-    assert near(ledger, B, D) == [((B,), 1), ((B, B), 2), ((B, C), 2), ((B, C, D), 1), ((C, D), 2)]
+    found = {(): [(B,)], (B,): [(B, B), (B, C)], (C,): [(B, C), (C, D)], (B, D): [(B, C, D)], (D, D): []}
+    for competitors, entries in found.items():
+        assert [one.competitors for one in ledger.with_one_more(MODEL, A, competitors)] == entries
+
+
+def test_the_noise_of_what_tenants_agree_on_falls_with_their_readings() -> None:
+    """One standard error: 1 % of one reading at least, a quarter of that of 16, and more where readings differ more."""
+    ledger = Ledger()
+    entry = ledger.add(reading(B))
+    assert entry.noise() == pytest.approx(0.01)
+    for _ in range(15):
+        ledger.add(reading(B))
+    assert entry.noise() == pytest.approx(0.0025)
+    for _ in range(16):
+        ledger.add(reading(B, kpps=80.0))
+    assert entry.noise() > 0.01
 
 
 def test_readings_from_before_a_drift_are_forgotten() -> None:
