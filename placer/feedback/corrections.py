@@ -67,7 +67,7 @@ class PredictionShift:
     drift
         The part of it that an NF that has changed causes, of the logarithm.
     doubt
-        How much lower it may be by the noise of readings, of the logarithm, where less was measured than predicted.
+        How much lower it may be by the noise of readings, of the logarithm, where tenants were below their SLA.
     """
 
     by: float
@@ -277,7 +277,8 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Agreem
     votes = entry.votes(estimate.kpps * exp(drifted))
     weight = FIRST_WEIGHT if len(votes) == 1 else len(votes) / (len(votes) + DOUBT)
     moved = _believed(votes, estimate)
-    return Agreement(weight * moved, weight, entry.noise() if moved < 0.0 and len(votes) > 1 else 0.0)
+    doubt = entry.noise() if moved < 0.0 and len(votes) > 1 and entry.seen_below_sla else 0.0
+    return Agreement(weight * moved, weight, doubt)
 
 
 def _believed(votes: list[float], estimate: Estimate) -> float:

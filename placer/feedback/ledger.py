@@ -32,12 +32,13 @@ FEW_TENANTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One reading of an entry: kpps that the tenant reached, and whether that was all it can."""
+    """One reading of an entry: kpps that the tenant reached, whether that was all it can, and below its SLA."""
 
     tenant: str
     kpps: float
     event: int
     is_capacity: bool
+    below_sla: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -59,6 +60,11 @@ class LedgerEntry:
         for one in self.readings:
             by_tenant[one.tenant].append(one)
         return [_vote(readings, predicted_kpps) for readings in by_tenant.values()]
+
+    @property
+    def seen_below_sla(self) -> bool:
+        """Whether some tenant was seen below its SLA."""
+        return any(one.below_sla for one in self.readings)
 
     def noise(self) -> float:
         """How far what its readings agree on may be off by their noise, of the logarithm: `SIGMAS` standard errors."""
@@ -91,7 +97,8 @@ class Ledger:
         self.readings += 1
         self.lower_bounds += not reading.is_capacity
         entry = self._entry(reading)
-        entry.readings.append(Measured(reading.tenant, reading.kpps, reading.event, reading.is_capacity))
+        values = reading.tenant, reading.kpps, reading.event, reading.is_capacity, reading.below_sla
+        entry.readings.append(Measured(*values))
         return entry
 
     def knows(self, nic_model: str, workload: Workload) -> bool:

@@ -280,10 +280,13 @@ class ClassIndex:
             return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
         if not lowered.has(joined):
             return True
-        kpps = lowered.kpps(joined)
-        needs, most = (*member.needs.values(), need), lowered.most
-        if all(kpps[column] >= required * most[column] for column, required in needs):
-            return True
+        kpps, most = lowered.kpps(joined), lowered.most
+        if kpps[need[0]] >= need[1] * most[need[0]]:
+            for column, required in member.needs.values():
+                if kpps[column] < required * most[column]:
+                    break
+            else:
+                return True
         solo, present = lowered.solo, member.nic.tenants_by_id
         own = (present[identity].sla.is_met(kpps[at], solo[at]) for identity, (at, _) in member.needs.items())
         return tenant.sla.is_met(kpps[need[0]], solo[need[0]]) and all(own)

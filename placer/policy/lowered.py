@@ -79,7 +79,7 @@ class LoweredPatterns:
 
     def kpps(self, number: int) -> Mapping[int, float]:
         """The throughput (kpps) of each column of a pattern now."""
-        return self._known_kpps(number)
+        return self._now.get(number) or self._known_kpps(number)
 
     def _known_kpps(self, number: int) -> dict[int, float]:
         known = self._now.get(number)

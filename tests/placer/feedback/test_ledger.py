@@ -44,7 +44,7 @@ def test_an_instance_to_which_little_more_is_offered_is_not_known_to_lose_packet
 def test_whether_an_sla_is_kept_is_known_only_where_as_much_was_offered() -> None:
     """90 kpps were reached."""
     for offered, required, below in [(None, 90.0, False), (None, 95.0, None), (94.0, 95.0, None), (95.0, 95.0, True)]:
-        assert reading(offered=offered).below(required) is below
+        assert reading(offered=offered).is_below(required) is below
 
 
 def test_every_tenant_has_one_vote() -> None:
