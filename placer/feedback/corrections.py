@@ -14,12 +14,13 @@ from itertools import islice
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from placer.feedback.ledger import Ledger, LedgerEntry, Measured, agreed, parts_of
+from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, agreed, parts_of
 from placer.feedback.reading import competitors_of
 from profiles import CoLocation, Workload
 
 BELIEVED = 2.0
-"""A single tenant moves a prediction as if it were at most so many of its usual errors away: it may be wrong."""
+"""A tenant moves a prediction as if it were at most so many of its usual errors away, and two tenants twice as far:
+they may be wrong."""
 
 FIRST_WEIGHT, DOUBT = 0.5, 0.25
 """How far the first tenant moves a prediction, of the way; n tenants who agree move it n / (n + DOUBT) of the way."""
@@ -67,7 +68,8 @@ class PredictionShift:
     drift
         The part of it that an NF that has changed causes, of the logarithm.
     doubt
-        How much lower it may be by the noise of readings, of the logarithm, where tenants were below their SLA.
+        How much lower it may be by the noise of readings, of the logarithm, where tenants were below their SLA: SLAs
+        are violated there again and again while estimates swing about the truth.
     """
 
     by: float
@@ -223,7 +225,9 @@ class LearntCorrections:
         return PredictionShift(by, sqrt(1.0 - own.weight), drifted, own.doubt)
 
     def _near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> float:
-        """What entries near here say together."""
+        """What entries near here say together; nothing of an NF alone, which was measured before it was deployed."""
+        if not competitors:
+            return 0.0
         total, weights = 0.0, UNMOVED
         for said, nearness in self._said_near(nic_model, workload, competitors):
             total += nearness * said.weighted
@@ -275,15 +279,17 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Agreem
     if estimate.kpps <= 0:
         return SILENT
     votes = entry.votes(estimate.kpps * exp(drifted))
+    if not votes:
+        return SILENT
     weight = FIRST_WEIGHT if len(votes) == 1 else len(votes) / (len(votes) + DOUBT)
     moved = _believed(votes, estimate)
-    doubt = entry.noise() if moved < 0.0 and len(votes) > 1 and entry.seen_below_sla else 0.0
+    doubt = entry.noise() if len(votes) > 1 and entry.seen_below_sla else 0.0
     return Agreement(weight * moved, weight, doubt)
 
 
 def _believed(votes: list[float], estimate: Estimate) -> float:
-    """What tenants agree on, of the logarithm; of a single one not more than `BELIEVED` allows."""
-    if len(votes) > 1:
+    """What tenants agree on, of the logarithm; of few not more than `BELIEVED` allows."""
+    if len(votes) >= FEW_TENANTS:
         return agreed(votes)
-    most = BELIEVED * estimate.spread
-    return min(max(votes[0], -most), most)
+    most = BELIEVED * len(votes) * estimate.spread
+    return min(max(agreed(votes), -most), most)

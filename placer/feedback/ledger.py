@@ -15,13 +15,13 @@ from statistics import median
 from placer.feedback.reading import ProductionReading, competitors_of
 from profiles import CoLocation, Workload
 
-REMEMBERED = 32
+REMEMBERED = 64
 """Readings that an entry keeps, the latest."""
 
 LEAST_NOISE = 0.01
 """Readings are at least so noisy, of the logarithm."""
 
-SIGMAS = 1.0
+SIGMAS = 2.0
 
 OF_NORMAL = 1.4826
 """The standard deviation of normal noise, in multiples of its median distance."""
@@ -55,11 +55,12 @@ class LedgerEntry:
     readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
     def votes(self, predicted_kpps: float) -> list[float]:
-        """Per tenant, the logarithm of what it reached over this prediction."""
+        """Per tenant whose readings say anything, the logarithm of what it reached over this prediction."""
         by_tenant: dict[str, list[Measured]] = defaultdict(list)
         for one in self.readings:
             by_tenant[one.tenant].append(one)
-        return [_vote(readings, predicted_kpps) for readings in by_tenant.values()]
+        votes = (_vote(readings, predicted_kpps) for readings in by_tenant.values())
+        return [one for one in votes if one is not None]
 
     @property
     def seen_below_sla(self) -> bool:
@@ -136,11 +137,13 @@ class Ledger:
         return own[competitors]
 
 
-def _vote(readings: list[Measured], predicted_kpps: float) -> float:
+def _vote(readings: list[Measured], predicted_kpps: float) -> float | None:
+    """The median of what a tenant reached; of lower bounds the highest, if it is above the prediction."""
     capacities = [one.kpps for one in readings if one.is_capacity]
     if capacities:
         return log(max(median(capacities), 1e-9) / predicted_kpps)
-    return max(log(max(max(one.kpps for one in readings), 1e-9) / predicted_kpps), 0.0)
+    least = max(one.kpps for one in readings)
+    return log(least / predicted_kpps) if least > predicted_kpps else None
 
 
 def parts_of(co_location: CoLocation) -> Iterator[CoLocation]:
