@@ -14,7 +14,7 @@ from placer.online.protocol import Check
 from placer.online.tables import Tables
 from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
 
-READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps"
+READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps, below_sla"
 
 REMEMBERED = 100_000
 """Different co-locations whose text is remembered while readings are read."""
@@ -22,9 +22,8 @@ REMEMBERED = 100_000
 
 def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
     """Add readings, within the transaction of their event."""
-    file.executemany(
-        f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", map(reading_row, readings)
-    )  # nosec B608
+    marks = ", ".join("?" for _ in READING_COLUMNS.split(","))
+    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES ({marks})", map(reading_row, readings))  # nosec B608
 
 
 def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionReading]:
@@ -52,9 +51,9 @@ def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionR
 
 def reading_of(row: Sequence[Any], co_location_in: Callable[[str], CoLocation] | None = None) -> ProductionReading:
     """The reading of a row, as `reading_row` made it."""
-    event, nic_model, text, place, tenant, kpps, offered = row
+    event, nic_model, text, place, tenant, kpps, offered, below = row
     co_location = (co_location_in or _co_location_in)(text)
-    return ProductionReading(nic_model, co_location, co_location[place], tenant, kpps, offered, event)
+    return ProductionReading(nic_model, co_location, co_location[place], tenant, kpps, offered, event, bool(below))
 
 
 def co_location_text(co_location: CoLocation) -> str:
@@ -70,4 +69,5 @@ def reading_row(reading: ProductionReading) -> tuple[object, ...]:
     """A reading as `READING_COLUMNS` have it."""
     place = reading.co_location.index(reading.workload)
     text = co_location_text(reading.co_location)
-    return reading.event, reading.nic_model, text, place, reading.tenant, reading.kpps, reading.offered_kpps
+    values = reading.tenant, reading.kpps, reading.offered_kpps, int(reading.below_sla)
+    return reading.event, reading.nic_model, text, place, *values

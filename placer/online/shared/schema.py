@@ -46,7 +46,7 @@ CREATE TABLE answers (
 CREATE TABLE readings (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, event BIGINT NOT NULL, nic_model TEXT NOT NULL,
     co_location TEXT NOT NULL, place INTEGER NOT NULL, tenant TEXT NOT NULL, throughput_kpps FLOAT8 NOT NULL,
-    offered_kpps FLOAT8
+    offered_kpps FLOAT8, below_sla INTEGER NOT NULL
 );
 CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE model_files (
@@ -142,8 +142,9 @@ BEGIN
     INSERT INTO answers (name, digest, status, answer, version)
         SELECT one->>0, one->>1, (one->>2)::int, one->>3, base + (one->>4)::bigint
         FROM jsonb_array_elements(more->'answers') one;
-    INSERT INTO readings (event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps)
-        SELECT (one->>0)::bigint, one->>1, one->>2, (one->>3)::int, one->>4, (one->>5)::float8, (one->>6)::float8
+    INSERT INTO readings (event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps, below_sla)
+        SELECT (one->>0)::bigint, one->>1, one->>2, (one->>3)::int, one->>4, (one->>5)::float8, (one->>6)::float8,
+            (one->>7)::int
         FROM jsonb_array_elements(coalesce(changes->'readings', '[]')) one;
     INSERT INTO learnt
         SELECT key, value FROM jsonb_each_text(coalesce(changes->'learnt', '{{}}')) WHERE value IS NOT NULL
