@@ -151,19 +151,23 @@ async def _churn(running: list[Running], seconds: float, rate: float, prefix: st
 
 
 def _events(prefix: str, count: int) -> Iterator[bytes]:
-    """One arrival and one departure in turn, the latter of a random instance that came at least 300 arrivals before."""
+    """Arrivals and departures in random order, the latter of instances that came at least 300 arrivals before.
+
+    The order is random so that no agent gets all arrivals, where agents take turns.
+    """
     draw = random.Random(11)
     first, last = (0, 10_000) if prefix == "warm" else (10_000, 30_000)
     settled, recent = [f"fill{number}" for number in range(first, last)], list[str]()
-    for number in range(count // 2 if count else 1_000_000_000):
-        identity = f"{prefix}{number}"
-        yield request("/v1/events", arrival(identity, draw))
-        recent.append(identity)
-        if len(recent) > 300:
-            settled.append(recent.pop(0))
-        at = draw.randrange(len(settled))
-        settled[at], settled[-1] = settled[-1], settled[at]
-        yield request("/v1/events", json.dumps({"event": "depart", "id": settled.pop()}).encode())
+    for number in range(count or 1_000_000_000):
+        if draw.random() < 0.5:
+            yield request("/v1/events", arrival(f"{prefix}{number}", draw))
+            recent.append(f"{prefix}{number}")
+            if len(recent) > 300:
+                settled.append(recent.pop(0))
+        else:
+            at = draw.randrange(len(settled))
+            settled[at], settled[-1] = settled[-1], settled[at]
+            yield request("/v1/events", json.dumps({"event": "depart", "id": settled.pop()}).encode())
 
 
 def _wait_for(one: Running) -> None:

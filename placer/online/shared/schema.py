@@ -75,18 +75,18 @@ DECLARE
     changes JSONB := work;
     more JSONB := rest;
     size INTEGER := jsonb_array_length(more->'log');
-    found TEXT := 'committed';
+    verdict TEXT := 'committed';
     lost INTEGER := 0;
     base BIGINT;
 BEGIN
     SELECT number INTO base FROM head FOR UPDATE;
     IF NOT EXISTS (SELECT 1 FROM agents WHERE name = me AND epoch = my_epoch) THEN
-        found := 'fenced';
+        verdict := 'fenced';
     END IF;
     IF more ? 'lease' THEN
         PERFORM 1 FROM leases WHERE name = more->'lease'->>0 AND epoch = (more->'lease'->>1)::bigint FOR SHARE;
         IF NOT FOUND THEN
-            found := 'fenced';
+            verdict := 'fenced';
         END IF;
     END IF;
 {compare}
@@ -106,15 +106,15 @@ BEGIN
     ) THEN
         lost := lost + 1;
     END IF;
-    IF lost > 0 AND found = 'committed' THEN
-        found := 'conflict';
+    IF lost > 0 AND verdict = 'committed' THEN
+        verdict := 'conflict';
     END IF;
     RETURN QUERY SELECT 'news', b.last, b.events, b.changes FROM batches b WHERE b.last > known AND b.events > 0
         ORDER BY b.last;
-    IF found = 'committed' THEN
+    IF verdict = 'committed' THEN
         PERFORM placer_write(me, batch, base, size, work, changes, more);
     END IF;
-    RETURN QUERY SELECT found, base + size, lost, NULL;
+    RETURN QUERY SELECT verdict, base + size, lost, NULL;
 END $$;
 
 CREATE FUNCTION placer_write(

@@ -7,10 +7,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from placer.online.events import Arrive, Decision, Depart, Refused
+from placer.online.events import Arrive, Decision, Depart, Rebalance, Refused
 from placer.online.kept_answers import KeptAnswer
 from placer.online.shared import agreement as agreements
 from placer.online.shared.agreement import Behind
+from placer.online.shared.state import REBALANCING
 from placer.testing.toy import arrival, catalogue
 from tests.placer.online.shared.agents import Agent, picture
 from tests.postgres import Cluster
@@ -173,6 +174,26 @@ def test_a_stopped_agent_that_has_the_whole_fleet_holds_the_others_up_for_a_whil
     one.decide(arrive("a"))
     other.follow()
     assert picture(other.engine.fleet) == picture(one.engine.fleet)
+
+
+def test_a_rebalance_of_a_former_holder_of_the_lease_is_refused(pair: tuple[Agent, Agent]) -> None:
+    """It was stopped before its commit, and another agent has taken the lease meanwhile."""
+    one, other = pair
+    one.decide(arrive("a"), arrive("b"), arrive("c"))
+    assert one.state.leads(REBALANCING)
+    agreement = one.state.agreement
+    agreement.begin(one.engine, agreement.fetch())
+    one.handle(Rebalance(5))
+    agreement.seal(one.engine)
+    one.state._ask("UPDATE leases SET expires = now() - interval '1 second'")
+    assert other.state.leads(REBALANCING)
+    assert _finish(one) is None
+    one.state.leases.lose(REBALANCING)
+    assert not one.state.leads(REBALANCING)
+    assert [event for event, _ in one.state.log() if "rebalance" in event] == []
+    other.follow()
+    (found,) = other.decide(Rebalance(5))
+    assert isinstance(found, Decision)
 
 
 def test_an_agent_that_is_too_far_behind_says_so(pair: tuple[Agent, Agent]) -> None:
