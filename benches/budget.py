@@ -86,9 +86,14 @@ def testbed_rows(name: str, spec: str) -> list[dict[str, object]]:
     return [_row(name, budget, np.array(of_budget)) for budget, of_budget in results.items()]
 
 
+def profile_of(name: str) -> Path:
+    """The folder of the testbed's profile."""
+    return FOLDER / name.replace(" ", "-").replace(":", "-")
+
+
 def prepared(name: str, spec: str, quota: int = QUOTA) -> Path:
     """The folder of the testbed's models, which are made where it is missing."""
-    home = FOLDER / name.replace(" ", "-").replace(":", "-")
+    home = profile_of(name)
     models = home.with_name(f"{home.name}.models")
     if not models.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)

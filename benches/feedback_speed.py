@@ -2,6 +2,10 @@
 
 Arrivals and departures alternate at random on a fleet of a given size. After every few decisions, a NIC is measured:
 its tenants reach what the ground truth says, with 1 % noise. Measured events are not counted among the decisions.
+
+`ratio` compares with an engine that never waits for measurements. Learning from one takes milliseconds, after which
+the processor has forgotten what decisions need; so `ratio_beside` compares with an engine without feedback between
+whose decisions another fleet, in the same process, learns from as many measurements.
 """
 
 from __future__ import annotations
@@ -37,31 +41,52 @@ Every = Annotated[int, typer.Option(min=1, help="Decisions per measurement.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Repeats, of which the median counts.")]
 LOOSEST = 0.20
 NOISE = 0.01
+PLAIN, BESIDE, WITH = "without", "beside", "with"
 
 
 @register("feedback-speed")
 def run(
     nics: Nics = "100,1000,10000", decisions: Decisions = 4_000, every: Every = 10, repeats: Repeats = 3
 ) -> pd.DataFrame:
-    """Per fleet size: decisions/s without and with feedback, their ratio, and the slowest decision (ms)."""
+    """Per fleet size: decisions/s without measurements, beside another fleet's, and with feedback; and their ratios."""
     with as_file(files("traces") / RECORDED) as recorded:
         models = train(read_profile(recorded), ["tomur"])
-    rows = []
     with open_testbed("simulated") as testbed:
         truth = TestbedOracle(testbed)
-        for size in map(int, nics.split(",")):
-            runs = [
-                {learns: FeedbackLoad(models, truth, size, learns).times(decisions, every) for learns in (False, True)}
-                for _ in range(repeats)
-            ]
-            rate = {learns: median(decisions / sum(one[learns]) for one in runs) for learns in (False, True)}
-            rows.append({
-                "nics": size, "without_per_s": round(rate[False]), "with_per_s": round(rate[True]),
-                "ratio": round(median(sum(one[False]) / sum(one[True]) for one in runs), 3),
-                "slowest_without_ms": round(1e3 * median(max(one[False]) for one in runs), 2),
-                "slowest_with_ms": round(1e3 * median(max(one[True]) for one in runs), 2),
-            })  # fmt: skip
+        rows = [_row(models, truth, size, decisions, every, repeats) for size in map(int, nics.split(","))]
     return pd.DataFrame(rows)
+
+
+def _row(
+    models: Models, truth: TestbedOracle, size: int, decisions: int, every: int, repeats: int
+) -> dict[str, object]:
+    runs = [
+        {case: _times(models, truth, size, case, decisions, every) for case in (PLAIN, BESIDE, WITH)}
+        for _ in range(repeats)
+    ]
+
+    def rate(case: str) -> int:
+        return round(median(decisions / sum(run[case]) for run in runs))
+
+    def ratio(case: str) -> float:
+        return round(median(sum(run[case]) / sum(run[WITH]) for run in runs), 3)
+
+    return {
+        "nics": size, "without_per_s": rate(PLAIN), "beside_per_s": rate(BESIDE), "with_per_s": rate(WITH),
+        "ratio": ratio(PLAIN), "ratio_beside": ratio(BESIDE),
+        "slowest_without_ms": round(1e3 * median(max(run[PLAIN]) for run in runs), 2),
+        "slowest_with_ms": round(1e3 * median(max(run[WITH]) for run in runs), 2),
+    }  # fmt: skip
+
+
+def _times(models: Models, truth: TestbedOracle, size: int, case: str, decisions: int, every: int) -> list[float]:
+    """Seconds of each decision."""
+    load = FeedbackLoad(models, truth, size, case == WITH)
+    measured = {PLAIN: None, BESIDE: FeedbackLoad(models, truth, size, True), WITH: load}[case]
+    gc.disable()
+    found = list(load.decided(decisions, every, measured))
+    gc.enable()
+    return found
 
 
 class FeedbackLoad:
@@ -85,23 +110,21 @@ class FeedbackLoad:
         while len(self.engine.fleet.nics) < nics:
             self.engine.handle(self._arrival())
 
-    def times(self, decisions: int, every: int) -> list[float]:
-        """Seconds of each decision."""
-        gc.disable()
-        found = list(self._decided(decisions, every))
-        gc.enable()
-        return found
-
-    def _decided(self, decisions: int, every: int) -> Iterator[float]:
-        measured = Random(1)
+    def decided(self, decisions: int, every: int, measured: FeedbackLoad | None) -> Iterator[float]:
+        """Seconds of each decision; after every few of them, a NIC of a fleet is measured."""
+        draw = Random(1)
         for number in range(decisions):
-            if not number % every and self.engine.feedback is not None:
-                nics = list(self.engine.fleet.nics.values())
-                self.engine.handle(self.measured(measured.choice(nics), measured))
+            if not number % every and measured is not None:
+                measured.measure(draw)
             event = self.next_decision()
             begun = time.perf_counter()
             self.engine.handle(event)
             yield time.perf_counter() - begun
+
+    def measure(self, draw: Random) -> None:
+        """Learn from a measurement of a NIC drawn at random."""
+        nics = list(self.engine.fleet.nics.values())
+        self.engine.handle(self.measured(draw.choice(nics), draw))
 
     def next_decision(self) -> Arrive | Depart:
         """An arrival or a departure, at random."""

@@ -24,7 +24,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from benches.bench import register
-from benches.budget import TESTBEDS, prepared
+from benches.budget import TESTBEDS, prepared, profile_of
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import (
@@ -35,6 +35,7 @@ from placer.inputs.production import (
     MonitorTable,
     ProductionFile,
     ProductionTables,
+    RetrainTable,
 )
 from placer.model.arrival import Arrival
 from placer.production import ProductionRequest, simulate
@@ -55,21 +56,29 @@ CASES = ("drift", "drift, relative", "no drift", "lies")
 
 @register("production")
 def run(
-    testbeds: str = "", cases: str = "", nfs: int = 100, arrivals: int = ARRIVALS, seed: int = 0, jobs: int = 1
+    testbeds: str = "",
+    cases: str = "",
+    nfs: int = 100,
+    arrivals: int = ARRIVALS,
+    seed: int = 0,
+    jobs: int = 1,
+    retrain: bool = False,
 ) -> pd.DataFrame:
     """Per testbed and case: violations (%) and NICs with feedback, and what they are compared with.
 
-    `nfs` is the most NFs that drift, one after the other.
+    `nfs` is the most NFs that drift, one after the other. With `retrain`, models are also retrained and tried.
     """
     chosen = [name for name in TESTBEDS if not testbeds or name in testbeds.split(",")]
     wanted = [case for case in CASES if not cases or case in cases.split(";")]
-    studies = Parallel(n_jobs=jobs)(delayed(rows_of)(name, wanted, nfs, arrivals, seed) for name in chosen)
+    studies = Parallel(n_jobs=jobs)(delayed(rows_of)(name, wanted, nfs, arrivals, seed, retrain) for name in chosen)
     return pd.DataFrame([row for rows in studies for row in rows]).fillna("")
 
 
-def rows_of(name: str, cases: Sequence[str], most: int, count: int, seed: int) -> list[dict[str, object]]:
+def rows_of(
+    name: str, cases: Sequence[str], most: int, count: int, seed: int, retrain: bool = False
+) -> list[dict[str, object]]:
     """The rows of one testbed, where at most `most` NFs drift."""
-    play = Play(name, prepared(name, TESTBEDS[name]), count, seed)
+    play = Play(name, prepared(name, TESTBEDS[name]), count, seed, [str(profile_of(name))] if retrain else [])
     rows = []
     for case in cases:
         for row in _rows(play, case, most):
@@ -97,6 +106,7 @@ class Play:
     models: Path | None
     count: int
     seed: int
+    profiles: list[str]
     arrivals: list[Arrival] = field(init=False)
     risk: float | None = None
 
@@ -114,6 +124,7 @@ class Play:
         return sorted({one.workload.nf for one in self.arrivals})
 
     def __call__(self, tables: ProductionTables, *fleets: str) -> Production:
+        tables = tables.model_copy(update={"retrain": RetrainTable(profiles=self.profiles)})
         cards = Cards(models=self.models, testbed=TESTBEDS[self.name], risk=self.risk)
         file = ProductionFile(self.name, "", tables)
         found = simulate(ProductionRequest(self.arrivals, file, cards, fleets=fleets or FLEETS), Progress(quiet=True))

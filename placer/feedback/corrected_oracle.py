@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import log
 
 from placer.feedback.corrections import Estimate, LearntCorrections
-from placer.model.oracle import CACHED, CoLocation, PredictorOracle
+from placer.model.oracle import CACHED, CoLocation, PredictorOracle, lowest_by_workload
 from predictor import Predictor
 from profiles import Workload
 
@@ -15,6 +15,9 @@ ONE_SIGMA = 0.16
 
 USUAL_SPREAD = 0.05
 """How far predictions err, of the logarithm, by a predictor that does not estimate its errors."""
+
+LEAST_SPREAD = 0.005
+"""How far predictions err at least, of the logarithm: no estimate of errors is better than that."""
 
 
 class CorrectedOracle(PredictorOracle):
@@ -67,6 +70,14 @@ class CorrectedOracle(PredictorOracle):
         )
         return [self._correct(one, kpps) for one, kpps in zip(co_locations, plain, strict=True)]
 
+    def throughput_of(self, workload: Workload, co_location: CoLocation) -> float:
+        """As of `Oracle`, without asking what was learnt of the other workloads."""
+        (plain,) = super().throughput([co_location])
+        if not self.corrections.concern(self.nic_model, workload):
+            return lowest_by_workload(co_location, plain)[workload]
+        parts = (part for part in self._parts(co_location, plain) if part[0] == workload)
+        return min(self._at_risk(co_location, *part) for part in parts)
+
     def median(self, co_location: CoLocation) -> tuple[float, ...]:
         """The corrected median prediction of each workload, kpps."""
         return tuple(
@@ -107,9 +118,17 @@ class CorrectedOracle(PredictorOracle):
         if not new:
             return
         medians, at_risk = self.predictor.throughput(new), super().throughput(new)
-        below = self.predictor.throughput(new, risk=ONE_SIGMA) if self.predictor.supports_risk else medians
-        for one, *answers in zip(new, medians, at_risk, below, strict=True):
-            self._estimates[one] = tuple(
-                Estimate(float(kpps), low, log(kpps / usual) if kpps > usual > 0 else USUAL_SPREAD)
-                for kpps, low, usual in zip(*answers, strict=True)
+        below = self.predictor.throughput(new, risk=ONE_SIGMA) if self.predictor.supports_risk else None
+        for at, co_location in enumerate(new):
+            lower = [None] * len(co_location) if below is None else below[at]
+            self._estimates[co_location] = tuple(
+                Estimate(float(kpps), low, _spread(kpps, usual))
+                for kpps, low, usual in zip(medians[at], at_risk[at], lower, strict=True)
             )
+
+
+def _spread(kpps: float, usual: float | None) -> float:
+    """How far a prediction errs, of the logarithm, of which `usual` is one usual error below."""
+    if usual is None:
+        return USUAL_SPREAD
+    return max(log(kpps / usual), LEAST_SPREAD) if kpps > usual > 0 else LEAST_SPREAD

@@ -8,16 +8,19 @@ factor per NF stands for drift: a change of the NF itself, which is seen in all 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from math import exp, log, sqrt
+from typing import NamedTuple
 
-from placer.feedback.ledger import Ledger, LedgerEntry, Measured, agreed
+from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, agreed, parts_of
 from placer.feedback.reading import competitors_of
 from profiles import CoLocation, Workload
 
 BELIEVED = 2.0
-"""A single tenant moves a prediction as if it were at most so many of its usual errors away: it may be wrong."""
+"""A tenant moves a prediction as if it were at most so many of its usual errors away, and two tenants twice as far:
+they may be wrong."""
 
 FIRST_WEIGHT, DOUBT = 0.5, 0.25
 """How far the first tenant moves a prediction, of the way; n tenants who agree move it n / (n + DOUBT) of the way."""
@@ -64,11 +67,15 @@ class PredictionShift:
         The share of its spread that is left.
     drift
         The part of it that an NF that has changed causes, of the logarithm.
+    doubt
+        How much lower it may be by the noise of readings, of the logarithm, where tenants were below their SLA: SLAs
+        are violated there again and again while estimates swing about the truth.
     """
 
     by: float
     spread_left: float = 1.0
     drift: float = 0.0
+    doubt: float = 0.0
 
     def median(self, estimate: Estimate) -> float:
         """The corrected median prediction, kpps."""
@@ -83,10 +90,25 @@ class PredictionShift:
         if estimate.kpps <= 0:
             return 0.0
         margin = log(max(estimate.at_risk, 1e-300) / estimate.kpps)
-        return estimate.kpps * exp(min(self.by + self.spread_left * margin, self.drift + margin))
+        return estimate.kpps * exp(min(self.by - self.doubt + self.spread_left * margin, self.drift + margin))
 
 
 NOTHING = PredictionShift(0.0)
+
+Place = tuple[str, Workload, CoLocation]
+"""NIC model, workload and competitors."""
+
+
+class Agreement(NamedTuple):
+    """What readings say together: the logarithm by which predictions move, times its weight; that weight; and how
+    much lower it may be by the noise of readings."""
+
+    weighted: float
+    weight: float
+    doubt: float = 0.0
+
+
+SILENT = Agreement(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +156,19 @@ class LearntCorrections:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.stamp = 0
-        self._places: deque[tuple[str, Workload, CoLocation]] = deque(maxlen=REMEMBERED_PLACES)
+        self._places: deque[Place] = deque(maxlen=REMEMBERED_PLACES)
         self._all_since = 0
         self._drift: dict[tuple[str, str, bool], float] = {}
-        self._estimates: dict[tuple[str, Workload, CoLocation], Estimate] = {}
+        self._estimates: dict[Place, Estimate] = {}
+        self._agreements: dict[LedgerEntry, Agreement] = {}
+        self._sums: dict[Place, Agreement] = {}
 
     def learn(self, entry: LedgerEntry, nic_model: str, workload: Workload, estimate: Estimate) -> None:
         """Count an entry that got a reading; `estimate` is its prediction."""
         self._estimates[nic_model, workload, entry.competitors] = estimate
+        self._agreements.pop(entry, None)
+        for part in parts_of(entry.competitors):
+            self._sums.pop((nic_model, workload, part), None)
         self._places.append((nic_model, workload, entry.competitors))
         self.stamp += 1
 
@@ -159,6 +186,8 @@ class LearntCorrections:
         self.stamp += 1
         self._all_since = self.stamp
         self._places.clear()
+        self._agreements.clear()
+        self._sums.clear()
 
     def drift(self, nic_model: str, nf: str, alone: bool) -> float:
         """The factor of an NF; 1 without drift."""
@@ -191,33 +220,76 @@ class LearntCorrections:
         entry = self.ledger.find(nic_model, workload, competitors)
         if entry is None or not entry.readings:
             return PredictionShift(drifted + near, drift=drifted)
-        moved, weight = self._own(entry, estimate, drifted)
-        return PredictionShift(drifted + near + weight * (moved - near), sqrt(1.0 - weight), drifted)
+        own = self._agreed(nic_model, workload, entry)
+        by = drifted + near + own.weighted - own.weight * near
+        return PredictionShift(by, sqrt(1.0 - own.weight), drifted, own.doubt)
 
     def _near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> float:
-        """What entries near here say together."""
+        """What entries near here say together; nothing of an NF alone, which was measured before it was deployed."""
+        if not competitors:
+            return 0.0
         total, weights = 0.0, UNMOVED
-        for entry, differing in self.ledger.near(nic_model, workload, competitors):
-            estimate = self._estimates.get((nic_model, workload, entry.competitors))
-            if estimate is not None and entry.readings:
-                drifted = self._drift.get((nic_model, workload.nf, not entry.competitors), 0.0)
-                moved, weight = self._own(entry, estimate, drifted)
-                total += NEARNESS[differing] * weight * moved
-                weights += NEARNESS[differing] * weight
+        for said, nearness in self._said_near(nic_model, workload, competitors):
+            total += nearness * said.weighted
+            weights += nearness * said.weight
         return total / weights
 
-    def _own(self, entry: LedgerEntry, estimate: Estimate, drifted: float) -> tuple[float, float]:
-        """What tenants of an entry agree on, of the logarithm beyond drift, and how far it is believed."""
-        if estimate.kpps <= 0:
-            return 0.0, 0.0
-        votes = entry.votes(estimate.kpps * exp(drifted))
-        weight = FIRST_WEIGHT if len(votes) == 1 else len(votes) / (len(votes) + DOUBT)
-        return _believed(votes, estimate), weight
+    def _said_near(
+        self, nic_model: str, workload: Workload, competitors: CoLocation
+    ) -> Iterator[tuple[Agreement, float]]:
+        """What was measured with a competitor more, fewer or another one, and the weight of that."""
+        yield self._with_one_more(nic_model, workload, competitors), NEARNESS[1]
+        own = self._of(nic_model, workload, competitors)
+        for part in parts_of(competitors):
+            yield self._of(nic_model, workload, part), NEARNESS[1]
+            others = self._with_one_more(nic_model, workload, part)
+            yield Agreement(others.weighted - own.weighted, others.weight - own.weight), NEARNESS[2]
+
+    def _with_one_more(self, nic_model: str, workload: Workload, part: CoLocation) -> Agreement:
+        """What all entries with these competitors and one more say together."""
+        place = nic_model, workload, part
+        known = self._sums.get(place)
+        if known is None:
+            every = [self._agreed(nic_model, workload, entry) for entry in self.ledger.with_one_more(*place)]
+            known = Agreement(sum(one.weighted for one in every), sum(one.weight for one in every))
+            self._sums[place] = known
+        return known
+
+    def _of(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Agreement:
+        """What the entry with exactly these competitors says, if there is one."""
+        entry = self.ledger.find(nic_model, workload, competitors)
+        return SILENT if entry is None else self._agreed(nic_model, workload, entry)
+
+    def _agreed(self, nic_model: str, workload: Workload, entry: LedgerEntry) -> Agreement:
+        """What the tenants of an entry agree on."""
+        known = self._agreements.get(entry)
+        if known is None:
+            known = SILENT
+            estimate = self._estimates.get((nic_model, workload, entry.competitors))
+            if estimate is not None and entry.readings:
+                known = _agreement(
+                    entry, estimate, self._drift.get((nic_model, workload.nf, not entry.competitors), 0.0)
+                )
+            self._agreements[entry] = known
+        return known
+
+
+def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Agreement:
+    """What tenants of an entry agree on, of the logarithm beyond drift."""
+    if estimate.kpps <= 0:
+        return SILENT
+    votes = entry.votes(estimate.kpps * exp(drifted))
+    if not votes:
+        return SILENT
+    weight = FIRST_WEIGHT if len(votes) == 1 else len(votes) / (len(votes) + DOUBT)
+    moved = _believed(votes, estimate)
+    doubt = entry.noise() if len(votes) > 1 and entry.seen_below_sla else 0.0
+    return Agreement(weight * moved, weight, doubt)
 
 
 def _believed(votes: list[float], estimate: Estimate) -> float:
-    """What tenants agree on, of the logarithm; of a single one not more than `BELIEVED` allows."""
-    if len(votes) > 1:
+    """What tenants agree on, of the logarithm; of few not more than `BELIEVED` allows."""
+    if len(votes) >= FEW_TENANTS:
         return agreed(votes)
-    most = BELIEVED * estimate.spread
-    return min(max(votes[0], -most), most)
+    most = BELIEVED * len(votes) * estimate.spread
+    return min(max(agreed(votes), -most), most)

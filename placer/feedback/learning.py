@@ -299,10 +299,10 @@ class Feedback:
         found = self._detector.add(reading, expected, spread)
         if found is None:
             return False
+        self.ledger.forget(nic_model, nf, found.since)
         for version in self.versions.values():
             for alone, factor in ((True, found.alone), (False, found.beside)):
                 version.change(nic_model, nf, alone, factor)
-        self.ledger.forget(nic_model, nf, found.since)
         self.drifts.append(found)
         self._found.append((reading.event, found))
         self._rows["drift"] = json.dumps(self._drift_rows())

@@ -7,16 +7,24 @@ count little. Readings that are lower bounds only ever vote for more than was pr
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import log
+from math import log, sqrt
 from statistics import median
 
 from placer.feedback.reading import ProductionReading, competitors_of
 from profiles import CoLocation, Workload
 
-REMEMBERED = 16
+REMEMBERED = 64
 """Readings that an entry keeps, the latest."""
+
+LEAST_NOISE = 0.01
+"""Readings are at least so noisy, of the logarithm."""
+
+SIGMAS = 2.0
+
+OF_NORMAL = 1.4826
+"""The standard deviation of normal noise, in multiples of its median distance."""
 
 FEW_TENANTS = 3
 """Votes from which on their median counts; of fewer, the one that is nearest to the prediction."""
@@ -24,15 +32,16 @@ FEW_TENANTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One reading of an entry: kpps that the tenant reached, and whether that was all it can."""
+    """One reading of an entry: kpps that the tenant reached, whether that was all it can, and below its SLA."""
 
     tenant: str
     kpps: float
     event: int
     is_capacity: bool
+    below_sla: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class LedgerEntry:
     """What was measured of a workload beside these competitors.
 
@@ -46,11 +55,26 @@ class LedgerEntry:
     readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
     def votes(self, predicted_kpps: float) -> list[float]:
-        """Per tenant, the logarithm of what it reached over this prediction."""
+        """Per tenant whose readings say anything, the logarithm of what it reached over this prediction."""
         by_tenant: dict[str, list[Measured]] = defaultdict(list)
         for one in self.readings:
             by_tenant[one.tenant].append(one)
-        return [_vote(readings, predicted_kpps) for readings in by_tenant.values()]
+        votes = (_vote(readings, predicted_kpps) for readings in by_tenant.values())
+        return [one for one in votes if one is not None]
+
+    @property
+    def seen_below_sla(self) -> bool:
+        """Whether some tenant was seen below its SLA."""
+        return any(one.below_sla for one in self.readings)
+
+    def noise(self) -> float:
+        """How far what its readings agree on may be off by their noise, of the logarithm: `SIGMAS` standard errors."""
+        logs = [log(max(one.kpps, 1e-9)) for one in self.readings if one.is_capacity]
+        if not logs:
+            return 0.0
+        middle = median(logs)
+        noise = max(OF_NORMAL * median(abs(one - middle) for one in logs), LEAST_NOISE)
+        return SIGMAS * noise / sqrt(len(logs))
 
 
 def agreed(votes: list[float]) -> float:
@@ -74,7 +98,8 @@ class Ledger:
         self.readings += 1
         self.lower_bounds += not reading.is_capacity
         entry = self._entry(reading)
-        entry.readings.append(Measured(reading.tenant, reading.kpps, reading.event, reading.is_capacity))
+        values = reading.tenant, reading.kpps, reading.event, reading.is_capacity, reading.below_sla
+        entry.readings.append(Measured(*values))
         return entry
 
     def knows(self, nic_model: str, workload: Workload) -> bool:
@@ -85,17 +110,9 @@ class Ledger:
         """What was measured in exactly this co-location."""
         return self._entries.get((nic_model, workload), {}).get(competitors)
 
-    def near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Iterator[tuple[LedgerEntry, int]]:
-        """Entries with a competitor more, fewer or another one, with how many competitors differ (1 or 2)."""
-        own = self._entries.get((nic_model, workload), {})
-        for entry in self._with_one_more.get((nic_model, workload, competitors), ()):
-            yield entry, 1
-        for part in _parts(competitors):
-            if part in own:
-                yield own[part], 1
-            for entry in self._with_one_more.get((nic_model, workload, part), ()):
-                if entry.competitors != competitors:
-                    yield entry, 2
+    def with_one_more(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Sequence[LedgerEntry]:
+        """Entries with these competitors and one more."""
+        return self._with_one_more.get((nic_model, workload, competitors), ())
 
     def forget(self, nic_model: str, nf: str, before: int) -> None:
         """Drop readings of an NF from before this event: it has changed since."""
@@ -115,19 +132,21 @@ class Ledger:
         own = self._entries[reading.nic_model, reading.workload]
         if competitors not in own:
             own[competitors] = LedgerEntry(competitors)
-            for part in _parts(competitors):
+            for part in parts_of(competitors):
                 self._with_one_more[reading.nic_model, reading.workload, part].append(own[competitors])
         return own[competitors]
 
 
-def _vote(readings: list[Measured], predicted_kpps: float) -> float:
+def _vote(readings: list[Measured], predicted_kpps: float) -> float | None:
+    """The median of what a tenant reached; of lower bounds the highest, if it is above the prediction."""
     capacities = [one.kpps for one in readings if one.is_capacity]
     if capacities:
         return log(max(median(capacities), 1e-9) / predicted_kpps)
-    return max(log(max(max(one.kpps for one in readings), 1e-9) / predicted_kpps), 0.0)
+    least = max(one.kpps for one in readings)
+    return log(least / predicted_kpps) if least > predicted_kpps else None
 
 
-def _parts(co_location: CoLocation) -> Iterator[CoLocation]:
+def parts_of(co_location: CoLocation) -> Iterator[CoLocation]:
     """The co-location without each one of its distinct workloads."""
     for at, workload in enumerate(co_location):
         if not at or co_location[at - 1] != workload:

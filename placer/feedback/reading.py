@@ -30,6 +30,8 @@ class ProductionReading:
         What was offered to it; None where that is not known.
     event
         The number of the event that brought it.
+    below_sla
+        Whether it is known to be below what the SLA of the tenant required.
     """
 
     nic_model: str
@@ -39,13 +41,14 @@ class ProductionReading:
     kpps: float
     offered_kpps: float | None
     event: int
+    below_sla: bool = False
 
     @property
     def is_capacity(self) -> bool:
         """Whether the instance did all it can; else its throughput is only a lower bound of that."""
         return self.offered_kpps is not None and self.offered_kpps >= SATURATED * self.kpps
 
-    def below(self, required_kpps: float) -> bool | None:
+    def is_below(self, required_kpps: float) -> bool | None:
         """Whether its throughput is below what its SLA requires; None unless at least that was offered."""
         if self.kpps >= required_kpps:
             return False

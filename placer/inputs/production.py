@@ -98,6 +98,21 @@ class LiarTable(_Table):
     factor: Factor
 
 
+class RetrainTable(_Table):
+    """How models are retrained.
+
+    Parameters
+    ----------
+    profiles
+        Folders of the profiles that the models of NICs were trained from; none to keep the models.
+    takes
+        Events, measurements included, from the start of a training to its version.
+    """
+
+    profiles: list[Annotated[str, Field(min_length=1)]] = []
+    takes: Annotated[int, Field(ge=1, le=MOST_EVENTS)] = 100
+
+
 class ProductionTables(_Table):
     """A whole file."""
 
@@ -105,6 +120,7 @@ class ProductionTables(_Table):
     seed: Annotated[int, Field(ge=0, lt=MOST_SEED)] = 0
     sla: Literal["promised", "relative"] = "promised"
     measure: MonitorTable = MonitorTable()
+    retrain: RetrainTable = RetrainTable()
     drift: list[DriftTable] = []
     liar: list[LiarTable] = []
 
@@ -210,6 +226,7 @@ def _keys_of(path: Sequence[Key]) -> list[str]:
     of_tables: dict[tuple[Key, ...], type[BaseModel]] = {
         (): ProductionTables,
         ("measure",): MonitorTable,
+        ("retrain",): RetrainTable,
         ("drift",): DriftTable,
         ("liar",): LiarTable,
     }

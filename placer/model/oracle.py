@@ -87,6 +87,10 @@ class Oracle(ABC):
         """Throughput (kpps) of each distinct workload of the co-location; of equal workloads, the slowest counts."""
         return lowest_by_workload(co_location, self.throughput([co_location])[0])
 
+    def throughput_of(self, workload: Workload, co_location: CoLocation) -> float:
+        """Throughput (kpps) of one workload of the co-location; the slowest where there are equal ones."""
+        return self.by_workload(co_location)[workload]
+
     @property
     def revision(self) -> int:
         """Changes whenever answers change; those of most oracles never do."""

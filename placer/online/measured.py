@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from placer.feedback.learning import STATUSES, Feedback
 from placer.feedback.reading import SATURATED, ProductionReading
 from placer.model.fleet import Fleet, Nic
@@ -28,10 +30,10 @@ def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Lear
         tenant = nic.tenants_by_id[one.id]
         values = one.throughput_kpps, one.offered_kpps, number
         reading = ProductionReading(nic.kind.model, nic.co_location, tenant.workload, tenant.id, *values)
-        below = reading.below(tenant.sla.required_kpps(oracle.solo(tenant.workload)))
+        below = reading.is_below(tenant.sla.required_kpps(oracle.solo(tenant.workload)))
         found = expected[tenant.workload]
         judged.append(JudgedInstance(one.id, found.kpps, found.low_kpps, found.high_kpps, below))
-        readings.append(reading)
+        readings.append(replace(reading, below_sla=below is True))
     status = max(begun, feedback.learn(readings), key=STATUSES.index)
     return Learned(
         status, model=feedback.model, instances=tuple(judged), readings=tuple(readings), rows=feedback.take_rows()

@@ -37,11 +37,14 @@ CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL,
 ADDED = """
 CREATE TABLE readings (
     number INTEGER PRIMARY KEY, event INTEGER NOT NULL, nic_model TEXT NOT NULL, co_location TEXT NOT NULL,
-    place INTEGER NOT NULL, tenant TEXT NOT NULL, throughput_kpps REAL NOT NULL, offered_kpps REAL
+    place INTEGER NOT NULL, tenant TEXT NOT NULL, throughput_kpps REAL NOT NULL, offered_kpps REAL, below_sla INTEGER
 );
 CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 """Tables that format 1 does not have: what was measured, and what was learnt of it beyond the readings themselves."""
+
+BELOW_SLA = "below_sla INTEGER"
+"""A column that the first files of format 2 lack; it is added to them."""
 
 CHECKED = 100_000
 """Different workloads whose check is remembered while a state is read."""
@@ -63,6 +66,8 @@ def upgrade(file: sqlite3.Connection) -> None:
         for statement in ADDED.split(";"):
             file.execute(statement)
         file.execute("UPDATE facts SET value = ? WHERE name = 'format'", (FORMAT,))
+    if not _has_below_sla(file):
+        file.execute(f"ALTER TABLE readings ADD COLUMN {BELOW_SLA}")
     file.execute("COMMIT")
 
 
@@ -78,7 +83,10 @@ def check_tables(file: sqlite3.Connection, name: str) -> None:
     if damage != ["ok"]:
         raise InputError([Fault(name, None, None, f"is damaged: {line}", "restore a backup") for line in damage])
     with closing(sqlite3.connect(":memory:")) as reference:
-        make_tables(reference, (), SCHEMA if _format(file) == FORMER else SCHEMA + ADDED)
+        added = (
+            "" if _format(file) == FORMER else ADDED if _has_below_sla(file) else ADDED.replace(f", {BELOW_SLA}", "")
+        )
+        make_tables(reference, (), SCHEMA + added)
         wrong = [table for table, columns in _columns(reference).items() if _columns(file).get(table) != columns]
     if "facts" in wrong:
         raise InputError.of(name, "is not the state of a fleet", hint="name a new file, or one that this command made")
@@ -222,6 +230,10 @@ def _format(file: sqlite3.Connection) -> str | None:
         for (value,) in file.execute("SELECT value FROM facts WHERE name = 'format'"):
             return str(value)
     return None
+
+
+def _has_below_sla(file: sqlite3.Connection) -> bool:
+    return bool(list(file.execute("SELECT 1 FROM pragma_table_info('readings') WHERE name = 'below_sla'")))
 
 
 def _columns(file: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:

@@ -12,7 +12,7 @@ from placer.model.oracle import co_location_of
 from placer.online.protocol import Check
 from profiles import CoLocation, Fault, InputError, TrafficProfile, Workload
 
-READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps"
+READING_COLUMNS = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps, below_sla"
 
 REMEMBERED = 100_000
 """Different co-locations whose text is remembered while readings are read."""
@@ -20,7 +20,7 @@ REMEMBERED = 100_000
 
 def write_readings(file: sqlite3.Connection, readings: Sequence[ProductionReading]) -> None:
     """Add readings, within the transaction of their event."""
-    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", map(_row, readings))  # nosec B608
+    file.executemany(f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", map(_row, readings))  # nosec B608
 
 
 def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator[ProductionReading]:
@@ -33,7 +33,7 @@ def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator
     """
     co_location_in = lru_cache(REMEMBERED)(_co_location_in)
     for row in file.execute(f"SELECT {READING_COLUMNS} FROM readings ORDER BY number"):  # nosec B608
-        event, nic_model, text, place, tenant, kpps, offered = row
+        event, nic_model, text, place, tenant, kpps, offered, below = row
         try:
             co_location = co_location_in(text)
             workload = co_location[place]
@@ -43,7 +43,7 @@ def read_readings(file: sqlite3.Connection, name: str, check: Check) -> Iterator
         except (ValueError, TypeError, IndexError, KeyError) as error:
             hint = "restore a backup, or give the --models that the state was made with"
             raise InputError([Fault(name, None, f"readings {event!r}", str(error), hint)]) from error
-        yield ProductionReading(nic_model, co_location, workload, tenant, kpps, offered, event)
+        yield ProductionReading(nic_model, co_location, workload, tenant, kpps, offered, event, bool(below))
 
 
 def co_location_text(co_location: CoLocation) -> str:
@@ -58,4 +58,5 @@ def _co_location_in(text: str) -> CoLocation:
 def _row(reading: ProductionReading) -> tuple[object, ...]:
     place = reading.co_location.index(reading.workload)
     text = co_location_text(reading.co_location)
-    return reading.event, reading.nic_model, text, place, reading.tenant, reading.kpps, reading.offered_kpps
+    values = reading.tenant, reading.kpps, reading.offered_kpps, int(reading.below_sla)
+    return reading.event, reading.nic_model, text, place, *values

@@ -196,7 +196,7 @@ class ClassIndex:
             return None
         found = self._slots.best(*need)
         self._lowered.renew()
-        if self._lowered.all or self._lowered.some:
+        if self._lowered.any:
             found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
 
@@ -208,7 +208,7 @@ class ClassIndex:
         found: list[tuple[float, Nic]] = []
         passed: list[tuple[int, float]] = []
         self._lowered.renew()
-        changed = self._lowered.all or bool(self._lowered.some)
+        changed = self._lowered.any
         while len(found) < most and (one := self._slots.best(*need)) is not None:
             member = self._members[one[1]]
             if not changed or self._fits_now(member, tenant, need):
@@ -278,10 +278,15 @@ class ClassIndex:
             joined = self._joined[member.pattern][need[0]]
         if joined == NONE:
             return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
-        kpps = lowered.kpps(joined)
-        needs, most = (*member.needs.values(), need), lowered.most
-        if all(kpps[column] >= required * most[column] for column, required in needs):
+        if not lowered.has(joined):
             return True
+        kpps, most = lowered.kpps(joined), lowered.most
+        if kpps[need[0]] >= need[1] * most[need[0]]:
+            for column, required in member.needs.values():
+                if kpps[column] < required * most[column]:
+                    break
+            else:
+                return True
         solo, present = lowered.solo, member.nic.tenants_by_id
         own = (present[identity].sla.is_met(kpps[at], solo[at]) for identity, (at, _) in member.needs.items())
         return tenant.sla.is_met(kpps[need[0]], solo[need[0]]) and all(own)

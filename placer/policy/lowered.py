@@ -6,7 +6,8 @@ so that decisions on all others take no longer than without learning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from placer.model.oracle import CoLocation, Oracle
 from placer.policy.pattern_table import NONE, PatternTable
@@ -28,8 +29,6 @@ class LoweredPatterns:
     ----------
     all
         Whether any pattern may have fallen, because the oracle is another one or all its answers changed.
-    some
-        Whether some pattern fell, or some throughput alone rose.
     solo
         Per column, throughput (kpps) alone now.
     most
@@ -40,10 +39,11 @@ class LoweredPatterns:
     def __init__(self, table: PatternTable) -> None:
         self.table = table
         self.all = False
-        self.some = False
         self.solo = table.solo.tolist()
         self.most = [1.0] * len(table.workloads)
-        self._now: dict[int, Mapping[int, float]] = {}
+        self._now: dict[int, dict[int, float]] = {}
+        self._fell: set[int] = set()
+        self._rose: set[int] = set()
         self._patterns = list(table.number_of)
         self._oracle = table.oracle
         self._known = table.revision
@@ -62,32 +62,49 @@ class LoweredPatterns:
         if changed is None:
             self.all = True
             return
-        for number in sorted(set(self._near(changed))):
-            self._check(number)
+        columns: dict[int, set[int]] = defaultdict(set)
+        for number, column in self._near(changed):
+            columns[number].add(column)
+        for number in sorted(columns):
+            self._check(number, sorted(columns[number]))
+
+    @property
+    def any(self) -> bool:
+        """Whether SLAs may be violated now in any pattern that the table says keeps them."""
+        return self.all or bool(self._fell or self._rose)
+
+    def has(self, number: int) -> bool:
+        """Whether a throughput of the pattern fell, or one alone rose, to which SLAs may be relative."""
+        return number in self._fell or bool(self._rose and not self._rose.isdisjoint(self._patterns[number]))
 
     def kpps(self, number: int) -> Mapping[int, float]:
         """The throughput (kpps) of each column of a pattern now."""
+        return self._now.get(number) or self._known_kpps(number)
+
+    def _known_kpps(self, number: int) -> dict[int, float]:
         known = self._now.get(number)
         if known is None:
             row = self.table.kpps[number]
             known = self._now[number] = {column: float(row[column]) for column in set(self._patterns[number])}
         return known
 
-    def _check(self, number: int) -> None:
-        """Compare a pattern with what the oracle answers now."""
+    def _check(self, number: int, columns: Sequence[int]) -> None:
+        """Compare some columns of a pattern with what the oracle answers now."""
         table, pattern = self.table, self._patterns[number]
-        kpps = self._oracle.by_workload(table.co_location(pattern))
-        now = self._now[number] = {column: kpps[table.workloads[column]] for column in set(pattern)}
+        co_location = table.co_location(pattern)
+        now = {column: self._oracle.throughput_of(table.workloads[column], co_location) for column in columns}
+        known = self._known_kpps(number)
+        known.update(now)
         before = table.kpps[number]
         if len(pattern) == 1:
             (column,) = pattern
-            self.solo[column] = now[column]
-            self.most[column] = max(now[column] / float(before[column]), 1.0) if before[column] > 0 else 1.0
-            self.some = self.some or self.most[column] > 1.0
-        self.some = self.some or any(value < before[column] * (1.0 - SAME) for column, value in now.items())
+            self.solo[column] = known[column]
+            self.most[column] = max(known[column] / float(before[column]), 1.0) if before[column] > 0 else 1.0
+            _keep(self._rose, column, self.most[column] > 1.0)
+        _keep(self._fell, number, any(value < before[column] * (1.0 - SAME) for column, value in known.items()))
 
-    def _near(self, changed: Iterable[tuple[Workload, CoLocation]]) -> Iterator[int]:
-        """Patterns with a workload beside these competitors, one more, one fewer, or another one."""
+    def _near(self, changed: Iterable[tuple[Workload, CoLocation]]) -> Iterator[tuple[int, int]]:
+        """Patterns with a workload beside these competitors, one more, one fewer, or another one, and its column."""
         for workload, competitors in dict.fromkeys(changed):
             own = self.table.columns.get(workload)
             columns = [self.table.columns.get(one) for one in competitors]
@@ -100,6 +117,14 @@ class LoweredPatterns:
             for base in bases:
                 number = self.table.number_of.get(tuple(sorted((*base, own))))
                 if number is not None:
-                    yield number
+                    yield number, own
                     row = self.table.joined[number]
-                    yield from row[row != NONE].tolist()
+                    yield from ((joined, own) for joined in row[row != NONE].tolist())
+
+
+def _keep(numbers: set[int], number: int, present: bool) -> None:
+    """Let a number be in a set, or not."""
+    if present:
+        numbers.add(number)
+    else:
+        numbers.discard(number)

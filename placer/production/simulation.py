@@ -7,12 +7,16 @@ could still be gained.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TextIO
 
-from placer.feedback.learning import corrected
+from placer.feedback.learning import Feedback, corrected
+from placer.feedback.model_store import ModelStore
+from placer.feedback.retraining import Retrainer, RetrainingSource
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import ProductionFile
@@ -26,8 +30,10 @@ from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.production.fleet_life import FleetLife, Stage
 from placer.production.monitor import Monitor
 from placer.production.outcome import BY_HAND, FLEETS, WITH, FleetOutcome, Production
+from placer.production.retraining import SimulatedRetraining
 from placer.production.truth import DriftingTruth, TrueDrift
 from placer.progress import Progress
+from placer.service.opening import retraining_sources
 from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
 from profiles import InputError
 
@@ -85,12 +91,38 @@ def simulate(request: ProductionRequest, progress: Progress) -> Production:
             risk, oracles = oracles_within_budget(catalogue, request.predictor, typical, request.rule)
         stage = Stage(arrivals, truth, tables.sla)
         monitor = Monitor(tables.measure, tables.liar, truth, seed)
-        life = _Lives(stage, catalogue, oracles, request.rule, monitor, typical)
+        profiles = [Path(one) for one in tables.retrain.profiles]
+        sources = retraining_sources(catalogue, profiles, f"{file.name}: retrain.profiles")
+        retraining = _Retraining(sources, request.predictor, tables.retrain.takes)
+        life = _Lives(stage, catalogue, oracles, request.rule, monitor, typical, retraining)
         fleets = tuple(life.play(name, progress) for name in FLEETS if name in request.fleets)
         return Production(
             file, seed, len(arrivals), stage.events, request.predictor, request.rule.name, risk,
             catalogue.truth_name(), truth.drifts, fleets,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Retraining:
+    """Retrains models, if there is anything to retrain them from."""
+
+    sources: Mapping[str, RetrainingSource]
+    predictor: str
+    takes: int
+
+    @contextmanager
+    def of(self, feedback: Feedback, progress: Progress) -> Iterator[None]:
+        """A time in which the models of a fleet are retrained."""
+        if not self.sources:
+            yield
+            return
+        with TemporaryDirectory(prefix="placer-retrained-") as folder:
+            retrainer = Retrainer(self.sources, ModelStore(Path(folder), self.predictor), progress.say)
+            feedback.actions = SimulatedRetraining(feedback, retrainer, self.takes)
+            try:
+                yield
+            finally:
+                retrainer.close()
 
 
 @dataclass(frozen=True)
@@ -103,6 +135,7 @@ class _Lives:
     rule: Rule
     monitor: Monitor
     typical: Sequence[Arrival]
+    retraining: _Retraining
 
     def play(self, name: str, progress: Progress) -> FleetOutcome:
         kinds = self.catalogue.kinds
@@ -112,7 +145,8 @@ class _Lives:
             Fleet(kinds), oracles, self.rule, expected=expected, feedback=feedback if name == WITH else None
         )
         monitor = self.monitor if name == WITH else None
-        with progress.task(name) as advance:
+        retrained = self.retraining.of(feedback, progress) if name == WITH else nullcontext()
+        with retrained, progress.task(name) as advance:
             return FleetLife(self.stage, engine, feedback, monitor, by_hand=name == BY_HAND).play(name, advance)
 
 

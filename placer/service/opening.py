@@ -89,7 +89,7 @@ def open_engine(
     InputError
         When a profile is refused, or versions of the models are missing.
     """
-    sources = _sources(catalogue, retrain)
+    sources = retraining_sources(catalogue, retrain, "--retrain")
     risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)
     if saved is None:
         return _Opening(catalogue, settings, oracles, typical).make(Fleet(catalogue.kinds), [], 0)
@@ -170,8 +170,19 @@ def _within_budget(
     return risk, oracles, typical
 
 
-def _sources(catalogue: Catalogue, retrain: Sequence[Path]) -> dict[str, RetrainingSource]:
-    """By NIC model, what it is retrained from."""
+def retraining_sources(catalogue: Catalogue, profiles: Sequence[Path], named: str) -> dict[str, RetrainingSource]:
+    """By NIC model, what it is retrained from.
+
+    Parameters
+    ----------
+    named
+        What messages call the profiles.
+
+    Raises
+    ------
+    InputError
+        When a profile is refused, or is of no NIC model of the fleet.
+    """
     learnt = {
         kind.model: models
         for kind, models, oracle in zip(
@@ -180,13 +191,13 @@ def _sources(catalogue: Catalogue, retrain: Sequence[Path]) -> dict[str, Retrain
         if type(oracle) is PredictorOracle
     }
     found: dict[str, RetrainingSource] = {}
-    for path in retrain:
+    for path in profiles:
         testbed = read_profile(path).testbed
         names = list(learnt) if testbed is None else [testbed.nic.model]
         if len(names) != 1 or names[0] not in learnt or names[0] in found:
             known = ", ".join(learnt) or "no NIC model"
             raise InputError.of(
-                "--retrain", f"{path} is not a profile of another NIC model of the fleet", hint=f"one of {known}"
+                named, f"{path} is not a profile of another NIC model of the fleet", hint=f"one of {known}"
             )
         found[names[0]] = RetrainingSource(path, learnt[names[0]])
     return found

@@ -11,7 +11,7 @@ from placer.inputs.production import PROMISED
 @pytest.fixture(scope="module")
 def play() -> Play:
     """Sixty arrivals at a given risk, by the recorded models."""
-    return Play("simulated", None, 60, 0, risk=0.3)
+    return Play("simulated", None, 60, 0, [], risk=0.3)
 
 
 def test_a_drifting_nf_is_compared_with_models_corrected_by_hand(play: Play) -> None:

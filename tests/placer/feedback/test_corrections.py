@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from math import exp
+from collections import Counter
+from math import exp, log
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placer.feedback.corrections import Estimate, LearntCorrections
-from placer.feedback.ledger import Ledger
+from placer.feedback.ledger import Ledger, LedgerEntry, agreed
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.testing.toy import TRAFFIC
-from profiles import Workload
+from profiles import CoLocation, Workload
 
 A, B, C, D = (Workload(nf, TRAFFIC) for nf in "abcd")
 MODEL = "toy-0"
@@ -19,10 +22,15 @@ PREDICTED = Estimate(100.0, 95.0, 0.03)
 
 
 def learn(
-    corrections: LearntCorrections, *beside: Workload, tenant: str, kpps: float, offered: float | None = 1e3
+    corrections: LearntCorrections,
+    *beside: Workload,
+    tenant: str,
+    kpps: float,
+    offered: float | None = 1e3,
+    below: bool = False,
 ) -> None:
     """Learn a reading of `a` beside others."""
-    one = ProductionReading(MODEL, co_location_of([A, *beside]), A, tenant, kpps, offered, 1)
+    one = ProductionReading(MODEL, co_location_of([A, *beside]), A, tenant, kpps, offered, 1, below)
     corrections.learn(corrections.ledger.add(one), MODEL, A, PREDICTED)
 
 
@@ -51,6 +59,25 @@ def test_a_single_tenant_moves_a_prediction_by_one_usual_error_at_most() -> None
         corrections = LearntCorrections(Ledger())
         learn(corrections, B, tenant="1", kpps=kpps)
         assert corrected(corrections, B) == pytest.approx(100 * exp(sign * 0.03))
+
+
+def test_two_tenants_move_a_prediction_by_twice_as_much_and_three_as_far_as_they_agree() -> None:
+    """Two halved throughputs are four usual errors; of three the median counts."""
+    corrections = LearntCorrections(Ledger())
+    for tenant, expected in (("1", -0.03), ("2", -0.12 * 2 / 2.25), ("3", log(0.5) * 3 / 3.25)):
+        learn(corrections, B, tenant=tenant, kpps=50.0)
+        assert log(corrected(corrections, B) / 100.0) == pytest.approx(expected)
+
+
+def test_what_was_measured_beside_others_does_not_change_an_nf_alone() -> None:
+    """Its throughput alone was measured before it was deployed; what is measured alone counts beside others."""
+    corrections = LearntCorrections(Ledger())
+    for tenant in "1234":
+        learn(corrections, B, tenant=tenant, kpps=80.0)
+    assert corrected(corrections) == 100.0
+    for tenant in "5678":
+        learn(corrections, tenant=tenant, kpps=80.0)
+    assert corrected(corrections, C) < 95.0
 
 
 def test_a_correction_fades_with_the_competitors_that_differ() -> None:
@@ -84,6 +111,15 @@ def test_what_was_measured_above_a_prediction_does_not_make_placement_bolder() -
     assert corrections.shift(MODEL, (A, B), A, PREDICTED).at_risk(PREDICTED) == pytest.approx(114.0)
 
 
+def test_lower_bounds_below_a_prediction_do_not_hold_back_what_others_measured() -> None:
+    """As many tenants that were offered too little as tenants that lost packets: these are believed as if alone."""
+    corrections = LearntCorrections(Ledger())
+    for tenant in "1234":
+        learn(corrections, B, tenant=tenant, kpps=80.0)
+        learn(corrections, B, tenant=f"idle {tenant}", kpps=50.0, offered=50.0)
+    assert corrected(corrections, B) == pytest.approx(100 * 0.8 ** (4 / 4.25))
+
+
 def test_drift_changes_every_co_location_of_an_nf() -> None:
     """Beside others, and not alone, until that is seen, too."""
     corrections = LearntCorrections(Ledger())
@@ -99,3 +135,59 @@ def test_drift_is_not_counted_twice() -> None:
     for tenant in "1234":
         learn(corrections, B, tenant=tenant, kpps=85.0)
     assert corrected(corrections, B) == corrected(corrections, B, C) == pytest.approx(85.0)
+
+
+def test_where_tenants_were_below_their_sla_placement_leaves_room_for_the_noise_of_readings() -> None:
+    """Two standard errors of what they agree on, whatever that is; and none where all SLAs were kept."""
+    exact = Estimate(100.0, 100.0, 0.03)
+    corrections = LearntCorrections(Ledger())
+    for beside, kpps, below in ((B, 98.0, True), (C, 98.0, False), (D, 102.0, True)):
+        for tenant in "1234":
+            learn(corrections, beside, tenant=tenant, kpps=kpps, below=below)
+    violated, kept, more = (corrections.shift(MODEL, (A, beside), A, exact) for beside in (B, C, D))
+    assert violated.at_risk(exact) == pytest.approx(violated.median(exact) * exp(-0.01))
+    assert kept.at_risk(exact) == pytest.approx(kept.median(exact))
+    assert more.at_risk(exact) == 100.0  # a reading above the prediction does not make placement bolder
+
+
+Readings = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from([B, C, D]), max_size=3).map(co_location_of),
+        st.sampled_from("12345"),
+        st.floats(60.0, 130.0),
+    ),
+    max_size=25,
+)
+
+
+@given(Readings, st.lists(st.sampled_from([B, C, D]), max_size=3).map(co_location_of))
+def test_what_is_near_counts_by_how_many_competitors_differ(
+    readings: list[tuple[CoLocation, str, float]], competitors: CoLocation
+) -> None:
+    """As by comparing with every co-location that was measured, one by one; readings come between questions."""
+    ledger = Ledger()
+    corrections = LearntCorrections(ledger)
+    for beside, tenant, kpps in readings:
+        learn(corrections, *beside, tenant=tenant, kpps=kpps)
+        corrections.shift(MODEL, co_location_of([A, *competitors]), A, PREDICTED)
+    expected, weights = 0.0, 1.0
+    for _, _, entry in ledger.entries():
+        more = (Counter(entry.competitors) - Counter(competitors)).total()
+        fewer = (Counter(competitors) - Counter(entry.competitors)).total()
+        if competitors and max(more, fewer) == 1:
+            moved, weight = said(entry)
+            nearness = weight * (0.5 if more and fewer else 0.7)
+            expected, weights = expected + nearness * moved, weights + nearness
+    near = expected / weights
+    own = ledger.find(MODEL, A, competitors)
+    moved, weight = (0.0, 0.0) if own is None else said(own)
+    shift = corrections.shift(MODEL, co_location_of([A, *competitors]), A, PREDICTED)
+    assert shift.by == pytest.approx(near + weight * (moved - near), abs=1e-12)
+
+
+def said(entry: LedgerEntry) -> tuple[float, float]:
+    """What tenants agree on, where one or two move by at most two usual errors each, and how far they are believed."""
+    votes = entry.votes(PREDICTED.kpps)
+    most = 0.06 * len(votes) if len(votes) < 3 else 9.0
+    weight = 0.5 if len(votes) == 1 else len(votes) / (len(votes) + 0.25)
+    return min(max(agreed(votes), -most), most), weight

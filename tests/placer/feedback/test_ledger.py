@@ -10,7 +10,7 @@ from placer.feedback.ledger import Ledger, agreed
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.testing.toy import TRAFFIC
-from profiles import CoLocation, Workload
+from profiles import Workload
 
 A, B, C, D = (Workload(nf, TRAFFIC) for nf in "abcd")
 MODEL = "toy-0"
@@ -44,7 +44,7 @@ def test_an_instance_to_which_little_more_is_offered_is_not_known_to_lose_packet
 def test_whether_an_sla_is_kept_is_known_only_where_as_much_was_offered() -> None:
     """90 kpps were reached."""
     for offered, required, below in [(None, 90.0, False), (None, 95.0, None), (94.0, 95.0, None), (95.0, 95.0, True)]:
-        assert reading(offered=offered).below(required) is below
+        assert reading(offered=offered).is_below(required) is below
 
 
 def test_every_tenant_has_one_vote() -> None:
@@ -55,7 +55,7 @@ def test_every_tenant_has_one_vote() -> None:
 
 def test_a_lower_bound_never_lowers_a_prediction() -> None:
     """Below the prediction it says nothing, above it raises it."""
-    assert votes(reading(B, offered=None)) == [0.0]
+    assert votes(reading(B, offered=None)) == []
     assert votes(reading(B, offered=None), predicted=60.0) == pytest.approx([log(1.5)])
 
 
@@ -66,18 +66,27 @@ def test_two_tenants_agree_on_the_lesser_change_and_three_on_the_median() -> Non
     assert agreed([-0.7, -0.1, 0.0]) == -0.1
 
 
-def near(ledger: Ledger, *beside: Workload) -> list[tuple[CoLocation, int]]:
-    """What was measured of `a` near these competitors."""
-    return sorted((entry.competitors, differing) for entry, differing in ledger.near(MODEL, A, co_location_of(beside)))
-
-
-def test_one_competitor_more_fewer_or_another_is_near() -> None:
-    """Two more, or two others, are not."""
+def test_entries_are_found_by_all_but_one_of_their_competitors() -> None:
+    """Also where that one is of the same workload; the exact competitors are another question."""
     ledger = Ledger()
     for beside in [(), (B,), (B, B), (B, C), (C, D), (B, C, D)]:
         ledger.add(reading(*beside))
-    assert near(ledger, B) == [((), 1), ((B, B), 1), ((B, C), 1)]
-    assert near(ledger, B, D) == [((B,), 1), ((B, B), 2), ((B, C), 2), ((B, C, D), 1), ((C, D), 2)]
+    found = {(): [(B,)], (B,): [(B, B), (B, C)], (C,): [(B, C), (C, D)], (B, D): [(B, C, D)], (D, D): []}
+    for competitors, entries in found.items():
+        assert [one.competitors for one in ledger.with_one_more(MODEL, A, competitors)] == entries
+
+
+def test_the_noise_of_what_tenants_agree_on_falls_with_their_readings() -> None:
+    """Two standard errors: 2 % of one reading, a quarter of that of 16, and more where readings differ more."""
+    ledger = Ledger()
+    entry = ledger.add(reading(B))
+    assert entry.noise() == pytest.approx(0.02)
+    for _ in range(15):
+        ledger.add(reading(B))
+    assert entry.noise() == pytest.approx(0.005)
+    for _ in range(16):
+        ledger.add(reading(B, kpps=80.0))
+    assert entry.noise() > 0.02
 
 
 def test_readings_from_before_a_drift_are_forgotten() -> None:

@@ -248,15 +248,30 @@ def test_a_state_of_the_former_format_is_read_and_continued(saved: Path) -> None
         assert state.events == 3
 
 
+def test_a_state_whose_readings_do_not_say_who_was_below_its_sla_is_continued(saved: Path) -> None:
+    """It has one column less, which is added; nothing that was read then is known to be below an SLA."""
+    with State(saved, KINDS) as state:
+        state.note("model", 1)
+    with closing(sqlite3.connect(saved, isolation_level=None)) as file:
+        file.execute("ALTER TABLE readings DROP COLUMN below_sla")
+        row = (3, "toy-0", '[["a", 16000, 1500, 600]]', 0, "1", 80.0, None)
+        columns = "event, nic_model, co_location, place, tenant, throughput_kpps, offered_kpps"
+        file.execute(f"INSERT INTO readings ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    for _ in range(2):
+        with State(saved, KINDS) as state:
+            assert [one.below_sla for one in state.readings] == [False]
+
+
 def test_readings_are_as_they_were_after_a_restart(saved: Path) -> None:
-    """All of them, in order, with what is not known."""
+    """All of them, in order, with what is not known and who was below its SLA."""
     with State(saved, KINDS) as state:
         feedback, oracles = corrected(KINDS, [PredictorOracle(ToyPredictor(), None)])
         engine = Engine(state.fleet, oracles, waiting=state.waiting, feedback=feedback, events=state.events)
-        readings = (MeasuredInstance("1", 700.0, 900.0), MeasuredInstance("2", 650.5))
+        readings = (MeasuredInstance("1", 100.0, 900.0), MeasuredInstance("2", 650.5))
         event = Measure("nic-1", 10.0, readings)
         decision = engine.handle(event)
         assert isinstance(decision, Learned)
+        assert [one.below_sla for one in decision.readings] == [True, False]
         state.record(event, decision, engine.fleet)
     with State(saved, KINDS) as state:
         assert state.readings == decision.readings
