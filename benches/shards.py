@@ -1,0 +1,174 @@
+"""A fleet in pools, each with an engine of its own, compared with one engine for the whole fleet.
+
+An arrival goes to the better of two pools drawn at random, by the score that each answers when it is asked; to one pool
+drawn at random; or to the next pool in turn. A pool that is full refuses it, and no other is tried. All get the same
+arrivals until the fleet is nearly full, then the same number of arrivals and departures at random. Each way has a
+process of its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import multiprocessing
+import random
+import resource
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+
+import pandas as pd
+
+from benches.bench import register
+from benches.co_locations import RECORDED
+from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.oracle import PredictorOracle
+from placer.model.sla import Sla
+from placer.online.engine import Engine
+from placer.online.events import Arrive, Depart
+from placer.online.what_if import WhatIf
+from predictor import train
+from profiles import Workload
+from profiles.profile import read_profile
+from traces.arrivals import TABLE_2_NFS
+
+ONE, BETTER_OF_TWO, RANDOM, IN_TURN = "one engine", "better of two pools", "one random pool", "pools in turn"
+WAYS = (ONE, BETTER_OF_TWO, RANDOM, IN_TURN)
+DROPS = (0.05, 0.1, 0.15, 0.2)
+PER_NIC = 3.8
+"""Arrivals per NIC, with which one engine fills nearly the whole fleet."""
+
+
+@register("shards")
+def run(
+    nics: int = 100_000, pool: int = 10_000, per_nic: float = PER_NIC, churn: float = 1.0, ways: str = ",".join(WAYS)
+) -> pd.DataFrame:
+    """Per way: NICs in use and rejections, full and after churn (events per arrival), decisions/s, MB per pool."""
+    rows = []
+    for way in ways.split(","):
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            rows.append(process.submit(play, way, nics, pool, per_nic, churn).result())
+    return pd.DataFrame(rows)
+
+
+@dataclass
+class Pool:
+    """Some NICs with an engine of their own."""
+
+    engine: Engine
+    what_if: WhatIf
+
+    def bid(self, tenant: Tenant) -> tuple[bool, float]:
+        """What the pool answers to a question: whether it opens a NIC, and the score; lower is better."""
+        places = self.what_if.places(tenant)
+        if not places:
+            return True, math.inf
+        score = places[0].score
+        return places[0].opens, 0.0 if score is None else score
+
+
+class Pools:
+    """Pools, and the way in which one of them gets an arrival."""
+
+    def __init__(self, pools: list[Pool], way: str, draw: random.Random) -> None:
+        self.pools = pools
+        self._draw = draw
+        self._turn = 0
+        ways: dict[str, Callable[[Tenant], Pool]] = {
+            ONE: lambda tenant: pools[0], BETTER_OF_TWO: self._better_of_two, RANDOM: lambda tenant: draw.choice(pools),
+            IN_TURN: self._next,
+        }  # fmt: skip
+        self.choose = ways[way]
+
+    def _better_of_two(self, tenant: Tenant) -> Pool:
+        if len(self.pools) == 1:
+            return self.pools[0]
+        first, second = self._draw.sample(self.pools, 2)
+        return second if second.bid(tenant) < first.bid(tenant) else first
+
+    def _next(self, tenant: Tenant) -> Pool:
+        self._turn += 1
+        return self.pools[self._turn % len(self.pools)]
+
+    @property
+    def in_use(self) -> list[int]:
+        """NICs in use, by pool."""
+        return [len(pool.engine.fleet.nics) for pool in self.pools]
+
+
+def play(way: str, nics: int, pool: int, per_nic: float, churn: float) -> dict[str, object]:
+    """One way's row."""
+    kind, oracle, workloads = _card()
+    expected = [Tenant(workload.nf, workload, Sla(max_drop=max(DROPS))) for workload in workloads]
+    size = nics if way == ONE else pool
+    _pool(_sized(kind, 10), oracle, expected)  # what all pools share is not counted as a pool's
+    before = _memory_mb()
+    pools = Pools([_pool(_sized(kind, size), oracle, expected) for _ in range(nics // size)], way, random.Random(1))
+    draw, where = random.Random(0), dict[str, Pool]()
+    gc.disable()  # as the service does
+    seconds = time.process_time()
+    arrivals = round(per_nic * nics)
+    rejected = sum(not _arrive(one, pools, where) for one in _tenants(draw, workloads, arrivals))
+    full, fullest = sum(pools.in_use), max(pools.in_use)
+    present, rejected_later, events = list(where), 0, round(churn * arrivals)
+    new = _tenants(draw, workloads, events, first=arrivals)
+    for _ in range(events):
+        if draw.random() < 0.5:
+            one = next(new)
+            if _arrive(one, pools, where):
+                present.append(one.id)
+            else:
+                rejected_later += 1
+        else:
+            at = draw.randrange(len(present))
+            present[at], present[-1] = present[-1], present[at]
+            leaving = present.pop()
+            where.pop(leaving).engine.handle(Depart(leaving))
+    seconds = time.process_time() - seconds
+    return {
+        "way": way, "pools": len(pools.pools), "pool_nics": size, "arrivals": arrivals, "in_use": full,
+        "fullest_pool": round(fullest / size, 4), "rejected": rejected, "in_use_later": sum(pools.in_use),
+        "rejected_later": rejected_later, "tenants_later": len(present),
+        "tenants_per_nic": round(len(present) / sum(pools.in_use), 4),
+        "decisions_per_s": round((arrivals + events) / seconds),
+        "mb_per_pool": round((_memory_mb() - before) / len(pools.pools)),
+    }  # fmt: skip
+
+
+def _arrive(tenant: Tenant, pools: Pools, where: dict[str, Pool]) -> bool:
+    pool = pools.choose(tenant)
+    placed = pool.engine.handle(Arrive(tenant)).status == "placed"
+    if placed:
+        where[tenant.id] = pool
+    return placed
+
+
+def _tenants(draw: random.Random, workloads: list[Workload], count: int, first: int = 0) -> Iterator[Tenant]:
+    slas = [Sla(max_drop=drop) for drop in DROPS]
+    return (Tenant(str(first + number), draw.choice(workloads), draw.choice(slas)) for number in range(count))
+
+
+def _pool(kind: NicKind, oracle: PredictorOracle, expected: list[Tenant]) -> Pool:
+    engine = Engine(Fleet([kind]), [oracle], expected=expected)
+    return Pool(engine, WhatIf(engine))
+
+
+def _sized(kind: NicKind, nics: int) -> NicKind:
+    return NicKind(kind.index, kind.model, kind.cores, kind.cores_of, nics)
+
+
+def _card() -> tuple[NicKind, PredictorOracle, list[Workload]]:
+    with as_file(files("traces") / RECORDED) as recorded:
+        models = train(read_profile(recorded), ["tomur"])
+    assert models.testbed is not None
+    nic = models.testbed.nic
+    kind = NicKind(0, nic.model, nic.cores, {nf: models.cores(nf) for nf in models.nfs})
+    workloads = [Workload(nf, models.default_traffic) for nf in TABLE_2_NFS]
+    return kind, PredictorOracle(models.predictors["tomur"]), workloads
+
+
+def _memory_mb() -> float:
+    """The largest memory of this process until now."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
