@@ -54,7 +54,7 @@ def run(
 
 
 @dataclass
-class Pool:
+class EnginePool:
     """Some NICs with an engine of their own."""
 
     engine: Engine
@@ -72,23 +72,23 @@ class Pool:
 class Pools:
     """Pools, and the way in which one of them gets an arrival."""
 
-    def __init__(self, pools: list[Pool], way: str, draw: random.Random) -> None:
+    def __init__(self, pools: list[EnginePool], way: str, draw: random.Random) -> None:
         self.pools = pools
         self._draw = draw
         self._turn = 0
-        ways: dict[str, Callable[[Tenant], Pool]] = {
+        ways: dict[str, Callable[[Tenant], EnginePool]] = {
             ONE: lambda tenant: pools[0], BETTER_OF_TWO: self._better_of_two, RANDOM: lambda tenant: draw.choice(pools),
             IN_TURN: self._next,
         }  # fmt: skip
         self.choose = ways[way]
 
-    def _better_of_two(self, tenant: Tenant) -> Pool:
+    def _better_of_two(self, tenant: Tenant) -> EnginePool:
         if len(self.pools) == 1:
             return self.pools[0]
         first, second = self._draw.sample(self.pools, 2)
         return second if second.bid(tenant) < first.bid(tenant) else first
 
-    def _next(self, tenant: Tenant) -> Pool:
+    def _next(self, tenant: Tenant) -> EnginePool:
         self._turn += 1
         return self.pools[self._turn % len(self.pools)]
 
@@ -106,7 +106,7 @@ def play(way: str, nics: int, pool: int, per_nic: float, churn: float) -> dict[s
     _pool(_sized(kind, 10), oracle, expected)  # what all pools share is not counted as a pool's
     before = _memory_mb()
     pools = Pools([_pool(_sized(kind, size), oracle, expected) for _ in range(nics // size)], way, random.Random(1))
-    draw, where = random.Random(0), dict[str, Pool]()
+    draw, where = random.Random(0), dict[str, EnginePool]()
     gc.disable()  # as the service does
     seconds = time.process_time()
     arrivals = round(per_nic * nics)
@@ -137,7 +137,7 @@ def play(way: str, nics: int, pool: int, per_nic: float, churn: float) -> dict[s
     }  # fmt: skip
 
 
-def _arrive(tenant: Tenant, pools: Pools, where: dict[str, Pool]) -> bool:
+def _arrive(tenant: Tenant, pools: Pools, where: dict[str, EnginePool]) -> bool:
     pool = pools.choose(tenant)
     placed = pool.engine.handle(Arrive(tenant)).status == "placed"
     if placed:
@@ -150,9 +150,9 @@ def _tenants(draw: random.Random, workloads: list[Workload], count: int, first: 
     return (Tenant(str(first + number), draw.choice(workloads), draw.choice(slas)) for number in range(count))
 
 
-def _pool(kind: NicKind, oracle: PredictorOracle, expected: list[Tenant]) -> Pool:
+def _pool(kind: NicKind, oracle: PredictorOracle, expected: list[Tenant]) -> EnginePool:
     engine = Engine(Fleet([kind]), [oracle], expected=expected)
-    return Pool(engine, WhatIf(engine))
+    return EnginePool(engine, WhatIf(engine))
 
 
 def _sized(kind: NicKind, nics: int) -> NicKind:

@@ -99,7 +99,7 @@ Place = tuple[str, Workload, CoLocation]
 """NIC model, workload and competitors."""
 
 
-class Agreement(NamedTuple):
+class MeasuredShift(NamedTuple):
     """What readings say together: the logarithm by which predictions move, times its weight; that weight; and how
     much lower it may be by the noise of readings."""
 
@@ -108,7 +108,7 @@ class Agreement(NamedTuple):
     doubt: float = 0.0
 
 
-SILENT = Agreement(0.0, 0.0)
+SILENT = MeasuredShift(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ class LearntCorrections:
         self._all_since = 0
         self._drift: dict[tuple[str, str, bool], float] = {}
         self._estimates: dict[Place, Estimate] = {}
-        self._agreements: dict[LedgerEntry, Agreement] = {}
-        self._sums: dict[Place, Agreement] = {}
+        self._agreements: dict[LedgerEntry, MeasuredShift] = {}
+        self._sums: dict[Place, MeasuredShift] = {}
 
     def learn(self, entry: LedgerEntry, nic_model: str, workload: Workload, estimate: Estimate) -> None:
         """Count an entry that got a reading; `estimate` is its prediction."""
@@ -236,31 +236,31 @@ class LearntCorrections:
 
     def _said_near(
         self, nic_model: str, workload: Workload, competitors: CoLocation
-    ) -> Iterator[tuple[Agreement, float]]:
+    ) -> Iterator[tuple[MeasuredShift, float]]:
         """What was measured with a competitor more, fewer or another one, and the weight of that."""
         yield self._with_one_more(nic_model, workload, competitors), NEARNESS[1]
         own = self._of(nic_model, workload, competitors)
         for part in parts_of(competitors):
             yield self._of(nic_model, workload, part), NEARNESS[1]
             others = self._with_one_more(nic_model, workload, part)
-            yield Agreement(others.weighted - own.weighted, others.weight - own.weight), NEARNESS[2]
+            yield MeasuredShift(others.weighted - own.weighted, others.weight - own.weight), NEARNESS[2]
 
-    def _with_one_more(self, nic_model: str, workload: Workload, part: CoLocation) -> Agreement:
+    def _with_one_more(self, nic_model: str, workload: Workload, part: CoLocation) -> MeasuredShift:
         """What all entries with these competitors and one more say together."""
         place = nic_model, workload, part
         known = self._sums.get(place)
         if known is None:
             every = [self._agreed(nic_model, workload, entry) for entry in self.ledger.with_one_more(*place)]
-            known = Agreement(sum(one.weighted for one in every), sum(one.weight for one in every))
+            known = MeasuredShift(sum(one.weighted for one in every), sum(one.weight for one in every))
             self._sums[place] = known
         return known
 
-    def _of(self, nic_model: str, workload: Workload, competitors: CoLocation) -> Agreement:
+    def _of(self, nic_model: str, workload: Workload, competitors: CoLocation) -> MeasuredShift:
         """What the entry with exactly these competitors says, if there is one."""
         entry = self.ledger.find(nic_model, workload, competitors)
         return SILENT if entry is None else self._agreed(nic_model, workload, entry)
 
-    def _agreed(self, nic_model: str, workload: Workload, entry: LedgerEntry) -> Agreement:
+    def _agreed(self, nic_model: str, workload: Workload, entry: LedgerEntry) -> MeasuredShift:
         """What the tenants of an entry agree on."""
         known = self._agreements.get(entry)
         if known is None:
@@ -274,7 +274,7 @@ class LearntCorrections:
         return known
 
 
-def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Agreement:
+def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> MeasuredShift:
     """What tenants of an entry agree on, of the logarithm beyond drift."""
     if estimate.kpps <= 0:
         return SILENT
@@ -284,7 +284,7 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Agreem
     weight = FIRST_WEIGHT if len(votes) == 1 else len(votes) / (len(votes) + DOUBT)
     moved = _believed(votes, estimate)
     doubt = entry.noise() if len(votes) > 1 and entry.seen_below_sla else 0.0
-    return Agreement(weight * moved, weight, doubt)
+    return MeasuredShift(weight * moved, weight, doubt)
 
 
 def _believed(votes: list[float], estimate: Estimate) -> float:

@@ -10,7 +10,7 @@ from enum import Enum
 from functools import partial
 from typing import Protocol
 
-from placer.model.journal import Journal
+from placer.model.journal import FleetJournal
 from placer.model.offered import OfferedWorkload
 from placer.model.oracle import CoLocation, co_location_of
 from placer.model.pools import WHOLE, Pool
@@ -189,7 +189,7 @@ class Fleet:
         self.out_of_service: dict[str, Nic] = {}
         self.observer: FleetObserver | None = None
         self.pool = WHOLE
-        self.journal: Journal | None = None
+        self.journal: FleetJournal | None = None
         self._home: ShardedDict[str, Nic] = ShardedDict()
         self._opened = 0
         self._in_use: Counter[int] = Counter()
@@ -376,9 +376,9 @@ class Fleet:
         else:
             self.withdraw(nic, service)
 
-    def begin_journal(self) -> Journal:
+    def begin_journal(self) -> FleetJournal:
         """Take down all changes from here on, so that they can be taken back once `journal` is None again."""
-        self.journal = Journal()
+        self.journal = FleetJournal()
         return self.journal
 
     def _unjoin(self, nic: Nic, opened: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 Undo = Callable[[], object]
 
 
-class Journal:
+class FleetJournal:
     """How to take back every change since it began, the last one first."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from psycopg import Connection
 from placer.online.engine import Engine
 from placer.online.events import Decision, FleetEvent, Lookup
 from placer.online.kept_answers import KeptAnswer
-from placer.online.shared.batch import Batch, BatchAnswers, Lease
+from placer.online.shared.batch import BatchAnswers, EventBatch, Lease
 from placer.online.shared.connection import run
 from placer.online.shared.following import ForeignBatch, Learn, News, follow
 from placer.online.shared.link import Link
@@ -61,7 +61,7 @@ class Agreement:
         self.alone = False
         self.answers = BatchAnswers()
         self.learn: Learn | None = None
-        self._batch: Batch | None = None
+        self._batch: EventBatch | None = None
         self._work: tuple[str, str] | None = None
         self._outcome: tuple[int | None, Sequence[ForeignBatch]] = (None, ())
 
@@ -85,7 +85,7 @@ class Agreement:
         self.answers.found = news.answers or {}
         journal = engine.fleet.begin_journal()
         engine.versions.begin()
-        self._batch = self.answers.batch = Batch(engine.events, journal, dict(engine.waiting))
+        self._batch = self.answers.batch = EventBatch(engine.events, journal, dict(engine.waiting))
 
     def record(
         self, event: FleetEvent, decision: Decision, answer: str | None = None, lease: Lease | None = None
@@ -205,7 +205,7 @@ class Agreement:
         news = [ForeignBatch(row[0], row[1], row[3]) for row in run(connection, query, self._batch.base, last)]
         return last, news
 
-    def _take_back(self, engine: Engine, batch: Batch) -> None:
+    def _take_back(self, engine: Engine, batch: EventBatch) -> None:
         if batch.readings:
             raise Behind("the database was lost while something was learnt: start the service again")
         self.repeated += len(batch.log)

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from placer.feedback.reading import ProductionReading
 from placer.model.fleet import Tenant
-from placer.model.journal import Journal
+from placer.model.journal import FleetJournal
 from placer.online.engine import Engine
 from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Learned
 from placer.online.kept_answers import KeptAnswer
@@ -27,7 +27,7 @@ class Lease:
 
 
 @dataclass(slots=True)
-class Batch:
+class EventBatch:
     """What is decided, and how to take it back.
 
     Parameters
@@ -41,7 +41,7 @@ class Batch:
     """
 
     base: int
-    journal: Journal
+    journal: FleetJournal
     waiting: dict[str, Tenant]
     id: str = field(default_factory=lambda: uuid4().hex)
     lease: Lease | None = None
@@ -123,7 +123,7 @@ class BatchAnswers:
 
     def __init__(self) -> None:
         self.found: Mapping[str, KeptAnswer] = {}
-        self.batch: Batch | None = None
+        self.batch: EventBatch | None = None
 
     def find(self, key: str) -> KeptAnswer | None:
         """As of `Answers`."""
