@@ -15,12 +15,13 @@ import httpx
 import pytest
 
 from placer.service.http.tokens import read_tokens
+from tests.postgres import Cluster
 
 ARRIVAL = {"event": "arrive", "id": "a", "nf": "NAT", "sla_drop": 0.1}
 
 
 @contextmanager
-def serving(state: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+def serving(state: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     """A service with this state, and a client of it."""
     command = [sys.executable, "-m", "placer", "serve", "--state", str(state), "--listen", "127.0.0.1:0", "--quiet"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
@@ -39,6 +40,25 @@ def refused(*options: str) -> str:
     found = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stdout) == (2, "")
     return found.stderr
+
+
+def test_two_services_share_a_database_and_one_that_decides_otherwise_is_refused(postgres: Cluster) -> None:
+    """What one has placed, the other lets depart; then both stop as they should."""
+    address = postgres.database()
+    with serving(address) as (one, client), serving(address) as (other, its_client):
+        assert client.post("/v1/events", json=ARRIVAL).json()["status"] == "placed"
+        assert its_client.post("/v1/events", json={"event": "depart", "id": "a"}).json()["version"] == 2
+        assert "is used by an agent that decides otherwise" in refused("--state", address, "--rule", "best-fit")
+        for process in (one, other):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+
+
+def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> None:
+    """Exit status 2, and the address without secrets."""
+    printed = refused("--state", "postgresql://placer:hush@127.0.0.1:1/fleet")
+    assert "--state: postgresql://placer@127.0.0.1:1/fleet cannot be opened" in printed
+    assert "hush" not in printed
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
