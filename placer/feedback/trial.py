@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 
 from placer.feedback.challenge import Challenge, ChallengeVerdict, ModelScore
+from placer.feedback.corrections import Place
 from placer.feedback.ledger import Ledger
 from placer.feedback.reading import ProductionReading, competitors_of
 from placer.feedback.versions import ModelVersion
-from profiles import CoLocation, Workload
-
-Place = tuple[str, Workload, CoLocation]
-"""NIC model, workload and competitors."""
 
 TRIED = 5_000
 """Readings after which a trial without a verdict ends."""

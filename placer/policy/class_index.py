@@ -196,7 +196,7 @@ class ClassIndex:
             return None
         found = self._slots.best(*need)
         self._lowered.renew()
-        if self._lowered.any:
+        if self._lowered.some:
             found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
 
@@ -208,7 +208,7 @@ class ClassIndex:
         found: list[tuple[float, Nic]] = []
         passed: list[tuple[int, float]] = []
         self._lowered.renew()
-        changed = self._lowered.any
+        changed = self._lowered.some
         while len(found) < most and (one := self._slots.best(*need)) is not None:
             member = self._members[one[1]]
             if not changed or self._fits_now(member, tenant, need):

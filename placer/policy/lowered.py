@@ -7,7 +7,7 @@ so that decisions on all others take no longer than without learning.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from placer.model.oracle import CoLocation, Oracle
 from placer.policy.pattern_table import NONE, PatternTable
@@ -69,19 +69,16 @@ class LoweredPatterns:
             self._check(number, sorted(columns[number]))
 
     @property
-    def any(self) -> bool:
-        """Whether SLAs may be violated now in any pattern that the table says keeps them."""
+    def some(self) -> bool:
+        """Whether SLAs may be violated now in some pattern that the table says keeps them."""
         return self.all or bool(self._fell or self._rose)
 
     def has(self, number: int) -> bool:
         """Whether a throughput of the pattern fell, or one alone rose, to which SLAs may be relative."""
         return number in self._fell or bool(self._rose and not self._rose.isdisjoint(self._patterns[number]))
 
-    def kpps(self, number: int) -> Mapping[int, float]:
+    def kpps(self, number: int) -> dict[int, float]:
         """The throughput (kpps) of each column of a pattern now."""
-        return self._now.get(number) or self._known_kpps(number)
-
-    def _known_kpps(self, number: int) -> dict[int, float]:
         known = self._now.get(number)
         if known is None:
             row = self.table.kpps[number]
@@ -93,7 +90,7 @@ class LoweredPatterns:
         table, pattern = self.table, self._patterns[number]
         co_location = table.co_location(pattern)
         now = {column: self._oracle.throughput_of(table.workloads[column], co_location) for column in columns}
-        known = self._known_kpps(number)
+        known = self.kpps(number)
         known.update(now)
         before = table.kpps[number]
         if len(pattern) == 1:

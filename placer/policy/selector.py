@@ -6,13 +6,14 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.policy.closing import CLOSING, is_due
+from placer.policy.compared import best_of, last_resort_of, ranked_of, reasons_of
 from placer.policy.forecast import REMEMBERED
+from placer.policy.loosest_slas import LoosestSlas
 from placer.policy.nic_index import NicIndex
 from placer.policy.pattern_table import MOST_PATTERNS, PatternTable, TooManyPatterns
 from placer.policy.rebuild import Rebuild, index_of
@@ -41,29 +42,6 @@ STEPS = 3
 
 RENEWED_GROWTH = 0.25
 """Between, the forecast is renewed when this share more arrivals have come."""
-
-DROP_STEPS = 20
-"""The loosest SLA is rounded up to steps of 1 / DROP_STEPS of throughput, so that tables are seldom built anew."""
-
-
-class LoosestSlas:
-    """The loosest SLAs of all arrivals: the largest accepted drop, and per workload the least accepted throughput."""
-
-    def __init__(self) -> None:
-        self._drop = 0.0
-        self._least: dict[Workload, float] = {}
-
-    def include(self, tenant: Tenant) -> None:
-        """Take the SLA of a tenant into account."""
-        if tenant.sla.max_drop is not None:
-            self._drop = max(self._drop, tenant.sla.max_drop)
-        elif tenant.sla.min_kpps is not None:
-            self._least[tenant.workload] = min(tenant.sla.min_kpps, self._least.get(tenant.workload, math.inf))
-
-    def accepted_drop(self, workload: Workload, solo: float) -> float:
-        """The largest drop that an instance of the workload accepts, rounded up, where it runs alone at `solo` kpps."""
-        drop = max(self._drop, 1.0 - self._least.get(workload, math.inf) / solo) if solo > 0 else 1.0
-        return min(math.ceil(drop * DROP_STEPS - 1e-9) / DROP_STEPS, 1.0)
 
 
 class Selector:
@@ -135,7 +113,7 @@ class Selector:
         """The NIC in use that takes the tenant, or the kind of which to open one if `opens`; None when no NIC fits."""
         if self._is_new(tenant):
             self._include(tenant)
-        best = _best(self._compared(), tenant)
+        best = best_of(self._compared(), tenant)
         if best is None:
             return self._beyond(tenant) if opens else None
         if self.rule.opening_cost is not None and opens:
@@ -155,10 +133,10 @@ class Selector:
 
         The first is the one that `choose` returns; of a tenant that `has_predicted`.
         """
-        found = _ranked(self._compared(), tenant, most)
+        found = ranked_of(self._compared(), tenant, most)
         new = self._cheapest_new(tenant)
         if new is None and not found:
-            found = _ranked(self._others(), tenant, most)
+            found = ranked_of(self._others(), tenant, most)
         if new is not None:
             found.append((math.inf, new))
             if self.choose(tenant) is new:
@@ -258,11 +236,7 @@ class Selector:
         """Why no NIC takes the tenant: classes of NICs in use, the largest first, then kinds that could be opened."""
         if self._is_new(tenant):
             self._include(tenant)
-        found = [reason for index in self.indexes for reason in index.reasons(tenant)]
-        found += [reason for index in self._others() for reason in index.reasons(tenant)]
-        if self.others:
-            found = _merged(found)
-        found.sort(key=lambda reason: -reason.nics)
+        found = reasons_of((*self.indexes, *self._others()), tenant)
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
         found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
         free = self.fleet.available()
@@ -359,14 +333,11 @@ class Selector:
 
     def _beyond(self, tenant: Tenant) -> Nic | NicKind | None:
         """What takes a tenant that fits on no NIC that was compared."""
-        found = self._cheapest_new(tenant) or self._last_resort(self.indexes, tenant)
+        found = self._cheapest_new(tenant) or last_resort_of(self.indexes, tenant)
         if found is not None or self.fleet.pool.agents == 1:
             return found
-        best = _best(self._others(), tenant)
-        return self._last_resort(self._others(), tenant) if best is None else best[1]
-
-    def _last_resort(self, indexes: Sequence[NicIndex], tenant: Tenant) -> Nic | None:
-        return next(filter(None, (index.last_resort(tenant) for index in indexes)), None)
+        best = best_of(self._others(), tenant)
+        return last_resort_of(self._others(), tenant) if best is None else best[1]
 
     def _cheapest_new(self, tenant: Tenant) -> NicKind | None:
         """The cheapest kind of which a NIC can be opened and on which the SLA of the tenant is met alone."""
@@ -483,26 +454,3 @@ class Selector:
             for kind, oracle, table in zip(self.fleet.kinds, self.oracles, tables, strict=True)
         ]
         return True
-
-
-def _best(indexes: Sequence[NicIndex], tenant: Tenant) -> tuple[float, Nic] | None:
-    """The lowest score and its NIC; None where no NIC takes the tenant."""
-    best: tuple[float, Nic] | None = None
-    for index in indexes:
-        found = index.best(tenant)
-        if found is not None and (best is None or found[0] < best[0]):
-            best = found
-    return best
-
-
-def _ranked(indexes: Sequence[NicIndex], tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
-    found: list[tuple[float, Nic | NicKind]] = [one for index in indexes for one in index.ranked(tenant, most)]
-    return sorted(found, key=lambda one: one[0])
-
-
-def _merged(reasons: Sequence[Reason]) -> list[Reason]:
-    """One reason for each class, where own NICs and those of others have each given one."""
-    nics = Counter[Reason]()
-    for one in reasons:
-        nics[replace(one, nics=0)] += one.nics
-    return [replace(one, nics=count) for one, count in nics.items()]

@@ -7,6 +7,7 @@ where the engine is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 from psycopg import Connection
@@ -154,7 +155,7 @@ class Agreement:
 
     def decide(self, engine: Engine, decide: Callable[[], None]) -> None:
         """Decide on a batch and commit it, as often as it takes; waits for the database."""
-        for attempt in range(1, 1_000_000):
+        for attempt in count(1):
             alone = attempt > OPTIMISTIC
             self.begin(engine, self.fetch(alone=alone), alone=alone)
             decide()

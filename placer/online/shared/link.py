@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -101,7 +100,6 @@ class Link:
                 self.up = True
                 return
             except Error:
-                time.sleep(pause) if not self._ending.is_set() else None
+                if self._ending.wait(pause):
+                    raise Ended from None
                 pause = min(2 * pause, LONGEST_PAUSE_S)
-            if self._ending.is_set():
-                raise Ended

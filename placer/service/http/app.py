@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 
@@ -23,6 +24,7 @@ from placer.service.http.answers import BODY_SECONDS, RETRY_AFTER, refusal
 from placer.service.http.openapi import described
 from placer.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
 from placer.service.http.writer import Overloaded, Stopped, Writer
+from placer.service.log import log
 
 Handler = Callable[[Request], Awaitable[Response]]
 FailureHandler = Callable[[Request, Exception], Awaitable[Response]]
@@ -68,7 +70,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(writer.run()), *(asyncio.create_task(one()) for one in background)]
+        tasks = [asyncio.create_task(writer.run()), *(asyncio.create_task(_logged(one)) for one in background)]
         yield
         writer.stop()
         await asyncio.gather(tasks[0], return_exceptions=True)
@@ -81,6 +83,14 @@ def make_app(
     for failure, handler in _failures(writer).items():
         app.add_exception_handler(failure, handler)
     return app, Guard(app, tokens, writer)
+
+
+async def _logged(background: Background) -> None:
+    """Run what runs in the background; its failure ends only itself, and is logged."""
+    try:
+        await background()
+    except Exception as failure:
+        log("failure", error=repr(failure), trace=traceback.format_exception(failure))
 
 
 def _failures(writer: Writer) -> dict[int | type[Exception], FailureHandler]:

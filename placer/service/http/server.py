@@ -7,7 +7,6 @@ import json
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from placer.service.http.page import page_routes
 from placer.service.http.questions import QuestionRoutes
 from placer.service.http.tokens import OPEN, Tokens
 from placer.service.http.writer import Writer
+from placer.service.log import log
 from profiles import InputError
 
 GRACE_S = 10
@@ -164,11 +164,6 @@ class StoppingServer(uvicorn.Server):
         """Answer what waits, then stop."""
         self._writer.stop()
         await super().shutdown(sockets)
-
-
-def log(event: str, **values: object) -> None:
-    """One line of the log, as JSON, on stderr."""
-    print(json.dumps({"log": event, **values}), file=sys.stderr, flush=True)
 
 
 def _listen(settings: ServerSettings) -> socket.socket:

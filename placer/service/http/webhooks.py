@@ -20,6 +20,7 @@ import httpx
 from placer.online.saved import Unreachable
 from placer.service.http.questions import log_line
 from placer.service.http.writer import Stopped, Writer
+from placer.service.log import log
 from profiles import InputError
 
 TOGETHER = 100
@@ -29,7 +30,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Seconds before a batch is sent again; doubled each time."""
 
 SECONDS = 10.0
-"""Seconds that a receiver may take."""
+"""Seconds that a receiver may take for a request, in all."""
 
 SHORTEST_SECRET = 16
 """Bytes of a secret, at least."""
@@ -101,10 +102,16 @@ class Webhook:
             "Placer-Signature": signature(self._secret, body, time.time()),
         }
         try:
-            answer = await self._client.post(self.address, content=body, headers=headers)
-        except httpx.HTTPError:
+            async with (
+                asyncio.timeout(SECONDS),
+                self._client.stream("POST", self.address, content=body, headers=headers) as answer,
+            ):
+                if not answer.is_success:  # what it says besides is not read
+                    log("a webhook was refused", address=self.address, status=answer.status_code)
+                return answer.is_success
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            log("a webhook was not delivered", address=self.address, error=repr(error))
             return False
-        return answer.is_success
 
     async def _keep(self, number: int) -> None:
         await self._writer.settled()
@@ -129,7 +136,13 @@ def webhook_maker(address: str, secret: Path | None) -> Callable[[Writer], Webho
     InputError
         When the address would send the log in the clear, or there is no good secret.
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        parts = urlsplit("")
+    if "@" in parts.netloc:
+        hint = "requests are signed: leave it out"
+        raise InputError.of("--webhook", "has a user or a password, which the log would show", hint=hint)
     if parts.hostname is None or not (
         parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
     ):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import sys
 import time
 import traceback
 from collections import deque
@@ -36,6 +35,7 @@ from placer.online.kept_answers import KeptAnswer
 from placer.online.protocol import Malformed, Reader, decision_line, refusal_line
 from placer.online.saved import SavedState, Unreachable
 from placer.service.http.metrics import Metrics
+from placer.service.log import log
 
 TOGETHER = 128
 """Most events that are committed together: what a commit takes is shared, and nobody waits long for one."""
@@ -273,7 +273,7 @@ class Writer:
     def _fail(self, failure: BaseException) -> None:
         """What is in memory is ahead of the disk: answer nobody, and end."""
         shown = traceback.format_exception(failure)
-        print(json.dumps({"log": "failure", "error": repr(failure), "trace": shown}), file=sys.stderr, flush=True)
+        log("failure", error=repr(failure), trace=shown)
         self.failure, self._stopping = failure, True
         self._settled.set()
         self._committed.set()

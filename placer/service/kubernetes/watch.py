@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from placer.model.fleet import Service
 from placer.service.http.writer import Overloaded, Stopped, Writer
 from placer.service.kubernetes.api import Gone, KubernetesApi
 from placer.service.kubernetes.pods import NIC_MODEL, Pod, WrongPod, pod_of, uid_of
+from placer.service.log import log
 
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 """Seconds before the API server is asked again after failures in a row."""
@@ -78,7 +78,7 @@ class Watcher:
                 continue
             except (httpx.HTTPError, Overloaded, json.JSONDecodeError, KeyError) as error:
                 pause = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
-                _log("the API server does not answer", resource=resource, error=repr(error), again_in_s=pause)
+                log("the API server does not answer", resource=resource, error=repr(error), again_in_s=pause)
                 failures += 1
                 await asyncio.sleep(pause)
 
@@ -144,7 +144,7 @@ class Watcher:
         try:
             event = pod.arrival(pod.node)
         except WrongPod as wrong:
-            _log("a pod cannot be read", pod=pod.id, error=str(wrong))
+            log("a pod cannot be read", pod=pod.id, error=str(wrong))
             return
         await self._decide(json.loads(event))
 
@@ -158,8 +158,4 @@ class Watcher:
     async def _decide(self, event: dict[str, Any]) -> None:
         (given,) = await self.writer.submit([json.dumps(event).encode()])
         if given.status != 200:
-            _log("an event was refused", event=event, error=json.loads(given.text)["error"])
-
-
-def _log(message: str, **values: object) -> None:
-    print(json.dumps({"log": message, **values}), file=sys.stderr, flush=True)
+            log("an event was refused", event=event, error=json.loads(given.text)["error"])

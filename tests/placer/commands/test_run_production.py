@@ -125,13 +125,15 @@ def test_a_rule_is_chosen_by_the_strategy(placer: Placer, simulated: list[object
 
 @pytest.mark.slow
 def test_models_are_retrained_while_a_trace_is_played(placer: Placer, tmp_path: Path) -> None:
-    """Twice with the same file: the same bytes, with versions on trial that the report shows."""
+    """Twice with the same file: the same bytes, and others than without retraining, as trials narrow placement."""
     trace, file = tmp_path / "trace.csv", tmp_path / "production.toml"
     assert placer("generate", "--count", 400, "--seed", 3, "--out", trace).status == 0
     file.write_text('[measure]\nshare = 0.1\n[retrain]\nprofiles = ["traces/bluefield-2-simulated"]\n')
     command = ["run", trace, "--production", file, "--risk", 0.3, "--format", "json", "--quiet"]
     first, second = placer(*command), placer(*command)
     assert first.status == 0 and first.stdout == second.stdout
+    file.write_text("[measure]\nshare = 0.1\n")
+    assert placer(*command).stdout != first.stdout
 
 
 def test_a_profile_of_another_card_is_refused(placer: Placer, trace: Path, tmp_path: Path) -> None:
