@@ -94,6 +94,18 @@ Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    @property
+    def keys(self) -> int:
+        """How many keys it was read from, those of objects in it included."""
+        values = (getattr(self, name) for name in self.model_fields_set)
+        return sum(1 + _keys_in(value) for value in values)
+
+
+def _keys_in(value: object) -> int:
+    if isinstance(value, _Line):
+        return value.keys
+    return sum(map(_keys_in, value)) if isinstance(value, list | tuple) else 0
+
 
 class _Traffic(_Line):
     flows: Number | None = None
@@ -212,6 +224,7 @@ class Reader:
             wrong = error.errors()[0]
             place = ".".join(str(part) for part in wrong["loc"][1:])
             raise Malformed(f"{place}: {worded(wrong)}" if place else worded(wrong)) from error
+        _refuse_repeated(line, read.keys)
         if isinstance(read, _Nic):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, _Instance):
@@ -291,6 +304,20 @@ def read_decision(line: str) -> Decision:
     moves = tuple(Move(move["id"], move["from"], move["to"]) for move in answer["moves"])
     at_risk, queued, rejected = (tuple(answer.get(key, ())) for key in _IDS)
     return Decision(answer["status"], moves, at_risk, queued, rejected)
+
+
+def _refuse_repeated(line: str | bytes, keys: int) -> None:
+    """Malformed where a key is given twice: only lines with more colons than keys are read once more to see that."""
+    colons = line.count(b":") if isinstance(line, bytes) else line.count(":")
+    if colons > keys:
+        json.loads(line, object_pairs_hook=_unrepeated)
+
+
+def _unrepeated(pairs: list[tuple[str, object]]) -> None:
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise Malformed(f"{name}: is given twice")
 
 
 def refusal_line(refused: Refused) -> str:

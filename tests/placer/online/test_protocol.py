@@ -31,6 +31,8 @@ def reader_of(engine: Engine) -> Reader:
         ('{"event":' * 100_000, "recursion limit"),
         (b"\xff\xfe", "is not JSON"),
         ('{"event": "arrive", "id": "x", "nf": "a"}', "no SLA"),
+        ('{"event": "where", "id": "x", "id": "y"}', "id: is given twice"),
+        (ARRIVE % '"sla_drop": 0.5, "traffic": {"flows": 1, "flows": 2}', "flows: is given twice"),
         (ARRIVE % '"sla_drop": 1.5', "sla_drop: 1.5 is not below 1"),
         (ARRIVE % '"sla_drop": "0.1"', "sla_drop: '0.1' is not a number"),
         (ARRIVE % '"sla_drop": true', "sla_drop: True is not a number"),
