@@ -110,7 +110,7 @@ def _failures(writer: Writer) -> dict[int | type[Exception], FailureHandler]:
         return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
 
     async def too_slow(request: Request, error: Exception) -> Response:
-        return refusal(408, f"the next part of the request did not arrive within {BODY_SECONDS:g} s")
+        return refusal(408, f"the request did not arrive within {BODY_SECONDS:g} s")
 
     async def unknown(request: Request, error: Exception) -> Response:
         return refusal(404, "there is no such path")
@@ -176,17 +176,22 @@ class TooLarge(Exception):
 class Limited:
     """Receives a request of limited size in limited time."""
 
-    __slots__ = ("_receive", "_size")
+    __slots__ = ("_complete", "_receive", "_size", "_until")
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._size = 0
+        self._complete = False
+        self._until = asyncio.get_running_loop().time() + BODY_SECONDS
 
     async def __call__(self) -> Message:
-        """The next part."""
-        async with asyncio.timeout(BODY_SECONDS):
+        """The next part; when there is none left, the end of the connection, which may take its time."""
+        if self._complete:
+            return await self._receive()
+        async with asyncio.timeout_at(self._until):
             message = await self._receive()
         self._size += len(message.get("body", b""))
+        self._complete = not message.get("more_body", False)
         if self._size > LARGEST_BODY:
             raise TooLarge
         return message

@@ -20,6 +20,7 @@ from placer.online.protocol import Reader
 from placer.online.saved import SavedState
 from placer.online.what_if import WhatIf
 from placer.service.http.app import Background, make_app, openapi_route
+from placer.service.http.connections import LimitedConnection
 from placer.service.http.events import EventRoutes
 from placer.service.http.metrics import Metrics
 from placer.service.http.page import page_routes
@@ -122,7 +123,7 @@ def serve_http(
     config = uvicorn.Config(
         app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,
         limit_concurrency=MOST_CONNECTIONS, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
-        server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, h11_max_incomplete_event_size=65_536,
+        server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, http=LimitedConnection, ws="none",
     )  # fmt: skip
     _log_as_json(requests=settings.log_requests)
     listening = _listen(settings)

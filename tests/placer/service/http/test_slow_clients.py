@@ -1,0 +1,122 @@
+"""Clients that are slow, endless or cut off: they are sent away, others are served, and nothing changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from placer.model.fleet import Fleet
+from placer.online.engine import Engine
+from placer.online.protocol import Reader
+from placer.online.store import State
+from placer.service.http import app as app_module
+from placer.service.http import connections
+from placer.service.http.app import make_app
+from placer.service.http.connections import LimitedConnection
+from placer.service.http.events import EventRoutes
+from placer.service.http.server import StoppingServer, event_routes, make_writer
+from placer.service.http.tokens import OPEN
+from placer.testing.toy import TRAFFIC, ToyOracle, catalogue
+
+uvicorn = pytest.importorskip("uvicorn")
+
+KINDS = catalogue((3, 1.0)).kinds
+EVENT = json.dumps({"event": "arrive", "id": "x", "nf": "a", "sla_drop": 0.9}).encode()
+HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(EVENT)
+
+
+@asynccontextmanager
+async def serving(path: Path) -> AsyncIterator[tuple[int, Engine]]:
+    """A service over toy NICs on a free port."""
+    with State(path, KINDS) as state, socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        engine = Engine(Fleet(KINDS), [ToyOracle()])
+        writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
+        _, app = make_app(event_routes(EventRoutes(writer)), writer, OPEN)
+        config = uvicorn.Config(app, log_config=None, lifespan="on", http=LimitedConnection, ws="none")
+        server = StoppingServer(config, writer)
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        yield listening.getsockname()[1], engine
+        server.should_exit = True
+        await running
+
+
+async def sent(port: int, *parts: bytes, pause: float = 0.0) -> bytes:
+    """What comes back until the connection is closed, for parts with a pause after each; none where it is cut off."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answer = asyncio.create_task(reader.read())
+    try:
+        for part in parts:
+            if answer.done():
+                break
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(pause)
+        return await asyncio.wait_for(answer, 10)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
+
+
+HEADERS_WITHOUT_END = (b"GET / HTTP/1.1\r\n", *[b"X: %d\r\n" % number for number in range(40)])
+A_LARGE_HEADER = (b"GET / HTTP/1.1\r\n", *[b"X: " + b"x" * 8_000 + b"\r\n"] * 12)
+
+
+@pytest.mark.parametrize("parts", [(b"",), HEADERS_WITHOUT_END, A_LARGE_HEADER], ids=["silent", "endless", "large"])
+def test_a_request_that_never_begins_is_cut_off_and_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
+) -> None:
+    """Without an answer, within the seconds that its head may take."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            slow = asyncio.create_task(sent(port, *parts, pause=0.02))
+            assert b'"placed"' in await sent(port, HEAD.replace(b"Host", b"Connection: close\r\nHost") + EVENT)
+            assert await slow == b""
+            assert engine.events == 1
+
+    asyncio.run(study())
+
+
+def test_a_body_that_dribbles_is_refused_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, but not all of them."""
+    monkeypatch.setattr(app_module, "BODY_SECONDS", 0.3)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            dribbled = [HEAD.replace(b"Host", b"Connection: close\r\nHost"), *(EVENT[at : at + 1] for at in range(40))]
+            assert b" 408 " in (await sent(port, *dribbled, pause=0.02)).splitlines()[0]
+            assert engine.events == 0
+
+    asyncio.run(study())
+
+
+def test_a_request_that_is_cut_in_the_middle_changes_nothing_and_pipelined_ones_are_answered_in_order(
+    tmp_path: Path,
+) -> None:
+    """Of a request, less or more than a whole arrives."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, engine):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(HEAD + EVENT[:20])
+            await writer.drain()
+            writer.close()
+            await asyncio.sleep(0.1)
+            assert engine.events == 0
+            again = HEAD.replace(b"Host", b"Connection: close\r\nHost") + EVENT
+            answer = await sent(port, HEAD + EVENT + again)
+            assert answer.count(b" 200 OK") == 2 and answer.index(b'"placed"') < answer.rindex(b'"placed"')
+            assert engine.events == 1
+
+    asyncio.run(study())
