@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from placer.model.offered import OfferedWorkload, plain_of
 from predictor import Predictor
+from predictor.regression.significant import significant
 from profiler.testbed import Testbed
 from profiles import CoLocation, Workload
 
@@ -133,7 +134,9 @@ class PredictorOracle(Oracle):
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         plain = [as_plain(co_location) for co_location in co_locations]
-        return [list(answer) for answer in self.predictor.throughput(plain, risk=self.risk)]
+        answers = self.predictor.throughput(plain, risk=self.risk)
+        # rounded, because decisions hang on comparisons, and processors differ in the last digits
+        return [significant(answer).tolist() for answer in answers]
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         if co_location not in self._bottlenecks:

@@ -132,7 +132,7 @@ class PatternProgram:
 
     def demand(self, arrivals: Floats) -> None:
         """Ask for slots for so many arrivals of each workload and level, shape (workloads, levels)."""
-        self._state.used[:] = self._state.sums @ np.concatenate([arrivals.ravel(), -self._nics])
+        multiply(self._state.sums, np.concatenate([arrivals.ravel(), -self._nics]), self._state.used)
 
     def pivot(self, steps: int) -> int:
         """Make at most so many pivots; returns the number of those left when an optimal basis is found, else -1."""
@@ -151,6 +151,19 @@ class PatternProgram:
         """The costs of as many moves of open NICs: none, but for the perturbation."""
         cost: Floats = PERTURBATION * np.random.default_rng(count).random(count)
         return cost
+
+
+@compiled
+def multiply(matrix, vector, product):  # type: ignore[no-untyped-def]
+    """Write `matrix @ vector` into `product`, added up in the same order on every processor.
+
+    Libraries add in the order that suits a processor's instructions; the last digit decides between equal pivots.
+    """
+    for row in range(len(product)):
+        total = 0.0
+        for at in range(len(vector)):
+            total += matrix[row, at] * vector[at]
+        product[row] = total
 
 
 @compiled

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from placer.policy.kernels import Floats
+from predictor.regression.significant import significant
 
 CONCENTRATIONS = 2.0 ** np.arange(-1, 11)
 """Arrivals that an expectation may be worth, per cell of a group."""
@@ -36,5 +37,7 @@ def smoothed(counts: Floats, expected: Floats) -> tuple[Floats, float]:
     weight = np.exp(likelihood - likelihood.max())
     weight /= weight.sum()
     each = (counts + prior[:, None, :]) / (total[:, None] + concentration[:, None, None])
-    probabilities: Floats = (weight[:, None, None] * each).sum(axis=0)
-    return probabilities, float(np.exp(weight @ np.log(concentration)))
+    # rounded, because levels of SLAs hang on comparisons, and processors differ in the last digits
+    probabilities = significant((weight[:, None, None] * each).sum(axis=0), of=1.0)
+    worth = significant(np.exp((weight * np.log(concentration)).sum()))
+    return probabilities / probabilities.sum(axis=1, keepdims=True), float(worth)
