@@ -12,9 +12,10 @@ import time
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, current_thread, main_thread
+from types import FrameType
 from typing import IO
 
 from profiler.testbed import TestbedError
@@ -67,12 +68,13 @@ class Program:
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None and stdout is not None and stderr is not None
-        Thread(target=_write, args=(stdin, self._requests), daemon=True).start()
+        writer = Thread(target=_write, args=(stdin, self._requests), daemon=True)
         self._ended = Event()
         self._reader = Thread(target=_read, args=(stdout, self._answers, self._ended), daemon=True)
         self._drain = Thread(target=_keep_last, args=(stderr, self._last_lines, on_stderr), daemon=True)
-        self._reader.start()
-        self._drain.start()
+        with _interrupts_later():
+            for thread in (writer, self._reader, self._drain):
+                thread.start()
 
     @property
     def last_lines(self) -> list[str]:
@@ -128,6 +130,29 @@ class Program:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
         _signal_marked(self._mark, number)
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Signals whose handlers may raise wait for the end of the block.
+
+    A start of a thread waits on a lock of Python's own, which an exception at the wrong moment releases twice.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    raising = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in raising:
+        signal.signal(number, lambda raised, frame: came.append((raised, frame)))
+    try:
+        yield
+    finally:
+        for number, handler in raising.items():
+            signal.signal(number, handler)
+        for raised, frame in came[:1]:
+            raising[signal.Signals(raised)](raised, frame)
 
 
 def shortened(text: str, longest: int = 200) -> str:

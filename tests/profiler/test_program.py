@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from threading import Thread, active_count
 from types import FrameType
+
+import pytest
 
 from profiler.program import Program
 
@@ -57,3 +61,20 @@ def test_nothing_reads_on_after_the_end() -> None:
             break
         time.sleep(0.05)
     assert active_count() <= before
+
+
+def test_an_interrupt_waits_until_the_threads_of_a_program_are_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a start, an exception would release a lock of Python's own twice, and hide the interrupt."""
+    started = []
+
+    class Interrupted(Thread):
+        def start(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            super().start()
+            started.append(self)
+
+    monkeypatch.setattr("profiler.program.Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Program("sleep 600")
+    assert len(started) == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
