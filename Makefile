@@ -18,6 +18,8 @@ check: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml placer predictor profiler profiles traces experiments \
+	  2> >(grep -v 'nosec encountered' >&2)
 
 profile: .venv/.installed  ## Record the profiles of the simulated machines again; the same seed gives the same bytes.
 	rm -rf build/bluefield-2-simulated* build/bluefield-2-contended-simulated* build/server-simulated*

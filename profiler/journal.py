@@ -135,8 +135,8 @@ class Journal:
     def forget(self) -> None:
         """Remove everything, so that the next claim is the first."""
         with self._transaction() as database:
-            for table in ("origin", "runs", "plan", "kept"):
-                database.execute(f"DELETE FROM {table}")
+            for empty in ("DELETE FROM origin", "DELETE FROM runs", "DELETE FROM plan", "DELETE FROM kept"):
+                database.execute(empty)
 
     def get(self, request: str) -> Run | None:
         """The run that answered `request`, or None."""

@@ -185,10 +185,10 @@ def _start(command: str, mark: str) -> subprocess.Popen[str]:
         raise TestbedError(f"testbed `{command}` cannot be started: {error.strerror or error}") from None
 
 
-def _write(stdin: IO[str], requests: queue.SimpleQueue[str | None]) -> None:
-    """Write requests until None comes or the program reads no more; then close its stdin."""
+def _write(stdin: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
+    """Write lines until None comes or the program reads no more; then close its stdin."""
     with contextlib.suppress(OSError):
-        while (line := requests.get()) is not None:
+        while (line := lines.get()) is not None:
             stdin.write(line + "\n")
             stdin.flush()
     with contextlib.suppress(OSError):
