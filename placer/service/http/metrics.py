@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -24,7 +24,6 @@ class Metrics:
 
     def __init__(self, engine: Engine) -> None:
         self.registry = CollectorRegistry()
-        self.waiting = 0
         self._decisions = Counter("placer_decisions", "Decisions.", ["event", "status"], registry=self.registry)
         self._refused = Counter("placer_refused", "Events that were refused.", ["status"], registry=self.registry)
         self._violations = Counter("placer_violations_seen", "Measurements below an SLA.", registry=self.registry)
@@ -64,6 +63,11 @@ class Metrics:
     def committed(self, seconds: float) -> None:
         """Count a commit."""
         self._commits.observe(seconds)
+
+    def watch_queue(self, waiting: Sized) -> None:
+        """Show how many requests wait for their decisions."""
+        gauge = Gauge("placer_requests_waiting", "Requests that wait for their decisions.", registry=self.registry)
+        gauge.set_function(lambda: len(waiting))
 
     def watch(self, agreement: SharedCounts) -> None:
         """Show what came of sharing the fleet with other agents."""

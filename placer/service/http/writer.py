@@ -127,6 +127,7 @@ class Writer:
         self._most_waiting = most_waiting
         self._answers = state.answers
         self._waiting: deque[Submission] = deque()
+        metrics.watch_queue(self._waiting)
         self._batch: list[Part] = []
         self._counted: list[tuple[FleetEvent, Decision]] = []
         self._refused: list[int] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.placer.service.http.toy_http import service
 
@@ -86,8 +87,17 @@ def test_metrics_count_decisions_and_show_the_fleet(place: Path | str) -> None:
             'placer_refused_total{status="409"} 1.0',
             'placer_nics{nic_model="toy-0",service="in use"} 1.0',
             "placer_tenants 1.0",
+            "placer_requests_waiting 0.0",
         ):
             assert line in text
+
+
+def test_metrics_are_read_by_a_parser_of_prometheus(place: Path | str) -> None:
+    """No name comes twice, and every sample is a number."""
+    with service(place) as one:
+        one.arrive("a")
+        families = [family.name for family in text_string_to_metric_families(one.client.get("/metrics").text)]
+        assert len(families) == len(set(families)) and "placer_decisions" in families
 
 
 def test_unknown_paths_and_methods_are_answered_in_json(place: Path | str) -> None:
