@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import numpy as np
 
 from placer.model.offered import OfferedWorkload, plain_of
 from predictor import Predictor
@@ -136,7 +139,8 @@ class PredictorOracle(Oracle):
         plain = [as_plain(co_location) for co_location in co_locations]
         answers = self.predictor.throughput(plain, risk=self.risk)
         # rounded, because decisions hang on comparisons, and processors differ in the last digits
-        return [significant(answer).tolist() for answer in answers]
+        values = iter(significant(np.concatenate(answers)).tolist())
+        return [list(islice(values, len(answer))) for answer in answers]
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:
         if co_location not in self._bottlenecks:
