@@ -31,6 +31,8 @@ FULL_S = 0.01
 """Pause after which it is seen again whether unread lines were taken."""
 GRACE_S = 2.0
 LAST_OUTPUT_S = 0.2
+WAIT_S = 0.5
+"""Of one wait: a signal that comes between Python's check for signals and the wait is seen only after it."""
 KILL_ROUNDS = 20
 MARK = "PLACER_PROGRAM_"
 
@@ -95,10 +97,14 @@ class Program:
         TimeoutError
             When no line comes within `timeout` seconds.
         """
-        try:
-            return self._answers.get(timeout=timeout)
-        except queue.Empty:
-            raise TimeoutError from None
+        until = time.monotonic() + timeout
+        while True:
+            left = max(until - time.monotonic(), 0.0)
+            try:
+                return self._answers.get(timeout=min(left, WAIT_S))
+            except queue.Empty:
+                if left <= WAIT_S:
+                    raise TimeoutError from None
 
     def end(self, *, polite: bool) -> int | None:
         """End it with every process that it started; returns its exit status if it ended by itself.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import sys
 import time
@@ -78,3 +79,24 @@ def test_an_interrupt_waits_until_the_threads_of_a_program_are_started(monkeypat
         Program("sleep 600")
     assert len(started) == 3
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_signal_that_comes_just_before_a_wait_is_seen_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python then sees it after the wait only: an answer is waited for in short waits, of as much time in all."""
+    program = Program("sleep 600")
+    waits: list[float] = []
+
+    class Silent:
+        def get(self, timeout: float) -> str:
+            waits.append(timeout)
+            now[0] += timeout
+            raise queue.Empty
+
+    now = [0.0]
+    monkeypatch.setattr("profiler.program.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(program, "_answers", Silent())
+    with pytest.raises(TimeoutError):
+        program.receive(3.2)
+    monkeypatch.undo()
+    program.end(polite=False)
+    assert max(waits) < 1 and sum(waits) == pytest.approx(3.2)
