@@ -43,7 +43,7 @@ def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
     run(
         [
             build / "fuzz_packets",
-            "-max_total_time=10",
+            "-max_total_time=5",
             "-max_len=4096",
             f"-dict={NFS / 'fuzz/packets.dict'}",
             tmp_path,

@@ -33,6 +33,7 @@ def results() -> dict[str, tuple[Experiment, Result]]:
     """Every experiment with its result, on few runs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figure1, "OTHERS", (0, 1, 2))
+        patch.setattr(figure8, "executors_of", lambda models: 6)
         patch.setattr(figure9, "OTHERS", (0, 3))
         patch.setattr(figure10a, "RATES", (2.0,))
         patch.setattr(figure10a, "BATCHES", (64, 256))
