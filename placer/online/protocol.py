@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -221,9 +221,7 @@ class Reader:
         try:
             read = _LINE.validate_json(line)
         except ValidationError as error:
-            wrong = error.errors()[0]
-            place = ".".join(str(part) for part in wrong["loc"][1:])
-            raise Malformed(f"{place}: {worded(wrong)}" if place else worded(wrong)) from error
+            raise Malformed("; ".join((*_faults_of(error), *self._faults_of_workload(line, error)))) from error
         _refuse_repeated(line, read.keys)
         if isinstance(read, _Nic):
             return _OF_A_NIC[read.event](read.nic)
@@ -251,6 +249,16 @@ class Reader:
         workload = None if read.traffic is None else self._workload(before.nf, before.traffic, read.traffic)
         return Change(read.id, workload, read.sla)
 
+    def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
+        """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
+        if any(wrong["loc"][1:2] in ((), ("nf",), ("traffic",)) for wrong in error.errors()):
+            return []
+        given = json.loads(line)
+        if given["event"] != "arrive":
+            return []
+        traffic = _Traffic.model_validate(given.get("traffic") or {}).over(self.default_traffic)
+        return [f"{column}: {message}" for column, message in self.check(Workload(given["nf"], traffic))]
+
     def _workload(self, nf: str, before: TrafficProfile, traffic: _Traffic | None) -> Workload:
         workload = Workload(nf, traffic.over(before) if traffic else before)
         if workload not in self._checked:
@@ -260,6 +268,13 @@ class Reader:
         if self._checked[workload]:
             raise Refused("; ".join(f"{column}: {message}" for column, message in self._checked[workload]))
         return workload
+
+
+def _faults_of(error: ValidationError) -> Iterator[str]:
+    """Everything that pydantic found, as `place: what is wrong`."""
+    for wrong in error.errors():
+        place = ".".join(str(part) for part in wrong["loc"][1:])
+        yield f"{place}: {worded(wrong)}" if place else worded(wrong)
 
 
 def decision_line(event: FleetEvent, decision: Decision) -> str:

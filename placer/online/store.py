@@ -289,7 +289,8 @@ def reading(state: Path) -> Iterator[sqlite3.Connection]:
 
 def _create(path: Path, kinds: Sequence[NicKind]) -> None:
     """Make the file whole or not at all; where another process makes it at the same time, that one is kept."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():  # a mistyped path would begin with an empty fleet
+        raise InputError.of("--state", f"there is no folder {path.parent}", hint=f"make it: mkdir -p {path.parent}")
     with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         made = Path(folder) / path.name
         with closing(sqlite3.connect(made)) as file:

@@ -13,6 +13,9 @@ from placer.service.http.writer import Writer
 LONGEST_EVENT = 1_000_000
 """Bytes of one event."""
 
+MOST_EVENTS = 100_000
+"""Events of one request."""
+
 LONGEST_KEY = 256
 """Characters of an idempotency key."""
 
@@ -47,6 +50,8 @@ class EventRoutes:
         events = [line for line in body.split(b"\n") if line.strip()]
         if any(len(event) > LONGEST_EVENT for event in events):
             return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
+        if len(events) > MOST_EVENTS:
+            return refusal(413, f"the request has more than {MOST_EVENTS:,} events")
         if not events:
             return refusal(422, "there is no event: give one JSON object per line")
         found = await self.writer.submit(events, key, administers=request.state.administers)

@@ -61,9 +61,7 @@ class QuestionRoutes:
             question = Question.model_validate_json(await request.body())
             arrival = self._arrival(question)
         except ValidationError as error:
-            wrong = error.errors()[0]
-            place = ".".join(map(str, wrong["loc"]))
-            return refusal(422, f"{place}: {worded(wrong)}" if place else worded(wrong))
+            return refusal(422, "; ".join(_faults_of(error)))
         except Refused as refused:
             return refusal(422 if isinstance(refused, Malformed) else 409, str(refused))
         if question.count > 1 and question.top > 1:
@@ -213,6 +211,13 @@ class QuestionRoutes:
                 "required_kpps": round(tenant.sla.required_kpps(solo), 3),
                 "solo_kpps": round(solo, 3),
             }
+
+
+def _faults_of(error: ValidationError) -> Iterator[str]:
+    """Everything that is wrong with a question, as `place: what is wrong`."""
+    for wrong in error.errors():
+        place = ".".join(map(str, wrong["loc"]))
+        yield f"{place}: {worded(wrong)}" if place else worded(wrong)
 
 
 SERVICES = ("in use", "idle", "draining", "failed")

@@ -316,15 +316,15 @@ class Writer:
             return answer
         if known.digest == digest:
             return known
-        return KeptAnswer(digest, MALFORMED, _error(f"the key {key!r} was used for another request"))
+        return self._refuse(digest, MALFORMED, f"the key {key!r} was used for another request")
 
     def _decide(self, one: Submission, line: bytes, digest: bytes) -> KeptAnswer:
         try:
             event = self.reader.read(line)
             if not one.administers and isinstance(event, OF_ADMINISTRATORS):
-                return KeptAnswer(digest, FORBIDDEN, _error("the token does not allow events of NICs"))
+                return self._refuse(digest, FORBIDDEN, "the token does not allow events of NICs")
             if self._is_outdated(event, one.if_version):
-                return KeptAnswer(digest, CHANGED, _error("the NIC has changed since that version: ask again"))
+                return self._refuse(digest, CHANGED, "the NIC has changed since that version: ask again")
             decision = self._handle(event)
         except Refused as refused:
             status = MALFORMED if isinstance(refused, Malformed) else CONFLICT
@@ -337,6 +337,11 @@ class Writer:
         self._counted.append((event, decision))
         return KeptAnswer(digest, DONE, answer, self.engine.events)
 
+    def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
+        """The answer to an event that is not even decided on."""
+        self._refused.append(status)
+        return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message}))
+
     def _handle(self, event: FleetEvent) -> Decision:
         return self.engine.handle(event)
 
@@ -344,7 +349,3 @@ class Writer:
         if if_version is None or not isinstance(event, Arrive) or event.nic is None:
             return False
         return self.engine.versions.of(event.nic) > if_version
-
-
-def _error(message: str) -> str:
-    return json.dumps({"ok": False, "error": message})

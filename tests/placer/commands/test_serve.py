@@ -99,6 +99,7 @@ def test_a_new_token_is_shown_once_and_works(tmp_path: Path) -> None:
         (["--state", "s.db", "--kubernetes", "cluster"], "--kubernetes: 'cluster' is no address"),
         (["--state", "s.db", "--kubernetes", "in-cluster"], "no pod with a service account"),
         (["--state", "s.db", "--tokens", "none.toml"], "none.toml"),
+        (["--state", "typo/s.db"], "--state: there is no folder typo"),
         (["--new-token", "x", "--scopes", "root"], "'root' is no scope"),
     ],
 )

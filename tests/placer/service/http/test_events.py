@@ -38,6 +38,11 @@ def test_an_event_is_answered_as_a_line_is_with_its_version(place: Path | str) -
         (b'{"event": "depart", "id": "a"}', 409, "'a' is not placed or queued"),
         (b'{"event": "change", "id": "a", "sla_drop": 0.2}', 409, "'a' is not placed or queued"),
         (b'{"event": "fail", "nic": "nic-1"}', 409, "never in use"),
+        (b'{"event": "arrive", "id": "a", "nf": "x", "sla_drop": 7}', 422, "'x' is not profiled"),
+        (b'{"event": "arrive", "id": "", "nf": "d", "sla_drop": 7}', 422, "sla_drop: "),
+        (b'{"event": "arrive", "id": "a", "nf": "d", "sla_drop": NaN}', 422, "sla_drop: "),
+        (b'{"event": "arrive", "id": "a", "nf": "d", "sla_drop": 1e999}', 422, "sla_drop: "),
+        (b"[" * 100_000, 422, "is not JSON"),
     ],
 )
 def test_a_malformed_event_is_422_and_an_impossible_one_409(
@@ -144,3 +149,33 @@ def test_more_requests_than_may_wait_are_turned_away(place: Path | str) -> None:
         assert batch.status_code == 429
         assert "placer_overload_total 2.0" in one.client.get("/metrics").text
         assert one.engine.events == 0
+
+
+def test_a_request_of_too_many_or_too_large_events_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole: the events before the limit are not taken either."""
+    line = json.dumps(ARRIVAL).encode()
+    with service(tmp_path / "s.db") as one:
+        monkeypatch.setattr("placer.service.http.events.MOST_EVENTS", 2)
+        large = json.dumps({**ARRIVAL, "id": "x" * 1_000_001}).encode()
+        for body in (b"\n".join([line] * 3), b"\n".join([line, large])):
+            assert one.client.post("/v1/events:batch", content=body).status_code == 413
+        assert one.client.post("/v1/events", content=large).status_code == 413
+        assert one.client.post("/v1/events", content=b" " * 16 * 1024 * 1024 + line).status_code == 413
+        assert one.engine.events == 0
+        assert one.client.post("/v1/events:batch", content=b"\n".join([line] * 2)).status_code == 200
+
+
+def test_every_refusal_is_counted_by_its_status(tmp_path: Path) -> None:
+    """Also those that never reach the engine; one that is repeated by its key is counted once."""
+    with service(tmp_path / "s.db") as one:
+        one.arrive("a")
+        pinned = {"event": "arrive", "id": "b", "nf": "a", "sla_drop": 0.9, "nic": "nic-1"}
+        assert one.event({"If-Version": "0"}, **pinned).status_code == 412
+        for _ in range(2):
+            assert one.event({"Idempotency-Key": "k"}, event="depart", id="x").status_code == 409
+        assert one.event({"Idempotency-Key": "k"}, event="depart", id="y").status_code == 422
+        shown = one.client.get("/metrics").text
+        for status in (409, 412, 422):
+            assert f'placer_refused_total{{status="{status}"}} 1.0' in shown
