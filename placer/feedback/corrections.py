@@ -25,7 +25,7 @@ they may be wrong."""
 FIRST_WEIGHT, DOUBT = 0.5, 0.25
 """How far the first tenant moves a prediction, of the way; n tenants who agree move it n / (n + DOUBT) of the way."""
 
-NEARNESS = {1: 0.7, 2: 0.5}
+NEARNESS = {1: 0.2, 2: 0.15}
 """The weight of what was measured where so many competitors differ."""
 
 UNMOVED = 1.0

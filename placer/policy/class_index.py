@@ -5,7 +5,8 @@ violating an SLA of their tenants. Throughput and score of every possible arriva
 decision compares the classes, however many NICs there are. A NIC whose co-location is not in the table violates an SLA
 already, and takes no arrival.
 
-Where answers of the oracle have changed since, the NIC that is found is checked once more, with the answers of now.
+Where answers of the oracle have changed since, the NIC that is found is checked once more, with the answers of now. One
+whose own tenants would violate an SLA then is put into another class, so that it is found no more.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from placer.model.feasibility import feasible
 from placer.model.fleet import Nic, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sharded import ShardedDict
+from placer.policy.blocked_joins import BlockedJoins
 from placer.policy.class_slots import NO_CLASS, ClassSlots
 from placer.policy.closing import MOST_MOVES
 from placer.policy.forecast import LEVELS, SAMPLES, SAMPLES_AT_ONCE, PriceForecast, core_shares
@@ -71,6 +73,7 @@ class ClassIndex:
         self.table = table
         self._oracle = table.oracle
         self._lowered = LoweredPatterns(table)
+        self._blocked = BlockedJoins()
         self._members: ShardedDict[int, ClassMember] = ShardedDict()
         self._last: Tenant | None = None
         self._last_need: tuple[int, float] | None = None
@@ -116,8 +119,16 @@ class ClassIndex:
         self._lowered.follow(oracle)
 
     def refresh(self) -> None:
-        """Take notice of answers that changed."""
-        self._lowered.renew()
+        """Take notice of answers that changed: NICs become again what keeps all SLAs of their tenants by now."""
+        eased = self._lowered.renew()
+        if not eased:
+            return
+        alone = any(len(self._lowered.pattern(number)) == 1 for number in eased)  # SLAs may be relative to that
+        for nic, number in tuple(self._blocked.nics(None if alone else sorted(eased))):
+            member = self._members[nic]
+            if self._keeps_own(member, number):
+                self._blocked.remove(nic, number)
+                self._classify(member)
 
     def has(self, nic: Nic) -> bool:
         """Whether the NIC is here."""
@@ -148,9 +159,14 @@ class ClassIndex:
     def begin_trial(self) -> None:
         """NICs are changed from here on only to be changed back before `end_trial`."""
         self._slots.begin_trial()
+        self._blocked.begin_trial()
 
     def end_trial(self) -> None:
         """All is as it was."""
+        for nic in self._blocked.end_trial():
+            member = self._members.get(nic)
+            if member is not None:
+                self._classify(member)
         self._slots.end_trial()
 
     def covers(self, tenant: Tenant) -> bool:
@@ -170,12 +186,14 @@ class ClassIndex:
         if member is None:
             self.enter(nic)
             return
+        self._blocked.changed(nic.number)
         self._add(member, tenant)
         self._classify(member)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC."""
         member = self._members[nic.number]
+        self._blocked.changed(nic.number)
         column, _ = member.needs.pop(tenant.id)
         if member.pattern == NONE:
             member.pattern = self.table.number_of.get(member.columns, NONE)
@@ -187,6 +205,7 @@ class ClassIndex:
         """Remove the NIC: it takes no more arrivals."""
         member = self._members.get(nic.number)
         if member is not None:
+            self._blocked.changed(nic.number)
             self._remove(member)
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
@@ -194,8 +213,8 @@ class ClassIndex:
         need = self._need(tenant)
         if need is None:
             return None
+        self.refresh()
         found = self._slots.best(*need)
-        self._lowered.renew()
         if self._lowered.some:
             found = self._still_feasible(tenant, need, found)
         return None if found is None else (found[0], self._members[found[1]].nic)
@@ -207,12 +226,14 @@ class ClassIndex:
             return []
         found: list[tuple[float, Nic]] = []
         passed: list[tuple[int, float]] = []
-        self._lowered.renew()
+        self.refresh()
         changed = self._lowered.some
         while len(found) < most and (one := self._slots.best(*need)) is not None:
             member = self._members[one[1]]
             if not changed or self._fits_now(member, tenant, need):
                 found.append((one[0], member.nic))
+            elif self._block(member, need[0]):
+                continue
             passed.append(self._slots.pass_over(one[1], need[0]))
         for slot, kpps in reversed(passed):
             self._slots.offer_again(slot, need[0], kpps)
@@ -263,9 +284,11 @@ class ClassIndex:
         """The NIC that is found, or the next best, in which every SLA is met by the answers of now."""
         passed = []
         while found is not None:
-            if self._fits_now(self._members[found[1]], tenant, need):
+            member = self._members[found[1]]
+            if self._fits_now(member, tenant, need):
                 break
-            passed.append(self._slots.pass_over(found[1], need[0]))
+            if not self._block(member, need[0]):
+                passed.append(self._slots.pass_over(found[1], need[0]))
             found = self._slots.best(*need)
         for slot, kpps in reversed(passed):
             self._slots.offer_again(slot, need[0], kpps)
@@ -273,23 +296,39 @@ class ClassIndex:
 
     def _fits_now(self, member: ClassMember, tenant: Tenant, need: tuple[int, float]) -> bool:
         """Whether every SLA is met on a NIC with one more instance, by the answers of now."""
-        lowered, joined = self._lowered, NONE
-        if not lowered.all and member.pattern != NONE:
-            joined = self._joined[member.pattern][need[0]]
+        lowered, joined = self._lowered, self._joined_now(member, need[0])
         if joined == NONE:
             return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
         if not lowered.has(joined):
             return True
-        kpps, most = lowered.kpps(joined), lowered.most
-        if kpps[need[0]] >= need[1] * most[need[0]]:
-            for column, required in member.needs.values():
-                if kpps[column] < required * most[column]:
-                    break
-            else:
-                return True
-        solo, present = lowered.solo, member.nic.tenants_by_id
-        own = (present[identity].sla.is_met(kpps[at], solo[at]) for identity, (at, _) in member.needs.items())
-        return tenant.sla.is_met(kpps[need[0]], solo[need[0]]) and all(own)
+        kpps = lowered.kpps(joined)[need[0]]
+        if kpps < need[1] * lowered.most[need[0]] and not tenant.sla.is_met(kpps, lowered.solo[need[0]]):
+            return False
+        return self._keeps_own(member, joined)
+
+    def _joined_now(self, member: ClassMember, column: int) -> int:
+        """The pattern that a NIC becomes with one more instance; NONE where that has to be asked for."""
+        return NONE if self._lowered.all or member.pattern == NONE else self._joined[member.pattern][column]
+
+    def _keeps_own(self, member: ClassMember, number: int) -> bool:
+        """Whether the SLA of every tenant of a NIC is met in another pattern, by the answers of now."""
+        kpps, most, solo = self._lowered.kpps(number), self._lowered.most, self._lowered.solo
+        for column, required in member.needs.values():
+            if kpps[column] < required * most[column]:
+                break
+        else:
+            return True
+        present = member.nic.tenants_by_id
+        return all(present[identity].sla.is_met(kpps[at], solo[at]) for identity, (at, _) in member.needs.items())
+
+    def _block(self, member: ClassMember, column: int) -> bool:
+        """Put a NIC whose own tenants keep it from one more instance into another class; False where they do not."""
+        joined = self._joined_now(member, column)
+        if joined == NONE or self._keeps_own(member, joined):
+            return False
+        self._blocked.add(member.nic.number, joined)
+        self._classify(member)
+        return True
 
     def _cause(self, tenant: Tenant, column: int, pattern: Pattern) -> Cause:
         table = self.table
@@ -332,6 +371,11 @@ class ClassIndex:
             table = self.table
             above = table.above(pattern)
             found = mark_reachable(pattern, above, table.members, table.kpps, self._required, self._reachable)
+            for number in self._blocked.of(member.nic.number):
+                place = int(np.searchsorted(above, number))
+                if place < len(above) and above[place] == number and self._reachable[place]:
+                    self._reachable[place] = False
+                    found -= 1
             if found - bool(self._reachable[0]):
                 slot = self._slots.slot_of((pattern, self._reachable[: len(above)].tobytes()))
         self._members[member.nic.number] = member

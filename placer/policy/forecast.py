@@ -31,8 +31,8 @@ SAMPLES = 24
 SAMPLES_AT_ONCE = 6
 """The same where a decision waits for them, because a workload came that is not known yet."""
 
-ARRIVALS_AHEAD = 60
-"""Arrivals in a sample."""
+ARRIVALS_AHEAD = 240
+"""Arrivals in a sample: with 60, prices differ so much between samples that a plan of 3,000 may take 6 % more NICs."""
 
 CLOSING_PIVOTS = 5_000
 """Pivots after which prices for the last arrivals are taken as they are."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from placer.model.oracle import CoLocation, Oracle
-from placer.policy.pattern_table import NONE, PatternTable
+from placer.policy.pattern_table import NONE, Pattern, PatternTable
 from profiles import Workload
 
 SAME = 1e-9
@@ -53,20 +53,27 @@ class LoweredPatterns:
         if oracle is not self._oracle:
             self._oracle, self.all = oracle, True
 
-    def renew(self) -> None:
-        """Ask anew for what changed since the last time."""
+    def renew(self) -> set[int]:
+        """Ask anew for what changed since the last time; returns the patterns in which more SLAs may be met now."""
+        eased: set[int] = set()
         if self.all or self._oracle.revision == self._known:
-            return
+            return eased
         changed = self._oracle.changed_since(self._known)
         self._known = self._oracle.revision
         if changed is None:
             self.all = True
-            return
+            return eased
         columns: dict[int, set[int]] = defaultdict(set)
         for number, column in self._near(changed):
             columns[number].add(column)
         for number in sorted(columns):
-            self._check(number, sorted(columns[number]))
+            if self._check(number, sorted(columns[number])):
+                eased.add(number)
+        return eased
+
+    def pattern(self, number: int) -> Pattern:
+        """The columns of a pattern."""
+        return self._patterns[number]
 
     @property
     def some(self) -> bool:
@@ -85,12 +92,14 @@ class LoweredPatterns:
             known = self._now[number] = {column: float(row[column]) for column in set(self._patterns[number])}
         return known
 
-    def _check(self, number: int, columns: Sequence[int]) -> None:
-        """Compare some columns of a pattern with what the oracle answers now."""
+    def _check(self, number: int, columns: Sequence[int]) -> bool:
+        """Compare some columns of a pattern with what the oracle answers now; returns whether it eases SLAs."""
         table, pattern = self.table, self._patterns[number]
         co_location = table.co_location(pattern)
         now = {column: self._oracle.throughput_of(table.workloads[column], co_location) for column in columns}
         known = self.kpps(number)
+        rose = any(value > known[column] for column, value in now.items())
+        eased = rose if len(pattern) > 1 else any(value < known[column] for column, value in now.items())
         known.update(now)
         before = table.kpps[number]
         if len(pattern) == 1:
@@ -99,6 +108,7 @@ class LoweredPatterns:
             self.most[column] = max(known[column] / float(before[column]), 1.0) if before[column] > 0 else 1.0
             _keep(self._rose, column, self.most[column] > 1.0)
         _keep(self._fell, number, any(value < before[column] * (1.0 - SAME) for column, value in known.items()))
+        return eased
 
     def _near(self, changed: Iterable[tuple[Workload, CoLocation]]) -> Iterator[tuple[int, int]]:
         """Patterns with a workload beside these competitors, one more, one fewer, or another one, and its column."""

@@ -88,6 +88,7 @@ class Selector:
         self.indexes: list[NicIndex] = []
         self.others: list[NicIndex] | None = None
         self.everywhere = False
+        self._in_trial = False
         self._covered: Tenant | None = None
         self._included: Tenant | None = None
         self._tables: Sequence[PatternTable | None] = [None] * len(fleet.kinds)
@@ -133,6 +134,10 @@ class Selector:
 
         The first is the one that `choose` returns; of a tenant that `has_predicted`.
         """
+        with self.trial():
+            return self._ranked(tenant, most)
+
+    def _ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
         found = ranked_of(self._compared(), tenant, most)
         new = self._cheapest_new(tenant)
         if new is None and not found:
@@ -147,13 +152,17 @@ class Selector:
     @contextmanager
     def trial(self) -> Iterator[None]:
         """A time in which tenants that `has_predicted` are placed only to be removed again, which leaves no trace."""
+        if self._in_trial:
+            yield
+            return
         departures, indexes = self.departures, [*self.indexes, *(self.others or ())]
+        self._in_trial = True
         for index in indexes:
             index.begin_trial()
         try:
             yield
         finally:
-            self.departures = departures
+            self._in_trial, self.departures = False, departures
             for index in indexes:
                 index.end_trial()
 
