@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.feedback.corrections import Estimate, LearntCorrections
+from placer.feedback.corrections import NEARNESS, Estimate, LearntCorrections
 from placer.feedback.ledger import Ledger, LedgerEntry, agreed
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
@@ -176,7 +176,7 @@ def test_what_is_near_counts_by_how_many_competitors_differ(
         fewer = (Counter(competitors) - Counter(entry.competitors)).total()
         if competitors and max(more, fewer) == 1:
             moved, weight = said(entry)
-            nearness = weight * (0.5 if more and fewer else 0.7)
+            nearness = weight * NEARNESS[2 if more and fewer else 1]
             expected, weights = expected + nearness * moved, weights + nearness
     near = expected / weights
     own = ledger.find(MODEL, A, competitors)
