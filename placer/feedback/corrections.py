@@ -27,7 +27,7 @@ FIRST_WEIGHT, DOUBT = 0.5, 0.25
 
 NEARNESS = {1: 0.2, 2: 0.15}
 """The weight of what was measured where so many competitors differ. Placement chooses what is predicted too high, so
-what is measured lies below the predictions of all that is near: with more weight it costs NICs and saves no violation."""
+what is measured lies below the predictions of what is near: with more weight, it costs NICs and saves no violation."""
 
 UNMOVED = 1.0
 """The weight of the prediction itself among what was measured near."""
