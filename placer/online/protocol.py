@@ -221,7 +221,7 @@ class Reader:
         try:
             read = _LINE.validate_json(line)
         except ValidationError as error:
-            raise Malformed("; ".join((*_faults_of(error), *self._faults_of_workload(line, error)))) from error
+            raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
         _refuse_repeated(line, read.keys)
         if isinstance(read, _Nic):
             return _OF_A_NIC[read.event](read.nic)
@@ -270,10 +270,10 @@ class Reader:
         return workload
 
 
-def _faults_of(error: ValidationError) -> Iterator[str]:
-    """Everything that pydantic found, as `place: what is wrong`."""
+def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
+    """Everything that pydantic found, as `place: what is wrong`; places without so many of their first parts."""
     for wrong in error.errors():
-        place = ".".join(str(part) for part in wrong["loc"][1:])
+        place = ".".join(map(str, wrong["loc"][skipped:]))
         yield f"{place}: {worded(wrong)}" if place else worded(wrong)
 
 

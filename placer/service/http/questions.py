@@ -14,12 +14,11 @@ from starlette.responses import Response
 from placer.model.fleet import Nic, Tenant
 from placer.model.sla import Sla
 from placer.online.events import Arrive, Refused
-from placer.online.protocol import SHOWN, Malformed, Whole
+from placer.online.protocol import SHOWN, Malformed, Whole, faults_in
 from placer.online.what_if import ClassVerdict, WhatIf
 from placer.service.http.answers import answer, lines, refusal
 from placer.service.http.metrics import model_of, nics_by_service
 from placer.service.http.writer import Writer
-from profiles.validation import worded
 
 MOST_PLACES = 100
 """Arrivals of one question, and alternatives of one."""
@@ -61,7 +60,7 @@ class QuestionRoutes:
             question = Question.model_validate_json(await request.body())
             arrival = self._arrival(question)
         except ValidationError as error:
-            return refusal(422, "; ".join(_faults_of(error)))
+            return refusal(422, "; ".join(faults_in(error)))
         except Refused as refused:
             return refusal(422 if isinstance(refused, Malformed) else 409, str(refused))
         if question.count > 1 and question.top > 1:
@@ -211,13 +210,6 @@ class QuestionRoutes:
                 "required_kpps": round(tenant.sla.required_kpps(solo), 3),
                 "solo_kpps": round(solo, 3),
             }
-
-
-def _faults_of(error: ValidationError) -> Iterator[str]:
-    """Everything that is wrong with a question, as `place: what is wrong`."""
-    for wrong in error.errors():
-        place = ".".join(map(str, wrong["loc"]))
-        yield f"{place}: {worded(wrong)}" if place else worded(wrong)
 
 
 SERVICES = ("in use", "idle", "draining", "failed")
