@@ -117,7 +117,6 @@ class _Traffic(_Line):
 
 
 class _Requirement(_Line):
-    id: Name
     traffic: _Traffic | None = None
     sla_drop: Annotated[FiniteFloat, Field(ge=0, lt=1)] | None = None
     sla_min_kpps: Annotated[FiniteFloat, Field(gt=0, le=LARGEST)] | None = None
@@ -130,14 +129,21 @@ class _Requirement(_Line):
         return Sla(self.sla_drop, self.sla_min_kpps) if given else None
 
 
-class _Arrive(_Requirement):
-    event: Literal["arrive"]
+class Wanted(_Requirement):
+    """An instance that is to be placed: an NF, its traffic and its SLA."""
+
     nf: Name
+
+
+class _Arrive(Wanted):
+    event: Literal["arrive"]
+    id: Name
     nic: Name | None = None
 
 
 class _Change(_Requirement):
     event: Literal["change"]
+    id: Name
 
 
 class _Instance(_Line):
@@ -234,11 +240,23 @@ class Reader:
         if isinstance(read, _Rebalance):
             return Rebalance(read.budget, read.move_cost, read.risk_worth)
         if isinstance(read, _Arrive):
-            if read.sla is None:
-                raise Malformed("no SLA: give sla_drop or sla_min_kpps")
-            workload = self._workload(read.nf, self.default_traffic, read.traffic)
-            return Arrive(Tenant(read.id, workload, read.sla), read.nic)
+            return Arrive(self.tenant(read.id, read), read.nic)
         return self._change(read)
+
+    def tenant(self, identity: str, wanted: Wanted) -> Tenant:
+        """The instance that is to be placed.
+
+        Raises
+        ------
+        Malformed
+            When it has no SLA, or two.
+        Refused
+            When the models do not know its NF or traffic.
+        """
+        sla = wanted.sla
+        if sla is None:
+            raise Malformed("no SLA: give sla_drop or sla_min_kpps")
+        return Tenant(identity, self._workload(wanted.nf, self.default_traffic, wanted.traffic), sla)
 
     def _change(self, read: _Change) -> Change:
         before = self.workload_of(read.id)

@@ -86,6 +86,7 @@ class State:
                 self.readings = tuple(read_readings(self._file, str(path), check))
                 self.learnt = read_learnt(self._file, str(path))
                 ((self.events,),) = self._file.execute("SELECT coalesce(max(number), 0) FROM log")
+                self._services = {nic.id: nic.service for nic in self.fleet.all_nics()}
             except BaseException:
                 self._release()
                 raise
@@ -134,7 +135,7 @@ class State:
             if move.id in decision.queued:
                 self._move_to_queue(move.id)
             else:
-                self._write_move(move, fleet)
+                self._write_move(move, fleet, new=isinstance(event, Arrive) and move.id == event.tenant.id)
         if isinstance(event, Change):
             self._update(event)
         if isinstance(event, Depart) and not decision.moves:
@@ -213,14 +214,16 @@ class State:
         named = getattr(event, "nic", None)
         for nic_id in sorted(touched | ({named} if named else set())):
             nic = fleet.find(nic_id)
-            if nic is not None:
+            if nic is not None and self._services.get(nic_id) is not nic.service:  # most events change no row of a NIC
+                self._services[nic_id] = nic.service
                 self._file.execute(
                     "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service",
                     (nic.id, nic.kind.index, nic.number, nic.service.value),
                 )
 
-    def _write_move(self, move: Move, fleet: Fleet) -> None:
-        self._delete(move.id)
+    def _write_move(self, move: Move, fleet: Fleet, *, new: bool) -> None:
+        if not new:
+            self._delete(move.id)
         nic = fleet.nic_of(move.id)
         if nic is not None:
             self._insert(nic.tenants_by_id[move.id], nic.id)

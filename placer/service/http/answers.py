@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping
 
 from starlette.responses import Response
 
-BODY_SECONDS = 30.0
-"""Seconds for the body of a request to arrive, all of it."""
-
 RETRY_AFTER = "1"
 """Seconds after which a request that was turned away may come again."""
 

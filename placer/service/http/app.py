@@ -1,8 +1,8 @@
 """The application: routes, who may use them, and their limits.
 
 A request is authorised here, then goes to a route: events to the writer (`events.py`, `writer.py`), questions to
-`questions.py`, Kubernetes to `placer/service/kubernetes`. Routes that answer thousands of requests per second are plain
-Starlette routes; FastAPI describes all of them.
+`questions.py`, Kubernetes to `placer/service/kubernetes`. Requests with a body come by the thousands per second, and go
+to their routes from here (`posted.py`); FastAPI serves the others.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from placer.online.saved import Unreachable
-from placer.service.http.answers import BODY_SECONDS, RETRY_AFTER, refusal
+from placer.service.http.answers import RETRY_AFTER, refusal
 from placer.service.http.openapi import described
+from placer.service.http.posted import LARGEST_BODY, PostedEndpoint, TooLarge
 from placer.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
 from placer.service.http.writer import Overloaded, Stopped, Writer
 from placer.service.log import log
 
 Handler = Callable[[Request], Awaitable[Response]]
-FailureHandler = Callable[[Request, Exception], Awaitable[Response]]
 Background = Callable[[], Coroutine[None, None, None]]
 
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")
@@ -53,8 +54,9 @@ TURNED_AWAY: tuple[Message, ...] = (
 )
 """The answer to an event while too many wait."""
 
-LARGEST_BODY = 16 * 1024 * 1024
-"""Bytes of a request."""
+TOO_LARGE = f"the request is larger than {LARGEST_BODY:,} bytes"
+
+UNEXPECTED = 500
 
 
 def make_app(
@@ -80,9 +82,9 @@ def make_app(
 
     app = FastAPI(title="nf-placer", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.router.routes.extend(routes)
-    for failure, handler in _failures(writer).items():
-        app.add_exception_handler(failure, handler)
-    return app, Guard(app, tokens, writer)
+    for failure in (Stopped, Unreachable, 404, 405, Exception):
+        app.add_exception_handler(failure, _answer_failure)
+    return app, Guard(app, routes, tokens, writer)
 
 
 async def _logged(background: Background) -> None:
@@ -93,63 +95,68 @@ async def _logged(background: Background) -> None:
         log("failure", error=repr(failure), trace=traceback.format_exception(failure))
 
 
-def _failures(writer: Writer) -> dict[int | type[Exception], FailureHandler]:
+async def _answer_failure(request: Request, failure: Exception) -> Response:
+    return failure_answer(failure, request.method)
+
+
+def failure_answer(failure: Exception, method: str) -> Response:
     """What is answered when a route fails."""
-
-    async def overloaded(request: Request, error: Exception) -> Response:
-        writer.metrics.overloaded()
-        return refusal(429, OVERLOAD, {"Retry-After": RETRY_AFTER})
-
-    async def stopped(request: Request, error: Exception) -> Response:
-        return refusal(503, "the service is stopping", {"Retry-After": RETRY_AFTER})
-
-    async def unreachable(request: Request, error: Exception) -> Response:
-        return refusal(503, "the state cannot be reached: come again", {"Retry-After": RETRY_AFTER})
-
-    async def too_large(request: Request, error: Exception) -> Response:
-        return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
-
-    async def too_slow(request: Request, error: Exception) -> Response:
-        return refusal(408, f"the request did not arrive within {BODY_SECONDS:g} s")
-
-    async def unknown(request: Request, error: Exception) -> Response:
-        return refusal(404, "there is no such path")
-
-    async def wrong_method(request: Request, error: Exception) -> Response:
-        return refusal(405, f"{request.method} is not possible here", getattr(error, "headers", None))
-
-    async def failed(request: Request, error: Exception) -> Response:
-        return refusal(500, "the service failed; its log says how")
-
-    return {
-        Overloaded: overloaded, Stopped: stopped, Unreachable: unreachable, TooLarge: too_large,
-        TimeoutError: too_slow, 404: unknown, 405: wrong_method, Exception: failed,
-    }  # fmt: skip
+    match failure:
+        case Overloaded():
+            return refusal(429, OVERLOAD, {"Retry-After": RETRY_AFTER})
+        case Stopped():
+            return refusal(503, "the service is stopping", {"Retry-After": RETRY_AFTER})
+        case Unreachable():
+            return refusal(503, "the state cannot be reached: come again", {"Retry-After": RETRY_AFTER})
+        case TooLarge():
+            return refusal(413, TOO_LARGE)
+        case HTTPException(status_code=404):
+            return refusal(404, "there is no such path")
+        case HTTPException(status_code=405):
+            return refusal(405, f"{method} is not possible here", failure.headers)
+    return refusal(500, "the service failed; its log says how")
 
 
 class Guard:
-    """Lets through only requests that are authorised, small enough and sent in time."""
+    """Lets through only requests that are authorised and small enough; those with a body go straight to their route."""
 
-    def __init__(self, app: ASGIApp, tokens: Tokens, writer: Writer) -> None:
+    def __init__(self, app: ASGIApp, routes: Sequence[Route], tokens: Tokens, writer: Writer) -> None:
         self._app = app
         self._writer = writer
         self._tokens = tokens
+        self._posted = {route.path: route.app for route in routes if isinstance(route.app, PostedEndpoint)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if self._writer.full and scope["path"] == EVENTS:  # turned away as cheaply as can be
+        path = scope["path"]
+        if path == EVENTS and self._writer.full:  # turned away as cheaply as can be
             self._writer.metrics.overloaded()
             for message in TURNED_AWAY:
                 await send(message)
             return
         wrong = self._unauthorised(scope)
-        if wrong is None:
-            await self._app(scope, Limited(receive), send)
-        else:
+        if wrong is not None:
             await wrong(scope, receive, send)
+        elif scope["method"] == "POST" and path in self._posted:
+            await self._answer(self._posted[path], scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _answer(self, endpoint: PostedEndpoint, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await endpoint(scope, receive, send)
+        except ClientDisconnect:
+            return
+        except Exception as failure:
+            response = failure_answer(failure, scope["method"])
+            await response(scope, receive, send)
+            if isinstance(failure, Overloaded):
+                self._writer.metrics.overloaded()
+            if response.status_code == UNEXPECTED:
+                raise
 
     def _unauthorised(self, scope: Scope) -> Response | None:
         path = scope["path"]
@@ -162,39 +169,11 @@ class Guard:
         needed = _scope_needed(path)
         if needed not in scopes:
             return refusal(403, f"the token does not have the scope '{needed}'")
-        scope["state"] = {**scope.get("state", {}), "administers": ADMIN in scopes}
+        scope["state"]["administers"] = ADMIN in scopes
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > LARGEST_BODY:
-            return refusal(413, f"the request is larger than {LARGEST_BODY:,} bytes")
+            return refusal(413, TOO_LARGE)
         return None
-
-
-class TooLarge(Exception):
-    """A request has more bytes than are taken."""
-
-
-class Limited:
-    """Receives a request of limited size in limited time."""
-
-    __slots__ = ("_complete", "_receive", "_size", "_until")
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._size = 0
-        self._complete = False
-        self._until = asyncio.get_running_loop().time() + BODY_SECONDS
-
-    async def __call__(self) -> Message:
-        """The next part; when there is none left, the end of the connection, which may take its time."""
-        if self._complete:
-            return await self._receive()
-        async with asyncio.timeout_at(self._until):
-            message = await self._receive()
-        self._size += len(message.get("body", b""))
-        self._complete = not message.get("more_body", False)
-        if self._size > LARGEST_BODY:
-            raise TooLarge
-        return message
 
 
 def _scope_needed(path: str) -> str:

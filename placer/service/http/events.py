@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from placer.service.http.answers import JSON, lines, refusal
+from placer.service.http.posted import Posted
 from placer.service.http.writer import Writer
 
 LONGEST_EVENT = 1_000_000
@@ -26,35 +26,34 @@ class EventRoutes:
 
     writer: Writer
 
-    async def one(self, request: Request) -> Response:
+    async def one(self, posted: Posted) -> Response:
         """Decide on one event."""
-        body = await request.body()
+        body = posted.body
         if len(body) > LONGEST_EVENT:
             return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
-        key, if_version = request.headers.get("idempotency-key"), request.headers.get("if-version")
+        key, if_version = posted.header(b"idempotency-key"), posted.header(b"if-version")
         wrong = _wrong_headers(key, if_version)
         if wrong is not None:
             return wrong
         (found,) = await self.writer.submit(
-            [body], key, None if if_version is None else int(if_version), administers=request.state.administers
+            [body], key, None if if_version is None else int(if_version), administers=posted.administers
         )
         return Response(found.text, found.status, media_type=JSON)
 
-    async def batch(self, request: Request) -> Response:
+    async def batch(self, posted: Posted) -> Response:
         """Decide on a line each; the status of each answer is in its line."""
-        body = await request.body()
-        key = request.headers.get("idempotency-key")
+        key = posted.header(b"idempotency-key")
         wrong = _wrong_headers(key, None)
         if wrong is not None:
             return wrong
-        events = [line for line in body.split(b"\n") if line.strip()]
+        events = [line for line in posted.body.split(b"\n") if line.strip()]
         if any(len(event) > LONGEST_EVENT for event in events):
             return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")
         if len(events) > MOST_EVENTS:
             return refusal(413, f"the request has more than {MOST_EVENTS:,} events")
         if not events:
             return refusal(422, "there is no event: give one JSON object per line")
-        found = await self.writer.submit(events, key, administers=request.state.administers)
+        found = await self.writer.submit(events, key, administers=posted.administers)
         return lines(one.text for one in found)
 
 

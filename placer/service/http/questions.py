@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from placer.model.fleet import Nic, Tenant
 from placer.model.sla import Sla
-from placer.online.events import Arrive, Refused
-from placer.online.protocol import SHOWN, Malformed, Whole, faults_in
+from placer.online.events import Refused
+from placer.online.protocol import SHOWN, Malformed, Wanted, Whole, faults_in
 from placer.online.what_if import ClassVerdict, WhatIf
 from placer.service.http.answers import answer, lines, refusal
 from placer.service.http.metrics import model_of, nics_by_service
+from placer.service.http.posted import Posted
 from placer.service.http.writer import Writer
 
 MOST_PLACES = 100
@@ -33,15 +33,9 @@ ASKED = "ask"
 """The id of an instance that is only asked for."""
 
 
-class Question(BaseModel):
+class Question(Wanted):
     """Where instances of an NF would go: `count` of them one after the other, or the `top` places of one."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    nf: Annotated[str, Field(min_length=1, max_length=256)]
-    traffic: dict[str, FiniteFloat] | None = None
-    sla_drop: FiniteFloat | None = None
-    sla_min_kpps: FiniteFloat | None = None
     count: Annotated[Whole, Field(ge=1, le=MOST_PLACES)] = 1
     top: Annotated[Whole, Field(ge=1, le=MOST_PLACES)] = 1
     explain: bool = False
@@ -54,11 +48,11 @@ class QuestionRoutes:
     writer: Writer
     what_if: WhatIf
 
-    async def ask(self, request: Request) -> Response:
+    async def ask(self, posted: Posted) -> Response:
         """`POST /v1/ask`."""
         try:
-            question = Question.model_validate_json(await request.body())
-            arrival = self._arrival(question)
+            question = Question.model_validate_json(posted.body)
+            arrival = self.writer.reader.tenant(ASKED, question)
         except ValidationError as error:
             return refusal(422, "; ".join(faults_in(error)))
         except Refused as refused:
@@ -175,19 +169,6 @@ class QuestionRoutes:
     async def metrics(self, request: Request) -> Response:
         """`GET /metrics`."""
         return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")
-
-    def _arrival(self, question: Question) -> Tenant:
-        """The instance that is asked for, checked as an event is.
-
-        Raises
-        ------
-        Refused
-            When the NF is not profiled, or its traffic or SLA is not possible.
-        """
-        given = question.model_dump(exclude_none=True, exclude={"count", "top", "explain"})
-        event = self.writer.reader.read(json.dumps({"event": "arrive", "id": ASKED, **given}))
-        assert isinstance(event, Arrive)
-        return event.tenant
 
     def _nic(self, nic: Nic) -> dict[str, Any]:
         free = nic.kind.cores - nic.kind.cores_taken(one.workload for one in nic.tenants)

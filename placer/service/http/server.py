@@ -24,6 +24,7 @@ from placer.service.http.connections import LimitedConnection
 from placer.service.http.events import EventRoutes
 from placer.service.http.metrics import Metrics
 from placer.service.http.page import page_routes
+from placer.service.http.posted import posted_route
 from placer.service.http.questions import QuestionRoutes
 from placer.service.http.tokens import OPEN, Tokens
 from placer.service.http.writer import Writer
@@ -66,7 +67,7 @@ class ServerSettings:
 def question_routes(routes: QuestionRoutes) -> list[Route]:
     """Everything that reads."""
     return [
-        Route("/v1/ask", routes.ask, methods=["POST"]),
+        posted_route("/v1/ask", routes.ask),
         Route("/v1/summary", routes.summary),
         Route("/v1/nics", routes.nics),
         Route("/v1/nics/{nic}", routes.nic),
@@ -81,8 +82,8 @@ def question_routes(routes: QuestionRoutes) -> list[Route]:
 def event_routes(routes: EventRoutes) -> list[Route]:
     """Everything that decides."""
     return [
-        Route("/v1/events", routes.one, methods=["POST"]),
-        Route("/v1/events:batch", routes.batch, methods=["POST"]),
+        posted_route("/v1/events", routes.one),
+        posted_route("/v1/events:batch", routes.batch),
     ]
 
 
@@ -124,6 +125,7 @@ def serve_http(
         app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,
         limit_concurrency=MOST_CONNECTIONS, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
         server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, http=LimitedConnection, ws="none",
+        proxy_headers=settings.log_requests,
     )  # fmt: skip
     _log_as_json(requests=settings.log_requests)
     listening = _listen(settings)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -22,6 +21,7 @@ from placer.model.fleet import Tenant
 from placer.online.events import Arrive, Refused
 from placer.online.what_if import WhatIf
 from placer.service.http.answers import answer, refusal
+from placer.service.http.posted import Posted, posted_route
 from placer.service.http.writer import Writer
 from placer.service.kubernetes.api import KubernetesApi
 from placer.service.kubernetes.pods import Pod, WrongPod, pod_of
@@ -63,12 +63,12 @@ class Extender:
     def routes(self) -> list[Route]:
         """The routes of the three verbs."""
         verbs = {"filter": self.filter, "prioritize": self.prioritize, "bind": self.bind}
-        return [Route(f"/k8s/v1/{name}", handler, methods=["POST"]) for name, handler in verbs.items()]
+        return [posted_route(f"/k8s/v1/{name}", handler) for name, handler in verbs.items()]
 
-    async def filter(self, request: Request) -> Response:
+    async def filter(self, posted: Posted) -> Response:
         """Nodes on which every SLA would be met, and why the others do not take the pod."""
         try:
-            pod, names = self._pod_and_names(await request.body())
+            pod, names = self._pod_and_names(posted.body)
             if pod is None:
                 return answer(_filtered(names))
             arrival = self._arrival(pod)
@@ -83,10 +83,10 @@ class Extender:
         failed = {name: str(reason) for name, reason in reasons.items() if reason is not None}
         return answer(_filtered([name for name, reason in reasons.items() if reason is None], failed))
 
-    async def prioritize(self, request: Request) -> Response:
+    async def prioritize(self, posted: Posted) -> Response:
         """Scores of nodes from 0 to 10: the NIC that the rule prefers has 10, one that is not in use has 0."""
         try:
-            pod, names = self._pod_and_names(await request.body())
+            pod, names = self._pod_and_names(posted.body)
             if pod is None:
                 return answer([{"Host": name, "Score": 0} for name in names])
             arrival = self._arrival(pod)
@@ -98,10 +98,10 @@ class Extender:
         scores = _from_0_to_10(self.what_if.scores(arrival, names))
         return answer([{"Host": name, "Score": scores.get(name, 0)} for name in names])
 
-    async def bind(self, request: Request) -> Response:
+    async def bind(self, posted: Posted) -> Response:
         """Place the pod on the node, then bind it; where that fails, it is taken off again."""
         try:
-            body = json.loads(await request.body())
+            body = json.loads(posted.body)
             namespace, name, uid, node = (str(body[key]) for key in ("PodNamespace", "PodName", "PodUID", "Node"))
         except (ValueError, KeyError, TypeError) as error:
             return refusal(400, f"not the arguments of an extender: {error!r}")

@@ -15,7 +15,6 @@ from placer.model.fleet import Fleet
 from placer.online.engine import Engine
 from placer.online.protocol import Reader
 from placer.online.store import State
-from placer.service.http import app as app_module
 from placer.service.http import connections
 from placer.service.http.app import make_app
 from placer.service.http.connections import LimitedConnection
@@ -90,7 +89,7 @@ def test_a_request_that_never_begins_is_cut_off_and_others_are_served(
 
 def test_a_body_that_dribbles_is_refused_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, but not all of them."""
-    monkeypatch.setattr(app_module, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.3)
 
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, engine):
