@@ -13,6 +13,8 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -32,6 +34,9 @@ from profiles.aside import file_aside
 
 BACKUP_SECONDS = 60.0
 """How long an event waits for a backup that reads the file."""
+
+WRITE_NIC = "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service"
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # nosec B608
 
 FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
 """Errors that are not the fault of the file."""
@@ -71,6 +76,8 @@ class State:
     def __init__(self, path: Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> None:
         self.path = path
         self._open = False
+        self._rows: list[tuple[str, tuple[object, ...]]] = []
+        self._log: list[tuple[FleetEvent, Decision, str | None]] = []
         with _refusing(path):
             if not path.exists():
                 _create(path, kinds)
@@ -124,10 +131,9 @@ class State:
         return True
 
     def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
-        """Write what the event changed, and its answer if that is known; it is on disk once committed."""
+        """Note what the event changed, and its answer if that is known; it is on disk once committed."""
         if isinstance(decision, Lookup):
             return
-        self._begin()
         self._write_nics(event, decision, fleet)
         if isinstance(event, Arrive) and decision.status == "queued":
             self._insert(event.tenant, None)
@@ -141,20 +147,32 @@ class State:
         if isinstance(event, Depart) and not decision.moves:
             self._delete(event.id)
         if isinstance(decision, Learned):
+            self._begin()
             write_readings(self._file, decision.readings)
             write_learnt(self._file, decision.rows)
         for tenant_id in decision.rejected:
             self._delete(tenant_id)
-        self._file.execute(
-            "INSERT INTO log (event, answer) VALUES (?, ?)",
-            (event_line(event), answer or decision_line(event, decision)),
-        )
+        self._log.append((event, decision, answer))
 
     def commit(self) -> None:
         """Put everything recorded on disk."""
+        if self._log:
+            self._begin()
+            self._write_rows()
         if self._open:
             self._file.execute("COMMIT")
             self._open = False
+
+    def _write_rows(self) -> None:
+        """Write what was noted, in order: as few statements as there can be."""
+        rows, self._rows = self._rows, []
+        for statement, same in groupby(rows, key=itemgetter(0)):
+            self._file.executemany(statement, [values for _, values in same])
+        log, self._log = self._log, []
+        self._file.executemany(
+            "INSERT INTO log (event, answer) VALUES (?, ?)",
+            [(event_line(event), answer or decision_line(event, decision)) for event, decision, answer in log],
+        )
 
     def note(self, name: str, value: object, task: str | None = None) -> bool:
         """Write a row of what is learnt; it is on disk once committed."""
@@ -216,10 +234,7 @@ class State:
             nic = fleet.find(nic_id)
             if nic is not None and self._services.get(nic_id) is not nic.service:  # most events change no row of a NIC
                 self._services[nic_id] = nic.service
-                self._file.execute(
-                    "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service",
-                    (nic.id, nic.kind.index, nic.number, nic.service.value),
-                )
+                self._note(WRITE_NIC, nic.id, nic.kind.index, nic.number, nic.service.value)
 
     def _write_move(self, move: Move, fleet: Fleet, *, new: bool) -> None:
         if not new:
@@ -230,28 +245,28 @@ class State:
 
     def _move_to_queue(self, tenant_id: str) -> None:
         """Put a tenant that lost its NIC at the end of the queue."""
-        last = "(SELECT max(place) + 1 FROM tenants)"
-        self._file.execute(f"UPDATE tenants SET nic = NULL, place = {last} WHERE id = ?", (tenant_id,))  # nosec B608
+        self._note("UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?", tenant_id)
 
     def _insert(self, tenant: Tenant, nic: str | None) -> None:
-        values = (tenant.id, nic, tenant.workload.nf, *tenant.workload.traffic.as_tuple(),
-                  tenant.sla.max_drop, tenant.sla.min_kpps)  # fmt: skip
-        self._file.execute(f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)  # nosec B608
+        self._note(WRITE_TENANT, tenant.id, nic, tenant.workload.nf, *tenant.workload.traffic.as_tuple(),
+                   tenant.sla.max_drop, tenant.sla.min_kpps)  # fmt: skip
 
     def _update(self, event: Change) -> None:
         if event.workload is not None:
             traffic = event.workload.traffic.as_tuple()
-            self._file.execute(
-                "UPDATE tenants SET flows = ?, packet_size = ?, mtbr = ? WHERE id = ?", (*traffic, event.id)
-            )
+            self._note("UPDATE tenants SET flows = ?, packet_size = ?, mtbr = ? WHERE id = ?", *traffic, event.id)
         if event.sla is not None:
-            self._file.execute(
-                "UPDATE tenants SET sla_drop = ?, sla_min_kpps = ? WHERE id = ?",
-                (event.sla.max_drop, event.sla.min_kpps, event.id),
+            sla = event.sla
+            self._note(
+                "UPDATE tenants SET sla_drop = ?, sla_min_kpps = ? WHERE id = ?", sla.max_drop, sla.min_kpps, event.id
             )
 
     def _delete(self, tenant_id: str) -> None:
-        self._file.execute("DELETE FROM tenants WHERE id = ?", (tenant_id,))
+        self._note("DELETE FROM tenants WHERE id = ?", tenant_id)
+
+    def _note(self, statement: str, *values: object) -> None:
+        """Note a row of the fleet, which is written with the next commit."""
+        self._rows.append((statement, values))
 
 
 def back_up(state: Path, copy: Path) -> None:

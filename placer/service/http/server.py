@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import signal
@@ -22,6 +21,7 @@ from placer.online.what_if import WhatIf
 from placer.service.http.app import Background, make_app, openapi_route
 from placer.service.http.connections import LimitedConnection
 from placer.service.http.events import EventRoutes
+from placer.service.http.garbage import short_searches
 from placer.service.http.metrics import Metrics
 from placer.service.http.page import page_routes
 from placer.service.http.posted import posted_route
@@ -133,10 +133,8 @@ def serve_http(
     scheme = "https" if settings.certificate else "http"
     shown = f"[{host}]" if ":" in host else host
     log("listening", address=f"{scheme}://{shown}:{port}", version=writer.version)
-    # what was made until now lives as long as the process: a search for cycles among it would delay decisions
-    gc.collect()
-    gc.freeze()
-    StoppingServer(config, writer).run(sockets=[listening])
+    with short_searches():
+        StoppingServer(config, writer).run(sockets=[listening])
     if writer.failure is not None:
         raise writer.failure
     log("stopped", version=writer.version)

@@ -134,8 +134,8 @@ class SharedWriter(Writer):
         finally:
             self.engine.selector.everywhere = False
 
-    def _decide(self, one: Submission, line: bytes, digest: bytes) -> KeptAnswer:
-        answer = super()._decide(one, line, digest)
+    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
+        answer = super()._decide(one, line, read, digest)
         if not self._fresh and answer.status in (CONFLICT, CHANGED):
             raise NeedsNews
         return answer

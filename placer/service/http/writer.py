@@ -20,6 +20,7 @@ from typing import TypeVar
 from placer.online.engine import Engine
 from placer.online.events import (
     Arrive,
+    Change,
     Decision,
     Drain,
     Fail,
@@ -47,7 +48,6 @@ DONE, FORBIDDEN, CONFLICT, CHANGED, MALFORMED, FAILED = 200, 403, 409, 412, 422,
 
 OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)
 """Events that change NICs; the others are of tenants."""
-
 
 _Found = TypeVar("_Found")
 
@@ -296,21 +296,30 @@ class Writer:
         return parts
 
     def _decide_all(self) -> None:
-        """Decide on the batch."""
+        """Decide on the batch. Its lines are read before: the same work many times over is faster than in turn."""
+        events = iter([self._read(line) for part in self._batch for line in part.of.lines[part.first : part.last]])
         for part in self._batch:
             one = part.of
             for number in range(part.first, part.last):
-                one.answers.append(self._answer(one, one.lines[number], one.key_of(number)))
+                one.answers.append(self._answer(one, one.lines[number], next(events), one.key_of(number)))
             if part.last == len(one.lines):
                 self._seconds.append(time.perf_counter() - one.begun)
 
-    def _answer(self, one: Submission, line: bytes, key: str | None) -> KeptAnswer:
+    def _read(self, line: bytes) -> FleetEvent | None:
+        """The event of a line; None for one that is read when the events before it were decided on."""
+        try:
+            event = self.reader.read(line)
+        except Refused:
+            return None
+        return None if isinstance(event, Change) else event
+
+    def _answer(self, one: Submission, line: bytes, read: FleetEvent | None, key: str | None) -> KeptAnswer:
         if key is None:
-            return self._decide(one, line, b"")
+            return self._decide(one, line, read, b"")
         digest = hashlib.sha256(line).digest()
         known = self._answers.find(key)
         if known is None:
-            answer = self._decide(one, line, digest)
+            answer = self._decide(one, line, read, digest)
             if answer.status not in (FORBIDDEN, FAILED):
                 self._answers.keep(key, answer)
             return answer
@@ -318,9 +327,9 @@ class Writer:
             return known
         return self._refuse(digest, MALFORMED, f"the key {key!r} was used for another request")
 
-    def _decide(self, one: Submission, line: bytes, digest: bytes) -> KeptAnswer:
+    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer:
         try:
-            event = self.reader.read(line)
+            event = read or self.reader.read(line)
             if not one.administers and isinstance(event, OF_ADMINISTRATORS):
                 return self._refuse(digest, FORBIDDEN, "the token does not allow events of NICs")
             if self._is_outdated(event, one.if_version):
