@@ -245,7 +245,9 @@ class State:
 
     def _move_to_queue(self, tenant_id: str) -> None:
         """Put a tenant that lost its NIC at the end of the queue."""
-        self._note("UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?", tenant_id)
+        self._note(
+            "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?", tenant_id
+        )
 
     def _insert(self, tenant: Tenant, nic: str | None) -> None:
         self._note(WRITE_TENANT, tenant.id, nic, tenant.workload.nf, *tenant.workload.traffic.as_tuple(),

@@ -121,16 +121,11 @@ class WhatIf:
     def scores(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, float]:
         """By NIC that takes the arrival, its score, the lower the better; infinite for one that is not in use."""
         taken = [nic_id for nic_id, reason in self.misfits(arrival, nic_ids).items() if reason is None]
-        nics = [nic for nic in map(self.engine.fleet.find, taken) if nic is not None]
-        ranked = self.engine.selector.has_predicted(arrival)
-        return {nic.id: self._score(arrival, nic, ranked=ranked) for nic in nics}
-
-    def _score(self, arrival: Tenant, nic: Nic, *, ranked: bool) -> float:
-        if not nic.tenants_by_id:
-            return math.inf
-        if ranked:
-            return self.engine.selector.score_on(arrival, nic)
-        return float(nic.kind.cores - nic.kind.cores_taken(one.workload for one in nic.tenants))
+        in_use = [nic for nic in map(self.engine.fleet.nics.get, taken) if nic is not None]
+        found = dict.fromkeys(taken, math.inf)
+        if self.engine.selector.has_predicted(arrival):
+            return found | self.engine.selector.scores_on(arrival, in_use)
+        return found | {nic.id: float(_free_cores(nic)) for nic in in_use}
 
     def _ranked(self, arrival: Tenant, top: int) -> list[ExpectedPlace]:
         return [self._place(choice, score) for score, choice in self._choices(arrival, top)]
@@ -175,7 +170,7 @@ class WhatIf:
         needs = {kind.index: kind.cores_of.get(arrival.workload.nf, kind.cores + 1) for kind in fleet.kinds}
         classes: dict[ClassKey, tuple[int, Nic]] = {}
         for nic in fleet.nics.values():
-            free = nic.kind.cores - nic.kind.cores_taken(one.workload for one in nic.tenants_by_id.values())
+            free = _free_cores(nic)
             if nic.service is Service.UP and free >= needs[nic.kind.index]:
                 classes.setdefault(_class_of(nic.kind, nic.tenants, arrival), (free, nic))
         fullest = sorted(classes.values(), key=lambda one: (one[0], one[1].number))[:CHECKED]
@@ -223,6 +218,10 @@ def _unobserved(fleet: Fleet) -> Iterator[None]:
         yield
     finally:
         fleet.observer = observer
+
+
+def _free_cores(nic: Nic) -> int:
+    return nic.kind.cores - nic.kind.cores_taken(one.workload for one in nic.tenants_by_id.values())
 
 
 def _tenant_key(tenant: Tenant) -> TenantKey:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -239,10 +239,10 @@ class ClassIndex:
             self._slots.offer_again(slot, need[0], kpps)
         return found
 
-    def score_on(self, tenant: Tenant, nic: Nic) -> float:
-        """The score of the tenant on one NIC; infinite where it is not known."""
+    def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
+        """The score of the tenant on each of these NICs; infinite where it is not known."""
         need = self._need(tenant)
-        return math.inf if need is None else self._slots.score_of(nic.number, *need)
+        return [math.inf] * len(nics) if need is None else self._slots.scores_of((nic.number for nic in nics), *need)
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """None: `best` has compared all NICs."""

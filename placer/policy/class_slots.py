@@ -7,6 +7,7 @@ When prices are renewed, classes are scored anew a few at a time, so that no dec
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -138,10 +139,11 @@ class ClassSlots:
         """The score of an arrival in one class."""
         return float(self._scores[self._row(column, required), slot])
 
-    def score_of(self, number: int, column: int, required: float) -> float:
-        """The score of an arrival on the NIC of this number; infinite where no arrival can join it."""
-        slot = self._slot_of_nic.get(number)
-        return float(INFEASIBLE) if slot is None else self.score(column, required, slot)
+    def scores_of(self, numbers: Iterable[int], column: int, required: float) -> list[float]:
+        """The scores of an arrival on the NICs of these numbers; infinite where no arrival can join one."""
+        slots = [self._slot_of_nic.get(number) for number in numbers]
+        scores = self._scores[self._row(column, required)]
+        return [float(INFEASIBLE if slot is None else scores[slot]) for slot in slots]
 
     def nics_that_fit(self, column: int, required: float) -> int:
         """How many NICs give an arrival what it requires (kpps)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -116,9 +116,9 @@ class GpuIndex:
         """Empty: what is found here by asking would be learnt."""
         return []
 
-    def score_on(self, tenant: Tenant, nic: Nic) -> float:
+    def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
         """Infinite: only NICs that are compared have a score."""
-        return math.inf
+        return [math.inf] * len(nics)
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A GPU that admits the tenant, out of many more than `best` asks."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from placer.model.fleet import Nic, Tenant
@@ -65,8 +65,8 @@ class NicIndex(Protocol):
     def ranked(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
         """Scores and NICs that take the tenant, at most one of each class, best first; nothing is learnt by it."""
 
-    def score_on(self, tenant: Tenant, nic: Nic) -> float:
-        """The score of the tenant on one NIC; infinite where it is not known."""
+    def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
+        """The score of the tenant on each of these NICs; infinite where it is not known."""
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC that `best` did not find, after a longer search; None when there is none."""

@@ -202,9 +202,9 @@ class SampledIndex:
         """Empty: what is found here by asking would be learnt."""
         return []
 
-    def score_on(self, tenant: Tenant, nic: Nic) -> float:
+    def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
         """Infinite: only NICs that are compared have a score."""
-        return math.inf
+        return [math.inf] * len(nics)
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC on which every SLA is met, out of many more than `best` checks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -166,10 +166,16 @@ class Selector:
             for index in indexes:
                 index.end_trial()
 
-    def score_on(self, tenant: Tenant, nic: Nic) -> float:
-        """The score of the tenant on a NIC in use that takes it, the lower the better; infinite where not known."""
-        indexes = self.indexes if self.fleet.pool.owns(nic.number) else self._others()
-        return indexes[nic.kind.index].score_on(tenant, nic)
+    def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> dict[str, float]:
+        """By NIC in use that takes the tenant, its score there, the lower the better; infinite where not known."""
+        by_index: defaultdict[NicIndex, list[Nic]] = defaultdict(list)
+        for nic in nics:
+            indexes = self.indexes if self.fleet.pool.owns(nic.number) else self._others()
+            by_index[indexes[nic.kind.index]].append(nic)
+        found: dict[str, float] = {}
+        for index, some in by_index.items():
+            found |= zip((nic.id for nic in some), index.scores_on(tenant, some), strict=True)
+        return found
 
     def observe(self, tenant: Tenant) -> None:
         """Count the tenant among the recent arrivals, and renew the forecast now and then."""

@@ -1,8 +1,8 @@
 """Searches for cyclic garbage, kept short.
 
-A search visits every object that may be part of a cycle: with a fleet of 10,000 NICs it stops the service for 0.1 s, now
-and then. Neither requests nor decisions nor new models leave cycles behind (tests/placer/service/http/test_garbage.py),
-so that what has survived two searches is left out of all that follow; it is freed when nothing refers to it any more.
+A search visits every object that may be part of a cycle: with a fleet of 10,000 NICs, the service stops for 0.1 s now
+and then. Neither requests nor decisions nor new models leave cycles behind (tests/placer/service/http/test_garbage.py).
+So what has survived two searches is left out of all that follow; it is freed when nothing refers to it any more.
 """
 
 from __future__ import annotations

@@ -42,10 +42,11 @@ def test_events_and_questions_leave_no_cycle_of_objects_behind(tmp_path: Path) -
             writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
             running = asyncio.create_task(writer.run())
             questions = QuestionRoutes(writer, WhatIf(engine))
-            gc.collect()
-            for line in events():
-                await writer.submit([line])
-                await questions.ask(Posted(QUESTION, [], administers=True))
+            for _ in range(2):  # what is imported with the first request leaves cycles behind, once
+                gc.collect()
+                for line in events():
+                    await writer.submit([line])
+                    await questions.ask(Posted(QUESTION, [], administers=True))
             left = cycles()
             writer.stop()
             await running
