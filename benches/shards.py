@@ -1,9 +1,9 @@
 """A fleet in pools, each with an engine of its own, compared with one engine for the whole fleet.
 
-An arrival goes to the better of two pools drawn at random, by the score that each answers when it is asked; to one pool
-drawn at random; or to the next pool in turn. A pool that is full refuses it, and no other is tried. All get the same
-arrivals until the fleet is nearly full, then the same number of arrivals and departures at random. Each way has a
-process of its own.
+An arrival goes to the better of two pools drawn at random, by the score that each answers when it is asked, and of equal
+ones to that with fewer NICs in use; to one pool drawn at random; or to the next pool in turn. Where a pool refuses it,
+others are tried, at most `--tries` in all. All ways get the same arrivals until the fleet is nearly full, then as many
+arrivals and departures at random. Each way has a process of its own.
 """
 
 from __future__ import annotations
@@ -40,16 +40,24 @@ DROPS = (0.05, 0.1, 0.15, 0.2)
 PER_NIC = 3.8
 """Arrivals per NIC, with which one engine fills nearly the whole fleet."""
 
+TRIES = 4
+"""Pools that an arrival tries before it is rejected."""
+
 
 @register("shards")
 def run(
-    nics: int = 100_000, pool: int = 10_000, per_nic: float = PER_NIC, churn: float = 1.0, ways: str = ",".join(WAYS)
+    nics: int = 100_000,
+    pool: int = 10_000,
+    per_nic: float = PER_NIC,
+    churn: float = 1.0,
+    ways: str = ",".join(WAYS),
+    tries: int = TRIES,
 ) -> pd.DataFrame:
     """Per way: NICs in use and rejections, full and after churn (events per arrival), decisions/s, MB per pool."""
     rows = []
     for way in ways.split(","):
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-            rows.append(process.submit(play, way, nics, pool, per_nic, churn).result())
+            rows.append(process.submit(play, way, nics, pool, per_nic, churn, tries).result())
     return pd.DataFrame(rows)
 
 
@@ -60,37 +68,49 @@ class EnginePool:
     engine: Engine
     what_if: WhatIf
 
-    def bid(self, tenant: Tenant) -> tuple[bool, float]:
-        """What the pool answers to a question: whether it opens a NIC, and the score; lower is better."""
-        places = self.what_if.places(tenant)
+    def bid(self, tenant: Tenant) -> tuple[bool, float, int]:
+        """What the pool answers to a question: whether it opens a NIC, the score, and its NICs in use; low is good."""
+        places, in_use = self.what_if.places(tenant), len(self.engine.fleet.nics)
         if not places:
-            return True, math.inf
+            return True, math.inf, in_use
         score = places[0].score
-        return places[0].opens, 0.0 if score is None else score
+        return places[0].opens, 0.0 if score is None else score, in_use
 
 
 class Pools:
-    """Pools, and the way in which one of them gets an arrival."""
+    """Pools, and the order in which an arrival tries them."""
 
-    def __init__(self, pools: list[EnginePool], way: str, draw: random.Random) -> None:
+    def __init__(self, pools: list[EnginePool], way: str, draw: random.Random, tries: int) -> None:
         self.pools = pools
         self._draw = draw
+        self._tries = min(tries, len(pools))
         self._turn = 0
-        ways: dict[str, Callable[[Tenant], EnginePool]] = {
-            ONE: lambda tenant: pools[0], BETTER_OF_TWO: self._better_of_two, RANDOM: lambda tenant: draw.choice(pools),
-            IN_TURN: self._next,
+        ways: dict[str, Callable[[Tenant], Iterator[EnginePool]]] = {
+            ONE: self._random, BETTER_OF_TWO: self._better_of_two, RANDOM: self._random, IN_TURN: self._in_turn,
         }  # fmt: skip
-        self.choose = ways[way]
+        self._order = ways[way]
 
-    def _better_of_two(self, tenant: Tenant) -> EnginePool:
-        if len(self.pools) == 1:
-            return self.pools[0]
-        first, second = self._draw.sample(self.pools, 2)
-        return second if second.bid(tenant) < first.bid(tenant) else first
+    def place(self, tenant: Tenant) -> EnginePool | None:
+        """The pool that has taken the arrival; None where all that were tried refuse it."""
+        for pool in self._order(tenant):
+            if pool.engine.handle(Arrive(tenant)).status == "placed":
+                return pool
+        return None
 
-    def _next(self, tenant: Tenant) -> EnginePool:
+    def _random(self, tenant: Tenant) -> Iterator[EnginePool]:
+        yield from self._draw.sample(self.pools, self._tries)
+
+    def _better_of_two(self, tenant: Tenant) -> Iterator[EnginePool]:
+        drawn = self._draw.sample(self.pools, self._tries)
+        two = drawn[:2]
+        if len(two) > 1:
+            two.sort(key=lambda pool: pool.bid(tenant))
+        yield from two
+        yield from drawn[2:]
+
+    def _in_turn(self, tenant: Tenant) -> Iterator[EnginePool]:
         self._turn += 1
-        return self.pools[self._turn % len(self.pools)]
+        return (self.pools[(self._turn + number) % len(self.pools)] for number in range(self._tries))
 
     @property
     def in_use(self) -> list[int]:
@@ -98,14 +118,15 @@ class Pools:
         return [len(pool.engine.fleet.nics) for pool in self.pools]
 
 
-def play(way: str, nics: int, pool: int, per_nic: float, churn: float) -> dict[str, object]:
+def play(way: str, nics: int, pool: int, per_nic: float, churn: float, tries: int = TRIES) -> dict[str, object]:
     """One way's row."""
     kind, oracle, workloads = _card()
     expected = [Tenant(workload.nf, workload, Sla(max_drop=max(DROPS))) for workload in workloads]
     size = nics if way == ONE else pool
     _pool(_sized(kind, 10), oracle, expected)  # what all pools share is not counted as a pool's
     before = _memory_mb()
-    pools = Pools([_pool(_sized(kind, size), oracle, expected) for _ in range(nics // size)], way, random.Random(1))
+    engines = [_pool(_sized(kind, size), oracle, expected) for _ in range(nics // size)]
+    pools = Pools(engines, way, random.Random(1), tries)
     draw, where = random.Random(0), dict[str, EnginePool]()
     gc.disable()  # as the service does
     seconds = time.process_time()
@@ -138,11 +159,10 @@ def play(way: str, nics: int, pool: int, per_nic: float, churn: float) -> dict[s
 
 
 def _arrive(tenant: Tenant, pools: Pools, where: dict[str, EnginePool]) -> bool:
-    pool = pools.choose(tenant)
-    placed = pool.engine.handle(Arrive(tenant)).status == "placed"
-    if placed:
+    pool = pools.place(tenant)
+    if pool is not None:
         where[tenant.id] = pool
-    return placed
+    return pool is not None
 
 
 def _tenants(draw: random.Random, workloads: list[Workload], count: int, first: int = 0) -> Iterator[Tenant]:

@@ -72,6 +72,9 @@ class SavedState(Protocol):
     def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
         """Write what the event changed, and its answer if that is known; it is kept once committed."""
 
+    def write(self) -> None:
+        """Hand over everything recorded, which takes the processor but does not wait for the disk."""
+
     def commit(self) -> None:
         """Put everything recorded on disk."""
 

@@ -154,17 +154,11 @@ class State:
             self._delete(tenant_id)
         self._log.append((event, decision, answer))
 
-    def commit(self) -> None:
-        """Put everything recorded on disk."""
-        if self._log:
-            self._begin()
-            self._write_rows()
-        if self._open:
-            self._file.execute("COMMIT")
-            self._open = False
-
-    def _write_rows(self) -> None:
-        """Write what was noted, in order: as few statements as there can be."""
+    def write(self) -> None:
+        """As of `SavedState`: in order, with as few statements as there can be."""
+        if not self._log:
+            return
+        self._begin()
         rows, self._rows = self._rows, []
         for statement, same in groupby(rows, key=itemgetter(0)):
             self._file.executemany(statement, [values for _, values in same])
@@ -173,6 +167,13 @@ class State:
             "INSERT INTO log (event, answer) VALUES (?, ?)",
             [(event_line(event), answer or decision_line(event, decision)) for event, decision, answer in log],
         )
+
+    def commit(self) -> None:
+        """Put everything recorded on disk."""
+        self.write()
+        if self._open:
+            self._file.execute("COMMIT")
+            self._open = False
 
     def note(self, name: str, value: object, task: str | None = None) -> bool:
         """Write a row of what is learnt; it is on disk once committed."""

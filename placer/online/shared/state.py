@@ -151,6 +151,9 @@ class SharedState:
         self.attach(engine)
         self.agreement.decide(engine, work)
 
+    def write(self) -> None:
+        """Nothing: batches are written by their agreement."""
+
     def commit(self) -> None:
         """Nothing: batches are committed by their agreement, and notes at once."""
 

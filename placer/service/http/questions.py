@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -153,7 +154,7 @@ class QuestionRoutes:
         if self.writer.version <= int(after) and seconds and not self.writer.stopping:
             await self.writer.changed(seconds)
             await self.writer.settled()
-        rows = self.writer.state.log_after(int(after), MOST_LOG)
+        rows = await self.writer.with_state(partial(self.writer.state.log_after, int(after), MOST_LOG))
         return lines(log_line(*row) for row in rows)
 
     async def alive(self, request: Request) -> Response:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from placer.online.engine import QUEUE, Engine
 from placer.online.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
@@ -15,7 +17,7 @@ from placer.online.shared.agreement import OPTIMISTIC
 from placer.online.shared.following import News
 from placer.online.shared.state import REBALANCING, SharedState
 from placer.service.http.metrics import Metrics
-from placer.service.http.writer import CHANGED, CONFLICT, MOST_WAITING, Submission, Writer
+from placer.service.http.writer import CHANGED, CONFLICT, MOST_WAITING, Stopped, Submission, Writer
 
 FOLLOW_S = 0.1
 """Seconds after which an agent without requests looks what others have done."""
@@ -25,6 +27,8 @@ CAREFUL = 16
 """Batches that are decided on news only, after one that needed them: the next ones often do, too."""
 
 NO_NEWS = News()
+
+_Found = TypeVar("_Found")
 
 
 class NeedsAll(Exception):
@@ -55,6 +59,7 @@ class SharedWriter(Writer):
         self._agreement = state.agreement
         self._fresh = True
         self._careful = 0
+        self._asking = ThreadPoolExecutor(1, "asking")
         state.attach(engine)
         metrics.watch(state.agreement)
 
@@ -63,10 +68,17 @@ class SharedWriter(Writer):
         """Whether the database could be reached last."""
         return self._shared.up
 
+    async def with_state(self, work: Callable[[], _Found]) -> _Found:
+        """As of `Writer`, beside the decisions; a database that does not answer holds up no other request."""
+        if self.stopping:
+            raise Stopped
+        return await asyncio.get_running_loop().run_in_executor(self._asking, work)
+
     def stop(self) -> None:
         """As of `Writer`; a database that is gone is not waited for."""
         super().stop()
         self._shared.end()
+        self._asking.shutdown(wait=False)
 
     async def _idle(self) -> None:
         self._arrived.clear()

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -73,7 +74,7 @@ class Webhook:
         try:
             while not self._writer.stopping:
                 await self._writer.settled()
-                rows = self._due()
+                rows = await self._writer.with_state(self._due)
                 if rows is None:
                     await asyncio.sleep(pause)
                 elif not rows:
@@ -115,6 +116,9 @@ class Webhook:
 
     async def _keep(self, number: int) -> None:
         await self._writer.settled()
+        await self._writer.with_state(partial(self._note, number))
+
+    def _note(self, number: int) -> None:
         try:
             self._writer.state.note(self._name, number, self._name)
             self._writer.state.commit()

@@ -206,6 +206,10 @@ class Writer:
         except TimeoutError:
             return
 
+    async def with_state(self, work: Callable[[], _Found]) -> _Found:
+        """What `work` returns, which reads the state, or writes a row of its own there."""
+        return work()
+
     def stop(self) -> None:
         """Decide what waits, and nothing more."""
         self._stopping = True
@@ -236,6 +240,7 @@ class Writer:
     async def _decide_and_commit(self) -> None:
         self._settled.clear()
         self._decide_all()
+        self.state.write()  # here: in the other thread, each row would wait until this one pauses
         await self._commit(self.state.commit)
 
     async def _commit(self, commit: Callable[[], None]) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from tests.placer.service.http.toy_http import Service, service
 from tests.postgres import Cluster, cluster, needs_postgres
@@ -66,6 +69,26 @@ def test_many_events_at_two_agents_at_once_are_all_decided_once(postgres: Cluste
 
         assert all(pool.map(both, range(200)))
         assert [row["number"] for row in other.log()] == list(range(1, 201))
+
+
+def test_a_database_that_does_not_answer_holds_up_only_those_who_read_the_log(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Health and questions are answered meanwhile."""
+    begun, answers = threading.Event(), threading.Event()
+
+    def hanging(number: int, most: int) -> list[tuple[int, str, str]]:
+        begun.set()
+        return [] if answers.wait(30) else [(0, "the service", "was held up")]
+
+    with service(postgres.database()) as one, ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(one.writer.state, "log_after", hanging)
+        log = pool.submit(one.log)
+        assert begun.wait(30)
+        assert one.client.get("/healthz").status_code == 200
+        assert one.client.post("/v1/ask", json={"nf": "a", "sla_drop": 0.9}).status_code == 200
+        answers.set()
+        assert log.result() == []
 
 
 @needs_postgres
