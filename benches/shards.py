@@ -1,9 +1,9 @@
 """A fleet in pools, each with an engine of its own, compared with one engine for the whole fleet.
 
-An arrival goes to the better of two pools drawn at random, by the score that each answers when it is asked, and of equal
-ones to that with fewer NICs in use; to one pool drawn at random; or to the next pool in turn. Where a pool refuses it,
-others are tried, at most `--tries` in all. All ways get the same arrivals until the fleet is nearly full, then as
-many arrivals and departures at random. Each way has a process of its own.
+An arrival goes to the better of two pools drawn at random, by the score that each answers when it is asked, and of two
+equal ones to that with fewer NICs in use; to one pool drawn at random; or to the next pool in turn. Where a pool
+refuses it, others are tried, at most `--tries` in all. All ways get the same arrivals until the fleet is nearly full,
+then as many arrivals and departures at random. Each way has a process of its own.
 """
 
 from __future__ import annotations
