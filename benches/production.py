@@ -149,6 +149,7 @@ def drift_row(play: Play, case: str, sla: str, nf: str) -> dict[str, object]:
         "late_of_by_hand": _ratio(learned.late_violations_pct or 0.0, by_hand.late_violations_pct or 0.0),
         "nics_without": without.nics,
         "nics": learned.nics,
+        "rejected": learned.rejected,
         "nics_by_hand": by_hand.nics,
         "more_nics_pct": round(100.0 * (learned.nics / by_hand.nics - 1.0), 2),
         **_learnt(learned),
@@ -167,6 +168,7 @@ def steady_row(play: Play) -> dict[str, object]:
         "pct": _pct(learned.violations_pct),
         "nics_without": without.nics,
         "nics": learned.nics,
+        "rejected": learned.rejected,
         "repeated": learned.repeated,
         **_learnt(learned),
     }
@@ -192,6 +194,7 @@ def lie_rows(play: Play) -> Iterator[dict[str, object]]:
             "honest_pct": _pct(honest.violations_pct),
             "pct": _pct(learned.violations_pct),
             "of_honest": _ratio(learned.violations_pct, honest.violations_pct),
+            "rejected": learned.rejected,
             "nics_honest": honest.nics,
             "nics": learned.nics,
             **_learnt(learned),

@@ -14,7 +14,7 @@ from itertools import islice
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, agreed, parts_of
+from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agreed, parts_of
 from placer.feedback.reading import competitors_of
 from profiles import CoLocation, Workload
 
@@ -280,17 +280,18 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Measur
     if estimate.kpps <= 0:
         return SILENT
     votes = entry.votes(estimate.kpps * exp(drifted))
-    if not votes:
+    count = len(votes.exact)
+    if not count:
         return SILENT
-    weight = FIRST_WEIGHT if len(votes) == 1 else len(votes) / (len(votes) + DOUBT)
+    weight = FIRST_WEIGHT if count == 1 else count / (count + DOUBT)
     moved = _believed(votes, estimate)
-    doubt = entry.noise() if len(votes) > 1 and entry.seen_below_sla else 0.0
+    doubt = min(entry.noise(), BELIEVED * estimate.spread) if count > 1 and entry.seen_below_sla else 0.0
     return MeasuredShift(weight * moved, weight, doubt)
 
 
-def _believed(votes: list[float], estimate: Estimate) -> float:
+def _believed(votes: Votes, estimate: Estimate) -> float:
     """What tenants agree on, of the logarithm; of few not more than `BELIEVED` allows."""
-    if len(votes) >= FEW_TENANTS:
-        return agreed(votes)
-    most = BELIEVED * len(votes) * estimate.spread
-    return min(max(agreed(votes), -most), most)
+    if len(votes.exact) >= FEW_TENANTS:
+        return agreed(*votes)
+    most = BELIEVED * len(votes.exact) * estimate.spread
+    return min(max(agreed(*votes), -most), most)

@@ -1,7 +1,7 @@
 """The ledger: what was measured of each workload in each co-location, by whom and when.
 
 Every tenant has one vote, the median of its own readings, so that outliers and a tenant that reports false readings
-count little. Readings that are lower bounds only ever vote for more than was predicted.
+count little. Readings that are lower bounds only ever vote for more than was predicted, and against less than they are.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
 from statistics import median
+from typing import NamedTuple
 
 from placer.feedback.reading import ProductionReading, competitors_of
 from profiles import CoLocation, Workload
@@ -28,6 +29,15 @@ OF_NORMAL = 1.4826
 
 FEW_TENANTS = 3
 """Votes from which on their median counts; of fewer, the one that is nearest to the prediction."""
+
+HALF, ROUNDING = 0.5, 1e-9
+
+
+class Votes(NamedTuple):
+    """What tenants say of a prediction: what they can do, and what others did who were not asked for more."""
+
+    exact: list[float]
+    at_least: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +64,18 @@ class LedgerEntry:
     competitors: CoLocation
     readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
-    def votes(self, predicted_kpps: float) -> list[float]:
-        """Per tenant whose readings say anything, the logarithm of what it reached over this prediction."""
+    def votes(self, predicted_kpps: float) -> Votes:
+        """What tenants say, as logarithms of throughput over this prediction."""
         by_tenant: dict[str, list[Measured]] = defaultdict(list)
         for one in self.readings:
             by_tenant[one.tenant].append(one)
-        votes = (_vote(readings, predicted_kpps) for readings in by_tenant.values())
-        return [one for one in votes if one is not None]
+        found = Votes([], [])
+        for readings in by_tenant.values():
+            capacities = [one.kpps for one in readings if one.is_capacity]
+            said = median(capacities) if capacities else max(one.kpps for one in readings)
+            vote = log(max(said, 1e-9) / predicted_kpps)
+            (found.exact if capacities or vote > 0 else found.at_least).append(vote)
+        return found
 
     @property
     def seen_below_sla(self) -> bool:
@@ -77,11 +92,33 @@ class LedgerEntry:
         return SIGMAS * noise / sqrt(len(logs))
 
 
-def agreed(votes: list[float]) -> float:
-    """What several tenants agree on: the median, or of few the vote that is nearest to 0; 0 of none."""
-    if len(votes) >= FEW_TENANTS:
-        return median(votes)
-    return min(votes, key=abs, default=0.0)
+def agreed(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:
+    """What several tenants agree on: the median, or of few the vote that is nearest to 0; 0 of none.
+
+    Parameters
+    ----------
+    votes
+        What tenants can do.
+    at_least
+        What others did who were not asked for more, up to 0: they may be able to do anything above. The median is that
+        of Kaplan and Meier (1958), for values of which some are known only as lower bounds; where it may lie anywhere
+        above a bound, it is what is nearest to 0.
+    """
+    if len(votes) < FEW_TENANTS:
+        nearest = min(votes, key=abs, default=0.0)
+        return max(nearest, min(max(at_least, default=nearest), 0.0))
+    said = sorted([(vote, 0) for vote in votes] + [(bound, 1) for bound in at_least])
+    left, above, middle, bounded = len(said), 1.0, None, False
+    for value, is_bound in said:
+        above *= 1.0 if is_bound else (left - 1) / left
+        left -= 1
+        if above < HALF - ROUNDING:
+            value = min(value, 0.0) if bounded else value
+            return value if middle is None else (middle + value) / 2
+        if middle is None and above <= HALF + ROUNDING:
+            middle = value
+        bounded = bool(is_bound)
+    return 0.0 if middle is None else middle
 
 
 class Ledger:
@@ -135,15 +172,6 @@ class Ledger:
             for part in parts_of(competitors):
                 self._with_one_more[reading.nic_model, reading.workload, part].append(own[competitors])
         return own[competitors]
-
-
-def _vote(readings: list[Measured], predicted_kpps: float) -> float | None:
-    """The median of what a tenant reached; of lower bounds the highest, if it is above the prediction."""
-    capacities = [one.kpps for one in readings if one.is_capacity]
-    if capacities:
-        return log(max(median(capacities), 1e-9) / predicted_kpps)
-    least = max(one.kpps for one in readings)
-    return log(least / predicted_kpps) if least > predicted_kpps else None
 
 
 def parts_of(co_location: CoLocation) -> Iterator[CoLocation]:

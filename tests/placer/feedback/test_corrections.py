@@ -150,6 +150,24 @@ def test_where_tenants_were_below_their_sla_placement_leaves_room_for_the_noise_
     assert more.at_risk(exact) == 100.0  # a reading above the prediction does not make placement bolder
 
 
+def test_outliers_make_no_more_doubt_than_two_usual_errors() -> None:
+    """Five tenants of whom three are far off, and one was below its SLA: a tenth is left, not a third."""
+    corrections = LearntCorrections(Ledger())
+    for tenant, kpps in enumerate((233.5, 99.6, 47.9, 35.3, 100.3)):
+        learn(corrections, B, tenant=str(tenant), kpps=kpps, below=kpps < 50)
+    assert corrections.shift(MODEL, (A, B), A, PREDICTED).doubt == pytest.approx(0.06)
+
+
+def test_what_idle_tenants_did_speaks_against_outliers() -> None:
+    """Three outliers far below, and six tenants that reached nearly all without being asked for more."""
+    corrections = LearntCorrections(Ledger())
+    for tenant, kpps in enumerate((34.0, 40.0, 60.0)):
+        learn(corrections, B, tenant=f"off {tenant}", kpps=kpps)
+    for tenant in range(6):
+        learn(corrections, B, tenant=f"idle {tenant}", kpps=97.0, offered=97.0)
+    assert corrected(corrections, B) == pytest.approx(100.0)
+
+
 Readings = st.lists(
     st.tuples(
         st.lists(st.sampled_from([B, C, D]), max_size=3).map(co_location_of),
@@ -187,7 +205,7 @@ def test_what_is_near_counts_by_how_many_competitors_differ(
 
 def said(entry: LedgerEntry) -> tuple[float, float]:
     """What tenants agree on, where one or two move by at most two usual errors each, and how far they are believed."""
-    votes = entry.votes(PREDICTED.kpps)
+    votes = entry.votes(PREDICTED.kpps).exact
     most = 0.06 * len(votes) if len(votes) < 3 else 9.0
     weight = 0.5 if len(votes) == 1 else len(votes) / (len(votes) + 0.25)
     return min(max(agreed(votes), -most), most), weight

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from math import log
+from statistics import median
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placer.feedback.ledger import Ledger, agreed
 from placer.feedback.reading import ProductionReading
@@ -33,7 +36,7 @@ def votes(*readings: ProductionReading, predicted: float = 100.0) -> list[float]
     ledger = Ledger()
     for one in readings:
         entry = ledger.add(one)
-    return entry.votes(predicted)
+    return entry.votes(predicted).exact
 
 
 def test_an_instance_to_which_little_more_is_offered_is_not_known_to_lose_packets() -> None:
@@ -64,6 +67,25 @@ def test_two_tenants_agree_on_the_lesser_change_and_three_on_the_median() -> Non
     assert agreed([]) == 0.0
     assert agreed([-0.7, -0.1]) == -0.1
     assert agreed([-0.7, -0.1, 0.0]) == -0.1
+
+
+def test_lower_bounds_count_against_what_is_less() -> None:
+    """By hand after Kaplan and Meier: of -0.9, -0.8 and 1.0 with bounds at -0.4, -0.1 and -0.02, two thirds lie above
+    -0.8, and the median is between the last bound and 1. Bounds at -2 say nothing."""
+    assert agreed([-0.9, -0.8, 1.0]) == -0.8
+    assert agreed([-0.9, -0.8, 1.0], [-0.4, -0.1, -0.02]) == 0.0
+    assert agreed([-0.9, -0.8, -0.01], [-0.4, -0.1, -0.02]) == -0.01
+    assert agreed([-0.9, -0.8, -0.7], [-0.4, -0.1, -0.02, -0.01]) == 0.0
+    assert agreed([-0.9, -0.8, 1.0], [-2.0, -2.0, -2.0]) == -0.8
+    assert agreed([-0.5], [-0.3]) == -0.3
+    assert agreed([-0.5], [-0.7]) == -0.5
+    assert agreed([0.2], [-0.3]) == 0.2
+
+
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=9))
+def test_without_lower_bounds_three_or_more_agree_on_their_median(votes: list[float]) -> None:
+    """Whatever they are."""
+    assert agreed(votes) == pytest.approx(median(votes))
 
 
 def test_entries_are_found_by_all_but_one_of_their_competitors() -> None:
