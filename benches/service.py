@@ -223,7 +223,7 @@ def _names(port: int, most: int) -> list[str]:
     import httpx
 
     names: list[str] = []
-    cursor = ""
+    cursor = "0"
     while len(names) < most:
         page = httpx.get(
             f"http://127.0.0.1:{port}/v1/nics", params={"limit": 1000, "cursor": cursor}, timeout=60

@@ -127,7 +127,7 @@ class Client:
 
     def nics(self) -> Iterator[Answer]:
         """Every NIC with its tenants."""
-        cursor: str | None = ""
+        cursor: str | None = "0"
         while cursor is not None:
             page = self._json("GET", "/v1/nics", params={"limit": 1000, "cursor": cursor})
             yield from page["nics"]

@@ -63,7 +63,7 @@ def test_all_pages_of_nics_and_the_log_are_read() -> None:
         if request.url.path == "/v1/log":
             after = int(request.url.params["after"])
             return httpx.Response(200, text=f'{{"number": {after + 1}}}\n{{"number": {after + 2}}}\n')
-        first = request.url.params["cursor"] == ""
+        first = request.url.params["cursor"] == "0"
         return httpx.Response(200, json={"nics": [{"nic": "1" if first else "2"}], "cursor": "7" if first else None})
 
     with client_of(httpx.MockTransport(paged)) as client:

@@ -98,7 +98,7 @@ class QuestionRoutes:
 
     async def nics(self, request: Request) -> Response:
         """`GET /v1/nics`: NICs in the order of their numbers, from the one after the cursor on."""
-        limit, after = request.query_params.get("limit", "100"), request.query_params.get("cursor") or "0"
+        limit, after = request.query_params.get("limit", "100"), request.query_params.get("cursor", "0")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MOST_NICS):
             return refusal(422, f"limit: give a whole number from 1 to {MOST_NICS:,}")
         if not (after.isascii() and after.isdigit() and len(after) < 16):

@@ -36,16 +36,8 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
         pytest.skip("there is no schemathesis")
     with serving(tmp_path / "s.db") as (_, client):
         address = f"{client.base_url}/openapi.json".replace("//openapi", "/openapi")
-        options = [
-            "--max-examples",
-            "50",
-            "--seed",
-            "1",
-            "--exclude-path",
-            "/v1/log",
-            "--exclude-path",
-            "/v1/events:batch",
-        ]
+        # schemathesis cannot write lines of JSON
+        options = ["--max-examples", "200", "--seed", "1", "--exclude-path", "/v1/events:batch"]
         found = subprocess.run(
             [command, "--config-file", str(CONFIGURATION), "run", address, *options],
             capture_output=True, text=True, timeout=300,

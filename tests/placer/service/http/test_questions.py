@@ -52,7 +52,7 @@ def test_nics_come_in_pages(place: Path | str) -> None:
         for number in range(5):
             one.event(event="join", nic=f"rack-{number}", nic_model="toy-0")
         one.event(event="fail", nic="rack-3")
-        seen, cursor = [], ""
+        seen, cursor = [], "0"
         while cursor is not None:
             page = one.client.get("/v1/nics", params={"limit": 2, "cursor": cursor}).json()
             seen += [(nic["nic"], nic["service"]) for nic in page["nics"]]
@@ -60,6 +60,7 @@ def test_nics_come_in_pages(place: Path | str) -> None:
         assert seen == [(f"rack-{number}", "failed" if number == 3 else "up") for number in range(5)]
         assert one.client.get("/v1/nics?limit=0").status_code == 422
         assert one.client.get("/v1/nics?cursor=x").status_code == 422
+        assert one.client.get("/v1/nics?cursor=").status_code == 422
 
 
 def test_a_tenant_and_its_nic_show_what_is_predicted(place: Path | str) -> None:
