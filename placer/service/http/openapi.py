@@ -85,7 +85,7 @@ JUDGED = _answered(
 )  # fmt: skip
 CLASS = _answered(
     "ClassOfNics", ("nic_model", "company", "nics", "cause"),
-    nic_model=NAME, company=_list(TEXT), nics=WHOLE, cause=TEXT,
+    nic_model=NAME, nics=WHOLE, cause=TEXT, **dict.fromkeys(("company",), _list(TEXT)),
 )  # fmt: skip
 ANSWER = _answered(
     "Decision", ("ok", "event", "status", "version"),

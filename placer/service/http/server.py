@@ -125,7 +125,7 @@ def serve_http(
         app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,
         limit_concurrency=MOST_CONNECTIONS, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
         server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, http=LimitedConnection, ws="none",
-        proxy_headers=settings.log_requests,
+        proxy_headers=settings.log_requests,  # who asks is only logged
     )  # fmt: skip
     _log_as_json(requests=settings.log_requests)
     listening = _listen(settings)
