@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -28,7 +28,6 @@ from placer.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
 from placer.service.http.writer import Overloaded, Stopped, Writer
 from placer.service.log import log
 
-Handler = Callable[[Request], Awaitable[Response]]
 Background = Callable[[], Coroutine[None, None, None]]
 
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")
@@ -180,11 +179,6 @@ def _scope_needed(path: str) -> str:
     if path.startswith(("/v1/events", "/k8s/v1/bind")):
         return DECIDE
     return ASK
-
-
-def routes_of(handlers: dict[tuple[str, str], Handler]) -> list[Route]:
-    """Routes by method and path."""
-    return [Route(path, handler, methods=[method]) for (method, path), handler in handlers.items()]
 
 
 def openapi_route(*, kubernetes: bool) -> Route:
