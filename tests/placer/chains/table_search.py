@@ -13,9 +13,22 @@ from placer.chains.stages.tables.library import STEERING, splitting
 Json = Mapping[str, Any]
 Rows = tuple[int, ...]
 
+MOST_STEPS = 20_000
+"""Rows that are tried in stages; each takes some 10 to 30 microseconds."""
+
+
+class TooLarge(Exception):
+    """So many packings are possible that they are not tried."""
+
 
 def fits_tables(chains: Sequence[Json], rack: Json, nfs: frozenset[tuple[int, str]], stages: int) -> bool:
-    """Whether all NFs, by index of the chain and id, fit so many stages."""
+    """Whether all NFs, by index of the chain and id, fit so many stages.
+
+    Raises
+    ------
+    TooLarge
+        When that is not found out in so many steps.
+    """
     if not nfs:
         return True
     program = _Program(chains, rack, nfs)
@@ -42,6 +55,7 @@ class _Program:
             split = [_as_json(splitting(by_class, branches))] if branches > 1 else []
             self.tables += [(at, nf, table) for table in [*own, *split]]
         self.sizes = [_size(table, rack["switch"]) for _, _, table in self.tables]
+        self.steps = 0
         self.waits = [
             {other: strict for other in range(len(self.tables)) if (strict := self._wait(other, one)) is not None}
             for one in range(len(self.tables))
@@ -78,6 +92,9 @@ class _Program:
         waiting = [(left, (self.blocks["tcam"], self.blocks["sram"]))]
         while waiting:
             now, free = waiting.pop()
+            self.steps += 1
+            if self.steps > MOST_STEPS:
+                raise TooLarge
             more = list(self._rows_more(left, now, free))
             if not more:
                 yield now
