@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from sqlite3 import Connection
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,8 +13,17 @@ from profiles import InputError
 
 if TYPE_CHECKING:
     from placer.inputs.catalogue import Cards
+    from placer.online.looking import Look
 
-StateFile = Annotated[Path, typer.Option("--state", help="The fleet, as kept by `placer online`.", show_default=False)]
+StateFile = Annotated[
+    str,
+    typer.Option(
+        "--state",
+        metavar="FILE|postgresql://...",
+        help="The fleet, as kept by `placer online` or `placer serve`.",
+        show_default=False,
+    ),
+]
 Freeze = Annotated[
     bool | None,
     typer.Option("--freeze/--unfreeze", help="Keep the models as they are, or no longer.", show_default=False),
@@ -57,13 +65,13 @@ def command(
     fleet: Fleet = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show what `placer online` has learnt from measurements; freeze its models, go back to one, or export a profile.
+    """Show what a service has learnt from measurements; freeze its models, go back to one, or export a profile.
 
     A service may be using the state. What is asked for takes effect with its next measurement.
     """
     from placer.inputs.catalogue import Cards
     from placer.online.feedback_summary import FeedbackSummary
-    from placer.online.store import reading
+    from placer.online.looking import looking
     from placer.report.text.feedback import feedback_table
 
     one_of("--format", format, ("table", "json"))
@@ -74,29 +82,28 @@ def command(
     if export is not None:
         _export(state, export, profile, Cards(models, fleet, testbed), predictor, quiet)
         return
-    with reading(state) as file:
+    with looking(state) as look:
         if freeze is not None or rollback is not None:
-            _ask(file, str(state), freeze, rollback)
-        summary = FeedbackSummary.of(file, str(state))
+            _ask(look, freeze, rollback)
+        summary = FeedbackSummary.of(look)
     typer.echo(json.dumps(summary.as_dict()) if format == "json" else feedback_table(summary))
 
 
-def _ask(file: Connection, name: str, freeze: bool | None, rollback: int | None) -> None:
+def _ask(state: Look, freeze: bool | None, rollback: int | None) -> None:
     """Ask for what takes effect with the next measurement."""
     from placer.feedback.actions import ActionKind, ModelAction
     from placer.online.feedback_summary import FeedbackSummary
-    from placer.online.saved_learning import ask
 
     if freeze is not None:
-        ask(file, ModelAction(ActionKind.FREEZE if freeze else ActionKind.UNFREEZE))
+        state.ask(ModelAction(ActionKind.FREEZE if freeze else ActionKind.UNFREEZE))
         return
-    known = [one["version"] for one in FeedbackSummary.of(file, name).versions]
+    known = [one["version"] for one in FeedbackSummary.of(state).versions]
     if rollback not in known:
         raise InputError.of("--rollback", f"there is no version {rollback}", hint=f"one of {_listed(known)}")
-    ask(file, ModelAction(ActionKind.ROLL_BACK, rollback))
+    state.ask(ModelAction(ActionKind.ROLL_BACK, rollback))
 
 
-def _export(state: Path, out: Path, base: Path | None, cards: Cards, predictor: str, quiet: bool) -> None:
+def _export(state: str, out: Path, base: Path | None, cards: Cards, predictor: str, quiet: bool) -> None:
     """Write a profile with what was measured, and report how much that is."""
     from contextlib import ExitStack
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from placer.feedback.reading import SATURATED
+from placer.online.looking import Look
 from placer.online.saved_learning import DRIFT_ROWS, VERSION, read_learnt, with_asked
 
 INITIAL: Mapping[str, Any] = {
@@ -44,21 +44,20 @@ class FeedbackSummary:
     versions: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def of(cls, file: sqlite3.Connection, name: str) -> FeedbackSummary:
-        """What a state file says.
+    def of(cls, state: Look) -> FeedbackSummary:
+        """What a state says.
 
         Raises
         ------
         InputError
             When a row makes no sense.
         """
-        tables = {row for (row,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if "readings" not in tables:  # of the former format
+        if not state.learns:
             return cls(0, 0, 1, False, (), (INITIAL,))
-        learnt = read_learnt(file, name)
-        ((measured,),) = file.execute("SELECT count(*) FROM readings")
-        saturated = "offered_kpps IS NOT NULL AND offered_kpps >= ? * throughput_kpps"
-        ((capacities,),) = file.execute(f"SELECT count(*) FROM readings WHERE {saturated}", (SATURATED,))  # nosec B608
+        learnt = read_learnt(state, state.name)
+        ((measured,),) = state.execute("SELECT count(*) FROM readings")
+        saturated = f"offered_kpps IS NOT NULL AND offered_kpps >= {SATURATED} * throughput_kpps"
+        ((capacities,),) = state.execute(f"SELECT count(*) FROM readings WHERE {saturated}")  # nosec B608
         known = {1: INITIAL} | {row["version"]: row for key, row in learnt.items() if key.startswith(VERSION)}
         model, frozen = with_asked(learnt)
         versions = [known[number] for number in sorted(known)]

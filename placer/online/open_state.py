@@ -30,8 +30,19 @@ def open_state(where: str | Path, kinds: Sequence[NicKind], check: Check = lambd
     """
     if not is_address(where):
         return State(Path(where), kinds, check)
-    if find_spec("psycopg") is None:
-        raise InputError.of("--state", "PostgreSQL needs psycopg", hint="pip install 'nf-placer[serve]'")
+    refuse_without_driver()
     from placer.online.shared.state import SharedState
 
     return SharedState(str(where), kinds, check)
+
+
+def refuse_without_driver() -> None:
+    """Refuse an address where nothing is installed that could reach it.
+
+    Raises
+    ------
+    InputError
+        With the command that installs it.
+    """
+    if find_spec("psycopg") is None:
+        raise InputError.of("--state", "PostgreSQL needs psycopg", hint="pip install 'nf-placer[serve]'")

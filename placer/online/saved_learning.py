@@ -72,9 +72,13 @@ def asked_in(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
 def ask(file: sqlite3.Connection, action: ModelAction) -> None:
     """Ask for an action; another process may be using the state."""
     file.execute("BEGIN IMMEDIATE")
-    number = max((_number(one) for one in read_asked(file)), default=0) + 1
-    write_learnt(file, {f"{ASKED}{number}": json.dumps(action.as_dict(0))})
+    write_learnt(file, {next_asked(read_asked(file)): json.dumps(action.as_dict(0))})
     file.execute("COMMIT")
+
+
+def next_asked(asked: Iterable[str]) -> str:
+    """The name of what is asked for next, after these names."""
+    return f"{ASKED}{max(map(_number, asked), default=0) + 1}"
 
 
 def with_asked(learnt: Mapping[str, Any]) -> tuple[int, bool]:

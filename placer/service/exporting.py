@@ -8,19 +8,18 @@ from pathlib import Path
 
 from placer.feedback.export import export_profile
 from placer.feedback.learning import Feedback, corrected
-from placer.feedback.model_store import ModelStore
 from placer.inputs.models import RECORDED, RECORDED_OF
 from placer.model.catalogue import Catalogue
+from placer.online.looking import looking
 from placer.online.model_actions import RecordedActions
 from placer.online.saved_learning import read_learnt, recorded_actions
 from placer.online.saved_readings import read_readings
-from placer.online.store import reading
 from profiles import InputError
 from profiles.profile import read_profile
 
 
 def export_state(
-    state: Path, out: Path, base: Path | None, catalogue: Catalogue, predictor: str, stack: ExitStack
+    state: str | Path, out: Path, base: Path | None, catalogue: Catalogue, predictor: str, stack: ExitStack
 ) -> int:
     """Write `base`, with what was measured on its NIC model, as the profile `out`; returns the number of added runs.
 
@@ -41,14 +40,13 @@ def export_state(
     return export_profile(base, out, entries, models[name], lambda nf, alone: feedback.total_drift(name, nf, alone))
 
 
-def _feedback(state: Path, catalogue: Catalogue, predictor: str) -> Feedback:
+def _feedback(state: str | Path, catalogue: Catalogue, predictor: str) -> Feedback:
     """What is learnt of all readings."""
     feedback, _ = corrected(catalogue.kinds, catalogue.oracles(predictor))
-    with reading(state) as file:
-        actions = recorded_actions(read_learnt(file, str(state)))
-        store = ModelStore.beside(state, predictor)
-        feedback.actions = RecordedActions(actions, store, list(feedback.oracles))
-        feedback.restore(read_readings(file, str(state), catalogue.check))
+    with looking(state) as look:
+        actions = recorded_actions(read_learnt(look, look.name))
+        feedback.actions = RecordedActions(actions, look.models(predictor), list(feedback.oracles))
+        feedback.restore(read_readings(look, look.name, catalogue.check))
     return feedback
 
 

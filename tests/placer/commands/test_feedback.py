@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from placer.online.saved_readings import READING_COLUMNS
+from placer.online.store import reading
+from placer.testing.toy import catalogue
 from predictor import train
 from profiles.profile import read_profile
 from tests.placer.commands.conftest import Placer
+from tests.postgres import Cluster
 
 REPO = Path(__file__).parents[3]
 
@@ -65,6 +69,52 @@ def test_an_exported_profile_trains(placer: Placer, state: Path, tmp_path: Path)
     assert 4 <= sum(len(nf.co_runs) for nf in made.nfs.values()) <= 12
     assert (made.nfs["NIDS"].co_runs["throughput_kpps"] > 0).all()
     assert set(train(made, ["tomur"]).nfs) == set(made.nfs)
+
+
+@pytest.fixture
+def database(state: Path, postgres: Cluster) -> str:
+    """The address of a database that has learnt the same."""
+    from placer.online.shared.connection import opened, run
+    from placer.online.shared.making import make_state
+
+    address = postgres.database()
+    with opened(address) as connection, reading(state) as file:
+        make_state(connection, address, catalogue((None, 1.0)).kinds)
+        for table, columns in (("readings", READING_COLUMNS), ("learnt", "name, value")):
+            marks = ", ".join("%s" for _ in columns.split(","))
+            for row in file.execute(f"SELECT {columns} FROM {table} ORDER BY rowid"):
+                run(connection, f"INSERT INTO {table} ({columns}) VALUES ({marks})", *row)
+    return address
+
+
+def test_a_database_is_shown_and_exported_as_a_file_is(
+    placer: Placer, state: Path, database: str, tmp_path: Path
+) -> None:
+    """The same readings, the same summary, the same profile."""
+    in_file, in_database = (placer("feedback", "--state", one, "--format", "json") for one in (state, database))
+    assert in_database == in_file
+    for name, one in (("file", state), ("database", database)):
+        assert placer("feedback", "--state", one, "--export", tmp_path / name, "--quiet").status == 0
+    made = sorted(path.relative_to(tmp_path / "file") for path in (tmp_path / "file").rglob("*.csv"))
+    assert made
+    for path in made:
+        assert (tmp_path / "database" / path).read_bytes() == (tmp_path / "file" / path).read_bytes()
+
+
+def test_models_in_a_database_are_frozen(placer: Placer, database: str) -> None:
+    """What is asked for later comes later."""
+    for option, frozen in (("--freeze", True), ("--unfreeze", False), ("--freeze", True)):
+        shown = json.loads(placer("feedback", "--state", database, option, "--format", "json").stdout)
+        assert shown["frozen"] is frozen
+
+
+def test_a_database_without_a_state_is_refused(placer: Placer, postgres: Cluster) -> None:
+    """And none is made there."""
+    address = postgres.database()
+    for _ in range(2):
+        ended = placer("feedback", "--state", address)
+        assert ended.status == 2
+        assert "lacks the tables of a state" in ended.stderr
 
 
 def test_models_are_frozen_and_released(placer: Placer, state: Path) -> None:

@@ -17,11 +17,12 @@ from placer.model.fleet import Fleet
 from placer.model.oracle import PredictorOracle
 from placer.online.engine import Engine
 from placer.online.feedback_summary import FeedbackSummary
+from placer.online.looking import looking
 from placer.online.model_actions import RecordedActions
 from placer.online.protocol import Reader, decision_line
 from placer.online.replay import replayed
-from placer.online.saved_learning import ask, read_asked, recorded_actions
-from placer.online.store import State, reading
+from placer.online.saved_learning import read_asked, recorded_actions
+from placer.online.store import State
 from placer.progress import Progress
 from placer.testing.toy import TRAFFIC, catalogue
 from profiles import InputError
@@ -127,10 +128,10 @@ def test_what_operators_ask_for_waits_in_the_state(tmp_path: Path) -> None:
     """It is shown at once, also while a service uses the file."""
     path = tmp_path / "one.db"
     with State(path, CATALOGUE.kinds) as state:
-        with reading(path) as file:
-            ask(file, ModelAction(ActionKind.FREEZE))
-            ask(file, ModelAction(ActionKind.ROLL_BACK, 1))
-            summary = FeedbackSummary.of(file, str(path))
+        with looking(path) as look:
+            look.ask(ModelAction(ActionKind.FREEZE))
+            look.ask(ModelAction(ActionKind.ROLL_BACK, 1))
+            summary = FeedbackSummary.of(look)
         assert list(state.asked()) == ["asked 1", "asked 2"]
     assert (summary.frozen, summary.model, summary.measurements) == (True, 1, 0)
 

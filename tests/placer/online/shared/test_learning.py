@@ -13,6 +13,7 @@ from placer.feedback.model_store import ModelStore
 from placer.model.fleet import Fleet
 from placer.model.oracle import PredictorOracle
 from placer.online.engine import Engine
+from placer.online.looking import looking
 from placer.online.model_actions import LiveActions, RecordedActions
 from placer.online.protocol import Reader
 from placer.online.saved_learning import recorded_actions
@@ -65,6 +66,20 @@ def learnt(engine: Engine) -> dict[str, Any]:
     }
 
 
+def handle(of: tuple[SharedState, Engine], line: str, number: int) -> None:
+    """Let an agent decide on a line, once it knows what others did."""
+    state, engine = of
+    state.agreement.follow(engine, state.agreement.fetch().batches)
+    reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+    text = _measured(line, engine, number)
+
+    def work() -> None:
+        event = reader.read(text)
+        state.record(event, engine.handle(event), engine.fleet)
+
+    state.decide(engine, work)
+
+
 def test_all_agents_learn_alike(postgres: Cluster) -> None:
     """Two decide and measure in turn; a better version comes on trial at one of them and is promoted."""
     address = postgres.database()
@@ -74,16 +89,7 @@ def test_all_agents_learn_alike(postgres: Cluster) -> None:
         assert engine.feedback is not None
         engine.feedback.actions = planned
     for number, line in enumerate(events(620)):
-        state, engine = agents[number % 2]
-        state.agreement.follow(engine, state.agreement.fetch().batches)
-        reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
-        text = _measured(line, engine, number)
-
-        def work(state: SharedState = state, engine: Engine = engine, text: str = text, reader: Any = reader) -> None:
-            event = reader.read(text)
-            state.record(event, engine.handle(event), engine.fleet)
-
-        state.decide(engine, work)
+        handle(agents[number % 2], line, number)
     for state, engine in agents:
         state.agreement.follow(engine, state.agreement.fetch().batches)
     late = agent(address)
@@ -108,6 +114,27 @@ def test_versions_are_loaded_by_other_agents(postgres: Cluster, tmp_path: Path) 
         assert isinstance(store, SharedModelStore)
         store.fetch(2)
         assert (store.folder / "2" / "a%2Fb" / "inner" / "model.bin").read_bytes() == b"\x00new"
+
+
+def test_what_is_asked_for_takes_effect_with_the_next_measurement(postgres: Cluster) -> None:
+    """At the agent that decides on it, and at those that follow."""
+    address = postgres.database()
+    agents = [agent(address), agent(address)]
+    for state, engine in agents:
+        assert engine.feedback is not None
+        engine.feedback.actions = LiveActions(state, STORE, engine.feedback, None)
+    with looking(address) as look:
+        look.ask(ModelAction(ActionKind.FREEZE))
+        assert list(agents[1][0].asked()) == ["asked 1"]
+    for number, line in enumerate(events(12)):
+        handle(agents[0], line, number)
+    state, engine = agents[1]
+    state.agreement.follow(engine, state.agreement.fetch().batches)
+    assert list(state.asked()) == []
+    for state, engine in agents:
+        assert engine.feedback is not None
+        assert engine.feedback.frozen
+        state.close()
 
 
 def test_only_one_agent_retrains(postgres: Cluster) -> None:
