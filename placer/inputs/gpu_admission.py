@@ -8,7 +8,6 @@ from math import inf
 from typing import Any
 
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf
-from placer.gpu.exact import admit_exactly
 from placer.gpu.plan import Admission
 from placer.gpu.slo import LatencySlo
 from placer.gpu.waiting import latency_of
@@ -39,7 +38,7 @@ class ExactTest(ABC):
     def schedule(self, workloads: Sequence[OfferedWorkload]) -> GpuSchedule:
         """As of `AdmissionTest`; not proven where the search ends below the bound."""
         device, slos = self.case(workloads)
-        admission = admit_exactly(device, slos, SECONDS)
+        admission = _admit(device, slos)
         latencies = latency_of(device, admission.admitted)
         found: dict[int, Scheduled] = {}
         for one in admission.admitted:
@@ -54,7 +53,7 @@ class ExactTest(ABC):
     def shares(self, workload: OfferedWorkload) -> dict[str, float]:
         """As of `AdmissionTest`: of workers, executors, and the time of the bus."""
         device, slos = self.case([workload])
-        return _shares(device, admit_exactly(device, slos, SECONDS))
+        return _shares(device, _admit(device, slos))
 
     def certificate(self, workloads: Sequence[OfferedWorkload], schedule: GpuSchedule) -> dict[str, Any]:
         """A schedule that keeps all, as `placer verify` reads it."""
@@ -92,12 +91,18 @@ def load_admission() -> None:
     """Load the compiled code of admission, so that the first decision does not wait for it."""
     nf = GpuNf("class", 0.0, (1.0, 1.0))
     device = GpuDevice(1, 1, 1, 1, Arbitration.SPORADIC, {"class": (0.0, 1.0)}, {"nf": nf})
-    admit_exactly(device, [LatencySlo("0", "nf", 1.0, 100.0)], SECONDS)
+    _admit(device, [LatencySlo("0", "nf", 1.0, 100.0)])
 
 
 def slo_of(position: int, workload: OfferedWorkload, nf: str) -> LatencySlo:
     """The SLO of the workload, which the device knows as this NF."""
     return LatencySlo(str(position), nf, workload.rate_kpps, min(workload.latency_us, LONGEST_US))
+
+
+def _admit(device: GpuDevice, slos: Sequence[LatencySlo]) -> Admission:
+    from placer.gpu.exact import admit_exactly  # here: solvers load for half a second, and most fleets have no GPU
+
+    return admit_exactly(device, slos, SECONDS)
 
 
 def _shares(device: GpuDevice, alone: Admission) -> dict[str, float]:

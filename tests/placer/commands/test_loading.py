@@ -25,7 +25,7 @@ finally:
 def loaded_by(*arguments: object) -> set[str]:
     """The packages that a command loads."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT, *map(str, arguments)], input="", capture_output=True, text=True, check=True
     )
     return set(done.stderr.splitlines()[-1].split())
 
@@ -65,6 +65,11 @@ def test_diagnose_loads_no_charts() -> None:
 def test_help_loads_no_heavy_library() -> None:
     """So that it answers at once."""
     assert loaded_by("--help").isdisjoint(HEAVY)
+
+
+def test_online_loads_no_solver_and_no_charts() -> None:
+    """A fleet of SmartNICs is decided on without."""
+    assert loaded_by("online", "--quiet", "--risk", 0.3).isdisjoint(("ortools", "sklearn", *CHARTS))
 
 
 def test_predict_loads_no_solver_and_no_charts(tmp_path: Path) -> None:
