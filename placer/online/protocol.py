@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -50,6 +51,9 @@ SHOWN = 20
 LONGEST_NAME = 256
 LARGEST = 1e12
 """Limits of names (characters) and numbers in an event."""
+
+REMEMBERED = 100_000
+"""Workloads that are remembered, and SLAs: most events name one that came before."""
 
 MOST_INSTANCES = 1_000
 """Instances of a measured NIC."""
@@ -97,14 +101,7 @@ class _Line(BaseModel):
     @property
     def keys(self) -> int:
         """How many keys it was read from, those of objects in it included."""
-        values = (getattr(self, name) for name in self.model_fields_set)
-        return sum(1 + _keys_in(value) for value in values)
-
-
-def _keys_in(value: object) -> int:
-    if isinstance(value, _Line):
-        return value.keys
-    return sum(map(_keys_in, value)) if isinstance(value, list | tuple) else 0
+        return len(self.model_fields_set)
 
 
 class _Traffic(_Line):
@@ -122,11 +119,18 @@ class _Requirement(_Line):
     sla_min_kpps: Annotated[FiniteFloat, Field(gt=0, le=LARGEST)] | None = None
 
     @property
+    def keys(self) -> int:
+        return len(self.model_fields_set) + (0 if self.traffic is None else self.traffic.keys)
+
+    @property
     def sla(self) -> Sla | None:
         if self.sla_drop is not None and self.sla_min_kpps is not None:
             raise Malformed("two SLAs: give sla_drop or sla_min_kpps, not both")
         given = self.sla_drop is not None or self.sla_min_kpps is not None
-        return Sla(self.sla_drop, self.sla_min_kpps) if given else None
+        return _sla_of(self.sla_drop, self.sla_min_kpps) if given else None
+
+
+_sla_of = lru_cache(REMEMBERED)(Sla)
 
 
 class Wanted(_Requirement):
@@ -182,6 +186,10 @@ class _Measured(_Line):
     instances: Annotated[tuple[_Throughput, ...], Field(min_length=1, max_length=MOST_INSTANCES, strict=False)]
 
     @property
+    def keys(self) -> int:
+        return len(self.model_fields_set) + sum(one.keys for one in self.instances)
+
+    @property
     def measure(self) -> Measure:
         found = (MeasuredInstance(one.id, one.throughput_kpps, one.offered_kpps) for one in self.instances)
         return Measure(self.nic, self.window_s, tuple(found))
@@ -212,7 +220,7 @@ class Reader:
         self.default_traffic = default_traffic
         self.check = check
         self.workload_of = workload_of
-        self._checked: dict[Workload, Sequence[tuple[str, str]]] = {}
+        self._known: dict[tuple[object, ...], Workload] = {}
 
     def read(self, line: str | bytes) -> FleetEvent:
         """The event of a line.
@@ -229,18 +237,18 @@ class Reader:
         except ValidationError as error:
             raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
         _refuse_repeated(line, read.keys)
-        if isinstance(read, _Nic):
-            return _OF_A_NIC[read.event](read.nic)
+        if isinstance(read, _Arrive):
+            return Arrive(self.tenant(read.id, read), read.nic)
         if isinstance(read, _Instance):
             return _OF_AN_INSTANCE[read.event](read.id)
+        if isinstance(read, _Nic):
+            return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, _Join):
             return Join(read.nic, read.nic_model)
         if isinstance(read, _Measured):
             return read.measure
         if isinstance(read, _Rebalance):
             return Rebalance(read.budget, read.move_cost, read.risk_worth)
-        if isinstance(read, _Arrive):
-            return Arrive(self.tenant(read.id, read), read.nic)
         return self._change(read)
 
     def tenant(self, identity: str, wanted: Wanted) -> Tenant:
@@ -278,13 +286,16 @@ class Reader:
         return [f"{column}: {message}" for column, message in self.check(Workload(given["nf"], traffic))]
 
     def _workload(self, nf: str, before: TrafficProfile, traffic: _Traffic | None) -> Workload:
+        key = (nf, before) if traffic is None else (nf, before, traffic.flows, traffic.packet_size, traffic.mtbr)
+        known = self._known.get(key)
+        if known is not None:
+            return known
         workload = Workload(nf, traffic.over(before) if traffic else before)
-        if workload not in self._checked:
-            if len(self._checked) >= 100_000:
-                self._checked.clear()
-            self._checked[workload] = self.check(workload)
-        if self._checked[workload]:
-            raise Refused("; ".join(f"{column}: {message}" for column, message in self._checked[workload]))
+        if wrong := self.check(workload):
+            raise Refused("; ".join(f"{column}: {message}" for column, message in wrong))
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[key] = workload
         return workload
 
 
@@ -298,14 +309,14 @@ def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
 def decision_line(event: FleetEvent, decision: Decision) -> str:
     """The answer to an event as one line of JSON, without its line end."""
     answer: dict[str, Any] = {"ok": True, "event": _NAMES[type(event)], **_subject(event), "status": decision.status}
-    if isinstance(event, Arrive | Where):
+    if isinstance(event, _PLACED):
         answer["nic"] = decision.nic
     if isinstance(decision, Learned):
         answer |= {"model": decision.model, "instances": [_judged(one) for one in decision.instances]}
     answer["moves"] = [_move(move) for move in decision.moves]
     for key in _IDS:
-        if getattr(decision, key):
-            answer[key] = list(getattr(decision, key))
+        if ids := getattr(decision, key):
+            answer[key] = list(ids)
     if decision.reasons:
         answer["classes"] = len(decision.reasons)
         answer["reasons"] = [reason_dict(reason) for reason in decision.reasons[:SHOWN]]
@@ -364,18 +375,23 @@ def event_line(event: FleetEvent) -> str:
     line: dict[str, Any] = {"event": _NAMES[type(event)], **_subject(event)}
     if isinstance(event, Measure):
         line |= {"window_s": event.window_s, "instances": [_measured(one) for one in event.instances]}
-    tenant = event.tenant if isinstance(event, Arrive) else None
-    workload = tenant.workload if tenant else event.workload if isinstance(event, Change) else None
-    sla = tenant.sla if tenant else event.sla if isinstance(event, Change) else None
     if isinstance(event, Arrive):
         line["nf"] = event.tenant.workload.nf
         if event.nic is not None:
             line["nic"] = event.nic
-    if workload:
-        line["traffic"] = workload.traffic.as_dict()
-    if sla:
-        line |= {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
+        line |= _requirement(event.tenant.workload, event.tenant.sla)
+    elif isinstance(event, Change):
+        line |= _requirement(event.workload, event.sla)
     return json.dumps(line)
+
+
+def _requirement(workload: Workload | None, sla: Sla | None) -> dict[str, Any]:
+    """Traffic and SLA, as far as they are given."""
+    found: dict[str, Any] = {} if workload is None else {"traffic": workload.traffic.as_dict()}
+    if sla is not None:
+        key, value = ("sla_drop", sla.max_drop) if sla.max_drop is not None else ("sla_min_kpps", sla.min_kpps)
+        found[key] = value
+    return found
 
 
 def _measured(one: MeasuredInstance) -> dict[str, Any]:
@@ -384,6 +400,8 @@ def _measured(one: MeasuredInstance) -> dict[str, Any]:
 
 
 _IDS = ("at_risk", "queued", "rejected")
+
+_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Measure)
 
 _NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
@@ -397,10 +415,12 @@ def name_of(event: FleetEvent) -> str:
 
 
 def _subject(event: FleetEvent) -> dict[str, Any]:
-    if isinstance(event, Rebalance):
-        return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth}
+    if isinstance(event, Arrive):
+        return {"id": event.tenant.id}
+    if isinstance(event, _OF_NICS):
+        return {"nic": event.nic}
     if isinstance(event, Join):
         return {"nic": event.nic, "nic_model": event.nic_model}
-    if isinstance(event, Fail | Drain | Return | Measure):
-        return {"nic": event.nic}
-    return {"id": event.tenant.id if isinstance(event, Arrive) else event.id}
+    if isinstance(event, Rebalance):
+        return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth}
+    return {"id": event.id}
