@@ -30,7 +30,8 @@ class TrafficProfile:
     @classmethod
     def from_mapping(cls, values: Mapping[str, float]) -> TrafficProfile:
         """The profile with these attributes; a missing `mtbr` means no matches."""
-        return cls(float(values["flows"]), float(values["packet_size"]), float(values.get("mtbr", 0.0)))
+        found = values["flows"], values["packet_size"], values.get("mtbr", 0.0)
+        return cls(*(float(value) + 0.0 for value in found))  # -0.0 becomes 0.0, which is written otherwise
 
     def as_dict(self) -> dict[str, float]:
         """Attribute values by name, in the order of `ATTRIBUTES`."""

@@ -185,6 +185,7 @@ class Fleet:
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
         self.kinds = tuple(kinds)
+        self._by_cost = sorted(self.kinds, key=lambda kind: (kind.cost, kind.index))
         self.nics: OrderedShards[Nic] = OrderedShards()
         self.out_of_service: dict[str, Nic] = {}
         self.observer: FleetObserver | None = None
@@ -216,8 +217,7 @@ class Fleet:
 
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first."""
-        kinds = [kind for kind in self.kinds if kind.count is None or self._taken(kind) < self.count_of(kind)]
-        return sorted(kinds, key=lambda kind: (kind.cost, kind.index))
+        return [kind for kind in self._by_cost if kind.count is None or self._taken(kind) < self.count_of(kind)]
 
     def count_of(self, kind: NicKind) -> float:
         """How many NICs of the kind there are, those that joined by name included; infinite where unlimited."""
@@ -275,9 +275,8 @@ class Fleet:
 
     def find(self, nic_id: str) -> Nic | None:
         """The NIC of that id, in use, idle or out of service; None for an unknown id."""
-        if nic_id in self.nics or nic_id in self.out_of_service:
-            return self.nics.get(nic_id) or self.out_of_service[nic_id]
-        return next(filter(None, (idle.get(nic_id) for idle in self._idle.values())), None)
+        found = self.nics.find(nic_id) or self.out_of_service.get(nic_id)
+        return found or next(filter(None, (idle.get(nic_id) for idle in self._idle.values())), None)
 
     def withdraw(self, nic: Nic, service: Service) -> None:
         """Let the NIC take no more arrivals; its tenants stay for now."""

@@ -61,6 +61,11 @@ class OrderedShards(MutableMapping[str, _V]):
     def __getitem__(self, key: str) -> _V:
         return self._chunks[self._chunk_of[key]][key]
 
+    def find(self, key: str) -> _V | None:
+        """The value of the key; None where there is none."""
+        number = self._chunk_of.get(key)
+        return None if number is None else self._chunks[number][key]
+
     def __setitem__(self, key: str, value: _V) -> None:
         number = self._chunk_of.get(key)
         if number is None:

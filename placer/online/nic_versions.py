@@ -69,15 +69,13 @@ class NicVersions:
         """Note what an event changed."""
         if isinstance(event, Measure):
             self.models = number
-        named = None if isinstance(event, Measure) else getattr(event, "nic", None)
-        if named is not None:
+        elif (named := getattr(event, "nic", None)) is not None:
             self._note(named, number)
         for move in decision.moves:
             for nic_id in (move.source, move.target):
                 if nic_id is not None:
                     self._note(nic_id, number)
-        home = fleet.nic_of(event.id) if isinstance(event, Change) else None
-        if home is not None:
+        if isinstance(event, Change) and (home := fleet.nic_of(event.id)) is not None:
             self._note(home.id, number)
 
     def _note(self, nic_id: str, number: int) -> None:

@@ -41,6 +41,7 @@ from placer.online.events import (
     Return,
     Where,
 )
+from placer.online.frequent_lines import frequent_decision, frequent_event
 from placer.policy.rejection import Reason
 from profiles import TrafficProfile, Workload
 from profiles.validation import worded
@@ -130,7 +131,9 @@ class _Requirement(_Line):
         return _sla_of(self.sla_drop, self.sla_min_kpps) if given else None
 
 
-_sla_of = lru_cache(REMEMBERED)(Sla)
+@lru_cache(REMEMBERED)
+def _sla_of(drop: float | None, kpps: float | None) -> Sla:
+    return Sla(None if drop is None else drop + 0.0, kpps)  # 0.0, which is remembered for -0.0, too
 
 
 class Wanted(_Requirement):
@@ -308,6 +311,11 @@ def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
 
 def decision_line(event: FleetEvent, decision: Decision) -> str:
     """The answer to an event as one line of JSON, without its line end."""
+    return frequent_decision(event, decision) or any_decision(event, decision)
+
+
+def any_decision(event: FleetEvent, decision: Decision) -> str:
+    """As `decision_line`, for all that may be answered."""
     answer: dict[str, Any] = {"ok": True, "event": _NAMES[type(event)], **_subject(event), "status": decision.status}
     if isinstance(event, _PLACED):
         answer["nic"] = decision.nic
@@ -372,6 +380,11 @@ def refusal_line(refused: Refused) -> str:
 
 def event_line(event: FleetEvent) -> str:
     """The event as one line of JSON, without its line end, with all its traffic."""
+    return frequent_event(event) or any_event(event)
+
+
+def any_event(event: FleetEvent) -> str:
+    """As `event_line`, for all that may happen."""
     line: dict[str, Any] = {"event": _NAMES[type(event)], **_subject(event)}
     if isinstance(event, Measure):
         line |= {"window_s": event.window_s, "instances": [_measured(one) for one in event.instances]}

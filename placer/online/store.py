@@ -13,20 +13,19 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
 from placer.feedback.model_store import ModelStore
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet, NicKind
 from placer.online.engine import Engine
-from placer.online.events import Arrive, Change, Decision, Depart, FleetEvent, Learned, Lookup, Move
+from placer.online.events import Decision, FleetEvent, Learned, Lookup
+from placer.online.fleet_rows import FleetRows
 from placer.online.kept_answers import KeptAnswers
 from placer.online.protocol import Check, decision_line, event_line
-from placer.online.saved_fleet import TENANT_COLUMNS, check_tables, make_tables, read_saved_fleet, upgrade
+from placer.online.saved_fleet import check_tables, make_tables, read_saved_fleet, upgrade
 from placer.online.saved_learning import read_asked, read_learnt, write_learnt
 from placer.online.saved_readings import read_readings, write_readings
 from profiles import InputError
@@ -34,9 +33,6 @@ from profiles.aside import file_aside
 
 BACKUP_SECONDS = 60.0
 """How long an event waits for a backup that reads the file."""
-
-WRITE_NIC = "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service"
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # nosec B608
 
 FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
 """Errors that are not the fault of the file."""
@@ -76,7 +72,6 @@ class State:
     def __init__(self, path: Path, kinds: Sequence[NicKind], check: Check = lambda workload: ()) -> None:
         self.path = path
         self._open = False
-        self._rows: list[tuple[str, tuple[object, ...]]] = []
         self._log: list[tuple[FleetEvent, Decision, str | None]] = []
         with _refusing(path):
             if not path.exists():
@@ -93,7 +88,7 @@ class State:
                 self.readings = tuple(read_readings(self._file, str(path), check))
                 self.learnt = read_learnt(self._file, str(path))
                 ((self.events,),) = self._file.execute("SELECT coalesce(max(number), 0) FROM log")
-                self._services = {nic.id: nic.service for nic in self.fleet.all_nics()}
+                self._rows = FleetRows(list(self.fleet.all_nics()))
             except BaseException:
                 self._release()
                 raise
@@ -134,34 +129,19 @@ class State:
         """Note what the event changed, and its answer if that is known; it is on disk once committed."""
         if isinstance(decision, Lookup):
             return
-        self._write_nics(event, decision, fleet)
-        if isinstance(event, Arrive) and decision.status == "queued":
-            self._insert(event.tenant, None)
-        for move in decision.moves:
-            if move.id in decision.queued:
-                self._move_to_queue(move.id)
-            else:
-                self._write_move(move, fleet, new=isinstance(event, Arrive) and move.id == event.tenant.id)
-        if isinstance(event, Change):
-            self._update(event)
-        if isinstance(event, Depart) and not decision.moves:
-            self._delete(event.id)
+        self._rows.note(event, decision, fleet)
         if isinstance(decision, Learned):
             self._begin()
             write_readings(self._file, decision.readings)
             write_learnt(self._file, decision.rows)
-        for tenant_id in decision.rejected:
-            self._delete(tenant_id)
         self._log.append((event, decision, answer))
 
     def write(self) -> None:
-        """As of `SavedState`: in order, with as few statements as there can be."""
+        """As of `SavedState`."""
         if not self._log:
             return
         self._begin()
-        rows, self._rows = self._rows, []
-        for statement, same in groupby(rows, key=itemgetter(0)):
-            self._file.executemany(statement, [values for _, values in same])
+        self._rows.write(self._file)
         log, self._log = self._log, []
         self._file.executemany(
             "INSERT INTO log (event, answer) VALUES (?, ?)",
@@ -227,49 +207,6 @@ class State:
         if not self._open:
             self._file.execute("BEGIN IMMEDIATE")
             self._open = True
-
-    def _write_nics(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
-        touched = {nic for move in decision.moves for nic in (move.source, move.target) if nic is not None}
-        named = getattr(event, "nic", None)
-        for nic_id in sorted(touched | ({named} if named else set())):
-            nic = fleet.find(nic_id)
-            if nic is not None and self._services.get(nic_id) is not nic.service:  # most events change no row of a NIC
-                self._services[nic_id] = nic.service
-                self._note(WRITE_NIC, nic.id, nic.kind.index, nic.number, nic.service.value)
-
-    def _write_move(self, move: Move, fleet: Fleet, *, new: bool) -> None:
-        if not new:
-            self._delete(move.id)
-        nic = fleet.nic_of(move.id)
-        if nic is not None:
-            self._insert(nic.tenants_by_id[move.id], nic.id)
-
-    def _move_to_queue(self, tenant_id: str) -> None:
-        """Put a tenant that lost its NIC at the end of the queue."""
-        self._note(
-            "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?", tenant_id
-        )
-
-    def _insert(self, tenant: Tenant, nic: str | None) -> None:
-        self._note(WRITE_TENANT, tenant.id, nic, tenant.workload.nf, *tenant.workload.traffic.as_tuple(),
-                   tenant.sla.max_drop, tenant.sla.min_kpps)  # fmt: skip
-
-    def _update(self, event: Change) -> None:
-        if event.workload is not None:
-            traffic = event.workload.traffic.as_tuple()
-            self._note("UPDATE tenants SET flows = ?, packet_size = ?, mtbr = ? WHERE id = ?", *traffic, event.id)
-        if event.sla is not None:
-            sla = event.sla
-            self._note(
-                "UPDATE tenants SET sla_drop = ?, sla_min_kpps = ? WHERE id = ?", sla.max_drop, sla.min_kpps, event.id
-            )
-
-    def _delete(self, tenant_id: str) -> None:
-        self._note("DELETE FROM tenants WHERE id = ?", tenant_id)
-
-    def _note(self, statement: str, *values: object) -> None:
-        """Note a row of the fleet, which is written with the next commit."""
-        self._rows.append((statement, values))
 
 
 def back_up(state: Path, copy: Path) -> None:

@@ -79,6 +79,7 @@ class ClassIndex:
         self._last_need: tuple[int, float] | None = None
         self._joined = table.joined.tolist()
         self._solo = table.solo.tolist()
+        self._floor = table.floor.tolist()
         self._full = (table.joined == NONE).all(axis=1).tolist()
         patterns, width = len(table.counts), len(table.workloads)
         self._population = np.zeros(patterns, dtype=np.int64)
@@ -170,8 +171,9 @@ class ClassIndex:
         self._slots.end_trial()
 
     def covers(self, tenant: Tenant) -> bool:
-        """Whether all co-locations that are useful to the tenant are predicted."""
-        return self.table.covers(tenant)
+        """Whether the table holds all co-locations that are useful to the tenant, or its kind does not host it."""
+        need = self._need(tenant)
+        return not self.table.kind.hosts(tenant.workload) if need is None else need[1] >= self._floor[need[0]]
 
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants."""

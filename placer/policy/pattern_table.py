@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from placer.model.fleet import NicKind, Tenant
+from placer.model.fleet import NicKind
 from placer.model.oracle import CoLocation, Oracle
 from placer.policy.enumeration import Enumeration
 from placer.policy.enumeration import Pattern as Pattern
@@ -115,13 +115,6 @@ class PatternTable:
             contains = (self.counts >= self.counts[pattern]).all(axis=1)
             self._above[pattern] = np.flatnonzero(contains).astype(np.int32)
         return self._above[pattern]
-
-    def covers(self, tenant: Tenant) -> bool:
-        """Whether the table holds all co-locations that are useful to the tenant, or its kind does not host it."""
-        column = self.columns.get(tenant.workload)
-        if column is None:
-            return not self.kind.hosts(tenant.workload)
-        return bool(tenant.sla.required_kpps(self.solo[column]) >= self.floor[column])
 
     def co_location(self, pattern: Pattern) -> CoLocation:
         """The workloads of a pattern."""

@@ -118,11 +118,9 @@ class Selector:
         if best is None:
             return self._beyond(tenant) if opens else None
         if self.rule.opening_cost is not None and opens:
-            new = self._cheapest_new(tenant)
-            if new is not None and new.count is None:
-                opening = self.indexes[new.index].opening_score(tenant)
-                if opening is not None and best[0] > opening + self._opening_cost() * new.cost:
-                    return new
+            opening, new = self._cheapest_new(tenant) or (math.inf, None)
+            if new is not None and new.count is None and best[0] > opening + self._opening_cost() * new.cost:
+                return new
         return best[1]
 
     def has_predicted(self, tenant: Tenant) -> bool:
@@ -143,10 +141,9 @@ class Selector:
         if new is None and not found:
             found = ranked_of(self._others(), tenant, most)
         if new is not None:
-            found.append((math.inf, new))
-            if self.choose(tenant) is new:
-                opening = self.indexes[new.index].opening_score(tenant)
-                found.insert(0, (opening if opening is not None else math.inf, found.pop()[1]))
+            found.append((math.inf, new[1]))
+            if self.choose(tenant) is new[1]:
+                found = [new, *found[:-1]]
         return found[:most]
 
     @contextmanager
@@ -348,17 +345,19 @@ class Selector:
 
     def _beyond(self, tenant: Tenant) -> Nic | NicKind | None:
         """What takes a tenant that fits on no NIC that was compared."""
-        found = self._cheapest_new(tenant) or last_resort_of(self.indexes, tenant)
+        new = self._cheapest_new(tenant)
+        found = last_resort_of(self.indexes, tenant) if new is None else new[1]
         if found is not None or self.fleet.pool.agents == 1:
             return found
         best = best_of(self._others(), tenant)
         return last_resort_of(self._others(), tenant) if best is None else best[1]
 
-    def _cheapest_new(self, tenant: Tenant) -> NicKind | None:
-        """The cheapest kind of which a NIC can be opened and on which the SLA of the tenant is met alone."""
+    def _cheapest_new(self, tenant: Tenant) -> tuple[float, NicKind] | None:
+        """The cheapest kind of which a NIC can be opened and on which the tenant's SLA is met alone, with its score."""
         for kind in self.fleet.available():
-            if self.indexes[kind.index].opening_score(tenant) is not None:
-                return kind
+            score = self.indexes[kind.index].opening_score(tenant)
+            if score is not None:
+                return score, kind
         return None
 
     def _close(self, left: int) -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.sla import Sla
+from placer.policy.class_index import ClassIndex
 from placer.policy.pattern_table import PatternTable, TooManyPatterns
+from placer.policy.rules import LOOK_AHEAD
 from profiles import TrafficProfile, Workload
 from tests.placer.policy.toy_tables import BIG, KIND, SMALL, TABLE, SmallSlowsSmall
 
@@ -31,10 +33,11 @@ def test_co_locations_that_violate_every_sla_are_left_out() -> None:
     """Small NFs lose 20 % next to each other; where none accepts more than 10 %, they share with big ones only."""
     table = PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall(), lambda workload, solo: 0.1)
     assert sorted(rows_of(table)) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    accepting = {drop: table.covers(Tenant("1", SMALL, Sla(max_drop=drop))) for drop in (0.05, 0.1, 0.15)}
+    index = ClassIndex(table, LOOK_AHEAD)
+    accepting = {drop: index.covers(Tenant("1", SMALL, Sla(max_drop=drop))) for drop in (0.05, 0.1, 0.15)}
     assert accepting == {0.05: True, 0.1: True, 0.15: False}
-    assert not table.covers(Tenant("1", Workload("small", TrafficProfile(2, 64)), Sla(max_drop=0.1)))
-    assert table.covers(Tenant("1", Workload("not hosted", TrafficProfile(1, 64)), Sla(max_drop=0.1)))
+    assert not index.covers(Tenant("1", Workload("small", TrafficProfile(2, 64)), Sla(max_drop=0.1)))
+    assert index.covers(Tenant("1", Workload("not hosted", TrafficProfile(1, 64)), Sla(max_drop=0.1)))
 
 
 def test_throughput_outside_the_table_is_asked_for() -> None:
