@@ -226,6 +226,7 @@ class Writer:
                 self._batch = self._take()
                 await self._decide_and_commit()
                 self._settle()
+                await asyncio.sleep(0)  # answers leave, and who waits for `settled` reads, before the next batch
         except BaseException as failure:
             self._fail(failure)
             raise

@@ -179,3 +179,15 @@ def test_every_refusal_is_counted_by_its_status(tmp_path: Path) -> None:
         shown = one.client.get("/metrics").text
         for status in (409, 412, 422):
             assert f'placer_refused_total{{status="{status}"}} 1.0' in shown
+
+
+def test_who_reads_does_not_wait_until_no_event_waits(place: Path | str) -> None:
+    """Reads between the batches of a long request see what was committed until then."""
+    total = 3_000
+    body = "\n".join(json.dumps({**ARRIVAL, "id": f"a{number}"}) for number in range(total))
+    with service(place) as one, ThreadPoolExecutor(1) as pool:
+        deciding = pool.submit(one.client.post, "/v1/events:batch", content=body)
+        seen = {one.client.get("/v1/nics").json()["version"]}
+        while not deciding.done():
+            seen.add(one.client.get("/v1/nics").json()["version"])
+    assert len([version for version in seen if 0 < version < total]) > 3
