@@ -36,6 +36,9 @@ GRACE_S = 10
 
 MOST_CONNECTIONS = 4_096
 
+ACCEPTED = 16
+"""Connections that are accepted per turn of the event loop. uvloop accepts one per socket, and a turn may take 20 ms."""
+
 BACKLOG = 1_024
 """Connections that wait to be accepted."""
 
@@ -134,7 +137,7 @@ def serve_http(
     shown = f"[{host}]" if ":" in host else host
     log("listening", address=f"{scheme}://{shown}:{port}", version=writer.version)
     with short_searches():
-        StoppingServer(config, writer).run(sockets=[listening])
+        StoppingServer(config, writer).run(sockets=[listening, *(listening.dup() for _ in range(1, ACCEPTED))])
     if writer.failure is not None:
         raise writer.failure
     log("stopped", version=writer.version)
