@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -33,6 +33,12 @@ from placer.policy.rules import Rule
 
 UNOPENED = 0
 """The slot of a NIC that is not open yet."""
+
+REACHABLE = b"\x01"
+"""The flag of a pattern that a NIC can become."""
+
+REMEMBERED = 4_096
+"""Tenants with their requirements of which it is remembered what a NIC with them can become."""
 
 PIVOTS = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
@@ -86,6 +92,7 @@ class ClassIndex:
         self._outside: Counter[Pattern] = Counter()
         self._required = np.zeros(width)
         self._reachable = np.zeros(patterns, dtype=np.bool_)
+        self._flags: dict[tuple[object, ...], bytes] = {}
         self._forecast = PriceForecast(table) if rule.forecasts and width else None
         prices = core_shares(table)
         if rule.forecasts:
@@ -368,21 +375,40 @@ class ClassIndex:
             for column, kpps in member.needs.values():
                 if kpps > strictest.get(column, 0.0):
                     strictest[column] = kpps
+            flags = self._flags_of(pattern, strictest)
+            blocked = self._blocked.of(member.nic.number)
+            if blocked:
+                flags = self._without(flags, pattern, blocked)
+            if flags.find(REACHABLE, 1) > 0:  # at 0 is the pattern itself
+                slot = self._slots.slot_of((pattern, flags))
+        self._members[member.nic.number] = member
+        self._count(member, member.columns if pattern == NONE else pattern)
+        self._slots.move(member.nic.number, slot)
+
+    def _flags_of(self, pattern: int, strictest: dict[int, float]) -> bytes:
+        """Which patterns above have the throughput that is required of each column (kpps)."""
+        key = (pattern, *strictest.items())
+        flags = self._flags.get(key)
+        if flags is None:
             for column, kpps in strictest.items():
                 self._required[column] = kpps
             table = self.table
             above = table.above(pattern)
-            found = mark_reachable(pattern, above, table.members, table.kpps, self._required, self._reachable)
-            for number in self._blocked.of(member.nic.number):
-                place = int(np.searchsorted(above, number))
-                if place < len(above) and above[place] == number and self._reachable[place]:
-                    self._reachable[place] = False
-                    found -= 1
-            if found - bool(self._reachable[0]):
-                slot = self._slots.slot_of((pattern, self._reachable[: len(above)].tobytes()))
-        self._members[member.nic.number] = member
-        self._count(member, member.columns if pattern == NONE else pattern)
-        self._slots.move(member.nic.number, slot)
+            mark_reachable(pattern, above, table.members, table.kpps, self._required, self._reachable)
+            flags = self._reachable[: len(above)].tobytes()
+            if len(self._flags) >= REMEMBERED:
+                self._flags.clear()
+            self._flags[key] = flags
+        return flags
+
+    def _without(self, flags: bytes, pattern: int, blocked: Iterable[int]) -> bytes:
+        """The same without patterns that are blocked."""
+        above, left = self.table.above(pattern), bytearray(flags)
+        for number in blocked:
+            place = int(np.searchsorted(above, number))
+            if place < len(above) and above[place] == number:
+                left[place] = 0
+        return bytes(left)
 
     def _remove(self, member: ClassMember) -> None:
         self._slots.move(member.nic.number, NO_CLASS)

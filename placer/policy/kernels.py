@@ -51,11 +51,7 @@ def compiled(kernel: Kernel) -> Kernel:
 
 @compiled
 def mark_reachable(pattern, above, members, kpps, required, reachable):  # type: ignore[no-untyped-def]
-    """Mark in `reachable` the patterns of `above` in which every tenant of `pattern` gets what it requires (kpps).
-
-    Returns the number of marked patterns.
-    """
-    found = 0
+    """Mark in `reachable` the patterns of `above` in which every tenant of `pattern` gets what it requires (kpps)."""
     for place in range(len(above)):
         meets = True
         for at in range(members.shape[1]):
@@ -66,8 +62,6 @@ def mark_reachable(pattern, above, members, kpps, required, reachable):  # type:
                 meets = False
                 break
         reachable[place] = meets
-        found += meets
-    return found
 
 
 @compiled

@@ -37,7 +37,7 @@ GRACE_S = 10
 MOST_CONNECTIONS = 4_096
 
 ACCEPTED = 16
-"""Connections that are accepted per turn of the event loop. uvloop accepts one per socket, and a turn may take 20 ms."""
+"""Connections that are accepted per turn: uvloop accepts one per socket, and a turn may take 20 ms."""
 
 BACKLOG = 1_024
 """Connections that wait to be accepted."""
