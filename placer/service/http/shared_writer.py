@@ -142,7 +142,7 @@ class SharedWriter(Writer):
         """Decide on the batch; NeedsAll or NeedsNews where that is not possible so."""
         self.engine.selector.everywhere = alone
         try:
-            self._decide_all()
+            self._decide_all(self._batch)
         finally:
             self.engine.selector.everywhere = False
 

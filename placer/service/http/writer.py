@@ -12,7 +12,7 @@ import json
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -39,7 +39,10 @@ from placer.service.http.metrics import Metrics
 from placer.service.log import log
 
 TOGETHER = 128
-"""Most events that are committed together: what a commit takes is shared, and nobody waits long for one."""
+"""Most events that are decided on together: what a commit takes is shared, and nobody waits long for one."""
+
+LONGEST_RUN = 8
+"""Times as many events of one long request that are committed together, as long as nobody else waits."""
 
 MOST_WAITING = 128
 """Requests that wait; beyond, the client is asked to come again later."""
@@ -136,6 +139,7 @@ class Writer:
         self._committed = asyncio.Event()
         self._settled = asyncio.Event()
         self._settled.set()
+        self._reading = 0
         self._stopping = False
         self._disk = ThreadPoolExecutor(1, "disk")
 
@@ -193,8 +197,12 @@ class Writer:
 
     async def settled(self) -> None:
         """Wait until all that was decided is committed, so that what is read now is never taken back."""
-        while not self._settled.is_set():
-            await self._settled.wait()
+        self._reading += 1
+        try:
+            while not self._settled.is_set():
+                await self._settled.wait()
+        finally:
+            self._reading -= 1
         if self.failure is not None:
             raise Stopped
 
@@ -240,7 +248,14 @@ class Writer:
 
     async def _decide_and_commit(self) -> None:
         self._settled.clear()
-        self._decide_all()
+        self._decide_all(self._batch)
+        for _ in range(1, LONGEST_RUN):
+            await asyncio.sleep(0)
+            if self._reading or len(self._waiting) != 1 or not self._waiting[0].taken:
+                break
+            more = self._take()
+            self._batch += more
+            self._decide_all(more)
         self.state.write()  # here: in the other thread, each row would wait until this one pauses
         await self._commit(self.state.commit)
 
@@ -290,21 +305,22 @@ class Writer:
         self._waiting.clear()
 
     def _take(self) -> list[Part]:
-        """At most `TOGETHER` lines; submissions that are taken whole leave the queue."""
+        """At most `TOGETHER` lines; the rest of a submission comes after all that wait."""
         budget, parts = TOGETHER, []
         while self._waiting and budget > 0:
             one = self._waiting[0]
             first, one.taken = one.taken, min(one.taken + budget, len(one.lines))
             budget -= one.taken - first
             parts.append(Part(one, first, one.taken))
-            if one.taken == len(one.lines):
-                self._waiting.popleft()
+            self._waiting.popleft()
+            if one.taken < len(one.lines):
+                self._waiting.append(one)
         return parts
 
-    def _decide_all(self) -> None:
-        """Decide on the batch. Its lines are read before: the same work many times over is faster than in turn."""
-        events = iter([self._read(line) for part in self._batch for line in part.of.lines[part.first : part.last]])
-        for part in self._batch:
+    def _decide_all(self, parts: Sequence[Part]) -> None:
+        """Decide on them. Their lines are read before: the same work many times over is faster than in turn."""
+        events = iter([self._read(line) for part in parts for line in part.of.lines[part.first : part.last]])
+        for part in parts:
             one = part.of
             for number in range(part.first, part.last):
                 one.answers.append(self._answer(one, one.lines[number], next(events), one.key_of(number)))

@@ -191,3 +191,16 @@ def test_who_reads_does_not_wait_until_no_event_waits(place: Path | str) -> None
         while not deciding.done():
             seen.add(one.client.get("/v1/nics").json()["version"])
     assert len([version for version in seen if 0 < version < total]) > 3
+
+
+def test_a_long_request_lets_others_through(place: Path | str) -> None:
+    """An event that comes while 3,000 lines are decided is not behind all of them."""
+    total = 3_000
+    body = "\n".join(json.dumps({**ARRIVAL, "id": f"a{number}"}) for number in range(total))
+    with service(place) as one, ThreadPoolExecutor(1) as pool:
+        deciding = pool.submit(one.client.post, "/v1/events:batch", content=body)
+        while not one.engine.events:
+            pass
+        assert one.arrive("b")["version"] <= total
+        answers = deciding.result().text.splitlines()
+    assert [json.loads(answer)["id"] for answer in answers] == [f"a{number}" for number in range(total)]
