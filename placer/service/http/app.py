@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from placer.online.saved import Unreachable
 from placer.service.http.answers import RETRY_AFTER, refusal
@@ -39,19 +39,14 @@ EVENTS = "/v1/events"
 
 OVERLOAD = "too many requests wait: come again"
 
-TURNED_AWAY: tuple[Message, ...] = (
-    {
-        "type": "http.response.start",
-        "status": 429,
-        "headers": [
-            (b"content-type", b"application/json"),
-            (b"retry-after", RETRY_AFTER.encode()),
-            (b"content-length", str(len(json.dumps({"ok": False, "error": OVERLOAD}))).encode()),
-        ],
-    },
-    {"type": "http.response.body", "body": json.dumps({"ok": False, "error": OVERLOAD}).encode()},
-)
+TURNED_AWAY = json.dumps({"ok": False, "error": OVERLOAD}).encode()
 """The answer to an event while too many wait."""
+
+TURNED_AWAY_HEADERS = (
+    (b"content-type", b"application/json"),
+    (b"retry-after", RETRY_AFTER.encode()),
+    (b"content-length", str(len(TURNED_AWAY)).encode()),
+)
 
 TOO_LARGE = f"the request is larger than {LARGEST_BODY:,} bytes"
 
@@ -116,6 +111,21 @@ def failure_answer(failure: Exception, method: str) -> Response:
     return refusal(500, "the service failed; its log says how")
 
 
+def turning_away(writer: Writer) -> Callable[[bytes], bytes | None]:
+    """Which requests a connection turns away by itself, and how: events while too many wait."""
+    headers = b"".join(b"%b: %b\r\n" % header for header in TURNED_AWAY_HEADERS)
+    answer = b"HTTP/1.1 429 Too Many Requests\r\n%b\r\n%b" % (headers, TURNED_AWAY)
+    url = EVENTS.encode()
+
+    def turn_away(asked: bytes) -> bytes | None:
+        if asked != url or not writer.full:
+            return None
+        writer.metrics.overloaded()
+        return answer
+
+    return turn_away
+
+
 class Guard:
     """Lets through only requests that are authorised and small enough; those with a body go straight to their route."""
 
@@ -131,10 +141,10 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path = scope["path"]
-        if path == EVENTS and self._writer.full:  # turned away as cheaply as can be
+        if path == EVENTS and self._writer.full:
             self._writer.metrics.overloaded()
-            for message in TURNED_AWAY:
-                await send(message)
+            await send({"type": "http.response.start", "status": 429, "headers": list(TURNED_AWAY_HEADERS)})
+            await send({"type": "http.response.body", "body": TURNED_AWAY})
             return
         wrong = self._unauthorised(scope)
         if wrong is not None:

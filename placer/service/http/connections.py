@@ -2,12 +2,15 @@
 
 Without that, a few thousand clients that begin a request and never end it would keep out all others. A request that
 comes whole, as most do, starts no timer.
+
+Requests that are turned away, because too many wait, are answered here: there may be more of them than of others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -25,11 +28,23 @@ NOTHING, HEAD, BODY = "nothing", "head", "body"
 """What a connection waits for."""
 
 
-class LimitedConnection(HttpToolsProtocol):
-    """A connection that is closed where a request is too slow, or its head too large."""
+TurnAway = Callable[[bytes], bytes | None]
+"""The answer, head and body, to a request of this URL that is turned away; None where it is not."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+
+class LimitedConnection(HttpToolsProtocol):
+    """A connection that is closed where a request is too slow, or its head too large.
+
+    Parameters
+    ----------
+    turn_away
+        Which requests are turned away; None for none.
+    """
+
+    def __init__(self, *args: Any, turn_away: TurnAway | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._turn_away = turn_away
+        self._refusal: bytes | None = None
         self._request = 0
         self._awaited = HEAD
         self._head_bytes = 0
@@ -65,12 +80,29 @@ class LimitedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """As of the parser."""
         self._awaited = BODY
-        super().on_headers_complete()
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if self._turn_away is not None and not answering and not self.expect_100_continue:
+            self._refusal = self._turn_away(self.url)
+        if self._refusal is None:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """As of the parser."""
+        if self._refusal is None:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """As of the parser."""
         self._awaited = NOTHING
-        super().on_message_complete()
+        if self._refusal is None:
+            super().on_message_complete()
+            return
+        self.transport.write(self._refusal)
+        self._refusal = None
+        if self.parser.should_keep_alive():
+            self.on_response_complete()
+        else:
+            self.transport.close()
 
     def _limit_time(self) -> None:
         """Give the client time for what is awaited now."""
@@ -87,7 +119,9 @@ class LimitedConnection(HttpToolsProtocol):
         if self.flow.read_paused:
             self._limit_time()
             return
-        if self._awaited is BODY and not self.pipeline and not self.cycle.response_started:
+        if self._awaited is BODY and self._refusal is not None:
+            self.transport.write(self._refusal)
+        elif self._awaited is BODY and not self.pipeline and not self.cycle.response_started:
             self.transport.write(_too_slow())
         self.transport.close()
 

@@ -6,9 +6,10 @@ import json
 import logging
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -18,7 +19,7 @@ from placer.online.engine import Engine
 from placer.online.protocol import Reader
 from placer.online.saved import SavedState
 from placer.online.what_if import WhatIf
-from placer.service.http.app import Background, make_app, openapi_route
+from placer.service.http.app import Background, make_app, openapi_route, turning_away
 from placer.service.http.connections import LimitedConnection
 from placer.service.http.events import EventRoutes
 from placer.service.http.garbage import short_searches
@@ -127,7 +128,8 @@ def serve_http(
     config = uvicorn.Config(
         app, log_config=None, access_log=settings.log_requests, timeout_graceful_shutdown=GRACE_S,
         limit_concurrency=MOST_CONNECTIONS, ssl_certfile=settings.certificate, ssl_keyfile=settings.key,
-        server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, http=LimitedConnection, ws="none",
+        server_header=False, date_header=False, lifespan="on", backlog=BACKLOG, ws="none",
+        http=_connections(writer, settings),  # type: ignore[arg-type]
         proxy_headers=settings.log_requests,  # who asks is only logged
     )  # fmt: skip
     _log_as_json(requests=settings.log_requests)
@@ -168,6 +170,11 @@ class StoppingServer(uvicorn.Server):
         """Answer what waits, then stop."""
         self._writer.stop()
         await super().shutdown(sockets)
+
+
+def _connections(writer: Writer, settings: ServerSettings) -> Callable[..., LimitedConnection]:
+    """Makes connections; those that log all requests turn none away by themselves."""
+    return partial(LimitedConnection, turn_away=None if settings.log_requests else turning_away(writer))
 
 
 def _listen(settings: ServerSettings) -> socket.socket:

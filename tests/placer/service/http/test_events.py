@@ -190,7 +190,7 @@ def test_who_reads_does_not_wait_until_no_event_waits(place: Path | str) -> None
         seen = {one.client.get("/v1/nics").json()["version"]}
         while not deciding.done():
             seen.add(one.client.get("/v1/nics").json()["version"])
-    assert len([version for version in seen if 0 < version < total]) > 3
+    assert any(0 < version < total for version in seen)
 
 
 def test_a_long_request_lets_others_through(place: Path | str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from placer.online.engine import Engine
 from placer.online.protocol import Reader
 from placer.online.store import State
 from placer.service.http import connections
-from placer.service.http.app import make_app
+from placer.service.http.app import make_app, turning_away
 from placer.service.http.connections import LimitedConnection
 from placer.service.http.events import EventRoutes
 from placer.service.http.server import StoppingServer, event_routes, make_writer
@@ -31,14 +33,17 @@ HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % le
 
 
 @asynccontextmanager
-async def serving(path: Path) -> AsyncIterator[tuple[int, Engine]]:
-    """A service over toy NICs on a free port."""
+async def serving(path: Path, *, full: bool = False) -> AsyncIterator[tuple[int, Engine]]:
+    """A service over toy NICs on a free port, where too many requests wait if `full`."""
     with State(path, KINDS) as state, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         engine = Engine(Fleet(KINDS), [ToyOracle()])
         writer = make_writer(engine, Reader(TRAFFIC, lambda workload: (), engine.workload_of), state)
         _, app = make_app(event_routes(EventRoutes(writer)), writer, OPEN)
-        config = uvicorn.Config(app, log_config=None, lifespan="on", http=LimitedConnection, ws="none")
+        if full:
+            writer._most_waiting = 0
+        made = partial(LimitedConnection, turn_away=turning_away(writer))
+        config = uvicorn.Config(app, log_config=None, lifespan="on", http=made, ws="none")
         server = StoppingServer(config, writer)
         running = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started:
@@ -117,5 +122,48 @@ def test_a_request_that_is_cut_in_the_middle_changes_nothing_and_pipelined_ones_
             answer = await sent(port, HEAD + EVENT + again)
             assert answer.count(b" 200 OK") == 2 and answer.index(b'"placed"') < answer.rindex(b'"placed"')
             assert engine.events == 1
+
+    asyncio.run(study())
+
+
+LIVE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+LAST = HEAD.replace(b"Host: x", b"Host: x\r\nConnection: close") + EVENT
+
+
+@pytest.mark.parametrize(
+    ("parts", "answers"),
+    [
+        ((HEAD + EVENT, LAST), [429, 429]),
+        ((HEAD, EVENT[:3], EVENT[3:] + LIVE, LAST), [429, 404, 429]),
+        ((LIVE + HEAD + EVENT + LIVE, LAST), [404, 429, 404, 429]),
+        ((HEAD.replace(b"Host: x", b"Expect: 100-continue") + EVENT, LAST), [429, 429]),
+        ((LAST.replace(b"HTTP/1.1", b"HTTP/1.0"),), [429]),
+    ],
+    ids=["twice", "in parts", "at once", "expecting", "old"],
+)
+def test_events_are_turned_away_while_too_many_wait(
+    tmp_path: Path, parts: tuple[bytes, ...], answers: list[int]
+) -> None:
+    """Each gets its answer in turn, on a connection that goes on as long as its client wants."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db", full=True) as (port, engine):
+            found = await sent(port, *parts, pause=0.05)
+            assert [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", found)] == answers
+            assert found.lower().count(b"retry-after: 1") == answers.count(429)
+            assert engine.events == 0
+
+    asyncio.run(study())
+
+
+def test_an_event_that_is_turned_away_and_does_not_come_whole_ends_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the answer, once the time for its body is over."""
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.2)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db", full=True) as (port, _):
+            assert (await sent(port, HEAD + EVENT[:3], pause=0.5)).startswith(b"HTTP/1.1 429 ")
 
     asyncio.run(study())
