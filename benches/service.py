@@ -64,7 +64,7 @@ def run(nics: int = NICS, seconds: float = SECONDS) -> pd.DataFrame:
             rows.append(_row("ask, as fast as they go", _closed(port, questions(), seconds)))
             rows.append(_row("ask, 4,000/s", _open(port, questions(), seconds, 4000)))
             capacity = float(str(rows[2]["per_s"]))
-            overload = _open(port, churn("c"), seconds, 3 * capacity, 8 * CONNECTIONS, since_sent=True)
+            overload = _open(port, arrivals("c"), seconds, 3 * capacity, 8 * CONNECTIONS, since_sent=True)
             rows.append(
                 _row("three times as many events as it can decide", overload)
                 | {

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from placer.online.saved import Unreachable
 from placer.service.http.answers import RETRY_AFTER, refusal
+from placer.service.http.connections import is_one_request
 from placer.service.http.openapi import described
 from placer.service.http.posted import LARGEST_BODY, PostedEndpoint, TooLarge
 from placer.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
@@ -112,13 +113,13 @@ def failure_answer(failure: Exception, method: str) -> Response:
 
 
 def turning_away(writer: Writer) -> Callable[[bytes], bytes | None]:
-    """Which requests a connection turns away by itself, and how: events while too many wait."""
+    """Which requests a connection turns away by itself, and how: events that come whole while too many wait."""
     headers = b"".join(b"%b: %b\r\n" % header for header in TURNED_AWAY_HEADERS)
     answer = b"HTTP/1.1 429 Too Many Requests\r\n%b\r\n%b" % (headers, TURNED_AWAY)
-    url = EVENTS.encode()
+    event = f"POST {EVENTS} HTTP/1.1\r\n".encode()
 
-    def turn_away(asked: bytes) -> bytes | None:
-        if asked != url or not writer.full:
+    def turn_away(request: bytes) -> bytes | None:
+        if not (writer.full and request.startswith(event) and is_one_request(request)):
             return None
         writer.metrics.overloaded()
         return answer

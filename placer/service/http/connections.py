@@ -3,7 +3,8 @@
 Without that, a few thousand clients that begin a request and never end it would keep out all others. A request that
 comes whole, as most do, starts no timer.
 
-Requests that are turned away, because too many wait, are answered here: there may be more of them than of others.
+Requests that are turned away, because too many wait, are answered here before they are parsed: there may be many more
+of them than of others.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ NOTHING, HEAD, BODY = "nothing", "head", "body"
 
 
 TurnAway = Callable[[bytes], bytes | None]
-"""The answer, head and body, to a request of this URL that is turned away; None where it is not."""
+"""The answer, head and body, to a whole request that is turned away; None where it is not."""
+
+PARSED = (b"\r\ntransfer-encoding", b"\r\nexpect", b"close", b"upgrade")
+"""What is in the head of a request that only the parser understands."""
+
+LENGTH = b"\r\ncontent-length:"
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -44,7 +50,7 @@ class LimitedConnection(HttpToolsProtocol):
     def __init__(self, *args: Any, turn_away: TurnAway | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._turn_away = turn_away
-        self._refusal: bytes | None = None
+        self._refused_at = 0.0
         self._request = 0
         self._awaited = HEAD
         self._head_bytes = 0
@@ -64,6 +70,15 @@ class LimitedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """As of asyncio's protocols."""
+        if self._turn_away is not None and self._between_requests and (refusal := self._turn_away(data)) is not None:
+            self.transport.write(refusal)
+            self._refused_at = self.loop.time()
+            if self._awaited is not NOTHING:
+                self._awaited = NOTHING
+                self._limit_time()
+            if self.timeout_keep_alive_task is None:
+                self.on_response_complete()
+            return
         self._head_bytes += len(data)
         super().data_received(data)
         if self._awaited is HEAD and self._head_bytes > LARGEST_HEAD:
@@ -80,29 +95,25 @@ class LimitedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """As of the parser."""
         self._awaited = BODY
-        answering = self.cycle is not None and not self.cycle.response_complete
-        if self._turn_away is not None and not answering and not self.expect_100_continue:
-            self._refusal = self._turn_away(self.url)
-        if self._refusal is None:
-            super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        """As of the parser."""
-        if self._refusal is None:
-            super().on_body(body)
+        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """As of the parser."""
         self._awaited = NOTHING
-        if self._refusal is None:
-            super().on_message_complete()
-            return
-        self.transport.write(self._refusal)
-        self._refusal = None
-        if self.parser.should_keep_alive():
-            self.on_response_complete()
+        super().on_message_complete()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """As of uvicorn's protocols; a request that was turned away counts, too, without a timer for each."""
+        left = self._refused_at + self.timeout_keep_alive - self.loop.time()
+        if left > 0 and not self.transport.is_closing():
+            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
         else:
-            self.transport.close()
+            super().timeout_keep_alive_handler()
+
+    @property
+    def _between_requests(self) -> bool:
+        begun = self._awaited is not NOTHING and (self._request or self._head_bytes)
+        return not (begun or self.pipeline) and (self.cycle is None or self.cycle.response_complete)
 
     def _limit_time(self) -> None:
         """Give the client time for what is awaited now."""
@@ -119,11 +130,19 @@ class LimitedConnection(HttpToolsProtocol):
         if self.flow.read_paused:
             self._limit_time()
             return
-        if self._awaited is BODY and self._refusal is not None:
-            self.transport.write(self._refusal)
-        elif self._awaited is BODY and not self.pipeline and not self.cycle.response_started:
+        if self._awaited is BODY and not self.pipeline and not self.cycle.response_started:
             self.transport.write(_too_slow())
         self.transport.close()
+
+
+def is_one_request(data: bytes) -> bool:
+    """Whether this is one request with a body, nothing less and nothing more, after which the connection goes on."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    head = head.lower()
+    if not end or head.count(LENGTH) != 1 or any(one in head for one in PARSED):
+        return False
+    length = head.partition(LENGTH)[2].partition(b"\r\n")[0].strip()
+    return length == b"%d" % len(body)
 
 
 def _too_slow() -> bytes:

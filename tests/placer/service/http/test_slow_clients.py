@@ -33,8 +33,8 @@ HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % le
 
 
 @asynccontextmanager
-async def serving(path: Path, *, full: bool = False) -> AsyncIterator[tuple[int, Engine]]:
-    """A service over toy NICs on a free port, where too many requests wait if `full`."""
+async def serving(path: Path, *, full: bool = False, idle_s: int = 5) -> AsyncIterator[tuple[int, Engine]]:
+    """A service over toy NICs on a free port, where too many requests wait if `full`; idle connections are closed."""
     with State(path, KINDS) as state, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         engine = Engine(Fleet(KINDS), [ToyOracle()])
@@ -43,7 +43,7 @@ async def serving(path: Path, *, full: bool = False) -> AsyncIterator[tuple[int,
         if full:
             writer._most_waiting = 0
         made = partial(LimitedConnection, turn_away=turning_away(writer))
-        config = uvicorn.Config(app, log_config=None, lifespan="on", http=made, ws="none")
+        config = uvicorn.Config(app, log_config=None, lifespan="on", http=made, ws="none", timeout_keep_alive=idle_s)
         server = StoppingServer(config, writer)
         running = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started:
@@ -165,5 +165,18 @@ def test_an_event_that_is_turned_away_and_does_not_come_whole_ends_its_connectio
     async def study() -> None:
         async with serving(tmp_path / "s.db", full=True) as (port, _):
             assert (await sent(port, HEAD + EVENT[:3], pause=0.5)).startswith(b"HTTP/1.1 429 ")
+
+    asyncio.run(study())
+
+
+def test_a_connection_stays_open_while_its_events_are_turned_away(tmp_path: Path) -> None:
+    """And is closed some time after the last one, as after any answer."""
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db", full=True, idle_s=1) as (port, _):
+            begun = asyncio.get_running_loop().time()
+            found = await sent(port, *[HEAD + EVENT] * 4, pause=0.5)
+            assert found.count(b"HTTP/1.1 429") == 4
+            assert asyncio.get_running_loop().time() - begun >= 2.4
 
     asyncio.run(study())
