@@ -37,8 +37,11 @@ UNOPENED = 0
 REACHABLE = b"\x01"
 """The flag of a pattern that a NIC can become."""
 
-REMEMBERED = 4_096
-"""Tenants with their requirements of which it is remembered what a NIC with them can become."""
+REMEMBERED_BYTES = 8_000_000
+"""Memory for what NICs can become, by their tenants and requirements."""
+
+KEY_BYTES = 300
+"""Of tenants and requirements, about."""
 
 PIVOTS = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
@@ -93,6 +96,7 @@ class ClassIndex:
         self._required = np.zeros(width)
         self._reachable = np.zeros(patterns, dtype=np.bool_)
         self._flags: dict[tuple[object, ...], bytes] = {}
+        self._flag_bytes = 0
         self._forecast = PriceForecast(table) if rule.forecasts and width else None
         prices = core_shares(table)
         if rule.forecasts:
@@ -396,8 +400,10 @@ class ClassIndex:
             above = table.above(pattern)
             mark_reachable(pattern, above, table.members, table.kpps, self._required, self._reachable)
             flags = self._reachable[: len(above)].tobytes()
-            if len(self._flags) >= REMEMBERED:
+            self._flag_bytes += len(flags) + KEY_BYTES
+            if self._flag_bytes > REMEMBERED_BYTES:
                 self._flags.clear()
+                self._flag_bytes = 0
             self._flags[key] = flags
         return flags
 
