@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -25,23 +25,14 @@ from placer.policy.blocked_joins import BlockedJoins
 from placer.policy.class_slots import NO_CLASS, ClassSlots
 from placer.policy.closing import MOST_MOVES
 from placer.policy.forecast import LEVELS, SAMPLES, SAMPLES_AT_ONCE, PriceForecast, core_shares
-from placer.policy.kernels import mark_reachable
 from placer.policy.lowered import LoweredPatterns
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
+from placer.policy.reachable import ReachablePatterns, goes_on
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 
 UNOPENED = 0
 """The slot of a NIC that is not open yet."""
-
-REACHABLE = b"\x01"
-"""The flag of a pattern that a NIC can become."""
-
-REMEMBERED_BYTES = 8_000_000
-"""Memory for what NICs can become, by their tenants and requirements."""
-
-KEY_BYTES = 300
-"""Of tenants and requirements, about."""
 
 PIVOTS = 32
 """Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
@@ -93,10 +84,7 @@ class ClassIndex:
         patterns, width = len(table.counts), len(table.workloads)
         self._population = np.zeros(patterns, dtype=np.int64)
         self._outside: Counter[Pattern] = Counter()
-        self._required = np.zeros(width)
-        self._reachable = np.zeros(patterns, dtype=np.bool_)
-        self._flags: dict[tuple[object, ...], bytes] = {}
-        self._flag_bytes = 0
+        self._reachable = ReachablePatterns(table)
         self._forecast = PriceForecast(table) if rule.forecasts and width else None
         prices = core_shares(table)
         if rule.forecasts:
@@ -379,42 +367,14 @@ class ClassIndex:
             for column, kpps in member.needs.values():
                 if kpps > strictest.get(column, 0.0):
                     strictest[column] = kpps
-            flags = self._flags_of(pattern, strictest)
-            blocked = self._blocked.of(member.nic.number)
-            if blocked:
-                flags = self._without(flags, pattern, blocked)
-            if flags.find(REACHABLE, 1) > 0:  # at 0 is the pattern itself
+            flags = self._reachable.flags(pattern, strictest)
+            if blocked := self._blocked.of(member.nic.number):
+                flags = self._reachable.without(flags, pattern, blocked)
+            if goes_on(flags):
                 slot = self._slots.slot_of((pattern, flags))
         self._members[member.nic.number] = member
         self._count(member, member.columns if pattern == NONE else pattern)
         self._slots.move(member.nic.number, slot)
-
-    def _flags_of(self, pattern: int, strictest: dict[int, float]) -> bytes:
-        """Which patterns above have the throughput that is required of each column (kpps)."""
-        key = (pattern, *strictest.items())
-        flags = self._flags.get(key)
-        if flags is None:
-            for column, kpps in strictest.items():
-                self._required[column] = kpps
-            table = self.table
-            above = table.above(pattern)
-            mark_reachable(pattern, above, table.members, table.kpps, self._required, self._reachable)
-            flags = self._reachable[: len(above)].tobytes()
-            self._flag_bytes += len(flags) + KEY_BYTES
-            if self._flag_bytes > REMEMBERED_BYTES:
-                self._flags.clear()
-                self._flag_bytes = 0
-            self._flags[key] = flags
-        return flags
-
-    def _without(self, flags: bytes, pattern: int, blocked: Iterable[int]) -> bytes:
-        """The same without patterns that are blocked."""
-        above, left = self.table.above(pattern), bytearray(flags)
-        for number in blocked:
-            place = int(np.searchsorted(above, number))
-            if place < len(above) and above[place] == number:
-                left[place] = 0
-        return bytes(left)
 
     def _remove(self, member: ClassMember) -> None:
         self._slots.move(member.nic.number, NO_CLASS)
