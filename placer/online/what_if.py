@@ -121,7 +121,7 @@ class WhatIf:
     def scores(self, arrival: Tenant, nic_ids: Sequence[str]) -> dict[str, float]:
         """By NIC that takes the arrival, its score, the lower the better; infinite for one that is not in use."""
         taken = [nic_id for nic_id, reason in self.misfits(arrival, nic_ids).items() if reason is None]
-        in_use = [nic for nic in map(self.engine.fleet.nics.get, taken) if nic is not None]
+        in_use = [nic for nic in map(self.engine.fleet.nics.find, taken) if nic is not None]
         found = dict.fromkeys(taken, math.inf)
         if self.engine.selector.has_predicted(arrival):
             return found | self.engine.selector.scores_on(arrival, in_use)

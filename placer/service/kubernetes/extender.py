@@ -11,6 +11,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 import httpx
@@ -20,7 +21,7 @@ from starlette.routing import Route
 from placer.model.fleet import Tenant
 from placer.online.events import Arrive, Refused
 from placer.online.what_if import WhatIf
-from placer.service.http.answers import answer, refusal
+from placer.service.http.answers import JSON, answer, refusal
 from placer.service.http.posted import Posted, posted_route
 from placer.service.http.writer import Writer
 from placer.service.kubernetes.api import KubernetesApi
@@ -88,15 +89,15 @@ class Extender:
         try:
             pod, names = self._pod_and_names(posted.body)
             if pod is None:
-                return answer([{"Host": name, "Score": 0} for name in names])
+                return _scored(names, {})
             arrival = self._arrival(pod)
             await self.writer.settled()
         except (_Impossible, Refused, WrongPod):
-            return answer([{"Host": name, "Score": 0} for name in names])
+            return _scored(names, {})
         except ValueError as error:
             return refusal(400, f"not the arguments of an extender: {error}")
         scores = _from_0_to_10(self.what_if.scores(arrival, names))
-        return answer([{"Host": name, "Score": scores.get(name, 0)} for name in names])
+        return _scored(names, scores)
 
     async def bind(self, posted: Posted) -> Response:
         """Place the pod on the node, then bind it; where that fails, it is taken off again."""
@@ -214,13 +215,17 @@ def _filtered(
     }
 
 
+def _scored(names: Sequence[str], scores: Mapping[str, int]) -> Response:
+    """The answer of prioritize; written line by line, as it is long and has always the same keys."""
+    rows = [f'{{"Host": {quoted(name)}, "Score": {scores.get(name, 0)}}}' for name in names]
+    return Response(f"[{', '.join(rows)}]", media_type=JSON)
+
+
 def _from_0_to_10(scores: Mapping[str, float]) -> dict[str, int]:
     """Scores where low is good, as whole numbers up to `BEST` where high is good; infinite ones become 0."""
-    finite = [score for score in scores.values() if math.isfinite(score)]
+    finite = {score for score in scores.values() if math.isfinite(score)}
     if not finite:
         return dict.fromkeys(scores, 0)
     best, width = min(finite), max(max(finite) - min(finite), 1e-12)
-    return {
-        name: BEST - round((BEST - 1) * (score - best) / width) if math.isfinite(score) else 0
-        for name, score in scores.items()
-    }
+    whole = {score: BEST - round((BEST - 1) * (score - best) / width) for score in finite}  # NICs of a class have one
+    return {name: whole.get(score, 0) for name, score in scores.items()}
