@@ -250,14 +250,21 @@ class Writer:
         self._settled.clear()
         self._decide_all(self._batch)
         for _ in range(1, LONGEST_RUN):
-            await asyncio.sleep(0)
-            if self._reading or len(self._waiting) != 1 or not self._waiting[0].taken:
+            if not self._only_a_rest_waits:
+                break
+            await asyncio.sleep(0)  # who comes now is not kept waiting
+            if not self._only_a_rest_waits:
                 break
             more = self._take()
             self._batch += more
             self._decide_all(more)
         self.state.write()  # here: in the other thread, each row would wait until this one pauses
         await self._commit(self.state.commit)
+
+    @property
+    def _only_a_rest_waits(self) -> bool:
+        """Whether nobody waits but for the rest of a long request."""
+        return not self._reading and len(self._waiting) == 1 and self._waiting[0].taken > 0
 
     async def _commit(self, commit: Callable[[], None]) -> None:
         begun = time.perf_counter()
