@@ -70,13 +70,23 @@ class CorrectedOracle(PredictorOracle):
         )
         return [self._correct(one, kpps) for one, kpps in zip(co_locations, plain, strict=True)]
 
+    def in_advance(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
+        """As of `Oracle`: as predicted, with drift; beside others more, where more was measured."""
+        now = self.throughput(co_locations)
+        return [
+            self._in_advance(one, kpps) if self._concern(one) else kpps
+            for one, kpps in zip(co_locations, now, strict=True)
+        ]
+
     def throughput_of(self, workload: Workload, co_location: CoLocation) -> float:
         """As of `Oracle`, without asking what was learnt of the other workloads."""
-        (plain,) = super().throughput([co_location])
+        plain = self._cached(co_location) or super().throughput([co_location])[0]
         if not self.corrections.concern(self.nic_model, workload):
             return lowest_by_workload(co_location, plain)[workload]
-        parts = (part for part in self._parts(co_location, plain) if part[0] == workload)
-        return min(self._at_risk(co_location, *part) for part in parts)
+        estimates = self.estimates(co_location)
+        first = co_location.index(workload)
+        equal = range(first, first + co_location.count(workload))  # co-locations are sorted
+        return min(self._at_risk(co_location, workload, plain[at], estimates[at]) for at in equal)
 
     def median(self, co_location: CoLocation) -> tuple[float, ...]:
         """The corrected median prediction of each workload, kpps."""
@@ -87,8 +97,11 @@ class CorrectedOracle(PredictorOracle):
 
     def estimates(self, co_location: CoLocation) -> tuple[Estimate, ...]:
         """The prediction of each workload before corrections."""
-        self._estimate([co_location])
-        return self._estimates[co_location]
+        found = self._estimates.get(co_location)
+        if found is None:
+            self._estimate([co_location])
+            found = self._estimates[co_location]
+        return found
 
     def _correct(self, co_location: CoLocation, kpps: tuple[float, ...]) -> tuple[float, ...]:
         found = self._corrected.get(co_location)
@@ -98,6 +111,12 @@ class CorrectedOracle(PredictorOracle):
                 found = tuple(self._at_risk(co_location, *one) for one in self._parts(co_location, kpps))
             self._corrected[co_location] = found
         return found
+
+    def _in_advance(self, co_location: CoLocation, now: tuple[float, ...]) -> tuple[float, ...]:
+        alone = len(co_location) == 1
+        drift = (self.corrections.drift(self.nic_model, workload.nf, alone) for workload in co_location)
+        predicted = (one.at_risk * factor for one, factor in zip(self.estimates(co_location), drift, strict=True))
+        return tuple(predicted) if alone else tuple(map(max, predicted, now))
 
     def _parts(self, co_location: CoLocation, kpps: tuple[float, ...]) -> list[tuple[Workload, float, Estimate]]:
         return list(zip(co_location, kpps, self.estimates(co_location), strict=True))

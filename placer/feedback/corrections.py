@@ -8,13 +8,12 @@ factor per NF stands for drift: a change of the NF itself, which is seen in all 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from math import exp, log, sqrt
-from typing import NamedTuple
 
-from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agreed, parts_of
+from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agreed
+from placer.feedback.places import SILENT, MeasuredShift, NearPlaces, Place
 from placer.feedback.reading import competitors_of
 from profiles import CoLocation, Workload
 
@@ -24,14 +23,6 @@ they may be wrong."""
 
 FIRST_WEIGHT, DOUBT = 0.5, 0.25
 """How far the first tenant moves a prediction, of the way; n tenants who agree move it n / (n + DOUBT) of the way."""
-
-NEARNESS = {1: 0.2, 2: 0.15}
-"""The weight of what was measured where so many competitors differ. Placement chooses what is predicted too high, so
-what is measured lies below the predictions of what is near: with more weight, it costs NICs and saves no violation."""
-
-UNMOVED = 1.0
-"""The weight of the prediction itself among what was measured near."""
-
 
 REMEMBERED_PLACES = 10_000
 """Readings of which is remembered where they were taken, so that what they change can be found."""
@@ -85,31 +76,17 @@ class PredictionShift:
     def at_risk(self, estimate: Estimate) -> float:
         """The corrected throughput at risk, kpps.
 
-        Apart from drift it is never above the one without corrections: placement that goes up to what was measured
-        saves hardly a NIC, and violates the SLAs for which a reading was a little too high.
+        What was measured near moves it down only, apart from drift; what was measured there, up as well. Otherwise
+        feedback costs NICs: co-locations that do less than predicted are avoided, and those that do more are not used.
         """
         if estimate.kpps <= 0:
             return 0.0
         margin = log(max(estimate.at_risk, 1e-300) / estimate.kpps)
-        return estimate.kpps * exp(min(self.by - self.doubt + self.spread_left * margin, self.drift + margin))
+        moved = self.by - self.doubt + self.spread_left * margin
+        return estimate.kpps * exp(moved if self.spread_left < 1.0 else min(moved, self.drift + margin))
 
 
 NOTHING = PredictionShift(0.0)
-
-Place = tuple[str, Workload, CoLocation]
-"""NIC model, workload and competitors."""
-
-
-class MeasuredShift(NamedTuple):
-    """What readings say together: the logarithm by which predictions move, times its weight; that weight; and how
-    much lower it may be by the noise of readings."""
-
-    weighted: float
-    weight: float
-    doubt: float = 0.0
-
-
-SILENT = MeasuredShift(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +138,14 @@ class LearntCorrections:
         self._all_since = 0
         self._drift: dict[tuple[str, str, bool], float] = {}
         self._estimates: dict[Place, Estimate] = {}
-        self._agreements: dict[LedgerEntry, MeasuredShift] = {}
-        self._sums: dict[Place, MeasuredShift] = {}
+        self._said = NearPlaces(ledger, self._agreement)
 
     def learn(self, entry: LedgerEntry, nic_model: str, workload: Workload, estimate: Estimate) -> None:
         """Count an entry that got a reading; `estimate` is its prediction."""
-        self._estimates[nic_model, workload, entry.competitors] = estimate
-        self._agreements.pop(entry, None)
-        for part in parts_of(entry.competitors):
-            self._sums.pop((nic_model, workload, part), None)
-        self._places.append((nic_model, workload, entry.competitors))
+        place = nic_model, workload, entry.competitors
+        self._estimates[place] = estimate
+        self._said.changed(place)
+        self._places.append(place)
         self.stamp += 1
 
     def changed_since(self, stamp: int, nic_model: str) -> list[tuple[Workload, CoLocation]] | None:
@@ -187,8 +162,7 @@ class LearntCorrections:
         self.stamp += 1
         self._all_since = self.stamp
         self._places.clear()
-        self._agreements.clear()
-        self._sums.clear()
+        self._said.clear()
 
     def drift(self, nic_model: str, nf: str, alone: bool) -> float:
         """The factor of an NF; 1 without drift."""
@@ -216,63 +190,20 @@ class LearntCorrections:
         drifted = self._drift.get((nic_model, workload.nf, len(co_location) == 1), 0.0)
         if not self.ledger.knows(nic_model, workload):
             return PredictionShift(drifted, drift=drifted) if drifted else NOTHING
-        competitors = competitors_of(co_location, workload)
-        near = self._near(nic_model, workload, competitors)
-        entry = self.ledger.find(nic_model, workload, competitors)
-        if entry is None or not entry.readings:
+        place = nic_model, workload, competitors_of(co_location, workload)
+        near, own = self._said.near(place), self._said.own(place)
+        if not own.weight:
             return PredictionShift(drifted + near, drift=drifted)
-        own = self._agreed(nic_model, workload, entry)
         by = drifted + near + own.weighted - own.weight * near
         return PredictionShift(by, sqrt(1.0 - own.weight), drifted, own.doubt)
 
-    def _near(self, nic_model: str, workload: Workload, competitors: CoLocation) -> float:
-        """What entries near here say together; nothing of an NF alone, which was measured before it was deployed."""
-        if not competitors:
-            return 0.0
-        total, weights = 0.0, UNMOVED
-        for said, nearness in self._said_near(nic_model, workload, competitors):
-            total += nearness * said.weighted
-            weights += nearness * said.weight
-        return total / weights
-
-    def _said_near(
-        self, nic_model: str, workload: Workload, competitors: CoLocation
-    ) -> Iterator[tuple[MeasuredShift, float]]:
-        """What was measured with a competitor more, fewer or another one, and the weight of that."""
-        yield self._with_one_more(nic_model, workload, competitors), NEARNESS[1]
-        own = self._of(nic_model, workload, competitors)
-        for part in parts_of(competitors):
-            yield self._of(nic_model, workload, part), NEARNESS[1]
-            others = self._with_one_more(nic_model, workload, part)
-            yield MeasuredShift(others.weighted - own.weighted, others.weight - own.weight), NEARNESS[2]
-
-    def _with_one_more(self, nic_model: str, workload: Workload, part: CoLocation) -> MeasuredShift:
-        """What all entries with these competitors and one more say together."""
-        place = nic_model, workload, part
-        known = self._sums.get(place)
-        if known is None:
-            every = [self._agreed(nic_model, workload, entry) for entry in self.ledger.with_one_more(*place)]
-            known = MeasuredShift(sum(one.weighted for one in every), sum(one.weight for one in every))
-            self._sums[place] = known
-        return known
-
-    def _of(self, nic_model: str, workload: Workload, competitors: CoLocation) -> MeasuredShift:
-        """What the entry with exactly these competitors says, if there is one."""
-        entry = self.ledger.find(nic_model, workload, competitors)
-        return SILENT if entry is None else self._agreed(nic_model, workload, entry)
-
-    def _agreed(self, nic_model: str, workload: Workload, entry: LedgerEntry) -> MeasuredShift:
+    def _agreement(self, place: Place, entry: LedgerEntry) -> MeasuredShift:
         """What the tenants of an entry agree on."""
-        known = self._agreements.get(entry)
-        if known is None:
-            known = SILENT
-            estimate = self._estimates.get((nic_model, workload, entry.competitors))
-            if estimate is not None and entry.readings:
-                known = _agreement(
-                    entry, estimate, self._drift.get((nic_model, workload.nf, not entry.competitors), 0.0)
-                )
-            self._agreements[entry] = known
-        return known
+        estimate = self._estimates.get(place)
+        if estimate is None or not entry.readings:
+            return SILENT
+        nic_model, workload, competitors = place
+        return _agreement(entry, estimate, self._drift.get((nic_model, workload.nf, not competitors), 0.0))
 
 
 def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> MeasuredShift:

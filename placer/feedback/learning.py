@@ -15,9 +15,10 @@ from typing import Any
 from placer.feedback.actions import ActionKind, Actions, ModelAction, NoActions, RetrainedModel
 from placer.feedback.canary_oracle import CanaryOracle
 from placer.feedback.challenge import ChallengeVerdict
-from placer.feedback.corrections import Estimate, LearntCorrections, Place
+from placer.feedback.corrections import Estimate, LearntCorrections
 from placer.feedback.drift import Drift, DriftDetector
 from placer.feedback.ledger import Ledger
+from placer.feedback.places import Place
 from placer.feedback.reading import ProductionReading
 from placer.feedback.trial import COVERAGE, Trial, places_known
 from placer.feedback.versions import ModelVersion, VersionStatus

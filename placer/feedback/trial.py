@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 
 from placer.feedback.challenge import Challenge, ChallengeVerdict, ModelScore
-from placer.feedback.corrections import Place
 from placer.feedback.ledger import Ledger
+from placer.feedback.places import Place
 from placer.feedback.reading import ProductionReading, competitors_of
 from placer.feedback.versions import ModelVersion
 

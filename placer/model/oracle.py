@@ -91,6 +91,14 @@ class Oracle(ABC):
         """Throughput (kpps) of each distinct workload of the co-location; of equal workloads, the slowest counts."""
         return lowest_by_workload(co_location, self.throughput([co_location])[0])
 
+    def in_advance(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
+        """Throughputs (kpps) by which co-locations are compared in advance, in the order of `throughput`.
+
+        Beside others never less than `throughput` answers now; it may be less because of what was learnt, and may rise
+        again.
+        """
+        return self.throughput(co_locations)
+
     def throughput_of(self, workload: Workload, co_location: CoLocation) -> float:
         """Throughput (kpps) of one workload of the co-location; the slowest where there are equal ones."""
         return self.by_workload(co_location)[workload]

@@ -41,6 +41,9 @@ from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
 from profiles import Workload
 
+REBUILT_AFTER, REBUILT_GROWTH = 256, 0.25
+"""Indexes are built anew after so many more readings, and at least this share more: what comes later changes less."""
+
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
 """What happens to an arrival that fits on no NIC."""
 
@@ -94,6 +97,7 @@ class Engine:
         self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected)
         self.waiting = {tenant.id: tenant for tenant in waiting}
         self.versions = NicVersions(events)
+        self._readings = 0 if feedback is None else feedback.capacities
         self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
         self._deciders: dict[type, Callable[..., Decision]] = {
             Arrive: self._arrive,
@@ -135,6 +139,15 @@ class Engine:
         self.oracles = self.feedback.deciders
         self.selector.rebuild(self.oracles)
         return True
+
+    def follow_readings(self, *, drifted: bool) -> None:
+        """Let decisions follow what feedback has learnt; `drifted` if an NF was found to have changed."""
+        readings = 0 if self.feedback is None else self.feedback.capacities
+        grown = readings - self._readings >= max(REBUILT_AFTER, REBUILT_GROWTH * self._readings)
+        if not self.follow_models() and (drifted or (grown and not self.selector.rebuilding)):
+            self._readings = readings
+            self.selector.rebuild()
+        self.selector.refresh()
 
     def _arrive(self, event: Arrive) -> Decision:
         tenant = event.tenant
@@ -260,9 +273,7 @@ class Engine:
         if self.feedback is None:
             raise Refused("measurements are not learnt here")
         decision = learn(event, self.fleet, self.feedback, self.events + 1)
-        if not self.follow_models() and decision.status == DRIFT:
-            self.selector.rebuild()
-        self.selector.refresh()
+        self.follow_readings(drifted=decision.status == DRIFT)
         if self._repairer is None:
             return decision
         moves = self._repairer.moves(self.fleet.nics[event.nic], decision.instances, self.events + 1)

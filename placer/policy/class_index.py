@@ -5,7 +5,7 @@ violating an SLA of their tenants. Throughput and score of every possible arriva
 decision compares the classes, however many NICs there are. A NIC whose co-location is not in the table violates an SLA
 already, and takes no arrival.
 
-Where answers of the oracle have changed since, the NIC that is found is checked once more, with the answers of now. One
+Where the oracle answers otherwise now, the NIC that is found is checked once more, with the answers of now. One
 whose own tenants would violate an SLA then is put into another class, so that it is found no more.
 """
 

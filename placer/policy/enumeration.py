@@ -54,7 +54,9 @@ class Enumeration:
     Attributes
     ----------
     known
-        All answers.
+        All answers in advance.
+    now
+        The answers that are others now.
     lowest
         Throughput of each workload in each useful pattern, by its number.
     free
@@ -77,13 +79,14 @@ class Enumeration:
         self.revision = oracle.revision
         self.most = most
         self.known: Answers = {}
+        self.now: Answers = {}
         hosted = {workload for workload in workloads if kind.hosts(workload)}
         known: tuple[Workload, ...] = ()
         if before is not None and before.answers_as(oracle) and hosted.issuperset(before.workloads):
-            self.known, known = before.known, before.workloads
+            self.known, self.now, known = before.known, before.now, before.workloads
         self.workloads: tuple[Workload, ...] = (*known, *sorted(hosted.difference(known)))
         self.columns = {workload: column for column, workload in enumerate(self.workloads)}
-        alone = oracle.throughput([(workload,) for workload in self.workloads])
+        alone = oracle.in_advance([(workload,) for workload in self.workloads])
         self.solo: Floats = np.array([kpps for (kpps,) in alone])
         drops = map(accepted_drop, self.workloads, self.solo.tolist())
         self.floor: Floats = self.solo * np.array([1.0 - drop for drop in drops]) * (1.0 - 2 * TOLERANCE)
@@ -157,10 +160,13 @@ class Enumeration:
     def _ask(self, patterns: Sequence[Pattern]) -> None:
         """Learn the throughput of every member of the patterns; of equal ones, the slowest counts."""
         co_locations = [self.co_location(pattern) for pattern in patterns]
-        answers = self.oracle.throughput(co_locations)
-        for pattern, co_location, answer in zip(patterns, co_locations, answers, strict=True):
-            lowest = lowest_by_workload(co_location, answer)
+        answers, in_advance = self.oracle.throughput(co_locations), self.oracle.in_advance(co_locations)
+        for pattern, co_location, answer, most in zip(patterns, co_locations, answers, in_advance, strict=True):
+            lowest = lowest_by_workload(co_location, most)
             self.known[pattern] = tuple(lowest[self.workloads[column]] for column in pattern)
+            if answer != most:
+                lowest = lowest_by_workload(co_location, answer)
+                self.now[pattern] = tuple(lowest[self.workloads[column]] for column in pattern)
 
     def _one_more(self, level: Sequence[Pattern]) -> dict[Pattern, list[tuple[int, int]]]:
         """Patterns with one more member, all of whose parts are useful: numbers of these parts and missing columns."""

@@ -1,4 +1,4 @@
-"""Which co-locations of a table have lower throughputs by now than when it was made.
+"""Which co-locations of a table have lower throughputs by now than the table says.
 
 What is learnt of a workload in a co-location changes predictions there and near there. Only these are asked for anew,
 so that decisions on all others take no longer than without learning.
@@ -7,7 +7,7 @@ so that decisions on all others take no longer than without learning.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from placer.model.oracle import CoLocation, Oracle
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
@@ -47,6 +47,8 @@ class LoweredPatterns:
         self._patterns = list(table.number_of)
         self._oracle = table.oracle
         self._known = table.revision
+        for number, now in table.now.items():
+            self._note(number, now)
 
     def follow(self, oracle: Oracle) -> None:
         """From now on, the answers of this oracle count."""
@@ -94,21 +96,25 @@ class LoweredPatterns:
 
     def _check(self, number: int, columns: Sequence[int]) -> bool:
         """Compare some columns of a pattern with what the oracle answers now; returns whether it eases SLAs."""
-        table, pattern = self.table, self._patterns[number]
-        co_location = table.co_location(pattern)
-        now = {column: self._oracle.throughput_of(table.workloads[column], co_location) for column in columns}
+        pattern, workloads = self._patterns[number], self.table.workloads
+        co_location = self.table.co_location(pattern)
+        now = {column: self._oracle.throughput_of(workloads[column], co_location) for column in columns}
         known = self.kpps(number)
         rose = any(value > known[column] for column, value in now.items())
         eased = rose if len(pattern) > 1 else any(value < known[column] for column, value in now.items())
+        self._note(number, now)
+        return eased
+
+    def _note(self, number: int, now: Mapping[int, float]) -> None:
+        """Note throughputs (kpps) of columns of a pattern."""
+        known, before, pattern = self.kpps(number), self.table.kpps[number], self._patterns[number]
         known.update(now)
-        before = table.kpps[number]
         if len(pattern) == 1:
             (column,) = pattern
             self.solo[column] = known[column]
             self.most[column] = max(known[column] / float(before[column]), 1.0) if before[column] > 0 else 1.0
             _keep(self._rose, column, self.most[column] > 1.0)
         _keep(self._fell, number, any(value < before[column] * (1.0 - SAME) for column, value in known.items()))
-        return eased
 
     def _near(self, changed: Iterable[tuple[Workload, CoLocation]]) -> Iterator[tuple[int, int]]:
         """Patterns with a workload beside these competitors, one more, one fewer, or another one, and its column."""

@@ -54,9 +54,11 @@ class PatternTable:
     members
         Columns of the distinct workloads, then -1, shape (patterns, most members).
     kpps
-        Throughput of each workload, 0 where the pattern does not contain it; shape of `counts`.
+        Throughput of each workload in advance, 0 where the pattern does not contain it; shape of `counts`.
+    now
+        Of patterns in which a throughput is another one now, that of each column (kpps), by the number of the pattern.
     solo, floor
-        Throughput of each workload alone, and the least that an instance accepts (kpps).
+        Throughput of each workload alone in advance, and the least that an instance accepts (kpps).
     free
         Cores that are left, shape (patterns,).
     joined
@@ -106,6 +108,11 @@ class PatternTable:
         self.kpps: Floats = np.array(enumeration.lowest).reshape(self.counts.shape)
         self.free: Ints = np.array(enumeration.free, dtype=np.int32)
         self.members = _members(self.counts)
+        self.now = {
+            number: dict(zip(pattern, now, strict=True))
+            for pattern, now in enumeration.now.items()
+            if (number := self.number_of.get(pattern)) is not None
+        }
         self._above: dict[int, Ints] = {}
         self._beyond: dict[tuple[Pattern, int], float] = {}
 

@@ -38,9 +38,7 @@ def learn_from_others(
         feedback.restore(map(reading_of, rows))
     finally:
         feedback.actions = live
-    if not engine.follow_models() and len(feedback.drifts) > drifts:
-        engine.selector.rebuild()
-    engine.selector.refresh()
+    engine.follow_readings(drifted=len(feedback.drifts) > drifts)
 
 
 def brings_a_version(learnt: Mapping[str, str | None]) -> bool:

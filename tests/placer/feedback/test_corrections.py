@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.feedback.corrections import NEARNESS, Estimate, LearntCorrections
+from placer.feedback.corrections import Estimate, LearntCorrections
 from placer.feedback.ledger import Ledger, LedgerEntry, agreed
+from placer.feedback.places import NEARNESS
 from placer.feedback.reading import ProductionReading
 from placer.model.oracle import co_location_of
 from placer.testing.toy import TRAFFIC
@@ -99,16 +100,17 @@ def test_a_measured_co_location_keeps_less_of_its_spread() -> None:
     assert shift.median(PREDICTED) < 85.0
 
 
-def test_what_was_measured_above_a_prediction_does_not_make_placement_bolder() -> None:
-    """The median moves up; the throughput at risk stays, unless the NF has drifted."""
+def test_what_was_measured_above_a_prediction_makes_placement_bolder_only_there() -> None:
+    """The throughput at risk rises where it was measured; near there it stays, unless the NF has drifted."""
     corrections = LearntCorrections(Ledger())
     for tenant in "1234":
         learn(corrections, B, tenant=tenant, kpps=120.0)
-    shift = corrections.shift(MODEL, (A, B), A, PREDICTED)
-    assert shift.median(PREDICTED) > 110.0
-    assert shift.at_risk(PREDICTED) == pytest.approx(95.0)
+    there, near = (corrections.shift(MODEL, (A, B, *more), A, PREDICTED) for more in ((), (C,)))
+    assert 110.0 < there.at_risk(PREDICTED) < there.median(PREDICTED)
+    assert near.median(PREDICTED) > 102.0
+    assert near.at_risk(PREDICTED) == pytest.approx(95.0)
     corrections.set_drift(MODEL, A.nf, False, 1.2)
-    assert corrections.shift(MODEL, (A, B), A, PREDICTED).at_risk(PREDICTED) == pytest.approx(114.0)
+    assert corrections.shift(MODEL, (A, B, C), A, PREDICTED).at_risk(PREDICTED) == pytest.approx(114.0)
 
 
 def test_lower_bounds_below_a_prediction_do_not_hold_back_what_others_measured() -> None:
@@ -147,7 +149,7 @@ def test_where_tenants_were_below_their_sla_placement_leaves_room_for_the_noise_
     violated, kept, more = (corrections.shift(MODEL, (A, beside), A, exact) for beside in (B, C, D))
     assert violated.at_risk(exact) == pytest.approx(violated.median(exact) * exp(-0.01))
     assert kept.at_risk(exact) == pytest.approx(kept.median(exact))
-    assert more.at_risk(exact) == 100.0  # a reading above the prediction does not make placement bolder
+    assert more.at_risk(exact) == pytest.approx(more.median(exact) * exp(-0.01))
 
 
 def test_outliers_make_no_more_doubt_than_two_usual_errors() -> None:
