@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice
-from math import exp, log, sqrt
+from math import exp, hypot, log, sqrt
 
 from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agreed
 from placer.feedback.places import SILENT, MeasuredShift, NearPlaces, Place
@@ -20,6 +20,9 @@ from profiles import CoLocation, Workload
 BELIEVED = 2.0
 """A tenant moves a prediction as if it were at most so many of its usual errors away, and two tenants twice as far:
 they may be wrong."""
+
+SIGMAS = 2.0
+"""Standard errors of readings that are left as a margin where SLAs were violated."""
 
 FIRST_WEIGHT, DOUBT = 0.5, 0.25
 """How far the first tenant moves a prediction, of the way; n tenants who agree move it n / (n + DOUBT) of the way."""
@@ -59,14 +62,17 @@ class PredictionShift:
         The share of its spread that is left.
     drift
         The part of it that an NF that has changed causes, of the logarithm.
+    noise
+        How far it usually is off by the noise of readings, of the logarithm.
     doubt
-        How much lower it may be by the noise of readings, of the logarithm, where tenants were below their SLA: SLAs
+        How much lower it is taken to be because of that, of the logarithm, where tenants were below their SLA: SLAs
         are violated there again and again while estimates swing about the truth.
     """
 
     by: float
     spread_left: float = 1.0
     drift: float = 0.0
+    noise: float = 0.0
     doubt: float = 0.0
 
     def median(self, estimate: Estimate) -> float:
@@ -76,14 +82,19 @@ class PredictionShift:
     def at_risk(self, estimate: Estimate) -> float:
         """The corrected throughput at risk, kpps.
 
-        What was measured near moves it down only, apart from drift; what was measured there, up as well. Otherwise
-        feedback costs NICs: co-locations that do less than predicted are avoided, and those that do more are not used.
+        What was measured near moves it down only, apart from drift. What was measured there moves it up as well, as
+        far as its noise allows: else feedback costs NICs, since co-locations that do less than predicted are avoided,
+        and those that do more are not used.
         """
         if estimate.kpps <= 0:
             return 0.0
         margin = log(max(estimate.at_risk, 1e-300) / estimate.kpps)
         moved = self.by - self.doubt + self.spread_left * margin
-        return estimate.kpps * exp(moved if self.spread_left < 1.0 else min(moved, self.drift + margin))
+        predicted = self.drift + margin
+        if moved > predicted:
+            noisy = self.by + margin * hypot(self.spread_left, self.noise / estimate.spread)
+            moved = max(predicted, min(moved, noisy)) if self.noise else predicted
+        return estimate.kpps * exp(moved)
 
 
 NOTHING = PredictionShift(0.0)
@@ -195,7 +206,7 @@ class LearntCorrections:
         if not own.weight:
             return PredictionShift(drifted + near, drift=drifted)
         by = drifted + near + own.weighted - own.weight * near
-        return PredictionShift(by, sqrt(1.0 - own.weight), drifted, own.doubt)
+        return PredictionShift(by, sqrt(1.0 - own.weight), drifted, own.noise, own.doubt)
 
     def _agreement(self, place: Place, entry: LedgerEntry) -> MeasuredShift:
         """What the tenants of an entry agree on."""
@@ -216,8 +227,9 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Measur
         return SILENT
     weight = FIRST_WEIGHT if count == 1 else count / (count + DOUBT)
     moved = _believed(votes, estimate)
-    doubt = min(entry.noise(), BELIEVED * estimate.spread) if count > 1 and entry.seen_below_sla else 0.0
-    return MeasuredShift(weight * moved, weight, doubt)
+    noise = entry.standard_error()
+    doubt = min(SIGMAS * noise, BELIEVED * estimate.spread) if count > 1 and entry.seen_below_sla else 0.0
+    return MeasuredShift(weight * moved, weight, weight * noise, doubt)
 
 
 def _believed(votes: Votes, estimate: Estimate) -> float:

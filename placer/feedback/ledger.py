@@ -22,8 +22,6 @@ REMEMBERED = 64
 LEAST_NOISE = 0.01
 """Readings are at least so noisy, of the logarithm."""
 
-SIGMAS = 2.0
-
 OF_NORMAL = 1.4826
 """The standard deviation of normal noise, in multiples of its median distance."""
 
@@ -82,14 +80,14 @@ class LedgerEntry:
         """Whether some tenant was seen below its SLA."""
         return any(one.below_sla for one in self.readings)
 
-    def noise(self) -> float:
-        """How far what its readings agree on may be off by their noise, of the logarithm: `SIGMAS` standard errors."""
+    def standard_error(self) -> float:
+        """How far what its readings agree on usually is off by their noise, of the logarithm."""
         logs = [log(max(one.kpps, 1e-9)) for one in self.readings if one.is_capacity]
         if not logs:
             return 0.0
         middle = median(logs)
         noise = max(OF_NORMAL * median(abs(one - middle) for one in logs), LEAST_NOISE)
-        return SIGMAS * noise / sqrt(len(logs))
+        return noise / sqrt(len(logs))
 
 
 def agreed(votes: Sequence[float], at_least: Sequence[float] = ()) -> float:

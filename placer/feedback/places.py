@@ -21,11 +21,23 @@ Place = tuple[str, Workload, CoLocation]
 
 
 class MeasuredShift(NamedTuple):
-    """What readings say together: the logarithm by which predictions move, times its weight; that weight; and how
-    much lower it may be by the noise of readings."""
+    """What readings say together, of the logarithm.
+
+    Parameters
+    ----------
+    weighted
+        By how much predictions move, times its weight.
+    weight
+        Its weight.
+    noise
+        How far that usually is off by the noise of readings.
+    doubt
+        How much lower it is taken to be because of that.
+    """
 
     weighted: float
     weight: float
+    noise: float = 0.0
     doubt: float = 0.0
 
 

@@ -41,7 +41,7 @@ from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
 from profiles import Workload
 
-REBUILT_AFTER, REBUILT_GROWTH = 256, 0.25
+REBUILT_AFTER, REBUILT_GROWTH = 256, 0.1
 """Indexes are built anew after so many more readings, and at least this share more: what comes later changes less."""
 
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")

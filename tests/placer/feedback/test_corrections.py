@@ -113,6 +113,31 @@ def test_what_was_measured_above_a_prediction_makes_placement_bolder_only_there(
     assert corrections.shift(MODEL, (A, B, C), A, PREDICTED).at_risk(PREDICTED) == pytest.approx(114.0)
 
 
+def test_a_rise_leaves_a_margin_for_the_noise_of_readings() -> None:
+    """Four tenants measure 105: a usual error of 3 % is left by a quarter, and readings are off by half a percent."""
+    corrections = LearntCorrections(Ledger())
+    for tenant in "1234":
+        learn(corrections, B, tenant=tenant, kpps=105.0)
+    weight = 4 / 4.25
+    margin = log(0.95) * ((1 - weight) + (weight * 0.005 / 0.03) ** 2) ** 0.5
+    found = corrections.shift(MODEL, (A, B), A, PREDICTED).at_risk(PREDICTED)
+    assert found == pytest.approx(100 * 1.05**weight * exp(margin))
+    for tenant in "5678":
+        learn(corrections, B, tenant=tenant, kpps=115.0)
+        learn(corrections, B, tenant=f"low {tenant}", kpps=95.0)
+    assert 95.0 <= corrections.shift(MODEL, (A, B), A, PREDICTED).at_risk(PREDICTED) < found
+
+
+def test_lower_bounds_above_a_prediction_make_placement_no_bolder() -> None:
+    """Nobody lost packets, so nothing says how far such a reading may be off."""
+    corrections = LearntCorrections(Ledger())
+    for tenant in "1234":
+        learn(corrections, B, tenant=tenant, kpps=105.0, offered=105.0)
+    shift = corrections.shift(MODEL, (A, B), A, PREDICTED)
+    assert shift.median(PREDICTED) > 104.0
+    assert shift.at_risk(PREDICTED) == pytest.approx(95.0)
+
+
 def test_lower_bounds_below_a_prediction_do_not_hold_back_what_others_measured() -> None:
     """As many tenants that were offered too little as tenants that lost packets: these are believed as if alone."""
     corrections = LearntCorrections(Ledger())

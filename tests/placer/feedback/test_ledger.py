@@ -99,16 +99,16 @@ def test_entries_are_found_by_all_but_one_of_their_competitors() -> None:
 
 
 def test_the_noise_of_what_tenants_agree_on_falls_with_their_readings() -> None:
-    """Two standard errors: 2 % of one reading, a quarter of that of 16, and more where readings differ more."""
+    """1 % of one reading, a quarter of that of 16, and more where readings differ more."""
     ledger = Ledger()
     entry = ledger.add(reading(B))
-    assert entry.noise() == pytest.approx(0.02)
+    assert entry.standard_error() == pytest.approx(0.01)
     for _ in range(15):
         ledger.add(reading(B))
-    assert entry.noise() == pytest.approx(0.005)
+    assert entry.standard_error() == pytest.approx(0.0025)
     for _ in range(16):
         ledger.add(reading(B, kpps=80.0))
-    assert entry.noise() > 0.02
+    assert entry.standard_error() > 0.01
 
 
 def test_readings_from_before_a_drift_are_forgotten() -> None:
