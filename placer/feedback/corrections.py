@@ -63,7 +63,7 @@ class PredictionShift:
     drift
         The part of it that an NF that has changed causes, of the logarithm.
     noise
-        How far it usually is off by the noise of readings, of the logarithm.
+        How far it usually is off by the noise of readings, of the logarithm; None where nobody lost packets.
     doubt
         How much lower it is taken to be because of that, of the logarithm, where tenants were below their SLA: SLAs
         are violated there again and again while estimates swing about the truth.
@@ -72,7 +72,7 @@ class PredictionShift:
     by: float
     spread_left: float = 1.0
     drift: float = 0.0
-    noise: float = 0.0
+    noise: float | None = None
     doubt: float = 0.0
 
     def median(self, estimate: Estimate) -> float:
@@ -92,9 +92,12 @@ class PredictionShift:
         moved = self.by - self.doubt + self.spread_left * margin
         predicted = self.drift + margin
         if moved > predicted:
-            noisy = self.by + margin * hypot(self.spread_left, self.noise / estimate.spread)
-            moved = max(predicted, min(moved, noisy)) if self.noise else predicted
+            moved = predicted if self.noise is None else max(predicted, min(moved, self._noisy(estimate, margin)))
         return estimate.kpps * exp(moved)
+
+    def _noisy(self, estimate: Estimate, margin: float) -> float:
+        """By how much the throughput at risk moves, where the margin is also one for the noise of readings."""
+        return self.by - self.doubt + margin * hypot(self.spread_left, (self.noise or 0.0) / estimate.spread)
 
 
 NOTHING = PredictionShift(0.0)
@@ -227,9 +230,10 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Measur
         return SILENT
     weight = FIRST_WEIGHT if count == 1 else count / (count + DOUBT)
     moved = _believed(votes, estimate)
-    noise = entry.standard_error()
-    doubt = min(SIGMAS * noise, BELIEVED * estimate.spread) if count > 1 and entry.seen_below_sla else 0.0
-    return MeasuredShift(weight * moved, weight, weight * noise, doubt)
+    error = entry.standard_error()
+    doubtful = entry.seen_below_sla and (count > 1 or moved > 0)
+    doubt = min(SIGMAS * error, BELIEVED * estimate.spread) if doubtful else 0.0
+    return MeasuredShift(weight * moved, weight, weight * error if error else None, doubt)
 
 
 def _believed(votes: Votes, estimate: Estimate) -> float:

@@ -30,14 +30,14 @@ class MeasuredShift(NamedTuple):
     weight
         Its weight.
     noise
-        How far that usually is off by the noise of readings.
+        How far that usually is off by the noise of readings; None where nobody lost packets.
     doubt
         How much lower it is taken to be because of that.
     """
 
     weighted: float
     weight: float
-    noise: float = 0.0
+    noise: float | None = None
     doubt: float = 0.0
 
 
