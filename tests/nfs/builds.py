@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SANITIZED = ("-Db_sanitize=address,undefined", "-Db_lundef=false")
+SANITIZED = ("-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=1")
 PACKAGES = ("libdpdk >= 22.11", "libpcap", "libhs", "zlib", "jansson", "cmocka")
 
 
@@ -47,7 +47,7 @@ def build_sanitized(target: str) -> Path:
     if shutil.which("clang"):
         return build_nfs("nfs-sanitized-fuzz", *SANITIZED, "-Dfuzz=true", compiler="clang", target=target)
     require("cc")
-    return build_nfs("nfs-sanitized", *SANITIZED, "-Doptimization=1", target=target)
+    return build_nfs("nfs-sanitized", *SANITIZED, target=target)
 
 
 @contextmanager
