@@ -156,7 +156,7 @@ def _learn_again(engine: Engine, saved: SavedState, before: RecordedActions, pro
         feedback.actions = before
         with progress.waiting(f"learning {len(saved.readings):,} readings once more"):
             feedback.restore(saved.readings)
-        engine.follow_models()
+        engine.follow_readings(drifted=False)
 
 
 def _within_budget(
