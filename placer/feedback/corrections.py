@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice
-from math import exp, hypot, log, sqrt
+from math import exp, hypot, inf, log, sqrt
 
 from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agreed
 from placer.feedback.places import SILENT, MeasuredShift, NearPlaces, Place
@@ -63,7 +63,8 @@ class PredictionShift:
     drift
         The part of it that an NF that has changed causes, of the logarithm.
     noise
-        How far it usually is off by the noise of readings, of the logarithm; None where nobody lost packets.
+        How far it usually is off by the noise of readings, of the logarithm; None where these do not make placement
+        bolder, because nobody lost packets, or a few tenants say more than they are believed.
     doubt
         How much lower it is taken to be because of that, of the logarithm, where tenants were below their SLA: SLAs
         are violated there again and again while estimates swing about the truth.
@@ -233,12 +234,17 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Measur
     error = entry.standard_error()
     doubtful = entry.seen_below_sla and (count > 1 or moved > 0)
     doubt = min(SIGMAS * error, BELIEVED * estimate.spread) if doubtful else 0.0
-    return MeasuredShift(weight * moved, weight, weight * error if error else None, doubt)
+    bold = error > 0 and agreed(*votes) <= _most_believed(votes, estimate)
+    return MeasuredShift(weight * moved, weight, weight * error if bold else None, doubt)
 
 
 def _believed(votes: Votes, estimate: Estimate) -> float:
     """What tenants agree on, of the logarithm; of few not more than `BELIEVED` allows."""
-    if len(votes.exact) >= FEW_TENANTS:
-        return agreed(*votes)
-    most = BELIEVED * len(votes.exact) * estimate.spread
+    most = _most_believed(votes, estimate)
     return min(max(agreed(*votes), -most), most)
+
+
+def _most_believed(votes: Votes, estimate: Estimate) -> float:
+    """How far a prediction may be off as so many tenants say, of the logarithm."""
+    count = len(votes.exact)
+    return inf if count >= FEW_TENANTS else BELIEVED * count * estimate.spread
