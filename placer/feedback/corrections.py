@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice
-from math import exp, hypot, inf, log, sqrt
+from math import exp, hypot, log, sqrt
 
 from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agreed
 from placer.feedback.places import SILENT, MeasuredShift, NearPlaces, Place
@@ -93,12 +93,11 @@ class PredictionShift:
         moved = self.by - self.doubt + self.spread_left * margin
         predicted = self.drift + margin
         if moved > predicted:
-            moved = predicted if self.noise is None else max(predicted, min(moved, self._noisy(estimate, margin)))
+            moved = predicted
+            if self.noise is not None:  # the errors of predictions and of readings are independent
+                both = hypot(self.spread_left, self.noise / estimate.spread)
+                moved = max(predicted, self.by - self.doubt + both * margin)
         return estimate.kpps * exp(moved)
-
-    def _noisy(self, estimate: Estimate, margin: float) -> float:
-        """By how much the throughput at risk moves, where the margin is also one for the noise of readings."""
-        return self.by - self.doubt + margin * hypot(self.spread_left, (self.noise or 0.0) / estimate.spread)
 
 
 NOTHING = PredictionShift(0.0)
@@ -234,17 +233,13 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Measur
     error = entry.standard_error()
     doubtful = entry.seen_below_sla and (count > 1 or moved > 0)
     doubt = min(SIGMAS * error, BELIEVED * estimate.spread) if doubtful else 0.0
-    bold = error > 0 and agreed(*votes) <= _most_believed(votes, estimate)
+    bold = error > 0 and agreed(*votes) <= moved
     return MeasuredShift(weight * moved, weight, weight * error if bold else None, doubt)
 
 
 def _believed(votes: Votes, estimate: Estimate) -> float:
     """What tenants agree on, of the logarithm; of few not more than `BELIEVED` allows."""
-    most = _most_believed(votes, estimate)
+    if len(votes.exact) >= FEW_TENANTS:
+        return agreed(*votes)
+    most = BELIEVED * len(votes.exact) * estimate.spread
     return min(max(agreed(*votes), -most), most)
-
-
-def _most_believed(votes: Votes, estimate: Estimate) -> float:
-    """How far a prediction may be off as so many tenants say, of the logarithm."""
-    count = len(votes.exact)
-    return inf if count >= FEW_TENANTS else BELIEVED * count * estimate.spread

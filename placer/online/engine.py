@@ -144,9 +144,12 @@ class Engine:
         """Let decisions follow what feedback has learnt; `drifted` if an NF was found to have changed."""
         readings = 0 if self.feedback is None else self.feedback.capacities
         grown = readings - self._readings >= max(REBUILT_AFTER, REBUILT_GROWTH * self._readings)
-        if not self.follow_models() and (drifted or (grown and not self.selector.rebuilding)):
-            self._readings = readings
+        anew = self.follow_models()
+        if not anew and (drifted or (grown and not self.selector.rebuilding)):
             self.selector.rebuild()
+            anew = True
+        if anew:
+            self._readings = readings
         self.selector.refresh()
 
     def _arrive(self, event: Arrive) -> Decision:

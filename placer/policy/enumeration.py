@@ -56,7 +56,7 @@ class Enumeration:
     known
         All answers in advance.
     now
-        The answers that are others now.
+        Of patterns of which the oracle answers otherwise now, these answers.
     lowest
         Throughput of each workload in each useful pattern, by its number.
     free
@@ -161,12 +161,14 @@ class Enumeration:
         """Learn the throughput of every member of the patterns; of equal ones, the slowest counts."""
         co_locations = [self.co_location(pattern) for pattern in patterns]
         answers, in_advance = self.oracle.throughput(co_locations), self.oracle.in_advance(co_locations)
-        for pattern, co_location, answer, most in zip(patterns, co_locations, answers, in_advance, strict=True):
-            lowest = lowest_by_workload(co_location, most)
-            self.known[pattern] = tuple(lowest[self.workloads[column]] for column in pattern)
-            if answer != most:
-                lowest = lowest_by_workload(co_location, answer)
-                self.now[pattern] = tuple(lowest[self.workloads[column]] for column in pattern)
+        for pattern, co_location, now, before in zip(patterns, co_locations, answers, in_advance, strict=True):
+            self.known[pattern] = self._of_members(pattern, co_location, before)
+            if now != before:
+                self.now[pattern] = self._of_members(pattern, co_location, now)
+
+    def _of_members(self, pattern: Pattern, co_location: CoLocation, answer: Sequence[float]) -> tuple[float, ...]:
+        lowest = lowest_by_workload(co_location, answer)
+        return tuple(lowest[self.workloads[column]] for column in pattern)
 
     def _one_more(self, level: Sequence[Pattern]) -> dict[Pattern, list[tuple[int, int]]]:
         """Patterns with one more member, all of whose parts are useful: numbers of these parts and missing columns."""

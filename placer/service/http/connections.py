@@ -25,6 +25,9 @@ BODY_SECONDS = 30.0
 LARGEST_HEAD = 65_536
 """Bytes of a request up to the end of its headers."""
 
+LINGER_SECONDS = 1.0
+"""Seconds in which what a client still sends is read and dropped: to close at once would take the answer from it."""
+
 NOTHING, HEAD, BODY = "nothing", "head", "body"
 """What a connection waits for."""
 
@@ -51,6 +54,7 @@ class LimitedConnection(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._turn_away = turn_away
         self._refused_at = 0.0
+        self._ended = False
         self._request = 0
         self._awaited = HEAD
         self._head_bytes = 0
@@ -70,6 +74,8 @@ class LimitedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """As of asyncio's protocols."""
+        if self._ended:
+            return
         if self._turn_away is not None and self._between_requests and (refusal := self._turn_away(data)) is not None:
             self.transport.write(refusal)
             self._refused_at = self.loop.time()
@@ -130,9 +136,16 @@ class LimitedConnection(HttpToolsProtocol):
         if self.flow.read_paused:
             self._limit_time()
             return
-        if self._awaited is BODY and not self.pipeline and not self.cycle.response_started:
-            self.transport.write(_too_slow())
-        self.transport.close()
+        if self._awaited is not BODY or self.pipeline or self.cycle.response_started or self._ended:
+            self.transport.close()
+            return
+        self.transport.write(_too_slow())
+        if not self.transport.can_write_eof():  # TLS
+            self.transport.close()
+            return
+        self.transport.write_eof()
+        self._ended = True
+        self._timer = self.loop.call_later(LINGER_SECONDS, self._end)
 
 
 def is_one_request(data: bytes) -> bool:

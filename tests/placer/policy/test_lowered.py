@@ -12,6 +12,7 @@ from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.oracle import CoLocation, Oracle, PredictorOracle
 from placer.model.sla import Sla
+from placer.online import engine as engine_module
 from placer.online.engine import Engine
 from placer.online.events import Arrive, Depart, FleetEvent, Join, Measure, MeasuredInstance
 from placer.online.what_if import WhatIf
@@ -122,30 +123,74 @@ def test_questions_change_no_decision(seed: int) -> None:
         assert asked.handle(event).moves == other.handle(event).moves
 
 
+def place(engine: Engine, rack: int, required: float) -> None:
+    """An a that requires so much on a NIC of its own, and on the first three a b beside it."""
+    engine.handle(Join(f"rack-{rack}", KIND))
+    engine.handle(Arrive(Tenant(f"a{rack}", PAIR[0], Sla(min_kpps=required)), f"rack-{rack}"))
+    if rack < 3:
+        engine.handle(Arrive(Tenant(f"b{rack}", PAIR[1], Sla(min_kpps=150.0)), f"rack-{rack}"))
+
+
+def learn(engine: Engine, kpps: float) -> None:
+    """Each a beside a b is measured."""
+    for rack in range(3):
+        engine.handle(Measure(f"rack-{rack}", 1.0, (MeasuredInstance(f"a{rack}", kpps, 1e4),)))
+
+
+def rebuild(engine: Engine) -> None:
+    """Build indexes anew."""
+    engine.selector.rebuild()
+    while engine.selector.rebuilding:
+        engine.selector.advance()
+
+
+def takes_a_b(engine: Engine) -> str | None:
+    """The NIC in use that takes one more b, with an SLA that leaves room for no second one beside an a."""
+    found = engine.selector.indexes[0].best(Tenant("b", PAIR[1], Sla(min_kpps=150.0)))
+    return None if found is None else found[1].id
+
+
 def test_what_was_too_slow_before_a_rebuild_is_taken_once_it_is_measured_otherwise() -> None:
     """Beside a b, an a is first slower than its SLA allows, then faster than predicted."""
     engine = engine_of()
     before = engine.oracles[0].throughput([PAIR])[0][0]
     for number in range(4):
-        engine.handle(Join(f"rack-{number}", KIND))
-        engine.handle(Arrive(Tenant(f"a{number}", PAIR[0], Sla(min_kpps=0.99 * before)), f"rack-{number}"))
+        place(engine, number, 0.99 * before)
+    learn(engine, 0.9 * before)
+    rebuild(engine)
+    assert takes_a_b(engine) is None
+    learn(engine, 1.1 * before)
+    learn(engine, 1.2 * before)
+    assert takes_a_b(engine) == "rack-3"
+
+
+def test_a_co_location_that_does_more_than_predicted_is_used_after_a_rebuild() -> None:
+    """Beside a b, an a reaches more than its SLA, which the prediction does not meet."""
+    engine = engine_of()
+    before = engine.oracles[0].throughput([PAIR])[0][0]
+    for number in range(4):
+        place(engine, number, 1.01 * before if number == 3 else 0.99 * before)
+    learn(engine, 1.1 * before)
+    assert takes_a_b(engine) is None
+    rebuild(engine)
+    assert takes_a_b(engine) == "rack-3"
+
+
+def test_indexes_are_built_anew_as_readings_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After three more each, and later when half as many more as before have come."""
+    monkeypatch.setattr(engine_module, "REBUILT_AFTER", 3)
+    monkeypatch.setattr(engine_module, "REBUILT_GROWTH", 0.5)
+    engine, begun = engine_of(), []
     for number in range(3):
-        engine.handle(Arrive(Tenant(f"b{number}", PAIR[1], Sla(min_kpps=150.0)), f"rack-{number}"))
-
-    def fits_on(share: float) -> str | None:
-        """Which NIC takes a b after everyone has measured this share of what was predicted of an a."""
-        for number in range(3):
-            kpps = MeasuredInstance(f"a{number}", share * before, 1e4)
-            engine.handle(Measure(f"rack-{number}", 1.0, (kpps,)))
-        if share < 1.0:
-            engine.selector.rebuild()
-            while engine.selector.rebuilding:
-                engine.selector.advance()
-        found = engine.selector.indexes[0].best(Tenant("b", PAIR[1], Sla(min_kpps=150.0)))
-        return None if found is None else found[1].id
-
-    assert fits_on(0.9) is None
-    assert [fits_on(1.1), fits_on(1.2)][-1] == "rack-3"
+        place(engine, number, 50.0)
+    for reading in range(1, 16):
+        index = engine.selector.indexes[0]
+        engine.handle(Measure("rack-0", 1.0, (MeasuredInstance("a0", 90.0, 1e4),)))
+        while engine.selector.rebuilding:
+            engine.selector.advance()
+        if engine.selector.indexes[0] is not index:
+            begun.append(reading)
+    assert begun == [3, 6, 9, 14]
 
 
 def test_a_nic_that_became_too_slow_hides_no_other_of_its_class() -> None:

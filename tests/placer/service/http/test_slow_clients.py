@@ -105,6 +105,26 @@ def test_a_body_that_dribbles_is_refused_and_changes_nothing(tmp_path: Path, mon
     asyncio.run(study())
 
 
+def test_the_refusal_of_a_slow_body_reaches_a_client_that_goes_on_sending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads only after it has sent more; a connection that were closed at once would be reset by that."""
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.1)
+
+    async def study() -> None:
+        async with serving(tmp_path / "s.db") as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+            writer.write(HEAD + EVENT[:5])
+            for at in range(5, 8):
+                await asyncio.sleep(0.2)
+                writer.write(EVENT[at : at + 1])
+            await asyncio.sleep(0.1)
+            assert (await reader.read(100)).startswith(b"HTTP/1.1 408 ")
+            writer.close()
+
+    asyncio.run(study())
+
+
 def test_a_request_that_is_cut_in_the_middle_changes_nothing_and_pipelined_ones_are_answered_in_order(
     tmp_path: Path,
 ) -> None:
