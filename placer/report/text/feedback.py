@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from placer.online.feedback_summary import FeedbackSummary
+from placer.report.text.counts import counted
 from placer.report.text.table import text_table
 
 VERSIONS = ["version", "status", "e-value", "error", "champion's error", "inside 90 %", "trained at event"]
@@ -16,7 +17,7 @@ def feedback_table(summary: FeedbackSummary) -> str:
     """Measurements, drift and versions for people."""
     frozen = ", frozen" if summary.frozen else ""
     parts = [
-        f"{summary.measurements:,} readings, {summary.lower_bounds:,} of them lower bounds. "
+        f"{counted(summary.measurements, 'reading')}, {summary.lower_bounds:,} of them lower bounds. "
         f"Version {summary.model} decides{frozen}."
     ]
     if summary.drift:
