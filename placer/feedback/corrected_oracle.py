@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log
 
-from placer.feedback.corrections import Estimate, LearntCorrections
-from placer.model.oracle import CACHED, CoLocation, PredictorOracle, lowest_by_workload
+import numpy as np
+
+from placer.feedback.corrections import Estimate, LearntCorrections, PredictionShift
+from placer.feedback.places import Place
+from placer.feedback.reading import competitors_of
+from placer.model.oracle import CACHED, CoLocation, PredictorOracle
 from predictor import Predictor
+from predictor.regression.significant import significant
 from profiles import Workload
 
 ONE_SIGMA = 0.16
@@ -18,6 +23,38 @@ USUAL_SPREAD = 0.05
 
 LEAST_SPREAD = 0.005
 """How far predictions err at least, of the logarithm: no estimate of errors is better than that."""
+
+
+COVERAGE = 0.9
+"""Of the intervals of predictions."""
+
+Bounds = tuple[float | None, float | None]
+"""The interval of a prediction, kpps; None where errors are not known."""
+
+
+class CorrectedThroughput:
+    """The throughput (kpps) at risk of one workload in one co-location; it is asked for again and again.
+
+    Parameters
+    ----------
+    corrections
+        What was learnt.
+    place
+        Of the workload.
+    plain
+        Throughput at risk and prediction before corrections; several where it has equal competitors.
+    """
+
+    __slots__ = ("_corrections", "_place", "_plain")
+
+    def __init__(self, corrections: LearntCorrections, place: Place, plain: Iterable[tuple[float, Estimate]]) -> None:
+        self._corrections = corrections
+        self._place = place
+        self._plain = tuple(plain)
+
+    def __call__(self) -> float:
+        shift = self._corrections.shift(self._place)
+        return min([kpps if shift.changes_nothing else shift.at_risk(estimate) for kpps, estimate in self._plain])
 
 
 class CorrectedOracle(PredictorOracle):
@@ -48,6 +85,7 @@ class CorrectedOracle(PredictorOracle):
         self.corrections = corrections
         self._estimates: dict[CoLocation, tuple[Estimate, ...]] = dict(estimates or {})
         self._corrected: dict[CoLocation, tuple[float, ...]] = {}
+        self._bounds: dict[CoLocation, tuple[Bounds, ...]] = {}
         self._stamp = corrections.stamp
 
     @property
@@ -80,18 +118,25 @@ class CorrectedOracle(PredictorOracle):
 
     def throughput_of(self, workload: Workload, co_location: CoLocation) -> float:
         """As of `Oracle`, without asking what was learnt of the other workloads."""
-        plain = self._cached(co_location) or super().throughput([co_location])[0]
-        if not self.corrections.concern(self.nic_model, workload):
-            return lowest_by_workload(co_location, plain)[workload]
-        estimates = self.estimates(co_location)
-        first = co_location.index(workload)
-        equal = range(first, first + co_location.count(workload))  # co-locations are sorted
-        return min(self._at_risk(co_location, workload, plain[at], estimates[at]) for at in equal)
+        return self.following([(workload, co_location)])[0]()
+
+    def following(self, asked: Sequence[tuple[Workload, CoLocation]]) -> list[Callable[[], float]]:
+        """As of `Oracle`."""
+        co_locations = [co_location for _, co_location in asked]
+        self._estimate(list(dict.fromkeys(co_locations)))
+        found: list[Callable[[], float]] = []
+        for (workload, co_location), plain in zip(asked, super().throughput(co_locations), strict=True):
+            first = co_location.index(workload)
+            equal = slice(first, first + co_location.count(workload))  # co-locations are sorted
+            place = self.nic_model, workload, competitors_of(co_location, workload)
+            of_equal = zip(plain[equal], self.estimates(co_location)[equal], strict=True)
+            found.append(CorrectedThroughput(self.corrections, place, of_equal))
+        return found
 
     def median(self, co_location: CoLocation) -> tuple[float, ...]:
         """The corrected median prediction of each workload, kpps."""
         return tuple(
-            self.corrections.shift(self.nic_model, co_location, workload, estimate).median(estimate)
+            self._shift(co_location, workload).median(estimate)
             for workload, estimate in zip(co_location, self.estimates(co_location), strict=True)
         )
 
@@ -101,6 +146,16 @@ class CorrectedOracle(PredictorOracle):
         if found is None:
             self._estimate([co_location])
             found = self._estimates[co_location]
+        return found
+
+    def bounds(self, co_location: CoLocation) -> tuple[Bounds, ...]:
+        """The interval of each workload's prediction before corrections, of `COVERAGE`."""
+        found = self._bounds.get(co_location)
+        if found is None:
+            if len(self._bounds) >= CACHED:
+                self._bounds.clear()
+            (predictions,) = self.predictor.predict([co_location], coverage=COVERAGE)
+            found = self._bounds[co_location] = tuple((one.low_kpps, one.high_kpps) for one in predictions)
         return found
 
     def _correct(self, co_location: CoLocation, kpps: tuple[float, ...]) -> tuple[float, ...]:
@@ -122,8 +177,11 @@ class CorrectedOracle(PredictorOracle):
         return list(zip(co_location, kpps, self.estimates(co_location), strict=True))
 
     def _at_risk(self, co_location: CoLocation, workload: Workload, kpps: float, estimate: Estimate) -> float:
-        shift = self.corrections.shift(self.nic_model, co_location, workload, estimate)
-        return kpps if not shift.by and shift.spread_left == 1.0 else shift.at_risk(estimate)
+        shift = self._shift(co_location, workload)
+        return kpps if shift.changes_nothing else shift.at_risk(estimate)
+
+    def _shift(self, co_location: CoLocation, workload: Workload) -> PredictionShift:
+        return self.corrections.shift((self.nic_model, workload, competitors_of(co_location, workload)))
 
     def _concern(self, co_location: CoLocation) -> bool:
         """Whether anything was learnt of a workload of the co-location."""
@@ -139,10 +197,12 @@ class CorrectedOracle(PredictorOracle):
         medians, at_risk = self.predictor.throughput(new), super().throughput(new)
         below = self.predictor.throughput(new, risk=ONE_SIGMA) if self.predictor.supports_risk else None
         for at, co_location in enumerate(new):
-            lower = [None] * len(co_location) if below is None else below[at]
+            # rounded, because the last digits depend on what else is asked for at the same time
+            middle = significant(np.asarray(medians[at])).tolist()
+            lower = [None] * len(co_location) if below is None else significant(np.asarray(below[at])).tolist()
             self._estimates[co_location] = tuple(
-                Estimate(float(kpps), low, _spread(kpps, usual))
-                for kpps, low, usual in zip(medians[at], at_risk[at], lower, strict=True)
+                Estimate(kpps, low, _spread(kpps, usual))
+                for kpps, low, usual in zip(middle, at_risk[at], lower, strict=True)
             )
 
 

@@ -14,7 +14,6 @@ from math import exp, hypot, log, sqrt
 
 from placer.feedback.ledger import FEW_TENANTS, Ledger, LedgerEntry, Measured, Votes, agreed
 from placer.feedback.places import SILENT, MeasuredShift, NearPlaces, Place
-from placer.feedback.reading import competitors_of
 from profiles import CoLocation, Workload
 
 BELIEVED = 2.0
@@ -75,6 +74,11 @@ class PredictionShift:
     drift: float = 0.0
     noise: float | None = None
     doubt: float = 0.0
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether predictions stay as they are."""
+        return not self.by and self.spread_left == 1.0
 
     def median(self, estimate: Estimate) -> float:
         """The corrected median prediction, kpps."""
@@ -199,13 +203,13 @@ class LearntCorrections:
                 found.append(MeasuredEntry(nic_model, workload, entry.competitors, *values))
         return found
 
-    def shift(self, nic_model: str, co_location: CoLocation, workload: Workload, estimate: Estimate) -> PredictionShift:
-        """How the prediction of a workload in a co-location moves."""
-        drifted = self._drift.get((nic_model, workload.nf, len(co_location) == 1), 0.0)
+    def shift(self, place: Place) -> PredictionShift:
+        """How the prediction of a workload beside competitors moves."""
+        nic_model, workload, competitors = place
+        drifted = self._drift.get((nic_model, workload.nf, not competitors), 0.0)
         if not self.ledger.knows(nic_model, workload):
             return PredictionShift(drifted, drift=drifted) if drifted else NOTHING
-        place = nic_model, workload, competitors_of(co_location, workload)
-        near, own = self._said.near(place), self._said.own(place)
+        near, own = self._said.at(place)
         if not own.weight:
             return PredictionShift(drifted + near, drift=drifted)
         by = drifted + near + own.weighted - own.weight * near
@@ -233,7 +237,7 @@ def _agreement(entry: LedgerEntry, estimate: Estimate, drifted: float) -> Measur
     error = entry.standard_error()
     doubtful = entry.seen_below_sla and (count > 1 or moved > 0)
     doubt = min(SIGMAS * error, BELIEVED * estimate.spread) if doubtful else 0.0
-    bold = error > 0 and agreed(*votes) <= moved
+    bold = error > 0 and entry.mostly_capacity and agreed(*votes) <= moved
     return MeasuredShift(weight * moved, weight, weight * error if bold else None, doubt)
 
 

@@ -19,8 +19,8 @@ from placer.feedback.corrections import Estimate, LearntCorrections
 from placer.feedback.drift import Drift, DriftDetector
 from placer.feedback.ledger import Ledger
 from placer.feedback.places import Place
-from placer.feedback.reading import ProductionReading
-from placer.feedback.trial import COVERAGE, Trial, places_known
+from placer.feedback.reading import ProductionReading, competitors_of
+from placer.feedback.trial import Trial, places_known
 from placer.feedback.versions import ModelVersion, VersionStatus
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
@@ -127,13 +127,12 @@ class Feedback:
     def expected(self, nic_model: str, co_location: CoLocation) -> tuple[Expected, ...]:
         """What is predicted of each workload, as corrected until now."""
         oracle = self.champion.oracles[nic_model]
-        (plain,) = oracle.predictor.predict([co_location], coverage=COVERAGE)
-        estimates = oracle.estimates(co_location)
+        known = zip(co_location, oracle.estimates(co_location), oracle.bounds(co_location), strict=True)
         found = []
-        for workload, estimate, one in zip(co_location, estimates, plain, strict=True):
-            shift = self.corrections.shift(nic_model, co_location, workload, estimate)
+        for workload, estimate, plain in known:
+            shift = self.corrections.shift((nic_model, workload, competitors_of(co_location, workload)))
             bounds = [None if kpps is None else _shifted(kpps, estimate, shift.by, shift.spread_left)
-                      for kpps in (one.low_kpps, one.high_kpps)]  # fmt: skip
+                      for kpps in plain]  # fmt: skip
             found.append(Expected(shift.median(estimate), *bounds))
         return tuple(found)
 

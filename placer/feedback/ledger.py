@@ -6,7 +6,7 @@ count little. Readings that are lower bounds only ever vote for more than was pr
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
@@ -27,6 +27,9 @@ OF_NORMAL = 1.4826
 
 FEW_TENANTS = 3
 """Votes from which on their median counts; of fewer, the one that is nearest to the prediction."""
+
+MOST = 0.75
+"""The share of an NF's readings of instances that lost packets, from which on these are most of them."""
 
 HALF, ROUNDING = 0.5, 1e-9
 
@@ -57,10 +60,13 @@ class LedgerEntry:
     ----------
     readings
         The latest, oldest first.
+    mostly_capacity
+        Whether most readings of the NF, when the latest came, were of instances that lost packets.
     """
 
     competitors: CoLocation
     readings: deque[Measured] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    mostly_capacity: bool = True
 
     def votes(self, predicted_kpps: float) -> Votes:
         """What tenants say, as logarithms of throughput over this prediction."""
@@ -127,12 +133,18 @@ class Ledger:
         self._with_one_more: dict[tuple[str, Workload, CoLocation], list[LedgerEntry]] = defaultdict(list)
         self.readings = 0
         self.lower_bounds = 0
+        self._readings_of: Counter[tuple[str, str]] = Counter()
+        self._capacities_of: Counter[tuple[str, str]] = Counter()
 
     def add(self, reading: ProductionReading) -> LedgerEntry:
         """Learn a reading; returns its entry."""
         self.readings += 1
         self.lower_bounds += not reading.is_capacity
         entry = self._entry(reading)
+        nf = reading.nic_model, reading.workload.nf
+        self._readings_of[nf] += 1
+        self._capacities_of[nf] += reading.is_capacity
+        entry.mostly_capacity = self._capacities_of[nf] >= MOST * self._readings_of[nf]
         values = reading.tenant, reading.kpps, reading.event, reading.is_capacity, reading.below_sla
         entry.readings.append(Measured(*values))
         return entry

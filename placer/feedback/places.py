@@ -75,26 +75,15 @@ class NearPlaces:
         self._agreement = agreement
         self._nodes: dict[Place, _Node] = {}
 
-    def own(self, place: Place) -> MeasuredShift:
-        """What was measured in exactly this place."""
-        return self._own(self._node(place))
+    def at(self, place: Place) -> tuple[float, MeasuredShift]:
+        """By how much what was measured near moves the prediction of a place, of the logarithm, and what was measured
+        in exactly this place.
 
-    def near(self, place: Place) -> float:
-        """What was measured near here, by which the prediction moves, of the logarithm; nothing for an NF alone, which
-        was measured before it was deployed."""
-        if not place[2]:
-            return 0.0
-        node = self._node(place)
-        own, one_more = self._own(node), self._more(node)
-        one, two = NEARNESS[1], NEARNESS[2]
-        total, weights = one * one_more.weighted, UNMOVED + one * one_more.weight
-        for part in self._parts(node):
-            fewer, others = part.own or self._own(part), part.more or self._more(part)
-            total += one * fewer.weighted
-            weights += one * fewer.weight
-            total += two * (others.weighted - own.weighted)
-            weights += two * (others.weight - own.weight)
-        return total / weights
+        Nothing is near an NF alone, which was measured before it was deployed.
+        """
+        node = self._nodes.get(place) or self._node(place)
+        own = node.own or self._own(node)
+        return (self._near(node, own) if place[2] else 0.0), own
 
     def changed(self, place: Place) -> None:
         """Something was measured here."""
@@ -106,6 +95,18 @@ class NearPlaces:
     def clear(self) -> None:
         """Anything may have changed."""
         self._nodes.clear()
+
+    def _near(self, node: _Node, own: MeasuredShift) -> float:
+        one_more = node.more or self._more(node)
+        one, two = NEARNESS[1], NEARNESS[2]
+        total, weights = one * one_more.weighted, UNMOVED + one * one_more.weight
+        for part in node.parts or self._parts(node):
+            fewer, others = part.own or self._own(part), part.more or self._more(part)
+            total += one * fewer.weighted
+            weights += one * fewer.weight
+            total += two * (others.weighted - own.weighted)
+            weights += two * (others.weight - own.weight)
+        return total / weights
 
     def _node(self, place: Place) -> _Node:
         node = self._nodes.get(place)

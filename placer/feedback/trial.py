@@ -13,8 +13,6 @@ from placer.feedback.versions import ModelVersion
 TRIED = 5_000
 """Readings after which a trial without a verdict ends."""
 
-COVERAGE = 0.9
-
 
 class Trial:
     """A challenger on trial; after its promotion, the former champion.
@@ -64,12 +62,11 @@ class Trial:
     def _count(self, reading: ProductionReading) -> None:
         """Count whether the reading is inside the interval of the challenger."""
         version = self.challenger
-        oracle = version.oracles[reading.nic_model]
-        (predictions,) = oracle.predictor.predict([reading.co_location], coverage=COVERAGE)
-        one = predictions[reading.co_location.index(reading.workload)]
+        bounds = version.oracles[reading.nic_model].bounds(reading.co_location)
+        low, high = bounds[reading.co_location.index(reading.workload)]
         drift = version.corrections.drift(reading.nic_model, reading.workload.nf, len(reading.co_location) == 1)
-        if one.low_kpps is not None and one.high_kpps is not None:
-            version.within += one.low_kpps * drift <= reading.kpps <= one.high_kpps * drift
+        if low is not None and high is not None:
+            version.within += low * drift <= reading.kpps <= high * drift
 
 
 def places_known(ledger: Ledger, trained_at: int) -> frozenset[Place]:

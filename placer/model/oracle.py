@@ -6,7 +6,8 @@ Of a workload whose packets are promised a latency it is the throughput that cou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -102,6 +103,10 @@ class Oracle(ABC):
     def throughput_of(self, workload: Workload, co_location: CoLocation) -> float:
         """Throughput (kpps) of one workload of the co-location; the slowest where there are equal ones."""
         return self.by_workload(co_location)[workload]
+
+    def following(self, asked: Sequence[tuple[Workload, CoLocation]]) -> list[Callable[[], float]]:
+        """What answers `throughput_of` each of these again and again, as it is then."""
+        return [partial(self.throughput_of, *one) for one in asked]
 
     @property
     def revision(self) -> int:

@@ -7,7 +7,7 @@ so that decisions on all others take no longer than without learning.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 from placer.model.oracle import CoLocation, Oracle
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
@@ -44,6 +44,7 @@ class LoweredPatterns:
         self._now: dict[int, dict[int, float]] = {}
         self._fell: set[int] = set()
         self._rose: set[int] = set()
+        self._asked: dict[tuple[int, int], Callable[[], float]] = {}
         self._patterns = list(table.number_of)
         self._oracle = table.oracle
         self._known = table.revision
@@ -68,8 +69,9 @@ class LoweredPatterns:
         columns: dict[int, set[int]] = defaultdict(set)
         for number, column in self._near(changed):
             columns[number].add(column)
+        self._ask(columns)
         for number in sorted(columns):
-            if self._check(number, sorted(columns[number])):
+            if self._check(number, columns[number]):
                 eased.add(number)
         return eased
 
@@ -94,14 +96,21 @@ class LoweredPatterns:
             known = self._now[number] = {column: float(row[column]) for column in set(self._patterns[number])}
         return known
 
-    def _check(self, number: int, columns: Sequence[int]) -> bool:
+    def _ask(self, columns: Mapping[int, Set[int]]) -> None:
+        """Get what answers for columns of patterns, where that was not asked for before."""
+        new = [(number, column) for number in sorted(columns) for column in sorted(columns[number])]
+        new = [one for one in new if one not in self._asked]
+        if new:
+            workloads, co_location = self.table.workloads, self.table.co_location
+            asked = [(workloads[column], co_location(self._patterns[number])) for number, column in new]
+            self._asked.update(zip(new, self._oracle.following(asked), strict=True))
+
+    def _check(self, number: int, columns: Iterable[int]) -> bool:
         """Compare some columns of a pattern with what the oracle answers now; returns whether it eases SLAs."""
-        pattern, workloads = self._patterns[number], self.table.workloads
-        co_location = self.table.co_location(pattern)
-        now = {column: self._oracle.throughput_of(workloads[column], co_location) for column in columns}
+        now = {column: self._asked[number, column]() for column in columns}
         known = self.kpps(number)
         rose = any(value > known[column] for column, value in now.items())
-        eased = rose if len(pattern) > 1 else any(value < known[column] for column, value in now.items())
+        eased = rose if len(self._patterns[number]) > 1 else any(value < known[column] for column, value in now.items())
         self._note(number, now)
         return eased
 
