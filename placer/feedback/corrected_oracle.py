@@ -111,6 +111,7 @@ class CorrectedOracle(PredictorOracle):
     def in_advance(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
         """As of `Oracle`: as predicted, with drift; beside others more, where more was measured."""
         now = self.throughput(co_locations)
+        self._estimate(list(dict.fromkeys(co_locations)))  # of which readings are likely: one by one takes longer
         return [
             self._in_advance(one, kpps) if self._concern(one) else kpps
             for one, kpps in zip(co_locations, now, strict=True)

@@ -283,6 +283,8 @@ class ClassIndex:
         self, tenant: Tenant, need: tuple[int, float], found: tuple[float, int] | None
     ) -> tuple[float, int] | None:
         """The NIC that is found, or the next best, in which every SLA is met by the answers of now."""
+        if found is not None and not self._is_doubted(self._members[found[1]], need[0]):
+            return found
         passed = []
         while found is not None:
             member = self._members[found[1]]
@@ -300,12 +302,18 @@ class ClassIndex:
         lowered, joined = self._lowered, self._joined_now(member, need[0])
         if joined == NONE:
             return feasible(member.nic.kind, self._oracle, [[*member.nic.tenants_by_id.values(), tenant]])[0]
-        if not lowered.has(joined):
+        if joined not in lowered.doubted:
             return True
         kpps = lowered.kpps(joined)[need[0]]
         if kpps < need[1] * lowered.most[need[0]] and not tenant.sla.is_met(kpps, lowered.solo[need[0]]):
             return False
         return self._keeps_own(member, joined)
+
+    def _is_doubted(self, member: ClassMember, column: int) -> bool:
+        """Whether a NIC with one more instance has to be checked by the answers of now."""
+        if self._lowered.all or member.pattern == NONE:
+            return True
+        return self._joined[member.pattern][column] in self._lowered.doubted
 
     def _joined_now(self, member: ClassMember, column: int) -> int:
         """The pattern that a NIC becomes with one more instance; NONE where that has to be asked for."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
+import numpy as np
+
 from placer.model.oracle import CoLocation, Oracle
 from placer.policy.pattern_table import NONE, Pattern, PatternTable
 from profiles import Workload
 
 SAME = 1e-9
 """A throughput that is lower by less is the same."""
+
+NO_PATTERNS: Set[int] = frozenset()
 
 
 class LoweredPatterns:
@@ -29,6 +33,8 @@ class LoweredPatterns:
     ----------
     all
         Whether any pattern may have fallen, because the oracle is another one or all its answers changed.
+    doubted
+        The patterns of which a throughput fell, or one alone rose, to which SLAs may be relative.
     solo
         Per column, throughput (kpps) alone now.
     most
@@ -42,6 +48,7 @@ class LoweredPatterns:
         self.solo = table.solo.tolist()
         self.most = [1.0] * len(table.workloads)
         self._now: dict[int, dict[int, float]] = {}
+        self.doubted: set[int] = set()
         self._fell: set[int] = set()
         self._rose: set[int] = set()
         self._asked: dict[tuple[int, int], Callable[[], float]] = {}
@@ -50,17 +57,18 @@ class LoweredPatterns:
         self._known = table.revision
         for number, now in table.now.items():
             self._note(number, now)
+        self._doubt()
 
     def follow(self, oracle: Oracle) -> None:
         """From now on, the answers of this oracle count."""
         if oracle is not self._oracle:
             self._oracle, self.all = oracle, True
 
-    def renew(self) -> set[int]:
+    def renew(self) -> Set[int]:
         """Ask anew for what changed since the last time; returns the patterns in which more SLAs may be met now."""
-        eased: set[int] = set()
         if self.all or self._oracle.revision == self._known:
-            return eased
+            return NO_PATTERNS
+        eased: set[int] = set()
         changed = self._oracle.changed_since(self._known)
         self._known = self._oracle.revision
         if changed is None:
@@ -73,6 +81,7 @@ class LoweredPatterns:
         for number in sorted(columns):
             if self._check(number, columns[number]):
                 eased.add(number)
+        self._doubt()
         return eased
 
     def pattern(self, number: int) -> Pattern:
@@ -82,11 +91,7 @@ class LoweredPatterns:
     @property
     def some(self) -> bool:
         """Whether SLAs may be violated now in some pattern that the table says keeps them."""
-        return self.all or bool(self._fell or self._rose)
-
-    def has(self, number: int) -> bool:
-        """Whether a throughput of the pattern fell, or one alone rose, to which SLAs may be relative."""
-        return number in self._fell or bool(self._rose and not self._rose.isdisjoint(self._patterns[number]))
+        return self.all or bool(self.doubted)
 
     def kpps(self, number: int) -> dict[int, float]:
         """The throughput (kpps) of each column of a pattern now."""
@@ -113,6 +118,11 @@ class LoweredPatterns:
         eased = rose if len(self._patterns[number]) > 1 else any(value < known[column] for column, value in now.items())
         self._note(number, now)
         return eased
+
+    def _doubt(self) -> None:
+        """Note which patterns are doubted now."""
+        has_one = self.table.counts[:, sorted(self._rose)].any(axis=1)
+        self.doubted = self._fell.union(np.flatnonzero(has_one).tolist())
 
     def _note(self, number: int, now: Mapping[int, float]) -> None:
         """Note throughputs (kpps) of columns of a pattern."""
