@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from math import exp
 
 import numpy as np
 from scipy.special import ndtri
@@ -31,5 +32,6 @@ def factors(keys: Sequence[bytes], loads: int) -> Array:
     normal = ndtri((uniform + 0.5) * 2.0**-53).reshape(len(keys), loads, 7).transpose(2, 1, 0)
     per_quantity = np.stack([normal[0], normal[1], normal[1], *normal[2:]])  # ipc and irt share their noise
     spreads = np.array([THROUGHPUT_SPREAD, *COUNTER_SPREADS])[:, np.newaxis, np.newaxis]
-    drawn: Array = np.exp(spreads * per_quantity)
-    return drawn
+    # not numpy's exponential: its last digit depends on the processor, and what is drawn by a factor hangs on that
+    exponents = spreads * per_quantity
+    return np.fromiter(map(exp, exponents.ravel().tolist()), np.float64, exponents.size).reshape(exponents.shape)
