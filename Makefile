@@ -8,7 +8,7 @@ run: .venv/.installed  ## Place the trace in the repo with every strategy.
 	$(BIN)/placer run traces/arrivals-500.csv
 
 test: .venv/.installed-dev check  ## Lint, types, import rules, then the tests on all cores.
-	$(BIN)/pytest -n auto --dist loadscope
+	$(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder
 
 slow: .venv/.installed-dev  ## The tests that take minutes: 200 kills, 10,000 random optima.
 	$(BIN)/pytest -m slow
