@@ -135,7 +135,7 @@ def test_packing_ends_at_the_time_limit(items: int, dimensions: int, smallest: i
     packing = Packing(np.full(dimensions, 1_000), sizes)
     began = time.process_time()
     packed = pack(packing, time_limit=0.3)
-    assert time.process_time() - began < 1.5
+    assert time.process_time() - began < 3.0
     assert list(faults_of(packed, packing)) == []
     assert -(-sizes.sum(axis=0).max() // 1_000) <= packed.lower_bound <= len(packed.assignment)
 
