@@ -137,7 +137,7 @@ class CorrectedOracle(PredictorOracle):
     def median(self, co_location: CoLocation) -> tuple[float, ...]:
         """The corrected median prediction of each workload, kpps."""
         return tuple(
-            self._shift(co_location, workload).median(estimate)
+            self.shift(co_location, workload).median(estimate)
             for workload, estimate in zip(co_location, self.estimates(co_location), strict=True)
         )
 
@@ -178,10 +178,11 @@ class CorrectedOracle(PredictorOracle):
         return list(zip(co_location, kpps, self.estimates(co_location), strict=True))
 
     def _at_risk(self, co_location: CoLocation, workload: Workload, kpps: float, estimate: Estimate) -> float:
-        shift = self._shift(co_location, workload)
+        shift = self.shift(co_location, workload)
         return kpps if shift.changes_nothing else shift.at_risk(estimate)
 
-    def _shift(self, co_location: CoLocation, workload: Workload) -> PredictionShift:
+    def shift(self, co_location: CoLocation, workload: Workload) -> PredictionShift:
+        """How the prediction of a workload in a co-location moves."""
         return self.corrections.shift((self.nic_model, workload, competitors_of(co_location, workload)))
 
     def _concern(self, co_location: CoLocation) -> bool:

@@ -19,7 +19,7 @@ from placer.feedback.corrections import Estimate, LearntCorrections
 from placer.feedback.drift import Drift, DriftDetector
 from placer.feedback.ledger import Ledger
 from placer.feedback.places import Place
-from placer.feedback.reading import ProductionReading, competitors_of
+from placer.feedback.reading import ProductionReading
 from placer.feedback.trial import Trial, places_known
 from placer.feedback.versions import ModelVersion, VersionStatus
 from placer.model.fleet import NicKind
@@ -130,7 +130,7 @@ class Feedback:
         known = zip(co_location, oracle.estimates(co_location), oracle.bounds(co_location), strict=True)
         found = []
         for workload, estimate, plain in known:
-            shift = self.corrections.shift((nic_model, workload, competitors_of(co_location, workload)))
+            shift = oracle.shift(co_location, workload)
             bounds = [None if kpps is None else _shifted(kpps, estimate, shift.by, shift.spread_left)
                       for kpps in plain]  # fmt: skip
             found.append(Expected(shift.median(estimate), *bounds))

@@ -283,8 +283,6 @@ class ClassIndex:
         self, tenant: Tenant, need: tuple[int, float], found: tuple[float, int] | None
     ) -> tuple[float, int] | None:
         """The NIC that is found, or the next best, in which every SLA is met by the answers of now."""
-        if found is not None and not self._is_doubted(self._members[found[1]], need[0]):
-            return found
         passed = []
         while found is not None:
             member = self._members[found[1]]
@@ -308,12 +306,6 @@ class ClassIndex:
         if kpps < need[1] * lowered.most[need[0]] and not tenant.sla.is_met(kpps, lowered.solo[need[0]]):
             return False
         return self._keeps_own(member, joined)
-
-    def _is_doubted(self, member: ClassMember, column: int) -> bool:
-        """Whether a NIC with one more instance has to be checked by the answers of now."""
-        if self._lowered.all or member.pattern == NONE:
-            return True
-        return self._joined[member.pattern][column] in self._lowered.doubted
 
     def _joined_now(self, member: ClassMember, column: int) -> int:
         """The pattern that a NIC becomes with one more instance; NONE where that has to be asked for."""
