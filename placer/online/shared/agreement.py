@@ -112,7 +112,7 @@ class Agreement:
             return
         found = self.link.attempt(self._commit)
         while found is None:  # the connection was lost: has it been committed before?
-            found = self.link.attempt(self._look_up)
+            found = self.link.attempt(self._commit_again if self._batch.readings else self._look_up)
         self._outcome = found
 
     def finish(self, engine: Engine) -> int | None:
@@ -206,9 +206,19 @@ class Agreement:
         news = [ForeignBatch(row[0], row[1], row[3]) for row in run(connection, query, self._batch.base, last)]
         return last, news
 
+    def _commit_again(self, connection: Connection[Any]) -> tuple[int | None, Sequence[ForeignBatch]]:
+        """The same batch once more, unless it was committed or others came first: what was learnt is not unlearnt."""
+        assert self._batch is not None
+        run(connection, "BEGIN")
+        ((number,),) = run(connection, "SELECT number FROM head FOR UPDATE")
+        if number == self._batch.base:
+            return self._commit(connection)
+        run(connection, "ROLLBACK")
+        return self._look_up(connection)
+
     def _take_back(self, engine: Engine, batch: EventBatch) -> None:
         if batch.readings:
-            raise Behind("the database was lost while something was learnt: start the service again")
+            raise Behind("others came first while the database was lost, and something was learnt: start again")
         self.repeated += len(batch.log)
         batch.journal.take_back()
         engine.versions.take_back()

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from placer.feedback.actions import ActionKind, ModelAction
 from placer.feedback.learning import corrected
 from placer.feedback.model_store import ModelStore
@@ -99,6 +101,35 @@ def test_all_agents_learn_alike(postgres: Cluster) -> None:
         assert learnt(engine) == expected
     for state, _ in (*agents, late):
         state.close()
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["before", "after"])
+def test_a_measurement_outlives_its_connection(postgres: Cluster, committed: bool) -> None:
+    """Cut before it was committed, or before the agent heard of that: it is learnt once, by all."""
+    address = postgres.database()
+    one, other = agent(address), agent(address)
+    lines = list(events(12))
+    at = next(number for number, line in enumerate(lines) if '"measured"' in line)
+    for number, line in enumerate(lines[:at]):
+        handle(one, line, number)
+    state, engine = one
+    agreement = state.agreement
+    agreement.begin(engine, agreement.fetch(alone=True), alone=True)
+    reader = Reader(TRAFFIC, lambda workload: (), engine.workload_of)
+    event = reader.read(_measured(lines[at], engine, at))
+    state.record(event, engine.handle(event), engine.fleet)
+    agreement.seal(engine)
+    if committed:
+        agreement._commit(agreement.link.connection)
+    other[0]._ask("SELECT pg_terminate_backend(%s)", agreement.link.connection.info.backend_pid)
+    agreement.commit()
+    assert agreement.finish(engine) == 0
+    other[0].agreement.follow(other[1], other[0].agreement.fetch().batches)
+    late = agent(address)
+    assert late[1].events == at + 1
+    assert learnt(other[1]) == learnt(engine) == learnt(late[1])
+    for each, _ in (one, other, late):
+        each.close()
 
 
 def test_versions_are_loaded_by_other_agents(postgres: Cluster, tmp_path: Path) -> None:
