@@ -42,6 +42,10 @@ func newAPIServer() *apiServer {
 	return server
 }
 
+func (server *apiServer) serviceAddress() string { return server.URL }
+
+func (server *apiServer) schedulerAddress() string { return server.URL }
+
 func (server *apiServer) addNode(node *corev1.Node) {
 	server.lock.Lock()
 	defer server.lock.Unlock()

@@ -1,4 +1,5 @@
-// Package kubernetes runs the real kube-scheduler with `placer serve` as its extender, against an API server in memory.
+// Package kubernetes runs the real kube-scheduler with `placer serve` as its extender, against an API server in memory,
+// and, with the tag etcd, against a real one.
 package kubernetes
 
 import (
@@ -28,25 +29,45 @@ import (
 const (
 	nodeCount = 50
 	nicModel  = "bluefield-2"
+	stale     = "stale" // the pod whose first bind comes too late
+	ofPod     = "X-Pod"
 )
 
 var nfs = []string{"NAT", "NIDS", "FlowMonitor", "ACL", "IPTunnel"}
 
-// TestScheduler goes through the life of a cluster: pods are placed, wait with a reason, are refused when bound on old
-// knowledge, leave, and nothing is missed when watches are cut.
+// A cluster, as the tests change it and look at it.
+type cluster interface {
+	serviceAddress() string   // of its API server for the service
+	schedulerAddress() string // of its API server for kube-scheduler
+	addNode(node *corev1.Node)
+	addPod(pod *corev1.Pod)
+	deletePod(name string)
+	cutWatches()
+	placed() map[string]string // nodes of pods by name; "" for one that is pending
+	message(name string) string
+}
+
+// TestScheduler goes through the life of a cluster whose API server is in memory.
 func TestScheduler(t *testing.T) {
+	api := newAPIServer()
+	defer api.CloseClientConnections()
+	goThroughLife(t, api)
+}
+
+// Pods are placed, wait with a reason, are refused when bound on old knowledge, leave, and nothing is missed when watches
+// are cut.
+func goThroughLife(t *testing.T, api cluster) {
+	t.Helper()
 	placer := os.Getenv("PLACER")
 	if placer == "" {
 		t.Skip("PLACER does not name the placer command")
 	}
-	api := newAPIServer()
-	defer api.CloseClientConnections()
 	for number := range nodeCount {
 		api.addNode(node(fmt.Sprintf("node-%02d", number)))
 	}
-	service := startService(t, placer, api.URL)
+	service := startService(t, placer, api.serviceAddress())
 	extender := startProxy(t, service)
-	startScheduler(t, api.URL, extender.URL)
+	startScheduler(t, api.schedulerAddress(), extender.URL)
 
 	for number := range 100 {
 		api.addPod(pod(fmt.Sprintf("pod-%03d", number), nfs[number%len(nfs)], "0.1"))
@@ -80,14 +101,13 @@ func TestScheduler(t *testing.T) {
 		return pending(api) < before
 	})
 
-	refusals := extender.refused.Load()
 	for _, name := range boundPods(api)[:20] {
 		api.deletePod(name)
 	}
 	extender.spoilNext.Store(true)
-	api.addPod(pod("stale", "NAT", "0.5"))
-	eventually(t, "a stale bind is refused", 60*time.Second, func() bool { return extender.refused.Load() > refusals })
-	eventually(t, "and placed elsewhere", 120*time.Second, func() bool { return api.placed()["stale"] != "" })
+	api.addPod(pod(stale, "NAT", "0.5"))
+	eventually(t, "a stale bind is refused", 60*time.Second, func() bool { return extender.refused.Load() > 0 })
+	eventually(t, "and placed elsewhere", 120*time.Second, func() bool { return api.placed()[stale] != "" })
 
 	api.cutWatches()
 	gone := boundPods(api)[0]
@@ -153,7 +173,7 @@ func startService(t *testing.T, placer, api string) string {
 	return "http://" + address
 }
 
-// A proxy in front of the extender, which sees refused bindings, and spoils one when it is asked to.
+// A proxy in front of the extender, which spoils a bind of one pod when it is asked to, and sees that it is refused.
 type proxy struct {
 	*http.Server
 	URL       string
@@ -170,7 +190,7 @@ func startProxy(t *testing.T, service string) *proxy {
 	one := &proxy{URL: fmt.Sprintf("http://127.0.0.1:%d", freePort(t))}
 	forward := httputil.NewSingleHostReverseProxy(target)
 	forward.ModifyResponse = func(answer *http.Response) error {
-		if !strings.HasSuffix(answer.Request.URL.Path, "/bind") {
+		if answer.Request.Header.Get(ofPod) != stale {
 			return nil
 		}
 		var body bytes.Buffer
@@ -185,7 +205,7 @@ func startProxy(t *testing.T, service string) *proxy {
 	}
 	one.Server = &http.Server{Addr: strings.TrimPrefix(one.URL, "http://"), Handler: http.HandlerFunc(
 		func(writer http.ResponseWriter, request *http.Request) {
-			if strings.HasSuffix(request.URL.Path, "/bind") && one.spoilNext.Load() {
+			if strings.HasSuffix(request.URL.Path, "/bind") {
 				one.spoil(service, request)
 			}
 			forward.ServeHTTP(writer, request)
@@ -205,10 +225,13 @@ func (one *proxy) spoil(service string, request *http.Request) {
 	_, _ = body.ReadFrom(request.Body)
 	request.Body = nopCloser{bytes.NewReader(body.Bytes())}
 	var binding struct{ PodName, Node string }
-	if json.Unmarshal(body.Bytes(), &binding) != nil || binding.PodName != "stale" {
+	if json.Unmarshal(body.Bytes(), &binding) != nil {
 		return
 	}
-	one.spoilNext.Store(false)
+	request.Header.Set(ofPod, binding.PodName)
+	if binding.PodName != stale || !one.spoilNext.CompareAndSwap(true, false) {
+		return
+	}
 	for number := range 8 {
 		event, _ := json.Marshal(map[string]any{
 			"event": "arrive", "id": fmt.Sprintf("other-%d", number), "nf": "ACL", "sla_drop": 0.9, "nic": binding.Node,
@@ -282,7 +305,7 @@ func eventually(t *testing.T, what string, within time.Duration, holds func() bo
 	t.Logf("after %s: %s", time.Since(begun).Round(time.Millisecond), what)
 }
 
-func pending(api *apiServer) int {
+func pending(api cluster) int {
 	found := 0
 	for _, node := range api.placed() {
 		if node == "" {
@@ -292,7 +315,7 @@ func pending(api *apiServer) int {
 	return found
 }
 
-func boundPods(api *apiServer) []string {
+func boundPods(api cluster) []string {
 	found := []string{}
 	placed := api.placed()
 	for _, name := range sorted(placed) {
@@ -307,7 +330,7 @@ func saysWhy(message string) bool {
 	return strings.Contains(message, "too few free cores") || strings.Contains(message, "would violate its SLA")
 }
 
-func onePendingMessage(api *apiServer) string {
+func onePendingMessage(api cluster) string {
 	for name, node := range api.placed() {
 		if node == "" {
 			return api.message(name)
@@ -344,7 +367,7 @@ func places(t *testing.T, service string) map[string]string {
 	return found
 }
 
-func same(t *testing.T, api *apiServer, service string) bool {
+func same(t *testing.T, api cluster, service string) bool {
 	t.Helper()
 	there := places(t, service)
 	bound := 0
@@ -359,7 +382,7 @@ func same(t *testing.T, api *apiServer, service string) bool {
 	return bound == len(there)
 }
 
-func equalPlaces(t *testing.T, api *apiServer, service string) {
+func equalPlaces(t *testing.T, api cluster, service string) {
 	t.Helper()
 	eventually(t, "the service has what the cluster has", 10*time.Second, func() bool { return same(t, api, service) })
 }
