@@ -1,4 +1,4 @@
-"""The real kube-scheduler places pods through the extender: built with Go, against an API server in memory or a real one."""
+"""The real kube-scheduler places pods through the extender, with an API server in memory and with a real one."""
 
 from __future__ import annotations
 
